@@ -1,0 +1,21 @@
+.PHONY: check format quick lint types layers tests
+
+check: format lint types layers quick  ## everything before a commit, in under a minute
+
+format:
+	ruff format --check src tests benchmarks
+
+lint:
+	ruff check src tests benchmarks
+
+types:
+	mypy
+
+layers:
+	lint-imports
+
+quick:
+	pytest -m "not slow"
+
+tests:
+	pytest

@@ -1,0 +1,280 @@
+"""Exact rational arithmetic: integers over one common denominator.
+
+A `Rationals` array keeps its numerators as 64-bit integers while a bound on the result shows that
+they cannot overflow, and as Python integers beyond that; the bound is taken before every operation.
+What is not rational (a root of a non-square, e to a power other than 0, Φ, tanh) is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.arithmetic.given import exact_numbers
+from transformist.arithmetic.protocol import Array, Mask
+from transformist.errors import NotRepresentable
+
+_WORD = 2**62
+"""Numerators of this magnitude or more are kept as Python integers."""
+
+
+class Rationals:
+    """An array of rational numbers, `numerators / denominator`, in lowest common terms.
+
+    Example:
+        >>> Rationals.of([[0.5, 3]])
+        Rationals([['1/2', '3']])
+
+    """
+
+    __slots__ = ("denominator", "numerators")
+
+    def __init__(self, numerators: NDArray[Any], denominator: int = 1) -> None:
+        if denominator != 1:
+            common = int(np.gcd.reduce(numerators.ravel())) if numerators.size else 0
+            divisor = math.gcd(denominator, common)
+            numerators = numerators // divisor if common else numerators * 0
+            denominator //= divisor
+        if numerators.dtype == object and _peak(numerators) < _WORD:
+            numerators = numerators.astype(np.int64)
+        self.numerators = numerators
+        self.denominator = denominator
+
+    @classmethod
+    def of(cls, values: Any) -> Rationals:
+        """Nested lists or arrays of integers, floats or rationals, each taken as it is."""
+        exact = exact_numbers(values)
+        flat = [Fraction(value) for value in exact.ravel().tolist()]
+        denominator = math.lcm(*(value.denominator for value in flat))
+        numerators = [value.numerator * (denominator // value.denominator) for value in flat]
+        return cls(_integers(numerators).reshape(exact.shape), denominator)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        return tuple(self.numerators.shape)
+
+    def __getitem__(self, index: Any) -> Rationals:
+        """The part that numpy's indexing gives."""
+        return Rationals(np.asarray(self.numerators[index]), self.denominator)
+
+    def tolist(self) -> Any:
+        """Nested lists of `Fraction`."""
+        return self.fractions().tolist()
+
+    def fractions(self) -> NDArray[Any]:
+        """An object array of `Fraction` of the same shape."""
+        flat = [Fraction(int(value), self.denominator) for value in self.numerators.ravel()]
+        array = np.empty(len(flat), dtype=object)
+        array[:] = flat
+        return np.asarray(array.reshape(self.shape))
+
+    def over(self, denominator: int) -> NDArray[Any]:
+        """The numerators over a multiple of the denominator."""
+        return _times(self.numerators, denominator // self.denominator)
+
+    def __repr__(self) -> str:
+        """The values as p/q."""
+        return f"Rationals({np.vectorize(str, otypes=[object])(self.fractions()).tolist()})"
+
+
+class Exact:
+    """Rational arithmetic without rounding.
+
+    Softmax is admitted where the admissible scores of a row are all equal, LayerNorm where
+    σ² + ε is the square of a rational; elsewhere, and for GELU, a refusal says why.
+
+    Example:
+        >>> EXACT.divide(EXACT.array([1, 2]), EXACT.array([3, 3]))
+        Rationals(['1/3', '2/3'])
+
+    """
+
+    name = "exact"
+    unit_roundoff = Fraction(0)
+    most_scores = 2**24
+
+    def array(self, values: Any) -> Array:
+        """The numbers themselves."""
+        return values if isinstance(values, Rationals) else Rationals.of(values)
+
+    def numbers(self, x: Array) -> NDArray[Any]:
+        """An object array of `Fraction`."""
+        return Rationals.of(x).fractions() if not isinstance(x, Rationals) else x.fractions()
+
+    def concatenate(self, parts: list[Array], axis: int) -> Array:
+        """The parts one after the other along `axis`."""
+        return _combine(lambda *xs: np.concatenate(xs, axis=axis), parts, growth=1)
+
+    def add(self, x: Array, y: Array) -> Array:
+        """x + y."""
+        return _combine(np.add, (x, y), growth=2)
+
+    def subtract(self, x: Array, y: Array) -> Array:
+        """x − y."""
+        return _combine(np.subtract, (x, y), growth=2)
+
+    def multiply(self, x: Array, y: Array) -> Array:
+        """x · y, entry by entry."""
+        return _product(np.multiply, x, y, terms=1)
+
+    def divide(self, x: Array, y: Array) -> Array:
+        """x / y, entry by entry; no entry of y is 0."""
+        multiple = math.lcm(*(int(value) for value in np.unique(y.numerators)))
+        inverse = _times(multiple // _wide(y.numerators), y.denominator)
+        return self.multiply(x, Rationals(_narrow(inverse), multiple))
+
+    def affine(self, x: Array, W: Array, b: Array | None = None) -> Array:
+        """W x + b for every vector x along the last axis."""
+        row = x.numerators.ndim == 1
+        product = self.matmul(x[None] if row else x, Rationals(W.numerators.T, W.denominator))
+        product = product[0] if row else product
+        return product if b is None else self.add(product, b)
+
+    def matmul(self, x: Array, y: Array) -> Array:
+        """The matrix product (..., r, k), (..., k, c) → (..., r, c)."""
+        return _product(np.matmul, x, y, terms=x.shape[-1])
+
+    def scores(self, q: Array, k: Array) -> Array:
+        """The dot products q · k; the common factor 1/√d_key changes neither order nor ties."""
+        return self.matmul(q, Rationals(np.swapaxes(k.numerators, -1, -2), k.denominator))
+
+    def sum(self, x: Array) -> Array:
+        """The sum along the last axis, kept with length 1."""
+        return _map(lambda n: n.sum(axis=-1, keepdims=True), x, growth=x.shape[-1])
+
+    def maximum(self, x: Array, among: Mask) -> Array:
+        """The largest admissible entry along the last axis; 0 where none is."""
+        least = -_peak(x.numerators)
+        largest = np.where(among, x.numerators, least).max(axis=-1, keepdims=True, initial=least)
+        return Rationals(np.where(among.any(axis=-1, keepdims=True), largest, 0), x.denominator)
+
+    def relu(self, x: Array) -> Array:
+        """max(0, x)."""
+        return _map(lambda n: np.maximum(n, 0), x, growth=1)
+
+    def sqrt(self, x: Array) -> Array:
+        """√x where every entry is the square of a rational.
+
+        Raises:
+            NotRepresentable: where one is not.
+
+        """
+        squares = [int(value) * x.denominator for value in x.numerators.ravel()]
+        roots = [math.isqrt(square) for square in squares]
+        irrational = [root * root != square for root, square in zip(roots, squares, strict=True)]
+        if any(irrational):
+            raise NotRepresentable(
+                "exact arithmetic takes roots of squares of rationals only",
+                received=f"√{self._first(x, irrational)}",
+                remedy="evaluate in float64, or choose ε so that σ² + ε is a square",
+            )
+        return Rationals(_integers(roots).reshape(x.shape), x.denominator)
+
+    def exp(self, x: Array) -> Array:
+        """e⁰ = 1 everywhere.
+
+        Raises:
+            NotRepresentable: for any other exponent, at which eˣ is irrational.
+
+        """
+        if x.numerators.any():
+            raise NotRepresentable(
+                "exact arithmetic admits softmax only where the admissible scores of a row "
+                "are all equal, since e to a rational power other than 0 is irrational",
+                received=f"scores that differ by {self._first(x, x.numerators)} before 1/√d_key",
+                remedy="evaluate in float64, or give the head a hard weighting",
+            )
+        return Rationals(np.ones(x.shape, np.int64))
+
+    def tanh(self, x: Array) -> Array:
+        """Refused: not rational."""
+        raise self._no_gelu()
+
+    def normal_cdf(self, x: Array) -> Array:
+        """Refused: not rational."""
+        raise self._no_gelu()
+
+    def keep(self, x: Array, where: Mask) -> Array:
+        """x where the mask is true, 0 elsewhere."""
+        return Rationals(np.where(where, x.numerators, 0), x.denominator)
+
+    def equal(self, x: Array, y: Array) -> Mask:
+        """x = y."""
+        common = math.lcm(x.denominator, y.denominator)
+        return np.asarray(x.over(common) == y.over(common), dtype=bool)
+
+    def positive(self, x: Array) -> Mask:
+        """x > 0."""
+        return np.asarray(x.numerators > 0, dtype=bool)
+
+    @staticmethod
+    def _first(x: Rationals, where: Any) -> Fraction:
+        chosen = np.asarray(where, dtype=bool).ravel()
+        return Fraction(int(x.numerators.ravel()[chosen][0]), x.denominator)
+
+    @staticmethod
+    def _no_gelu() -> NotRepresentable:
+        return NotRepresentable(
+            "exact arithmetic has no GELU, whose values are irrational",
+            received="a GELU activation",
+            remedy="evaluate in float64, or use ReLU",
+        )
+
+
+def _peak(numerators: NDArray[Any]) -> int:
+    return max(-int(numerators.min()), int(numerators.max()), 0) if numerators.size else 0
+
+
+def _wide(numerators: NDArray[Any]) -> NDArray[Any]:
+    return numerators.astype(object)
+
+
+def _narrow(numerators: NDArray[Any]) -> NDArray[Any]:
+    return numerators.astype(np.int64) if _peak(numerators) < _WORD else numerators
+
+
+def _integers(values: Iterable[int]) -> NDArray[Any]:
+    return _narrow(np.array(list(values), dtype=object))
+
+
+def _times(numerators: NDArray[Any], factor: int) -> NDArray[Any]:
+    if factor == 1:
+        return numerators
+    if max(_peak(numerators), 1) * abs(factor) >= _WORD:
+        numerators = _wide(numerators)
+    return numerators * factor
+
+
+def _map(function: Callable[[NDArray[Any]], Any], x: Rationals, growth: int) -> Rationals:
+    """`function` of the numerators, which grows them by at most `growth`."""
+    numerators = x.numerators
+    if _peak(numerators) * growth >= _WORD:
+        numerators = _wide(numerators)
+    return Rationals(np.asarray(function(numerators)), x.denominator)
+
+
+def _combine(function: Callable[..., Any], parts: Iterable[Rationals], growth: int) -> Rationals:
+    """`function` of the numerators over one denominator, which it grows by at most `growth`."""
+    given = list(parts)
+    common = math.lcm(*(part.denominator for part in given))
+    numerators = [part.over(common) for part in given]
+    if max(_peak(n) for n in numerators) * growth >= _WORD:
+        numerators = [_wide(n) for n in numerators]
+    return Rationals(np.asarray(function(*numerators)), common)
+
+
+def _product(function: Callable[..., Any], x: Rationals, y: Rationals, terms: int) -> Rationals:
+    """A bilinear `function` of the numerators, a sum of `terms` products."""
+    a, b = x.numerators, y.numerators
+    if _peak(a) * _peak(b) * terms >= _WORD:
+        a, b = _wide(a), _wide(b)
+    return Rationals(np.asarray(function(a, b)), x.denominator * y.denominator)
+
+
+EXACT = Exact()

@@ -1,0 +1,260 @@
+"""Binary floating point: float64, float32, float16, bfloat16.
+
+Every operation rounds its result to the format once, to nearest, ties to even. Formats narrower
+than float32 carry out each operation in float32, where its operands are exact, and accumulate sums
+and dot products there, as accelerators do; float32 and float64 accumulate in themselves. Sums run
+from left to right, so a result does not depend on the linear algebra library of the machine.
+Overflow follows IEEE 754 and gives ±inf.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.arithmetic.given import exact_numbers, nearest_float64
+from transformist.arithmetic.protocol import Array, Mask
+from transformist.errors import NotFinite
+
+_ieee = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
+_erfc = np.frompyfunc(math.erfc, 1, 1)
+
+
+@dataclass(frozen=True)
+class Floating:
+    """A binary floating-point format, with rounding to nearest, ties to even.
+
+    Attributes:
+        name: the format's name.
+        dtype: numpy's type of a stored number.
+        accumulator: numpy's type in which an operation is carried out before it is stored.
+        precision: p, the bits of the significand with the leading one.
+
+    Example:
+        >>> from transformist.arithmetic import BFLOAT16
+        >>> BFLOAT16.numbers(BFLOAT16.add(BFLOAT16.array([256]), BFLOAT16.array([1])))
+        array([256.])
+
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+    accumulator: np.dtype[Any]
+    precision: int
+
+    most_scores = 2**32
+
+    @property
+    def unit_roundoff(self) -> Fraction:
+        """u = 2⁻ᵖ."""
+        return Fraction(1, 2**self.precision)
+
+    @property
+    def accumulator_roundoff(self) -> Fraction:
+        """The unit roundoff of the format in which sums accumulate."""
+        return Fraction(1, 2 ** (int(ml_dtypes.finfo(self.accumulator).nmant) + 1))
+
+    @property
+    def largest(self) -> float:
+        """The largest finite number of the format."""
+        return float(ml_dtypes.finfo(self.dtype).max)
+
+    @property
+    def smallest(self) -> float:
+        """The smallest positive number of the format, subnormals included."""
+        return float(ml_dtypes.finfo(self.dtype).smallest_subnormal)
+
+    def array(self, values: Any) -> Array:
+        """Numbers rounded to the format, each once.
+
+        Raises:
+            NotFinite: for a number that is NaN, infinite, or too large for the format.
+
+        """
+        if isinstance(values, np.ndarray) and values.dtype == self.dtype:
+            return values
+        exact = exact_numbers(values)
+        rounded = self._round(
+            exact if exact.dtype == np.float64 else _to_float64(exact, self.dtype)
+        )
+        overflowed = ~np.isfinite(self.numbers(rounded))
+        if overflowed.any():
+            raise NotFinite(
+                f"every number must be finite in {self.name}, whose largest is {self.largest:g}",
+                received=f"{exact[overflowed][0]!s:.40}",
+                remedy="scale the values down or use a format with a wider range",
+            )
+        return rounded
+
+    def numbers(self, x: Array) -> NDArray[Any]:
+        """The values as float64, which holds each of them exactly."""
+        return np.asarray(x).astype(np.float64)
+
+    def concatenate(self, parts: list[Array], axis: int) -> Array:
+        """The parts one after the other along `axis`."""
+        return np.concatenate(parts, axis=axis)
+
+    @_ieee
+    def add(self, x: Array, y: Array) -> Array:
+        """fl(x + y)."""
+        return self._store(self._load(x) + self._load(y))
+
+    @_ieee
+    def subtract(self, x: Array, y: Array) -> Array:
+        """fl(x − y)."""
+        return self._store(self._load(x) - self._load(y))
+
+    @_ieee
+    def multiply(self, x: Array, y: Array) -> Array:
+        """fl(x · y)."""
+        return self._store(self._load(x) * self._load(y))
+
+    @_ieee
+    def divide(self, x: Array, y: Array) -> Array:
+        """fl(x / y)."""
+        return self._store(self._load(x) / self._load(y))
+
+    @_ieee
+    def affine(self, x: Array, W: Array, b: Array | None = None) -> Array:
+        """W x + b: products in order of the coordinates, then the bias, then one rounding."""
+        total = self._dot(x[..., None, :], W)
+        return self._store(total if b is None else total + self._load(b))
+
+    @_ieee
+    def matmul(self, x: Array, y: Array) -> Array:
+        """x y, accumulated from the first product to the last, then rounded once."""
+        x, y = self._load(x), self._load(y)
+        shape = (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1])
+        total = np.zeros(shape, self.accumulator)
+        for k in range(x.shape[-1]):
+            total += x[..., :, k, None] * y[..., k, None, :]
+        return self._store(total)
+
+    @_ieee
+    def scores(self, q: Array, k: Array) -> Array:
+        """fl(fl(q · k) / fl(√d_key)).
+
+        Raises:
+            NotFinite: where a score overflows.
+
+        """
+        dot = self._store(self._dot(q[..., :, None, :], k[..., None, :, :]))
+        scores = self.divide(dot, self.sqrt(self.array([q.shape[-1]])))
+        if not np.isfinite(scores.astype(np.float64)).all():
+            raise NotFinite(
+                f"attention scores stay below {self.largest:g} in {self.name}",
+                received="one that overflows",
+                remedy="use a format with a wider range",
+            )
+        return scores
+
+    @_ieee
+    def sum(self, x: Array) -> Array:
+        """The sum along the last axis, from left to right, rounded once."""
+        total = np.zeros((*x.shape[:-1], 1), self.accumulator)
+        if x.shape[-1]:
+            total = np.add.accumulate(self._load(x), axis=-1)[..., -1:]
+        return self._store(total)
+
+    def maximum(self, x: Array, among: Mask) -> Array:
+        """The largest admissible entry along the last axis; 0 where none is."""
+        lowest = np.where(among, self._load(x), -np.inf).max(
+            axis=-1, keepdims=True, initial=-np.inf
+        )
+        return self._store(np.where(among.any(axis=-1, keepdims=True), lowest, 0))
+
+    def relu(self, x: Array) -> Array:
+        """max(0, x); never rounds."""
+        return np.maximum(x, self.dtype.type(0))
+
+    def sqrt(self, x: Array) -> Array:
+        """fl(√x)."""
+        return self._round(np.sqrt(self.numbers(x)))
+
+    @_ieee
+    def exp(self, x: Array) -> Array:
+        """eˣ, computed in float64 and rounded once."""
+        return self._round(np.exp(self.numbers(x)))
+
+    def tanh(self, x: Array) -> Array:
+        """The hyperbolic tangent, computed in float64 and rounded once."""
+        return self._round(np.tanh(self.numbers(x)))
+
+    def normal_cdf(self, x: Array) -> Array:
+        """Φ(x) = erfc(−x/√2)/2, computed in float64 and rounded once."""
+        tail = _erfc(self.numbers(x) / -math.sqrt(2))
+        return self._round(np.asarray(tail, dtype=np.float64) / 2)
+
+    def keep(self, x: Array, where: Mask) -> Array:
+        """x where the mask is true, 0 elsewhere."""
+        return np.where(where, x, self.dtype.type(0))
+
+    def equal(self, x: Array, y: Array) -> Mask:
+        """x = y, bit for bit but for the sign of zero."""
+        return np.asarray(x == y)
+
+    def positive(self, x: Array) -> Mask:
+        """x > 0."""
+        return np.asarray(x > 0)
+
+    def _load(self, x: Array) -> NDArray[Any]:
+        return np.asarray(x).astype(self.accumulator, copy=False)
+
+    def _store(self, x: NDArray[Any]) -> Array:
+        return x.astype(self.dtype, copy=False)
+
+    def _dot(self, x: Array, y: Array) -> NDArray[Any]:
+        """Σ_k x_k y_k along the last axis, from left to right, in the accumulator."""
+        x, y = self._load(x), self._load(y)
+        total = np.zeros(np.broadcast_shapes(x.shape[:-1], y.shape[:-1]), self.accumulator)
+        for k in range(x.shape[-1]):
+            total += x[..., k] * y[..., k]
+        return total
+
+    @_ieee
+    def _round(self, x: NDArray[np.float64]) -> Array:
+        """float64 to the format in one correct rounding.
+
+        ml_dtypes takes float64 to its formats by way of float32, which would round twice; the
+        first step therefore rounds to odd, which the second cannot tell from the exact value.
+        """
+        if self.dtype.type.__module__ == "numpy":
+            return x.astype(self.dtype)
+        nearest = x.astype(np.float32)
+        even = nearest.view(np.uint32) & 1 == 0
+        towards = np.where(x > nearest, np.inf, -np.inf).astype(np.float32)
+        odd = np.where((nearest != x) & even, np.nextafter(nearest, towards), nearest)
+        return odd.astype(self.dtype)
+
+
+def _to_float64(exact: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[np.float64]:
+    """Rationals as float64: nearest for float64 itself, to odd on the way to a narrower format."""
+
+    def convert(value: Fraction) -> float:
+        nearest = nearest_float64(value)
+        odd = np.float64(nearest).view(np.uint64) & 1
+        if dtype == np.float64 or nearest == value or odd or math.isinf(nearest):
+            return nearest
+        return math.nextafter(nearest, math.inf if value > nearest else -math.inf)
+
+    flat = [convert(value) for value in exact.ravel().tolist()]
+    return np.array(flat, dtype=np.float64).reshape(exact.shape)
+
+
+def _format(name: str, dtype: Any, precision: int) -> Floating:
+    stored = np.dtype(dtype)
+    return Floating(
+        name, stored, max(stored, np.dtype(np.float32), key=lambda t: t.itemsize), precision
+    )
+
+
+FLOAT64 = _format("float64", np.float64, 53)
+FLOAT32 = _format("float32", np.float32, 24)
+FLOAT16 = _format("float16", np.float16, 11)
+BFLOAT16 = _format("bfloat16", ml_dtypes.bfloat16, 8)

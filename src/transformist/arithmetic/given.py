@@ -1,0 +1,103 @@
+"""Numbers as a user gives them, taken exactly."""
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.errors import InvalidValue, NotFinite, ShapeMismatch
+
+
+def exact_numbers(values: Any, where: str = "array") -> NDArray[Any]:
+    """`values` exactly: float64 where every entry is one, an object array of `Fraction` elsewhere.
+
+    Args:
+        values: nested lists or an array of integers, floats, rationals, or strings such as "1/3".
+        where: the name to use in a refusal.
+
+    Raises:
+        ShapeMismatch: when the rows have different lengths.
+        NotFinite: for NaN or infinity.
+        InvalidValue: for what is not a number.
+
+    Example:
+        >>> exact_numbers([[1, 0.5]])
+        array([[1. , 0.5]])
+        >>> exact_numbers(["1/3"])
+        array([Fraction(1, 3)], dtype=object)
+
+    """
+    try:
+        given = np.asarray(values)
+    except ValueError:
+        raise ShapeMismatch(
+            "the rows of an array have one length",
+            received="rows of different lengths",
+            where=where,
+            remedy="make the rows equally long",
+        ) from None
+    if given.dtype.kind == "f":
+        floats = given.astype(np.float64)
+        if np.isfinite(floats).all() and np.array_equal(floats, given):
+            return floats
+    flat = [_entry(value, where) for value in given.astype(object).ravel().tolist()]
+    exact = np.empty(len(flat), dtype=object)
+    exact[:] = flat
+    if all(nearest_float64(value) == value for value in flat):
+        exact = exact.astype(np.float64)
+    return exact.reshape(given.shape)
+
+
+def nearest_float64(value: Fraction) -> float:
+    """The float64 nearest to a rational; ±inf beyond the largest."""
+    try:
+        return value.numerator / value.denominator
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def rational(value: Any) -> Fraction:
+    """A number, or the text of one such as "1/3" or "1e-6", exactly.
+
+    Raises:
+        ValueError, TypeError, OverflowError, ZeroDivisionError: for what is not a finite number,
+            and ValueError for a text with an exponent beyond ±9999, which no format needs.
+    """
+    if isinstance(value, str) and _HUGE_EXPONENT.search(value):
+        raise ValueError
+    return Fraction(value)
+
+
+_HUGE_EXPONENT = re.compile(r"[eE][+-]?0*[1-9]\d{4}")
+
+
+def _entry(value: Any, where: str) -> Fraction:
+    try:
+        return rational(value)
+    except (OverflowError, ValueError, TypeError, ZeroDivisionError):
+        pass
+    if isinstance(value, str | float | np.floating) and not _is_finite(value):
+        raise NotFinite(
+            "every number is finite",
+            received=str(value),
+            where=where,
+            remedy="give integers, finite floats or rationals",
+        )
+    raise InvalidValue(
+        "an array holds numbers",
+        received=repr(value),
+        where=where,
+        remedy="give integers, finite floats, or rationals such as 1/3",
+    )
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except ValueError:
+        return True

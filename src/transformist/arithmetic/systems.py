@@ -1,0 +1,30 @@
+"""The arithmetics by name."""
+
+from __future__ import annotations
+
+from transformist.arithmetic.exact import EXACT
+from transformist.arithmetic.floating import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
+from transformist.arithmetic.protocol import Arithmetic
+from transformist.errors import UnknownName
+
+SYSTEMS: dict[str, Arithmetic] = {
+    system.name: system for system in (EXACT, FLOAT64, FLOAT32, FLOAT16, BFLOAT16)
+}
+
+
+def number_system(arithmetic: str | Arithmetic) -> Arithmetic:
+    """The arithmetic of this name; an arithmetic is its own answer.
+
+    Raises:
+        UnknownName: when there is none.
+
+    Example:
+        >>> number_system("bfloat16").unit_roundoff
+        Fraction(1, 256)
+
+    """
+    if not isinstance(arithmetic, str):
+        return arithmetic
+    if arithmetic not in SYSTEMS:
+        raise UnknownName.among("arithmetic", arithmetic, SYSTEMS)
+    return SYSTEMS[arithmetic]

@@ -1,0 +1,141 @@
+"""Putting constructions together: pure functions from networks to networks (sections 4.2 and 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from transformist.errors import ShapeMismatch
+from transformist.model import (
+    Attention,
+    FeedForward,
+    LinearForm,
+    Parameter,
+    Stream,
+    exact_product,
+    parameter,
+    rationals,
+)
+
+
+def precompose(network: FeedForward, A: object, b: object) -> FeedForward:
+    """x ↦ f(A x + b), with no further hidden units: W₁ A and W₁ b + b₁.
+
+    Args:
+        network: f, which reads k numbers.
+        A: shape (k, d).
+        b: shape (k,).
+
+    Example:
+        >>> absolute = FeedForward(W_1=[[1], [-1]], W_2=[[1, 1]])
+        >>> precompose(absolute, [[2, 0]], [1])([-3, 9])
+        array([5.])
+
+    """
+    offset = exact_product(network.W_1, rationals(b).reshape(-1, 1))[:, 0]
+    return FeedForward(
+        W_1=exact_product(network.W_1, A),
+        b_1=_exact_sum(offset, network.b_1),
+        W_2=network.W_2,
+        b_2=network.b_2,
+        activation=network.activation,
+    )
+
+
+def postcompose(A: object, network: FeedForward) -> FeedForward:
+    """x ↦ A f(x), with no further hidden units: A W₂ and A b₂."""
+    return FeedForward(
+        W_1=network.W_1,
+        b_1=network.b_1,
+        W_2=exact_product(A, network.W_2),
+        b_2=exact_product(A, network.b_2.reshape(-1, 1))[:, 0],
+        activation=network.activation,
+    )
+
+
+def route(
+    network: FeedForward,
+    stream: Stream,
+    read: Sequence[LinearForm],
+    write: Sequence[LinearForm],
+    shift: object = 0,
+) -> FeedForward:
+    """The network on a stream (Lemma 8.1): it reads linear forms of slots and adds to slots.
+
+    Args:
+        network: f: R^k → R^m.
+        stream: the slots.
+        read: the k forms that f reads.
+        write: the m slots or forms to which its outputs are added.
+        shift: what is added to the k forms before f reads them.
+
+    Example:
+        >>> stream = Stream(("x", "y", "larger"))
+        >>> larger = FeedForward(W_1=[[1, 0], [-1, 0], [-1, 1]], W_2=[[1, -1, 1]])
+        >>> route(larger, stream, read=["x", "y"], write=["larger"])([2, 5, 0])
+        array([0., 0., 5.])
+
+    """
+    offset = np.broadcast_to(rationals(shift), (network.width,))
+    routed = precompose(network, stream.reading(*read), offset)
+    return postcompose(stream.writing(*write), routed)
+
+
+def beside(*networks: FeedForward) -> FeedForward:
+    """x ↦ Σ fₘ(x): networks side by side in one, their hidden units one after the other.
+
+    Raises:
+        ShapeMismatch: when they differ in width or activation.
+
+    """
+    kinds = {(f.width, f.width_out, f.activation) for f in networks}
+    if len(kinds) != 1:
+        raise ShapeMismatch(
+            "networks side by side have one width and one activation",
+            received=", ".join(f"{d} → {m} {act}" for d, m, act in sorted(kinds)) or "none",
+            where="beside",
+            remedy="route each of them to the stream first",
+        )
+    total = networks[0].b_2
+    for network in networks[1:]:
+        total = _exact_sum(total, network.b_2)
+    return FeedForward(
+        W_1=np.concatenate([f.W_1 for f in networks]),
+        b_1=np.concatenate([f.b_1 for f in networks]),
+        W_2=np.concatenate([f.W_2 for f in networks], axis=1),
+        b_2=total,
+        activation=networks[0].activation,
+    )
+
+
+def cancel_residual(network: FeedForward) -> FeedForward:
+    """f′ with f′(x) + x = f(x) (section 4.2), by 2 d further hidden units.
+
+    Raises:
+        ShapeMismatch: when f does not give as many numbers as it reads, or is not a ReLU network.
+
+    """
+    if network.width != network.width_out or network.activation != "relu":
+        raise ShapeMismatch(
+            "a residual connection is cancelled around a ReLU network from R^d to R^d",
+            received=f"{network.width} → {network.width_out}, {network.activation}",
+            where="cancel_residual",
+            remedy="pad the narrower side with zeros",
+        )
+    identity = np.eye(network.width)
+    minus = FeedForward(
+        W_1=np.concatenate([identity, -identity]), W_2=np.concatenate([-identity, identity], axis=1)
+    )
+    return beside(network, minus)
+
+
+def uniform(stream: Stream, read: LinearForm, write: str, mask: str) -> Attention:
+    """A head that attends equally to all admissible positions (5.1.2): it adds a mean to a slot."""
+    zero = np.zeros((1, stream.width))
+    value = exact_product(stream.writing(write), stream.reading(read))
+    return Attention(W_Q=zero, W_K=zero, W_V=value, mask=mask)
+
+
+def _exact_sum(x: Parameter, y: Parameter) -> Parameter:
+    return parameter(rationals(x) + rationals(y))

@@ -1,0 +1,726 @@
+"""Feed-forward constructions: chapter 4 of the Cookbook.
+
+Every reference below is the function's definition; every network is its weights.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction as F
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from transformist.assembly import beside, cancel_residual, postcompose, precompose
+from transformist.bounds import (
+    GELU_BEND,
+    GELU_PRODUCT,
+    gelu_product_scale,
+    relu_by_gelu_scale,
+)
+from transformist.claims import NO_GELU, FunctionClaim, everywhere, recipe
+from transformist.domains import Bits, Domain, Grid, Product, Reals, Where
+from transformist.errors import InvalidValue, ShapeMismatch
+from transformist.model import FeedForward, FeedForwardStack, Parameter, Sublayer, rationals
+
+
+def _common_exponent(dimension: int) -> Any:
+    """Numbers on one grid with three bits to spare, so that sums of a few stay on it."""
+    return lambda *, p: (Grid(dimension, bits=p - 3, exponent=2 - p),)
+
+
+def _bits(case: tuple[F, ...]) -> str:
+    return "".join(str(int(bit)) for bit in case)
+
+
+# 4.1–4.3: nothing, linear maps, the residual connection
+
+
+@recipe(
+    "zero",
+    section="4.3",
+    claim=FunctionClaim(
+        statement="y = 0, so that y + x = x",
+        reference=lambda *x: [0] * len(x),
+        domain=lambda *, width: Reals(width),
+        exact_on=everywhere,
+        exact_on_statement="all inputs",
+        variants=({"width": 1}, {"width": 11}),
+    ),
+)
+def zero(width: int = 2) -> FeedForward:
+    """W₁ = 0, W₂ = 0."""
+    return FeedForward(W_1=np.zeros((width, width)), W_2=np.zeros((width, width)))
+
+
+@recipe(
+    "identity",
+    section="4.3",
+    claim=FunctionClaim(
+        statement="y = x, by ReLU(x) − ReLU(−x)",
+        reference=lambda *x: list(x),
+        domain=lambda *, width: Reals(width),
+        exact_on=everywhere,
+        exact_on_statement="all inputs",
+        variants=({"width": 1}, {"width": 11}),
+    ),
+)
+def identity(width: int = 2) -> FeedForward:
+    """Eq. 22: W₁ = [I; −I], W₂ = [I, −I]."""
+    return _linear(np.eye(width))
+
+
+@recipe(
+    "linear",
+    section="4.5",
+    claim=FunctionClaim(
+        statement="y = A x for a matrix A",
+        reference=lambda *x, matrix: [
+            sum((a * v for a, v in zip(row, x, strict=True)), F(0)) for row in matrix
+        ],
+        domain=lambda *, matrix: Reals(len(matrix[0])),
+        variants=({"matrix": [["1/3", "-0.1", 7]]}, {"matrix": [[1], [0], [-2]]}),
+    ),
+)
+def linear(matrix: Any = ((1, 2), (3, 4))) -> FeedForward:
+    """W₁ = [I; −I], W₂ = [A, −A]."""
+    return _linear(matrix)
+
+
+def _linear(matrix: Any) -> FeedForward:
+    A: Parameter = rationals(matrix)
+    unit = np.eye(A.shape[1])
+    return FeedForward(W_1=np.concatenate([unit, -unit]), W_2=np.concatenate([A, -A], axis=1))
+
+
+@recipe(
+    "scale",
+    section="4.6",
+    claim=FunctionClaim(
+        statement="y = c x for a number c",
+        reference=lambda *x, factor: [factor * v for v in x],
+        domain=lambda *, width: Reals(width),
+        exact_on=lambda *, p, factor, width: (
+            (Grid(width, bits=p - 3, exponent=5 - p),) if _is_power_of_two(factor) else ()
+        ),
+        exact_on_statement="inputs for which c x does not underflow, where c is a power of two",
+        variants=({"factor": "1/4", "width": 3}, {"factor": "-0.1"}, {"factor": 0}),
+    ),
+)
+def scale(factor: F = F(3), width: int = 1) -> FeedForward:
+    """The identity, with c in W₂."""
+    return _linear(rationals(np.eye(width)) * factor)
+
+
+def _is_power_of_two(x: F) -> bool:
+    return (
+        x > 0 and x.numerator & (x.numerator - 1) == 0 and x.denominator & (x.denominator - 1) == 0
+    )
+
+
+def _interpolated(x: F, *, knots: Any, values: Any) -> list[Any]:
+    """The polyline through the points, its end pieces extended to infinity."""
+    piece = 0
+    while piece < len(knots) - 2 and x > knots[piece + 1]:
+        piece += 1
+    share = (x - knots[piece]) / (knots[piece + 1] - knots[piece])
+    return [values[piece] * (1 - share) + values[piece + 1] * share]
+
+
+@recipe(
+    "cpwl",
+    section="4.1",
+    claim=FunctionClaim(
+        statement="y = f(x), f continuous and piecewise linear through (xₖ, yₖ), ends extended",
+        reference=_interpolated,
+        domain=lambda *, knots: Reals(1, points=knots),
+        variants=(
+            {"knots": [0, 1], "values": [1, 3]},
+            {"knots": ["-1/3", "0.1", 2], "values": [0, "1/7", -1]},
+            {"knots": list(range(-6, 7)), "values": [(-1) ** k * k for k in range(13)]},
+        ),
+    ),
+)
+def cpwl(knots: Any = (-1, 0, 1, 2), values: Any = (1, 0, 1, 0)) -> FeedForward:
+    """Hidden units: n + 1 for n pieces, the first line and the bend at each inner knot."""
+    if len(knots) != len(values) or len(knots) < 2:
+        raise InvalidValue(
+            "a polyline has a value for each of at least two knots",
+            received=f"{len(knots)} knots and {len(values)} values",
+            where="cpwl",
+            remedy="give as many values as knots",
+        )
+    x, y = list(map(F, knots)), list(map(F, values))
+    for left, right in pairwise(x):
+        if left >= right:
+            raise InvalidValue(
+                "knots increase strictly",
+                received=f"{left} before {right}",
+                where="cpwl",
+                remedy="sort the knots and keep each once",
+            )
+    m = [(y[k + 1] - y[k]) / (x[k + 1] - x[k]) for k in range(len(x) - 1)]
+    bends = [after - before for before, after in pairwise(m)]
+    return FeedForward(
+        W_1=[[-1], [1]] + [[1]] * len(bends),
+        b_1=[0, 0] + [-knot for knot in x[1:-1]],
+        W_2=[[-m[0], m[0], *bends]],
+        b_2=[y[0] - m[0] * x[0]],
+    )
+
+
+def _largest(pieces: Any, x: tuple[F, ...]) -> F:
+    return F(max(sum((a * v for a, v in zip(p, x, strict=False)), p[-1]) for p in pieces))
+
+
+@recipe(
+    "max-affine",
+    section="4.1",
+    claim=FunctionClaim(
+        statement="y = maxₖ(aₖ·x + bₖ) − maxₗ(cₗ·x + eₗ), which is every CPWL function of x",
+        reference=lambda *x, pieces, minus: [_largest(pieces, x) - _largest(minus, x)],
+        domain=lambda *, pieces: Reals(len(pieces[0]) - 1),
+        variants=(
+            {"pieces": [[1, 2, 3]], "minus": [[0, 1, 1]]},
+            {"pieces": [[k, 1 - k, k % 3] for k in range(9)], "minus": [["1/3", 0, 1], [0, 1, 0]]},
+            {"pieces": [[1, 0], [-1, 0]], "minus": [[2, -1], [-2, -1], [0, 0], [1, 1], [3, 0]]},
+        ),
+    ),
+    sources=("Arora et al. 2018: depth, by the number of pieces here and by the dimension there",),
+)
+def max_affine(
+    pieces: Any = ((1, 0, 0), (0, 1, 0), (-1, -1, 1)), minus: Any = ((0, 0, 0),)
+) -> FeedForwardStack:
+    """⌈log₂ k⌉ networks (at least one) for k pieces: each takes the maximum of pairs."""
+    dimension = len(pieces[0]) - 1
+    if dimension < 1 or len(minus[0]) != dimension + 1:
+        raise ShapeMismatch(
+            "every affine piece has a coefficient for each coordinate and one constant",
+            received=f"rows of {len(pieces[0])} and of {len(minus[0])} numbers",
+            where="max-affine",
+            remedy="give rows [a₁, …, a_d, b] of one length, d at least 1",
+        )
+    count = max(len(pieces), len(minus))
+    rows = rationals([*_padded(pieces, count), *_padded(minus, count)])
+    stages = [_pairwise_maxima(count)]
+    while (count := (count + 1) // 2) > 1:
+        stages.append(_pairwise_maxima(count))
+    stages[0] = precompose(stages[0], rows[:, :-1], rows[:, -1])
+    stages[-1] = postcompose([[1, -1]], stages[-1])
+    return FeedForwardStack(tuple(stages))
+
+
+def _padded(pieces: Any, count: int) -> list[Any]:
+    return [*pieces, *[pieces[0]] * (count - len(pieces))]
+
+
+def _pairwise_maxima(count: int) -> FeedForward:
+    """From two groups of `count` values to two groups of half as many: the maxima of pairs."""
+    unit = np.eye(2 * count)
+    half = (count + 1) // 2
+    networks = []
+    for group in (0, 1):
+        for pair in range(half):
+            members = unit[group * count + 2 * pair : group * count + min(2 * pair + 2, count)]
+            network = MAXIMUM if len(members) == 2 else _linear([[1]])
+            column = np.eye(2 * half)[:, [group * half + pair]]
+            networks.append(postcompose(column, precompose(network, members, [0] * len(members))))
+    return beside(*networks)
+
+
+@recipe(
+    "cancel-residual",
+    section="4.2",
+    claim=FunctionClaim(
+        statement="f′(x) + x = f(x), here for f(x) = ReLU(A x)",
+        reference=lambda *x, matrix: [
+            max(F(0), sum((a * v for a, v in zip(row, x, strict=True)), F(0))) for row in matrix
+        ],
+        domain=lambda *, matrix: Reals(len(matrix)),
+        exact_on=lambda *, p, matrix: (
+            (Grid(len(matrix), bits=p - 6, exponent=3 - p),)
+            if all(a.denominator == 1 for row in matrix for a in row)
+            and max(sum(map(abs, row)) for row in matrix) <= 8
+            else ()
+        ),
+        exact_on_statement="inputs for which f(x) − x does not round, such as multiples of one "
+        "power of two where A holds small integers",
+        rounding_statement="to first order that of f itself and u(|f(x) − x| + |f(x)|); at most "
+        "bounds.rounding_error of the input",
+        variants=({"matrix": [[1]]}, {"matrix": [["1/3", 0, 1], [0, 2, 0], [1, 1, "-0.1"]]}),
+    ),
+    sources=("Chiang et al. 2023",),
+)
+def cancel(matrix: Any = ((1, -1), (2, 0))) -> Sublayer:
+    """W₁ = [A; I; −I], W₂ = [I, −I, I], inside a residual connection."""
+    if len(matrix) != len(matrix[0]):
+        raise ShapeMismatch(
+            "a function with a residual connection maps R^d to R^d",
+            received=f"a {len(matrix)} × {len(matrix[0])} matrix",
+            where="cancel-residual",
+            remedy="give a square matrix",
+        )
+    return Sublayer(cancel_residual(FeedForward(W_1=matrix, W_2=np.eye(len(matrix)))))
+
+
+# 4.4–4.6: minimum, maximum, sums, products
+
+MINIMUM = FeedForward(W_1=[[1, 0], [-1, 0], [1, -1]], W_2=[[1, -1, -1]])
+MAXIMUM = FeedForward(W_1=[[1, 0], [-1, 0], [-1, 1]], W_2=[[1, -1, 1]])
+
+_ROUNDED_DIFFERENCE = (
+    "at most 2u|x − y| (2(u + 2⁻²³)|x − y| in formats that accumulate in float32): the difference "
+    "rounds once, and the sum with it lands at most twice as far, the result being representable"
+)
+
+
+def _rounded_difference(x: F, y: F, *, u: F, w: F) -> F:
+    return 2 * (u + 2 * w) * abs(x - y)
+
+
+@recipe(
+    "min",
+    section="4.4",
+    claim=FunctionClaim(
+        statement="y = min(x₁, x₂), by x₁ − ReLU(x₁ − x₂)",
+        reference=lambda x, y: [x if x < y else y],
+        domain=lambda: Reals(2),
+        exact_on=lambda *, p: (
+            *_common_exponent(2)(p=p),
+            Where(Reals(2), lambda case: case[0] <= case[1], "x₁ ≤ x₂"),
+        ),
+        exact_on_statement="inputs with x₁ ≤ x₂, and inputs whose difference is representable, "
+        "such as multiples of one power of two",
+        rounding_statement=_ROUNDED_DIFFERENCE,
+        rounding=_rounded_difference,
+    ),
+)
+def minimum() -> FeedForward:
+    """x₁ − ReLU(x₁ − x₂)."""
+    return MINIMUM
+
+
+@recipe(
+    "max",
+    section="4.4",
+    claim=FunctionClaim(
+        statement="y = max(x₁, x₂), by x₁ + ReLU(x₂ − x₁)",
+        reference=lambda x, y: [x if x > y else y],
+        domain=lambda: Reals(2),
+        exact_on=lambda *, p: (
+            *_common_exponent(2)(p=p),
+            Where(Reals(2), lambda case: case[0] >= case[1], "x₁ ≥ x₂"),
+        ),
+        exact_on_statement="inputs with x₁ ≥ x₂, and inputs whose difference is representable, "
+        "such as multiples of one power of two",
+        rounding_statement=_ROUNDED_DIFFERENCE,
+        rounding=_rounded_difference,
+    ),
+)
+def maximum() -> FeedForward:
+    """x₁ + ReLU(x₂ − x₁)."""
+    return MAXIMUM
+
+
+@recipe(
+    "add",
+    section="4.5",
+    claim=FunctionClaim(
+        statement="y = x₁ + x₂",
+        reference=lambda x, y: [x + y],
+        domain=lambda: Reals(2),
+        exact_on=_common_exponent(2),
+        exact_on_statement="inputs whose sum is representable",
+        rounding_statement="at most u|x₁ + x₂|: the correctly rounded sum",
+        rounding=lambda x, y, *, u: u * abs(x + y),
+    ),
+)
+def add() -> FeedForward:
+    """W₂ = [A, −A] with A = [1, 1]."""
+    return _linear([[1, 1]])
+
+
+@recipe(
+    "subtract",
+    section="4.5",
+    claim=FunctionClaim(
+        statement="y = x₁ − x₂",
+        reference=lambda x, y: [x - y],
+        domain=lambda: Reals(2),
+        exact_on=_common_exponent(2),
+        exact_on_statement="inputs whose difference is representable",
+        rounding_statement="at most u|x₁ − x₂|: the correctly rounded difference",
+        rounding=lambda x, y, *, u: u * abs(x - y),
+    ),
+)
+def subtract() -> FeedForward:
+    """W₂ = [A, −A] with A = [1, −1]."""
+    return _linear([[1, -1]])
+
+
+@recipe(
+    "relu-by-gelu",
+    section="4.6",
+    claim=FunctionClaim(
+        statement="y ≈ ReLU(x), by GELU(c x)/c",
+        reference=lambda x: [max(x, F(0))],
+        domain=lambda: Reals(1),
+        approximation=lambda _, *, tolerance: GELU_BEND / relu_by_gelu_scale(tolerance),
+        approximation_statement="within 0.1701/c ≤ tolerance, c the least such power of two",
+        excluded={"exact": NO_GELU},
+        variants=({"tolerance": "1e-6"}, {"activation": "gelu-tanh"}),
+    ),
+)
+def relu_by_gelu(tolerance: F = F(1, 1024), activation: str = "gelu") -> FeedForward:
+    """One hidden unit, c in W₁ and 1/c in W₂."""
+    c = relu_by_gelu_scale(tolerance)
+    return FeedForward(W_1=[[c]], W_2=[[1 / c]], activation=activation)
+
+
+def _radius(lo: F, hi: F) -> F:
+    return 2 * max(abs(lo), abs(hi))
+
+
+def _product_error(x: F, y: F, *, tolerance: F, lo: F, hi: F, activation: str) -> F:
+    s = gelu_product_scale(tolerance, _radius(lo, hi), activation)
+    constant = F(1, 2**52)
+    taylor = GELU_PRODUCT[activation] * s**2 * (abs(x) + abs(y)) ** 4
+    return taylor * (1 + constant) + abs(x * y) * constant
+
+
+@recipe(
+    "multiply-by-gelu",
+    section="4.6",
+    claim=FunctionClaim(
+        statement="y ≈ x₁ x₂, by √(π/2)(GELU(s x₁ + s x₂) − GELU(s x₁) − GELU(s x₂))/s²",
+        reference=lambda x, y: [x * y],
+        domain=lambda *, lo, hi: Reals(2, lo, hi),
+        approximation=_product_error,
+        approximation_statement="within K s² r⁴ ≤ tolerance on [lo, hi]², r = |x₁| + |x₂|, "
+        "K = 7/96 (gelu) or 0.0733 (gelu-tanh), s the largest such power of two; the paper's "
+        "bound for these weights is s r³/4. Rounding grows as s shrinks",
+        excluded={"exact": NO_GELU},
+        variants=(
+            {"tolerance": "1e-8"},
+            {"activation": "gelu-tanh"},
+            {"lo": -4, "hi": 3, "tolerance": "1/4"},
+        ),
+    ),
+    sources=("Akyürek et al. 2023, Lemma 4",),
+)
+def multiply_by_gelu(
+    tolerance: F = F(1, 1024),
+    lo: F = F(-1),
+    hi: F = F(1),
+    activation: str = "gelu",
+) -> FeedForward:
+    """Three hidden units; √(π/2) is the rational that is its nearest float64."""
+    _require_interval(lo, hi, "multiply-by-gelu")
+    s = gelu_product_scale(tolerance, _radius(lo, hi), activation)
+    c = F(math.sqrt(math.pi / 2)) / s**2
+    return FeedForward(W_1=[[s, s], [s, 0], [0, s]], W_2=[[c, -c, -c]], activation=activation)
+
+
+def _require_interval(lo: F, hi: F, where: str) -> None:
+    if lo >= hi:
+        raise InvalidValue(
+            "an interval has lo < hi",
+            received=f"lo = {lo}, hi = {hi}",
+            where=where,
+            remedy="exchange or widen the ends",
+        )
+
+
+# 4.7: comparisons
+
+_EPSILONS: Any = ({"epsilon": "1/3"}, {"epsilon": 2}, {"epsilon": "1/4096"})
+
+
+def _near_zero(*, epsilon: F) -> Reals:
+    return Reals(1, points=(F(0), epsilon, -epsilon))
+
+
+def _on_the_grid_of(*, p: int, epsilon: F) -> tuple[Domain, ...]:
+    """Inputs x with x ± ε representable, for ε a power of two."""
+    if not _is_power_of_two(epsilon):
+        return ()
+    exponent = epsilon.numerator.bit_length() - epsilon.denominator.bit_length()
+    return (Grid(1, bits=p - 3, exponent=exponent - 2),)
+
+
+_EXACT_COMPARISON = "inputs x with x ± ε representable, where ε is a power of two"
+
+
+@recipe(
+    "greater-than-zero",
+    section="4.7",
+    claim=FunctionClaim(
+        statement="y = [x > 0] for x outside (0, ε), x/ε inside",
+        reference=lambda x, *, epsilon: [0 if x <= 0 else (1 if x >= epsilon else x / epsilon)],
+        domain=_near_zero,
+        exact_on=_on_the_grid_of,
+        exact_on_statement=_EXACT_COMPARISON,
+        variants=_EPSILONS,
+    ),
+)
+def greater_than_zero(epsilon: F = F(1, 8)) -> FeedForward:
+    """Eq. 29: (ReLU(x) − ReLU(x − ε))/ε."""
+    return FeedForward(W_1=[[1], [1]], b_1=[0, -epsilon], W_2=[[1 / epsilon, -1 / epsilon]])
+
+
+@recipe(
+    "greater-or-equal-zero",
+    section="4.7",
+    claim=FunctionClaim(
+        statement="y = [x ≥ 0] for x outside (−ε, 0), 1 + x/ε inside",
+        reference=lambda x, *, epsilon: [
+            1 if x >= 0 else (0 if x <= -epsilon else 1 + x / epsilon)
+        ],
+        domain=_near_zero,
+        exact_on=_on_the_grid_of,
+        exact_on_statement=_EXACT_COMPARISON,
+        variants=_EPSILONS,
+    ),
+)
+def greater_or_equal_zero(epsilon: F = F(1, 8)) -> FeedForward:
+    """Eq. 30: (ReLU(x + ε) − ReLU(x))/ε."""
+    return FeedForward(W_1=[[1], [1]], b_1=[epsilon, 0], W_2=[[1 / epsilon, -1 / epsilon]])
+
+
+@recipe(
+    "equal-zero",
+    section="4.7",
+    claim=FunctionClaim(
+        statement="y = [x = 0] for x = 0 or |x| ≥ ε, 1 − |x|/ε between",
+        reference=lambda x, *, epsilon: [0 if abs(x) >= epsilon else 1 - abs(x) / epsilon],
+        domain=_near_zero,
+        exact_on=_on_the_grid_of,
+        exact_on_statement=_EXACT_COMPARISON,
+        variants=_EPSILONS,
+    ),
+)
+def equal_zero(epsilon: F = F(1, 8)) -> FeedForward:
+    """Eq. 31: (ReLU(x + ε) − 2 ReLU(x) + ReLU(x − ε))/ε."""
+    e = 1 / epsilon
+    return FeedForward(W_1=[[1]] * 3, b_1=[epsilon, 0, -epsilon], W_2=[[e, -2 * e, e]])
+
+
+_WITH_TOLERANCE: Any = {
+    "domain": lambda: Product((Reals(1), Reals(1, F(0), F(8)))),
+    "exact_on": lambda *, p: (
+        Where(Grid(2, bits=p - 3, exponent=5 - p), lambda case: case[1] >= 0, "ε ≥ 0"),
+    ),
+    "exact_on_statement": "inputs whose sum and difference are representable",
+}
+
+
+@recipe(
+    "greater-than-zero-with",
+    section="4.7",
+    claim=FunctionClaim(
+        statement="y = ε [x > 0] for x outside (0, ε), x inside; inputs (x, ε), ε ≥ 0",
+        reference=lambda x, e: [0 if x <= 0 else (e if x >= e else x)],
+        **_WITH_TOLERANCE,
+    ),
+)
+def greater_than_zero_with() -> FeedForward:
+    """Eq. 32: ReLU(x) − ReLU(x − ε)."""
+    return FeedForward(W_1=[[1, 0], [1, -1]], W_2=[[1, -1]])
+
+
+@recipe(
+    "greater-or-equal-zero-with",
+    section="4.7",
+    claim=FunctionClaim(
+        statement="y = ε [x ≥ 0] for x outside (−ε, 0), x + ε inside; inputs (x, ε), ε ≥ 0",
+        reference=lambda x, e: [0 if x <= -e else (e if x >= 0 else x + e)],
+        **_WITH_TOLERANCE,
+    ),
+)
+def greater_or_equal_zero_with() -> FeedForward:
+    """Eq. 33: ReLU(x + ε) − ReLU(x)."""
+    return FeedForward(W_1=[[1, 1], [1, 0]], W_2=[[1, -1]])
+
+
+@recipe(
+    "equal-zero-with",
+    section="4.7",
+    claim=FunctionClaim(
+        statement="y = ε [x = 0] for x = 0 or |x| ≥ ε, ε − |x| between; inputs (x, ε), ε ≥ 0",
+        reference=lambda x, e: [0 if abs(x) >= e else e - abs(x)],
+        **_WITH_TOLERANCE,
+    ),
+)
+def equal_zero_with() -> FeedForward:
+    """Eq. 34: ReLU(x + ε) − 2 ReLU(x) + ReLU(x − ε)."""
+    return FeedForward(W_1=[[1, 1], [1, 0], [1, -1]], W_2=[[1, -2, 1]])
+
+
+# 4.8: Boolean functions
+
+
+@recipe(
+    "boolean",
+    section="4.8",
+    claim=FunctionClaim(
+        statement="y = φ(x₁, …, xₘ) for any table φ of m bits, x₁ the most significant",
+        reference=lambda *x, table: [table[int(_bits(x), 2)]],
+        domain=lambda *, table: Bits(len(table).bit_length() - 1),
+        exact_on=everywhere,
+        exact_on_statement="all inputs",
+        variants=(
+            {"table": "01"},
+            {"table": "10"},
+            {"table": "0001"},
+            {"table": "0100"},
+            {"table": "00000000"},
+            {"table": "0010110111110001"},
+        ),
+    ),
+)
+def boolean(table: Any = (0, 1, 1, 0, 1, 0, 0, 1)) -> FeedForward:
+    """Eq. 35: hidden unit k is 1 where x is the k-th assignment ξₖ and 0 elsewhere."""
+    m = len(table).bit_length() - 1
+    assignments = [[k >> (m - 1 - i) & 1 for i in range(m)] for k in range(2**m)]
+    return FeedForward(
+        W_1=[[2 * bit - 1 for bit in xi] for xi in assignments],
+        b_1=[1 - sum(xi) for xi in assignments],
+        W_2=[list(table)],
+    )
+
+
+_GATE: Any = {
+    "domain": lambda *, width: Bits(width),
+    "exact_on": everywhere,
+    "exact_on_statement": "all inputs",
+    "variants": ({"width": 1}, {"width": 10}),
+}
+
+
+@recipe(
+    "and",
+    section="4.8",
+    claim=FunctionClaim(
+        statement="y = x₁ ∧ … ∧ xₘ",
+        reference=lambda *x: [int(all(x))],
+        **_GATE,
+    ),
+)
+def conjunction(width: int = 2) -> FeedForward:
+    """ReLU(Σ x − (m − 1))."""
+    return FeedForward(W_1=[[1] * width], b_1=[1 - width], W_2=[[1]])
+
+
+@recipe(
+    "or",
+    section="4.8",
+    claim=FunctionClaim(
+        statement="y = x₁ ∨ … ∨ xₘ",
+        reference=lambda *x: [int(any(x))],
+        **_GATE,
+    ),
+)
+def disjunction(width: int = 2) -> FeedForward:
+    """1 − ReLU(1 − Σ x)."""
+    return FeedForward(W_1=[[-1] * width], b_1=[1], W_2=[[-1]], b_2=[1])
+
+
+@recipe(
+    "not",
+    section="4.8",
+    claim=FunctionClaim(
+        statement="y = ¬x",
+        reference=lambda x: [int(not x)],
+        domain=lambda: Bits(1),
+        exact_on=everywhere,
+        exact_on_statement="all inputs",
+    ),
+)
+def negation() -> FeedForward:
+    """1 − ReLU(x)."""
+    return FeedForward(W_1=[[1]], W_2=[[-1]], b_2=[1])
+
+
+# 4.9 and 6.4: conditional, clipping
+
+
+def _conditional_grid(*, p: int, lo: F, hi: F) -> tuple[Domain, ...]:
+    size = int(max(abs(lo), abs(hi), hi - lo)).bit_length()
+    step = F(2) ** (size + 3 - p)
+    if lo % step or hi % step:
+        return ()
+    branches = Where(
+        Grid(2, bits=p - 3, exponent=size + 3 - p),
+        lambda case: all(lo <= value <= hi for value in case),
+        f"both lie in [{lo}, {hi}]",
+    )
+    return (Product((Bits(1), branches)),)
+
+
+@recipe(
+    "conditional",
+    section="4.9",
+    claim=FunctionClaim(
+        statement="y = x₁ if p = 1, x₂ if p = 0; inputs (p, x₁, x₂), p a bit, x₁, x₂ in [lo, hi]",
+        reference=lambda p, x, y: [x if p else y],
+        domain=lambda *, lo, hi: Product((Bits(1), Reals(2, lo, hi))),
+        exact_on=_conditional_grid,
+        exact_on_statement="lo, hi, x₁ and x₂ multiples of one power of two, with three bits of "
+        "the significand to spare",
+        rounding_statement="at most 6u(hi − lo + max(|lo|, |hi|))",
+        rounding=lambda _p, _x, _y, *, lo, hi, u: 6 * u * (hi - lo + max(abs(lo), abs(hi))),
+        variants=({"lo": -2, "hi": 3}, {"lo": "1/3", "hi": "5/2"}, {"lo": -8, "hi": -1}),
+    ),
+    sources=("Pérez et al. 2021, Lemma 11", "Merrill & Sabharwal 2024a, Theorem 1"),
+)
+def conditional(lo: F = F(0), hi: F = F(1)) -> FeedForward:
+    """lo + ReLU(x₁ − lo − M(1 − p)) + ReLU(x₂ − lo − M p), M = hi − lo."""
+    _require_interval(lo, hi, "conditional")
+    M = hi - lo
+    return FeedForward(W_1=[[M, 1, 0], [-M, 0, 1]], b_1=[-M - lo, -lo], W_2=[[1, 1]], b_2=[lo])
+
+
+@recipe(
+    "clip",
+    section="6.4",
+    claim=FunctionClaim(
+        statement="y = x clipped to [−δ, δ]",
+        reference=lambda x, *, delta: [-delta if x < -delta else (delta if x > delta else x)],
+        domain=lambda *, delta: Reals(1, points=(delta, -delta)),
+        variants=({"delta": "1/3"}, {"delta": 4}),
+    ),
+)
+def clip(delta: F = F(1)) -> FeedForward:
+    """ReLU(x + δ) − ReLU(x − δ) − δ."""
+    return FeedForward(W_1=[[1], [1]], b_1=[delta, -delta], W_2=[[1, -1]], b_2=[-delta])
+
+
+RECIPES = (
+    cpwl,
+    max_affine,
+    cancel,
+    zero,
+    identity,
+    minimum,
+    maximum,
+    add,
+    subtract,
+    linear,
+    scale,
+    relu_by_gelu,
+    multiply_by_gelu,
+    greater_than_zero,
+    greater_or_equal_zero,
+    equal_zero,
+    greater_than_zero_with,
+    greater_or_equal_zero_with,
+    equal_zero_with,
+    boolean,
+    conjunction,
+    disjunction,
+    negation,
+    conditional,
+    clip,
+)
+"""In the paper's order."""

@@ -1,0 +1,101 @@
+"""The exception family: every refusal states an invariant, what came, where, and a remedy.
+
+A refusal is one line, so that the command line can print it as it is:
+
+>>> from transformist.errors import InvalidValue
+>>> raise InvalidValue(
+...     "the tolerance ε must be positive", received="epsilon = 0",
+...     where="greater-than-zero", remedy="give a positive number such as 1/8",
+... )
+Traceback (most recent call last):
+...
+transformist.errors.InvalidValue: greater-than-zero: the tolerance ε must be positive; \
+received epsilon = 0; give a positive number such as 1/8
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class TransformistError(Exception):
+    """A request that cannot be met.
+
+    Attributes:
+        invariant: what must hold.
+        received: what came instead.
+        where: the place it came to, or `None`.
+        remedy: what to do about it.
+
+    """
+
+    def __init__(
+        self, invariant: str, *, received: str, remedy: str, where: str | None = None
+    ) -> None:
+        self.invariant = invariant
+        self.received = received
+        self.where = where
+        self.remedy = remedy
+        place = f"{where}: " if where else ""
+        super().__init__(f"{place}{invariant}; received {received}; {remedy}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Keep the four fields when the exception crosses a process."""
+        return (_restore, (type(self), self.invariant, self.received, self.remedy, self.where))
+
+
+def _restore(
+    kind: type[TransformistError], invariant: str, received: str, remedy: str, where: str | None
+) -> TransformistError:
+    return kind(invariant, received=received, remedy=remedy, where=where)
+
+
+class InvalidValue(TransformistError, ValueError):
+    """A parameter or option out of its range, or of the wrong kind."""
+
+
+class ShapeMismatch(TransformistError, ValueError):
+    """Arrays whose shapes do not fit a definition."""
+
+
+class NotFinite(TransformistError, ValueError):
+    """NaN or infinity where a number is needed."""
+
+
+class NotRepresentable(TransformistError, ArithmeticError):
+    """A value the asked arithmetic cannot hold, such as a root that is not rational."""
+
+
+class UndefinedValue(TransformistError, ArithmeticError):
+    """A formula at a point where it has no value, such as a norm of a constant vector at ε = 0."""
+
+
+class UnknownName(TransformistError, LookupError):
+    """A recipe, parameter, slot or arithmetic that does not exist."""
+
+    @classmethod
+    def among(
+        cls, kind: str, name: object, known: Iterable[str], where: str | None = None
+    ) -> UnknownName:
+        """The refusal of `name`, with the nearest of the `known` names."""
+        names = list(known)
+        near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
+        remedy = f"did you mean {' or '.join(near)}?" if near else f"choose from {', '.join(names)}"
+        return cls(f"no {kind} has this name", received=repr(name), where=where, remedy=remedy)
+
+
+class UnknownSymbol(TransformistError, ValueError):
+    """An input symbol outside the model's alphabet."""
+
+
+class InputTooLong(TransformistError, ValueError):
+    """An input longer than the length the model was built for."""
+
+
+class InputTooLarge(TransformistError, ValueError):
+    """An input that the dense reference refuses, with its estimate."""
+
+
+class UnreadableInput(TransformistError, ValueError):
+    """A file that cannot be read as text."""

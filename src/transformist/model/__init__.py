@@ -1,0 +1,44 @@
+"""What a transformer is: one definition a file, in the order of the Cookbook."""
+
+from transformist.model.attention import MASKS, WEIGHTINGS, Attention
+from transformist.model.embedding import BOS, CLS, EOS, POSITIONS, Embedding, Symbol
+from transformist.model.feed_forward import ACTIVATIONS, FeedForward, FeedForwardStack
+from transformist.model.layer import Heads, Layer, Sublayer
+from transformist.model.normalization import LayerNorm
+from transformist.model.parameter import Parameter, exact_product, parameter, rationals
+from transformist.model.read_out import Binary, LanguageModel, MultiClass, NearZero, ReadOut
+from transformist.model.stream import LinearForm, Stream
+from transformist.model.trace import Trace
+from transformist.model.transformer import Transformer
+
+__all__ = [
+    "ACTIVATIONS",
+    "BOS",
+    "CLS",
+    "EOS",
+    "MASKS",
+    "POSITIONS",
+    "WEIGHTINGS",
+    "Attention",
+    "Binary",
+    "Embedding",
+    "FeedForward",
+    "FeedForwardStack",
+    "Heads",
+    "LanguageModel",
+    "Layer",
+    "LayerNorm",
+    "LinearForm",
+    "MultiClass",
+    "NearZero",
+    "Parameter",
+    "ReadOut",
+    "Stream",
+    "Sublayer",
+    "Symbol",
+    "Trace",
+    "Transformer",
+    "exact_product",
+    "parameter",
+    "rationals",
+]

@@ -1,0 +1,161 @@
+"""Self-attention: Definitions 2.3 and 5.1 of the Cookbook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.arithmetic import Arithmetic, Array, Mask, number_system
+from transformist.errors import UnknownName
+from transformist.model.parameter import Parameter, Parameterized, vectors, weights
+
+Positions = NDArray[np.int64]
+
+MASKS: dict[str, Callable[[Positions, Positions], Mask]] = {
+    "none": lambda i, j: np.full(np.broadcast_shapes(i.shape, j.shape), True),
+    "future": lambda i, j: j <= i,
+    "strict-future": lambda i, j: j < i,
+    "past": lambda i, j: j >= i,
+    "strict-past": lambda i, j: j > i,
+}
+"""Whether position i may attend to position j."""
+
+
+def softmax(s: Array, admissible: Mask, a: Arithmetic) -> Array:
+    """αᵢⱼ = exp(sᵢⱼ − maxᵢ) / Σ exp(sᵢⱼ − maxᵢ) over the admissible j."""
+    below = a.keep(a.subtract(s, a.maximum(s, admissible)), admissible)
+    e = a.keep(a.exp(below), admissible)
+    return a.divide(e, _or_one(a.sum(e), admissible, a))
+
+
+def average_hard(s: Array, admissible: Mask, a: Arithmetic) -> Array:
+    """Equal weights on all maximal admissible scores (ahardmax, Definition 5.1)."""
+    chosen = _maximal(s, admissible, a).astype(np.int64)
+    return a.divide(a.array(chosen), a.array(np.maximum(chosen.sum(-1, keepdims=True), 1)))
+
+
+def leftmost_hard(s: Array, admissible: Mask, a: Arithmetic) -> Array:
+    """All the weight on the first maximal admissible score (lhardmax)."""
+    maximal = _maximal(s, admissible, a)
+    return a.array((maximal & (np.cumsum(maximal, axis=-1) == 1)).astype(np.int64))
+
+
+def rightmost_hard(s: Array, admissible: Mask, a: Arithmetic) -> Array:
+    """All the weight on the last maximal admissible score (rhardmax)."""
+    maximal = _maximal(s, admissible, a)
+    seen_from_right = np.cumsum(maximal[..., ::-1], axis=-1)[..., ::-1]
+    return a.array((maximal & (seen_from_right == 1)).astype(np.int64))
+
+
+def _maximal(s: Array, admissible: Mask, a: Arithmetic) -> Mask:
+    return admissible & a.equal(s, a.maximum(s, admissible))
+
+
+def _or_one(total: Array, admissible: Mask, a: Arithmetic) -> Array:
+    """The divisor of a row: its total, or 1 where the row has nothing to attend to."""
+    empty = np.broadcast_to(~admissible.any(-1, keepdims=True), total.shape)
+    return a.add(total, a.array(empty.astype(np.int64)))
+
+
+WEIGHTINGS: dict[str, Callable[[Array, Mask, Arithmetic], Array]] = {
+    "softmax": softmax,
+    "average-hard": average_hard,
+    "leftmost-hard": leftmost_hard,
+    "rightmost-hard": rightmost_hard,
+}
+
+_BLOCK = 2**21
+"""How many scores the reference holds at once."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Attention(Parameterized):
+    """A self-attention head (Definition 2.3): cᵢ = Σⱼ αᵢⱼ vⱼ, α = S(q · k / √d_key).
+
+    A row with no admissible position gives zero.
+
+    Attributes:
+        W_Q, W_K: shape (d_key, d).
+        W_V: shape (d_value, d).
+        W_O: shape (d, d_value); left out, the head gives vⱼ itself, and d_value = d.
+        weighting: `softmax`, `average-hard`, `leftmost-hard` or `rightmost-hard`.
+        mask: `none`, `future` (j ≤ i), `strict-future` (j < i), `past`, `strict-past`.
+
+    Raises:
+        ShapeMismatch: when the shapes do not fit.
+        NotFinite: for a weight that is NaN or infinite.
+        UnknownName: for a weighting or mask that does not exist.
+
+    Example: the mean of all positions up to each.
+        >>> head = Attention(W_Q=[[0]], W_K=[[0]], W_V=[[1]], mask="future")
+        >>> head([[1], [3]]).tolist()
+        [[1.0], [2.0]]
+
+    """
+
+    W_Q: Parameter = weights()
+    W_K: Parameter = weights()
+    W_V: Parameter = weights()
+    W_O: Parameter = weights(default=None)
+    weighting: str = "softmax"
+    mask: str = "none"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("W_Q", ("d_key", "d"), "both at least 1")
+        width = self.W_Q.shape[1]
+        self._require("W_K", self.W_Q.shape, "the shape of W_Q")
+        self._require("W_V", ("d_value", width), "d being the columns of W_Q")
+        if self.W_O is not None:
+            self._require("W_O", ("d", self.W_V.shape[0]), "d_value being the rows of W_V")
+        if self.weighting not in WEIGHTINGS:
+            raise UnknownName.among("weighting", self.weighting, WEIGHTINGS, "Attention")
+        if self.mask not in MASKS:
+            raise UnknownName.among("mask", self.mask, MASKS, "Attention")
+
+    @property
+    def width(self) -> int:
+        """d, the length of the vectors it reads."""
+        return int(self.W_Q.shape[1])
+
+    @property
+    def width_out(self) -> int:
+        """The length of the vectors it gives."""
+        return int((self.W_V if self.W_O is None else self.W_O).shape[0])
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """The coordinates to which it may add something other than 0."""
+        matrix = self.W_V if self.W_O is None else self.W_O
+        return tuple(int(row) for row in np.flatnonzero(np.any(matrix != 0, axis=1)))
+
+    def __call__(self, z: Any, arithmetic: Arithmetic | str = "float64") -> Array:
+        """c for every sequence: (..., n, d) → (..., n, d_out), in blocks of rows."""
+        a = number_system(arithmetic)
+        _, _, W_V, W_O = self.rounded(a)
+        z = vectors(z, a, self.width, "Attention")
+        v = a.affine(z, W_V)
+        c = [a.matmul(self.weights(z, a, rows), v) for rows in self._blocks(z.shape)]
+        joined = a.concatenate(c, axis=-2)
+        return joined if W_O is None else a.affine(joined, W_O)
+
+    def scores(self, z: Array, a: Arithmetic, rows: slice = slice(None)) -> Array:
+        """sᵢⱼ for the queries i in `rows` (exact arithmetic: times √d_key), before the mask."""
+        W_Q, W_K, _, _ = self.rounded(a)
+        return a.scores(a.affine(z[..., rows, :], W_Q), a.affine(z, W_K))
+
+    def weights(self, z: Array, a: Arithmetic, rows: slice = slice(None)) -> Array:
+        """αᵢⱼ for the queries i in `rows`: (..., n, d) → (..., r, n)."""
+        j = np.arange(z.shape[-2])
+        admissible = MASKS[self.mask](j[rows, None], j[None, :])
+        return WEIGHTINGS[self.weighting](self.scores(z, a, rows), admissible, a)
+
+    def _blocks(self, shape: tuple[int, ...]) -> Iterator[slice]:
+        """Slices of the queries, so that a block of scores stays within `_BLOCK` entries."""
+        *batch, n, _ = shape
+        rows = max(1, _BLOCK // max(1, n * int(np.prod(batch))))
+        return (slice(start, start + rows) for start in range(0, max(n, 1), rows))

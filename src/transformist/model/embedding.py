@@ -1,0 +1,161 @@
+"""The embedding of strings (2.2.1), special symbols (3.4) and positions (3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from transformist.arithmetic import Arithmetic, Array
+from transformist.errors import InvalidValue, UndefinedValue, UnknownName, UnknownSymbol
+from transformist.model.parameter import Parameter, Parameterized, weights
+from transformist.model.stream import LinearForm, Stream
+
+Symbol: TypeAlias = "str | int"
+
+BOS, EOS, CLS = "BOS", "EOS", "CLS"
+"""Beginning of sequence, end of sequence, classification: symbols that a model adds itself."""
+
+POSITIONS: dict[str, Callable[[int, int], Fraction | int]] = {
+    "i": lambda i, _n: i,
+    "i^2": lambda i, _n: i**2,
+    "i^3": lambda i, _n: i**3,
+    "1/i": lambda i, _n: Fraction(1, i),
+    "i/n": lambda i, n: Fraction(i, n),
+    "(-1)^i": lambda i, _n: (-1) ** i,
+}
+"""Position embeddings as functions of (i, n); i counts from 1, and a symbol added in front is 0."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Embedding(Parameterized):
+    """z⁽⁰⁾ᵢ = we(xᵢ) + peₙ(i) (Eq. 2), for the input with the symbols that the model adds.
+
+    Attributes:
+        symbols: the vocabulary, in the order of the rows of `vectors`.
+        vectors: the word embedding, shape (number of symbols, d).
+        positions: for a coordinate of the stream, the name of a function in `POSITIONS`.
+        front, back: the special symbols added before and after the input.
+
+    Raises:
+        ShapeMismatch, NotFinite: as for every weight.
+        InvalidValue: for a vocabulary with a symbol twice.
+        UnknownName: for a position function that does not exist.
+
+    """
+
+    symbols: tuple[Symbol, ...]
+    vectors: Parameter = weights()
+    positions: tuple[tuple[int, str], ...] = ()
+    front: tuple[str, ...] = ()
+    back: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("vectors", (len(self.symbols), "d"), "a row for each symbol")
+        if len(set(self.symbols)) != len(self.symbols):
+            raise InvalidValue(
+                "a vocabulary holds each symbol once",
+                received=repr(self.symbols),
+                where="Embedding",
+                remedy="remove the repeated symbol",
+            )
+        for special in (*self.front, *self.back):
+            if special not in self.symbols:
+                raise UnknownName.among("symbol", special, map(str, self.symbols), "Embedding")
+        for _, name in self.positions:
+            if name not in POSITIONS:
+                raise UnknownName.among("position function", name, POSITIONS, "Embedding")
+
+    @classmethod
+    def of(
+        cls,
+        stream: Stream,
+        words: Mapping[Any, LinearForm],
+        positions: Mapping[str, str] | None = None,
+        front: Sequence[str] = (),
+        back: Sequence[str] = (),
+    ) -> Embedding:
+        """An embedding written with the slots of a stream.
+
+        Example:
+            >>> stream = Stream(("sign", "place"))
+            >>> Embedding.of(
+            ...     stream, {"(": {"sign": 1}, ")": {"sign": -1}}, positions={"place": "i/n"}
+            ... ).vectors
+            array([[ 1.,  0.],
+                   [-1.,  0.]])
+
+        """
+        return cls(
+            symbols=tuple(words),
+            vectors=stream.reading(*words.values()),
+            positions=tuple((stream.index(slot), name) for slot, name in (positions or {}).items()),
+            front=tuple(front),
+            back=tuple(back),
+        )
+
+    @property
+    def alphabet(self) -> tuple[Symbol, ...]:
+        """The symbols an input may hold: the vocabulary without the special symbols."""
+        return tuple(s for s in self.symbols if s not in (*self.front, *self.back))
+
+    @property
+    def width(self) -> int:
+        """d."""
+        return int(self.vectors.shape[1])
+
+    def encode(self, x: Sequence[Symbol]) -> list[int]:
+        """The rows of the symbols of an input, specials included.
+
+        Raises:
+            UnknownSymbol: for a symbol outside the alphabet, with its position (from 1).
+
+        """
+        rows = {symbol: row for row, symbol in enumerate(self.symbols)}
+        allowed = set(self.alphabet)
+        for position, symbol in enumerate(x, start=1):
+            if symbol not in allowed:
+                raise UnknownSymbol(
+                    f"every symbol is one of {' '.join(map(str, self.alphabet))}",
+                    received=f"{symbol!r} at position {position}",
+                    remedy="remove it, or pass --ignore-others to skip such symbols",
+                )
+        return [rows[symbol] for symbol in (*self.front, *x, *self.back)]
+
+    def __call__(self, inputs: Sequence[Sequence[Symbol]], a: Arithmetic) -> Array:
+        """The embedded inputs, all of one length n: (batch, n + specials, d)."""
+        length = len(inputs[0]) if inputs else 0
+        words = self.rounded(a)[0][np.array([self.encode(x) for x in inputs])]
+        if not self.positions:
+            return words
+        places = np.zeros((len(self.front) + length + len(self.back), self.width), dtype=object)
+        for row in range(places.shape[0]):
+            for slot, name in self.positions:
+                places[row, slot] = position(name, row + 1 - len(self.front), length)
+        return a.add(words, a.array(places))
+
+
+def position(name: str, i: int, n: int) -> Fraction | int:
+    """The value of a position function at (i, n).
+
+    Raises:
+        UndefinedValue: where the function has no value, as 1/i has none at i = 0.
+
+    Example:
+        >>> position("i/n", 2, 5)
+        Fraction(2, 5)
+
+    """
+    try:
+        return POSITIONS[name](i, n)
+    except ZeroDivisionError:
+        raise UndefinedValue(
+            f"the position function {name} needs a divisor other than 0",
+            received=f"i = {i}, n = {n}",
+            where="Embedding",
+            remedy="place no symbol in front of the input, or use another position function",
+        ) from None

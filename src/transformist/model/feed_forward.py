@@ -1,0 +1,159 @@
+"""Feed-forward networks: Definitions 2.4, 2.5 and 4.2 of the Cookbook."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from transformist.arithmetic import Arithmetic, Array, number_system
+from transformist.errors import ShapeMismatch, UnknownName
+from transformist.model.parameter import Parameter, Parameterized, vectors, weights
+
+
+def relu(x: Array, a: Arithmetic) -> Array:
+    """ReLU(x) = max(0, x), Eq. 13."""
+    return a.relu(x)
+
+
+def gelu(x: Array, a: Arithmetic) -> Array:
+    """GELU(x) = x Φ(x), Eqs. 23 and 24."""
+    return a.multiply(x, a.normal_cdf(x))
+
+
+def gelu_tanh(x: Array, a: Arithmetic) -> Array:
+    """The form x/2 · (1 + tanh(√(2/π)(x + 0.044715 x³))), Eq. 25."""
+    half, one = a.array([Fraction(1, 2)]), a.array([1])
+    cube = a.multiply(x, a.multiply(x, x))
+    inner = a.add(x, a.multiply(a.array([0.044715]), cube))
+    curve = a.tanh(a.multiply(a.array([math.sqrt(2 / math.pi)]), inner))
+    return a.multiply(a.multiply(half, x), a.add(one, curve))
+
+
+def gelu_sigmoid(x: Array, a: Arithmetic) -> Array:
+    """The form x · sigmoid(1.702 x), Eq. 26."""
+    one = a.array([1])
+    decay = a.exp(a.multiply(a.array([-1.702]), x))
+    return a.divide(x, a.add(one, decay))
+
+
+ACTIVATIONS: dict[str, Callable[[Array, Arithmetic], Array]] = {
+    "relu": relu,
+    "gelu": gelu,
+    "gelu-tanh": gelu_tanh,
+    "gelu-sigmoid": gelu_sigmoid,
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FeedForward(Parameterized):
+    """A two-layer feed-forward network (Definition 2.5): y = W₂ h + b₂, h = act(W₁ x + b₁).
+
+    Attributes:
+        W_1: shape (d_hid, d).
+        b_1: shape (d_hid,); zeros when left out.
+        W_2: shape (d_out, d_hid).
+        b_2: shape (d_out,); zeros when left out.
+        activation: `relu`, or one of the forms of GELU: `gelu`, `gelu-tanh`, `gelu-sigmoid`.
+
+    Raises:
+        ShapeMismatch: when the shapes do not fit.
+        NotFinite: for a weight that is NaN or infinite.
+        UnknownName: for an activation that does not exist.
+
+    Example:
+        >>> FeedForward(W_1=[[1], [-1]], W_2=[[1, 1]])([-3])
+        array([3.])
+
+    """
+
+    W_1: Parameter = weights()
+    b_1: Parameter = weights(default=None)
+    W_2: Parameter = weights()
+    b_2: Parameter = weights(default=None)
+    activation: str = "relu"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("W_1", ("d_hid", "d"), "both at least 1")
+        hidden = self.W_1.shape[0]
+        self._require("W_2", ("d_out", hidden), "d_hid being the rows of W_1")
+        self._fill("b_1", hidden)
+        self._fill("b_2", self.width_out)
+        self._require("b_1", (hidden,), "the rows of W_1")
+        self._require("b_2", (self.width_out,), "the rows of W_2")
+        if self.activation not in ACTIVATIONS:
+            raise UnknownName.among("activation", self.activation, ACTIVATIONS, "FeedForward")
+
+    @property
+    def width(self) -> int:
+        """d, the length of the vectors it reads."""
+        return int(self.W_1.shape[1])
+
+    @property
+    def width_out(self) -> int:
+        """d_out, the length of the vectors it gives."""
+        return int(self.W_2.shape[0])
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """The coordinates to which it may add something other than 0."""
+        rows = np.any(self.W_2 != 0, axis=1) | (self.b_2 != 0)
+        return tuple(int(row) for row in np.flatnonzero(rows))
+
+    def __call__(self, x: Any, arithmetic: Arithmetic | str = "float64") -> Array:
+        """y for every vector along the last axis of x: (..., d) → (..., d_out)."""
+        a = number_system(arithmetic)
+        W_1, b_1, W_2, b_2 = self.rounded(a)
+        x = vectors(x, a, self.width, "FeedForward")
+        h = ACTIVATIONS[self.activation](a.affine(x, W_1, b_1), a)
+        return a.affine(h, W_2, b_2)
+
+
+@dataclass(frozen=True)
+class FeedForwardStack:
+    """Feed-forward networks one after the other, with no residual connection between them.
+
+    Example:
+        >>> double = FeedForward(W_1=[[1], [-1]], W_2=[[2, -2]])
+        >>> FeedForwardStack((double, double))([-3])
+        array([-12.])
+
+    """
+
+    parts: tuple[FeedForward, ...]
+
+    def __post_init__(self) -> None:
+        for before, after in zip(self.parts, self.parts[1:], strict=False):
+            if before.width_out != after.width:
+                raise ShapeMismatch(
+                    "each network of a stack reads as many coordinates as the one before it gives",
+                    received=f"{before.width_out} given, {after.width} read",
+                    where="FeedForwardStack",
+                    remedy="pad the narrower one",
+                )
+
+    @property
+    def width(self) -> int:
+        """The length of the vectors it reads."""
+        return self.parts[0].width
+
+    @property
+    def width_out(self) -> int:
+        """The length of the vectors it gives."""
+        return self.parts[-1].width_out
+
+    @property
+    def nonzero(self) -> int:
+        """How many parameters are not 0."""
+        return sum(part.nonzero for part in self.parts)
+
+    def __call__(self, x: Any, arithmetic: Arithmetic | str = "float64") -> Array:
+        """The last network of … of the first of x: (..., d) → (..., d_out)."""
+        for part in self.parts:
+            x = part(x, arithmetic)
+        return x

@@ -1,0 +1,173 @@
+"""Transformer layers: Definition 2.2 of the Cookbook, with the norms of 6.2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from transformist.arithmetic import Arithmetic, Array, number_system
+from transformist.errors import ShapeMismatch
+from transformist.model.attention import Attention
+from transformist.model.feed_forward import FeedForward
+from transformist.model.normalization import LayerNorm
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Several attention heads, each reading the same vectors, summed from the first to the last."""
+
+    heads: tuple[Attention, ...]
+
+    @property
+    def width(self) -> int:
+        """The length of the vectors every head reads."""
+        return self.heads[0].width
+
+    @property
+    def width_out(self) -> int:
+        """The length of the vectors every head gives."""
+        return self.heads[0].width_out
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """The coordinates to which some head may add something other than 0."""
+        return tuple(sorted({row for head in self.heads for row in head.written}))
+
+    @property
+    def nonzero(self) -> int:
+        """How many parameters are not 0."""
+        return sum(head.nonzero for head in self.heads)
+
+    def __call__(self, z: Any, arithmetic: Arithmetic | str = "float64") -> Array:
+        """Σ over heads of head(z): (..., n, d) → (..., n, d)."""
+        a = number_system(arithmetic)
+        total = self.heads[0](z, a)
+        for head in self.heads[1:]:
+            total = a.add(total, head(z, a))
+        return total
+
+
+@dataclass(frozen=True)
+class Sublayer:
+    """A function with its residual connection and norms: z ↦ post(f(pre(z)) + z).
+
+    With neither norm this is a sublayer of Definition 2.2; `pre_norm` gives the pre-norm and
+    `post_norm` the post-norm architecture of 6.2.
+
+    Example:
+        >>> double = FeedForward(W_1=[[1], [-1]], W_2=[[1, -1]])
+        >>> Sublayer(double)([3])
+        array([6.])
+
+    """
+
+    function: FeedForward | Heads
+    pre_norm: LayerNorm | None = None
+    post_norm: LayerNorm | None = None
+
+    def __post_init__(self) -> None:
+        width = self.width
+        reads = width if self.pre_norm is None else self.pre_norm.width_out
+        parts = self.function.heads if isinstance(self.function, Heads) else (self.function,)
+        for part in parts:
+            self._fits(type(part).__name__, "reads", part.width, reads)
+            self._fits(type(part).__name__, "gives", part.width_out, width)
+        if self.post_norm is not None:
+            self._fits("post-norm", "reads", self.post_norm.width, width)
+            self._fits("post-norm", "gives", self.post_norm.width_out, width)
+
+    @staticmethod
+    def _fits(name: str, verb: str, actual: int, wanted: int) -> None:
+        if actual != wanted:
+            raise ShapeMismatch(
+                f"in a sublayer the {name} {verb} vectors as wide as the residual stream and its "
+                f"norm make them, here {wanted}",
+                received=f"{actual}",
+                where="Sublayer",
+                remedy="route the weights to the slots of the stream",
+            )
+
+    @property
+    def width(self) -> int:
+        """d, the width of the stream."""
+        return self.function.width if self.pre_norm is None else self.pre_norm.width
+
+    @property
+    def width_out(self) -> int:
+        """d, the width of the stream."""
+        return self.width
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """The coordinates of the stream that may change."""
+        return self.function.written if self.post_norm is None else tuple(range(self.width))
+
+    @property
+    def nonzero(self) -> int:
+        """How many parameters are not 0."""
+        parts = (self.function, self.pre_norm, self.post_norm)
+        return sum(part.nonzero for part in parts if part is not None)
+
+    def __call__(self, z: Any, arithmetic: Arithmetic | str = "float64") -> Array:
+        """post(f(pre(z)) + z): (..., d) → (..., d)."""
+        a = number_system(arithmetic)
+        z = a.array(z)
+        y = self.function(z if self.pre_norm is None else self.pre_norm(z, a), a)
+        y = a.add(y, z)
+        return y if self.post_norm is None else self.post_norm(y, a)
+
+
+Norms = tuple[LayerNorm | None, LayerNorm | None]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A transformer layer (Definition 2.2): self-attention, then a feed-forward network.
+
+    Attributes:
+        heads: the attention heads, summed; none leaves the stream as it is.
+        feed_forward: the network, or `None` to leave the stream as it is.
+        pre_norms, post_norms: for the attention and for the feed-forward sublayer (6.2).
+
+    """
+
+    heads: tuple[Attention, ...] = ()
+    feed_forward: FeedForward | None = None
+    pre_norms: Norms = (None, None)
+    post_norms: Norms = (None, None)
+
+    def __post_init__(self) -> None:
+        for present, name, index in (
+            (self.heads, "heads", 0),
+            (self.feed_forward, "feed_forward", 1),
+        ):
+            if not present and (self.pre_norms[index] or self.post_norms[index]):
+                raise ShapeMismatch(
+                    f"a norm belongs to a sublayer, and the layer has no {name}",
+                    received="a norm without its sublayer",
+                    where="Layer",
+                    remedy=f"give {name}, with weights of zero if it is to do nothing",
+                )
+        list(self.sublayers())
+
+    def sublayers(self) -> Iterator[tuple[str, Sublayer]]:
+        """The sublayers that are there, with their names, in order."""
+        if self.heads:
+            yield "attention", Sublayer(Heads(self.heads), self.pre_norms[0], self.post_norms[0])
+        if self.feed_forward is not None:
+            yield (
+                "feed-forward",
+                Sublayer(self.feed_forward, self.pre_norms[1], self.post_norms[1]),
+            )
+
+    @property
+    def nonzero(self) -> int:
+        """How many parameters are not 0."""
+        return sum(sublayer.nonzero for _, sublayer in self.sublayers())
+
+    def __call__(self, z: Any, arithmetic: Arithmetic | str = "float64") -> Array:
+        """The stream after the layer: (..., n, d) → (..., n, d)."""
+        for _, sublayer in self.sublayers():
+            z = sublayer(z, arithmetic)
+        return z

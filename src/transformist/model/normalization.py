@@ -1,0 +1,88 @@
+"""Layer normalization: Definition 6.1 of the Cookbook, with the selection of 5.3.3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from transformist.arithmetic import Arithmetic, Array, number_system
+from transformist.errors import InvalidValue, UndefinedValue
+from transformist.model.parameter import Parameter, Parameterized, vectors, weights
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LayerNorm(Parameterized):
+    """Layer normalization (Definition 6.1): (x − μ)/√(σ² + ε) ⊙ γ + β, of W_N x where W_N is given.
+
+    μ is the mean of the coordinates and σ² their population variance (divided by d).
+
+    Attributes:
+        gain: γ, shape (d,).
+        bias: β, shape (d,); zeros when left out.
+        epsilon: ε ≥ 0, added to the variance.
+        W_N: shape (d, d_in), the matrix that selects what is normalized (5.3.3); the identity when
+            left out.
+
+    Raises:
+        ShapeMismatch: when the shapes do not fit.
+        InvalidValue: for ε < 0.
+        UndefinedValue: when called on a constant vector with ε = 0.
+
+    Example:
+        >>> LayerNorm(gain=[1, 1])([3, 1])
+        array([ 1., -1.])
+
+    """
+
+    gain: Parameter = weights()
+    bias: Parameter = weights(default=None)
+    epsilon: Parameter = weights(default=0)
+    W_N: Parameter = weights(default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("gain", ("d",), "at least 1")
+        self._fill("bias", self.width_out)
+        self._require("bias", (self.width_out,), "the shape of gain")
+        self._require("epsilon", (), "a single number")
+        if self.epsilon < 0:
+            raise InvalidValue(
+                "ε is at least 0",
+                received=f"epsilon = {self.epsilon}",
+                where="LayerNorm",
+                remedy="give 0 or a positive number",
+            )
+        if self.W_N is not None:
+            self._require("W_N", (self.width_out, "d_in"), "d being the length of gain")
+
+    @property
+    def width(self) -> int:
+        """The length of the vectors it reads."""
+        return self.width_out if self.W_N is None else int(self.W_N.shape[1])
+
+    @property
+    def width_out(self) -> int:
+        """d, the length of the vectors it gives."""
+        return int(self.gain.shape[0])
+
+    def __call__(self, x: Any, arithmetic: Arithmetic | str = "float64") -> Array:
+        """The normalized vectors along the last axis: (..., d_in) → (..., d)."""
+        a = number_system(arithmetic)
+        gain, bias, epsilon, W_N = self.rounded(a)
+        x = vectors(x, a, self.width, "LayerNorm")
+        if W_N is not None:
+            x = a.affine(x, W_N)
+        d = a.array([self.width_out])
+        centred = a.subtract(x, a.divide(a.sum(x), d))
+        variance = a.divide(a.sum(a.multiply(centred, centred)), d)
+        deviation = a.sqrt(a.add(variance, epsilon))
+        if not np.all(a.positive(deviation)):
+            raise UndefinedValue(
+                "a norm with ε = 0 needs a vector whose coordinates are not all equal",
+                received="a vector with σ² + ε = 0",
+                where="LayerNorm",
+                remedy="give ε > 0, or coordinates that differ",
+            )
+        return a.add(a.multiply(a.divide(centred, deviation), gain), bias)

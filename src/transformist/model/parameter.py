@@ -1,0 +1,139 @@
+"""Parameters: read-only arrays of exact numbers, checked when made, rounded once per arithmetic."""
+
+from __future__ import annotations
+
+from dataclasses import Field, dataclass, field, fields
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.arithmetic import Arithmetic, Array, exact_numbers
+from transformist.errors import ShapeMismatch
+
+Parameter: TypeAlias = Any
+"""Given as nested lists or an array; kept as a read-only array, float64 where every entry is
+exactly a float64, and of `Fraction` elsewhere."""
+
+
+def parameter(values: Any, where: str = "parameter") -> Parameter:
+    """`values` as a read-only array of the exact numbers that were given.
+
+    Args:
+        values: nested lists or an array of integers, floats or rationals.
+        where: the name to use in a refusal.
+
+    Raises:
+        ShapeMismatch, NotFinite, InvalidValue: as `exact_numbers`.
+
+    """
+    exact = exact_numbers(values, where)
+    if exact is values:
+        exact = exact.copy()
+    exact.setflags(write=False)
+    return exact
+
+
+def exact_product(left: Any, right: Any) -> Parameter:
+    """The matrix product of two parameters without rounding.
+
+    Example:
+        >>> exact_product([["1/3", 1]], [[3], [1]])
+        array([[2.]])
+
+    """
+    return parameter(rationals(left) @ rationals(right))
+
+
+def rationals(values: Any) -> NDArray[Any]:
+    """The values as an object array of `Fraction`, whose sums and products do not round."""
+    exact = exact_numbers(values)
+    array = np.empty(exact.size, dtype=object)
+    array[:] = [Fraction(value) for value in exact.ravel().tolist()]
+    return array.reshape(exact.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Parameterized:
+    """A definition with parameters: a frozen value whose arrays are checked when it is made.
+
+    A field declared with `weights(...)` becomes a `Parameter`; `shapes` says how they must fit.
+    """
+
+    _rounded: dict[Arithmetic, tuple[Array, ...]] = field(
+        init=False, repr=False, default_factory=dict
+    )
+
+    def __post_init__(self) -> None:
+        for each in self._weights():
+            value = getattr(self, each.name)
+            if value is not None:
+                object.__setattr__(self, each.name, parameter(value, f"{self._kind}.{each.name}"))
+
+    @property
+    def _kind(self) -> str:
+        return type(self).__name__
+
+    @classmethod
+    def _weights(cls) -> list[Field[Any]]:
+        return [each for each in fields(cls) if each.metadata.get("weights")]
+
+    @property
+    def nonzero(self) -> int:
+        """How many parameters are not 0."""
+        arrays = (getattr(self, each.name) for each in self._weights())
+        return sum(int(np.count_nonzero(array)) for array in arrays if array is not None)
+
+    def rounded(self, arithmetic: Arithmetic) -> tuple[Any, ...]:
+        """The weights as arrays of `arithmetic`, in the order of the fields, rounded once."""
+        if arithmetic not in self._rounded:
+            exact = (getattr(self, each.name) for each in self._weights())
+            self._rounded[arithmetic] = tuple(
+                None if weights is None else arithmetic.array(weights) for weights in exact
+            )
+        return self._rounded[arithmetic]
+
+    def _fill(self, name: str, size: int) -> None:
+        """Zeros for a weight that was left out."""
+        if getattr(self, name) is None:
+            object.__setattr__(self, name, parameter(np.zeros(size)))
+
+    def _require(self, name: str, shape: tuple[int | str, ...], why: str) -> None:
+        """Refuse a weight whose shape differs from `shape`; a letter in `shape` is any size ≥ 1."""
+        actual = getattr(self, name).shape
+        fits = len(actual) == len(shape) and all(
+            size >= 1 if isinstance(wanted, str) else size == wanted
+            for size, wanted in zip(actual, shape, strict=True)
+        )
+        if not fits:
+            wanted = ", ".join(str(size) for size in shape)
+            raise ShapeMismatch(
+                f"{name} has shape ({wanted}){',' if why else ''} {why}".strip(),
+                received=f"shape {actual}",
+                where=self._kind,
+                remedy=f"reshape {name}",
+            )
+
+
+def vectors(x: Any, a: Arithmetic, width: int, where: str) -> Array:
+    """`x` as an array of `a` whose last axis has length `width`.
+
+    Raises:
+        ShapeMismatch: when it has another length.
+
+    """
+    array = a.array(x)
+    if not array.shape or array.shape[-1] != width:
+        raise ShapeMismatch(
+            f"vectors have width {width}",
+            received=f"an array of shape {tuple(array.shape)}",
+            where=where,
+            remedy=f"give {width} numbers a vector",
+        )
+    return array
+
+
+def weights(**options: Any) -> Any:
+    """Declare a field of a `Parameterized` definition to hold weights."""
+    return field(metadata={"weights": True}, **options)

@@ -1,0 +1,148 @@
+"""Read-outs: the unembeddings of 2.2.3, and the check outside the transformer of 9.2.1."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.arithmetic import Arithmetic, Array
+from transformist.errors import InvalidValue, NotFinite, UnknownName
+from transformist.model.attention import softmax
+from transformist.model.embedding import Symbol
+from transformist.model.parameter import Parameter, Parameterized, weights
+
+PLACES = ("last", "every", "cls")
+"""The positions read: the last of the sequence, every position of the input, or that of CLS."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReadOut(Parameterized):
+    """A function of the final vectors W_out z + b_out at the positions `at`."""
+
+    W_out: Parameter = weights()
+    b_out: Parameter = weights(default=None)
+    at: str = "last"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("W_out", ("k", "d"), "a row for each output")
+        self._fill("b_out", self.W_out.shape[0])
+        self._require("b_out", (self.W_out.shape[0],), "the rows of W_out")
+        if self.at not in PLACES:
+            raise UnknownName.among("place to read", self.at, PLACES, self._kind)
+
+    def __call__(self, z: Array, n: int, a: Arithmetic) -> list[Any]:
+        """The answers for vectors (count, d) of inputs of length n."""
+        W_out, b_out = self.rounded(a)
+        y = a.affine(z, W_out, b_out)
+        values = a.numbers(y)
+        if values.dtype != object and np.isnan(values).any():
+            raise NotFinite(
+                f"the values read out are numbers in {a.name}",
+                received="NaN, which an overflow leaves behind",
+                where=self._kind,
+                remedy="use a format with a wider range",
+            )
+        return self.decide(y, values, n, a)
+
+    @abstractmethod
+    def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
+        """The answers from y (count, k), whose exact values are `values`."""
+
+    def join(self, answers: list[Any]) -> Any:
+        """The answers at every position of one input, as one answer."""
+        return answers
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Binary(ReadOut):
+    """Accept where W_out z + b_out > 0 (Eq. 17). W_out has one row."""
+
+    def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
+        """A bool a vector."""
+        return [bool(accept) for accept in a.positive(y)[:, 0]]
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MultiClass(ReadOut):
+    """The label of the largest coordinate of W_out z + b_out (Eq. 18); the first on a tie."""
+
+    labels: tuple[Symbol, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("W_out", (len(self.labels), "d"), "a row for each label")
+
+    def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
+        """A label a vector."""
+        return [self.labels[int(np.argmax(row))] for row in values]
+
+    def join(self, answers: list[Any]) -> Any:
+        """A string where every label is a single character, a list elsewhere."""
+        return _string_or_list(self.labels, answers)
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LanguageModel(ReadOut):
+    """A distribution over symbols, softmax(W_out z + b_out) (Eq. 19)."""
+
+    labels: tuple[Symbol, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("W_out", (len(self.labels), "d"), "a row for each symbol")
+
+    def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
+        """A mapping from symbol to probability a vector."""
+        probabilities = a.numbers(softmax(y, np.full(y.shape, True), a))
+        return [dict(zip(self.labels, row.tolist(), strict=True)) for row in probabilities]
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NearZero(ReadOut):
+    """Accept where every |W_out z + b_out| is below half its least non-zero magnitude.
+
+    This is the check outside the transformer of 9.2.1, for models whose weights know no N: the
+    m-th coordinate is 0 or at least (n + 1)^−power in magnitude, n + 1 counting BOS, so half of
+    that separates the two.
+
+    Attributes:
+        powers: the power for each row of W_out.
+
+    """
+
+    powers: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("W_out", (len(self.powers), "d"), "a row for each power")
+        if any(power < 0 for power in self.powers):
+            raise InvalidValue(
+                "powers are at least 0",
+                received=repr(self.powers),
+                where="NearZero",
+                remedy="give the power of n + 1 in the least non-zero magnitude",
+            )
+
+    def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
+        """A bool a vector."""
+        halves = [Fraction(1, 2 * (n + 1) ** power) for power in self.powers]
+        return [
+            all(abs(Fraction(v)) < half for v, half in zip(row, halves, strict=True))
+            for row in values.tolist()
+        ]
+
+
+def _string_or_list(labels: tuple[Symbol, ...], answers: list[Any]) -> Any:
+    if all(isinstance(label, str) and len(label) == 1 for label in labels):
+        return "".join(answers)
+    return answers

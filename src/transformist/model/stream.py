@@ -1,0 +1,78 @@
+"""The residual stream: names for the coordinates of the vectors zᵢ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from transformist.errors import InvalidValue, UnknownName
+from transformist.model.parameter import Parameter, parameter
+
+LinearForm: TypeAlias = "str | Mapping[str, Any]"
+"""A slot, or the coefficients of a sum of slots."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The names of the d coordinates of the residual stream, in order.
+
+    Example:
+        >>> stream = Stream(("sign", "balance"))
+        >>> stream.reading("balance", {"sign": 2, "balance": -1})
+        array([[ 0.,  1.],
+               [ 2., -1.]])
+        >>> stream.writing("balance")
+        array([[0.],
+               [1.]])
+
+    """
+
+    slots: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        repeated = sorted({slot for slot in self.slots if self.slots.count(slot) > 1})
+        if repeated or not self.slots:
+            raise InvalidValue(
+                "a stream has at least one slot and no name twice",
+                received=repr(repeated or self.slots),
+                remedy="give each slot a name of its own",
+            )
+
+    @property
+    def width(self) -> int:
+        """d."""
+        return len(self.slots)
+
+    def index(self, slot: str) -> int:
+        """The coordinate of `slot`, from 0.
+
+        Raises:
+            UnknownName: when there is none.
+
+        """
+        if slot not in self.slots:
+            raise UnknownName.among("slot of the stream", slot, self.slots)
+        return self.slots.index(slot)
+
+    def vector(self, form: LinearForm) -> Parameter:
+        """The form as a vector of d coefficients."""
+        coefficients = np.zeros(self.width, dtype=object)
+        for slot, value in ({form: 1} if isinstance(form, str) else form).items():
+            coefficients[self.index(slot)] = value
+        return parameter(coefficients)
+
+    def reading(self, *forms: LinearForm) -> Parameter:
+        """The matrix (k, d) that takes a stream vector to the values of k forms."""
+        return self._rows(forms)
+
+    def writing(self, *forms: LinearForm) -> Parameter:
+        """The matrix (d, k) that adds k values to the stream, value m along the m-th form."""
+        rows = self._rows(forms)
+        return parameter(rows.T)
+
+    def _rows(self, forms: Iterable[LinearForm]) -> Parameter:
+        rows = [self.vector(form).astype(object) for form in forms]
+        return parameter(np.array(rows, dtype=object).reshape(len(rows), self.width))

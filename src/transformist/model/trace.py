@@ -1,0 +1,100 @@
+"""A run of a transformer: the streams it passed through, and what can be recomputed from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from transformist.arithmetic import Arithmetic, Array
+from transformist.errors import InputTooLarge, InvalidValue
+from transformist.model.embedding import Symbol
+
+if TYPE_CHECKING:
+    from transformist.model.transformer import Transformer
+
+_MATRIX = 2**26
+"""How many entries of an attention matrix a trace gives at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """A run: the stream after the embedding and after every sublayer, and the answer.
+
+    Attributes:
+        model: what was run.
+        input: the symbols it was run on.
+        arithmetic: the number system it was run in.
+        streams: pairs of a name, such as `layer 0 attention`, and the vectors (rows, d) after it.
+        answer: what the read-out gave.
+
+    Example:
+        >>> import transformist as tf
+        >>> trace = tf.recipe("dyck-1").build(max_length=4).run("())", arithmetic="exact")
+        >>> trace.answer, [str(value) for value in trace["balance"]]
+        (False, ['0', '1/2', '0', '-1/4'])
+
+    """
+
+    model: Transformer
+    input: tuple[Symbol, ...]
+    arithmetic: Arithmetic
+    streams: tuple[tuple[str, Array], ...]
+    answer: Any
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The symbol of each row, specials included."""
+        return (*self.model.embedding.front, *self.input, *self.model.embedding.back)
+
+    def __getitem__(self, slot: str) -> NDArray[Any]:
+        """The values of a slot at every row after the last sublayer.
+
+        float64 holds the values of every float format exactly; `exact` gives `Fraction`.
+        """
+        return self.values(slot)
+
+    def values(self, slot: str, after: int = -1) -> NDArray[Any]:
+        """The values of a slot at every row in the stream `streams[after]`."""
+        column = self.model.stream.index(slot)
+        return self.arithmetic.numbers(self.streams[after][1][:, column])
+
+    def scores(self, layer: int, head: int) -> NDArray[Any]:
+        """The attention scores of a head, (rows, rows), before the mask.
+
+        `exact` gives the dot products, which are the scores times √d_key.
+        """
+        z, attention = self._head(layer, head)
+        return self.arithmetic.numbers(attention.scores(z, self.arithmetic))
+
+    def attention(self, layer: int, head: int) -> NDArray[Any]:
+        """The attention weights of a head, (rows, rows).
+
+        Raises:
+            InvalidValue: for a layer or head that is not there.
+            InputTooLarge: when the matrix would not fit in memory.
+
+        """
+        z, attention = self._head(layer, head)
+        return self.arithmetic.numbers(attention.weights(z, self.arithmetic))
+
+    def _head(self, layer: int, head: int) -> tuple[Array, Any]:
+        layers = self.model.layers
+        if not 0 <= layer < len(layers) or not 0 <= head < len(layers[layer].heads):
+            raise InvalidValue(
+                "layers and heads count from 0",
+                received=f"layer {layer}, head {head}",
+                remedy=f"the model has heads {[len(each.heads) for each in layers]} in its layers",
+            )
+        rows = len(self.symbols)
+        if rows**2 > _MATRIX:
+            raise InputTooLarge(
+                f"a trace gives attention matrices of at most {_MATRIX:.1e} entries",
+                received=f"{rows} rows, {rows**2:.1e} entries, {rows**2 * 8 / 2**30:.1f} GiB",
+                remedy="trace a shorter input",
+            )
+        before = sum(len(list(each.sublayers())) for each in layers[:layer])
+        z = self.streams[before][1]
+        norm = layers[layer].pre_norms[0]
+        return (z if norm is None else norm(z, self.arithmetic)), layers[layer].heads[head]

@@ -1,0 +1,186 @@
+"""The transformer: Definition 2.1 of the Cookbook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from transformist.arithmetic import Arithmetic, Array, number_system
+from transformist.errors import (
+    InputTooLarge,
+    InputTooLong,
+    InvalidValue,
+    ShapeMismatch,
+)
+from transformist.model.embedding import CLS, Embedding, Symbol
+from transformist.model.layer import Layer
+from transformist.model.normalization import LayerNorm
+from transformist.model.read_out import ReadOut
+from transformist.model.stream import Stream
+from transformist.model.trace import Trace
+
+_BATCH = 2**12
+"""How many inputs of one length `answers` runs at once."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Transformer:
+    """A transformer (Definition 2.1): embedding, layers, read-out.
+
+    Attributes:
+        stream: the names of the d coordinates of the residual stream.
+        embedding: we and pe, with the special symbols the model adds.
+        layers: the transformer layers, counted from 0.
+        read_out: what becomes of the final vectors (2.2.3).
+        final_norm: the norm after the last layer of a pre-norm model (6.2).
+        max_length: N, the longest input it is built for, specials not counted; `None` for any.
+
+    Raises:
+        ShapeMismatch: when a part does not have the width of the stream.
+
+    """
+
+    stream: Stream
+    embedding: Embedding
+    layers: tuple[Layer, ...]
+    read_out: ReadOut
+    final_norm: LayerNorm | None = None
+    max_length: int | None = None
+
+    def __post_init__(self) -> None:
+        self._fits("embedding", self.embedding.width)
+        for number, layer in enumerate(self.layers):
+            for name, sublayer in layer.sublayers():
+                self._fits(f"layer {number}, {name}", sublayer.width)
+        if self.final_norm is not None:
+            self._fits("final norm", self.final_norm.width)
+            self._fits("final norm", self.final_norm.width_out)
+        self._fits("read-out", int(self.read_out.W_out.shape[1]))
+        specials = (*self.embedding.front, *self.embedding.back)
+        if self.read_out.at == "cls" and specials.count(CLS) != 1:
+            raise InvalidValue(
+                "a read-out at CLS needs an embedding that adds CLS once",
+                received=f"special symbols {specials}",
+                where="Transformer",
+                remedy="add CLS in front or at the back, or read the last position",
+            )
+
+    def _fits(self, part: str, width: int) -> None:
+        if width != self.stream.width:
+            raise ShapeMismatch(
+                f"every part of a transformer has the width of its stream, {self.stream.width}",
+                received=f"width {width}",
+                where=part,
+                remedy="write the weights with the slots of the stream",
+            )
+
+    @property
+    def width(self) -> int:
+        """d, the width of the residual stream."""
+        return self.stream.width
+
+    @property
+    def alphabet(self) -> tuple[Symbol, ...]:
+        """The symbols an input may hold."""
+        return self.embedding.alphabet
+
+    @property
+    def nonzero(self) -> int:
+        """How many parameters are not 0, embedding and read-out included."""
+        norm = 0 if self.final_norm is None else self.final_norm.nonzero
+        layers = sum(layer.nonzero for layer in self.layers)
+        return self.embedding.nonzero + layers + norm + self.read_out.nonzero
+
+    def __call__(self, x: Sequence[Symbol]) -> Any:
+        """The answer in float64."""
+        return self.run(x).answer
+
+    def run(self, x: Sequence[Symbol], arithmetic: Arithmetic | str = "float64") -> Trace:
+        """Evaluate the definition on one input and keep the streams.
+
+        Args:
+            x: a string, or a sequence of symbols.
+            arithmetic: the number system, by name.
+
+        Raises:
+            UnknownSymbol: for a symbol outside the alphabet.
+            InputTooLong: for more than `max_length` symbols.
+            InputTooLarge: for more attention scores than the dense reference computes.
+            NotRepresentable: for what the arithmetic cannot hold.
+
+        """
+        a = number_system(arithmetic)
+        streams = tuple(self._streams([x], a))
+        answer = self._read(streams[-1][1], len(x), a)[0]
+        return Trace(self, tuple(x), a, tuple((name, z[0]) for name, z in streams), answer)
+
+    def answers(
+        self, inputs: Iterable[Sequence[Symbol]], arithmetic: Arithmetic | str = "float64"
+    ) -> list[Any]:
+        """The answers for many inputs; those of one length are evaluated together."""
+        a = number_system(arithmetic)
+        given = list(inputs)
+        by_length: dict[int, list[int]] = {}
+        for index, x in enumerate(given):
+            by_length.setdefault(len(x), []).append(index)
+        answers: list[Any] = [None] * len(given)
+        for length, indices in by_length.items():
+            size = max(1, _BATCH // (length + 1))
+            for start in range(0, len(indices), size):
+                block = indices[start : start + size]
+                *_, (_, z) = self._streams([given[index] for index in block], a)
+                for index, answer in zip(block, self._read(z, length, a), strict=True):
+                    answers[index] = answer
+        return answers
+
+    def _streams(
+        self, inputs: list[Sequence[Symbol]], a: Arithmetic
+    ) -> Iterator[tuple[str, Array]]:
+        """The streams (batch, rows, d) of inputs of one length, after each step, with its name."""
+        self._admit(len(inputs[0]), a)
+        z = self.embedding(inputs, a)
+        yield "embedding", z
+        for number, layer in enumerate(self.layers):
+            for name, sublayer in layer.sublayers():
+                z = sublayer(z, a)
+                yield f"layer {number} {name}", z
+        if self.final_norm is not None:
+            yield "final norm", self.final_norm(z, a)
+
+    def _read(self, z: Array, n: int, a: Arithmetic) -> list[Any]:
+        """The answers from the final vectors (batch, rows, d) of inputs of length n."""
+        front = len(self.embedding.front)
+        if self.read_out.at == "every":
+            inputs = [z[each, front : front + n] for each in range(z.shape[0])]
+            return [self.read_out.join(self.read_out(rows, n, a)) for rows in inputs]
+        row = z.shape[1] - 1
+        if self.read_out.at == "cls":
+            row = (*self.embedding.front, *[None] * n, *self.embedding.back).index(CLS)
+        return self.read_out(z[:, row], n, a)
+
+    def _admit(self, n: int, a: Arithmetic) -> None:
+        """Refuse a length before any work is done."""
+        if self.max_length is not None and n > self.max_length:
+            raise InputTooLong(
+                f"the model is built for inputs of length at most N = {self.max_length}",
+                received=f"length {n}",
+                remedy=f"build it with max_length={n} or more",
+            )
+        rows = len(self.embedding.front) + n + len(self.embedding.back)
+        if rows == 0:
+            raise InvalidValue(
+                "a model that adds no symbol of its own reads at least one symbol",
+                received="the empty input",
+                remedy="give a symbol, or a model with BOS",
+            )
+        heads = sum(len(layer.heads) for layer in self.layers)
+        if heads * rows**2 > a.most_scores:
+            gibibytes = rows**2 * 8 / 2**30
+            raise InputTooLarge(
+                f"the dense reference computes at most {a.most_scores:.1e} attention scores "
+                f"in {a.name}",
+                received=f"length {n}, which takes {heads * rows**2:.1e} scores "
+                f"({gibibytes:.0f} GiB a head as one float64 matrix)",
+                remedy="give a shorter input",
+            )

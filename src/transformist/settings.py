@@ -1,0 +1,160 @@
+"""The parameters of recipes: one name, one meaning and one check everywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from transformist.arithmetic import exact_numbers, rational
+from transformist.errors import InvalidValue, TransformistError
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A parameter of a recipe.
+
+    Attributes:
+        name: the one name it has everywhere.
+        meaning: what it sets, in a few words.
+        expects: the invariant of its value.
+        read: the value from what was given (a Python value or the text of `--set`); raises
+            `ValueError` or `TypeError` where the invariant does not hold.
+
+    """
+
+    name: str
+    meaning: str
+    expects: str
+    read: Callable[[Any], Any]
+
+    def value(self, given: Any, where: str) -> Any:
+        """The checked value.
+
+        Raises:
+            InvalidValue: when the invariant does not hold.
+
+        """
+        try:
+            return self.read(given)
+        except TransformistError as error:
+            reason = f" ({error.invariant})"
+        except (ValueError, TypeError, ArithmeticError, RecursionError):
+            reason = ""
+        raise InvalidValue(
+            f"{self.name} is {self.expects}{reason}",
+            received=f"{self.name} = {given!s:.60}",
+            where=where,
+            remedy=f"give {self.expects}: it sets {self.meaning}",
+        )
+
+
+def _plain(given: Any) -> Any:
+    """The text of `--set` as JSON where it is JSON."""
+    if not isinstance(given, str):
+        return given
+    try:
+        return json.loads(given)
+    except json.JSONDecodeError:
+        return given
+
+
+def _rational(given: Any) -> Fraction:
+    given = given.strip() if isinstance(given, str) else given
+    if isinstance(given, bool):
+        raise TypeError
+    return rational(given)
+
+
+def _positive(given: Any) -> Fraction:
+    value = _rational(given)
+    if value <= 0:
+        raise ValueError
+    return value
+
+
+def _whole(least: int) -> Callable[[Any], int]:
+    def read(given: Any) -> int:
+        value = _rational(given)
+        if value.denominator != 1 or value < least:
+            raise ValueError
+        return int(value)
+
+    return read
+
+
+def _vector(given: Any) -> tuple[Fraction, ...]:
+    values = exact_numbers(_plain(given))
+    if values.ndim != 1 or not values.size:
+        raise ValueError
+    return tuple(Fraction(value) for value in values.tolist())
+
+
+def _matrix(given: Any) -> tuple[tuple[Fraction, ...], ...]:
+    values = exact_numbers(_plain(given))
+    if values.ndim != 2 or not values.size:
+        raise ValueError
+    return tuple(tuple(Fraction(value) for value in row) for row in values.tolist())
+
+
+def _table(given: Any) -> tuple[int, ...]:
+    bits = given if isinstance(given, str) and set(given) <= {"0", "1"} else _plain(given)
+    values = tuple(_whole(0)(bit) for bit in bits)
+    if set(values) - {0, 1} or len(values) < 2 or len(values) & (len(values) - 1):
+        raise ValueError
+    return values
+
+
+def _one_of(*choices: str) -> Callable[[Any], str]:
+    def read(given: Any) -> str:
+        if given not in choices:
+            raise ValueError
+        return str(given)
+
+    return read
+
+
+SETTINGS: Mapping[str, Setting] = {
+    setting.name: setting
+    for setting in (
+        Setting("max_length", "N, the longest input", "a whole number of at least 1", _whole(1)),
+        Setting(
+            "width", "how many numbers a vector has", "a whole number of at least 1", _whole(1)
+        ),
+        Setting("factor", "the factor c of x ↦ c x", "a number", _rational),
+        Setting("epsilon", "the tolerance ε of a comparator", "a positive number", _positive),
+        Setting("tolerance", "the admitted error", "a positive number", _positive),
+        Setting("delta", "the bound of the clipping", "a positive number", _positive),
+        Setting("lo", "the lower end of the interval", "a number", _rational),
+        Setting("hi", "the upper end of the interval", "a number", _rational),
+        Setting("knots", "the points x₁ < x₂ < …", "a list of numbers", _vector),
+        Setting("values", "the value at each knot", "a list of numbers", _vector),
+        Setting("matrix", "the rows of a linear map", "a list of equally long rows", _matrix),
+        Setting(
+            "pieces",
+            "the affine pieces [a₁, …, a_d, b] of the maximum",
+            "a list of equally long rows",
+            _matrix,
+        ),
+        Setting(
+            "minus",
+            "the affine pieces [c₁, …, c_d, e] of the maximum that is subtracted",
+            "a list of equally long rows",
+            _matrix,
+        ),
+        Setting(
+            "table",
+            "the values of a Boolean function at 0…00, 0…01, …, 1…11, x₁ the most significant bit",
+            "a list of 2, 4, 8, … bits",
+            _table,
+        ),
+        Setting(
+            "activation",
+            "the form of GELU",
+            "gelu or gelu-tanh (the sigmoid form has another second derivative at 0)",
+            _one_of("gelu", "gelu-tanh"),
+        ),
+    )
+}

@@ -1,0 +1,110 @@
+"""Exact arithmetic against arrays of `Fraction`, across the border of 64-bit integers."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformist.arithmetic import EXACT
+from transformist.errors import InvalidValue, NotFinite, NotRepresentable, ShapeMismatch
+
+numerators = st.one_of(
+    st.integers(-9, 9), st.integers(-(2**62), 2**62), st.integers(-(2**90), 2**90)
+)
+values = st.builds(Fraction, numerators, st.one_of(st.integers(1, 9), st.integers(1, 2**70)))
+matrices = st.lists(st.lists(values, min_size=3, max_size=3), min_size=3, max_size=3)
+
+
+def plain(array):
+    return array.tolist()
+
+
+@given(x=matrices, y=matrices)
+def test_operations_equal_those_of_fractions(x, y):
+    a, b = EXACT.array(x), EXACT.array(y)
+    each = [(i, j) for i in range(3) for j in range(3)]
+    assert plain(EXACT.add(a, b)) == [[x[i][j] + y[i][j] for j in range(3)] for i in range(3)]
+    assert plain(EXACT.subtract(a, b)) == [[x[i][j] - y[i][j] for j in range(3)] for i in range(3)]
+    assert plain(EXACT.multiply(a, b)) == [[x[i][j] * y[i][j] for j in range(3)] for i in range(3)]
+    assert plain(EXACT.matmul(a, b)) == [
+        [sum(x[i][k] * y[k][j] for k in range(3)) for j in range(3)] for i in range(3)
+    ]
+    assert plain(EXACT.scores(a, b)) == [
+        [sum(x[i][k] * y[j][k] for k in range(3)) for j in range(3)] for i in range(3)
+    ]
+    assert plain(EXACT.affine(a, b, EXACT.array(x[0]))) == [
+        [sum(x[i][k] * y[j][k] for k in range(3)) + x[0][j] for j in range(3)] for i in range(3)
+    ]
+    assert plain(EXACT.affine(EXACT.array(x[1]), b)) == [
+        sum(x[1][k] * y[j][k] for k in range(3)) for j in range(3)
+    ]
+    assert plain(EXACT.sum(a)) == [[sum(row)] for row in x]
+    assert plain(EXACT.relu(a)) == [[max(value, Fraction(0)) for value in row] for row in x]
+    assert plain(EXACT.concatenate([a, b], axis=-2)) == x + y
+    equal, positive = EXACT.equal(a, b), EXACT.positive(a)
+    assert all(equal[i, j] == (x[i][j] == y[i][j]) for i, j in each)
+    assert all(positive[i, j] == (x[i][j] > 0) for i, j in each)
+    mask = np.array([[i <= j for j in range(3)] for i in range(3)])
+    assert plain(EXACT.maximum(a, mask)) == [[max(x[i][i:])] for i in range(3)]
+    assert plain(EXACT.keep(a, mask)) == [
+        [x[i][j] if i <= j else Fraction(0) for j in range(3)] for i in range(3)
+    ]
+    if all(value for row in y for value in row):
+        assert plain(EXACT.divide(a, b)) == [
+            [x[i][j] / y[i][j] for j in range(3)] for i in range(3)
+        ]
+
+
+def test_a_row_without_admissible_entries_has_maximum_zero():
+    assert plain(EXACT.maximum(EXACT.array([[5, 7]]), np.array([[False, False]]))) == [[0]]
+
+
+def test_products_stay_exact_beyond_64_bits():
+    x = EXACT.array([[3**50, -(3**50)]])
+    assert plain(EXACT.matmul(x, EXACT.array([[3**50], [1]]))) == [[3**100 - 3**50]]
+    tiny = EXACT.array([Fraction(1, 7**40)])
+    assert plain(EXACT.subtract(EXACT.add(tiny, tiny), tiny)) == [Fraction(1, 7**40)]
+    zeros = EXACT.array([Fraction(1, 7**40), 0])[1:]
+    assert plain(EXACT.add(zeros, EXACT.array([2]))) == [2]
+
+
+@given(st.lists(values.map(abs), min_size=1, max_size=4))
+def test_roots_of_squares_are_exact(roots):
+    assert plain(EXACT.sqrt(EXACT.array([root**2 for root in roots]))) == roots
+
+
+def test_what_is_not_rational_is_refused():
+    with pytest.raises(NotRepresentable, match="√2"):
+        EXACT.sqrt(EXACT.array([4, 2]))
+    assert plain(EXACT.exp(EXACT.array([0, 0]))) == [1, 1]
+    with pytest.raises(NotRepresentable, match="hard weighting"):
+        EXACT.exp(EXACT.array([0, Fraction(1, 2)]))
+    for function in (EXACT.tanh, EXACT.normal_cdf):
+        with pytest.raises(NotRepresentable, match="GELU"):
+            function(EXACT.array([0]))
+
+
+def test_floats_are_taken_as_the_numbers_they_are():
+    assert plain(EXACT.array([0.1])) == [Fraction(3602879701896397, 2**55)]
+    assert plain(EXACT.array(["1/3", "0.1"])) == [Fraction(1, 3), Fraction(1, 10)]
+
+
+@pytest.mark.parametrize(
+    ("values", "refusal"),
+    [
+        ([math.nan], NotFinite),
+        ([math.inf], NotFinite),
+        (["nan"], NotFinite),
+        ([[1], [1, 2]], ShapeMismatch),
+        (["x"], InvalidValue),
+        ([None], InvalidValue),
+        ([1j], InvalidValue),
+        (["1/0"], InvalidValue),
+    ],
+)
+def test_what_is_no_number_is_refused(values, refusal):
+    with pytest.raises(refusal):
+        EXACT.array(values)

@@ -1,0 +1,174 @@
+"""Dyck-1 against brute force, to the lengths and in the formats that its claim names."""
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+import transformist as tf
+from transformist.catalogue.examples import _hard_strings
+
+
+def balanced(x):
+    """A reference of its own: cancel adjacent pairs until none is left."""
+    while "()" in x:
+        x = x.replace("()", "")
+    return x == ""
+
+
+def every_string(length):
+    return ["".join(x) for n in range(length + 1) for x in itertools.product("()", repeat=n)]
+
+
+def random_walks(length, count, seed):
+    """Balanced strings and their near misses, from random walks that are reflected at zero."""
+    source = random.Random(seed)
+    for _ in range(count):
+        depth, x = 0, []
+        for left in range(length - length % 2, 0, -1):
+            up = depth == 0 or (depth < left and source.random() < 0.5)
+            x.append("(" if up else ")")
+            depth += 1 if up else -1
+        yield "".join(x)
+        place = source.randrange(len(x))
+        x[place] = "(" if x[place] == ")" else ")"
+        yield "".join(x)
+        first, second = sorted(source.sample(range(len(x)), 2))
+        x[first], x[second] = x[second], x[first]
+        yield "".join(x)
+
+
+def assert_right(model, strings, arithmetic):
+    for x, answer in zip(strings, model.answers(strings, arithmetic), strict=True):
+        assert answer == balanced(x), (arithmetic, len(x), x)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arithmetic", ["exact", "float64"])
+@pytest.mark.parametrize("name", ["dyck-1", "dyck-1-uniform"])
+def test_every_string_to_length_14(name, arithmetic):
+    settings = {"max_length": 14} if name == "dyck-1" else {}
+    assert_right(tf.recipe(name).build(**settings), every_string(14), arithmetic)
+
+
+@pytest.mark.parametrize("arithmetic", ["float64", "float32", "float16"])
+def test_short_strings_in_a_long_declared_model(arithmetic):
+    longest = tf.recipe("dyck-1").claim.safe_lengths[arithmetic]
+    model = tf.recipe("dyck-1").build(max_length=min(longest, 2047))
+    assert_right(model, every_string(9), arithmetic)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("longest", [15, 63])
+def test_every_string_to_length_14_in_bfloat16(longest):
+    model = tf.recipe("dyck-1").build(max_length=longest)
+    assert_right(model, every_string(14), "bfloat16")
+
+
+def adversarial(length):
+    repeated = "((()))" * (length // 6)
+    strings = [repeated, repeated[:-1] + "(", ")" + repeated[1:], repeated[:-1], repeated[1:]]
+    strings += ["(" * (length // 2) + ")" * (length // 2), ")(" * (length // 2)]
+    strings += ["()" * (length // 2 - 1) + ")(", ")(" + "()" * (length // 2 - 1)]
+    strings += _hard_strings(length) + _hard_strings(length - 1)
+    strings += list(random_walks(length, 8, seed=length))
+    return list(dict.fromkeys(x for x in strings if len(x) <= length))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("length", [9, 10, 11, 12, 50, 100, 200, 500, 1000])
+def test_adversarial_strings_in_float32(length):
+    assert_right(tf.recipe("dyck-1").build(max_length=length), adversarial(length), "float32")
+
+
+@pytest.mark.parametrize(
+    ("arithmetic", "length"), [("bfloat16", 63), ("float16", 511), ("float16", 100)]
+)
+def test_adversarial_strings_at_the_safe_length(arithmetic, length):
+    assert_right(tf.recipe("dyck-1").build(max_length=length), adversarial(length), arithmetic)
+    walks = list(random_walks(length, 150, seed=1))
+    assert_right(tf.recipe("dyck-1").build(max_length=length), walks, arithmetic)
+
+
+@pytest.mark.slow
+def test_adversarial_strings_at_the_safe_length_of_float32():
+    strings = [x for x in adversarial(2047) if len(x) > 2000][::3]
+    assert_right(tf.recipe("dyck-1").build(max_length=2047), strings, "float32")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arithmetic", "length"), [("float32", 300), ("float16", 800), ("bfloat16", 800)]
+)
+def test_the_uniform_model_on_adversarial_strings(arithmetic, length):
+    assert_right(tf.recipe("dyck-1-uniform").build(), adversarial(length), arithmetic)
+
+
+def test_the_answer_slot_is_exactly_a_bit_at_every_position_in_exact():
+    model = tf.recipe("dyck-1").build(max_length=12)
+    for x in every_string(7):
+        bits = model.run(x, "exact")["accept"].tolist()
+        assert bits == [int(balanced(x[:i])) for i in range(len(x) + 1)]
+
+
+def test_the_answer_slot_is_near_a_bit_in_float32():
+    model = tf.recipe("dyck-1").build(max_length=1000)
+    for x in adversarial(1000)[:12]:
+        slot = model.run(x, "float32")["accept"]
+        assert np.abs(slot - np.round(slot)).max() < 2e-3
+        assert set(np.round(slot)) <= {0.0, 1.0}
+
+
+def test_the_uniform_model_has_no_length_in_its_weights():
+    recipe = tf.recipe("dyck-1-uniform")
+    assert recipe.parameters == {} and recipe.claim.depends_on == ()
+    assert recipe.build().max_length is None
+
+
+def test_where_the_claim_ends_the_format_does_fail():
+    """The bound is not idle: built for N = 1000, bfloat16 loses the step at balance −1 of `)(`."""
+    model = tf.recipe("dyck-1").build(max_length=1000)
+    wrong = [x for x in adversarial(1000)[:40] if model.run(x, "bfloat16").answer != balanced(x)]
+    assert wrong
+
+
+@pytest.mark.parametrize(
+    ("x", "words", "position"),
+    [
+        ("", "matched", None),
+        ("(())", "matched", None),
+        ("())(", "never opened", 3),
+        (")", "never opened", 1),
+        ("(()", r"this \( is never closed, 1 in all", 1),
+        ("()((", "2 in all", 3),
+        ("(()(()", "2 in all", 1),
+        ("()()(", "1 in all", 5),
+    ],
+)
+@pytest.mark.parametrize("name", ["dyck-1", "dyck-1-uniform"])
+def test_the_trace_explains_the_answer(name, x, words, position):
+    recipe = tf.recipe(name)
+    finding = recipe.explain(recipe.build().run(x))
+    import re
+
+    assert re.search(words, finding.sentence)
+    assert finding.position == position
+
+
+@pytest.mark.slow
+def test_the_position_is_that_of_a_stack():
+    recipe = tf.recipe("dyck-1")
+    model = recipe.build(max_length=16)
+    for x in every_string(9):
+        stack, first = [], None
+        for position, symbol in enumerate(x, start=1):
+            if symbol == "(":
+                stack.append(position)
+            elif stack:
+                stack.pop()
+            else:
+                first = position
+                break
+        first = first if first is not None else (stack[0] if stack else None)
+        assert recipe.explain(model.run(x)).position == first, x

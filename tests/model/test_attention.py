@@ -1,0 +1,141 @@
+"""Attention against its definition, written in plain Python over `Fraction` and `math`."""
+
+import itertools
+import math
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from transformist.arithmetic import EXACT, FLOAT64
+from transformist.errors import NotRepresentable, ShapeMismatch, UnknownName
+from transformist.model import MASKS, WEIGHTINGS, Attention, attention
+
+ADMITS = {
+    "none": lambda i, j: True,
+    "future": lambda i, j: j <= i,
+    "strict-future": lambda i, j: j < i,
+    "past": lambda i, j: j >= i,
+    "strict-past": lambda i, j: j > i,
+}
+
+
+def by_definition(W_Q, W_K, W_V, z, weighting, mask):
+    def apply(W, x):
+        return [sum(Fraction(a) * b for a, b in zip(row, x, strict=True)) for row in W]
+
+    answer = []
+    for i, x in enumerate(z):
+        allowed = [j for j in range(len(z)) if ADMITS[mask](i, j)]
+        q = apply(W_Q, x)
+        dot = {j: sum(a * b for a, b in zip(q, apply(W_K, z[j]), strict=True)) for j in allowed}
+        best = [j for j in allowed if dot[j] == max(dot.values())]
+        if weighting == "softmax":
+            e = {j: math.exp((dot[j] - max(dot.values())) / math.sqrt(len(W_Q))) for j in allowed}
+            weights = {j: e[j] / sum(e.values()) for j in allowed}
+        elif weighting == "average-hard":
+            weights = {j: Fraction(1, len(best)) for j in best}
+        else:
+            weights = {best[0 if weighting == "leftmost-hard" else -1]: 1} if best else {}
+        values = {j: apply(W_V, z[j]) for j in weights}
+        answer.append([sum(weights[j] * values[j][m] for j in weights) for m in range(len(W_V))])
+    return answer
+
+
+def drawn(seed, n, d=3, d_key=2):
+    source = random.Random(seed)
+
+    def matrix(rows, columns):
+        return [[source.randint(-2, 2) for _ in range(columns)] for _ in range(rows)]
+
+    return matrix(d_key, d), matrix(d_key, d), matrix(d, d), matrix(n, d)
+
+
+@pytest.mark.parametrize(("weighting", "mask"), list(itertools.product(WEIGHTINGS, MASKS)))
+def test_every_weighting_and_mask_equals_the_definition(weighting, mask):
+    for n in (1, 2, 3, 5, 8):
+        for seed in range(6):
+            W_Q, W_K, W_V, z = drawn(seed, n, d_key=1 + seed % 3)
+            head = Attention(W_Q=W_Q, W_K=W_K, W_V=W_V, weighting=weighting, mask=mask)
+            expected = by_definition(W_Q, W_K, W_V, z, weighting, mask)
+            assert np.allclose(head(z), np.array(expected, dtype=float), rtol=1e-12, atol=1e-13)
+            if weighting != "softmax":
+                assert head(z, "exact").tolist() == expected
+
+
+def test_the_score_is_divided_by_the_root_of_d_key():
+    W_Q, W_K, W_V, z = drawn(1, 4, d_key=3)
+    scores = Attention(W_Q=W_Q, W_K=W_K, W_V=W_V).scores(FLOAT64.array(z), FLOAT64)
+    dots = np.array(z) @ np.array(W_Q).T @ np.array(W_K) @ np.array(z).T
+    assert np.allclose(scores, dots / math.sqrt(3), rtol=1e-15)
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_a_row_with_nothing_to_attend_to_gives_zero(weighting):
+    for mask, row in (("strict-future", 0), ("strict-past", 2)):
+        head = Attention(W_Q=[[0]], W_K=[[0]], W_V=[[1]], weighting=weighting, mask=mask)
+        for arithmetic in ("exact", "float64", "float16"):
+            assert head([[5], [6], [7]], arithmetic).tolist()[row] == [0]
+        assert head([[5]]).tolist() == [[0]]
+
+
+def test_blocks_of_rows_change_nothing(monkeypatch):
+    W_Q, W_K, W_V, z = drawn(3, 9)
+    for mask in MASKS:
+        head = Attention(W_Q=W_Q, W_K=W_K, W_V=W_V, mask=mask)
+        whole = head(z)
+        monkeypatch.setattr(attention, "_BLOCK", 20)
+        assert np.array_equal(head(z), whole)
+        monkeypatch.undo()
+
+
+def test_a_batch_is_its_sequences_one_by_one():
+    W_Q, W_K, W_V, _ = drawn(4, 1)
+    batch = [drawn(seed, 5)[3] for seed in range(3)]
+    for weighting in WEIGHTINGS:
+        head = Attention(W_Q=W_Q, W_K=W_K, W_V=W_V, weighting=weighting, mask="future")
+        assert np.array_equal(head(batch), np.array([head(z) for z in batch]))
+
+
+def test_uniform_softmax_is_exact_and_other_softmax_is_refused():
+    uniform = Attention(W_Q=[[0]], W_K=[[1]], W_V=[[1]], mask="future")
+    assert uniform([[1], [0], [0]], "exact").tolist() == [[1], [Fraction(1, 2)], [Fraction(1, 3)]]
+    with pytest.raises(NotRepresentable, match="float64"):
+        Attention(W_Q=[[1]], W_K=[[1]], W_V=[[1]])([[1], [2]], "exact")
+
+
+def test_an_output_matrix_is_applied_to_the_mixed_values():
+    head = Attention(W_Q=[[0, 0]], W_K=[[0, 0]], W_V=[[1, 1]], W_O=[[2], [-1]])
+    assert head([[1, 2], [3, 4]]).tolist() == [[10, -5], [10, -5]]
+    assert head.width_out == 2
+    assert head.nonzero == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "refusal", "words"),
+    [
+        ({"W_K": [[1, 0]]}, ShapeMismatch, "W_K"),
+        ({"W_V": [[1]]}, ShapeMismatch, "W_V"),
+        ({"W_O": [[1, 2, 3]]}, ShapeMismatch, "W_O"),
+        ({"weighting": "sofmax"}, UnknownName, "softmax"),
+        ({"mask": "causal"}, UnknownName, "mask"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change, refusal, words):
+    parts = {"W_Q": [[1, 0], [0, 1]], "W_K": [[1, 0], [0, 1]], "W_V": [[1, 0], [0, 1]], **change}
+    with pytest.raises(refusal, match=words):
+        Attention(**parts)
+
+
+def test_vectors_of_another_width_are_refused():
+    with pytest.raises(ShapeMismatch, match="width 1"):
+        Attention(W_Q=[[0]], W_K=[[0]], W_V=[[1]])([[1, 2]])
+
+
+def test_the_weights_are_read_only_and_exact():
+    head = Attention(W_Q=[[1]], W_K=[[Fraction(1, 3)]], W_V=[[0.5]])
+    with pytest.raises(ValueError, match="read-only"):
+        head.W_V[0, 0] = 2
+    assert head.W_K[0, 0] == Fraction(1, 3)
+    assert EXACT.numbers(head.rounded(EXACT)[1])[0, 0] == Fraction(1, 3)

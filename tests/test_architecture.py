@@ -1,0 +1,91 @@
+"""The house: its public face, what importing it loads, its examples and its documents."""
+
+import ast
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import transformist as tf
+
+ROOT = Path(__file__).parents[1]
+MODULES = [
+    importlib.import_module(module.name)
+    for module in pkgutil.walk_packages(tf.__path__, "transformist.")
+]
+
+
+def test_importing_loads_no_heavy_library():
+    heavy = "torch matplotlib numba transformers onnx typer rich hypothesis"
+    code = f"import transformist, sys; print([m for m in {heavy.split()} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_public_surface_is_sorted_and_there():
+    packages = [tf, *(m for m in MODULES if hasattr(m, "__all__"))]
+    for module in packages:
+        constants_first = sorted(module.__all__, key=lambda n: (not n.isupper(), n[0].islower(), n))
+        assert list(module.__all__) == constants_first, module.__name__
+        assert all(hasattr(module, name) for name in module.__all__)
+
+
+def test_no_module_bears_the_name_of_a_public_function():
+    names = {module.__name__.rsplit(".", 1)[-1] for module in MODULES}
+    assert not names & {name for name in tf.__all__ if inspect.isfunction(getattr(tf, name))}
+
+
+@pytest.mark.parametrize("module", [tf, *MODULES], ids=lambda module: module.__name__)
+def test_examples_run(module):
+    failed, _ = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert failed == 0
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_everything_public_is_described(module):
+    assert module.__doc__
+    for name, value in vars(module).items():
+        if name.startswith("_") or getattr(value, "__module__", "") != module.__name__:
+            continue
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert inspect.getdoc(value), f"{module.__name__}.{name}"
+
+
+def test_an_init_only_hands_names_on():
+    for path in (ROOT / "src").rglob("__init__.py"):
+        for node in ast.parse(path.read_text()).body:
+            assert isinstance(node, ast.ImportFrom | ast.Assign | ast.Expr), path
+
+
+def test_every_module_is_named_in_the_architecture():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    for path in (ROOT / "src" / "transformist").rglob("*.py"):
+        if path.name != "__init__.py":
+            assert f"`{path.stem}`" in page or f"`{path.name}`" in page, path
+
+
+def test_the_readme_is_true():
+    text = (ROOT / "README.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.S)
+    assert blocks
+    example = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "README", None, 0)
+    assert example.examples
+    assert doctest.DocTestRunner().run(example).failed == 0
+
+
+def test_the_readme_holds_the_commands_of_ci():
+    text = (ROOT / "README.md").read_text()
+    for mark in ("start", "test"):
+        assert len(re.findall(rf"^.* # {mark}$", text, flags=re.M)) == 1
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_the_examples_run(path):
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

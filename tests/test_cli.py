@@ -1,0 +1,260 @@
+"""The command line: what it prints, its exit codes, and one clear line for each bad request."""
+
+import argparse
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+
+import transformist as tf
+from transformist.cli import main
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def answer(capsys, *arguments):
+    code, out, err = run(capsys, *arguments, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+class TestRun:
+    @pytest.mark.parametrize(
+        ("string", "expected"), [("(()())", True), (")(", False), ("", True), ("(", False)]
+    )
+    def test_json(self, capsys, string, expected):
+        got = answer(capsys, "run", "dyck-1", string)
+        assert got["answer"] is expected
+        assert got["model"] == "dyck-1" and got["length"] == len(string)
+        assert got["arithmetic"] == "float64" and got["engine"] == "reference"
+
+    @pytest.mark.parametrize("arithmetic", ["exact", "float64", "float32", "float16", "bfloat16"])
+    def test_every_arithmetic(self, capsys, arithmetic):
+        got = answer(capsys, "run", "dyck-1", "(())", "--arithmetic", arithmetic)
+        assert got["answer"] is True and got["arithmetic"] == arithmetic
+
+    def test_vectors(self, capsys):
+        assert answer(capsys, "run", "min", "[3, -2]")["answer"] == [-2]
+        assert answer(capsys, "run", "min", '["1/3", 0.1]', "--arithmetic", "exact")["answer"] == [
+            "1/10"
+        ]
+        assert answer(capsys, "run", "scale", "[2]", "--set", "factor=1/2")["answer"] == [1]
+        code, out, _ = run(capsys, "run", "max", "[3, -2]")
+        assert code == 0 and out.strip() == "max([3, -2]) = [3.0] in float64"
+
+    def test_a_file_with_other_characters(self, capsys, tmp_path):
+        path = tmp_path / "code.py"
+        path.write_text("def f(x):\n    return g(x))\n")
+        code, out, _ = run(capsys, "run", "dyck-1", "--file", path, "--ignore-others")
+        assert code == 0
+        assert out.startswith("rejected: this ) closes a bracket that was never opened")
+        assert f"{path}, line 2, column 16" in out
+        assert "layer 0 attention" in out and "violation" in out
+        assert "2 layers, width 6" in out and "depend on N, N = 8" in out
+        got = answer(capsys, "run", "dyck-1", "--file", path, "--ignore-others")
+        assert got["length"] == 5 and got["position"] == 5
+        assert got["place"] == f"{path}, line 2, column 16"
+
+    def test_standard_input_without_its_last_newline(self, capsys, monkeypatch):
+        class Stdin(io.TextIOWrapper):
+            pass
+
+        monkeypatch.setattr(sys, "stdin", Stdin(io.BytesIO(b"(())\n")))
+        assert answer(capsys, "run", "dyck-1")["answer"] is True
+
+    def test_input_may_begin_with_a_dash(self, capsys):
+        code, _, err = run(capsys, "run", "dyck-1", "-(")
+        assert code == 2 and "received '-' at position 1" in err
+
+    def test_trace_shows_the_layers(self, capsys):
+        code, out, _ = run(capsys, "run", "dyck-1", "())", "--trace", "--arithmetic", "exact")
+        assert code == 0
+        for words in ("symbol", "BOS", "-1/4", "layer 1 feed-forward", "accept"):
+            assert words in out
+
+    def test_an_answer_beyond_the_claim_is_marked(self, capsys):
+        code, out, err = run(
+            capsys, "run", "dyck-1", "()" * 40, "--arithmetic", "bfloat16", "--json"
+        )
+        assert code == 0 and json.loads(out)["within_claim"] is False
+        assert "claims lengths up to 63 in bfloat16" in err
+        assert answer(capsys, "run", "dyck-1", "()" * 7)["within_claim"] is True
+
+
+def test_demo(capsys):
+    code, out, _ = run(capsys, "demo")
+    assert code == 0
+    assert argparse.__file__ in out
+    assert "accepted: every bracket is matched" in out or "rejected: this" in out
+    for words in ("layer 0 attention", "balance", "2 layers, width 6", "non-zero", "depend on N"):
+        assert words in out
+
+
+def test_list(capsys):
+    got = answer(capsys, "list")
+    assert [row["name"] for row in got["recipes"]] == [recipe.name for recipe in tf.recipes()]
+    assert got["programs"] == []
+    assert {"name", "chapter", "section", "summary"} == set(got["recipes"][0])
+    assert {row["chapter"] for row in got["recipes"]} == {"feed-forward", "examples"}
+    only = answer(capsys, "list", "--chapter", "examples")["recipes"]
+    assert [row["name"] for row in only] == ["dyck-1-uniform", "dyck-1"]
+    code, out, _ = run(capsys, "list")
+    assert code == 0 and all(recipe.name in out for recipe in tf.recipes())
+
+
+@pytest.mark.parametrize("recipe", tf.recipes(), ids=lambda recipe: recipe.name)
+def test_show(capsys, recipe):
+    got = answer(capsys, "show", recipe.name)
+    keys = "name section claim parameters layers width heads nonzero depends_on gap safe_lengths"
+    assert {*keys.split(), "sources"} <= set(got)
+    assert set(got["parameters"]) == set(recipe.parameters)
+    code, out, _ = run(capsys, "show", recipe.name)
+    assert code == 0 and recipe.name in out and "claim" in out
+
+
+def test_show_counts_what_was_built(capsys):
+    got = answer(
+        capsys,
+        "show",
+        "max-affine",
+        "--set",
+        "pieces=[[1,0],[2,0],[3,0]]",
+        "--set",
+        "minus=[[0,0]]",
+    )
+    assert got["layers"] == 2 and got["width"] == 1
+    dyck = answer(capsys, "show", "dyck-1")
+    assert (dyck["layers"], dyck["width"], dyck["heads"], dyck["nonzero"]) == (2, 6, 2, 26)
+    assert dyck["depends_on"] == ["N"] and dyck["safe_lengths"]["bfloat16"] == 63
+
+
+class TestCheck:
+    def test_one_recipe(self, capsys):
+        got = answer(capsys, "check", "clip")
+        assert got["held"] is True
+        (row,) = got["recipes"]
+        assert row["name"] == "clip" and row["held"] and row["counterexample"] is None
+        assert row["cases"] > 1000 and "bfloat16" in row["arithmetics"]
+        code, out, _ = run(capsys, "check", "clip")
+        assert code == 0 and "held" in out and "[-8, 8]" in out
+
+    def test_a_failure_exits_with_1_and_shows_the_first_counterexample(self, capsys, tmp_path):
+        oracle = tmp_path / "oracle.py"
+        oracle.write_text("def never(x):\n    return False\n")
+        arguments = ("check", "dyck-1", "--against", f"{oracle}:never", "--max-length", "4")
+        code, out, _ = run(capsys, *arguments, "--json")
+        assert code == 1
+        got = json.loads(out)
+        assert got["held"] is False
+        assert got["recipes"][0]["counterexample"] == {
+            "input": "",
+            "expected": False,
+            "got": True,
+            "arithmetic": "float64",
+        }
+        code, out, _ = run(capsys, *arguments)
+        assert code == 1 and "FAILED" in out and "expected False" in out
+
+    def test_against_a_right_function(self, capsys, tmp_path):
+        oracle = tmp_path / "oracle.py"
+        body = "while '()' in x:\n        x = x.replace('()', '')\n    return x == ''"
+        oracle.write_text(f"def balanced(x):\n    {body}\n")
+        got = answer(
+            capsys, "check", "dyck-1", "--against", f"{oracle}:balanced", "--max-length", 9
+        )
+        assert got["held"] and got["recipes"][0]["cases"] == 1023
+
+    @pytest.mark.slow
+    def test_the_whole_catalogue(self, capsys):
+        got = answer(capsys, "check")
+        assert got["held"] is True
+        assert [row["name"] for row in got["recipes"]] == [recipe.name for recipe in tf.recipes()]
+
+
+def bad_requests(tmp_path):
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\xff\xfe\x00(")
+    nul = tmp_path / "nul"
+    nul.write_bytes(b"(\0)")
+    broken = tmp_path / "broken.py"
+    broken.write_text("def f(x): return 1/0\nnot_callable = 3\n")
+    syntax = tmp_path / "syntax.py"
+    syntax.write_text("def f(:\n")
+    return [
+        (["run", "dyck-1", "(a)"], "'a' at position 2", "--ignore-others"),
+        (["run", "dyck-1", "(())", "--set", "max_length=3"], "length 4", "at most N = 3"),
+        (["run", "dyck-1", "()" * 60_000], "2.9e+10 scores", "GiB", "shorter"),
+        (["run", "dyck1", "()"], "'dyck1'", "did you mean dyck-1"),
+        (["show", "mim"], "did you mean min"),
+        (["check", "nothing-like-it"], "no recipe"),
+        (["show", "equal-zero", "--set", "epsilon=0"], "epsilon = 0", "positive"),
+        (["show", "equal-zero", "--set", "epsilon"], "name=value"),
+        (["show", "equal-zero", "--set", "espilon=1"], "did you mean epsilon"),
+        (["show", "cpwl", "--set", "knots=[2,1]", "--set", "values=[0,0]"], "2 before 1"),
+        (["show", "cpwl", "--set", "knots=[2"], "list of numbers"),
+        (["show", "linear", "--set", "matrix=[[1],[1,2]]"], "rows"),
+        (["show", "linear", "--set", "matrix=[[NaN]]"], "finite"),
+        (["show", "scale", "--set", "factor=1e400000000000"], "factor"),
+        (["run", "dyck-1", "--file", tmp_path / "absent"], "absent", "No such file"),
+        (["run", "dyck-1", "--file", tmp_path], "directory"),
+        (["run", "dyck-1", "--file", binary], "byte 1", "UTF-8"),
+        (["run", "dyck-1", "--file", nul], "NUL"),
+        (["run", "dyck-1", "()", "--file", binary], "one input"),
+        (["run", "min", "[1]"], "width 2", "shape (1,)"),
+        (["run", "min", "[1, 2"], "JSON list of 2 numbers"),
+        (["run", "min", "[[1, 2]]"], "JSON list"),
+        (["run", "min", '[1, "x"]'], "'x'"),
+        (["run", "min", "[1, null]"], "None"),
+        (["run", "min", "[1, NaN]"], "finite"),
+        (["run", "min", "[1, 1e999]", "--arithmetic", "float32"], "finite"),
+        (["run", "scale", "[60000]", "--arithmetic", "float16"], "inf"),
+        (["run", "relu-by-gelu", "[1]", "--arithmetic", "exact"], "GELU", "float64"),
+        (["run", "min", "[1, 2]", "--arithmetic", "flaot32"], "did you mean float32"),
+        (["run", "min", "[1, 2]", "--engine", "fast"], "engine"),
+        (["list", "--chapter", "feedforward"], "did you mean feed-forward"),
+        (["frobnicate"], "frobnicate"),
+        (["run"], "MODEL"),
+        (["show", "min", "--colour"], "--colour"),
+        (["check", "dyck-1", "--max-length", "ten"], "ten"),
+        (["check", "dyck-1", "--max-length", "-1"], "at least 0"),
+        (["check", "--against", f"{broken}:f"], "whole catalogue"),
+        (["check", "min", "--against", f"{broken}:f"], "min"),
+        (["check", "dyck-1", "--against", f"{broken}:f"], "ZeroDivisionError"),
+        (["check", "dyck-1", "--against", f"{broken}:g"], "no function of the file"),
+        (["check", "dyck-1", "--against", f"{broken}:not_callable"], "no function of the file"),
+        (["check", "dyck-1", "--against", f"{syntax}:f"], "SyntaxError"),
+        (["check", "dyck-1", "--against", "absent.py:f"], "absent.py"),
+        (["check", "dyck-1", "--set", "max_length=4"], "--against"),
+    ]
+
+
+def test_every_bad_request_is_one_line_and_exit_code_2(capsys, tmp_path):
+    for arguments, *words in bad_requests(tmp_path):
+        for more in ([], ["--json"]):
+            code, out, err = run(capsys, *arguments, *more)
+            assert code == 2, (arguments, out)
+            assert out == "", arguments
+            assert err.startswith("error: ") and err.count("\n") == 1, (arguments, err)
+            for word in words:
+                assert word in err, (arguments, err)
+
+
+def test_the_installed_command_prints_no_traceback():
+    command = [sys.executable, "-m", "transformist.cli", "run", "dyck-1", "x"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stdout == ""
+    assert "Traceback" not in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_help_and_version(capsys):
+    code, out, _ = run(capsys, "--version")
+    assert code == 0 and tf.__version__ in out
+    for command in ("demo", "list", "show", "run", "check"):
+        code, out, _ = run(capsys, command, "--help")
+        assert code == 0 and "Usage" in out

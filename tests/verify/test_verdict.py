@@ -1,0 +1,58 @@
+"""Verdicts: a wrong model is found out, with the first input that shows it."""
+
+import pytest
+
+import transformist as tf
+from transformist.errors import InputTooLong, InvalidValue
+from transformist.model import BOS, Binary, Embedding, Stream, Transformer
+from transformist.verify import check_recipe
+
+
+def test_a_right_model_is_held_on_every_string():
+    verdict = tf.check(tf.recipe("dyck-1").build(max_length=8), lambda x: _depths(x), max_length=8)
+    assert verdict.held and verdict.cases == 2**9 - 1
+    assert verdict.covered == "every string to length 8"
+
+
+def _depths(x):
+    depths = [x[:i].count("(") - x[:i].count(")") for i in range(len(x) + 1)]
+    return min(depths) >= 0 and depths[-1] == 0
+
+
+def test_the_first_counterexample_is_the_shortest():
+    found = tf.check(tf.recipe("dyck-1").build(), lambda x: _depths(x) and len(x) < 6, max_length=7)
+    assert not found.held
+    assert found.counterexample.input == "((()))"
+    assert "gives True in float64, expected False" in str(found.counterexample)
+
+
+def test_other_arithmetics_and_bad_requests():
+    model = tf.recipe("dyck-1").build(max_length=4)
+    assert tf.check(model, _depths, max_length=4, arithmetic="bfloat16").arithmetics == (
+        "bfloat16",
+    )
+    with pytest.raises(InputTooLong):
+        tf.check(model, _depths, max_length=5)
+    with pytest.raises(InvalidValue):
+        tf.check(model, _depths, max_length=-1)
+    with pytest.raises(InvalidValue):
+        check_recipe(tf.recipe("dyck-1"), max_length=-1)
+    stream = Stream(("x",))
+    words = Transformer(
+        stream=stream,
+        embedding=Embedding.of(stream, {"if": "x", BOS: {}}, front=[BOS]),
+        layers=(),
+        read_out=Binary(W_out=[[1]]),
+    )
+    with pytest.raises(InvalidValue, match="one character"):
+        tf.check(words, bool)
+
+
+def test_a_claim_beyond_its_format_is_found_out():
+    from dataclasses import replace
+
+    recipe = tf.recipe("dyck-1")
+    bold = replace(recipe.claim, safe_lengths={"bfloat16": 1000})
+    verdict = check_recipe(replace(recipe, claim=bold), max_length=2)
+    assert not verdict.held
+    assert verdict.counterexample.arithmetic == "bfloat16"
