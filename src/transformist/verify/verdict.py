@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -24,7 +24,10 @@ LENGTH = 10
 """Strings are tried one and all up to this length."""
 
 LONGEST = {"exact": 60, "float64": 250, "float32": 250, "float16": 250, "bfloat16": 250}
-"""Hard and drawn strings are tried at the safe length, or at this one where it is less."""
+"""Hard and drawn strings are tried to the safe length, or to this one where it is less."""
+
+DECLARED = 2**20 - 1
+"""Short strings are tried in models built for the safe length, or this one where it is less."""
 
 DRAWN = 100
 """How many strings are drawn at random for each arithmetic."""
@@ -261,29 +264,29 @@ def _holds_weights(model: Any, system: Arithmetic) -> bool:
 
 
 def _check_strings(recipe: Recipe, claim: StringClaim, length: int) -> Verdict:
-    total = 0
+    total = longest = 0
     for name in claim.arithmetics:
-        system, safe = number_system(name), claim.safe_lengths[name]
-        longest = LONGEST[name] if safe is None else min(safe, LONGEST[name])
-        longest = max(longest, length) if safe is None or safe >= length else safe
-        settings = {"max_length": longest} if "max_length" in recipe.parameters else {}
-        model = recipe.build(**settings)
-        strings = [
-            *claim.domain.every(min(length, longest)),
-            *claim.domain.hard(longest),
-            *claim.domain.drawn(longest, DRAWN, seed=0),
-        ]
-        cases, found = _compare(model, claim.reference, strings, system)
-        total += cases
-        if found is not None:
-            return Verdict(recipe.name, total, claim.arithmetics, _strings(claim, length), found)
-    return Verdict(recipe.name, total, claim.arithmetics, _strings(claim, length))
-
-
-def _strings(claim: StringClaim, length: int) -> str:
-    lengths = {name: safe or LONGEST[name] for name, safe in claim.safe_lengths.items()}
-    longest = max(min(safe, LONGEST[name]) for name, safe in lengths.items())
-    return f"{claim.domain}: all to length {length}, hard and drawn ones to {longest}"
+        safe = claim.safe_lengths[name]
+        n, N = max(LONGEST[name], length), DECLARED
+        if safe is not None:
+            n, N = min(n, safe), min(N, safe)
+        longest = max(longest, n)
+        chosen = [*claim.domain.hard(n), *claim.domain.drawn(n, DRAWN, seed=0)]
+        tried = [(N, [*claim.domain.every(min(length, n)), *chosen])]
+        if "max_length" in recipe.parameters and n < N:
+            tried.append((n, chosen))
+        for declared, strings in tried:
+            bound = {"max_length": declared} if "max_length" in recipe.parameters else {}
+            model = recipe.build(**bound)
+            cases, found = _compare(model, claim.reference, strings, number_system(name))
+            total += cases
+            if found is not None:
+                shown = ", ".join(f"{key}={value}" for key, value in bound.items())
+                found = replace(found, settings=shown)
+                covered = f"{claim.domain} to length {n}"
+                return Verdict(recipe.name, total, claim.arithmetics, covered, found)
+    covered = f"{claim.domain}: all to length {length}, hard and drawn ones to {longest}"
+    return Verdict(recipe.name, total, claim.arithmetics, covered)
 
 
 def _compare(
