@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +14,10 @@ from transformist.errors import (
     InvalidValue,
     ShapeMismatch,
 )
-from transformist.model.embedding import CLS, Embedding, Symbol
+from transformist.model.embedding import BOS, CLS, EOS, Embedding, Symbol
 from transformist.model.layer import Layer
 from transformist.model.normalization import LayerNorm
-from transformist.model.read_out import ReadOut
+from transformist.model.read_out import LanguageModel, ReadOut
 from transformist.model.stream import Stream
 from transformist.model.trace import Trace
 
@@ -133,6 +134,79 @@ class Transformer:
                 for index, answer in zip(block, self._read(z, length, a), strict=True):
                     answers[index] = answer
         return answers
+
+    def log_probability(
+        self, x: Sequence[Symbol], arithmetic: Arithmetic | str = "float64"
+    ) -> float:
+        """log P(x) of an autoregressive language model (Eq. 20): Σ log P(xᵢ | x₁ … xᵢ₋₁), EOS last.
+
+        Raises:
+            InvalidValue: when the model is not an autoregressive language model.
+            InputTooLong, UnknownSymbol, InputTooLarge: as `run`.
+
+        Returns:
+            The natural logarithm, −inf where a symbol has probability 0.
+        """
+        distributions = self._next_symbols(x, number_system(arithmetic))
+        chances = [each[symbol] for each, symbol in zip(distributions, (*x, EOS), strict=True)]
+        return math.fsum(math.log(chance) if chance else -math.inf for chance in chances)
+
+    def generate(
+        self,
+        prompt: Sequence[Symbol] = "",
+        max_new_tokens: int = 20,
+        arithmetic: Arithmetic | str = "float64",
+    ) -> list[Symbol]:
+        """Continue a prompt with the most probable symbol, again and again, until EOS.
+
+        Args:
+            prompt: what to continue.
+            max_new_tokens: how many symbols to add at most.
+            arithmetic: the number system, by name.
+
+        Returns:
+            The new symbols, without the prompt and without EOS. Of equally probable symbols, the
+            first among the read-out's labels is taken.
+
+        Raises:
+            InvalidValue: when the model is not an autoregressive language model.
+            InputTooLong, UnknownSymbol, InputTooLarge: as `run`.
+        """
+        a = number_system(arithmetic)
+        new: list[Symbol] = []
+        while len(new) < max_new_tokens:
+            distribution = self._next_symbols((*prompt, *new), a)[-1]
+            symbol = max(distribution, key=distribution.__getitem__)
+            if symbol == EOS:
+                break
+            new.append(symbol)
+        return new
+
+    def _next_symbols(self, x: Sequence[Symbol], a: Arithmetic) -> list[dict[Symbol, float]]:
+        """The distributions of the symbol after BOS, after x₁, …, after xₙ."""
+        self._require_autoregressive()
+        *_, (_, z) = self._streams([x], a)
+        distributions: list[dict[Symbol, float]] = self.read_out(z[0], len(x), a)
+        return distributions
+
+    def _require_autoregressive(self) -> None:
+        masks = {head.mask for layer in self.layers for head in layer.heads}
+        ahead = sorted(masks - {"future", "strict-future"})
+        lacking = {
+            "a read-out with probabilities": not isinstance(self.read_out, LanguageModel),
+            "EOS among the labels": EOS not in getattr(self.read_out, "labels", ()),
+            "BOS in front, alone": self.embedding.front != (BOS,) or bool(self.embedding.back),
+            f"future masks (it has {', '.join(ahead)})": bool(ahead),
+            "positions that do not know n": "i/n" in dict(self.embedding.positions).values(),
+        }
+        missing = [need for need, is_missing in lacking.items() if is_missing]
+        if missing:
+            raise InvalidValue(
+                "an autoregressive language model predicts each symbol from those before it",
+                received=f"a model without {' and '.join(missing)}",
+                where="Transformer",
+                remedy="give it LanguageModel over EOS and the alphabet, BOS, and future masks",
+            )
 
     def _streams(
         self, inputs: list[Sequence[Symbol]], a: Arithmetic
