@@ -46,14 +46,36 @@ class TestRun:
         ]
         assert answer(capsys, "run", "scale", "[2]", "--set", "factor=1/2")["answer"] == [1]
         code, out, _ = run(capsys, "run", "max", "[3, -2]")
-        assert code == 0 and out.strip() == "max([3, -2]) = [3.0] in float64"
+        assert code == 0 and out.startswith("max([3, -2]) = [3.0] in float64, within")
+
+    def test_a_vector_outside_the_claim_is_marked(self, capsys):
+        code, out, err = run(capsys, "run", "conditional", "[1, 5, 7]", "--json")
+        assert code == 0 and "claims nothing outside {0, 1}^1 × [0, 1]^2" in err
+        assert json.loads(out)["within_claim"] is False
+        assert json.loads(out)["error_bound"] is None
+        got = answer(capsys, "run", "min", "[1e16, 1]")
+        assert got["within_claim"] is True and got["error_bound"][0] >= 1  # it is off by 1
+        exact = answer(capsys, "run", "min", "[1e16, 1]", "--arithmetic", "exact")
+        assert exact["error_bound"] == [0] and exact["answer"] == [1]
+
+    def test_a_model_is_built_within_the_claim_where_the_input_fits(self, capsys):
+        for n in (40, 63):
+            got = answer(capsys, "run", "dyck-1", "(" * n, "--arithmetic", "bfloat16")
+            assert got["within_claim"] is True
+        got = answer(capsys, "run", "dyck-1", "(" * 64, "--arithmetic", "bfloat16")
+        assert got["within_claim"] is False
+
+    def test_a_trace_as_json(self, capsys):
+        got = answer(capsys, "run", "dyck-1", "())", "--trace", "--arithmetic", "exact")
+        assert got["trace"][1]["after"] == "layer 0 attention"
+        assert got["trace"][1]["values"]["balance"] == [0, "1/2", 0, "-1/4"]
 
     def test_a_file_with_other_characters(self, capsys, tmp_path):
         path = tmp_path / "code.py"
         path.write_text("def f(x):\n    return g(x))\n")
         code, out, _ = run(capsys, "run", "dyck-1", "--file", path, "--ignore-others")
         assert code == 0
-        assert out.startswith("rejected: this ) closes a bracket that was never opened")
+        assert out.startswith("rejected: a ) closes a bracket that was never opened")
         assert f"{path}, line 2, column 16" in out
         assert "layer 0 attention" in out and "violation" in out
         assert "2 layers, width 6" in out and "depend on N, N = 8" in out
@@ -83,7 +105,8 @@ class TestRun:
             capsys, "run", "dyck-1", "()" * 40, "--arithmetic", "bfloat16", "--json"
         )
         assert code == 0 and json.loads(out)["within_claim"] is False
-        assert "claims lengths up to 63 in bfloat16" in err
+        assert "claims n up to N = 63 in bfloat16" in err
+        assert json.loads(out)["finding"] is None
         assert answer(capsys, "run", "dyck-1", "()" * 7)["within_claim"] is True
 
 
@@ -91,7 +114,7 @@ def test_demo(capsys):
     code, out, _ = run(capsys, "demo")
     assert code == 0
     assert argparse.__file__ in out
-    assert "accepted: every bracket is matched" in out or "rejected: this" in out
+    assert "accepted: every bracket is matched" in out or "rejected: a" in out
     for words in ("layer 0 attention", "balance", "2 layers, width 6", "non-zero", "depend on N"):
         assert words in out
 
@@ -102,6 +125,9 @@ def test_list(capsys):
     assert got["programs"] == []
     assert {"name", "chapter", "section", "summary"} == set(got["recipes"][0])
     assert {row["chapter"] for row in got["recipes"]} == {"feed-forward", "examples"}
+    assert answer(capsys, "list", "--chapter", "9") == answer(
+        capsys, "list", "--chapter", "examples"
+    )
     only = answer(capsys, "list", "--chapter", "examples")["recipes"]
     assert [row["name"] for row in only] == ["dyck-1-uniform", "dyck-1"]
     code, out, _ = run(capsys, "list")
@@ -189,7 +215,7 @@ def bad_requests(tmp_path):
     return [
         (["run", "dyck-1", "(a)"], "'a' at position 2", "--ignore-others"),
         (["run", "dyck-1", "(())", "--set", "max_length=3"], "length 4", "at most N = 3"),
-        (["run", "dyck-1", "()" * 60_000], "2.9e+10 scores", "GiB", "shorter"),
+        (["run", "dyck-1", "()" * 60_000], "28,800,480,002", "GiB", "at most 46339 symbols"),
         (["run", "dyck1", "()"], "'dyck1'", "did you mean dyck-1"),
         (["show", "mim"], "did you mean min"),
         (["check", "nothing-like-it"], "no recipe"),
@@ -206,7 +232,8 @@ def bad_requests(tmp_path):
         (["run", "dyck-1", "--file", binary], "byte 1", "UTF-8"),
         (["run", "dyck-1", "--file", nul], "NUL"),
         (["run", "dyck-1", "()", "--file", binary], "one input"),
-        (["run", "min", "[1]"], "width 2", "shape (1,)"),
+        (["run", "min", "[1]"], "min reads 2 numbers", "received 1"),
+        (["run", "and", "[1]"], "give 2, or set width"),
         (["run", "min", "[1, 2"], "JSON list of 2 numbers"),
         (["run", "min", "[[1, 2]]"], "JSON list"),
         (["run", "min", '[1, "x"]'], "'x'"),
@@ -224,6 +251,10 @@ def bad_requests(tmp_path):
         (["check", "dyck-1", "--max-length", "ten"], "ten"),
         (["check", "dyck-1", "--max-length", "-1"], "at least 0"),
         (["check", "--against", f"{broken}:f"], "whole catalogue"),
+        (["check", "dyck-1", "--against", "oracle.py"], "FILE.py:NAME"),
+        (["check", "min", "--max-length", "4"], "recipes on strings"),
+        (["check", "dyck-1", "--max-length", "30"], "at most 24"),
+        (["run", "min", "[1, 2]", "--trace"], "on strings"),
         (["check", "min", "--against", f"{broken}:f"], "min"),
         (["check", "dyck-1", "--against", f"{broken}:f"], "ZeroDivisionError"),
         (["check", "dyck-1", "--against", f"{broken}:g"], "no function of the file"),
@@ -253,6 +284,8 @@ def test_the_installed_command_prints_no_traceback():
 
 
 def test_help_and_version(capsys):
+    code, out, err = run(capsys)
+    assert code == 0 and "Usage" in out and err == ""
     code, out, _ = run(capsys, "--version")
     assert code == 0 and tf.__version__ in out
     for command in ("demo", "list", "show", "run", "check"):

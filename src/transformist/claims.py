@@ -133,6 +133,11 @@ class Recipe:
     sources: tuple[str, ...] = ()
     explain: Callable[[Trace], Finding] | None = field(default=None)
 
+    def __post_init__(self) -> None:
+        for name in self.parameters:
+            if name not in SETTINGS:
+                raise UnknownName.among("setting", name, SETTINGS, f"recipe {self.name}")
+
     @property
     def chapter(self) -> str:
         """The module of the catalogue, in kebab-case."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,10 +19,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from transformist import __version__
-from transformist.arithmetic import SYSTEMS, number_system, rational
+from transformist.arithmetic import SYSTEMS, exact_numbers, number_system, rational
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
-from transformist.claims import Finding, FunctionClaim, Recipe, StringClaim
+from transformist.claims import Finding, FunctionClaim, Recipe, StringClaim, ask
 from transformist.errors import (
     InvalidValue,
     NotFinite,
@@ -30,21 +31,21 @@ from transformist.errors import (
     UnreadableInput,
 )
 from transformist.inputs import Text, decode, read_text
-from transformist.model import Transformer
+from transformist.model import Trace, Transformer
 from transformist.report import size, trace_table
 from transformist.settings import SETTINGS
-from transformist.verify import Verdict, check, check_recipes
+from transformist.verify import Verdict, check, check_recipes, error_bound, worst_rounding
 
 app = typer.Typer(
     name="transformist",
     help="Algorithms as the weights of a transformer, and what they can be trusted to do.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
+wide = Console(highlight=False, width=160)
 
 Set = Annotated[
     list[str],
@@ -95,9 +96,10 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _options(
-    version: Annotated[
+    context: typer.Context,
+    _version: Annotated[
         bool,
         typer.Option(
             "--version", callback=_print_version, is_eager=True, help="Print the version."
@@ -105,20 +107,28 @@ def _options(
     ] = False,
 ) -> None:
     """Options before the command."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 @app.command(name="list")
 def list_recipes(
     chapter: Annotated[
-        Optional[str], typer.Option(help="Only this chapter, such as feed-forward.")  # noqa: UP045
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Only this chapter, by module or number: feed-forward, 4."),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """List the recipes, in the paper's order."""
     chapters = list(dict.fromkeys(each.chapter for each in recipes()))
-    if chapter is not None and chapter not in chapters:
-        raise UnknownName.among("chapter", chapter, chapters)
-    chosen = [each for each in recipes() if chapter in (None, each.chapter)]
+    numbers = list(dict.fromkeys(each.section.split(".")[0] for each in recipes()))
+    if chapter is not None and chapter not in (*chapters, *numbers):
+        raise UnknownName.among("chapter", chapter, [*chapters, *numbers])
+    chosen = [
+        each
+        for each in recipes()
+        if chapter is None or chapter in (each.chapter, each.section.split(".")[0])
+    ]
     if as_json:
         rows = [
             {"name": r.name, "chapter": r.chapter, "section": r.section, "summary": r.summary}
@@ -141,9 +151,9 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show what a recipe claims, what it takes, and how large its weights are."""
-    recipe = find_recipe(name)
-    model = recipe.build(**_settings(settings))
-    built, claim = size(model), recipe.claim
+    recipe, chosen = find_recipe(name), _settings(settings)
+    built, claim = size(recipe.build(**chosen)), recipe.claim
+    accuracy = _accuracy(recipe, chosen)
     parameters = {
         key: {"default": _plain(value), "sets": SETTINGS[key].meaning}
         for key, value in recipe.settings({}).items()
@@ -164,7 +174,7 @@ def show(
         "sources": list(recipe.sources),
         "arithmetics": list(claim.arithmetics),
         "excluded": dict(claim.excluded),
-        **_accuracy(recipe),
+        **accuracy,
     }
     if as_json:
         _print_json(facts)
@@ -174,51 +184,66 @@ def show(
     table.add_column()
     table.add_row("recipe", f"{recipe.name} (section {recipe.section})")
     table.add_row("claim", escape(claim.statement))
-    for key, value in _accuracy(recipe).items():
-        table.add_row(key.replace("_", " "), escape(str(value)))
+    for key, value in accuracy.items():
+        shown = value
+        if isinstance(value, dict):
+            shown = ", ".join(f"{k} {'may overflow' if v is None else v}" for k, v in value.items())
+        table.add_row(key.replace("_", " "), escape(str(shown)))
     for key, reason in claim.excluded.items():
         table.add_row("not in", f"{key}: {reason}")
     if safe is not None:
-        lengths = (f"{key} {'every n' if n is None else f'{n:,}'}" for key, n in safe.items())
-        table.add_row("safe to length", ", ".join(lengths))
+        lengths = (f"{key} {'any' if n is None else f'{n:,}'}" for key, n in safe.items())
+        table.add_row("right if built for", f"n up to N: {', '.join(lengths)}")
     for key, setting in parameters.items():
         default = json.dumps(setting["default"])
         table.add_row(f"--set {key}=", escape(f"{setting['sets']}; default {default}"))
-    table.add_row("weights", f"{built}; {_dependence(recipe)}")
+    on_strings = "" if safe is None else f"; {_dependence(recipe)}"
+    table.add_row("weights", f"{built}{on_strings}")
     for source in recipe.sources:
         table.add_row("source", source)
     out.print(table)
 
 
-def _accuracy(recipe: Recipe) -> dict[str, str]:
+def _accuracy(recipe: Recipe, settings: dict[str, str]) -> dict[str, Any]:
+    """What the claim says of exactness, key by key."""
     claim = recipe.claim
     if not isinstance(claim, FunctionClaim):
-        return {"why_safe": claim.why_safe}
-    facts = {"in_real_numbers": claim.approximation_statement}
+        return {"inputs": str(claim.domain), "why_safe": claim.why_safe}
+    worst = worst_rounding(recipe, settings)
+    facts: dict[str, Any] = {
+        "inputs": str(ask(claim.domain, **recipe.settings(settings))),
+        "in_real_numbers": claim.approximation_statement,
+    }
     if claim.exact_on_statement:
         facts["floats_exact_on"] = claim.exact_on_statement
-    return {**facts, "rounding_elsewhere": claim.rounding_statement}
+    facts["rounding"] = claim.rounding_statement
+    facts["largest_rounding_tried"] = {
+        name: None if math.isinf(bound) else float(f"{bound:.2g}") for name, bound in worst.items()
+    }
+    return facts
 
 
 def _dependence(recipe: Recipe) -> str:
     names = recipe.claim.depends_on
-    return f"they depend on {' and '.join(names)}" if names else "they depend on no length"
+    return f"they depend on {' and '.join(names)}" if names else "the same for every length"
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
 def run(
-    model: Annotated[str, typer.Argument(help="A recipe's name.", metavar="MODEL")],
+    model: Annotated[
+        str, typer.Argument(help="The name of a recipe; `list` has them.", metavar="MODEL")
+    ],
     given: Annotated[
         Optional[str],  # noqa: UP045
         typer.Argument(
             metavar="[INPUT]",
-            help="The string, or a JSON list for a recipe on vectors; "
-            "standard input is read when neither this nor --file is given.",
+            help="The string; for a recipe on vectors a JSON list, fractions in quotes. "
+            "Standard input is read when neither this nor --file is given.",
             show_default=False,
         ),
     ] = None,
     file: Annotated[
-        Optional[Path], typer.Option(help="Read the input from this file.")  # noqa: UP045
+        Optional[Path], typer.Option(help="Read the input from this file, and show the layers.")  # noqa: UP045
     ] = None,
     ignore_others: Annotated[
         bool, typer.Option("--ignore-others", help="Skip characters outside the alphabet.")
@@ -231,7 +256,9 @@ def run(
 ) -> None:
     """Run a recipe on an input and print the answer.
 
-    A newline at the very end of a file or of standard input is not part of the input.
+    A newline at the very end of a file or of standard input is not part of the input. Where
+    max_length is not set, the model is built for the length of the input, rounded up to a power of
+    two, but not beyond the length that the claim covers if the input fits into it.
     """
     if engine != "reference":
         raise UnknownName.among("engine", engine, ["reference"])
@@ -240,30 +267,61 @@ def run(
     recipe.settings(chosen)
     text, name = _input(given, file)
     if isinstance(recipe.claim, FunctionClaim):
-        _run_function(recipe, recipe.build(**chosen), text, arithmetic, as_json)
+        if trace:
+            raise InvalidValue(
+                "--trace shows the layers of a model on strings",
+                received=f"--trace with {recipe.name}",
+                remedy="leave it out",
+            )
+        _run_function(recipe, chosen, text, arithmetic, as_json)
         return
     keep = recipe.build(**chosen).alphabet if ignore_others else None
-    source = Text.of(text, name, keep)
-    _run_on_text(recipe, chosen, source, arithmetic, as_json, trace or file is not None)
+    source = Text.of(text, name, keep, is_file=file is not None)
+    _run_on_text(recipe, chosen, source, arithmetic, as_json, with_trace=trace)
 
 
-def _run_function(recipe: Recipe, model: Any, text: str, arithmetic: str, as_json: bool) -> None:
-    system = number_system(arithmetic)
+def _run_function(
+    recipe: Recipe, chosen: dict[str, str], text: str, arithmetic: str, as_json: bool
+) -> None:
+    model, system = recipe.build(**chosen), number_system(arithmetic)
+    vector = _vector(recipe, text, model.width)
+    answer = [_plain(value) for value in system.numbers(model(vector, system)).tolist()]
+    bound = error_bound(recipe, chosen, tuple(map(Fraction, exact_numbers(vector))), arithmetic)
+    if bound is None:
+        inputs = _accuracy(recipe, chosen)["inputs"]
+        err.print(f"warning: {recipe.name} claims nothing outside {inputs}", markup=False)
+    finite = None if bound is None or math.inf in bound else bound
+    if as_json:
+        more = {"within_claim": bound is not None, "error_bound": finite}
+        _print_run(recipe, len(vector), answer, arithmetic, more)
+        return
+    within = "" if finite is None else f", within {max(finite):.2g} of the exact result"
+    within = ", exactly" if finite is not None and not any(finite) else within
+    out.print(
+        f"{recipe.name}({text.strip()}) = {json.dumps(answer)} in {arithmetic}{within}",
+        markup=False,
+    )
+
+
+def _vector(recipe: Recipe, text: str, width: int) -> list[Any]:
     try:
         vector = json.loads(text, parse_float=rational)
-    except (json.JSONDecodeError, RecursionError, ValueError):
+    except (RecursionError, ValueError):
         vector = None
     if not isinstance(vector, list) or any(isinstance(v, list | dict) for v in vector):
         raise InvalidValue(
-            f"{recipe.name} reads a JSON list of {model.width} numbers",
+            f"{recipe.name} reads a JSON list of {width} numbers, fractions in quotes",
             received=repr(text)[:60],
-            remedy=f"give one such as '{json.dumps([1] * model.width)}'",
+            remedy=f"give one such as '{json.dumps([1] * width)}'",
         )
-    answer = [_plain(value) for value in system.numbers(model(vector, system)).tolist()]
-    if as_json:
-        _print_run(recipe, len(vector), answer, arithmetic)
-    else:
-        out.print(f"{recipe.name}({escape(text.strip())}) = {json.dumps(answer)} in {arithmetic}")
+    if len(vector) != width:
+        settings = ", ".join(recipe.parameters)
+        raise InvalidValue(
+            f"{recipe.name} reads {width} numbers",
+            received=f"{len(vector)}",
+            remedy=f"give {width}" + (f", or set {settings}" if settings else ""),
+        )
+    return vector
 
 
 def _run_on_text(
@@ -272,49 +330,54 @@ def _run_on_text(
     source: Text,
     arithmetic: str,
     as_json: bool,
-    with_table: bool,
+    with_trace: bool = False,
 ) -> None:
+    length = len(source.symbols)
+    safe = recipe.claim.safe_lengths[arithmetic] if isinstance(recipe.claim, StringClaim) else None
     if "max_length" in recipe.parameters and "max_length" not in chosen:
-        needed = 1 << max(len(source.symbols) - 1, 0).bit_length()
-        chosen = {**chosen, "max_length": str(needed)}
+        built_for = 1 << max(length - 1, 0).bit_length()
+        built_for = min(built_for, safe) if safe is not None and length <= safe else built_for
+        chosen = {**chosen, "max_length": str(built_for)}
     model: Transformer = recipe.build(**chosen)
-    claimed = _within_claim(recipe, model, len(source.symbols), arithmetic)
+    claimed = safe is None or (model.max_length or length) <= safe
+    if not claimed:
+        err.print(
+            f"warning: {recipe.name} claims n up to N = {safe} in {arithmetic}, and this model is "
+            f"built for {model.max_length or length}: the answer is what the format gives, right or "
+            "wrong"
+        )
     trace = model.run(source.symbols, arithmetic)
-    finding = recipe.explain(trace) if recipe.explain else Finding(sentence="")
+    finding = recipe.explain(trace) if recipe.explain and claimed else Finding(sentence="")
     if as_json:
         more = {"within_claim": claimed, **_found(finding, source)}
-        _print_run(recipe, len(source.symbols), trace.answer, arithmetic, more)
+        if with_trace:
+            more["trace"] = [_after(trace, step) for step in range(len(trace.streams))]
+        _print_run(recipe, length, trace.answer, arithmetic, more)
         return
     answer = {True: "accepted", False: "rejected"}.get(trace.answer, trace.answer)
     where = "" if finding.position is None else f", at {source.place(finding.position)}"
-    out.print(f"[bold]{escape(str(answer))}[/]: {escape(finding.sentence)}{escape(where)}")
-    if with_table:
-        out.print(trace_table(trace, finding.position))
+    why = f": {finding.sentence}{where}" if finding.sentence else ""
+    out.print(f"[bold]{escape(str(answer))}[/]{escape(why)}")
+    if with_trace or source.is_file:
+        wide.print(trace_table(trace, finding.position))
     limit = "" if model.max_length is None else f", N = {model.max_length}"
     out.print(
-        f"{recipe.name} on {len(source.symbols)} symbols in {arithmetic}: {size(model)}; "
-        f"{_dependence(recipe)}{limit}",
+        f"{recipe.name} on {length} symbol{'' if length == 1 else 's'} in {arithmetic}: "
+        f"{size(model)}; {_dependence(recipe)}{limit}",
         style="dim",
     )
 
 
-def _within_claim(recipe: Recipe, model: Transformer, length: int, arithmetic: str) -> bool:
-    """Whether the claim covers this length in this arithmetic; a warning where it does not."""
-    claim = recipe.claim
-    safe = claim.safe_lengths[arithmetic] if isinstance(claim, StringClaim) else None
-    built_for = model.max_length or length
-    if safe is None or built_for <= safe:
-        return True
-    err.print(
-        f"warning: {recipe.name} claims lengths up to {safe} in {arithmetic}, and this model is "
-        f"built for {built_for}: the answer is what the format gives, right or wrong"
-    )
-    return False
+def _after(trace: Trace, step: int) -> dict[str, Any]:
+    """A stream of a trace: the values of each slot at every row."""
+    slots = trace.model.stream.slots
+    values = {slot: _plain(trace.values(slot, step).tolist()) for slot in slots}
+    return {"after": trace.streams[step][0], "values": values}
 
 
 def _found(finding: Finding, source: Text) -> dict[str, Any]:
     place = None if finding.position is None else source.place(finding.position)
-    return {"finding": finding.sentence, "position": finding.position, "place": place}
+    return {"finding": finding.sentence or None, "position": finding.position, "place": place}
 
 
 def _print_run(
@@ -359,6 +422,12 @@ def check_command(
     verdicts: Iterable[Verdict]
     if against is not None:
         verdicts = [_check_against(chosen, against, _settings(settings), arithmetic, max_length)]
+    elif name is not None and length is not None and isinstance(chosen[0].claim, FunctionClaim):
+        raise InvalidValue(
+            "--max-length is for recipes on strings",
+            received=f"--max-length with {name}",
+            remedy="leave it out",
+        )
     elif settings or arithmetic != "float64":
         raise InvalidValue(
             "a claim is checked in every arithmetic and setting it names",
@@ -417,6 +486,12 @@ def _rest(verdict: Verdict) -> tuple[str, Any]:
 def _load_function(against: str) -> Callable[[str], Any]:
     """The function that FILE.py:NAME points to; what it raises is told in one line."""
     path, _, name = against.rpartition(":")
+    if not path or not name:
+        raise InvalidValue(
+            "--against names a file and a function in it, FILE.py:NAME",
+            received=repr(against),
+            remedy="write --against oracle.py:balanced",
+        )
     namespace: dict[str, Any] = {"__name__": "transformist_reference"}
     try:
         exec(compile(read_text(Path(path)), path, "exec"), namespace)
@@ -430,20 +505,10 @@ def _load_function(against: str) -> Callable[[str], Any]:
         ) from None
     if not callable(namespace.get(name)):
         known = [key for key, value in namespace.items() if callable(value)]
-        raise UnknownName.among("function of the file", name, known or ["(none)"], path)
+        raise UnknownName.among("function of the file", name, known, path)
 
-    def reference(string: str) -> Any:
-        try:
-            return namespace[name](string)
-        except Exception as error:
-            raise InvalidValue(
-                "the function of --against answers every string",
-                received=f"{type(error).__name__}: {error} on {string!r}",
-                where=name,
-                remedy="mend the function",
-            ) from None
-
-    return reference
+    function: Callable[[str], Any] = namespace[name]
+    return function
 
 
 def _with_progress(verdicts: Iterator[Verdict], total: int) -> Iterator[Verdict]:
@@ -464,7 +529,7 @@ def _with_progress(verdicts: Iterator[Verdict], total: int) -> Iterator[Verdict]
 def _verdict_line(verdict: Verdict) -> str:
     mark = "[green]held[/]" if verdict.held else "[red]FAILED[/]"
     line = (
-        f"{verdict.name:<28} {mark}  {verdict.cases:>6} cases in "
+        f"{verdict.name:<28} {mark}  {verdict.cases:>6} inputs in "
         f"{', '.join(verdict.arithmetics)}; {escape(verdict.covered)}"
     )
     if verdict.counterexample is None:
@@ -495,12 +560,12 @@ def _verdict_row(verdict: Verdict) -> dict[str, Any]:
 def demo() -> None:
     """Judge the parentheses of a file of Python's own library with a transformer."""
     path = Path(argparse.__file__)
-    source = Text.of(read_text(path), str(path), keep="()")
+    source = Text.of(read_text(path), str(path), keep="()", is_file=True)
     out.print(
         f"The {len(source.symbols)} parentheses of {path}, judged by a transformer whose weights "
         "were computed, not trained:\n"
     )
-    _run_on_text(find_recipe("dyck-1"), {}, source, "float64", as_json=False, with_table=True)
+    _run_on_text(find_recipe("dyck-1"), {}, source, "float64", as_json=False)
     out.print(
         "\nNext: transformist list, transformist show dyck-1, "
         "transformist run dyck-1 --file PATH --ignore-others"

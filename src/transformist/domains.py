@@ -21,10 +21,17 @@ Case: TypeAlias = tuple[Fraction, ...]
 
 
 class Domain(Protocol):
-    """Inputs of a position-wise function."""
+    """Inputs of a position-wise function: vectors of `dimension` numbers."""
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a case has."""
 
     def __str__(self) -> str:
         """The domain in a formula or a few words."""
+
+    def __contains__(self, case: Case) -> bool:
+        """Whether the domain holds a vector of its dimension."""
 
     def cases(self, arithmetic: Arithmetic, count: int, seed: int) -> list[Case]:
         """All cases where there are at most `count`, else about `count`, corners first."""
@@ -32,71 +39,84 @@ class Domain(Protocol):
 
 @dataclass(frozen=True)
 class Bits:
-    """{0, 1}ᵐ."""
+    """{0, 1}ᵐ, m the dimension."""
 
-    width: int
+    dimension: int
 
     def __str__(self) -> str:
-        return f"{{0, 1}}^{self.width}"
+        return f"{{0, 1}}^{self.dimension}"
+
+    def __contains__(self, case: Case) -> bool:
+        return all(bit in (0, 1) for bit in case)
 
     def cases(self, arithmetic: Arithmetic, count: int, seed: int) -> list[Case]:
         """Every vector of bits, or `count` drawn ones."""
-        return _covered([(Fraction(0), Fraction(1))] * self.width, count, seed)
+        return _covered([(Fraction(0), Fraction(1))] * self.dimension, count, seed)
 
 
 @dataclass(frozen=True)
 class Reals:
-    """[low, high]^dimension: the given points, their neighbours, and drawn numbers.
+    """Vectors of real numbers.
 
     Attributes:
         dimension: how many numbers a case has.
-        low, high: the interval each lies in.
+        least, most: the interval each lies in; where it is open, cases go to −8 or 8.
         points: the values at which the function bends or jumps.
-
     """
 
     dimension: int
-    low: Fraction = Fraction(-8)
-    high: Fraction = Fraction(8)
+    least: Fraction | None = None
+    most: Fraction | None = None
     points: tuple[Fraction, ...] = ()
 
     def __str__(self) -> str:
         power = "" if self.dimension == 1 else f"^{self.dimension}"
-        return f"[{self.low}, {self.high}]{power}"
+        tried = f"[{self._low}, {self._high}]{power}"
+        if self.least is not None and self.most is not None:
+            return tried
+        low = "(−∞" if self.least is None else f"[{self.least}"
+        high = "∞)" if self.most is None else f"{self.most}]"
+        return f"{low}, {high}{power} (tried on {tried})"
+
+    def __contains__(self, case: Case) -> bool:
+        low = -math.inf if self.least is None else self.least
+        high = math.inf if self.most is None else self.most
+        return all(low <= value <= high for value in case)
+
+    @property
+    def _low(self) -> Fraction:
+        return Fraction(-8) if self.least is None else self.least
+
+    @property
+    def _high(self) -> Fraction:
+        return Fraction(8) if self.most is None else self.most
 
     def cases(self, arithmetic: Arithmetic, count: int, seed: int) -> list[Case]:
-        """Corners and points in every combination that `count` leaves room for, then drawn ones."""
-        random_source = random.Random(f"{seed} {self} {arithmetic.name}")
-        marks = {Fraction(0), Fraction(1), Fraction(-1), self.low, self.high, *self.points}
-        nudge = (self.high - self.low) / 4096
+        """Points, their neighbours and corners, half of `count` at most; then drawn numbers."""
+        source = random.Random(f"{seed} {self} {arithmetic.name}")
+        marks = {Fraction(0), Fraction(1), Fraction(-1), self._low, self._high, *self.points}
+        nudge = (self._high - self._low) / 4096
         marks |= {point + step for point in self.points for step in (nudge, -nudge)}
-        axis = self._representable(sorted(marks), arithmetic)
+        axis = list(dict.fromkeys(self._representable(sorted(marks), arithmetic)))
         chosen = _covered([axis] * self.dimension, count // 2, seed)
-        drawn = [self._draw(random_source) for _ in range((count - len(chosen)) * self.dimension)]
-        numbers = self._representable(drawn, arithmetic)
-        size = self.dimension
-        return chosen + [
-            tuple(numbers[start : start + size])
-            for start in range(0, len(numbers) - size + 1, size)
-        ]
+        wanted = (count - len(chosen)) * self.dimension
+        numbers = iter(self._representable([self._draw(source) for _ in range(wanted)], arithmetic))
+        return chosen + list(zip(*[numbers] * self.dimension, strict=False))
 
-    def _draw(self, random_source: random.Random) -> Fraction:
+    def _draw(self, source: random.Random) -> Fraction:
         """A number drawn evenly from the interval, or by magnitude around zero or a point."""
-        kind = random_source.randrange(4)
+        kind = source.randrange(4)
         if kind < 2:
-            share = Fraction(random_source.getrandbits(60), 2**60)
-            return self.low + (self.high - self.low) * share
-        centre = random_source.choice([Fraction(0), *self.points]) if kind == 3 else Fraction(0)
-        size = Fraction(2.0 ** random_source.uniform(-20, 3))
-        return centre + random_source.choice([1, -1]) * size
+            share = Fraction(source.getrandbits(60), 2**60)
+            return self._low + (self._high - self._low) * share
+        centre = source.choice([Fraction(0), *self.points]) if kind == 3 else Fraction(0)
+        size = Fraction(2.0 ** source.uniform(-20, 3))
+        return centre + source.choice([1, -1]) * size
 
     def _representable(self, values: Sequence[Fraction], a: Arithmetic) -> list[Fraction]:
         """The values rounded to the format, those that then lie in the interval."""
-        if not values:
-            return []
-        rounded = a.numbers(a.array(list(values))).tolist()
-        inside = [value for value in map(Fraction, rounded) if self.low <= value <= self.high]
-        return list(dict.fromkeys(inside)) if len(values) < 100 else inside
+        rounded = map(Fraction, a.numbers(a.array(list(values))).tolist())
+        return [value for value in rounded if self._low <= value <= self._high]
 
 
 @dataclass(frozen=True)
@@ -107,7 +127,6 @@ class Grid:
         dimension: how many numbers a case has.
         bits: the numbers are k · 2^exponent with |k| ≤ 2^bits.
         exponent: of the common factor.
-
     """
 
     dimension: int
@@ -117,13 +136,16 @@ class Grid:
     def __str__(self) -> str:
         return f"multiples of 2^{self.exponent}, at most 2^{self.bits + self.exponent} in magnitude"
 
+    def __contains__(self, case: Case) -> bool:
+        step = Fraction(2) ** self.exponent
+        return all(x % step == 0 and abs(x) <= step * 2**self.bits for x in case)
+
     def cases(self, arithmetic: Arithmetic, count: int, seed: int) -> list[Case]:
         """Every combination, or `count` drawn ones."""
         step = Fraction(2) ** self.exponent
         axis = range(-(2**self.bits), 2**self.bits + 1)
-        return [
-            tuple(k * step for k in case) for case in _covered([axis] * self.dimension, count, seed)
-        ]
+        chosen = _covered([axis] * self.dimension, count, seed)
+        return [tuple(k * step for k in case) for case in chosen]
 
 
 @dataclass(frozen=True)
@@ -132,8 +154,18 @@ class Product:
 
     parts: tuple[Domain, ...]
 
+    @property
+    def dimension(self) -> int:
+        """How many numbers a case has."""
+        return sum(part.dimension for part in self.parts)
+
     def __str__(self) -> str:
         return " × ".join(str(part) for part in self.parts)
+
+    def __contains__(self, case: Case) -> bool:
+        numbers = iter(case)
+        taken = [tuple(itertools.islice(numbers, part.dimension)) for part in self.parts]
+        return all(each in part for each, part in zip(taken, self.parts, strict=True))
 
     def cases(self, arithmetic: Arithmetic, count: int, seed: int) -> list[Case]:
         """Every combination where `count` leaves room, else the parts' cases side by side."""
@@ -149,8 +181,16 @@ class Where:
     condition: Callable[[Case], bool]
     statement: str
 
+    @property
+    def dimension(self) -> int:
+        """How many numbers a case has."""
+        return self.domain.dimension
+
     def __str__(self) -> str:
         return f"{self.domain} where {self.statement}"
+
+    def __contains__(self, case: Case) -> bool:
+        return case in self.domain and self.condition(case)
 
     def cases(self, arithmetic: Arithmetic, count: int, seed: int) -> list[Case]:
         """The cases of the domain, those that satisfy the condition."""
@@ -164,7 +204,6 @@ class Strings:
     Attributes:
         alphabet: the symbols.
         hard: strings of about a given length on which a construction is most likely to fail.
-
     """
 
     alphabet: tuple[str, ...]
@@ -173,9 +212,9 @@ class Strings:
     def __str__(self) -> str:
         return f"strings over {{{', '.join(self.alphabet)}}}"
 
-    def every(self, length: int) -> Iterator[str]:
-        """Every string of at most this length, the empty one first."""
-        for n in range(length + 1):
+    def every(self, length: int, shortest: int = 0) -> Iterator[str]:
+        """Every string of `shortest` to `length` symbols, the shorter ones first."""
+        for n in range(shortest, length + 1):
             yield from map("".join, itertools.product(self.alphabet, repeat=n))
 
     def drawn(self, length: int, count: int, seed: int) -> list[str]:

@@ -80,6 +80,13 @@ class UnknownName(TransformistError, LookupError):
     ) -> UnknownName:
         """The refusal of `name`, with the nearest of the `known` names."""
         names = list(known)
+        if not names:
+            return cls(
+                f"no {kind} has this name",
+                received=repr(name),
+                where=where,
+                remedy="there are none",
+            )
         near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
         remedy = f"did you mean {' or '.join(near)}?" if near else f"choose from {', '.join(names)}"
         return cls(f"no {kind} has this name", received=repr(name), where=where, remedy=remedy)

@@ -19,6 +19,7 @@ class Text:
         offsets: for each symbol, its index in the text.
         line_starts: the index at which each line of the text begins.
         name: the file, or a word for another source.
+        is_file: whether it is a file.
 
     """
 
@@ -26,9 +27,12 @@ class Text:
     offsets: tuple[int, ...]
     line_starts: tuple[int, ...]
     name: str
+    is_file: bool = False
 
     @classmethod
-    def of(cls, text: str, name: str, keep: Iterable[str] | None = None) -> Text:
+    def of(
+        cls, text: str, name: str, keep: Iterable[str] | None = None, is_file: bool = False
+    ) -> Text:
         """A text, whole or only those of its characters that are in `keep`.
 
         Example:
@@ -38,10 +42,10 @@ class Text:
         """
         starts = (0, *(index + 1 for index, symbol in enumerate(text) if symbol == "\n"))
         if keep is None:
-            return cls(text, tuple(range(len(text))), starts, name)
+            return cls(text, tuple(range(len(text))), starts, name, is_file)
         kept = set(keep)
         offsets = tuple(index for index, symbol in enumerate(text) if symbol in kept)
-        return cls("".join(text[index] for index in offsets), offsets, starts, name)
+        return cls("".join(text[index] for index in offsets), offsets, starts, name, is_file)
 
     def place(self, position: int) -> str:
         """Where the symbol at a position (from 1) stands: file, line and column (from 1)."""

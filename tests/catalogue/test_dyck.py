@@ -140,7 +140,7 @@ def test_where_the_claim_ends_the_format_does_fail():
         ("(())", "matched", None),
         ("())(", "never opened", 3),
         (")", "never opened", 1),
-        ("(()", r"this \( is never closed, 1 in all", 1),
+        ("(()", r"a \( is never closed \(1 in all", 1),
         ("()((", "2 in all", 3),
         ("(()(()", "2 in all", 1),
         ("()()(", "1 in all", 5),

@@ -96,7 +96,7 @@ def test_length_limits_are_checked_before_any_work():
 
 
 def test_an_input_too_large_for_the_reference_is_refused_with_the_estimate():
-    with pytest.raises(InputTooLarge, match=r"length 100000, which takes 1\.0e\+10 scores"):
+    with pytest.raises(InputTooLarge, match=r"length 100000, which takes 10,000,000,000"):
         made()("a" * 100_000)
     with pytest.raises(InputTooLarge, match="in exact"):
         made().run("a" * 5000, "exact")

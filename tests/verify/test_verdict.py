@@ -37,6 +37,12 @@ def test_other_arithmetics_and_bad_requests():
         tf.check(model, _depths, max_length=-1)
     with pytest.raises(InvalidValue):
         check_recipe(tf.recipe("dyck-1"), max_length=-1)
+    with pytest.raises(InvalidValue, match="at most 24"):
+        tf.check(tf.recipe("dyck-1").build(), _depths, max_length=25)
+    with pytest.raises(InvalidValue, match=r"IndexError.*on ''"):
+        tf.check(model, lambda x: x[0] == "(")
+    with pytest.raises(InvalidValue, match="a Transformer"):
+        tf.check(tf.recipe("min").build(), _depths)
     stream = Stream(("x",))
     words = Transformer(
         stream=stream,
@@ -46,6 +52,24 @@ def test_other_arithmetics_and_bad_requests():
     )
     with pytest.raises(InvalidValue, match="one character"):
         tf.check(words, bool)
+
+
+def test_a_verdict_is_as_true_as_it_held():
+    model = tf.recipe("dyck-1").build(max_length=2)
+    assert tf.check(model, _depths, max_length=2)
+    assert not tf.check(model, lambda x: True, max_length=2)
+
+
+def test_a_model_without_special_symbols_is_tried_from_one_symbol_up():
+    stream = Stream(("x",))
+    model = Transformer(
+        stream=stream,
+        embedding=Embedding.of(stream, {"a": "x", "b": {}}),
+        layers=(),
+        read_out=Binary(W_out=[[1]]),
+    )
+    verdict = tf.check(model, lambda x: x[-1] == "a", max_length=3)
+    assert verdict and verdict.cases == 14
 
 
 def test_a_claim_beyond_its_format_is_found_out():

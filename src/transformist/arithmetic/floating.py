@@ -87,7 +87,7 @@ class Floating:
         if overflowed.any():
             raise NotFinite(
                 f"every number must be finite in {self.name}, whose largest is {self.largest:g}",
-                received=f"{exact[overflowed][0]!s:.40}",
+                received=_in_words(Fraction(exact[overflowed][0])),
                 remedy="scale the values down or use a format with a wider range",
             )
         return rounded
@@ -245,6 +245,12 @@ def _to_float64(exact: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[np.float64
 
     flat = [convert(value) for value in exact.ravel().tolist()]
     return np.array(flat, dtype=np.float64).reshape(exact.shape)
+
+
+def _in_words(value: Fraction) -> str:
+    """A number that may be too large for float64."""
+    text = str(value)
+    return text if len(text) <= 30 else f"a number of about {len(str(abs(int(value))))} digits"
 
 
 def _format(name: str, dtype: Any, precision: int) -> Floating:

@@ -23,8 +23,8 @@ def number_system(arithmetic: str | Arithmetic) -> Arithmetic:
         Fraction(1, 256)
 
     """
-    if not isinstance(arithmetic, str):
-        return arithmetic
-    if arithmetic not in SYSTEMS:
+    if isinstance(arithmetic, str) and arithmetic in SYSTEMS:
+        return SYSTEMS[arithmetic]
+    if isinstance(arithmetic, str) or not hasattr(arithmetic, "unit_roundoff"):
         raise UnknownName.among("arithmetic", arithmetic, SYSTEMS)
-    return SYSTEMS[arithmetic]
+    return arithmetic

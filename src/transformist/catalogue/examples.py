@@ -50,15 +50,13 @@ def _balance_finding(trace: Trace) -> Finding:
     balance = [round(value * row) for row, value in enumerate(trace["balance"], start=1)]
     for position, value in enumerate(balance):
         if value < 0:
-            return Finding(
-                sentence="this ) closes a bracket that was never opened", position=position
-            )
+            return Finding(sentence="a ) closes a bracket that was never opened", position=position)
     lowest = balance[-1]
     for position in range(len(balance) - 1, 0, -1):
         lowest = min(lowest, balance[position])
         if balance[position - 1] < lowest:
             first = position
-    return Finding(sentence=f"this ( is never closed, {balance[-1]} in all", position=first)
+    return Finding(sentence=f"a ( is never closed ({balance[-1]} in all)", position=first)
 
 
 _PARENTHESES = Strings(alphabet=("(", ")"), hard=_hard_strings)

@@ -270,7 +270,7 @@ MINIMUM = FeedForward(W_1=[[1, 0], [-1, 0], [1, -1]], W_2=[[1, -1, -1]])
 MAXIMUM = FeedForward(W_1=[[1, 0], [-1, 0], [-1, 1]], W_2=[[1, -1, 1]])
 
 _ROUNDED_DIFFERENCE = (
-    "at most 2u|x − y| (2(u + 2⁻²³)|x − y| in formats that accumulate in float32): the difference "
+    "at most 2u|x₁ − x₂| (2(u + 2⁻²³)|x₁ − x₂| where sums accumulate in float32): the difference "
     "rounds once, and the sum with it lands at most twice as far, the result being representable"
 )
 
@@ -507,7 +507,7 @@ def equal_zero(epsilon: F = F(1, 8)) -> FeedForward:
 
 
 _WITH_TOLERANCE: Any = {
-    "domain": lambda: Product((Reals(1), Reals(1, F(0), F(8)))),
+    "domain": lambda: Product((Reals(1), Reals(1, least=F(0)))),
     "exact_on": lambda *, p: (
         Where(Grid(2, bits=p - 3, exponent=5 - p), lambda case: case[1] >= 0, "ε ≥ 0"),
     ),

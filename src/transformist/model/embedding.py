@@ -122,7 +122,7 @@ class Embedding(Parameterized):
                 raise UnknownSymbol(
                     f"every symbol is one of {' '.join(map(str, self.alphabet))}",
                     received=f"{symbol!r} at position {position}",
-                    remedy="remove it, or pass --ignore-others to skip such symbols",
+                    remedy="remove it (on the command line, --ignore-others skips such symbols)",
                 )
         return [rows[symbol] for symbol in (*self.front, *x, *self.back)]
 

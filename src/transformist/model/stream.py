@@ -33,6 +33,14 @@ class Stream:
     slots: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        if isinstance(self.slots, str):
+            raise InvalidValue(
+                "a stream is a sequence of slot names",
+                received=repr(self.slots),
+                where="Stream",
+                remedy="give a tuple of names",
+            )
+        object.__setattr__(self, "slots", tuple(self.slots))
         repeated = sorted({slot for slot in self.slots if self.slots.count(slot) > 1})
         if repeated or not self.slots:
             raise InvalidValue(

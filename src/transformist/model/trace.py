@@ -43,6 +43,10 @@ class Trace:
     streams: tuple[tuple[str, Array], ...]
     answer: Any
 
+    def __repr__(self) -> str:
+        """What was run, and the answer."""
+        return f"Trace({len(self.input)} symbols, {self.arithmetic.name}, answer={self.answer!r})"
+
     @property
     def symbols(self) -> tuple[Symbol, ...]:
         """The symbol of each row, specials included."""

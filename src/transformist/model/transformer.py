@@ -93,9 +93,14 @@ class Transformer:
         layers = sum(layer.nonzero for layer in self.layers)
         return self.embedding.nonzero + layers + norm + self.read_out.nonzero
 
-    def __call__(self, x: Sequence[Symbol]) -> Any:
-        """The answer in float64."""
-        return self.run(x).answer
+    def __call__(self, x: Sequence[Symbol], arithmetic: Arithmetic | str = "float64") -> Any:
+        """The answer; `run` gives the trace as well."""
+        return self.run(x, arithmetic).answer
+
+    def __repr__(self) -> str:
+        """The size, in a line."""
+        built = "any length" if self.max_length is None else f"N = {self.max_length}"
+        return f"Transformer({len(self.layers)} layers, width {self.width}, {built})"
 
     def run(self, x: Sequence[Symbol], arithmetic: Arithmetic | str = "float64") -> Trace:
         """Evaluate the definition on one input and keep the streams.
@@ -250,11 +255,11 @@ class Transformer:
             )
         heads = sum(len(layer.heads) for layer in self.layers)
         if heads * rows**2 > a.most_scores:
-            gibibytes = rows**2 * 8 / 2**30
+            longest = math.isqrt(a.most_scores // heads) - (rows - n)
             raise InputTooLarge(
-                f"the dense reference computes at most {a.most_scores:.1e} attention scores "
+                f"the dense reference computes at most {a.most_scores:,} attention scores "
                 f"in {a.name}",
-                received=f"length {n}, which takes {heads * rows**2:.1e} scores "
-                f"({gibibytes:.0f} GiB a head as one float64 matrix)",
-                remedy="give a shorter input",
+                received=f"length {n}, which takes {heads * rows**2:,} "
+                f"(a matrix of {rows**2 * 8 / 2**30:.1f} GiB a head in float64)",
+                remedy=f"give at most {longest} symbols",
             )

@@ -26,10 +26,11 @@ def trace_table(trace: Trace, around: int | None = None) -> Table:
         rows, None if around is None else len(trace.model.embedding.front) + around - 1
     )
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("written by")
-    table.add_column("slot")
+    for heading in ("written by", "slot"):
+        table.add_column(heading, no_wrap=True)
     for column in columns:
-        table.add_column("…" if column is None else str(column), justify="right")
+        heading = "…" if column is None else str(column)
+        table.add_column(heading, justify="right", no_wrap=True)
     table.add_row("", "symbol", *_cells(trace.symbols, columns))
     for after, (name, slots) in enumerate(_steps(trace)):
         for index, slot in enumerate(slots):
@@ -73,4 +74,6 @@ def _cell(value: Any) -> str:
     if isinstance(value, Fraction):
         text = str(value)
         return text if len(text) <= 9 else f"{float(value):.3g}"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) >= 1e-4 or value == 0 else f"{value:.0e}"
+    return str(value)

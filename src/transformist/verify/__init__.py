@@ -6,6 +6,16 @@ from transformist.verify.verdict import (
     check,
     check_recipe,
     check_recipes,
+    error_bound,
+    worst_rounding,
 )
 
-__all__ = ["Counterexample", "Verdict", "check", "check_recipe", "check_recipes"]
+__all__ = [
+    "Counterexample",
+    "Verdict",
+    "check",
+    "check_recipe",
+    "check_recipes",
+    "error_bound",
+    "worst_rounding",
+]

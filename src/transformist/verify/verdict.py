@@ -12,7 +12,7 @@ import numpy as np
 
 from transformist.arithmetic import Arithmetic, Floating, number_system
 from transformist.bounds import rounding_error
-from transformist.claims import FunctionClaim, Recipe, StringClaim, ask
+from transformist.claims import FunctionClaim, Recipe, Settings, StringClaim, ask
 from transformist.domains import Case, Domain, Strings
 from transformist.errors import InvalidValue, NotFinite
 from transformist.model import Transformer
@@ -25,6 +25,9 @@ LENGTH = 10
 
 LONGEST = {"exact": 60, "float64": 250, "float32": 250, "float16": 250, "bfloat16": 250}
 """Hard and drawn strings are tried to the safe length, or to this one where it is less."""
+
+MOST_STRINGS = 2**24
+"""Strings of one length are tried one and all where there are at most so many."""
 
 DECLARED = 2**20 - 1
 """Short strings are tried in models built for the safe length, or this one where it is less."""
@@ -75,11 +78,15 @@ class Verdict:
         """Whether no counterexample was found."""
         return self.counterexample is None
 
+    def __bool__(self) -> bool:
+        """As `held`, so that a verdict can be asserted."""
+        return self.held
+
 
 def check(
     model: Transformer,
     reference: Callable[[str], Any],
-    max_length: int = 14,
+    max_length: int | None = None,
     arithmetic: Arithmetic | str = "float64",
 ) -> Verdict:
     """Compare a model with a function on every string up to a length.
@@ -87,11 +94,13 @@ def check(
     Args:
         model: the transformer.
         reference: the answer that a string should have.
-        max_length: the longest strings, at most the length the model is built for.
+        max_length: the longest strings; 14, or the length the model is built for where that is
+            less, when left out.
         arithmetic: the number system to evaluate in.
 
     Raises:
-        InvalidValue: for a negative length, or symbols of more than one character.
+        InvalidValue: for a length below 0 or beyond what is feasible, symbols of more than one
+            character, or a reference that raises.
         InputTooLong: for a length beyond N.
 
     Example:
@@ -100,12 +109,12 @@ def check(
         Counterexample(input='()', expected=False, got=True, arithmetic='float64', settings='')
 
     """
-    if max_length < 0:
+    if not isinstance(model, Transformer):
         raise InvalidValue(
-            "strings have a length of at least 0",
-            received=f"max_length = {max_length}",
+            "a function on strings is compared with a Transformer",
+            received=type(model).__name__,
             where="check",
-            remedy="give a length of at least 0",
+            remedy="give a transformer, such as tf.recipe('dyck-1').build()",
         )
     alphabet = tuple(str(symbol) for symbol in model.alphabet)
     if any(len(symbol) != 1 for symbol in alphabet):
@@ -115,10 +124,33 @@ def check(
             where="check",
             remedy="compare the answers of model.answers(...) yourself",
         )
+    if max_length is None:
+        max_length = min(14, model.max_length or 14)
+    _feasible(max_length, len(alphabet))
     system = number_system(arithmetic)
-    strings = Strings(alphabet, lambda _: ()).every(max_length)
+    shortest = 0 if model.embedding.front or model.embedding.back else 1
+    strings = Strings(alphabet, lambda _: ()).every(max_length, shortest)
     cases, found = _compare(model, reference, strings, system)
     return Verdict("model", cases, (system.name,), f"every string to length {max_length}", found)
+
+
+def _feasible(length: int, symbols: int) -> None:
+    """Refuse a length to which there are too many strings to try."""
+    if length < 0:
+        raise InvalidValue(
+            "strings have a length of at least 0",
+            received=f"max_length = {length}",
+            where="check",
+            remedy="give a length of at least 0",
+        )
+    longest = int(math.log(MOST_STRINGS, max(symbols, 2)))
+    if length > longest:
+        raise InvalidValue(
+            f"at most {MOST_STRINGS:,} strings of one length are tried",
+            received=f"max_length = {length} over {symbols} symbols",
+            where="check",
+            remedy=f"give a length of at most {longest}",
+        )
 
 
 def check_recipe(recipe: Recipe, max_length: int | None = None) -> Verdict:
@@ -129,7 +161,7 @@ def check_recipe(recipe: Recipe, max_length: int | None = None) -> Verdict:
         max_length: for strings, the length to which every one is tried; 10 when left out.
 
     Raises:
-        InvalidValue: for a negative length.
+        InvalidValue: for a length below 0 or beyond what is feasible.
 
     Example:
         >>> import transformist as tf
@@ -137,15 +169,10 @@ def check_recipe(recipe: Recipe, max_length: int | None = None) -> Verdict:
         True
 
     """
-    if max_length is not None and max_length < 0:
-        raise InvalidValue(
-            "strings have a length of at least 0",
-            received=f"max_length = {max_length}",
-            where="check",
-            remedy="give a length of at least 0",
-        )
     if isinstance(recipe.claim, StringClaim):
-        return _check_strings(recipe, recipe.claim, LENGTH if max_length is None else max_length)
+        length = LENGTH if max_length is None else max_length
+        _feasible(length, len(recipe.claim.domain.alphabet))
+        return _check_strings(recipe, recipe.claim, length)
     return _check_function(recipe, recipe.claim)
 
 
@@ -240,7 +267,7 @@ def _first_wrong(
         return None
     values = system.numbers(model(system.array(cases), system)).tolist()
     for case, got, limits in zip(cases, values, error(cases), strict=True):
-        expected = [Fraction(value) for value in ask(claim.reference, *case, **settings)]
+        expected = _outputs(ask(claim.reference, *case, **settings))
         close = len(got) == len(expected) and all(
             limit == math.inf or (math.isfinite(value) and abs(Fraction(value) - wanted) <= limit)
             for value, wanted, limit in zip(got, expected, limits, strict=True)
@@ -248,6 +275,56 @@ def _first_wrong(
         if not close:
             return list(case), expected, got
     return None
+
+
+def _outputs(values: Any) -> list[Fraction]:
+    if not isinstance(values, list):
+        raise InvalidValue(
+            "the reference of a claim gives the list of outputs",
+            received=f"{type(values).__name__} {values}",
+            where="reference",
+            remedy="return a list, of one number for one output",
+        )
+    return [Fraction(value) for value in values]
+
+
+def worst_rounding(recipe: Recipe, settings: Settings) -> dict[str, float]:
+    """For each float format, the largest rounding error that the claim admits on cases it tries.
+
+    Infinite where an intermediate result may overflow, or the format does not hold the weights.
+    """
+    claim, chosen = recipe.claim, recipe.settings(settings)
+    worst: dict[str, float] = {}
+    if isinstance(claim, FunctionClaim):
+        model, domain = recipe.construct(**chosen), ask(claim.domain, **chosen)
+        for name in claim.arithmetics:
+            system = number_system(name)
+            if isinstance(system, Floating):
+                worst[name] = math.inf
+                if _holds_weights(model, system):
+                    limits = _rounding(
+                        claim, chosen, model, system, domain.cases(system, CASES, seed=0)
+                    )
+                    worst[name] = float(max(max(row) for row in limits))
+    return worst
+
+
+def error_bound(
+    recipe: Recipe, settings: Settings, case: Case, arithmetic: Arithmetic | str
+) -> list[float] | None:
+    """How far the answer on one vector can be from what the claim states, output by output.
+
+    `None` where the claim does not speak of this vector or arithmetic.
+    """
+    claim, chosen, system = recipe.claim, recipe.settings(settings), number_system(arithmetic)
+    if not isinstance(claim, FunctionClaim) or system.name not in claim.arithmetics:
+        return None
+    if case not in ask(claim.domain, **chosen):
+        return None
+    stored = tuple(Fraction(value) for value in system.numbers(system.array([case]))[0])
+    model = recipe.construct(**chosen)
+    _, admitted = next(iter(_obligations(claim, chosen, model, system)))
+    return [float(limit) for limit in admitted([stored])[0]]
 
 
 def _limit(bound: float) -> Limit:
@@ -264,13 +341,14 @@ def _holds_weights(model: Any, system: Arithmetic) -> bool:
 
 
 def _check_strings(recipe: Recipe, claim: StringClaim, length: int) -> Verdict:
-    total = longest = 0
+    total = 0
+    reached = {}
     for name in claim.arithmetics:
         safe = claim.safe_lengths[name]
         n, N = max(LONGEST[name], length), DECLARED
         if safe is not None:
             n, N = min(n, safe), min(N, safe)
-        longest = max(longest, n)
+        reached[name] = n
         chosen = [*claim.domain.hard(n), *claim.domain.drawn(n, DRAWN, seed=0)]
         tried = [(N, [*claim.domain.every(min(length, n)), *chosen])]
         if "max_length" in recipe.parameters and n < N:
@@ -285,7 +363,8 @@ def _check_strings(recipe: Recipe, claim: StringClaim, length: int) -> Verdict:
                 found = replace(found, settings=shown)
                 covered = f"{claim.domain} to length {n}"
                 return Verdict(recipe.name, total, claim.arithmetics, covered, found)
-    covered = f"{claim.domain}: all to length {length}, hard and drawn ones to {longest}"
+    lengths = ", ".join(f"{n} in {name}" for name, n in reached.items())
+    covered = f"{claim.domain}: all to length {length}, hard and drawn ones to {lengths}"
     return Verdict(recipe.name, total, claim.arithmetics, covered)
 
 
@@ -301,10 +380,22 @@ def _compare(
         answers = model.answers(block, system)
         for string, got in zip(block, answers, strict=True):
             total += 1
-            expected = reference(string)
+            expected = _expected(reference, string)
             if got != expected:
                 return total, Counterexample(string, expected, got, system.name)
     return total, None
+
+
+def _expected(reference: Callable[[str], Any], string: str) -> Any:
+    try:
+        return reference(string)
+    except Exception as error:
+        raise InvalidValue(
+            "a reference answers every string",
+            received=f"{type(error).__name__}: {error} on {string!r}",
+            where=getattr(reference, "__name__", "reference"),
+            remedy="mend the reference",
+        ) from error
 
 
 def _blocks(strings: Iterable[str]) -> Iterator[Sequence[str]]:
