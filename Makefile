@@ -15,7 +15,7 @@ layers:
 	lint-imports
 
 quick:
-	pytest -m "not slow"
+	pytest -n 2 -m "not slow"
 
 tests:
 	pytest

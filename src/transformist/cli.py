@@ -343,8 +343,7 @@ def _run_on_text(
     if not claimed:
         err.print(
             f"warning: {recipe.name} claims n up to N = {safe} in {arithmetic}, and this model is "
-            f"built for {model.max_length or length}: the answer is what the format gives, right or "
-            "wrong"
+            f"built for {model.max_length or length}: the answer may be wrong"
         )
     trace = model.run(source.symbols, arithmetic)
     finding = recipe.explain(trace) if recipe.explain and claimed else Finding(sentence="")
