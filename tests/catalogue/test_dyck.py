@@ -83,11 +83,12 @@ def test_adversarial_strings_in_float32(length):
 
 
 @pytest.mark.parametrize(
-    ("arithmetic", "length"), [("bfloat16", 63), ("float16", 511), ("float16", 100)]
+    ("arithmetic", "length"),
+    [("bfloat16", 63), ("float16", 100), pytest.param("float16", 511, marks=pytest.mark.slow)],
 )
 def test_adversarial_strings_at_the_safe_length(arithmetic, length):
     assert_right(tf.recipe("dyck-1").build(max_length=length), adversarial(length), arithmetic)
-    walks = list(random_walks(length, 150, seed=1))
+    walks = list(random_walks(length, 30, seed=1))
     assert_right(tf.recipe("dyck-1").build(max_length=length), walks, arithmetic)
 
 
@@ -129,7 +130,7 @@ def test_the_uniform_model_has_no_length_in_its_weights():
 def test_where_the_claim_ends_the_format_does_fail():
     """The bound is not idle: built for N = 1000, bfloat16 loses the step at balance −1 of `)(`."""
     model = tf.recipe("dyck-1").build(max_length=1000)
-    wrong = [x for x in adversarial(1000)[:40] if model.run(x, "bfloat16").answer != balanced(x)]
+    wrong = [x for x in adversarial(30) if model.run(x, "bfloat16").answer != balanced(x)]
     assert wrong
 
 

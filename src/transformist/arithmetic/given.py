@@ -45,6 +45,8 @@ def exact_numbers(values: Any, where: str = "array") -> NDArray[Any]:
         floats = given.astype(np.float64)
         if np.isfinite(floats).all() and np.array_equal(floats, given):
             return floats
+    if given.dtype.kind in "iub" and (given <= 2**53).all() and (given >= -(2**53)).all():
+        return given.astype(np.float64)
     flat = [_entry(value, where) for value in given.astype(object).ravel().tolist()]
     exact = np.empty(len(flat), dtype=object)
     exact[:] = flat

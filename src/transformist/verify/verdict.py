@@ -32,7 +32,7 @@ MOST_STRINGS = 2**24
 DECLARED = 2**20 - 1
 """Short strings are tried in models built for the safe length, or this one where it is less."""
 
-DRAWN = 100
+DRAWN = 50
 """How many strings are drawn at random for each arithmetic."""
 
 
