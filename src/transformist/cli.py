@@ -7,7 +7,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -19,22 +19,34 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from transformist import __version__
-from transformist.arithmetic import SYSTEMS, exact_numbers, number_system, rational
+from transformist.arithmetic import SYSTEMS, exact_numbers, number_system
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
-from transformist.claims import Finding, FunctionClaim, Recipe, StringClaim, ask
+from transformist.claims import Finding, FunctionClaim, Recipe, StringClaim
 from transformist.errors import (
     InvalidValue,
-    NotFinite,
     TransformistError,
     UnknownName,
-    UnreadableInput,
 )
-from transformist.inputs import Text, decode, read_text
-from transformist.model import Trace, Transformer
-from transformist.report import size, trace_table
-from transformist.settings import SETTINGS
-from transformist.verify import Verdict, check, check_recipes, error_bound, worst_rounding
+from transformist.inputs import (
+    Text,
+    decode,
+    load_function,
+    read_length,
+    read_text,
+    read_vector,
+)
+from transformist.model import Transformer
+from transformist.report import (
+    plain,
+    recipe_facts,
+    recipe_table,
+    size,
+    trace_facts,
+    trace_table,
+    verdict_facts,
+)
+from transformist.verify import Verdict, check, check_recipes, error_bound
 
 app = typer.Typer(
     name="transformist",
@@ -151,76 +163,12 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show what a recipe claims, what it takes, and how large its weights are."""
-    recipe, chosen = find_recipe(name), _settings(settings)
-    built, claim = size(recipe.build(**chosen)), recipe.claim
-    accuracy = _accuracy(recipe, chosen)
-    parameters = {
-        key: {"default": _plain(value), "sets": SETTINGS[key].meaning}
-        for key, value in recipe.settings({}).items()
-    }
-    safe = None if isinstance(claim, FunctionClaim) else dict(claim.safe_lengths)
-    facts = {
-        "name": recipe.name,
-        "section": recipe.section,
-        "claim": claim.statement,
-        "parameters": parameters,
-        "layers": built.layers,
-        "width": built.width,
-        "heads": built.heads,
-        "nonzero": built.nonzero,
-        "depends_on": list(claim.depends_on),
-        "gap": None,
-        "safe_lengths": safe,
-        "sources": list(recipe.sources),
-        "arithmetics": list(claim.arithmetics),
-        "excluded": dict(claim.excluded),
-        **accuracy,
-    }
+    recipe = find_recipe(name)
+    facts = recipe_facts(recipe, _settings(settings))
     if as_json:
         _print_json(facts)
         return
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(style="bold")
-    table.add_column()
-    table.add_row("recipe", f"{recipe.name} (section {recipe.section})")
-    table.add_row("claim", escape(claim.statement))
-    for key, value in accuracy.items():
-        shown = value
-        if isinstance(value, dict):
-            shown = ", ".join(f"{k} {'may overflow' if v is None else v}" for k, v in value.items())
-        table.add_row(key.replace("_", " "), escape(str(shown)))
-    for key, reason in claim.excluded.items():
-        table.add_row("not in", f"{key}: {reason}")
-    if safe is not None:
-        lengths = (f"{key} {'any' if n is None else f'{n:,}'}" for key, n in safe.items())
-        table.add_row("right if built for", f"n up to N: {', '.join(lengths)}")
-    for key, setting in parameters.items():
-        default = json.dumps(setting["default"])
-        table.add_row(f"--set {key}=", escape(f"{setting['sets']}; default {default}"))
-    on_strings = "" if safe is None else f"; {_dependence(recipe)}"
-    table.add_row("weights", f"{built}{on_strings}")
-    for source in recipe.sources:
-        table.add_row("source", source)
-    out.print(table)
-
-
-def _accuracy(recipe: Recipe, settings: dict[str, str]) -> dict[str, Any]:
-    """What the claim says of exactness, key by key."""
-    claim = recipe.claim
-    if not isinstance(claim, FunctionClaim):
-        return {"inputs": str(claim.domain), "why_safe": claim.why_safe}
-    worst = worst_rounding(recipe, settings)
-    facts: dict[str, Any] = {
-        "inputs": str(ask(claim.domain, **recipe.settings(settings))),
-        "in_real_numbers": claim.approximation_statement,
-    }
-    if claim.exact_on_statement:
-        facts["floats_exact_on"] = claim.exact_on_statement
-    facts["rounding"] = claim.rounding_statement
-    facts["largest_rounding_tried"] = {
-        name: None if math.isinf(bound) else float(f"{bound:.2g}") for name, bound in worst.items()
-    }
-    return facts
+    out.print(recipe_table(facts))
 
 
 def _dependence(recipe: Recipe) -> str:
@@ -284,11 +232,11 @@ def _run_function(
     recipe: Recipe, chosen: dict[str, str], text: str, arithmetic: str, as_json: bool
 ) -> None:
     model, system = recipe.build(**chosen), number_system(arithmetic)
-    vector = _vector(recipe, text, model.width)
-    answer = [_plain(value) for value in system.numbers(model(vector, system)).tolist()]
+    vector = read_vector(text, model.width, recipe.name, tuple(recipe.parameters))
+    answer = [plain(value) for value in system.numbers(model(vector, system)).tolist()]
     bound = error_bound(recipe, chosen, tuple(map(Fraction, exact_numbers(vector))), arithmetic)
     if bound is None:
-        inputs = _accuracy(recipe, chosen)["inputs"]
+        inputs = recipe_facts(recipe, chosen)["inputs"]
         err.print(f"warning: {recipe.name} claims nothing outside {inputs}", markup=False)
     finite = None if bound is None or math.inf in bound else bound
     if as_json:
@@ -301,27 +249,6 @@ def _run_function(
         f"{recipe.name}({text.strip()}) = {json.dumps(answer)} in {arithmetic}{within}",
         markup=False,
     )
-
-
-def _vector(recipe: Recipe, text: str, width: int) -> list[Any]:
-    try:
-        vector = json.loads(text, parse_float=rational)
-    except (RecursionError, ValueError):
-        vector = None
-    if not isinstance(vector, list) or any(isinstance(v, list | dict) for v in vector):
-        raise InvalidValue(
-            f"{recipe.name} reads a JSON list of {width} numbers, fractions in quotes",
-            received=repr(text)[:60],
-            remedy=f"give one such as '{json.dumps([1] * width)}'",
-        )
-    if len(vector) != width:
-        settings = ", ".join(recipe.parameters)
-        raise InvalidValue(
-            f"{recipe.name} reads {width} numbers",
-            received=f"{len(vector)}",
-            remedy=f"give {width}" + (f", or set {settings}" if settings else ""),
-        )
-    return vector
 
 
 def _run_on_text(
@@ -350,7 +277,7 @@ def _run_on_text(
     if as_json:
         more = {"within_claim": claimed, **_found(finding, source)}
         if with_trace:
-            more["trace"] = [_after(trace, step) for step in range(len(trace.streams))]
+            more["trace"] = trace_facts(trace)
         _print_run(recipe, length, trace.answer, arithmetic, more)
         return
     answer = {True: "accepted", False: "rejected"}.get(trace.answer, trace.answer)
@@ -365,13 +292,6 @@ def _run_on_text(
         f"{size(model)}; {_dependence(recipe)}{limit}",
         style="dim",
     )
-
-
-def _after(trace: Trace, step: int) -> dict[str, Any]:
-    """A stream of a trace: the values of each slot at every row."""
-    slots = trace.model.stream.slots
-    values = {slot: _plain(trace.values(slot, step).tolist()) for slot in slots}
-    return {"after": trace.streams[step][0], "values": values}
 
 
 def _found(finding: Finding, source: Text) -> dict[str, Any]:
@@ -417,7 +337,7 @@ def check_command(
     --set and --arithmetic go with --against, which tests one model on every string.
     """
     chosen = recipes() if name is None else (find_recipe(name),)
-    max_length = None if length is None else _length(length)
+    max_length = None if length is None else read_length(length)
     verdicts: Iterable[Verdict]
     if against is not None:
         verdicts = [_check_against(chosen, against, _settings(settings), arithmetic, max_length)]
@@ -439,22 +359,12 @@ def check_command(
     for verdict in verdicts:
         held = held and verdict.held
         if as_json:
-            rows.append(_verdict_row(verdict))
+            rows.append(verdict_facts(verdict))
         else:
             out.print(_verdict_line(verdict))
     if as_json:
         _print_json({"held": held, "recipes": rows})
     return 0 if held else 1
-
-
-def _length(text: str) -> int:
-    if text.isdecimal() and len(text) < 10:
-        return int(text)
-    raise InvalidValue(
-        "--max-length is a whole number of at least 0",
-        received=repr(text),
-        remedy="strings one and all are feasible up to about 16",
-    )
 
 
 def _check_against(
@@ -473,41 +383,13 @@ def _check_against(
         )
     if "max_length" in chosen[0].parameters:
         settings = {"max_length": str(max(length, 1)), **settings}
-    reference = _load_function(against)
+    reference = load_function(against)
     verdict = check(chosen[0].build(**settings), reference, length, arithmetic)
     return Verdict(chosen[0].name, verdict.cases, verdict.arithmetics, *_rest(verdict))
 
 
 def _rest(verdict: Verdict) -> tuple[str, Any]:
     return verdict.covered, verdict.counterexample
-
-
-def _load_function(against: str) -> Callable[[str], Any]:
-    """The function that FILE.py:NAME points to; what it raises is told in one line."""
-    path, _, name = against.rpartition(":")
-    if not path or not name:
-        raise InvalidValue(
-            "--against names a file and a function in it, FILE.py:NAME",
-            received=repr(against),
-            remedy="write --against oracle.py:balanced",
-        )
-    namespace: dict[str, Any] = {"__name__": "transformist_reference"}
-    try:
-        exec(compile(read_text(Path(path)), path, "exec"), namespace)
-    except TransformistError:
-        raise
-    except Exception as error:
-        raise UnreadableInput(
-            "the file of --against runs",
-            received=f"{path}, which raises {type(error).__name__}: {error}",
-            remedy="mend the file",
-        ) from None
-    if not callable(namespace.get(name)):
-        known = [key for key, value in namespace.items() if callable(value)]
-        raise UnknownName.among("function of the file", name, known, path)
-
-    function: Callable[[str], Any] = namespace[name]
-    return function
 
 
 def _with_progress(verdicts: Iterator[Verdict], total: int) -> Iterator[Verdict]:
@@ -534,25 +416,6 @@ def _verdict_line(verdict: Verdict) -> str:
     if verdict.counterexample is None:
         return line
     return f"{line}\n    {escape(str(verdict.counterexample))}"
-
-
-def _verdict_row(verdict: Verdict) -> dict[str, Any]:
-    found = verdict.counterexample
-    return {
-        "name": verdict.name,
-        "held": verdict.held,
-        "cases": verdict.cases,
-        "arithmetics": list(verdict.arithmetics),
-        "covered": verdict.covered,
-        "counterexample": None
-        if found is None
-        else {
-            "input": _plain(found.input),
-            "expected": _plain(found.expected),
-            "got": _plain(found.got),
-            "arithmetic": found.arithmetic,
-        },
-    }
 
 
 @app.command()
@@ -603,26 +466,6 @@ def _settings(given: Sequence[str]) -> dict[str, str]:
                 "--set takes name=value", received=repr(setting), remedy="write --set epsilon=1/8"
             )
     return {name.strip().replace("-", "_"): value for name, _, value in pairs}
-
-
-def _plain(value: Any) -> Any:
-    """A value for JSON: integers as they are, other rationals "p/q", no NaN or infinity.
-
-    Raises:
-        NotFinite: for NaN or infinity.
-
-    """
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, Fraction):
-        return int(value) if value.denominator == 1 else str(value)
-    if isinstance(value, float) and value - value != 0:
-        raise NotFinite(
-            "every number of the answer is finite",
-            received=str(value),
-            remedy="scale the input down, or use a format with a wider range",
-        )
-    return value
 
 
 def _print_json(facts: dict[str, Any]) -> None:

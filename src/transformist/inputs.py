@@ -1,13 +1,16 @@
-"""Inputs as text: the symbols of a model's alphabet in a file or stream, and where they stand."""
+"""What a user hands in: text and the places of its symbols, vectors, a function in a file."""
 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from transformist.errors import UnreadableInput
+from transformist.arithmetic import rational
+from transformist.errors import InvalidValue, TransformistError, UnknownName, UnreadableInput
 
 
 @dataclass(frozen=True)
@@ -94,3 +97,83 @@ def decode(data: bytes, name: str) -> str:
             remedy="give a text file",
         )
     return text
+
+
+def read_vector(text: str, width: int, name: str, settings: tuple[str, ...]) -> list[Any]:
+    """A JSON list of `width` numbers; a number in quotes may be a fraction.
+
+    Args:
+        text: the list.
+        width: how many numbers it is to have.
+        name: of what reads it, for a refusal.
+        settings: by which the width may be set.
+
+    Raises:
+        InvalidValue: when it is no such list.
+    """
+    try:
+        vector = json.loads(text, parse_float=rational)
+    except (RecursionError, ValueError):
+        vector = None
+    if not isinstance(vector, list) or any(isinstance(v, list | dict) for v in vector):
+        raise InvalidValue(
+            f"{name} reads a JSON list of {width} numbers, fractions in quotes",
+            received=repr(text)[:60],
+            remedy=f"give one such as '{json.dumps([1] * width)}'",
+        )
+    if len(vector) != width:
+        raise InvalidValue(
+            f"{name} reads {width} numbers",
+            received=f"{len(vector)}",
+            remedy=f"give {width}" + (f", or set {', '.join(settings)}" if settings else ""),
+        )
+    return vector
+
+
+def load_function(against: str) -> Callable[[str], Any]:
+    """The function that FILE.py:NAME points to.
+
+    Raises:
+        InvalidValue: when it is not of that form.
+        UnreadableInput: when the file cannot be read or does not run.
+        UnknownName: when the file has no such function.
+    """
+    path, _, name = against.rpartition(":")
+    if not path or not name:
+        raise InvalidValue(
+            "--against names a file and a function in it, FILE.py:NAME",
+            received=repr(against),
+            remedy="write --against oracle.py:balanced",
+        )
+    namespace: dict[str, Any] = {"__name__": "transformist_reference"}
+    try:
+        exec(compile(read_text(Path(path)), path, "exec"), namespace)
+    except TransformistError:
+        raise
+    except Exception as error:
+        raise UnreadableInput(
+            "the file of --against runs",
+            received=f"{path}, which raises {type(error).__name__}: {error}",
+            remedy="mend the file",
+        ) from None
+    if not callable(namespace.get(name)):
+        known = [key for key, value in namespace.items() if callable(value)]
+        raise UnknownName.among("function of the file", name, known, path)
+
+    function: Callable[[str], Any] = namespace[name]
+    return function
+
+
+def read_length(text: str) -> int:
+    """The whole number of --max-length.
+
+    Raises:
+        InvalidValue: when it is none.
+    """
+    if text.isdecimal() and len(text) < 10:
+        return int(text)
+    raise InvalidValue(
+        "--max-length is a whole number of at least 0",
+        received=repr(text),
+        remedy="strings one and all are feasible up to about 16",
+    )

@@ -1,6 +1,22 @@
 """What a person sees of a model."""
 
+from transformist.report.facts import (
+    plain,
+    recipe_facts,
+    recipe_table,
+    trace_facts,
+    verdict_facts,
+)
 from transformist.report.size import Size, size
 from transformist.report.trace_table import trace_table
 
-__all__ = ["Size", "size", "trace_table"]
+__all__ = [
+    "Size",
+    "plain",
+    "recipe_facts",
+    "recipe_table",
+    "size",
+    "trace_facts",
+    "trace_table",
+    "verdict_facts",
+]
