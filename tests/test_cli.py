@@ -283,6 +283,24 @@ def test_the_installed_command_prints_no_traceback():
     assert "Traceback" not in done.stderr and done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("transformist list | head -1", 0),
+        ("transformist list --json | head -c 1", 0),
+        ("PYTHONIOENCODING=ascii transformist show min", 0),
+        ("transformist run dyck-1 <&-", 2),
+        ("transformist show identity --set width=1000000000", 2),
+        ("transformist run dyck-1 $'\\xff('", 2),
+    ],
+)
+def test_pipes_encodings_and_closed_streams(command, code):
+    words = command.replace("transformist", f"{sys.executable} -m transformist.cli", 1)
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", words], capture_output=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert b"Traceback" not in done.stderr and done.stderr.count(b"\n") == (code == 2)
+
+
 def test_help_and_version(capsys):
     code, out, err = run(capsys)
     assert code == 0 and "Usage" in out and err == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import math
 import os
@@ -27,6 +28,7 @@ from transformist.errors import (
     InvalidValue,
     TransformistError,
     UnknownName,
+    UnreadableInput,
 )
 from transformist.inputs import (
     Text,
@@ -77,15 +79,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = app(given, prog_name="transformist", standalone_mode=False)
+        sys.stdout.flush()
     except TransformistError as error:
         return _refuse(str(error))
     except _USAGE_ERROR as error:
         return _refuse(
             f"{error.format_message().rstrip('.')}; transformist --help lists what there is"
         )
-    except BrokenPipeError:
+    except MemoryError:
+        return _refuse("the request does not fit in memory; give a smaller one")
+    except (BrokenPipeError, SystemExit):  # rich exits when the reader of a pipe has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (KeyboardInterrupt, typer.Abort):
@@ -446,6 +454,12 @@ def _input(given: str | None, file: Path | None) -> tuple[str, str]:
         return given, "the input"
     if file is not None:
         return _without_last_newline(read_text(file)), str(file)
+    if sys.stdin is None:
+        raise UnreadableInput(
+            "the input is given, in a file, or on standard input",
+            received="a closed standard input",
+            remedy="give INPUT or --file",
+        )
     if sys.stdin.isatty():
         err.print("reading standard input, to its end (Ctrl-D)")
     return _without_last_newline(
@@ -469,7 +483,7 @@ def _settings(given: Sequence[str]) -> dict[str, str]:
 
 
 def _print_json(facts: dict[str, Any]) -> None:
-    print(json.dumps(facts, ensure_ascii=False, allow_nan=False))
+    print(json.dumps(facts, allow_nan=False))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -75,10 +76,10 @@ def _positive(given: Any) -> Fraction:
     return value
 
 
-def _whole(least: int) -> Callable[[Any], int]:
+def _whole(least: int, most: float = math.inf) -> Callable[[Any], int]:
     def read(given: Any) -> int:
         value = _rational(given)
-        if value.denominator != 1 or value < least:
+        if value.denominator != 1 or not least <= value <= most:
             raise ValueError
         return int(value)
 
@@ -121,7 +122,7 @@ SETTINGS: Mapping[str, Setting] = {
     for setting in (
         Setting("max_length", "N, the longest input", "a whole number of at least 1", _whole(1)),
         Setting(
-            "width", "how many numbers a vector has", "a whole number of at least 1", _whole(1)
+            "width", "how many numbers a vector has", "a whole number from 1 to 256", _whole(1, 256)
         ),
         Setting("factor", "the factor c of x ↦ c x", "a number", _rational),
         Setting("epsilon", "the tolerance ε of a comparator", "a positive number", _positive),

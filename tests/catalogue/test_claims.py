@@ -198,7 +198,7 @@ BAD = [
     ("max-affine", {"minus": [[1, 2]]}, ShapeMismatch, "one length"),
     ("scale", {"factor": "x"}, InvalidValue, "factor is a number"),
     ("scale", {"factor": True}, InvalidValue, "number"),
-    ("identity", {"width": 0}, InvalidValue, "at least 1"),
+    ("identity", {"width": 0}, InvalidValue, "from 1 to 256"),
     ("identity", {"width": 1.5}, InvalidValue, "whole"),
     ("dyck-1", {"max_length": 0}, InvalidValue, "at least 1"),
     ("dyck-1", {"maxlength": 4}, UnknownName, "did you mean max_length"),

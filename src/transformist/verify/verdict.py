@@ -242,14 +242,14 @@ def _rounding(
     system: Arithmetic,
     cases: list[Case],
 ) -> list[list[Limit]]:
-    """What rounding may do: the claim's own formula where it has one."""
+    """What rounding may do: the claim's own formula, and underflow, where it has one."""
     if claim.rounding is None or not isinstance(system, Floating):
         bounds = rounding_error(model, np.array(cases, dtype=np.float64), system)
         return [[_limit(bound) for bound in row] for row in bounds.tolist()]
     u, w = system.unit_roundoff, system.accumulator_roundoff
     formats = {"u": u, "w": w if w < u else Fraction(0)}
     return [
-        [ask(claim.rounding, *case, **settings, **formats) + Fraction(system.smallest)]
+        [ask(claim.rounding, *case, **settings, **formats) + 2 * Fraction(system.smallest)]
         for case in cases
     ]
 
