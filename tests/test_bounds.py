@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import transformist as tf
 from transformist.arithmetic import SYSTEMS, Floating
 from transformist.bounds import (
     GELU_BEND,
@@ -120,6 +121,35 @@ def test_rounding_errors_of_stacks_and_sublayers():
     assert not rounding_error(square, x, SYSTEMS["exact"]).any()
     with pytest.raises(InvalidValue, match="without a norm"):
         rounding_error(Sublayer(square, post_norm=LayerNorm(gain=[1, 1, 1])), x, system)
+
+
+def test_each_rounding_is_counted():
+    """One product, one bias, one residual sum: each rounds, and the bound has room for each."""
+    rng = np.random.default_rng(3)
+    for name in ("float32", "float16"):
+        system = SYSTEMS[name]
+        u = float(system.unit_roundoff)
+        for _ in range(300):
+            w, b, x = system.numbers(system.array(rng.uniform(1, 2, 3)))
+            one = FeedForward(W_1=[[w]], b_1=[b], W_2=[[1]])
+            exact = Fraction(w) * Fraction(x) + Fraction(b)
+            got = system.numbers(one(system.array([[x]]), system))[0, 0]
+            error = abs(Fraction(got) - exact)
+            assert error <= rounding_error(one, [[x]], system)[0, 0] <= 8 * u * float(exact)
+            added = Sublayer(FeedForward(W_1=[[0]], W_2=[[1]], b_2=[w * 2.0**-9]))
+            off = abs(Fraction(system.numbers(added(system.array([[x]]), system))[0, 0]))
+            off = abs(off - Fraction(x) - Fraction(w) / 512)
+            assert off <= rounding_error(added, [[x]], system)[0, 0]
+            assert rounding_error(added, [[x]], system)[0, 0] >= u * x
+
+
+def test_where_a_partial_sum_may_overflow_the_bound_is_infinite():
+    """1/ε · (h₁ − 2 h₂ + h₃) is 0 − but inf − inf on the way in float32."""
+    network = tf.recipe("equal-zero").build(epsilon=Fraction(1, 2**126))
+    for name in ("float32", "bfloat16"):
+        system = SYSTEMS[name]
+        assert np.isnan(system.numbers(network(system.array([[8.0]]), system))).all()
+        assert np.isinf(rounding_error(network, [[8.0]], system)).all()
 
 
 def test_where_a_result_may_overflow_the_bound_is_infinite():

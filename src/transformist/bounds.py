@@ -165,7 +165,9 @@ def _affine(
     total = total + terms * float(np.finfo(a.accumulator).smallest_subnormal)
     value = x @ exact_W.T + exact_b
     total = total + magnitude * terms * 2.0**-52
+    # a partial sum may overflow the accumulator though the whole is small
     total[lost] = np.inf
+    total[magnitude + total >= float(np.finfo(a.accumulator).max)] = np.inf
     narrow = a.unit_roundoff if a.unit_roundoff > a.accumulator_roundoff else Fraction(0)
     return value, _stored(value, total, a, narrow)
 
@@ -173,4 +175,5 @@ def _affine(
 def _stored(value: FloatArray, error: FloatArray, a: Floating, u: Fraction) -> FloatArray:
     """The error after storing a value: infinite where the value may overflow the format."""
     size = np.abs(value) + error
-    return np.where(size < a.largest, error + float(u) * size + a.smallest, np.inf)
+    fits = size < a.largest
+    return np.where(fits, error + float(u) * np.where(fits, size, 0.0) + a.smallest, np.inf)

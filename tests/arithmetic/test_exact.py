@@ -65,6 +65,13 @@ def test_a_row_without_admissible_entries_has_maximum_zero():
 def test_products_stay_exact_beyond_64_bits():
     x = EXACT.array([[3**50, -(3**50)]])
     assert plain(EXACT.matmul(x, EXACT.array([[3**50], [1]]))) == [[3**100 - 3**50]]
+    edge = 2**62 - 1  # the largest numerator kept in 64 bits
+    assert plain(EXACT.sum(EXACT.array([[edge] * 5]))) == [[5 * edge]]
+    assert plain(EXACT.add(EXACT.array([edge]), EXACT.array([edge]))) == [2 * edge]
+    assert plain(EXACT.subtract(EXACT.array([-edge]), EXACT.array([edge]))) == [-2 * edge]
+    assert plain(EXACT.matmul(EXACT.array([[2**31] * 3]), EXACT.array([[2**31]] * 3))) == [
+        [3 * 2**62]
+    ]
     tiny = EXACT.array([Fraction(1, 7**40)])
     assert plain(EXACT.subtract(EXACT.add(tiny, tiny), tiny)) == [Fraction(1, 7**40)]
     zeros = EXACT.array([Fraction(1, 7**40), 0])[1:]

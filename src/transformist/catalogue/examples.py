@@ -43,20 +43,20 @@ def _hard_strings(n: int) -> list[str]:
     return [x for x in dict.fromkeys(strings) if len(x) <= n]
 
 
-def _balance_finding(trace: Trace) -> Finding:
-    """Where the balance first goes wrong, read from the slot that the first layer computes."""
-    if trace.answer:
-        return Finding(sentence="every bracket is matched")
-    balance = [round(value * row) for row, value in enumerate(trace["balance"], start=1)]
-    for position, value in enumerate(balance):
-        if value < 0:
+def _unmatched(trace: Trace) -> Finding:
+    """The first bracket of the input that stays unmatched, found by matching, in no format."""
+    opened: list[int] = []
+    for position, symbol in enumerate(trace.input, start=1):
+        if symbol == "(":
+            opened.append(position)
+        elif opened:
+            opened.pop()
+        else:
             return Finding(sentence="a ) closes a bracket that was never opened", position=position)
-    lowest = balance[-1]
-    for position in range(len(balance) - 1, 0, -1):
-        lowest = min(lowest, balance[position])
-        if balance[position - 1] < lowest:
-            first = position
-    return Finding(sentence=f"a ( is never closed ({balance[-1]} in all)", position=first)
+    if opened:
+        sentence = f"a ( is never closed ({len(opened)} in all)"
+        return Finding(sentence=sentence, position=opened[0])
+    return Finding(sentence="every bracket is matched")
 
 
 _PARENTHESES = Strings(alphabet=("(", ")"), hard=_hard_strings)
@@ -81,7 +81,7 @@ _WORDS = {"(": {"sign": 1}, ")": {"sign": -1}, BOS: {"sign": 0}}
         "that accumulate in float32; the check parts 0 from 1/(n + 1)² half-way",
     ),
     sources=("Bhattamishra et al. 2020",),
-    explain=_balance_finding,
+    explain=_unmatched,
 )
 def dyck_1_uniform() -> Transformer:
     """Prefix means of ±1, then of the parts below zero; both are 0 at the end of a Dyck word."""
@@ -121,7 +121,7 @@ def dyck_1_uniform() -> Transformer:
         depends_on=("N",),
     ),
     sources=("Bhattamishra et al. 2020",),
-    explain=_balance_finding,
+    explain=_unmatched,
 )
 def dyck_1(max_length: int = 1024) -> Transformer:
     """Means are 0 or at least s in magnitude; steps that are 0 to s/4 and 1 from 3s/4 part them.

@@ -102,9 +102,12 @@ def _linear(matrix: Any) -> FeedForward:
         reference=lambda *x, factor: [factor * v for v in x],
         domain=lambda *, width: Reals(width),
         exact_on=lambda *, p, factor, width: (
-            (Grid(width, bits=p - 3, exponent=5 - p),) if _is_power_of_two(factor) else ()
+            (Grid(width, bits=p - 3, exponent=5 - p),)
+            if _is_power_of_two(factor) and F(1, 64) <= factor <= 64
+            else ()
         ),
-        exact_on_statement="inputs for which c x does not underflow, where c is a power of two",
+        exact_on_statement="inputs for which c x neither underflows nor overflows, where c is a "
+        "power of two",
         variants=({"factor": "1/4", "width": 3}, {"factor": "-0.1"}, {"factor": 0}),
     ),
 )
