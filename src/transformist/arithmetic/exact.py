@@ -97,7 +97,7 @@ class Exact:
 
     name = "exact"
     unit_roundoff = Fraction(0)
-    most_scores = 2**24
+    most_scores = 2**22
 
     def array(self, values: Any) -> Array:
         """The numbers themselves."""
