@@ -141,6 +141,14 @@ class TestLayer:
         z = Layer(heads=(mean,), feed_forward=self.double)([[2, 0], [4, 0]])
         assert z.tolist() == [[4, 6], [8, 6]]
 
+    def test_each_sublayer_has_norms_of_its_own(self):
+        mean = Attention(W_Q=[[0, 0]], W_K=[[0, 0]], W_V=[[0, 0], [1, 0]])
+        norms = [LayerNorm(gain=[k, 1], bias=[0, k], epsilon=k) for k in (1, 2, 3, 4)]
+        z = np.array([[2.0, 0.0], [4.0, 1.0]])
+        layer = Layer((mean,), self.double, tuple(norms[:2]), tuple(norms[2:]))
+        middle = norms[2](mean(norms[0](z)) + z)
+        assert np.allclose(layer(z), norms[3](self.double(norms[1](middle)) + middle))
+
     def test_refusals(self):
         with pytest.raises(ShapeMismatch, match="gives"):
             Sublayer(FeedForward(W_1=[[1, 0]], W_2=[[1]]))
