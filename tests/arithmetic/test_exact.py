@@ -94,6 +94,13 @@ def test_what_is_not_rational_is_refused():
             function(EXACT.array([0]))
 
 
+def test_a_list_of_mixed_kinds_is_taken_exactly():
+    assert plain(EXACT.array([0.5, 2**53 + 1])) == [Fraction(1, 2), 2**53 + 1]
+    tenth = Fraction(3602879701896397, 2**55)
+    assert plain(EXACT.array(["1/3", 0.1])) == [Fraction(1, 3), tenth]
+    assert plain(EXACT.array([np.float32(0.5), np.int64(3), np.True_])) == [Fraction(1, 2), 3, 1]
+
+
 def test_floats_are_taken_as_the_numbers_they_are():
     assert plain(EXACT.array([0.1])) == [Fraction(3602879701896397, 2**55)]
     assert plain(EXACT.array(["1/3", "0.1"])) == [Fraction(1, 3), Fraction(1, 10)]

@@ -206,6 +206,8 @@ class TestEmbedding:
             self.embedding(positions={"place": "1/n^2"})
         with pytest.raises(UnknownName, match="symbol"):
             Embedding.of(STREAM, {"a": "sign"}, front=[BOS])
+        with pytest.raises(InvalidValue, match="coordinate 7"):
+            Embedding(symbols=("a",), vectors=[[1]], positions=((7, "i"),))
         with pytest.raises(InvalidValue, match="once"):
             Embedding(symbols=("a", "a"), vectors=[[1, 0], [0, 1]])
 
@@ -262,6 +264,8 @@ class TestReadOut:
             NearZero(W_out=[[1]], powers=(-1,))
 
     def test_refusals(self):
+        with pytest.raises(ShapeMismatch, match="one row"):
+            Binary(W_out=[[1, 0], [0, 1]])
         with pytest.raises(UnknownName, match="every"):
             Binary(W_out=[[1, 0]], at="evry")
         with pytest.raises(ShapeMismatch):

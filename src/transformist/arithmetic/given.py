@@ -41,6 +41,8 @@ def exact_numbers(values: Any, where: str = "array") -> NDArray[Any]:
             where=where,
             remedy="make the rows equally long",
         ) from None
+    if not isinstance(values, np.ndarray):  # a list of mixed kinds would be rounded to one
+        given = np.array(values, dtype=object)
     if given.dtype.kind == "f":
         floats = given.astype(np.float64)
         if np.isfinite(floats).all() and np.array_equal(floats, given):
@@ -72,7 +74,7 @@ def rational(value: Any) -> Fraction:
     """
     if isinstance(value, str) and _HUGE_EXPONENT.search(value):
         raise ValueError
-    return Fraction(value)
+    return Fraction(value.item() if isinstance(value, np.generic) else value)
 
 
 _HUGE_EXPONENT = re.compile(r"[eE][+-]?0*[1-9]\d{4}")

@@ -66,7 +66,14 @@ class Embedding(Parameterized):
         for special in (*self.front, *self.back):
             if special not in self.symbols:
                 raise UnknownName.among("symbol", special, map(str, self.symbols), "Embedding")
-        for _, name in self.positions:
+        for slot, name in self.positions:
+            if not 0 <= slot < self.width:
+                raise InvalidValue(
+                    f"a position goes to one of the {self.width} coordinates, from 0",
+                    received=f"coordinate {slot}",
+                    where="Embedding",
+                    remedy="name a slot of the stream with Embedding.of",
+                )
             if name not in POSITIONS:
                 raise UnknownName.among("position function", name, POSITIONS, "Embedding")
 

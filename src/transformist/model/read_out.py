@@ -64,6 +64,10 @@ class ReadOut(Parameterized):
 class Binary(ReadOut):
     """Accept where W_out z + b_out > 0 (Eq. 17). W_out has one row."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("W_out", (1, "d"), "one row")
+
     def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
         """A bool a vector."""
         return [bool(accept) for accept in a.positive(y)[:, 0]]
