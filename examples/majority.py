@@ -7,7 +7,7 @@ One layer: the mean of +1 for a and −1 for b over BOS and the whole string. It
 from fractions import Fraction
 
 import transformist as tf
-from transformist.assembly import uniform
+from transformist.assembly import attend
 
 N = 12
 stream = tf.Stream(("sign", "mean"))
@@ -16,7 +16,7 @@ model = tf.Transformer(
     embedding=tf.Embedding.of(
         stream, {"a": {"sign": 1}, "b": {"sign": -1}, "BOS": {}}, front=["BOS"]
     ),
-    layers=(tf.Layer(heads=(uniform(stream, read="sign", write="mean", mask="none"),)),),
+    layers=(tf.Layer(heads=(attend(stream, ["sign"], ["mean"]),)),),
     read_out=tf.Binary(W_out=stream.reading("mean"), b_out=[Fraction(-1, 2 * (N + 1))]),
     max_length=N,
 )

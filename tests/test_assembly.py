@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from transformist.assembly import (
+    attend,
     beside,
     cancel_residual,
     postcompose,
     precompose,
     route,
-    uniform,
 )
 from transformist.errors import ShapeMismatch
 from transformist.model import FeedForward, Stream
@@ -69,7 +69,7 @@ def test_cancel_residual_takes_the_input_away():
         cancel_residual(FeedForward(W_1=[[1, 1]], W_2=[[1]]))
 
 
-def test_uniform_adds_a_mean_to_a_slot():
+def test_a_head_without_query_adds_a_mean_to_a_slot():
     stream = Stream(("x", "mean"))
-    head = uniform(stream, {"x": THIRD}, "mean", mask="none")
+    head = attend(stream, [{"x": THIRD}], ["mean"])
     assert exact(head, [[3, 0], [6, 0]]) == [[0, Fraction(3, 2)]] * 2

@@ -124,12 +124,20 @@ def test_list(capsys):
     assert [row["name"] for row in got["recipes"]] == [recipe.name for recipe in tf.recipes()]
     assert got["programs"] == []
     assert {"name", "chapter", "section", "summary"} == set(got["recipes"][0])
-    assert {row["chapter"] for row in got["recipes"]} == {"feed-forward", "examples"}
-    assert answer(capsys, "list", "--chapter", "9") == answer(
-        capsys, "list", "--chapter", "examples"
-    )
+    chapters = "positions feed-forward attention lookup weighting composition examples"
+    assert list(dict.fromkeys(row["chapter"] for row in got["recipes"])) == chapters.split()
+    sections = answer(capsys, "list", "--chapter", "9")["recipes"]
+    assert all(row["section"].startswith("9.") for row in sections)
     only = answer(capsys, "list", "--chapter", "examples")["recipes"]
-    assert [row["name"] for row in only] == ["dyck-1-uniform", "dyck-1"]
+    assert {row["name"] for row in only} == {
+        "parity",
+        "induction-most-recent",
+        "induction-most-frequent",
+        "dyck-1-uniform",
+        "dyck-1",
+        "dyck-1-2",
+        "dyck-k-d",
+    }
     code, out, _ = run(capsys, "list")
     assert code == 0 and all(recipe.name in out for recipe in tf.recipes())
 
@@ -156,7 +164,7 @@ def test_show_counts_what_was_built(capsys):
     )
     assert got["layers"] == 2 and got["width"] == 1
     dyck = answer(capsys, "show", "dyck-1")
-    assert (dyck["layers"], dyck["width"], dyck["heads"], dyck["nonzero"]) == (2, 6, 2, 26)
+    assert (dyck["layers"], dyck["width"], dyck["heads"], dyck["nonzero"]) == (2, 6, 2, 28)
     assert dyck["depends_on"] == ["N"] and dyck["safe_lengths"]["bfloat16"] == 63
 
 
@@ -183,6 +191,7 @@ class TestCheck:
             "expected": False,
             "got": True,
             "arithmetic": "float64",
+            "settings": "",
         }
         code, out, _ = run(capsys, *arguments)
         assert code == 1 and "FAILED" in out and "expected False" in out

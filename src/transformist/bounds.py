@@ -84,6 +84,318 @@ def step_zone(max_length: int) -> Fraction:
     return power_of_two_at_most(Fraction(1, max_length + 1))
 
 
+def sharpness(gap: tuple[Fraction, int], max_length: int, tolerance: Fraction) -> Fraction:
+    """1/τ for softmax in place of hard attention without ties (section 5.7).
+
+    With s = gap/√d_key, a row of at most N scores gives all but (N − 1) e^(−s/τ) of its weight to
+    its maximum (Lemma 5.3, whose exact form is smaller); this 1/τ makes that at most the tolerance.
+
+    Args:
+        gap: the least difference between the best dot product and the next, and d_key.
+        max_length: N, the most positions that a row attends to.
+        tolerance: the weight that may go elsewhere.
+
+    Returns:
+        A number of 4 significant bits, so that every format holds it exactly, and products of it
+        with small integers.
+
+    Example:
+        >>> sharpness((Fraction(1), 1), 64, Fraction(1, 8))
+        Fraction(13, 2)
+
+    """
+    dot, d_key = gap
+    wanted = math.log(max(max_length - 1, 1) / tolerance) if tolerance < max_length - 1 else 0.0
+    return _rounded_up(wanted * math.sqrt(d_key) / dot)
+
+
+def quadratic_sharpness(tolerance: Fraction) -> Fraction:
+    """1/τ for softmax in a quadratic lookup (5.3.4), the same for every length.
+
+    The scores lie m²/√2 below the best, m the distance of the positions, so that the weight
+    elsewhere is at most 2x/(1 − x³) with x = e^(−1/(τ√2)): at most the tolerance with this 1/τ.
+
+    Example:
+        >>> quadratic_sharpness(Fraction(1, 4))
+        Fraction(3, 1)
+
+    """
+    x = float(tolerance) / 2
+    while 2 * x > float(tolerance) * (1 - x**3):
+        x *= 1 - 2.0**-12
+    return _rounded_up(-math.log(x) * math.sqrt(2))
+
+
+def underflow_sharpness(
+    gap: tuple[Fraction, int], largest: Fraction, arithmetic: Floating
+) -> Fraction:
+    """1/τ, a power of two, with which e^(−gap/(τ√d_key)) rounds to 0 in the format (5.7).
+
+    Softmax, which subtracts the maximum, is then average-hard attention: every score below the
+    maximum gets weight 0, equal ones get equal weights.
+
+    Args:
+        gap: the least difference between the best dot product and the next, and d_key.
+        largest: the largest magnitude of a dot product, which says how much scores round.
+        arithmetic: the format.
+
+    Raises:
+        InvalidValue: when the format does not resolve the gap beside the largest dot product, or
+            the scores overflow.
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT16
+        >>> underflow_sharpness((Fraction(1), 1), Fraction(1), FLOAT16)
+        Fraction(32, 1)
+
+    """
+    dot, d_key = gap
+    share = 10 * arithmetic.unit_roundoff * largest / dot  # of the gap, lost to rounding
+    least = 1 - math.log(arithmetic.smallest) + math.log(2)
+    scale = Fraction(0)
+    if share < 1:
+        wanted = Fraction(least * math.sqrt(d_key)) / (dot * (1 - share))
+        scale = 1 / power_of_two_at_most(1 / wanted)
+    if not scale or scale * largest >= Fraction(arithmetic.largest) / 4:
+        raise InvalidValue(
+            f"{arithmetic.name} holds the scores and resolves their gap",
+            received=f"a gap of {dot} beside dot products of {largest}, d_key = {d_key}",
+            where="underflow_sharpness",
+            remedy="build it for fewer positions, or use a wider format",
+        )
+    return scale
+
+
+def _rounded_up(x: Any) -> Fraction:
+    """The least number of 4 significant bits that is at least x, with room for its rounding."""
+    if x <= 0:
+        return Fraction(1)
+    value = Fraction(float(x)) * (1 + Fraction(1, 2**40))
+    step = power_of_two_at_most(value) / 8
+    return -(-value // step) * step
+
+
+def almost_orthogonal_dimension(max_length: int, epsilon: Fraction) -> int:
+    """m such that N random vectors of ±1 have |x · y| ≤ ε m for x ≠ y, with probability ≥ ½.
+
+    By Hoeffding a pair fails with probability at most 2 e^(−ε² m/2), and there are N(N − 1)/2
+    pairs: m ≥ (2/ε²) ln(2 N(N − 1)).
+
+    Example:
+        >>> almost_orthogonal_dimension(64, Fraction(1, 4))
+        288
+
+    """
+    pairs = max(max_length * (max_length - 1), 1)
+    return max(1, math.ceil(2 / epsilon**2 * Fraction(math.log(2 * pairs))))
+
+
+def printed_dimension(max_length: int, epsilon: Fraction, k: Fraction) -> int:
+    """m = ⌈12 k ε⁻² ln 2N⌉, Eq. 38, enough with probability at least 1 − N^(−k) for k ≥ 2/5.
+
+    Raises:
+        InvalidValue: for k < 2/5, where the statement is false.
+
+    Example:
+        >>> printed_dimension(64, Fraction(1, 4), Fraction(1))
+        932
+
+    """
+    if k < Fraction(2, 5):
+        raise InvalidValue(
+            "Eq. 38 holds for k ≥ 2/5; below, the vectors fail more often than it says",
+            received=f"k = {k}",
+            where="printed_dimension",
+            remedy="give k of at least 2/5, or use almost_orthogonal_dimension",
+        )
+    return math.ceil(12 * k / epsilon**2 * Fraction(math.log(2 * max_length)))
+
+
+def mean_error(n: int, size: Fraction, arithmetic: Arithmetic) -> float:
+    """How far a mean computed by attention can be from the mean of n numbers of magnitude ≤ size.
+
+    The count is stored (u), each weight 1/n is rounded (u, or half the least number where it
+    underflows), the dot product accumulates n terms from left to right ((1 + w)^(n+1) − 1), and the
+    result is stored (u).
+    """
+    if not isinstance(arithmetic, Floating):
+        return 0.0
+    u, w = float(arithmetic.unit_roundoff), float(arithmetic.accumulator_roundoff)
+    relative = math.expm1(2 * math.log1p(u) - math.log1p(-u) + (n + 1) * math.log1p(w))
+    return (float(size) * relative + arithmetic.smallest * (n * float(size) + 1)) * _SLACK
+
+
+def mean_length(arithmetic: Arithmetic) -> int | None:
+    """A length up to which a mean of numbers of magnitude ≤ 1 has an error below 1/8.
+
+    At most 2^(p − 4) with p the precision of the accumulator, and at most the largest number of the
+    format, which counts the positions.
+    """
+    if not isinstance(arithmetic, Floating):
+        return None
+    by_rounding = 1 / (16 * arithmetic.accumulator_roundoff)
+    return int(min(by_rounding, Fraction(arithmetic.largest)))
+
+
+def quadratic_length(arithmetic: Arithmetic) -> int | None:
+    """n up to which the scores (2 q j − j²)/√2 of a quadratic lookup have one maximum, at j = q.
+
+    The best dot product is q², the next q² − 1, both integers below 2^p and exact. As scores they
+    are 1/√2 apart, and two numbers further apart than the spacing of the format do not round to
+    one: q²/√2 < 2^(p−1), where the spacing is at most ½. All others are lower, and rounding keeps
+    their order.
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT16, FLOAT32
+        >>> quadratic_length(FLOAT16), quadratic_length(FLOAT32)
+        (38, 3444)
+
+    """
+    if not isinstance(arithmetic, Floating):
+        return None
+    return math.isqrt(math.isqrt(2 * 4 ** (arithmetic.precision - 1)))
+
+
+def fraction_length(arithmetic: Arithmetic) -> int | None:
+    """n up to which scores (i/n)(j/n), or 1 + j/n, of neighbouring j stay apart.
+
+    Relative to the larger, neighbours are at least 1/(2n) apart. Each score has at most three
+    roundings of u relative to it (the fraction, the product or sum, the store), so two stay in
+    order where 6u(1 + 2u)² < 1/(2n), as for n ≤ 1/(16u).
+
+    Example:
+        >>> from transformist.arithmetic import BFLOAT16, FLOAT32
+        >>> fraction_length(BFLOAT16), fraction_length(FLOAT32)
+        (16, 1048576)
+
+    """
+    if not isinstance(arithmetic, Floating):
+        return None
+    return int(1 / (16 * arithmetic.unit_roundoff))
+
+
+def tie_break_length(*, term: str, arithmetic: Arithmetic) -> int | None:
+    """n up to which scores (s + t(j))/√2 of neighbouring j stay apart, for s of 0 and 1.
+
+    The terms ±1/j of neighbours differ by at least 1/n², ±j/n by 1/n. Scores of magnitude at most
+    2/√2 have five roundings of u (the term, the sum, its store, the root, the quotient), so two
+    keep their order where 20u(1 + u)⁵ is below that, as for 1/(32u) ≥ n², or n.
+    """
+    if not isinstance(arithmetic, Floating):
+        return None
+    steps = int(1 / (32 * arithmetic.unit_roundoff))
+    return steps if term.endswith("n") else math.isqrt(steps)
+
+
+def nearest_active_length(arithmetic: Arithmetic) -> int | None:
+    """n up to which scores a ± j/n of active positions stay apart: the longest with 1/n > 3u.
+
+    fl(j/n) is within u/2 of j/n, and sums in [0, 2] round to multiples of 2u or less. Sums that
+    are more than 2u apart before that last rounding stay apart, and they are 1/n − u apart.
+
+    Example:
+        >>> from transformist.arithmetic import BFLOAT16
+        >>> nearest_active_length(BFLOAT16)
+        85
+
+    """
+    u = arithmetic.unit_roundoff
+    return None if u == 0 else -int(-1 // (3 * u)) - 1
+
+
+def quadratic_count_length(arithmetic: Arithmetic) -> int | None:
+    """The longest n with n² (6u + 9w) ≤ 1, up to which a count C ≤ n is looked up as itself.
+
+    In units of 1/(n + 1), scores 2Ci − i² are at most n² in magnitude; C and C ± 1 score 1 apart.
+    The share of ones is within (w C/2 + u) of itself, which moves the difference by 2C times that;
+    each score has two products and a sum, rounded in the accumulator (w: 2n² + n² + n²), then is
+    stored and divided by √2 (u: 2n²).
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT32
+        >>> quadratic_count_length(FLOAT32)
+        1057
+
+    """
+    if not isinstance(arithmetic, Floating):
+        return None
+    return math.isqrt(int(1 / (6 * arithmetic.unit_roundoff + 9 * arithmetic.accumulator_roundoff)))
+
+
+RECENCY_GAP = Fraction(9, 4)
+"""A gap g with 2/(e^g − 1) ≤ 1/4.
+
+Where the m-th best position scores m g less than the best, and at most two positions share an m,
+all of them together have at most 2 (e^−g + e^−2g + …) = 2/(e^g − 1) of its weight.
+"""
+
+
+def recency_sharpness(max_length: int, d_key: int) -> Fraction:
+    """s, the least power of two such that scores s · j/n /√d_key are `2 · 9/4` apart for n ≤ N.
+
+    Half of it is left to the rounding of scores.
+
+    Example:
+        >>> recency_sharpness(1024, d_key=1)
+        Fraction(8192, 1)
+
+    """
+    square = (2 * RECENCY_GAP * max_length) ** 2 * d_key
+    root = math.isqrt(math.ceil(square) - 1) + 1
+    return 1 / power_of_two_at_most(Fraction(1, root))
+
+
+def recency_length(arithmetic: Arithmetic) -> int | None:
+    """The largest power of two n with 1/n > 7u: scores (m + j/n)/√d_key, m ∈ {0, 1}, then differ.
+
+    Of a score, in units of 1/√d_key, fl(j/n) is within u/2, the sum u, the quotient 2u.
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT32
+        >>> recency_length(FLOAT32)
+        2097152
+
+    """
+    u = arithmetic.unit_roundoff
+    return None if u == 0 else int(1 / (8 * u))
+
+
+def softened_recency_length(arithmetic: Arithmetic, d_key: int) -> int:
+    """The largest power of two N with 1/N ≥ 16u whose scores, at most 2 s(N), do not overflow."""
+    if not isinstance(arithmetic, Floating):
+        return 0
+    length = int(1 / (16 * arithmetic.unit_roundoff))
+    while length and 2 * recency_sharpness(length, d_key) > arithmetic.largest:
+        length //= 2
+    return length
+
+
+def softmax_error(n: int, scores: float, remainder: Fraction, arithmetic: Arithmetic) -> float:
+    """How far the rounding of softmax can move a mean of values in [0, 1] fetched from one place.
+
+    A score rounds at most four times (product, store, root, quotient), the difference from the
+    maximum once more: δ ≤ 10u(1 + u)⁴ times the largest score. The weight elsewhere, relative to
+    that of the place, grows by at most e^δ; the exponential (2u), the sum (n + 1 of w, one of u),
+    the quotient and the store move the mean by as much of itself.
+
+    Args:
+        n: how many positions there are.
+        scores: a bound of the magnitude of the scores.
+        remainder: a bound of the weight elsewhere, relative to that of the place.
+        arithmetic: the number system.
+
+    """
+    if not isinstance(arithmetic, Floating):
+        return 0.0
+    u, w = float(arithmetic.unit_roundoff), float(arithmetic.accumulator_roundoff)
+    delta = 10 * u * (1 + u) ** 4 * scores
+    if delta > 1:
+        return math.inf
+    relative = math.expm1(7 * u + 2 * (n + 2) * math.log1p(w))
+    moved = float(remainder) * math.expm1(delta)
+    return (moved + (1 + moved) * relative + 3 * n * arithmetic.smallest) * _SLACK
+
+
 def rounding_error(
     network: FeedForward | FeedForwardStack | Sublayer, x: Any, arithmetic: Arithmetic
 ) -> FloatArray:

@@ -4,32 +4,84 @@ from __future__ import annotations
 
 import functools
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar, final
 
-from transformist.arithmetic import SYSTEMS
-from transformist.domains import Domain, Strings
-from transformist.errors import UnknownName
-from transformist.model import FeedForward, FeedForwardStack, Sublayer, Trace, Transformer
+from transformist.arithmetic import SYSTEMS, Arithmetic
+from transformist.domains import Domain, Sequences, Strings
+from transformist.errors import InvalidValue, UnknownName
+from transformist.model import (
+    Attention,
+    FeedForward,
+    FeedForwardStack,
+    LayerStack,
+    PositionEncoding,
+    Sublayer,
+    Trace,
+    Transformer,
+)
 from transformist.settings import SETTINGS
 
-Model: TypeAlias = "FeedForward | FeedForwardStack | Sublayer | Transformer"
+Model: TypeAlias = (
+    FeedForward
+    | FeedForwardStack
+    | Sublayer
+    | Attention
+    | LayerStack
+    | PositionEncoding
+    | Transformer
+)
 Settings: TypeAlias = Mapping[str, Any]
 
 NO_GELU = "GELU takes irrational values"
+NO_SOFTMAX = "e to a power other than 0 is irrational"
 
 
 @dataclass(frozen=True, kw_only=True)
-class FunctionClaim:
-    """What a position-wise construction computes.
+class Claim(ABC):
+    """What a construction computes.
 
-    Its functions take the numbers of a case, where they need them, and by keyword those settings
-    of the recipe that they name.
+    The functions of a claim name, by keyword, those settings of the recipe that they need.
 
     Attributes:
         statement: the function, as a formula.
+        excluded: arithmetics it does not hold in, with the reason.
+        variants: further settings under which it is checked.
+        depends_on: what the weights and features depend on: "n", "N" or nothing; or a function
+            that gives it.
+        size: how the width grows, where it does, in terms of settings.
+
+    """
+
+    statement: str
+    excluded: Mapping[str, str] = field(default_factory=dict)
+    variants: tuple[Settings, ...] = ()
+    depends_on: tuple[str, ...] | Callable[..., tuple[str, ...]] = ()
+    size: str = ""
+
+    @property
+    def arithmetics(self) -> tuple[str, ...]:
+        """The arithmetics it holds in."""
+        return tuple(name for name in SYSTEMS if name not in self.excluded)
+
+    def dependence(self, settings: Settings) -> tuple[str, ...]:
+        """What the weights and features depend on under these settings."""
+        return ask(self.depends_on, **settings) if callable(self.depends_on) else self.depends_on
+
+    @abstractmethod
+    def inputs(self, settings: Settings) -> str:
+        """The inputs it speaks about, in words."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FunctionClaim(Claim):
+    """What a position-wise construction computes. Its functions take the numbers of a case.
+
+    Attributes:
         reference: the function written from its definition: the list of outputs, all exact.
         domain: the inputs.
         approximation: a bound of the distance from `reference` in real arithmetic; `None` where
@@ -42,12 +94,9 @@ class FunctionClaim:
         rounding: a bound of the rounding error, which may also name `u`, the unit roundoff of the
             format, and `w`, that of the accumulator (0 where it is u itself); `None` leaves it to
             `bounds.rounding_error`.
-        excluded: arithmetics it does not hold in, with the reason.
-        variants: further settings under which it is checked.
 
     """
 
-    statement: str
     reference: Callable[..., list[Any]]
     domain: Callable[..., Domain]
     approximation: Callable[..., Fraction] | None = None
@@ -56,59 +105,165 @@ class FunctionClaim:
     exact_on_statement: str = ""
     rounding_statement: str = "at most bounds.rounding_error of the input"
     rounding: Callable[..., Fraction] | None = None
-    excluded: Mapping[str, str] = field(default_factory=dict)
-    variants: tuple[Settings, ...] = ()
-    depends_on: tuple[str, ...] = ()
 
-    @property
-    def arithmetics(self) -> tuple[str, ...]:
-        """The arithmetics it holds in."""
-        return tuple(name for name in SYSTEMS if name not in self.excluded)
+    def inputs(self, settings: Settings) -> str:
+        """The domain."""
+        return str(ask(self.domain, **settings))
+
+
+def any_length(*, arithmetic: Arithmetic) -> None:
+    """For `safe_length`: no length is too long."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class StringClaim:
-    """What a construction on strings decides.
+class LengthClaim(Claim):
+    """What a construction computes on inputs of every length.
 
     Attributes:
-        statement: the language or function.
-        reference: the answer, written from the definition: takes the string.
-        domain: the alphabet, and strings on which the construction is most likely to fail.
-        safe_lengths: for each arithmetic, a length up to which every answer is right; `None` for
-            every length.
+        safe_length: a length up to which the claim holds in an `arithmetic`; `None` for every
+            length, 0 where it is not claimed at all. It bounds N where the recipe has one.
         why_safe: how these lengths are known.
-        excluded: arithmetics it does not hold in, with the reason.
-        depends_on: what the weights depend on: "n", "N" or nothing.
+        weightings: those it works with.
+        mask: of its heads.
+        gap: the least difference between the best dot product and the next, and d_key, for inputs
+            of length n; the gap of scores is the first over the root of the second.
+        gap_statement: that gap, as a formula.
 
     """
 
-    statement: str
-    reference: Callable[[str], Any]
-    domain: Strings
-    safe_lengths: Mapping[str, int | None]
-    why_safe: str
-    excluded: Mapping[str, str] = field(default_factory=dict)
-    depends_on: tuple[str, ...] = ()
+    safe_length: Callable[..., int | None] = any_length
+    why_safe: str = "nothing grows with n"
+    weightings: tuple[str, ...] = ()
+    mask: str = ""
+    gap: Callable[..., tuple[Fraction, int]] | None = None
+    gap_statement: str = ""
 
-    @property
-    def arithmetics(self) -> tuple[str, ...]:
-        """The arithmetics it holds in."""
-        return tuple(self.safe_lengths)
+    def safe_lengths(self, settings: Settings) -> dict[str, int | None]:
+        """The safe length of each arithmetic in which it is claimed."""
+        lengths = {
+            name: ask(self.safe_length, arithmetic=SYSTEMS[name], **settings)
+            for name in self.arithmetics
+        }
+        return {name: length for name, length in lengths.items() if length != 0}
+
+    @abstractmethod
+    def needed_features(self, settings: Settings) -> tuple[str, ...]:
+        """The positional features it needs."""
 
 
-Claim: TypeAlias = "FunctionClaim | StringClaim"
+@final
+@dataclass(frozen=True, kw_only=True)
+class SequenceClaim(LengthClaim):
+    """What attention, or a stack of layers, computes on lists of vectors.
+
+    Attributes:
+        reference: the vectors it gives, one a position, written from the definition; it names the
+            free columns of the domain, and n.
+        domain: the vectors, column by column.
+        error: a bound of the distance from `reference`, for each number of the result; it may name
+            n, `arithmetic`, and `size`, the largest magnitude among the free numbers. 0 where the
+            result is exact in every arithmetic.
+        error_statement: that bound, in words.
+
+    """
+
+    reference: Callable[..., list[list[Any]]]
+    domain: Callable[..., Sequences]
+    error: Callable[..., Fraction | float] = lambda: 0
+    error_statement: str = "exact, in every arithmetic"
+
+    def inputs(self, settings: Settings) -> str:
+        """The columns."""
+        return str(ask(self.domain, **settings))
+
+    def needed_features(self, settings: Settings) -> tuple[str, ...]:
+        """The columns that the position fixes."""
+        domain: Sequences = ask(self.domain, **settings)
+        return domain.features
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PositionClaim(LengthClaim):
+    """What a position encoding gives.
+
+    Attributes:
+        reference: what is observed at position i of n, written from the definition; it names i
+            and n.
+        observed: what is looked at: a function of all vectors, the vectors themselves if left out.
+        error: a bound of the distance from `reference`; it may name `arithmetic` and `value`, the
+            reference's number.
+        error_statement: that bound, in words.
+
+    """
+
+    reference: Callable[..., list[Any]]
+    observed: Callable[[list[list[Fraction]]], list[list[Fraction]]] = lambda vectors: vectors
+    error: Callable[..., Fraction] = lambda *, arithmetic, value: rounded_once(arithmetic, value)
+    error_statement: str = "exact, then each number rounded once"
+
+    def inputs(self, settings: Settings) -> str:
+        """The length."""
+        return "n, the number of positions"
+
+    def needed_features(self, settings: Settings) -> tuple[str, ...]:
+        """None: it is one."""
+        return ()
+
+
+def rounded_once(arithmetic: Arithmetic, value: Fraction) -> Fraction:
+    """How far a number can be from its value in the arithmetic, u of it or half the least."""
+    smallest = Fraction(getattr(arithmetic, "smallest", 0))
+    return arithmetic.unit_roundoff * abs(value) + smallest / 2
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class StringClaim(LengthClaim):
+    """What a transformer answers on strings.
+
+    Attributes:
+        reference: the answer, written from the definition: takes the string.
+        domain: the alphabet, and strings on which the construction is most likely to fail.
+        features: the positional features it needs, or a function that gives them.
+
+    """
+
+    reference: Callable[..., Any]
+    domain: Callable[..., Strings]
+    features: tuple[str, ...] | Callable[..., tuple[str, ...]] = ()
+
+    def inputs(self, settings: Settings) -> str:
+        """The alphabet."""
+        return str(ask(self.domain, **settings))
+
+    def needed_features(self, settings: Settings) -> tuple[str, ...]:
+        """Those of the embedding."""
+        return ask(self.features, **settings) if callable(self.features) else self.features
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What a trace shows about an input: a sentence, and the position it is about (from 1)."""
+    """What a trace shows about an input.
+
+    Attributes:
+        sentence: in words.
+        position: the position of the input that it is about, from 1.
+        numbers: what was counted.
+
+    """
 
     sentence: str
     position: int | None = None
+    numbers: Mapping[str, int] = field(default_factory=dict)
+
+
+C = TypeVar("C", bound=Claim)
+C_co = TypeVar("C_co", bound=Claim, covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
+class Recipe(Generic[C_co]):
     """A construction with its claim.
 
     Attributes:
@@ -128,7 +283,7 @@ class Recipe:
 
     name: str
     section: str
-    claim: Claim
+    claim: C_co
     construct: Callable[..., Any]
     sources: tuple[str, ...] = ()
     explain: Callable[[Trace], Finding] | None = field(default=None)
@@ -141,7 +296,8 @@ class Recipe:
     @property
     def chapter(self) -> str:
         """The module of the catalogue, in kebab-case."""
-        return self.construct.__module__.rsplit(".", 1)[-1].replace("_", "-")
+        _, _, path = self.construct.__module__.partition("catalogue.")
+        return path.split(".")[0].replace("_", "-")
 
     @property
     def summary(self) -> str:
@@ -173,8 +329,22 @@ class Recipe:
                         remedy="leave it out",
                     )
                 raise UnknownName.among("parameter of this recipe", name, known, self.name)
-        chosen = {**known, **given}
-        return {name: SETTINGS[name].value(value, self.name) for name, value in chosen.items()}
+        chosen = {
+            name: None if value is None else SETTINGS[name].value(value, self.name)
+            for name, value in {**known, **given}.items()
+        }
+        self._require_claimed(chosen)
+        return chosen
+
+    def _require_claimed(self, chosen: Settings) -> None:
+        weightings = getattr(self.claim, "weightings", ())
+        if "weighting" in chosen and chosen["weighting"] not in weightings:
+            raise InvalidValue(
+                f"{self.name} claims the weightings {', '.join(weightings)}",
+                received=f"weighting = {chosen['weighting']}",
+                where=self.name,
+                remedy="choose one of them (soften makes softmax of hard attention with a gap)",
+            )
 
     def build(self, **given: Any) -> Any:
         """The weights.
@@ -189,7 +359,7 @@ class Recipe:
         return self.construct(**self.settings(given))
 
 
-def ask(function: Callable[..., Any], *case: Fraction, **known: Any) -> Any:
+def ask(function: Callable[..., Any], *case: Any, **known: Any) -> Any:
     """Call a function of a claim with the case and those of the known settings that it names.
 
     Example:
@@ -214,13 +384,13 @@ def recipe(
     name: str,
     *,
     section: str,
-    claim: Claim,
+    claim: C,
     sources: tuple[str, ...] = (),
     explain: Callable[[Trace], Finding] | None = None,
-) -> Callable[[Callable[..., Any]], Recipe]:
+) -> Callable[[Callable[..., Any]], Recipe[C]]:
     """Make a recipe of the function that builds its weights."""
 
-    def make(construct: Callable[..., Any]) -> Recipe:
+    def make(construct: Callable[..., Any]) -> Recipe[C]:
         return Recipe(
             name=name,
             section=section,

@@ -8,7 +8,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -23,8 +23,19 @@ from transformist import __version__
 from transformist.arithmetic import SYSTEMS, exact_numbers, number_system
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
-from transformist.claims import Finding, FunctionClaim, Recipe, StringClaim
+from transformist.claims import (
+    Finding,
+    FunctionClaim,
+    LengthClaim,
+    PositionClaim,
+    Recipe,
+    SequenceClaim,
+    StringClaim,
+    ask,
+)
+from transformist.domains import Sequences
 from transformist.errors import (
+    InputTooLong,
     InvalidValue,
     TransformistError,
     UnknownName,
@@ -34,9 +45,11 @@ from transformist.inputs import (
     Text,
     decode,
     load_function,
+    read_count,
     read_length,
     read_text,
     read_vector,
+    read_vectors,
 )
 from transformist.model import Transformer
 from transformist.report import (
@@ -48,7 +61,14 @@ from transformist.report import (
     trace_table,
     verdict_facts,
 )
-from transformist.verify import Verdict, check, check_recipes, error_bound
+from transformist.verify import (
+    Verdict,
+    admitted,
+    check,
+    check_recipes,
+    error_bound,
+    free_numbers,
+)
 
 app = typer.Typer(
     name="transformist",
@@ -179,8 +199,8 @@ def show(
     out.print(recipe_table(facts))
 
 
-def _dependence(recipe: Recipe) -> str:
-    names = recipe.claim.depends_on
+def _dependence(recipe: Recipe[Any], settings: Mapping[str, Any]) -> str:
+    names = recipe.claim.dependence(recipe.settings(settings))
     return f"they depend on {' and '.join(names)}" if names else "the same for every length"
 
 
@@ -222,45 +242,147 @@ def run(
     recipe, chosen = find_recipe(model), _settings(settings)
     recipe.settings(chosen)
     text, name = _input(given, file)
-    if isinstance(recipe.claim, FunctionClaim):
-        if trace:
-            raise InvalidValue(
-                "--trace shows the layers of a model on strings",
-                received=f"--trace with {recipe.name}",
-                remedy="leave it out",
-            )
-        _run_function(recipe, chosen, text, arithmetic, as_json)
+    if isinstance(recipe.claim, StringClaim):
+        if "alphabet" in recipe.parameters and "alphabet" not in chosen:
+            chosen["alphabet"] = _alphabet_of(text)
+        alphabet = recipe.build(**chosen).alphabet
+        if all(isinstance(symbol, int) for symbol in alphabet):
+            source = Text.of_numbers(text, name, is_file=file is not None)
+        else:
+            keep = map(str, alphabet) if ignore_others else None
+            source = Text.of(text, name, keep, is_file=file is not None)
+        _run_on_text(recipe, chosen, source, arithmetic, as_json, with_trace=trace)
         return
-    keep = recipe.build(**chosen).alphabet if ignore_others else None
-    source = Text.of(text, name, keep, is_file=file is not None)
-    _run_on_text(recipe, chosen, source, arithmetic, as_json, with_trace=trace)
+    if trace or ignore_others:
+        option = "--trace" if trace else "--ignore-others"
+        raise InvalidValue(
+            f"{option} is for models on strings",
+            received=f"{option} with {recipe.name}",
+            remedy="leave it out",
+        )
+    _RUNS[type(recipe.claim)](recipe, chosen, text, arithmetic, as_json)
+
+
+def _alphabet_of(text: str) -> str:
+    """The characters of a text in order; a and b beside them where there are not two."""
+    characters = sorted(set(text))
+    return "".join(characters) if len(characters) > 1 else "".join(sorted({*characters, *"ab"}))
 
 
 def _run_function(
-    recipe: Recipe, chosen: dict[str, str], text: str, arithmetic: str, as_json: bool
+    recipe: Recipe[FunctionClaim],
+    chosen: dict[str, str],
+    text: str,
+    arithmetic: str,
+    as_json: bool,
 ) -> None:
     model, system = recipe.build(**chosen), number_system(arithmetic)
     vector = read_vector(text, model.width, recipe.name, tuple(recipe.parameters))
     answer = [plain(value) for value in system.numbers(model(vector, system)).tolist()]
     bound = error_bound(recipe, chosen, tuple(map(Fraction, exact_numbers(vector))), arithmetic)
     if bound is None:
-        inputs = recipe_facts(recipe, chosen)["inputs"]
+        inputs = recipe.claim.inputs(recipe.settings(chosen))
         err.print(f"warning: {recipe.name} claims nothing outside {inputs}", markup=False)
+    _print_answer(recipe, len(vector), text.strip(), answer, arithmetic, bound, as_json)
+
+
+def _run_on_vectors(
+    recipe: Recipe[SequenceClaim],
+    chosen: dict[str, str],
+    text: str,
+    arithmetic: str,
+    as_json: bool,
+) -> None:
+    settings, system = recipe.settings(chosen), number_system(arithmetic)
+    claim = recipe.claim
+    domain: Sequences = ask(claim.domain, **settings)
+    meaning = read_vectors(text, domain, recipe.name)
+    n = len(next(iter(meaning.values())))
+    model = recipe.construct(**settings)
+    _require_length(recipe, settings, n, arithmetic)
+    answer = plain(system.numbers(model(domain.encode([meaning], n, system), system)[0]).tolist())
+    bound = None
+    if meaning in domain:
+        bound = [float(admitted(claim, settings, free_numbers(domain, meaning), n, system))]
+    else:
+        err.print(f"warning: {recipe.name} claims nothing outside {domain}", markup=False)
+    _print_answer(recipe, n, text.strip(), answer, arithmetic, bound, as_json)
+
+
+def _run_on_positions(
+    recipe: Recipe[PositionClaim],
+    chosen: dict[str, str],
+    text: str,
+    arithmetic: str,
+    as_json: bool,
+) -> None:
+    settings, system = recipe.settings(chosen), number_system(arithmetic)
+    n = read_count(text, recipe.name)
+    encoding = recipe.construct(**settings)
+    _require_length(recipe, settings, n, arithmetic)
+    answer = plain(system.numbers(encoding(n, system)).tolist())
+    more = {"within_claim": True}
+    if as_json:
+        _print_run(recipe, n, answer, arithmetic, more)
+        return
+    for i, vector in enumerate(answer, start=1):
+        out.print(f"{i:>6}  {json.dumps(vector)}", markup=False)
+
+
+_RUNS: Mapping[type, Callable[[Recipe[Any], dict[str, str], str, str, bool], None]] = {
+    FunctionClaim: _run_function,
+    SequenceClaim: _run_on_vectors,
+    PositionClaim: _run_on_positions,
+}
+"""How a recipe is run on JSON, by the kind of its claim."""
+
+
+def _require_length(
+    recipe: Recipe[LengthClaim], settings: Mapping[str, Any], n: int, arithmetic: str
+) -> None:
+    """Refuse what is longer than N, or longer than the format is safe for."""
+    built_for = settings.get("max_length")
+    if built_for is not None and n > built_for:
+        raise InputTooLong(
+            f"{recipe.name} is built for at most N = {built_for} positions",
+            received=f"{n}",
+            remedy=f"give --set max_length={n}",
+        )
+    safe = recipe.claim.safe_lengths(settings).get(arithmetic, 0)
+    if safe is None or n <= safe:
+        return
+    raise InvalidValue(
+        f"in {arithmetic} {recipe.name} "
+        + (f"is safe up to n = {safe}" if safe else "is not claimed"),
+        received=f"n = {n}",
+        remedy="give a shorter list or a wider format" if safe else "choose another arithmetic",
+    )
+
+
+def _print_answer(
+    recipe: Recipe[Any],
+    length: int,
+    given: str,
+    answer: Any,
+    arithmetic: str,
+    bound: list[float] | None,
+    as_json: bool,
+) -> None:
+    """An answer in numbers; `bound` is `None` outside the claim."""
     finite = None if bound is None or math.inf in bound else bound
     if as_json:
         more = {"within_claim": bound is not None, "error_bound": finite}
-        _print_run(recipe, len(vector), answer, arithmetic, more)
+        _print_run(recipe, length, answer, arithmetic, more)
         return
     within = "" if finite is None else f", within {max(finite):.2g} of the exact result"
     within = ", exactly" if finite is not None and not any(finite) else within
     out.print(
-        f"{recipe.name}({text.strip()}) = {json.dumps(answer)} in {arithmetic}{within}",
-        markup=False,
+        f"{recipe.name}({given}) = {json.dumps(answer)} in {arithmetic}{within}", markup=False
     )
 
 
 def _run_on_text(
-    recipe: Recipe,
+    recipe: Recipe[StringClaim],
     chosen: dict[str, str],
     source: Text,
     arithmetic: str,
@@ -268,13 +390,17 @@ def _run_on_text(
     with_trace: bool = False,
 ) -> None:
     length = len(source.symbols)
-    safe = recipe.claim.safe_lengths[arithmetic] if isinstance(recipe.claim, StringClaim) else None
+    safe = recipe.claim.safe_lengths(recipe.settings(chosen)).get(arithmetic, 0)
+    if safe == 0:
+        _require_length(recipe, {}, length, arithmetic)
     if "max_length" in recipe.parameters and "max_length" not in chosen:
         built_for = 1 << max(length - 1, 0).bit_length()
         built_for = min(built_for, safe) if safe is not None and length <= safe else built_for
         chosen = {**chosen, "max_length": str(built_for)}
     model: Transformer = recipe.build(**chosen)
     claimed = safe is None or (model.max_length or length) <= safe
+    if not claimed and recipe.claim.gap is not None:
+        _require_length(recipe, recipe.settings(chosen), model.max_length or length, arithmetic)
     if not claimed:
         err.print(
             f"warning: {recipe.name} claims n up to N = {safe} in {arithmetic}, and this model is "
@@ -283,23 +409,31 @@ def _run_on_text(
     trace = model.run(source.symbols, arithmetic)
     finding = recipe.explain(trace) if recipe.explain and claimed else Finding(sentence="")
     if as_json:
-        more = {"within_claim": claimed, **_found(finding, source)}
+        more = {"within_claim": claimed, **_found(finding, source), **finding.numbers}
         if with_trace:
             more["trace"] = trace_facts(trace)
         _print_run(recipe, length, trace.answer, arithmetic, more)
         return
-    answer = {True: "accepted", False: "rejected"}.get(trace.answer, trace.answer)
+    answer = _answer_in_words(trace.answer)
     where = "" if finding.position is None else f", at {source.place(finding.position)}"
     why = f": {finding.sentence}{where}" if finding.sentence else ""
-    out.print(f"[bold]{escape(str(answer))}[/]{escape(why)}")
+    out.print(f"[bold]{escape(answer)}[/]{escape(why)}")
     if with_trace or source.is_file:
-        wide.print(trace_table(trace, finding.position))
+        wide.print(trace_table(trace, finding.position, whole=with_trace))
     limit = "" if model.max_length is None else f", N = {model.max_length}"
     out.print(
         f"{recipe.name} on {length} symbol{'' if length == 1 else 's'} in {arithmetic}: "
-        f"{size(model)}; {_dependence(recipe)}{limit}",
+        f"{size(model)}; {_dependence(recipe, chosen)}{limit}",
         style="dim",
     )
+
+
+def _answer_in_words(answer: Any) -> str:
+    """A verdict as a word, a tag as a string, its beginning where it is long."""
+    if isinstance(answer, bool):
+        return "accepted" if answer else "rejected"
+    text = answer if isinstance(answer, str) else " ".join(map(str, answer))
+    return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 def _found(finding: Finding, source: Text) -> dict[str, Any]:
@@ -308,7 +442,11 @@ def _found(finding: Finding, source: Text) -> dict[str, Any]:
 
 
 def _print_run(
-    recipe: Recipe, length: int, answer: Any, arithmetic: str, more: dict[str, Any] | None = None
+    recipe: Recipe[Any],
+    length: int,
+    answer: Any,
+    arithmetic: str,
+    more: dict[str, Any] | None = None,
 ) -> None:
     facts = {
         "model": recipe.name,
@@ -349,12 +487,6 @@ def check_command(
     verdicts: Iterable[Verdict]
     if against is not None:
         verdicts = [_check_against(chosen, against, _settings(settings), arithmetic, max_length)]
-    elif name is not None and length is not None and isinstance(chosen[0].claim, FunctionClaim):
-        raise InvalidValue(
-            "--max-length is for recipes on strings",
-            received=f"--max-length with {name}",
-            remedy="leave it out",
-        )
     elif settings or arithmetic != "float64":
         raise InvalidValue(
             "a claim is checked in every arithmetic and setting it names",
@@ -362,7 +494,9 @@ def check_command(
             remedy="leave them out, or give --against FILE.py:NAME",
         )
     else:
-        verdicts = _with_progress(check_recipes(chosen, max_length), len(chosen))
+        verdicts = _with_progress(
+            check_recipes([each.name for each in chosen], max_length), len(chosen)
+        )
     held, rows = True, []
     for verdict in verdicts:
         held = held and verdict.held
@@ -376,14 +510,14 @@ def check_command(
 
 
 def _check_against(
-    chosen: Sequence[Recipe],
+    chosen: Sequence[Recipe[Any]],
     against: str,
     settings: dict[str, str],
     arithmetic: str,
     max_length: int | None,
 ) -> Verdict:
     length = 10 if max_length is None else max_length
-    if len(chosen) != 1 or isinstance(chosen[0].claim, FunctionClaim):
+    if len(chosen) != 1 or not isinstance(chosen[0].claim, StringClaim):
         raise InvalidValue(
             "--against compares one model on strings with a function",
             received="the whole catalogue" if len(chosen) != 1 else chosen[0].name,
@@ -435,7 +569,7 @@ def demo() -> None:
         f"The {len(source.symbols)} parentheses of {path}, judged by a transformer whose weights "
         "were computed, not trained:\n"
     )
-    _run_on_text(find_recipe("dyck-1"), {}, source, "float64", as_json=False)
+    run("dyck-1", file=path, ignore_others=True)
     out.print(
         "\nNext: transformist list, transformist show dyck-1, "
         "transformist run dyck-1 --file PATH --ignore-others"

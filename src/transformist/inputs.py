@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from transformist.arithmetic import rational
+from transformist.domains import Meaning, Sequences
 from transformist.errors import InvalidValue, TransformistError, UnknownName, UnreadableInput
 
 
@@ -18,15 +19,15 @@ class Text:
     """Symbols taken from a text, with the place of each.
 
     Attributes:
-        symbols: what a model reads.
-        offsets: for each symbol, its index in the text.
+        symbols: what a model reads: characters, or whole numbers.
+        offsets: for each character, its index in the text; none for numbers.
         line_starts: the index at which each line of the text begins.
         name: the file, or a word for another source.
         is_file: whether it is a file.
 
     """
 
-    symbols: str
+    symbols: str | tuple[int, ...]
     offsets: tuple[int, ...]
     line_starts: tuple[int, ...]
     name: str
@@ -50,8 +51,34 @@ class Text:
         offsets = tuple(index for index, symbol in enumerate(text) if symbol in kept)
         return cls("".join(text[index] for index in offsets), offsets, starts, name, is_file)
 
+    @classmethod
+    def of_numbers(cls, text: str, name: str, is_file: bool = False) -> Text:
+        """A JSON list of whole numbers, for an alphabet of numbers.
+
+        Raises:
+            InvalidValue: when it is none.
+
+        Example:
+            >>> Text.of_numbers("[1, -1]", "a line").symbols
+            (1, -1)
+
+        """
+        try:
+            numbers = json.loads(text)
+        except (RecursionError, ValueError):
+            numbers = None
+        if not isinstance(numbers, list) or not all(type(value) is int for value in numbers):
+            raise InvalidValue(
+                "over an alphabet of numbers the input is a JSON list of whole numbers",
+                received=repr(text)[:60],
+                remedy="give one such as '[1, 2, -2, -1]'",
+            )
+        return cls(tuple(numbers), (), (0,), name, is_file)
+
     def place(self, position: int) -> str:
         """Where the symbol at a position (from 1) stands: file, line and column (from 1)."""
+        if not self.offsets:
+            return f"{self.name}, number {position}"
         offset = self.offsets[position - 1]
         line = bisect.bisect_right(self.line_starts, offset)
         return f"{self.name}, line {line}, column {offset - self.line_starts[line - 1] + 1}"
@@ -128,6 +155,56 @@ def read_vector(text: str, width: int, name: str, settings: tuple[str, ...]) -> 
             remedy=f"give {width}" + (f", or set {', '.join(settings)}" if settings else ""),
         )
     return vector
+
+
+def read_vectors(text: str, domain: Sequences, name: str) -> Meaning:
+    """A JSON list of vectors; a number in quotes may be a fraction.
+
+    Args:
+        text: the list; each vector has the free numbers of the domain, in its order, or is that
+            number itself where there is one.
+        domain: what the numbers mean.
+        name: of what reads it, for a refusal.
+
+    Raises:
+        InvalidValue: when it is no such list, or a number is outside its domain.
+        ShapeMismatch: when a vector has another length.
+    """
+    try:
+        given = json.loads(text, parse_float=rational)
+        if domain.free == 0 and isinstance(given, int) and 1 <= given <= 2**20:
+            given = [[]] * given
+        vectors = [each if isinstance(each, list) else [each] for each in given]
+        numbers = [[rational(value) for value in vector] for vector in vectors]
+    except (RecursionError, ValueError, TypeError, ArithmeticError):
+        numbers = []
+    if not numbers:
+        free = [column.label for column in domain.columns if column.free]
+        wanted = f"vectors of {domain.free} numbers ({', '.join(free)})" if free else ""
+        raise InvalidValue(
+            f"{name} reads a JSON list of {wanted}, fractions in quotes"
+            if free
+            else f"{name} reads the number of positions, at most {2**20}",
+            received=repr(text)[:60],
+            remedy=f"give one such as '{json.dumps([[1] * domain.free] * 3 if free else 3)}'",
+        )
+    return domain.read(numbers)
+
+
+def read_count(text: str, name: str) -> int:
+    """The number of positions, a whole number of at least 1.
+
+    Raises:
+        InvalidValue: when it is none.
+    """
+    digits = text.strip()
+    if digits.isdecimal() and len(digits) < 8 and int(digits):
+        return int(digits)
+    raise InvalidValue(
+        f"{name} reads n, the number of positions, a whole number of at least 1",
+        received=repr(text)[:60],
+        remedy="give one such as 5",
+    )
 
 
 def load_function(against: str) -> Callable[[str], Any]:

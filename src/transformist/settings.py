@@ -11,6 +11,7 @@ from typing import Any
 
 from transformist.arithmetic import exact_numbers, rational
 from transformist.errors import InvalidValue, TransformistError
+from transformist.model import BOS, CLS, EOS, MASKS, WEIGHTINGS
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,15 @@ def _table(given: Any) -> tuple[int, ...]:
     return values
 
 
+def _alphabet(given: Any) -> tuple[Any, ...]:
+    symbols = tuple(_plain(given) if not isinstance(given, str) else given)
+    if len(symbols) < 2 or len(set(symbols)) != len(symbols):
+        raise ValueError
+    if not all(isinstance(each, str | int) and each not in (BOS, EOS, CLS) for each in symbols):
+        raise TypeError
+    return symbols
+
+
 def _one_of(*choices: str) -> Callable[[Any], str]:
     def read(given: Any) -> str:
         if given not in choices:
@@ -127,6 +137,37 @@ SETTINGS: Mapping[str, Setting] = {
         Setting("factor", "the factor c of x ↦ c x", "a number", _rational),
         Setting("epsilon", "the tolerance ε of a comparator", "a positive number", _positive),
         Setting("tolerance", "the admitted error", "a positive number", _positive),
+        Setting(
+            "weighting", "how scores become weights", " or ".join(WEIGHTINGS), _one_of(*WEIGHTINGS)
+        ),
+        Setting(
+            "mask", "which positions a head may attend to", " or ".join(MASKS), _one_of(*MASKS)
+        ),
+        Setting("kinds", "the kinds of brackets", "a whole number from 1 to 64", _whole(1, 64)),
+        Setting("depth", "the deepest nesting", "a whole number from 1 to 1024", _whole(1, 1024)),
+        Setting("seed", "the random draw", "a whole number of at least 0", _whole(0)),
+        Setting("times", "how often, one after the other", "from 1 to 16", _whole(1, 16)),
+        Setting("heads", "how many heads", "a whole number from 2 to 16", _whole(2, 16)),
+        Setting(
+            "alphabet",
+            "the symbols of the inputs",
+            "a string of at least two different characters, or a list of symbols",
+            _alphabet,
+        ),
+        Setting(
+            "term",
+            "what breaks ties",
+            "-1/i or i/n for the rightmost, 1/i or -i/n for the leftmost",
+            _one_of("-1/i", "i/n", "1/i", "-i/n"),
+        ),
+        Setting(
+            "format",
+            "the float format in which exp is to underflow",
+            "float64, float32, float16 or bfloat16",
+            _one_of("float64", "float32", "float16", "bfloat16"),
+        ),
+        Setting("left", "the rows of the map after", "a list of equally long rows", _matrix),
+        Setting("right", "the rows of the map before", "a list of equally long rows", _matrix),
         Setting("delta", "the bound of the clipping", "a positive number", _positive),
         Setting("lo", "the lower end of the interval", "a number", _rational),
         Setting("hi", "the upper end of the interval", "a number", _rational),

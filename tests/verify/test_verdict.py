@@ -76,7 +76,7 @@ def test_a_claim_beyond_its_format_is_found_out():
     from dataclasses import replace
 
     recipe = tf.recipe("dyck-1")
-    bold = replace(recipe.claim, safe_lengths={"bfloat16": 1000})
+    bold = replace(recipe.claim, safe_length=lambda *, arithmetic: 1000)
     verdict = check_recipe(replace(recipe, claim=bold), max_length=2)
     assert not verdict.held
     assert verdict.counterexample.arithmetic == "bfloat16"

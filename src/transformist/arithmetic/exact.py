@@ -48,6 +48,8 @@ class Rationals:
     @classmethod
     def of(cls, values: Any) -> Rationals:
         """Nested lists or arrays of integers, floats or rationals, each taken as it is."""
+        if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and _peak(values) < _WORD:
+            return cls(values.astype(np.int64))
         exact = exact_numbers(values)
         flat = [Fraction(value) for value in exact.ravel().tolist()]
         denominator = math.lcm(*(value.denominator for value in flat))
@@ -130,7 +132,14 @@ class Exact:
         return self.multiply(x, Rationals(_narrow(inverse), multiple))
 
     def affine(self, x: Array, W: Array, b: Array | None = None) -> Array:
-        """W x + b for every vector x along the last axis."""
+        """W x + b for every vector x along the last axis.
+
+        Coordinates that W does not read are left out first: a long denominator among them would
+        make all numerators long.
+        """
+        read = W.numerators.any(axis=0)
+        if read.any() and not read.all():
+            x, W = x[..., read], W[:, read]
         row = x.numerators.ndim == 1
         product = self.matmul(x[None] if row else x, Rationals(W.numerators.T, W.denominator))
         product = product[0] if row else product
@@ -138,7 +147,7 @@ class Exact:
 
     def matmul(self, x: Array, y: Array) -> Array:
         """The matrix product (..., r, k), (..., k, c) → (..., r, c)."""
-        return _product(np.matmul, x, y, terms=x.shape[-1])
+        return _product(_matmul, x, y, terms=x.shape[-1])
 
     def scores(self, q: Array, k: Array) -> Array:
         """The dot products q · k; the common factor 1/√d_key changes neither order nor ties."""
@@ -275,6 +284,13 @@ def _product(function: Callable[..., Any], x: Rationals, y: Rationals, terms: in
     if _peak(a) * _peak(b) * terms >= _WORD:
         a, b = _wide(a), _wide(b)
     return Rationals(np.asarray(function(a, b)), x.denominator * y.denominator)
+
+
+def _matmul(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    """The product; by way of float64, in which no partial sum rounds, where all are below 2⁵³."""
+    if a.dtype == object or _peak(a) * _peak(b) * a.shape[-1] >= 2**53:
+        return np.asarray(np.matmul(a, b))
+    return np.asarray(np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64))
 
 
 EXACT = Exact()

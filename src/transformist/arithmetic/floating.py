@@ -122,7 +122,13 @@ class Floating:
 
     @_ieee
     def affine(self, x: Array, W: Array, b: Array | None = None) -> Array:
-        """W x + b: products in order of the coordinates, then the bias, then one rounding."""
+        """W x + b: products in order of the coordinates, then the bias, then one rounding.
+
+        A coordinate that no row of W reads takes no part.
+        """
+        read = W.astype(bool).any(axis=0)
+        if not read.all():
+            x, W = x[..., read], W[:, read]
         total = self._dot(x[..., None, :], W)
         return self._store(total if b is None else total + self._load(b))
 

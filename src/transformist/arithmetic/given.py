@@ -41,8 +41,8 @@ def exact_numbers(values: Any, where: str = "array") -> NDArray[Any]:
             where=where,
             remedy="make the rows equally long",
         ) from None
-    if not isinstance(values, np.ndarray):  # a list of mixed kinds would be rounded to one
-        given = np.array(values, dtype=object)
+    if not isinstance(values, np.ndarray) and given.dtype.kind not in "iub":
+        given = np.array(values, dtype=object)  # a list of mixed kinds would be rounded to one
     if given.dtype.kind == "f":
         floats = given.astype(np.float64)
         if np.isfinite(floats).all() and np.array_equal(floats, given):

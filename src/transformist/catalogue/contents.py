@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
-from transformist.catalogue import examples, feed_forward
+from typing import Any
+
+from transformist.catalogue import (
+    attention,
+    composition,
+    examples,
+    feed_forward,
+    lookup,
+    positions,
+    weighting,
+)
 from transformist.claims import Recipe
 from transformist.errors import UnknownName
 
-_RECIPES: tuple[Recipe, ...] = (*feed_forward.RECIPES, *examples.RECIPES)
+_RECIPES: tuple[Recipe[Any], ...] = (
+    *positions.RECIPES,
+    *feed_forward.RECIPES,
+    *attention.RECIPES,
+    *lookup.RECIPES,
+    *weighting.RECIPES,
+    *composition.RECIPES,
+    *examples.RECIPES,
+)
 
 
-def recipes() -> tuple[Recipe, ...]:
+def recipes() -> tuple[Recipe[Any], ...]:
     """Every recipe, in the paper's order.
 
     Example:
         >>> recipes()[0].name
-        'cpwl'
+        'position-reciprocal'
 
     """
     return _RECIPES
 
 
-def recipe(name: str) -> Recipe:
+def recipe(name: str) -> Recipe[Any]:
     """The recipe of this name.
 
     Raises:

@@ -1,11 +1,16 @@
 """What a transformer is: one definition a file, in the order of the Cookbook."""
 
 from transformist.model.attention import MASKS, WEIGHTINGS, Attention
-from transformist.model.embedding import BOS, CLS, EOS, POSITIONS, Embedding, Symbol
+from transformist.model.embedding import BOS, CLS, EOS, Embedding, Symbol
 from transformist.model.feed_forward import ACTIVATIONS, FeedForward, FeedForwardStack
-from transformist.model.layer import Heads, Layer, Sublayer
+from transformist.model.layer import Heads, Layer, LayerStack, Sublayer
 from transformist.model.normalization import LayerNorm
 from transformist.model.parameter import Parameter, exact_product, parameter, rationals
+from transformist.model.position_encoding import (
+    PositionEncoding,
+    PositionFunctions,
+    PositionTable,
+)
 from transformist.model.read_out import Binary, LanguageModel, MultiClass, NearZero, ReadOut
 from transformist.model.stream import LinearForm, Stream
 from transformist.model.trace import Trace
@@ -17,7 +22,6 @@ __all__ = [
     "CLS",
     "EOS",
     "MASKS",
-    "POSITIONS",
     "WEIGHTINGS",
     "Attention",
     "Binary",
@@ -28,10 +32,14 @@ __all__ = [
     "LanguageModel",
     "Layer",
     "LayerNorm",
+    "LayerStack",
     "LinearForm",
     "MultiClass",
     "NearZero",
     "Parameter",
+    "PositionEncoding",
+    "PositionFunctions",
+    "PositionTable",
     "ReadOut",
     "Stream",
     "Sublayer",

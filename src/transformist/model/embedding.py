@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from transformist.arithmetic import Arithmetic, Array
-from transformist.errors import InvalidValue, UndefinedValue, UnknownName, UnknownSymbol
+from transformist.errors import InvalidValue, UnknownName, UnknownSymbol
 from transformist.model.parameter import Parameter, Parameterized, weights
 from transformist.model.stream import LinearForm, Stream
+from transformist.positions import POSITIONS, position
 
 Symbol: TypeAlias = "str | int"
 
 BOS, EOS, CLS = "BOS", "EOS", "CLS"
 """Beginning of sequence, end of sequence, classification: symbols that a model adds itself."""
-
-POSITIONS: dict[str, Callable[[int, int], Fraction | int]] = {
-    "i": lambda i, _n: i,
-    "i^2": lambda i, _n: i**2,
-    "i^3": lambda i, _n: i**3,
-    "1/i": lambda i, _n: Fraction(1, i),
-    "i/n": lambda i, n: Fraction(i, n),
-    "(-1)^i": lambda i, _n: (-1) ** i,
-}
-"""Position embeddings as functions of (i, n); i counts from 1, and a symbol added in front is 0."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -124,11 +114,11 @@ class Embedding(Parameterized):
         """
         rows = {symbol: row for row, symbol in enumerate(self.symbols)}
         allowed = set(self.alphabet)
-        for position, symbol in enumerate(x, start=1):
+        for i, symbol in enumerate(x, start=1):
             if symbol not in allowed:
                 raise UnknownSymbol(
                     f"every symbol is one of {' '.join(map(str, self.alphabet))}",
-                    received=f"{symbol!r} at position {position}",
+                    received=f"{symbol!r} at position {i}",
                     remedy="remove it (on the command line, --ignore-others skips such symbols)",
                 )
         return [rows[symbol] for symbol in (*self.front, *x, *self.back)]
@@ -139,30 +129,9 @@ class Embedding(Parameterized):
         words = self.rounded(a)[0][np.array([self.encode(x) for x in inputs])]
         if not self.positions:
             return words
-        places = np.zeros((len(self.front) + length + len(self.back), self.width), dtype=object)
-        for row in range(places.shape[0]):
-            for slot, name in self.positions:
-                places[row, slot] = position(name, row + 1 - len(self.front), length)
-        return a.add(words, a.array(places))
-
-
-def position(name: str, i: int, n: int) -> Fraction | int:
-    """The value of a position function at (i, n).
-
-    Raises:
-        UndefinedValue: where the function has no value, as 1/i has none at i = 0.
-
-    Example:
-        >>> position("i/n", 2, 5)
-        Fraction(2, 5)
-
-    """
-    try:
-        return POSITIONS[name](i, n)
-    except ZeroDivisionError:
-        raise UndefinedValue(
-            f"the position function {name} needs a divisor other than 0",
-            received=f"i = {i}, n = {n}",
-            where="Embedding",
-            remedy="place no symbol in front of the input, or use another position function",
-        ) from None
+        rows = range(1 - len(self.front), length + len(self.back) + 1)
+        places = a.array([[position(name, i, length) for _, name in self.positions] for i in rows])
+        slots = np.zeros((self.width, len(self.positions)))
+        for column, (slot, _) in enumerate(self.positions):
+            slots[slot, column] = 1
+        return a.add(words, a.affine(places, a.array(slots)))

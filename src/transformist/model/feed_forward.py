@@ -128,6 +128,13 @@ class FeedForwardStack:
     parts: tuple[FeedForward, ...]
 
     def __post_init__(self) -> None:
+        if not self.parts:
+            raise ShapeMismatch(
+                "a stack has at least one network",
+                received="none",
+                where="FeedForwardStack",
+                remedy="give the networks in order",
+            )
         for before, after in zip(self.parts, self.parts[1:], strict=False):
             if before.width_out != after.width:
                 raise ShapeMismatch(

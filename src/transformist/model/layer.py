@@ -11,6 +11,8 @@ from transformist.errors import ShapeMismatch
 from transformist.model.attention import Attention
 from transformist.model.feed_forward import FeedForward
 from transformist.model.normalization import LayerNorm
+from transformist.model.parameter import vectors
+from transformist.model.stream import Stream
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,15 @@ class Heads:
     """Several attention heads, each reading the same vectors, summed from the first to the last."""
 
     heads: tuple[Attention, ...]
+
+    def __post_init__(self) -> None:
+        if len({(head.width, head.width_out) for head in self.heads}) != 1:
+            raise ShapeMismatch(
+                "heads, of which there is at least one, read and give vectors of one width",
+                received=", ".join(f"{h.width} → {h.width_out}" for h in self.heads) or "none",
+                where="Heads",
+                remedy="route each head to the stream",
+            )
 
     @property
     def width(self) -> int:
@@ -171,3 +182,81 @@ class Layer:
         for _, sublayer in self.sublayers():
             z = sublayer(z, arithmetic)
         return z
+
+
+@dataclass(frozen=True)
+class LayerStack:
+    """Layers one after the other, as a function of lists of vectors.
+
+    The vectors it is given fill the slots `inputs`; the other slots of the stream start at 0, and
+    the slots `outputs` are what it gives.
+
+    Raises:
+        ShapeMismatch: for a layer that does not have the width of the stream.
+        UnknownName: for an input or output that is no slot.
+
+    Example: the mean of x up to each position, minus x.
+        >>> stream = Stream(("x", "mean", "difference"))
+        >>> head = Attention(
+        ...     W_Q=[[0, 0, 0]],
+        ...     W_K=[[0, 0, 0]],
+        ...     W_V=[[0, 0, 0], [1, 0, 0], [0, 0, 0]],
+        ...     mask="future",
+        ... )
+        >>> minus = FeedForward(
+        ...     W_1=[[-1, 1, 0], [1, -1, 0]], W_2=[[0, 0], [0, 0], [1, -1]]
+        ... )
+        >>> stack = LayerStack(stream, ("x",), (Layer((head,), minus),), ("difference",))
+        >>> stack([[1], [3]]).tolist()
+        [[0.0], [-1.0]]
+
+    """
+
+    stream: Stream
+    inputs: tuple[str, ...]
+    layers: tuple[Layer, ...]
+    outputs: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for number, layer in enumerate(self.layers):
+            for name, sublayer in layer.sublayers():
+                if sublayer.width != self.stream.width:
+                    raise ShapeMismatch(
+                        f"every layer has the width of the stream, {self.stream.width}",
+                        received=f"width {sublayer.width}",
+                        where=f"layer {number}, {name}",
+                        remedy="write the weights with the slots of the stream",
+                    )
+        for slot in (*self.inputs, *self.outputs):
+            self.stream.index(slot)
+
+    @property
+    def width(self) -> int:
+        """The length of the vectors it reads."""
+        return len(self.inputs)
+
+    @property
+    def width_out(self) -> int:
+        """The length of the vectors it gives."""
+        return len(self.outputs)
+
+    @property
+    def nonzero(self) -> int:
+        """How many parameters are not 0."""
+        return sum(layer.nonzero for layer in self.layers)
+
+    def __call__(self, x: Any, arithmetic: Arithmetic | str = "float64") -> Array:
+        """The outputs: (..., n, inputs) → (..., n, outputs)."""
+        *_, z = self.streams(x, arithmetic)
+        return z[..., [self.stream.index(slot) for slot in self.outputs]]
+
+    def streams(self, x: Any, arithmetic: Arithmetic | str = "float64") -> Iterator[Array]:
+        """The stream (..., n, d) before the first layer and after every sublayer."""
+        a = number_system(arithmetic)
+        x = vectors(x, a, self.width, "LayerStack")
+        z = a.affine(x, a.array(self.stream.writing(*self.inputs)))
+        yield z
+        for layer in self.layers:
+            for _, sublayer in layer.sublayers():
+                z = sublayer(z, a)
+                yield z

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
 from rich.markup import escape
 from rich.table import Table
 
-from transformist.claims import FunctionClaim, Recipe, ask
+from transformist.claims import (
+    FunctionClaim,
+    LengthClaim,
+    PositionClaim,
+    Recipe,
+    SequenceClaim,
+    Settings,
+    StringClaim,
+    ask,
+)
 from transformist.errors import NotFinite
 from transformist.model import Trace
 from transformist.report.size import Size, size
@@ -28,6 +37,8 @@ def plain(value: Any) -> Any:
         >>> plain([Fraction(4, 2), Fraction(1, 3), 0.5])
         [2, '1/3', 0.5]
     """
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
     if isinstance(value, Fraction):
@@ -41,9 +52,10 @@ def plain(value: Any) -> Any:
     return value
 
 
-def recipe_facts(recipe: Recipe, settings: Mapping[str, Any]) -> dict[str, Any]:
+def recipe_facts(recipe: Recipe[Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """What `show` tells of a recipe: its claim, its parameters, its size under these settings."""
-    built, claim = size(recipe.build(**settings)), recipe.claim
+    settings, claim = recipe.settings(given), recipe.claim
+    built = size(recipe.construct(**settings))
     parameters = {
         key: {"default": plain(value), "sets": SETTINGS[key].meaning}
         for key, value in recipe.settings({}).items()
@@ -57,25 +69,21 @@ def recipe_facts(recipe: Recipe, settings: Mapping[str, Any]) -> dict[str, Any]:
         "width": built.width,
         "heads": built.heads,
         "nonzero": built.nonzero,
-        "depends_on": list(claim.depends_on),
+        "depends_on": list(claim.dependence(settings)),
+        "size": claim.size or "the same for every length",
         "gap": None,
-        "safe_lengths": None if isinstance(claim, FunctionClaim) else dict(claim.safe_lengths),
+        "safe_lengths": None,
         "sources": list(recipe.sources),
         "arithmetics": list(claim.arithmetics),
         "excluded": dict(claim.excluded),
-        **_accuracy(recipe, settings),
+        "inputs": claim.inputs(settings),
+        **_KINDS[type(claim)](recipe, settings),
     }
 
 
-def _accuracy(recipe: Recipe, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What the claim says of inputs and exactness, key by key."""
+def _function_facts(recipe: Recipe[FunctionClaim], settings: Settings) -> dict[str, Any]:
     claim = recipe.claim
-    if not isinstance(claim, FunctionClaim):
-        return {"inputs": str(claim.domain), "why_safe": claim.why_safe}
-    facts: dict[str, Any] = {
-        "inputs": str(ask(claim.domain, **recipe.settings(settings))),
-        "in_real_numbers": claim.approximation_statement,
-    }
+    facts: dict[str, Any] = {"in_real_numbers": claim.approximation_statement}
     if claim.exact_on_statement:
         facts["floats_exact_on"] = claim.exact_on_statement
     worst = worst_rounding(recipe, settings)
@@ -89,6 +97,41 @@ def _accuracy(recipe: Recipe, settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+GAP_AT = 1024
+"""The length at which a gap that depends on n is shown, where the recipe has no N."""
+
+
+def _length_facts(recipe: Recipe[LengthClaim], settings: Settings) -> dict[str, Any]:
+    claim = recipe.claim
+    facts: dict[str, Any] = {"why_safe": claim.why_safe}
+    if isinstance(claim, SequenceClaim | PositionClaim):
+        facts["error"] = claim.error_statement
+    if claim.gap is not None:
+        n = settings.get("max_length") or GAP_AT
+        dot, d_key = ask(claim.gap, n=n, **settings)
+        facts |= {
+            "gap": float(dot) / math.sqrt(d_key),
+            "gap_at": n,
+            "gap_statement": claim.gap_statement,
+        }
+    return {
+        **facts,
+        "safe_lengths": claim.safe_lengths(settings),
+        "weightings": list(claim.weightings),
+        "mask": claim.mask or None,
+        "features": list(claim.needed_features(settings)),
+    }
+
+
+_KINDS: Mapping[type, Callable[..., dict[str, Any]]] = {
+    FunctionClaim: _function_facts,
+    SequenceClaim: _length_facts,
+    PositionClaim: _length_facts,
+    StringClaim: _length_facts,
+}
+"""What is told of each kind of claim beside what is told of all."""
+
+
 def recipe_table(facts: Mapping[str, Any]) -> Table:
     """The facts of a recipe for a person."""
     table = Table(box=None, pad_edge=False, show_header=False)
@@ -100,9 +143,17 @@ def recipe_table(facts: Mapping[str, Any]) -> Table:
 
     row("recipe", f"{facts['name']} (section {facts['section']})")
     row("claim", facts["claim"])
-    for key in ("inputs", "in_real_numbers", "floats_exact_on", "rounding", "why_safe"):
-        if key in facts:
+    for key in ("inputs", "in_real_numbers", "floats_exact_on", "rounding", "error", "mask"):
+        if facts.get(key):
             row(key.replace("_", " "), facts[key])
+    for key in ("weightings", "features"):
+        if facts.get(key):
+            row(key, ", ".join(facts[key]))
+    if facts["gap"] is not None:
+        row(
+            "gap of scores",
+            f"{facts['gap_statement']}; {facts['gap']:.3g} at n = {facts['gap_at']}",
+        )
     if "largest_rounding_tried" in facts:
         worst = facts["largest_rounding_tried"].items()
         shown = (f"{name} {'may overflow' if bound is None else bound}" for name, bound in worst)
@@ -112,12 +163,15 @@ def recipe_table(facts: Mapping[str, Any]) -> Table:
     if facts["safe_lengths"] is not None:
         safe = facts["safe_lengths"].items()
         lengths = (f"{name} {'any' if bound is None else f'{bound:,}'}" for name, bound in safe)
-        row("right if built for", f"n up to N: {', '.join(lengths)}")
+        bounded = "N" if "max_length" in facts["parameters"] else "n"
+        row(f"safe up to {bounded}", ", ".join(lengths))
+        row("why safe", facts["why_safe"])
     for name, setting in facts["parameters"].items():
         row(f"--set {name}=", f"{setting['sets']}; default {setting['default']}")
     counts = Size(*(facts[key] for key in ("layers", "width", "heads", "nonzero")))
     depends = f"; they depend on {' and '.join(facts['depends_on'])}" if facts["depends_on"] else ""
     row("weights", f"{counts}{depends}")
+    row("size", facts["size"])
     for source in facts["sources"]:
         row("source", source)
     return table
@@ -131,6 +185,7 @@ def verdict_facts(verdict: Verdict) -> dict[str, Any]:
         "expected": plain(found.expected),
         "got": plain(found.got),
         "arithmetic": found.arithmetic,
+        "settings": found.settings,
     }
     return {
         "name": verdict.name,

@@ -5,12 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from transformist.claims import Model
-from transformist.model import FeedForwardStack, Transformer
+from transformist.model import (
+    Attention,
+    FeedForwardStack,
+    LayerStack,
+    PositionEncoding,
+    Transformer,
+)
 
 
 @dataclass(frozen=True)
 class Size:
-    """Counts of a model: layers, width of what it reads, attention heads, parameters not 0."""
+    """Counts of a model: layers, width, attention heads, parameters that are not 0."""
 
     layers: int
     width: int
@@ -30,14 +36,20 @@ def size(model: Model) -> Size:
     Example:
         >>> import transformist as tf
         >>> str(size(tf.recipe("dyck-1").build()))
-        '2 layers, width 6, 2 heads, 26 non-zero parameters'
+        '2 layers, width 6, 2 heads, 28 non-zero parameters'
 
     """
-    if isinstance(model, Transformer):
-        heads = sum(len(layer.heads) for layer in model.layers)
-        return Size(len(model.layers), model.width, heads, model.nonzero)
-    layers = len(model.parts) if isinstance(model, FeedForwardStack) else 1
-    return Size(layers, model.width, 0, model.nonzero)
+    heads, layers = 0, 0
+    if isinstance(model, Transformer | LayerStack):
+        layers, heads = len(model.layers), sum(len(layer.heads) for layer in model.layers)
+    elif isinstance(model, FeedForwardStack):
+        layers = len(model.parts)
+    elif isinstance(model, Attention):
+        layers, heads = 1, 1
+    elif not isinstance(model, PositionEncoding):
+        layers = 1
+    width = model.stream.width if isinstance(model, LayerStack) else model.width
+    return Size(layers, width, heads, model.nonzero)
 
 
 def _counted(count: int, noun: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 from transformist.model import Trace
@@ -12,13 +13,20 @@ from transformist.model import Trace
 FIRST, LAST = 5, 2
 """How many positions are shown from each end."""
 
+STEPS = 7
+"""How many sublayers are shown at the beginning where not all are, besides the last two."""
 
-def trace_table(trace: Trace, around: int | None = None) -> Table:
+SLOTS = 12
+"""How many slots are shown of what one sublayer wrote."""
+
+
+def trace_table(trace: Trace, around: int | None = None, *, whole: bool = True) -> Table:
     """The slots that each sublayer changed, at the first and last rows and around one position.
 
     Args:
         trace: the run.
         around: a position of the input (from 1) to show with its neighbours.
+        whole: whether to show every sublayer, or the first and last of many.
 
     """
     rows = len(trace.symbols)
@@ -32,10 +40,17 @@ def trace_table(trace: Trace, around: int | None = None) -> Table:
         heading = "…" if column is None else str(column)
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_row("", "symbol", *_cells(trace.symbols, columns))
-    for after, (name, slots) in enumerate(_steps(trace)):
-        for index, slot in enumerate(slots):
+    steps = list(enumerate(_steps(trace)))
+    shown = steps if whole else [*steps[:STEPS], *steps[max(STEPS, len(steps) - 2) :]]
+    for after, (name, slots) in shown:
+        if after > STEPS and len(shown) < len(steps) and after == shown[STEPS][0]:
+            table.add_row(f"… {len(steps) - len(shown)} more", "")
+        for index, slot in enumerate(slots[:SLOTS]):
             label = "" if index else name
-            table.add_row(label, slot, *_cells(trace.values(slot, after), columns))
+            escaped = slot.encode("unicode_escape").decode() if slot.isascii() else slot
+            table.add_row(label, escape(escaped), *_cells(trace.values(slot, after), columns))
+        if len(slots) > SLOTS:
+            table.add_row("", f"… {len(slots) - SLOTS} more slots")
     return table
 
 

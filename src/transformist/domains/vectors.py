@@ -1,4 +1,4 @@
-"""Domains: the inputs a claim speaks about, and how they are covered.
+"""Vectors: the inputs of position-wise functions, and how they are covered.
 
 A domain yields cases as tuples of exact rationals that the arithmetic can represent, so that a
 reference function sees the very input that the weights see.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol, TypeAlias, TypeVar
@@ -195,33 +195,6 @@ class Where:
     def cases(self, arithmetic: Arithmetic, count: int, seed: int) -> list[Case]:
         """The cases of the domain, those that satisfy the condition."""
         return [case for case in self.domain.cases(arithmetic, count, seed) if self.condition(case)]
-
-
-@dataclass(frozen=True)
-class Strings:
-    """Strings over an alphabet: every one to a length, then chosen and drawn ones.
-
-    Attributes:
-        alphabet: the symbols.
-        hard: strings of about a given length on which a construction is most likely to fail.
-    """
-
-    alphabet: tuple[str, ...]
-    hard: Callable[[int], Sequence[str]]
-
-    def __str__(self) -> str:
-        return f"strings over {{{', '.join(self.alphabet)}}}"
-
-    def every(self, length: int, shortest: int = 0) -> Iterator[str]:
-        """Every string of `shortest` to `length` symbols, the shorter ones first."""
-        for n in range(shortest, length + 1):
-            yield from map("".join, itertools.product(self.alphabet, repeat=n))
-
-    def drawn(self, length: int, count: int, seed: int) -> list[str]:
-        """`count` strings drawn evenly over lengths up to `length` and over the alphabet."""
-        source = random.Random(f"{seed} {length}")
-        lengths = [source.randint(0, length) for _ in range(count)]
-        return ["".join(source.choices(self.alphabet, k=n)) for n in lengths]
 
 
 def _covered(axes: Sequence[Sequence[T]], count: int, seed: int) -> list[tuple[T, ...]]:

@@ -1,14 +1,14 @@
-"""Putting constructions together: pure functions from networks to networks (sections 4.2 and 8)."""
+"""Feed-forward networks from networks: affine maps around them, side by side (4.2, 8.2)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from transformist.errors import ShapeMismatch
 from transformist.model import (
-    Attention,
     FeedForward,
     LinearForm,
     Parameter,
@@ -19,13 +19,13 @@ from transformist.model import (
 )
 
 
-def precompose(network: FeedForward, A: object, b: object) -> FeedForward:
+def precompose(network: FeedForward, A: object, b: object = None) -> FeedForward:
     """x ↦ f(A x + b), with no further hidden units: W₁ A and W₁ b + b₁.
 
     Args:
         network: f, which reads k numbers.
         A: shape (k, d).
-        b: shape (k,).
+        b: shape (k,); 0 when left out.
 
     Example:
         >>> absolute = FeedForward(W_1=[[1], [-1]], W_2=[[1, 1]])
@@ -33,6 +33,7 @@ def precompose(network: FeedForward, A: object, b: object) -> FeedForward:
         array([5.])
 
     """
+    b = np.zeros(network.width) if b is None else b
     offset = exact_product(network.W_1, rationals(b).reshape(-1, 1))[:, 0]
     return FeedForward(
         W_1=exact_product(network.W_1, A),
@@ -130,11 +131,17 @@ def cancel_residual(network: FeedForward) -> FeedForward:
     return beside(network, minus)
 
 
-def uniform(stream: Stream, read: LinearForm, write: str, mask: str) -> Attention:
-    """A head that attends equally to all admissible positions (5.1.2): it adds a mean to a slot."""
-    zero = np.zeros((1, stream.width))
-    value = exact_product(stream.writing(write), stream.reading(read))
-    return Attention(W_Q=zero, W_K=zero, W_V=value, mask=mask)
+def units(stream: Stream, *hidden: tuple[LinearForm, Any, LinearForm]) -> FeedForward:
+    """A network given unit by unit: ReLU(form + bias), added along another form.
+
+    Example:
+        >>> stream = Stream(("x", "y", "both"))
+        >>> units(stream, ({"x": 1, "y": 1}, -1, "both"))([1, 1, 0])
+        array([0., 0., 1.])
+
+    """
+    read, bias, write = zip(*hidden, strict=True)
+    return FeedForward(W_1=stream.reading(*read), b_1=bias, W_2=stream.writing(*write))
 
 
 def _exact_sum(x: Parameter, y: Parameter) -> Parameter:

@@ -1,0 +1,247 @@
+"""Models from models: one after the other, side by side, heads apart (5.5, 8.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from transformist.assembly.networks import beside, postcompose, precompose
+from transformist.errors import InvalidValue, ShapeMismatch
+from transformist.model import (
+    Attention,
+    Embedding,
+    FeedForward,
+    Layer,
+    LayerStack,
+    LinearForm,
+    Parameter,
+    ReadOut,
+    Stream,
+    Transformer,
+    exact_product,
+)
+
+
+def move(layer: Layer, read: object, write: object) -> Layer:
+    """The layer on another stream: it reads R z, and L of what it adds is added.
+
+    Args:
+        layer: without norms, on a stream of width d.
+        read: R, shape (d, d').
+        write: L, shape (d', d).
+
+    Raises:
+        InvalidValue: for a layer with norms, which see every coordinate of the stream.
+
+    """
+    if any((*layer.pre_norms, *layer.post_norms)):
+        raise InvalidValue(
+            "models without layer norm are composed (Lemma 8.3)",
+            received="a layer with a norm, which sees every coordinate of its stream",
+            where="composition",
+            remedy="compose the parts before the norm is added",
+        )
+    heads = tuple(
+        Attention(
+            W_Q=exact_product(head.W_Q, read),
+            W_K=exact_product(head.W_K, read),
+            W_V=exact_product(
+                head.W_V if head.W_O is not None else exact_product(write, head.W_V), read
+            ),
+            W_O=None if head.W_O is None else exact_product(write, head.W_O),
+            weighting=head.weighting,
+            mask=head.mask,
+        )
+        for head in layer.heads
+    )
+    network = layer.feed_forward
+    if network is not None:
+        network = postcompose(write, precompose(network, read))
+    return Layer(heads, network)
+
+
+def serial(first: LayerStack, second: LayerStack) -> LayerStack:
+    """The second after the first (Lemma 8.2): it reads what the first gives, in this order.
+
+    The stream is that of the first, then the slots of the second that are not its inputs, with
+    `then ` before their names.
+
+    Raises:
+        ShapeMismatch: when the first does not give as many numbers as the second reads.
+        InvalidValue: when the first gives one slot twice, or a layer of the second has a norm.
+
+    """
+    if first.width_out != second.width:
+        raise ShapeMismatch(
+            "the second stack reads as many numbers as the first gives",
+            received=f"{first.width_out} given, {second.width} read",
+            where="serial",
+            remedy="choose the outputs of the first",
+        )
+    if len(set(first.outputs)) != len(first.outputs):
+        raise InvalidValue(
+            "each output of the first stack becomes one input of the second",
+            received=f"outputs {', '.join(first.outputs)}",
+            where="serial",
+            remedy="give each slot once",
+        )
+    names = dict(zip(second.inputs, first.outputs, strict=True))
+    for slot in second.stream.slots:
+        fresh_name = f"then {slot}"
+        while fresh_name in first.stream.slots:
+            fresh_name = f"then {fresh_name}"
+        names.setdefault(slot, fresh_name)
+    fresh = tuple(names[slot] for slot in second.stream.slots if slot not in second.inputs)
+    stream = Stream((*first.stream.slots, *fresh))
+    before = _onto(first.stream.slots, stream)
+    after = _onto([names[slot] for slot in second.stream.slots], stream)
+    return LayerStack(
+        stream=stream,
+        inputs=first.inputs,
+        layers=(
+            *(move(layer, before, before.T) for layer in first.layers),
+            *(move(layer, after, after.T) for layer in second.layers),
+        ),
+        outputs=tuple(names[slot] for slot in second.outputs),
+    )
+
+
+def parallel(
+    first: Transformer, second: Transformer, read_out: ReadOut | None = None
+) -> Transformer:
+    """Both transformers at once on one stream (Lemma 8.3): (tf₁ ⊕ tf₂)(w)ᵢ = [tf₁(w)ᵢ; tf₂(w)ᵢ].
+
+    The slots are those of the first with `first ` before their names, then those of the second
+    with `second `. The shorter one is padded with layers that do nothing; a layer holds the heads
+    of both and both feed-forward networks side by side.
+
+    Args:
+        first: a transformer without norms.
+        second: another, over the same alphabet and with the same special symbols.
+        read_out: a read-out of the joint stream; that of the first, if left out.
+
+    Raises:
+        InvalidValue: when they cannot be composed, with the reason.
+
+    """
+    _require_parallel(first, second)
+    names = [f"first {slot}" for slot in first.stream.slots]
+    others = [f"second {slot}" for slot in second.stream.slots]
+    stream = Stream((*names, *others))
+    top, bottom = _onto(names, stream), _onto(others, stream)
+    depth = max(len(first.layers), len(second.layers))
+    layers = [
+        _merged(move(upper, top, top.T), move(lower, bottom, bottom.T))
+        for upper, lower in zip(_padded(first, depth), _padded(second, depth), strict=True)
+    ]
+    return Transformer(
+        stream=stream,
+        embedding=_both(first.embedding, second.embedding),
+        layers=tuple(layers),
+        read_out=read_out if read_out is not None else _read(first.read_out, top),
+        max_length=min(
+            (model.max_length for model in (first, second) if model.max_length is not None),
+            default=None,
+        ),
+    )
+
+
+def _require_parallel(first: Transformer, second: Transformer) -> None:
+    differ = {
+        "alphabets": (set(first.alphabet), set(second.alphabet)),
+        "symbols in front": (first.embedding.front, second.embedding.front),
+        "symbols at the back": (first.embedding.back, second.embedding.back),
+    }
+    for what, (one, other) in differ.items():
+        if one != other:
+            raise InvalidValue(
+                f"transformers side by side have the same {what}",
+                received=f"{sorted(map(str, one))} and {sorted(map(str, other))}",
+                where="parallel",
+                remedy="build both over one alphabet, with the same special symbols",
+            )
+    if first.final_norm is not None or second.final_norm is not None:
+        raise InvalidValue(
+            "models without layer norm are composed (Lemma 8.3)",
+            received="a final norm, which sees every coordinate of its stream",
+            where="parallel",
+            remedy="compose the parts before the norm is added",
+        )
+
+
+def _padded(model: Transformer, depth: int) -> tuple[Layer, ...]:
+    return (*model.layers, *[Layer()] * (depth - len(model.layers)))
+
+
+def _merged(upper: Layer, lower: Layer) -> Layer:
+    """One layer that does what two do on disjoint slots."""
+    networks = [each for each in (upper.feed_forward, lower.feed_forward) if each is not None]
+    return Layer((*upper.heads, *lower.heads), beside(*networks) if networks else None)
+
+
+def _both(first: Embedding, second: Embedding) -> Embedding:
+    order = [second.symbols.index(symbol) for symbol in first.symbols]
+    shifted = [(slot + first.width, name) for slot, name in second.positions]
+    return Embedding(
+        symbols=first.symbols,
+        vectors=np.concatenate([first.vectors, second.vectors[order]], axis=1),
+        positions=(*first.positions, *shifted),
+        front=first.front,
+        back=first.back,
+    )
+
+
+def _read(read_out: ReadOut, onto: Parameter) -> ReadOut:
+    """The read-out on the stream of which the rows of `onto` select its own."""
+    return replace(read_out, W_out=exact_product(read_out.W_out, onto))
+
+
+def _onto(slots: Sequence[str], stream: Stream) -> Parameter:
+    """The matrix that takes vectors of a stream to the values of some of its slots."""
+    return stream.reading(*slots)
+
+
+def split_heads(stack: LayerStack) -> LayerStack:
+    """Layers of H heads as layers of one (section 5.5).
+
+    Each head of a layer writes to fresh slots of its own, so that the heads after it still read
+    what it read; a feed-forward network adds them up at the end and clears them.
+
+    Raises:
+        InvalidValue: for a layer with norms.
+
+    """
+    fresh: list[str] = []
+    for number, layer in enumerate(stack.layers):
+        for h, head in enumerate(layer.heads[: len(layer.heads) if len(layer.heads) > 1 else 0]):
+            slots = [stack.stream.slots[row] for row in head.written]
+            fresh += [f"{slot}, layer {number} head {h}" for slot in slots]
+    stream = Stream((*stack.stream.slots, *fresh))
+    own = _onto(stack.stream.slots, stream)
+    layers: list[Layer] = []
+    for number, layer in enumerate(stack.layers):
+        moved = move(layer, own, own.T)
+        if len(layer.heads) < 2:
+            layers.append(moved)
+            continue
+        moves = []
+        for h, head in enumerate(layer.heads):
+            to = {
+                slot: f"{slot}, layer {number} head {h}"
+                for slot in (stack.stream.slots[row] for row in head.written)
+            }
+            aside = stream.writing(*(to.get(slot, {}) for slot in stack.stream.slots))
+            layers.append(move(Layer((head,)), own, aside))
+            moves += [({source: 1}, {slot: 1, source: -1}) for slot, source in to.items()]
+        layers[-1] = Layer(layers[-1].heads, _copies(stream, moves))
+        if moved.feed_forward is not None:
+            layers.append(Layer((), moved.feed_forward))
+    return LayerStack(stream, stack.inputs, tuple(layers), stack.outputs)
+
+
+def _copies(stream: Stream, moves: Sequence[tuple[LinearForm, LinearForm]]) -> FeedForward:
+    """A network that adds, for each pair, the value of the one form along the other."""
+    R, L = stream.reading(*(read for read, _ in moves)), stream.writing(*(to for _, to in moves))
+    return FeedForward(W_1=np.concatenate([R, -R]), W_2=np.concatenate([L, -L], axis=1))

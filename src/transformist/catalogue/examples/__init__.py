@@ -1,0 +1,8 @@
+"""Worked examples: chapter 9 of the Cookbook, and PARITY (3.5.2)."""
+
+from transformist.catalogue.examples import dyck, induction, parity
+
+RECIPES = (*parity.RECIPES, *induction.RECIPES, *dyck.RECIPES)
+"""In the paper's order."""
+
+__all__ = ["RECIPES"]

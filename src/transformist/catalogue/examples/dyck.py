@@ -1,0 +1,442 @@
+"""Worked examples: chapter 9 of the Cookbook."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from transformist.assembly import attend, beside, route
+from transformist.bounds import nearest_active_length, step_zone
+from transformist.catalogue.feed_forward import (
+    MAXIMUM,
+    cpwl,
+    equal_zero,
+    greater_than_zero,
+    identity,
+)
+from transformist.claims import Finding, StringClaim, recipe
+from transformist.domains import Strings
+from transformist.model import (
+    BOS,
+    Attention,
+    Binary,
+    Embedding,
+    Layer,
+    LinearForm,
+    NearZero,
+    Stream,
+    Trace,
+    Transformer,
+)
+
+
+def _is_balanced(x: str) -> bool:
+    """Dyck-1 by definition: no prefix closes more than it opens, and the whole closes all."""
+    depth = 0
+    for symbol in x:
+        depth += 1 if symbol == "(" else -1
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _hard_strings(n: int) -> list[str]:
+    """Strings of about length n that are balanced, or fail to be at a single place."""
+    half, third = n // 2, n // 6
+    walk = random.Random(n)
+    drawn = walk.sample("(" * half + ")" * half, 2 * half)
+    depth = lowest = where = 0
+    for position, symbol in enumerate(drawn, start=1):
+        depth += 1 if symbol == "(" else -1
+        if depth < lowest:
+            lowest, where = depth, position
+    rotated = "".join(drawn[where:] + drawn[:where])
+    strings = ["(" * n, ")" * n, ")(" * half, ")" * half + "(" * half]
+    for x in ("((()))" * third, "(" * half + ")" * half, "()" * half, rotated):
+        middle, inner = len(x) // 2, x[: max(len(x) - 2, 0)]
+        strings += [x, f"{x}(", f"{x})", f"({x}", f"){x}"]  # one bracket too many
+        strings += [x[1:], x[:-1], x[:middle] + x[middle + 1 :]]  # one too few
+        strings += [f"){x[1:]}", f"{x[:-1]}(", f"){x[:-1]}", f"{x[1:]}("]  # one turned or moved
+        strings += [f")({inner}", f"{inner})(", f"{x[:middle]})({x[middle:]}"]  # one dip below zero
+    return [x for x in dict.fromkeys(strings) if len(x) <= n]
+
+
+def _unmatched(trace: Trace) -> Finding:
+    """The first bracket of the input that stays unmatched, found by matching, in no format."""
+    opened: list[int] = []
+    for position, symbol in enumerate(trace.input, start=1):
+        if symbol == "(":
+            opened.append(position)
+        elif opened:
+            opened.pop()
+        else:
+            return Finding(sentence="a ) closes a bracket that was never opened", position=position)
+    if opened:
+        sentence = f"a ( is never closed ({len(opened)} in all)"
+        return Finding(sentence=sentence, position=opened[0])
+    return Finding(sentence="every bracket is matched")
+
+
+def _mean(stream: Stream, read: str, write: str) -> Attention:
+    """The mean of a slot up to each position, by softmax of equal scores."""
+    return attend(stream, [read], [write], weighting="softmax", mask="future")
+
+
+_PARENTHESES = Strings(alphabet=("(", ")"), hard=_hard_strings)
+_WORDS = {"(": {"sign": 1}, ")": {"sign": -1}, BOS: {"sign": 0}}
+
+
+@recipe(
+    "dyck-1-uniform",
+    section="9.2.1",
+    claim=StringClaim(
+        statement="x is in Dyck-1, for every length, by a check outside the weights",
+        reference=_is_balanced,
+        domain=lambda: _PARENTHESES,
+        weightings=("softmax",),
+        mask="future",
+        safe_length=lambda *, arithmetic: {
+            "exact": None,
+            "float64": 250_000,
+            "float32": 300,
+            "float16": 2047,
+            "bfloat16": 32_767,
+        }[arithmetic.name],
+        why_safe="a balance that is 0 is computed within u n/4 of 0, and exactly in the formats "
+        "that accumulate in float32; the check parts 0 from 1/(n + 1)² half-way",
+    ),
+    sources=("Bhattamishra et al. 2020",),
+    explain=_unmatched,
+)
+def dyck_1_uniform() -> Transformer:
+    """Prefix means of ±1, then of the parts below zero; both are 0 at the end of a Dyck word."""
+    stream = Stream(("sign", "balance", "shortfall", "shortfalls"))
+    below_zero = cpwl.build(knots=[-1, 0, 1], values=[0, 0, 1])
+    return Transformer(
+        stream=stream,
+        embedding=Embedding.of(stream, _WORDS, front=[BOS]),
+        layers=(
+            Layer(
+                heads=(_mean(stream, "sign", "balance"),),
+                feed_forward=route(below_zero, stream, read=[{"balance": -1}], write=["shortfall"]),
+            ),
+            Layer(
+                heads=(
+                    attend(
+                        stream, ["shortfall"], ["shortfalls"], weighting="softmax", mask="future"
+                    ),
+                )
+            ),
+        ),
+        read_out=NearZero(W_out=stream.reading("balance", "shortfalls"), powers=(1, 2)),
+    )
+
+
+@recipe(
+    "dyck-1",
+    section="9.2.1",
+    claim=StringClaim(
+        statement="x is in Dyck-1, for n ≤ N, as a slot that is 0 or 1",
+        reference=_is_balanced,
+        domain=lambda: _PARENTHESES,
+        weightings=("softmax",),
+        mask="future",
+        safe_length=lambda *, arithmetic: {
+            "exact": None,
+            "float64": 2**26 - 1,
+            "float32": 2047,
+            "float16": 511,
+            "bfloat16": 63,
+        }[arithmetic.name],
+        why_safe="with s ≤ 1/(N + 1) a power of two, a balance that is 0 is computed within u n/4 "
+        "< s/4 of 0, and exactly in the formats that accumulate in float32; a word that ends in "
+        "balance after a violation has passed −1, where the step counts at least 1 − u/s ≥ 3/4",
+        depends_on=("N",),
+    ),
+    sources=("Bhattamishra et al. 2020",),
+    explain=_unmatched,
+)
+def dyck_1(max_length: int = 1024) -> Transformer:
+    """Means are 0 or at least s in magnitude; steps that are 0 to s/4 and 1 from 3s/4 part them.
+
+    The first layer marks each prefix that closes more than it opens. The mark is exactly 0 within
+    the dead zone, so that the rounding of many balances cannot add up in the second mean.
+    """
+    s = step_zone(max_length)
+    step = greater_than_zero.build(epsilon=s / 2)
+    stream = Stream(("sign", "balance", "imbalance", "violation", "violations", "accept"))
+    return Transformer(
+        stream=stream,
+        embedding=Embedding.of(stream, _WORDS, front=[BOS]),
+        layers=(
+            Layer(
+                heads=(_mean(stream, "sign", "balance"),),
+                feed_forward=beside(
+                    route(step, stream, [{"balance": -1}], ["violation"], shift=-s / 4),
+                    route(MAXIMUM, stream, ["balance", {"balance": -1}], ["imbalance"]),
+                ),
+            ),
+            Layer(
+                heads=(
+                    attend(
+                        stream, ["violation"], ["violations"], weighting="softmax", mask="future"
+                    ),
+                ),
+                feed_forward=route(
+                    step, stream, [{"violations": -1, "imbalance": -1}], ["accept"], shift=3 * s / 4
+                ),
+            ),
+        ),
+        read_out=Binary(W_out=stream.reading("accept"), b_out=["-1/2"]),
+        max_length=max_length,
+    )
+
+
+# 9.2.2 and 9.2.3: bounded depth
+
+
+_PAIRS = ("()", "[]", "{}", "<>")
+
+
+def bracket_alphabet(kinds: int) -> tuple[str, ...] | tuple[int, ...]:
+    """An opening and a closing bracket of each kind; from 5 kinds on, +t opens and −t closes.
+
+    Example:
+        >>> bracket_alphabet(2), bracket_alphabet(5)
+        (('(', ')', '[', ']'), (1, -1, 2, -2, 3, -3, 4, -4, 5, -5))
+
+    """
+    if kinds <= len(_PAIRS):
+        return tuple("".join(_PAIRS[:kinds]))
+    return tuple(sign * t for t in range(1, kinds + 1) for sign in (1, -1))
+
+
+def _signed(symbol: Any) -> int:
+    """+t for the opening bracket of kind t, −t for the closing one."""
+    if isinstance(symbol, int):
+        return symbol
+    kind, closes = divmod("".join(_PAIRS).index(symbol), 2)
+    return -(kind + 1) if closes else kind + 1
+
+
+def _is_bounded_dyck(x: Sequence[Any], *, kinds: int, depth: int) -> bool:
+    """Dyck-k-D by definition: each bracket closes the last one open, never more than D open."""
+    alphabet = bracket_alphabet(kinds)
+    closing = dict(zip(alphabet[::2], alphabet[1::2], strict=True))
+    expected: list[Any] = []
+    for symbol in x:
+        if symbol in closing:
+            expected.append(closing[symbol])
+            if len(expected) > depth:
+                return False
+        elif not expected or expected.pop() != symbol:
+            return False
+    return not expected
+
+
+def _hard_bounded(n: int, *, kinds: int, depth: int) -> list[Any]:
+    """Words of about length n that nest D deep, and strings one or two brackets away from them."""
+    walk = random.Random(f"{n} {kinds} {depth}")
+    alphabet = bracket_alphabet(kinds)
+    pairs = list(zip(alphabet[::2], alphabet[1::2], strict=True))
+    half = n // 2
+
+    def nest(height: int) -> list[Any]:
+        chosen = [walk.choice(pairs) for _ in range(height)]
+        return [left for left, _ in chosen] + [right for _, right in reversed(chosen)]
+
+    def walked(height: int) -> list[Any]:
+        word: list[Any] = []
+        closing: list[Any] = []
+        for left in range(2 * half, 0, -1):
+            room = len(closing) < min(height, left - 1)
+            if not closing or (room and walk.random() < 0.5):
+                opened, closed = walk.choice(pairs)
+                word.append(opened)
+                closing.append(closed)
+            else:
+                word.append(closing.pop())
+        return word
+
+    words = [nest(min(depth, half)) * max(1, half // depth), nest(1) * half, nest(half)]
+    words += [nest(depth + 1), walked(depth), walked(depth), walked(depth + 1)]
+    words += [nest(depth)[:-1] + nest(1) * (half - depth) + nest(depth)[-1:]]
+    words += [[pairs[0][0]] + nest(1) * (half - 1) + [pairs[-1][1]], [pairs[0][1], pairs[0][0]]]
+    strings = [[], *words]
+    for word in words:
+        if word:
+            place, other = walk.randrange(len(word)), walk.choice(alphabet)
+            strings += [word[1:], word[:-1], word[:place] + word[place + 1 :]]
+            strings += [[*word[:place], other, *word[place + 1 :]]]
+            strings += [[*word[:place], other, *word[place:]], word[place:] + word[:place]]
+    kept = dict.fromkeys(tuple(x) for x in strings if len(x) <= n)
+    return ["".join(x) for x in kept] if kinds <= len(_PAIRS) else list(kept)
+
+
+def _bounded(kinds: int, depth: int, weighting: str) -> Transformer:
+    """D rounds, in each of which every active pair of neighbours that match is marked."""
+    stream = Stream(("bracket", "opens", "active", "left", "right", "place", "one", "remaining"))
+    words: dict[Any, LinearForm] = {
+        symbol: {
+            "bracket": _signed(symbol),
+            "opens": int(_signed(symbol) > 0),
+            "active": 1,
+            "one": 1,
+        }
+        for symbol in bracket_alphabet(kinds)
+    }
+
+    def nearest(side: str, key: LinearForm, mask: str) -> Any:
+        return attend(stream, ["bracket"], [side], ["one"], [key], weighting, mask)
+
+    M = 2 ** (2 * kinds + 1).bit_length()
+    match = equal_zero.build(epsilon=1)
+    opening: dict[str, int] = {"bracket": -1, "right": -1, "active": M, "opens": M, "one": -2 * M}
+    closing: dict[str, int] = {"bracket": 1, "left": 1, "active": M, "opens": -M, "one": -M}
+    unmark: list[LinearForm] = [{"active": -1}]
+    round_ = Layer(
+        heads=(
+            nearest("left", {"active": 1, "place": 1}, "strict-future"),
+            nearest("right", {"active": 1, "place": -1}, "strict-past"),
+        ),
+        feed_forward=beside(
+            route(match, stream, [opening], unmark),
+            route(match, stream, [closing], unmark),
+            route(identity.build(), stream, [{"left": -1}, {"right": -1}], ["left", "right"]),
+        ),
+    )
+    any_active = attend(stream, ["active"], ["remaining"], ["one"], ["active"], weighting)
+    return Transformer(
+        stream=stream,
+        embedding=Embedding.of(
+            stream, {**words, BOS: {"one": 1}}, positions={"place": "i/n"}, front=[BOS]
+        ),
+        layers=(*[round_] * depth, Layer(heads=(any_active,))),
+        read_out=Binary(W_out=stream.reading({"remaining": -1}), b_out=["1/2"]),
+    )
+
+
+def _left_active(x: Sequence[Any], depth: int) -> list[int]:
+    """The positions that no round marks: a pair is marked once all it encloses is, in ≤ D rounds.
+
+    Each entry of the stack is an unmarked position, its bracket, and how many rounds what followed
+    it has taken.
+    """
+    stack: list[tuple[int, int, int]] = [(0, 0, 0)]
+    for position, symbol in enumerate(x, start=1):
+        value = _signed(symbol)
+        _, bracket, rounds = stack[-1]
+        if value < 0 and bracket == -value and rounds < depth:
+            stack.pop()
+            before, outer, taken = stack.pop()
+            stack.append((before, outer, max(taken, rounds + 1)))
+        else:
+            stack.append((position, value, 0))
+    return [position for position, _, _ in stack[1:]]
+
+
+def _first_active(trace: Trace) -> Finding:
+    """The first bracket that stays active after D rounds, and why."""
+    depth = len(trace.model.layers) - 1
+    active = _left_active(trace.input, depth)
+    if not active:
+        return Finding(sentence="every bracket is matched")
+    position = active[0]
+    return Finding(sentence=_why_active(trace.input, position, depth), position=position)
+
+
+def _why_active(x: Sequence[Any], position: int, depth: int) -> str:
+    """Why the first active bracket has no match."""
+    symbol = x[position - 1]
+    if _signed(symbol) < 0:
+        return f"a {symbol} closes a bracket that was never opened"
+    opened, deepest = [position], 1
+    for place in range(position + 1, len(x) + 1):
+        if _signed(x[place - 1]) > 0:
+            opened.append(place)
+            deepest = max(deepest, len(opened))
+            continue
+        inner = opened.pop()
+        if _signed(x[inner - 1]) != -_signed(x[place - 1]):
+            met = f"a {x[inner - 1]} at {inner} is closed by a {x[place - 1]} at {place}"
+            return met if inner == position else f"a {symbol} is never matched: inside it {met}"
+        if not opened:
+            return f"a {symbol} opens brackets that nest {deepest} deep, deeper than {depth}"
+    return f"a {symbol} is never closed"
+
+
+_BOUNDED_SOURCES = ("Yao et al. 2021", "Yang et al. 2024")
+
+_BOUNDED: dict[str, Any] = {
+    "reference": _is_bounded_dyck,
+    "safe_length": lambda *, arithmetic: nearest_active_length(arithmetic),
+    "why_safe": "the nearest active position is told from the others by j/n: scores a ± j/n stay "
+    "distinct where 1/n > 3u; the other numbers are whole and at most 2k, of which those above 2^p "
+    "occur only as negative ones, which ReLU takes to 0",
+    "weightings": ("average-hard", "leftmost-hard", "rightmost-hard"),
+    "mask": "strict-future and strict-past",
+    "features": ("i/n",),
+    "depends_on": ("n",),
+    "gap": lambda *, n: (Fraction(1, n), 1),
+    "gap_statement": "1/n, between active positions",
+}
+
+
+@recipe(
+    "dyck-1-2",
+    section="9.2.2",
+    claim=StringClaim(
+        statement="x is in Dyck-1-2: balanced, with at most 2 brackets open at a time",
+        **{
+            **_BOUNDED,
+            "reference": lambda x: _is_bounded_dyck(x, kinds=1, depth=2),
+            "domain": lambda: Strings(("(", ")"), lambda n: _hard_bounded(n, kinds=1, depth=2)),
+        },
+        variants=({"weighting": "leftmost-hard"}, {"weighting": "rightmost-hard"}),
+        size="width 8, 3 layers",
+    ),
+    sources=_BOUNDED_SOURCES,
+    explain=_first_active,
+)
+def dyck_1_2(weighting: str = "average-hard") -> Transformer:
+    """Dyck-k-D for one kind and depth 2: two rounds of marking adjacent pairs."""
+    return _bounded(1, 2, weighting)
+
+
+@recipe(
+    "dyck-k-d",
+    section="9.2.3",
+    claim=StringClaim(
+        statement="x is in Dyck-k-D: brackets of k kinds match, at most D open at a time",
+        domain=lambda *, kinds, depth: Strings(
+            bracket_alphabet(kinds), lambda n: _hard_bounded(n, kinds=kinds, depth=depth)
+        ),
+        **_BOUNDED,
+        variants=(
+            {"weighting": "leftmost-hard"},
+            {"weighting": "rightmost-hard"},
+            {"kinds": 1, "depth": 1},
+            {"kinds": 3, "depth": 2},
+            {"kinds": 4, "depth": 4},
+            {"kinds": 6, "depth": 2},
+            {"kinds": 64, "depth": 2},
+        ),
+        size="width 8, D + 1 layers, 10 hidden units, whatever k",
+    ),
+    sources=_BOUNDED_SOURCES,
+    explain=_first_active,
+)
+def dyck_k_d(kinds: int = 2, depth: int = 3, weighting: str = "average-hard") -> Transformer:
+    """In each round, active brackets find the nearest active ones; pairs that match turn inactive.
+
+    The scores are a_j + j/n to the left and a_j − j/n to the right. With brackets ±t, l and r
+    found, an opening one is matched where −o − r = 0, a closing one where o + l = 0; M ≥ 2k + 1 is
+    subtracted where the bracket is inactive or of the other side, so that EqZero₁ gives 0.
+    """
+    return _bounded(kinds, depth, weighting)
+
+
+RECIPES = (dyck_1_uniform, dyck_1, dyck_1_2, dyck_k_d)
+"""In the paper's order."""

@@ -1,0 +1,205 @@
+"""Index lookup: each position fetches the value at the position it asks for (section 5.3).
+
+A list of vectors holds, at each position i, a query qᵢ, the position i itself, both coded, and a
+value vᵢ; the head gives v at qᵢ.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+
+from transformist.arithmetic import Arithmetic, Floating
+from transformist.assembly import soften
+from transformist.bounds import quadratic_length, quadratic_sharpness, softmax_error
+from transformist.catalogue.attention import HARD, each
+from transformist.catalogue.positions import almost_orthogonal
+from transformist.claims import NO_SOFTMAX, SequenceClaim, recipe
+from transformist.domains import Feature, Query, Reals, Sequences, Values
+from transformist.model import Attention
+
+_VALUE = Values("v", Reals(1))
+
+
+def looked_up(*, q: list[int], v: list[tuple[F, ...]]) -> list[list[F]]:
+    """The definition: v at q."""
+    return [list(v[position - 1]) for position in q]
+
+
+def _coded(code: Any, width: int, label: str, value: Values = _VALUE) -> Sequences:
+    """Queries and positions in one code, side by side, and values."""
+    return Sequences((Query(code, width), Feature(label, code, width), value))
+
+
+def one_hot(*, max_length: int, value: Values = _VALUE) -> Sequences:
+    """Queries and positions as one-hot vectors of N coordinates."""
+
+    def code(i: int, _n: int) -> list[int]:
+        return [int(k == i) for k in range(1, max_length + 1)]
+
+    return _coded(code, max_length, "eⱼ", value)
+
+
+def _match(width: int, weighting: str) -> Attention:
+    """W_Q = [I 0 0], W_K = [0 I 0], W_V = [0 0 1] (Eq. 36)."""
+    unit, zero, none = np.eye(width), np.zeros((width, width)), np.zeros((width, 1))
+    return Attention(
+        W_Q=np.concatenate([unit, zero, none], axis=1),
+        W_K=np.concatenate([zero, unit, none], axis=1),
+        W_V=np.concatenate([np.zeros((1, 2 * width)), np.ones((1, 1))], axis=1),
+        weighting=weighting,
+    )
+
+
+@recipe(
+    "one-hot-lookup",
+    section="5.3.1",
+    claim=SequenceClaim(
+        statement="yᵢ = v at position qᵢ, positions as one-hot vectors",
+        reference=looked_up,
+        domain=lambda *, max_length: one_hot(max_length=max_length),
+        why_safe="scores are 1/√N and 0",
+        weightings=HARD,
+        mask="none",
+        gap=lambda *, max_length: (F(1), max_length),
+        gap_statement="1/√N",
+        variants=(*each("weighting", HARD), {"max_length": 1}, {"max_length": 11}),
+        depends_on=("N",),
+        size="width 2N + 1",
+    ),
+    sources=("the gap is printed as 1, which is that of the dot products",),
+)
+def one_hot_lookup(max_length: int = 64, weighting: str = "average-hard") -> Attention:
+    """The dot product of the one-hot vectors of qᵢ and j is [j = qᵢ]."""
+    return _match(max_length, weighting)
+
+
+def _near(*, max_length: int, epsilon: F, width: int | None, seed: int) -> Sequences:
+    family = almost_orthogonal(max_length, epsilon, width, seed)
+    return _coded(lambda i, _n: family[i - 1], len(family[0]), "xⱼ")
+
+
+def _near_gap(*, max_length: int, epsilon: F, width: int | None, seed: int) -> tuple[F, int]:
+    m = len(almost_orthogonal(max_length, epsilon, width, seed)[0])
+    return m * (1 - epsilon), m
+
+
+@recipe(
+    "almost-orthogonal-lookup",
+    section="5.3.2",
+    claim=SequenceClaim(
+        statement="yᵢ = v at position qᵢ, positions as the vectors of position-almost-orthogonal",
+        reference=looked_up,
+        domain=_near,
+        why_safe="dot products are m and at most ε m, m < 2²⁴: rounding keeps their order",
+        weightings=HARD,
+        mask="none",
+        gap=_near_gap,
+        gap_statement="at least (1 − ε) √m, (1 − ε)/√m with vectors of norm 1",
+        variants=(*each("weighting", HARD), {"max_length": 12, "epsilon": "2/5", "width": 40}),
+        depends_on=("N",),
+        size="width 2m + 1, m = ⌈(2/ε²) ln(2 N(N − 1))⌉, or as set",
+    ),
+)
+def almost_orthogonal_lookup(
+    max_length: int = 64,
+    epsilon: F = F(1, 4),
+    width: int | None = None,
+    seed: int = 0,
+    weighting: str = "average-hard",
+) -> Attention:
+    """The dot product of the vectors of qᵢ and j is m for j = qᵢ, at most ε m elsewhere."""
+    return _match(len(almost_orthogonal(max_length, epsilon, width, seed)[0]), weighting)
+
+
+def _as_number(i: int, _n: int) -> tuple[int]:
+    return (i,)
+
+
+def _quadratic(value: Values) -> Sequences:
+    features = tuple(Feature.of(name) for name in ("1", "i", "i^2"))
+    return Sequences((Query(_as_number), *features, value))
+
+
+@recipe(
+    "quadratic-lookup",
+    section="5.3.4",
+    claim=SequenceClaim(
+        statement="yᵢ = v at position qᵢ, positions as i and i²",
+        reference=looked_up,
+        domain=lambda: _quadratic(_VALUE),
+        safe_length=lambda *, arithmetic: quadratic_length(arithmetic),
+        why_safe="bounds.quadratic_length",
+        weightings=HARD,
+        mask="none",
+        gap=lambda: (F(1), 2),
+        gap_statement="1/√2",
+        variants=each("weighting", HARD),
+    ),
+    sources=(
+        "the gap is printed as 1, which is that of the dot products",
+        "keys may be scaled by a common positive factor only, not by one that depends on j",
+    ),
+)
+def quadratic_lookup(weighting: str = "average-hard") -> Attention:
+    """The score (2 qᵢ j − j²)/√2 is largest at j = qᵢ."""
+    return Attention(
+        W_Q=[[1, 0, 0, 0, 0], [0, 1, 0, 0, 0]],
+        W_K=[[0, 0, 2, 0, 0], [0, 0, 0, -1, 0]],
+        W_V=[[0, 0, 0, 0, 1]],
+        weighting=weighting,
+    )
+
+
+def _soft_scores(n: int, tolerance: F) -> float:
+    """A bound of the scores of a soft lookup, sharpness included."""
+    return float(quadratic_sharpness(tolerance)) * n * n
+
+
+def _soft_rounding(n: int, tolerance: F, arithmetic: Arithmetic) -> float:
+    return softmax_error(n, _soft_scores(n, tolerance), tolerance, arithmetic)
+
+
+def _soft_length(*, arithmetic: Arithmetic, tolerance: F) -> int | None:
+    """A length, a power of two, up to which rounding moves a soft lookup by at most 1/8."""
+    if not isinstance(arithmetic, Floating):
+        return None
+    longest = 0
+    while _soft_rounding(2 * longest or 1, tolerance, arithmetic) <= 1 / 8:
+        longest = 2 * longest or 1
+    return longest
+
+
+def _soft_error(*, n: int, arithmetic: Arithmetic, tolerance: F) -> F:
+    return tolerance + F(_soft_rounding(n, tolerance, arithmetic))
+
+
+@recipe(
+    "quadratic-lookup-soft",
+    section="5.7",
+    claim=SequenceClaim(
+        statement="|yᵢ − v at position qᵢ| ≤ the tolerance, for v in [0, 1] and every length",
+        reference=looked_up,
+        domain=lambda: _quadratic(Values("v", Reals(1, F(0), F(1)))),
+        error=_soft_error,
+        error_statement="the tolerance, and bounds.softmax_error",
+        safe_length=_soft_length,
+        why_safe="up to there rounding moves the result by at most 1/8 (bounds.softmax_error)",
+        weightings=("softmax",),
+        mask="none",
+        gap=lambda *, tolerance: (quadratic_sharpness(tolerance), 2),
+        gap_statement="(1/τ)/√2 with 1/τ from bounds.quadratic_sharpness",
+        excluded={"exact": NO_SOFTMAX},
+        variants=({"tolerance": "1/100"},),
+    ),
+    sources=("the weight elsewhere is at most 2x/(1 − x³), x = e^(−1/(τ√2)): no N is needed",),
+)
+def quadratic_lookup_soft(tolerance: F = F(1, 4)) -> Attention:
+    """quadratic-lookup with W_Q times 1/τ."""
+    return soften(quadratic_lookup.build(), quadratic_sharpness(tolerance))
+
+
+RECIPES = (one_hot_lookup, almost_orthogonal_lookup, quadratic_lookup, quadratic_lookup_soft)
+"""In the paper's order."""

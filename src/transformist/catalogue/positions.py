@@ -1,0 +1,346 @@
+"""Positional features: section 3.5 of the Cookbook, and the vectors of 5.3."""
+
+from __future__ import annotations
+
+import functools
+import math
+import random
+from collections.abc import Sequence
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+
+from transformist.arithmetic import Arithmetic, Floating
+from transformist.assembly import attend
+from transformist.bounds import almost_orthogonal_dimension, mean_error, mean_length
+from transformist.claims import PositionClaim, SequenceClaim, recipe
+from transformist.domains import Feature, Sequences
+from transformist.errors import InvalidValue
+from transformist.model import Attention, PositionFunctions, PositionTable, Stream
+
+
+def _whole_powers(power: int) -> Any:
+    """The safe length of i^power: up to the largest number of the format."""
+
+    def length(*, arithmetic: Arithmetic) -> int | None:
+        if not isinstance(arithmetic, Floating) or arithmetic.largest > 1e30:
+            return None
+        largest = int(arithmetic.largest)
+        return max(i for i in range(1, largest + 1) if i**power <= largest)
+
+    return length
+
+
+@recipe(
+    "position-reciprocal",
+    section="3.5.1",
+    claim=PositionClaim(statement="pe(i) = 1/i", reference=lambda *, i: [F(1, i)]),
+)
+def position_reciprocal() -> PositionFunctions:
+    """1/i."""
+    return PositionFunctions(("1/i",))
+
+
+@recipe(
+    "position-fraction",
+    section="3.5.1",
+    claim=PositionClaim(
+        statement="pe_n(i) = i/n", reference=lambda *, i, n: [F(i, n)], depends_on=("n",)
+    ),
+    sources=("attention cannot compute it: unmasked, every position gets the same",),
+)
+def position_fraction() -> PositionFunctions:
+    """i/n."""
+    return PositionFunctions(("i/n",))
+
+
+@recipe(
+    "position-parity",
+    section="5.2",
+    claim=PositionClaim(
+        statement="pe(i) = (−1)^i",
+        reference=lambda *, i: [-1 if i % 2 else 1],
+        error=lambda: F(0),
+        error_statement="exact, in every arithmetic",
+    ),
+)
+def position_parity() -> PositionFunctions:
+    """−1 at odd positions, 1 at even ones."""
+    return PositionFunctions(("(-1)^i",))
+
+
+@recipe(
+    "position-power",
+    section="3.5.1",
+    claim=PositionClaim(
+        statement="pe(i) = [i, i², i³]",
+        reference=lambda *, i: [i, i * i, i * i * i],
+        safe_length=_whole_powers(3),
+        why_safe="i³ stays below the largest number of the format",
+    ),
+)
+def position_power() -> PositionFunctions:
+    """i, i², i³."""
+    return PositionFunctions(("i", "i^2", "i^3"))
+
+
+@recipe(
+    "position-one-hot",
+    section="5.3.1",
+    claim=PositionClaim(
+        statement="pe(i) = eᵢ in R^N",
+        reference=lambda *, i, max_length: [int(k == i) for k in range(1, max_length + 1)],
+        error=lambda: F(0),
+        error_statement="exact, in every arithmetic",
+        variants=({"max_length": 1}, {"max_length": 11}),
+        depends_on=("N",),
+        size="width N",
+    ),
+)
+def position_one_hot(max_length: int = 64) -> PositionTable:
+    """The identity matrix."""
+    return PositionTable(vectors=np.eye(max_length))
+
+
+FAMILIES = 64
+"""How many families are drawn before it is said that none is found."""
+
+
+@functools.cache
+def almost_orthogonal(
+    max_length: int, epsilon: F, width: int | None, seed: int
+) -> tuple[tuple[int, ...], ...]:
+    """N vectors of m signs with |x · y| ≤ ε m for all x ≠ y, drawn until they are.
+
+    Raises:
+        InvalidValue: when ε is not below ½, or no family is found.
+
+    """
+    if epsilon >= F(1, 2):
+        raise InvalidValue(
+            "almost orthogonal vectors have ε < 1/2, so that a vector is nearest to itself",
+            received=f"epsilon = {epsilon}",
+            where="almost-orthogonal",
+            remedy="give a smaller epsilon, such as 1/4",
+        )
+    m = almost_orthogonal_dimension(max_length, epsilon) if width is None else width
+    source = random.Random(seed)
+    for _ in range(FAMILIES):
+        drawn = source.choices((-1, 1), k=max_length * m)
+        signs = np.array(drawn).reshape(max_length, m)
+        products = np.abs(signs @ signs.T)
+        np.fill_diagonal(products, 0)
+        if products.max() <= epsilon * m:
+            return tuple(tuple(row) for row in signs.tolist())
+    raise InvalidValue(
+        f"{max_length} vectors of {m} signs have |x · y| ≤ {epsilon} · {m} for all x ≠ y",
+        received=f"none among {FAMILIES} families drawn with seed {seed}",
+        where="almost-orthogonal",
+        remedy=f"give width = {almost_orthogonal_dimension(max_length, epsilon)}, or leave it out",
+    )
+
+
+def _products(vectors: list[list[F]]) -> list[list[F]]:
+    """|x · y|/m for all pairs, products of whole numbers."""
+    x = np.array(vectors, dtype=np.float64)
+    return [[F(int(entry), x.shape[1]) for entry in row] for row in np.abs(x @ x.T)]
+
+
+@recipe(
+    "position-almost-orthogonal",
+    section="5.3.2",
+    claim=PositionClaim(
+        statement="pe(i) = xᵢ in {−1, 1}^m with xᵢ · xᵢ = m and |xᵢ · xⱼ| ≤ ε m",
+        reference=lambda *, i, n: [int(i == j) for j in range(1, n + 1)],
+        observed=_products,
+        error=lambda *, value, epsilon: F(0) if value else epsilon,
+        error_statement="|xᵢ · xⱼ|/m is 1 for i = j and at most ε elsewhere, in every arithmetic",
+        variants=(
+            {"max_length": 16, "seed": 3},
+            {"max_length": 12, "epsilon": "2/5", "width": 40},
+        ),
+        depends_on=("N",),
+        size="width m = ⌈(2/ε²) ln(2 N(N − 1))⌉, or as set",
+    ),
+    sources=(
+        "the printed m = ⌈12 k ε⁻² ln 2N⌉ (Eq. 38) needs k ≥ 2/5: bounds.printed_dimension",
+        "√m times the vectors of Eq. 37, so that every format holds them exactly",
+    ),
+)
+def position_almost_orthogonal(
+    max_length: int = 64, epsilon: F = F(1, 4), width: int | None = None, seed: int = 0
+) -> PositionTable:
+    """Random signs, drawn again until the family is almost orthogonal."""
+    return PositionTable(vectors=almost_orthogonal(max_length, epsilon, width, seed))
+
+
+def _sine(x: F) -> F:
+    """sin x to within 2⁻⁹⁰, by its series."""
+    total, term, k = F(0), x, 1
+    while abs(term) > F(1, 2**100) or k < x:
+        total += term
+        term = -term * x * x / ((k + 1) * (k + 2))
+        term = F(round(term * 2**160), 2**160)
+        k += 2
+    return total
+
+
+@functools.cache
+def _pi() -> F:
+    """π to within 2⁻¹⁰⁰, by Machin's formula."""
+
+    def arctangent(inverse: int) -> F:
+        return sum((F((-1) ** k, (2 * k + 1) * inverse ** (2 * k + 1)) for k in range(90)), F(0))
+
+    return 4 * (4 * arctangent(5) - arctangent(239))
+
+
+@functools.cache
+def _sinusoid(i: int, width: int) -> list[F]:
+    """cos and sin of i/10000^(2c/d) for c from 0, by their series."""
+    values: list[F] = []
+    for c in range(width // 2):
+        rate = _root(F(1, 10**8) ** c, width)
+        values += [_sine(_pi() / 2 - i * rate), _sine(i * rate)]
+    return values
+
+
+@functools.cache
+def _root(x: F, degree: int) -> F:
+    """x^(1/degree) for x ≤ 1 to within 2⁻⁸⁰."""
+    low, high = F(0), F(1)
+    while high - low > F(1, 2**90):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle**degree <= x else (low, middle)
+    return high
+
+
+@recipe(
+    "position-sinusoidal",
+    section="3.5.2",
+    claim=PositionClaim(
+        statement="pe(i)₂c = cos(i/10000^(2c/d)), pe(i)₂c₊₁ = sin(i/10000^(2c/d)), c from 0",
+        reference=lambda *, i, width: _sinusoid(i, width),
+        error=lambda *, arithmetic, max_length: F(max_length + 4, 2**52) + arithmetic.unit_roundoff,
+        error_statement="within (N + 4) 2⁻⁵², then each number rounded once",
+        variants=({"width": 2, "max_length": 12},),
+        depends_on=("N",),
+        size="width d, whatever N",
+    ),
+    sources=("the original transformer has sin at 2c and cos at 2c + 1",),
+)
+def position_sinusoidal(max_length: int = 64, width: int = 8) -> PositionTable:
+    """The float64 values of cosine and sine, taken exactly."""
+    if width % 2:
+        raise InvalidValue(
+            "sinusoids come in pairs",
+            received=f"width = {width}",
+            where="position-sinusoidal",
+            remedy="give an even width",
+        )
+    rates = [10000 ** (-2 * c / width) for c in range(width // 2)]
+    return PositionTable(
+        vectors=[
+            [f(i * rate) for rate in rates for f in (math.cos, math.sin)]
+            for i in range(1, max_length + 1)
+        ]
+    )
+
+
+def layernorm_hash(x: int) -> Sequence[F]:
+    """√(2/(x² + 1)) [x, 1, −x, −1], the root to within 2⁻¹⁰⁰ of itself, relatively."""
+    root = F(math.isqrt(2 * 4**110 // (x * x + 1)), 2**110)
+    return [root * x, root, -root * x, -root]
+
+
+@recipe(
+    "position-layernorm-hash",
+    section="5.3.3",
+    claim=PositionClaim(
+        statement="pe(i) = lh(i) = √(2/(i² + 1)) [i, 1, −i, −1] = LN([i, 1, −i, −1])",
+        reference=lambda *, i: list(layernorm_hash(i)),
+        error=lambda *, arithmetic, value: (
+            (F(1, 2**51) + arithmetic.unit_roundoff) * abs(value)
+            + F(getattr(arithmetic, "smallest", 0))
+        ),
+        error_statement="within 2⁻⁵¹ of itself, then each number rounded once",
+        variants=({"max_length": 12},),
+        depends_on=("N",),
+        size="width 4, whatever N",
+    ),
+    sources=("LN of population variance and ε = 0; LN(k[x, 1, −x, −1]) = lh(x) for k > 0",),
+)
+def position_layernorm_hash(max_length: int = 64) -> PositionTable:
+    """The float64 values, taken exactly."""
+    return PositionTable(
+        vectors=[
+            [math.sqrt(2 / (i * i + 1)) * entry for entry in (i, 1, -i, -1)]
+            for i in range(1, max_length + 1)
+        ]
+    )
+
+
+_FLAG = Feature("[j is BOS]", lambda i, _n: (int(i == 1),))
+
+
+@recipe(
+    "reciprocal-from-bos",
+    section="3.4",
+    claim=SequenceClaim(
+        statement="yᵢ = 1/i, BOS being position 1 (1/(i + 1) where BOS is position 0)",
+        reference=lambda *, n: [[F(1, i)] for i in range(1, n + 1)],
+        domain=lambda: Sequences((_FLAG,)),
+        error=lambda *, n, arithmetic: F(mean_error(n, F(1), arithmetic)),
+        error_statement="bounds.mean_error",
+        safe_length=lambda *, arithmetic: mean_length(arithmetic),
+        why_safe="bounds.mean_length",
+        weightings=("softmax", "average-hard"),
+        mask="future",
+        variants=({"weighting": "average-hard"},),
+    ),
+)
+def reciprocal_from_bos(weighting: str = "softmax") -> Attention:
+    """The mean, up to each position, of a flag that BOS alone has."""
+    return _share_of_bos(weighting, mask="future")
+
+
+@recipe(
+    "one-over-n-from-bos",
+    section="3.4",
+    claim=SequenceClaim(
+        statement="yᵢ = 1/n, BOS counted among the n (1/(n + 1) where it is not)",
+        reference=lambda *, n: [[F(1, n)]] * n,
+        domain=lambda: Sequences((_FLAG,)),
+        error=lambda *, n, arithmetic: F(mean_error(n, F(1), arithmetic)),
+        error_statement="bounds.mean_error",
+        safe_length=lambda *, arithmetic: mean_length(arithmetic),
+        why_safe="bounds.mean_length",
+        weightings=("softmax", "average-hard"),
+        mask="none",
+        variants=({"weighting": "average-hard"},),
+    ),
+    sources=("the printed i/n cannot come of it: every position gets the same",),
+)
+def one_over_n_from_bos(weighting: str = "softmax") -> Attention:
+    """The mean of a flag that BOS alone has."""
+    return _share_of_bos(weighting, mask="none")
+
+
+def _share_of_bos(weighting: str, mask: str) -> Attention:
+    return attend(Stream(("bos",)), ["bos"], ["bos"], weighting=weighting, mask=mask)
+
+
+RECIPES = (
+    position_reciprocal,
+    position_fraction,
+    position_parity,
+    position_power,
+    position_one_hot,
+    position_almost_orthogonal,
+    position_sinusoidal,
+    position_layernorm_hash,
+    reciprocal_from_bos,
+    one_over_n_from_bos,
+)
+"""In the paper's order."""

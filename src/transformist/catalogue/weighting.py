@@ -1,0 +1,253 @@
+"""One weighting by another, many heads by single ones: sections 5.5 to 5.7 of the Cookbook."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction as F
+from itertools import accumulate
+from typing import Any
+
+from transformist.arithmetic import SYSTEMS, Arithmetic, Floating
+from transformist.assembly import attend, precompose, soften, split_heads, tie_break
+from transformist.bounds import (
+    mean_error,
+    mean_length,
+    sharpness,
+    softmax_error,
+    tie_break_length,
+    underflow_sharpness,
+)
+from transformist.catalogue.feed_forward import greater_than_zero
+from transformist.catalogue.lookup import looked_up, one_hot, one_hot_lookup
+from transformist.claims import NO_SOFTMAX, FunctionClaim, SequenceClaim, everywhere, recipe
+from transformist.domains import Bits, Feature, Reals, Sequences, Values, Where
+from transformist.errors import InvalidValue
+from transformist.model import Attention, FeedForward, Layer, LayerStack, Stream
+
+# 5.5: many heads by single ones
+
+
+def _cycled(*, x: list[tuple[F, ...]], n: int, heads: int) -> list[list[F]]:
+    """Each coordinate and the mean so far of the one before it; the last is before the first."""
+    sums = zip(*(accumulate(column) for column in zip(*x, strict=True)), strict=True)
+    means = [[entry / i for entry in total] for i, total in enumerate(sums, start=1)]
+    return [[x[i][k] + means[i][k - 1] for k in range(heads)] for i in range(n)]
+
+
+@recipe(
+    "split-heads",
+    section="5.5",
+    claim=SequenceClaim(
+        statement="H heads, each adding the mean so far of one coordinate to the next, as H layers "
+        "of one head: yᵢₖ = xᵢₖ + (x₁ₖ₋₁ + … + xᵢₖ₋₁)/i",
+        reference=_cycled,
+        domain=lambda *, heads: Sequences((Values("x", Reals(heads)),)),
+        error=lambda *, n, size, arithmetic: (
+            F(mean_error(n, size, arithmetic)) + 8 * arithmetic.unit_roundoff * (size + 1)
+        ),
+        error_statement="bounds.mean_error, and 8 u (|x| + 1)",
+        safe_length=lambda *, arithmetic: mean_length(arithmetic),
+        why_safe="bounds.mean_length",
+        weightings=("softmax", "average-hard"),
+        mask="future",
+        variants=({"weighting": "average-hard"}, {"heads": 2}, {"heads": 11}),
+        size="width H + H, of which H are fresh",
+    ),
+    sources=("heads stacked in place would read what the heads before them wrote",),
+)
+def split(heads: int = 3, weighting: str = "softmax") -> LayerStack:
+    """assembly.split_heads of one layer: fresh slots for each head, added up at the end."""
+    slots = tuple(f"x{k}" for k in range(heads))
+    stream = Stream(slots)
+    together = tuple(
+        attend(stream, [slots[k - 1]], [slots[k]], weighting=weighting, mask="future")
+        for k in range(heads)
+    )
+    return split_heads(LayerStack(stream, slots, (Layer(together),), slots))
+
+
+# 5.6: unique-hard by average-hard
+
+
+def _first_or_last(*, a: Sequence[Any], v: Sequence[Any], n: int, term: str) -> list[list[F]]:
+    """The value at the last (for −1/i and i/n) or first of the positions up to i of largest a."""
+    values = []
+    for i in range(n):
+        largest = max(a[: i + 1])
+        places = [j for j in range(i + 1) if a[j] == largest]
+        values.append(list(v[places[-1 if term in ("-1/i", "i/n") else 0]]))
+    return values
+
+
+def _tie_break_gap(*, n: int, term: str) -> tuple[F, int]:
+    return (F(1, n) if term.endswith("n") else F(1, n * max(n - 1, 1))), 2
+
+
+@recipe(
+    "tie-break",
+    section="5.6",
+    claim=SequenceClaim(
+        statement="yᵢ = vⱼ for the rightmost (−1/j, j/n) or leftmost (1/j, −j/n) j ≤ i of largest "
+        "aⱼ, by average-hard attention",
+        reference=_first_or_last,
+        domain=lambda *, term: Sequences(
+            (
+                Feature.of("1"),
+                Values("a", Bits(1)),
+                Values("v", Reals(1)),
+                Feature("γ = 1", lambda _i, _n: (1,)),
+                Feature.of(term),
+            )
+        ),
+        safe_length=tie_break_length,
+        why_safe="bounds.tie_break_length",
+        weightings=("average-hard",),
+        mask="future",
+        gap=_tie_break_gap,
+        gap_statement="γ/(n(n − 1) √2) for ±1/j, γ/(n √2) for ±j/n, γ = 1",
+        variants=({"term": "-1/i"}, {"term": "1/i"}, {"term": "-i/n"}),
+        depends_on=("n",),
+    ),
+    sources=(
+        "γ may be the gap of the dot products itself, the terms differing by less than 1",
+        "the second block of W_K is printed as that of W_Q",
+    ),
+)
+def break_ties(
+    term: str = "i/n",  # noqa: ARG001 (an input: the weights are the same)
+    weighting: str = "average-hard",
+) -> Attention:
+    """assembly.tie_break of the head with scores aⱼ, whose gap is 1; the term is an input."""
+    return tie_break(
+        Attention(
+            W_Q=[[1, 0, 0]],
+            W_K=[[0, 1, 0]],
+            W_V=[[0, 0, 1]],
+            weighting=weighting,
+            mask="future",
+        )
+    )
+
+
+# 5.7: hard by soft
+
+
+def _one_hot_sharpness(max_length: int, tolerance: F) -> F:
+    return sharpness((F(1), max_length), max_length, tolerance)
+
+
+def _soft_rounding(n: int, max_length: int, tolerance: F, arithmetic: Arithmetic) -> float:
+    scores = float(_one_hot_sharpness(max_length, tolerance)) / math.sqrt(max_length)
+    return softmax_error(n, scores, tolerance, arithmetic)
+
+
+def _soft_length(*, max_length: int, tolerance: F, arithmetic: Arithmetic) -> int | None:
+    return None if _soft_rounding(max_length, max_length, tolerance, arithmetic) < 1 / 4 else 0
+
+
+@recipe(
+    "soften",
+    section="5.7",
+    claim=SequenceClaim(
+        statement="|yᵢ − v at position qᵢ| ≤ the tolerance, for v in [0, 1] and n ≤ N, by softmax",
+        reference=looked_up,
+        domain=lambda *, max_length: one_hot(
+            max_length=max_length, value=Values("v", Reals(1, F(0), F(1)))
+        ),
+        error=lambda *, n, max_length, tolerance, arithmetic: (
+            tolerance + F(_soft_rounding(n, max_length, tolerance, arithmetic))
+        ),
+        error_statement="the tolerance, and bounds.softmax_error",
+        safe_length=_soft_length,
+        why_safe="rounding moves the result by less than 1/4 (bounds.softmax_error)",
+        weightings=("softmax",),
+        mask="none",
+        gap=lambda *, max_length, tolerance: (
+            _one_hot_sharpness(max_length, tolerance),
+            max_length,
+        ),
+        gap_statement="(1/τ)/√N, 1/τ ≥ √N ln((N − 1)/tolerance)",
+        excluded={"exact": NO_SOFTMAX},
+        variants=({"max_length": 1}, {"max_length": 11, "tolerance": "1/100"}),
+        depends_on=("N",),
+        size="width 2N + 1",
+    ),
+    sources=("τ = γ/ln 8N, with the natural logarithm and γ after 1/√d_key",),
+)
+def softened(max_length: int = 64, tolerance: F = F(1, 4)) -> Attention:
+    """assembly.soften of one-hot-lookup, by bounds.sharpness of its gap, N and the tolerance."""
+    head = one_hot_lookup.build(max_length=max_length)
+    return soften(head, _one_hot_sharpness(max_length, tolerance))
+
+
+def _underflowing(max_length: int, arithmetic: Arithmetic) -> F:
+    assert isinstance(arithmetic, Floating)
+    return underflow_sharpness((F(1), max_length), F(1), arithmetic)
+
+
+def _underflows(*, max_length: int, format: str, arithmetic: Arithmetic) -> int | None:
+    """Every length in formats in which scores made for `format` underflow too, and stay finite."""
+    if not isinstance(arithmetic, Floating):
+        return 0
+    scale = _underflowing(max_length, SYSTEMS[format])
+    try:
+        enough = scale >= _underflowing(max_length, arithmetic)
+    except InvalidValue:
+        return 0
+    return None if enough and scale < F(arithmetic.largest) / 4 else 0
+
+
+@recipe(
+    "soften-by-precision",
+    section="5.7",
+    claim=SequenceClaim(
+        statement="yᵢ = v at position qᵢ, exactly, by softmax: exp of all other scores rounds to 0",
+        reference=looked_up,
+        domain=lambda *, max_length: one_hot(max_length=max_length),
+        safe_length=_underflows,
+        why_safe="e^(−gap/τ) is below half the least number of the format",
+        weightings=("softmax",),
+        mask="none",
+        gap=lambda *, max_length, format: (_underflowing(max_length, SYSTEMS[format]), max_length),
+        gap_statement="(1/τ)/√N, 1/τ a power of two; exp rounds to 0 from 17.4 (float16), 93 "
+        "(bfloat16), 104 (float32), 745.2 (float64)",
+        excluded={"exact": NO_SOFTMAX},
+        variants=(
+            *({"format": name} for name in ("float32", "float16", "bfloat16")),
+            {"max_length": 11},
+        ),
+        depends_on=("N",),
+        size="width 2N + 1",
+    ),
+)
+def softened_by_precision(max_length: int = 64, format: str = "float64") -> Attention:
+    """assembly.soften of one-hot-lookup, by bounds.underflow_sharpness."""
+    head = one_hot_lookup.build(max_length=max_length)
+    return soften(head, _underflowing(max_length, SYSTEMS[format]))
+
+
+def _near_a_bit(case: tuple[F, ...]) -> bool:
+    return case[0] <= F(1, 4) or case[0] >= F(3, 4)
+
+
+@recipe(
+    "round-to-bit",
+    section="5.7",
+    claim=FunctionClaim(
+        statement="y = 0 for c in [0, 1/4], 1 for c in [3/4, 1]",
+        reference=lambda c: [0 if c <= F(1, 2) else 1],
+        domain=lambda: Where(
+            Reals(1, F(0), F(1), points=(F(1, 4), F(3, 4))), _near_a_bit, "c ≤ 1/4 or c ≥ 3/4"
+        ),
+        exact_on=everywhere,
+        exact_on_statement="all these inputs",
+    ),
+)
+def round_to_bit() -> FeedForward:
+    """GTZero of ε = ½ at c − ¼."""
+    return precompose(greater_than_zero.build(epsilon=F(1, 2)), [[1]], [F(-1, 4)])
+
+
+RECIPES = (split, break_ties, softened, softened_by_precision, round_to_bit)
+"""In the paper's order."""

@@ -1,0 +1,304 @@
+"""Lists of vectors: the inputs of attention, column by column.
+
+A vector holds columns side by side: numbers that are free, positions that are asked for, and
+features that the position alone fixes. A case keeps what the columns mean (a whole number, say)
+beside the vectors that code it, so that a reference speaks of the meaning.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias, final
+
+import numpy as np
+
+from transformist.arithmetic import Arithmetic, Array, rational
+from transformist.domains.vectors import Domain
+from transformist.errors import InvalidValue, ShapeMismatch
+from transformist.positions import position
+
+Entry: TypeAlias = Any
+"""What a column says at one position: a tuple of numbers, or the position asked for."""
+
+Meaning: TypeAlias = Mapping[str, list[Entry]]
+"""For each free column, its entries at positions 1 to n."""
+
+
+EVERY = 64
+"""Lists of free numbers are taken one and all where there are at most so many."""
+
+DRAWN = 12
+"""How many are drawn for a length elsewhere, constant ones included."""
+
+
+class Column(ABC):
+    """One or several coordinates of every vector of a list."""
+
+    label: str
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """How many coordinates it has."""
+
+    @property
+    @abstractmethod
+    def free(self) -> int:
+        """How many numbers a position chooses."""
+
+    @abstractmethod
+    def draw(self, n: int, count: int, arithmetic: Arithmetic, seed: int) -> list[list[Entry]]:
+        """Lists of n entries, about `count` of them where there are more."""
+
+    @abstractmethod
+    def encode(self, entries: list[list[Entry]], n: int, arithmetic: Arithmetic) -> Array:
+        """The coordinates of lists of n entries, shape (lists, n, width)."""
+
+    @abstractmethod
+    def read(self, numbers: Sequence[Fraction], i: int, n: int) -> Entry:
+        """The entry that free numbers at position i stand for.
+
+        Raises:
+            InvalidValue: when they stand for none.
+
+        """
+
+
+@final
+@dataclass(frozen=True)
+class Values(Column):
+    """Free numbers.
+
+    Attributes:
+        label: what the reference calls them.
+        domain: the numbers at one position.
+
+    """
+
+    label: str
+    domain: Domain
+
+    def __str__(self) -> str:
+        return f"{self.label} in {self.domain}"
+
+    @property
+    def width(self) -> int:
+        """How many numbers there are at a position."""
+        return self.domain.dimension
+
+    @property
+    def free(self) -> int:
+        """All of them."""
+        return self.domain.dimension
+
+    def draw(self, n: int, count: int, arithmetic: Arithmetic, seed: int) -> list[list[Entry]]:
+        """Every list where there are at most `EVERY`; else constant ones, then drawn ones."""
+        pool = self.domain.cases(arithmetic, 60, seed)
+        if len(pool) ** n <= EVERY:
+            return [list(each) for each in itertools.product(pool, repeat=n)]
+        source = random.Random(f"{seed} {n} {self}")
+        constant = [[each] * n for each in pool[:4]]
+        return constant + [source.choices(pool, k=n) for _ in range(min(count, DRAWN))]
+
+    def encode(self, entries: list[list[Entry]], n: int, arithmetic: Arithmetic) -> Array:
+        """The numbers themselves."""
+        return arithmetic.array(np.array(entries, dtype=object).reshape(-1, n, self.width))
+
+    def read(self, numbers: Sequence[Fraction], i: int, n: int) -> Entry:
+        """The numbers themselves."""
+        return tuple(numbers)
+
+
+Code: TypeAlias = Callable[[int, int], Sequence[Any]]
+"""The coordinates that stand for position i of n."""
+
+
+@final
+@dataclass(frozen=True)
+class Query(Column):
+    """A position that each position asks for.
+
+    Attributes:
+        code: its coordinates.
+        width: how many they are.
+        mask: `none`, for positions from 1 to n, or `future`, for positions from 1 to i.
+        label: what the reference calls it.
+
+    """
+
+    code: Code
+    width: int = 1
+    mask: str = "none"
+    label: str = "q"
+
+    def __str__(self) -> str:
+        return f"{self.label} a position from 1 to {self._end}"
+
+    @property
+    def _end(self) -> str:
+        return "i" if self.mask == "future" else "n"
+
+    @property
+    def free(self) -> int:
+        """The position."""
+        return 1
+
+    def draw(self, n: int, count: int, arithmetic: Arithmetic, seed: int) -> list[list[Entry]]:
+        """Lists that pair every i with every q where n is at most `count`."""
+        shifts: Sequence[int] = range(n)
+        if n > count:
+            source = random.Random(f"{seed} {n}")
+            shifts = [0, 1, n - 1, *source.sample(range(n), max(count - 3, 0))]
+        last = (lambda i: i) if self.mask == "future" else (lambda _: n)
+        return [[(i - 1 + shift) % last(i) + 1 for i in range(1, n + 1)] for shift in shifts]
+
+    def encode(self, entries: list[list[Entry]], n: int, arithmetic: Arithmetic) -> Array:
+        """The coordinates of the positions, each rounded once."""
+        table = arithmetic.array([list(self.code(q, n)) for q in range(1, n + 1)])
+        return table[np.array(entries) - 1]
+
+    def read(self, numbers: Sequence[Fraction], i: int, n: int) -> Entry:
+        """The position."""
+        (q,) = numbers
+        end = i if self.mask == "future" else n
+        if q.denominator != 1 or not 1 <= q <= end:
+            raise InvalidValue(
+                f"a query is a position from 1 to {self._end}, here {end}",
+                received=f"{q} at position {i}",
+                where=f"column {self.label}",
+                remedy="give the number of a vector of the list, counted from 1",
+            )
+        return int(q)
+
+
+@final
+@dataclass(frozen=True)
+class Feature(Column):
+    """Coordinates that the position fixes.
+
+    Attributes:
+        label: their name, such as `i^2`.
+        code: their values.
+        width: how many they are.
+
+    """
+
+    label: str
+    code: Code
+    width: int = 1
+
+    @classmethod
+    def of(cls, name: str) -> Feature:
+        """The position function of this name."""
+        return cls(name, lambda i, n: (position(name, i, n),))
+
+    def __str__(self) -> str:
+        return self.label
+
+    @property
+    def free(self) -> int:
+        """None."""
+        return 0
+
+    def draw(self, n: int, count: int, arithmetic: Arithmetic, seed: int) -> list[list[Entry]]:
+        """The positions."""
+        return [list(range(1, n + 1))]
+
+    def encode(self, entries: list[list[Entry]], n: int, arithmetic: Arithmetic) -> Array:
+        """The values at positions 1 to n, each rounded once."""
+        table = arithmetic.array([list(self.code(i, n)) for i in range(1, n + 1)])
+        return table[np.array(entries) - 1]
+
+    def read(self, numbers: Sequence[Fraction], i: int, n: int) -> Entry:
+        """The position."""
+        return i
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Lists of at least one vector, each vector the columns side by side.
+
+    Example:
+        >>> from transformist.domains import Bits
+        >>> pairs = Sequences((Feature.of("i"), Values("v", Bits(1))))
+        >>> pairs.read([[0], [1]])["v"]
+        [(Fraction(0, 1),), (Fraction(1, 1),)]
+
+    """
+
+    columns: tuple[Column, ...]
+
+    def __str__(self) -> str:
+        return f"lists of vectors [{', '.join(str(column) for column in self.columns)}]"
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The columns that the position fixes."""
+        return tuple(each.label for each in self.columns if isinstance(each, Feature))
+
+    @property
+    def width(self) -> int:
+        """How many coordinates a vector has."""
+        return sum(column.width for column in self.columns)
+
+    @property
+    def free(self) -> int:
+        """How many numbers a position chooses."""
+        return sum(column.free for column in self.columns)
+
+    def cases(self, n: int, count: int, arithmetic: Arithmetic, seed: int = 0) -> list[Meaning]:
+        """Lists of length n, about `count` of them where there are more."""
+        drawn = {
+            column.label: column.draw(n, count, arithmetic, seed + number)
+            for number, column in enumerate(self.columns)
+        }
+        total = max(len(lists) for lists in drawn.values())
+        return [
+            {label: lists[k % len(lists)] for label, lists in drawn.items()} for k in range(total)
+        ]
+
+    def encode(self, cases: Sequence[Meaning], n: int, arithmetic: Arithmetic) -> Array:
+        """The vectors of cases of length n, shape (cases, n, width)."""
+        parts = [
+            column.encode([list(case[column.label]) for case in cases], n, arithmetic)
+            for column in self.columns
+        ]
+        return arithmetic.concatenate(parts, axis=-1)
+
+    def read(self, given: Sequence[Sequence[Any]]) -> Meaning:
+        """The meaning of vectors that hold the free numbers only, in the order of the columns.
+
+        Raises:
+            ShapeMismatch: for vectors of another length, or none.
+            InvalidValue: for numbers outside the domain of their column.
+
+        """
+        n = len(given)
+        for i, vector in enumerate(given, start=1):
+            if len(vector) != self.free:
+                names = [each.label for each in self.columns if each.free]
+                raise ShapeMismatch(
+                    f"each vector has {self.free} numbers ({', '.join(names)})",
+                    received=f"{len(vector)} at position {i}",
+                    remedy="leave the features out; they follow from the position",
+                )
+        meaning: dict[str, list[Entry]] = {column.label: [] for column in self.columns}
+        for i, vector in enumerate(given, start=1):
+            numbers = iter([rational(value) for value in vector])
+            for column in self.columns:
+                own = list(itertools.islice(numbers, column.free))
+                meaning[column.label].append(column.read(own, i, n))
+        return meaning
+
+    def __contains__(self, meaning: Meaning) -> bool:
+        return all(
+            entry in column.domain
+            for column in self.columns
+            if isinstance(column, Values)
+            for entry in meaning[column.label]
+        )

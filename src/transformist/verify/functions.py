@@ -1,0 +1,186 @@
+"""Claims on vectors against the weights said to meet them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from transformist.arithmetic import Arithmetic, Floating, number_system
+from transformist.bounds import rounding_error
+from transformist.claims import FunctionClaim, Recipe, Settings, ask
+from transformist.domains import Case, Domain
+from transformist.errors import InvalidValue, NotFinite
+from transformist.verify.verdict import Counterexample, Verdict, described
+
+CASES = 400
+"""How many inputs of a function are tried for each setting and arithmetic."""
+
+
+def check_function(recipe: Recipe[FunctionClaim], max_length: int | None = None) -> Verdict:
+    """Cases of the domain in every arithmetic, under every variant."""
+    if max_length is not None:
+        raise InvalidValue(
+            "a longest length is for recipes on strings and on lists of vectors",
+            received=f"max_length = {max_length} for {recipe.name}",
+            where="check",
+            remedy="leave it out",
+        )
+    claim, total = recipe.claim, 0
+    for given in ({}, *claim.variants):
+        settings = recipe.settings(given)
+        model = recipe.construct(**settings)
+        for name in claim.arithmetics:
+            system = number_system(name)
+            if given and not _holds_weights(model, system):
+                continue
+            for domain, error in _obligations(claim, settings, model, system):
+                cases = domain.cases(system, CASES, seed=0)
+                total += len(cases)
+                found = _first_wrong(claim, settings, model, system, cases, error)
+                if found is not None:
+                    return Verdict(
+                        recipe.name,
+                        total,
+                        claim.arithmetics,
+                        str(domain),
+                        Counterexample(*found, name, described(given)),
+                    )
+    domain = ask(claim.domain, **recipe.settings({}))
+    return Verdict(recipe.name, total, claim.arithmetics, str(domain))
+
+
+Limit: TypeAlias = "Fraction | float"
+"""An admitted error; infinite where the claim says nothing, as when a result may overflow."""
+
+_Error = Callable[[list[Case]], list[list[Limit]]]
+
+
+def _obligations(
+    claim: FunctionClaim, settings: dict[str, Any], model: Any, system: Arithmetic
+) -> Iterator[tuple[Domain, _Error]]:
+    """The domains on which a claim speaks in an arithmetic, each with the error it admits there."""
+
+    def admitted(cases: list[Case]) -> list[list[Limit]]:
+        rounding = _rounding(claim, settings, model, system, cases)
+        if claim.approximation is None:
+            return rounding
+        away = [ask(claim.approximation, *case, **settings) for case in cases]
+        return [[error + by for error in row] for row, by in zip(rounding, away, strict=True)]
+
+    def none(cases: list[Case]) -> list[list[Limit]]:
+        return [[Fraction(0)] * model.width_out for _ in cases]
+
+    domain = ask(claim.domain, **settings)
+    yield domain, admitted
+    if claim.exact_on is not None and isinstance(system, Floating):
+        for part in ask(claim.exact_on, p=system.precision, domain=domain, **settings):
+            yield part, none
+
+
+def _rounding(
+    claim: FunctionClaim,
+    settings: dict[str, Any],
+    model: Any,
+    system: Arithmetic,
+    cases: list[Case],
+) -> list[list[Limit]]:
+    """What rounding may do: the claim's own formula, and underflow, where it has one."""
+    if claim.rounding is None or not isinstance(system, Floating):
+        bounds = rounding_error(model, np.array(cases, dtype=np.float64), system)
+        return [[_limit(bound) for bound in row] for row in bounds.tolist()]
+    u, w = system.unit_roundoff, system.accumulator_roundoff
+    formats = {"u": u, "w": w if w < u else Fraction(0)}
+    return [
+        [ask(claim.rounding, *case, **settings, **formats) + 2 * Fraction(system.smallest)]
+        for case in cases
+    ]
+
+
+def _first_wrong(
+    claim: FunctionClaim,
+    settings: dict[str, Any],
+    model: Any,
+    system: Arithmetic,
+    cases: list[Case],
+    error: _Error,
+) -> tuple[Any, Any, Any] | None:
+    """The input, the expected and the actual value of the first case that is off."""
+    if not cases:
+        return None
+    values = system.numbers(model(system.array(cases), system)).tolist()
+    for case, got, limits in zip(cases, values, error(cases), strict=True):
+        expected = _outputs(ask(claim.reference, *case, **settings))
+        close = len(got) == len(expected) and all(
+            limit == math.inf or (math.isfinite(value) and abs(Fraction(value) - wanted) <= limit)
+            for value, wanted, limit in zip(got, expected, limits, strict=True)
+        )
+        if not close:
+            return list(case), expected, got
+    return None
+
+
+def _outputs(values: Any) -> list[Fraction]:
+    if not isinstance(values, list):
+        raise InvalidValue(
+            "the reference of a claim gives the list of outputs",
+            received=f"{type(values).__name__} {values}",
+            where="reference",
+            remedy="return a list, of one number for one output",
+        )
+    return [Fraction(value) for value in values]
+
+
+def worst_rounding(recipe: Recipe[Any], settings: Settings) -> dict[str, float]:
+    """For each float format, the largest rounding error that the claim admits on cases it tries.
+
+    Infinite where an intermediate result may overflow, or the format does not hold the weights.
+    """
+    claim, chosen = recipe.claim, recipe.settings(settings)
+    worst: dict[str, float] = {}
+    if isinstance(claim, FunctionClaim):
+        model, domain = recipe.construct(**chosen), ask(claim.domain, **chosen)
+        for name in claim.arithmetics:
+            system = number_system(name)
+            if isinstance(system, Floating):
+                worst[name] = math.inf
+                if _holds_weights(model, system):
+                    limits = _rounding(
+                        claim, chosen, model, system, domain.cases(system, CASES, seed=0)
+                    )
+                    worst[name] = float(max(max(row) for row in limits))
+    return worst
+
+
+def error_bound(
+    recipe: Recipe[Any], settings: Settings, case: Case, arithmetic: Arithmetic | str
+) -> list[float] | None:
+    """How far the answer on one vector can be from what the claim states, output by output.
+
+    `None` where the claim does not speak of this vector or arithmetic.
+    """
+    claim, chosen, system = recipe.claim, recipe.settings(settings), number_system(arithmetic)
+    if not isinstance(claim, FunctionClaim) or system.name not in claim.arithmetics:
+        return None
+    if case not in ask(claim.domain, **chosen):
+        return None
+    stored = tuple(Fraction(value) for value in system.numbers(system.array([case]))[0])
+    model = recipe.construct(**chosen)
+    _, admitted = next(iter(_obligations(claim, chosen, model, system)))
+    return [float(limit) for limit in admitted([stored])[0]]
+
+
+def _limit(bound: float) -> Limit:
+    return Fraction(bound) if math.isfinite(bound) else math.inf
+
+
+def _holds_weights(model: Any, system: Arithmetic) -> bool:
+    """Whether every weight is finite in the format; one that is not is refused, with its name."""
+    try:
+        model(system.array([[0] * model.width]), system)
+    except NotFinite:
+        return False
+    return True

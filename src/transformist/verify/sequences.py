@@ -1,0 +1,154 @@
+"""Claims on lists of vectors and on positions against the weights said to meet them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+from transformist.arithmetic import Arithmetic, number_system
+from transformist.claims import PositionClaim, Recipe, SequenceClaim, Settings, ask
+from transformist.domains import Sequences
+from transformist.errors import InvalidValue
+from transformist.verify.verdict import Counterexample, Verdict, described
+
+LENGTHS = (*range(1, 13), 16, 33, 64, 250)
+"""Lists of these lengths are tried, as far as they are safe."""
+
+LONGEST = {"exact": 64}
+"""In these arithmetics only up to so many vectors."""
+
+LISTS = 16
+"""About how many lists are tried for a length: with fewer positions, every q at every i."""
+
+WORK = 2**23
+"""Fewer lists are tried where their scores take more products than this."""
+
+SHORTER = 33
+"""The longest lists for settings other than the defaults."""
+
+
+def check_sequences(recipe: Recipe[SequenceClaim], max_length: int | None = None) -> Verdict:
+    """Lists of many lengths, in every arithmetic, under every variant."""
+    claim, total = recipe.claim, 0
+    for given in ({}, *claim.variants):
+        settings = recipe.settings(given)
+        model = recipe.construct(**settings)
+        domain: Sequences = ask(claim.domain, **settings)
+        for name, safe in claim.safe_lengths(settings).items():
+            system = number_system(name)
+            for n in _lengths(name, safe, settings, max_length, shorter=bool(given)):
+                count = max(2, min(LISTS, WORK // (n * n * domain.width)))
+                cases = domain.cases(n, count, system)
+                total += len(cases)
+                found = _first_wrong(claim, settings, model, domain, cases, n, system)
+                if found is not None:
+                    cx = Counterexample(*found, name, described(given))
+                    return Verdict(recipe.name, total, claim.arithmetics, str(domain), cx)
+    domain = ask(claim.domain, **recipe.settings({}))
+    return Verdict(recipe.name, total, claim.arithmetics, str(domain))
+
+
+def _lengths(
+    name: str, safe: int | None, settings: Settings, max_length: int | None, *, shorter: bool
+) -> Iterator[int]:
+    if max_length is not None and max_length < 1:
+        raise InvalidValue(
+            "lists have at least one vector",
+            received=f"max_length = {max_length}",
+            where="check",
+            remedy="give a length of at least 1",
+        )
+    built_for = settings.get("max_length") or math.inf
+    longest = min(
+        math.inf if safe is None else safe,
+        built_for,
+        LONGEST.get(name, math.inf),
+        SHORTER if shorter else math.inf,
+        math.inf if max_length is None else max_length,
+    )
+    yield from (n for n in LENGTHS if n < longest)
+    if longest <= LENGTHS[-1]:
+        yield int(longest)
+
+
+def admitted(
+    claim: SequenceClaim, settings: Settings, values: Any, n: int, system: Arithmetic
+) -> Fraction | float:
+    """The error that the claim admits for a list with these free numbers."""
+    size = max((abs(value) for value in values), default=Fraction(0))
+    limit: Fraction | float = ask(claim.error, n=n, size=size, arithmetic=system, **settings)
+    return limit
+
+
+def free_numbers(domain: Sequences, meaning: Any) -> Iterator[Fraction]:
+    """The numbers in the free columns of a list, positions that are asked for aside."""
+    for column in domain.columns:
+        for entry in meaning[column.label]:
+            if isinstance(entry, tuple):
+                yield from map(Fraction, entry)
+
+
+def _first_wrong(
+    claim: SequenceClaim,
+    settings: Settings,
+    model: Any,
+    domain: Sequences,
+    cases: Sequence[Any],
+    n: int,
+    system: Arithmetic,
+) -> tuple[Any, Any, Any] | None:
+    """The list, the expected and the actual vectors of the first case that is off."""
+    values = system.numbers(model(domain.encode(cases, n, system), system)).tolist()
+    for case, got in zip(cases, values, strict=True):
+        expected = ask(claim.reference, n=n, **case, **settings)
+        limit = admitted(claim, settings, free_numbers(domain, case), n, system)
+        if not _close(got, expected, limit):
+            free = {column.label: case[column.label] for column in domain.columns if column.free}
+            return [free or n], expected, got
+    return None
+
+
+def _close(got: Any, expected: Any, limit: Fraction | float) -> bool:
+    """Whether the numbers are as many, finite, and within the limit."""
+    return len(got) == len(expected) and all(
+        len(row) == len(wanted)
+        and all(
+            value == want or (math.isfinite(value) and abs(Fraction(value) - want) <= limit)
+            for value, want in zip(row, wanted, strict=True)
+        )
+        for row, wanted in zip(got, expected, strict=True)
+    )
+
+
+def check_positions(recipe: Recipe[PositionClaim], max_length: int | None = None) -> Verdict:
+    """Encodings of many lengths, in every arithmetic, under every variant."""
+    claim, total = recipe.claim, 0
+    for given in ({}, *claim.variants):
+        settings = recipe.settings(given)
+        encoding = recipe.construct(**settings)
+        for name, safe in claim.safe_lengths(settings).items():
+            system = number_system(name)
+            for n in _lengths(name, safe, settings, max_length, shorter=bool(given)):
+                total += 1
+                vectors = [list(map(Fraction, row)) for row in _numbers(encoding, n, system)]
+                seen = claim.observed(vectors)
+                for i, row in enumerate(seen, start=1):
+                    expected = ask(claim.reference, i=i, n=n, **settings)
+                    limits = [
+                        ask(claim.error, arithmetic=system, value=Fraction(value), **settings)
+                        for value in expected
+                    ]
+                    if len(row) != len(expected) or any(
+                        abs(value - want) > limit
+                        for value, want, limit in zip(row, expected, limits, strict=True)
+                    ):
+                        where = {"i": i, "n": n}
+                        cx = Counterexample([where], expected, row, name, described(given))
+                        return Verdict(recipe.name, total, claim.arithmetics, "n", cx)
+    return Verdict(recipe.name, total, claim.arithmetics, claim.inputs({}))
+
+
+def _numbers(encoding: Any, n: int, system: Arithmetic) -> Any:
+    return system.numbers(encoding(n, system)).tolist()

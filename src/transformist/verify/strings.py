@@ -1,0 +1,183 @@
+"""Transformers on strings against a function, or against the claim of their recipe."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from transformist.arithmetic import Arithmetic, number_system
+from transformist.claims import Recipe, StringClaim, ask
+from transformist.domains import String, Strings
+from transformist.errors import InvalidValue
+from transformist.model import Transformer
+from transformist.verify.verdict import Counterexample, Verdict, described
+
+STRINGS = 2**11
+"""Strings are tried one and all up to the length of which there are fewer than so many."""
+
+LONGEST = {"exact": 60, "float64": 250, "float32": 250, "float16": 250, "bfloat16": 250}
+"""Hard and drawn strings are tried to the safe length, or to this one where it is less."""
+
+MOST_STRINGS = 2**24
+"""Strings of one length are tried one and all where there are at most so many."""
+
+DECLARED = 2**20 - 1
+"""Short strings are tried in models built for the safe length, or this one where it is less."""
+
+DRAWN = 50
+"""How many strings are drawn at random for each arithmetic."""
+
+
+def check(
+    model: Transformer,
+    reference: Callable[[str], Any],
+    max_length: int | None = None,
+    arithmetic: Arithmetic | str = "float64",
+) -> Verdict:
+    """Compare a model with a function on every string up to a length.
+
+    Args:
+        model: the transformer.
+        reference: the answer that a string should have.
+        max_length: the longest strings; 14, or the length the model is built for where that is
+            less, when left out.
+        arithmetic: the number system to evaluate in.
+
+    Raises:
+        InvalidValue: for a length below 0 or beyond what is feasible, symbols of more than one
+            character, or a reference that raises.
+        InputTooLong: for a length beyond N.
+
+    Example:
+        >>> import transformist as tf
+        >>> tf.check(tf.recipe("dyck-1").build(), lambda x: x == "", max_length=3).counterexample
+        Counterexample(input='()', expected=False, got=True, arithmetic='float64', settings='')
+
+    """
+    if not isinstance(model, Transformer):
+        raise InvalidValue(
+            "a function on strings is compared with a Transformer",
+            received=type(model).__name__,
+            where="check",
+            remedy="give a transformer, such as tf.recipe('dyck-1').build()",
+        )
+    alphabet = model.alphabet
+    if any(isinstance(symbol, str) and len(symbol) != 1 for symbol in alphabet):
+        raise InvalidValue(
+            "strings are made of symbols of one character",
+            received=f"the alphabet {' '.join(map(str, alphabet))}",
+            where="check",
+            remedy="compare the answers of model.answers(...) yourself",
+        )
+    if max_length is None:
+        max_length = min(14, model.max_length or 14)
+    _feasible(max_length, len(alphabet))
+    system = number_system(arithmetic)
+    shortest = 0 if model.embedding.front or model.embedding.back else 1
+    strings = Strings(alphabet, lambda _: ()).every(max_length, shortest)
+    cases, found = _compare(model, reference, strings, system)
+    return Verdict("model", cases, (system.name,), f"every string to length {max_length}", found)
+
+
+def _feasible(length: int, symbols: int) -> None:
+    """Refuse a length to which there are too many strings to try."""
+    if length < 0:
+        raise InvalidValue(
+            "strings have a length of at least 0",
+            received=f"max_length = {length}",
+            where="check",
+            remedy="give a length of at least 0",
+        )
+    longest = int(math.log(MOST_STRINGS, max(symbols, 2)))
+    if length > longest:
+        raise InvalidValue(
+            f"at most {MOST_STRINGS:,} strings of one length are tried",
+            received=f"max_length = {length} over {symbols} symbols",
+            where="check",
+            remedy=f"give a length of at most {longest}",
+        )
+
+
+def check_strings(recipe: Recipe[StringClaim], max_length: int | None = None) -> Verdict:
+    """Every short string, then hard and drawn ones, in models built for n and for the longest N."""
+    claim, total, covered = recipe.claim, 0, ""
+    for given in ({}, *claim.variants):
+        settings = recipe.settings(given)
+        domain: Strings = ask(claim.domain, **settings)
+        symbols = len(domain.alphabet)
+        length = _length(STRINGS // (4 if given else 1), symbols)
+        if max_length is not None:
+            _feasible(max_length, symbols)
+            length = max_length
+        reference = partial(ask, claim.reference, **settings)
+        reached = {}
+        for name, safe in claim.safe_lengths(settings).items():
+            n, N = max(LONGEST[name], length), DECLARED
+            if safe is not None:
+                n, N = min(n, safe), min(N, safe)
+            reached[name] = n
+            chosen = [*domain.hard(n), *domain.drawn(n, DRAWN, seed=0)]
+            tried = [(N, [*domain.every(min(length, n)), *chosen])]
+            if "max_length" in recipe.parameters and n < N:
+                tried.append((n, chosen))
+            for declared, strings in tried:
+                bound = {"max_length": declared} if "max_length" in recipe.parameters else {}
+                model = recipe.build(**{**given, **bound})
+                cases, found = _compare(model, reference, strings, number_system(name))
+                total += cases
+                if found is not None:
+                    found = replace(found, settings=described({**given, **bound}))
+                    return Verdict(recipe.name, total, claim.arithmetics, str(domain), found)
+        lengths = ", ".join(f"{n} in {name}" for name, n in reached.items())
+        covered = covered or (f"{domain}: all to length {length}, hard and drawn ones to {lengths}")
+    return Verdict(recipe.name, total, claim.arithmetics, covered)
+
+
+def _length(count: int, symbols: int) -> int:
+    """The length up to which there are at most `count` strings."""
+    return next(n for n in itertools.count() if symbols ** (n + 2) > count * (symbols - 1))
+
+
+def _compare(
+    model: Transformer,
+    reference: Callable[[Any], Any],
+    strings: Iterable[String],
+    system: Arithmetic,
+) -> tuple[int, Counterexample | None]:
+    """How many strings were compared, and the first on which the answers differ."""
+    total = 0
+    for block in _blocks(strings):
+        answers = model.answers(block, system)
+        for string, got in zip(block, answers, strict=True):
+            total += 1
+            expected = _expected(reference, string)
+            if got != expected:
+                return total, Counterexample(string, expected, got, system.name)
+    return total, None
+
+
+def _expected(reference: Callable[[Any], Any], string: String) -> Any:
+    try:
+        return reference(string)
+    except Exception as error:
+        raise InvalidValue(
+            "a reference answers every string",
+            received=f"{type(error).__name__}: {error} on {string!r}",
+            where=getattr(reference, "__name__", "reference"),
+            remedy="mend the reference",
+        ) from error
+
+
+def _blocks(strings: Iterable[String]) -> Iterator[Sequence[String]]:
+    block: list[String] = []
+    for string in strings:
+        block.append(string)
+        if len(block) == 4096:
+            yield block
+            block = []
+    if block:
+        yield block
