@@ -6,6 +6,7 @@
 (True, False)
 """
 
+from transformist.assembly import parallel, serial, soften, split_heads, tie_break
 from transformist.catalogue import recipe, recipes
 from transformist.errors import TransformistError
 from transformist.model import (
@@ -18,8 +19,11 @@ from transformist.model import (
     LanguageModel,
     Layer,
     LayerNorm,
+    LayerStack,
     MultiClass,
     NearZero,
+    PositionFunctions,
+    PositionTable,
     Stream,
     Sublayer,
     Trace,
@@ -37,8 +41,11 @@ __all__ = [
     "LanguageModel",
     "Layer",
     "LayerNorm",
+    "LayerStack",
     "MultiClass",
     "NearZero",
+    "PositionFunctions",
+    "PositionTable",
     "Stream",
     "Sublayer",
     "Trace",
@@ -46,8 +53,13 @@ __all__ = [
     "TransformistError",
     "Verdict",
     "check",
+    "parallel",
     "recipe",
     "recipes",
+    "serial",
+    "soften",
+    "split_heads",
+    "tie_break",
 ]
 
 __version__ = "0.1.0"

@@ -105,7 +105,7 @@ def sharpness(gap: tuple[Fraction, int], max_length: int, tolerance: Fraction) -
 
     """
     dot, d_key = gap
-    wanted = math.log(max(max_length - 1, 1) / tolerance) if tolerance < max_length - 1 else 0.0
+    wanted = _log(max(max_length - 1, 1) / tolerance)
     return _rounded_up(wanted * math.sqrt(d_key) / dot)
 
 
@@ -120,10 +120,8 @@ def quadratic_sharpness(tolerance: Fraction) -> Fraction:
         Fraction(3, 1)
 
     """
-    x = float(tolerance) / 2
-    while 2 * x > float(tolerance) * (1 - x**3):
-        x *= 1 - 2.0**-12
-    return _rounded_up(-math.log(x) * math.sqrt(2))
+    least = _log(2 / tolerance)
+    return _rounded_up((least - math.log1p(-math.exp(-3 * least))) * math.sqrt(2))
 
 
 def underflow_sharpness(
@@ -164,6 +162,11 @@ def underflow_sharpness(
             remedy="build it for fewer positions, or use a wider format",
         )
     return scale
+
+
+def _log(x: Fraction) -> float:
+    """ln x, of numbers that float64 may not hold."""
+    return math.log(x.numerator) - math.log(x.denominator)
 
 
 def _rounded_up(x: Any) -> Fraction:
@@ -216,13 +219,17 @@ def mean_error(n: int, size: Fraction, arithmetic: Arithmetic) -> float:
 
     The count is stored (u), each weight 1/n is rounded (u, or half the least number where it
     underflows), the dot product accumulates n terms from left to right ((1 + w)^(n+1) − 1), and the
-    result is stored (u).
+    result is stored (u). Each weight, and each product, may underflow. Infinite where the result
+    may overflow.
     """
     if not isinstance(arithmetic, Floating):
         return 0.0
     u, w = float(arithmetic.unit_roundoff), float(arithmetic.accumulator_roundoff)
     relative = math.expm1(2 * math.log1p(u) - math.log1p(-u) + (n + 1) * math.log1p(w))
-    return (float(size) * relative + arithmetic.smallest * (n * float(size) + 1)) * _SLACK
+    if size * (1 + Fraction(relative)) >= Fraction(arithmetic.largest):
+        return math.inf
+    underflow = arithmetic.smallest * (n * float(size) + 1) + n * arithmetic.smallest_partial
+    return (float(size) * relative + underflow) * _SLACK
 
 
 def mean_length(arithmetic: Arithmetic) -> int | None:
@@ -474,7 +481,7 @@ def _affine(
     w = float(a.accumulator_roundoff)
     total = error @ np.abs(near_W).T + size @ off_W.T + off_b
     total = total + magnitude * np.expm1((terms + 1) * np.log1p(w))
-    total = total + terms * float(np.finfo(a.accumulator).smallest_subnormal)
+    total = total + terms * a.smallest_partial
     value = x @ exact_W.T + exact_b
     total = total + magnitude * terms * 2.0**-52
     # a partial sum may overflow the accumulator though the whole is small

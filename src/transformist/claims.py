@@ -126,7 +126,8 @@ class LengthClaim(Claim):
         weightings: those it works with.
         mask: of its heads.
         gap: the least difference between the best dot product and the next, and d_key, for inputs
-            of length n; the gap of scores is the first over the root of the second.
+            of length n; the gap of scores is the first over the root of the second. `None` where
+            all scores of a row are equal.
         gap_statement: that gap, as a formula.
 
     """
@@ -135,7 +136,7 @@ class LengthClaim(Claim):
     why_safe: str = "nothing grows with n"
     weightings: tuple[str, ...] = ()
     mask: str = ""
-    gap: Callable[..., tuple[Fraction, int]] | None = None
+    gap: Callable[..., tuple[Fraction, int] | None] = lambda: None
     gap_statement: str = ""
 
     def safe_lengths(self, settings: Settings) -> dict[str, int | None]:

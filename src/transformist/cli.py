@@ -399,7 +399,7 @@ def _run_on_text(
         chosen = {**chosen, "max_length": str(built_for)}
     model: Transformer = recipe.build(**chosen)
     claimed = safe is None or (model.max_length or length) <= safe
-    if not claimed and recipe.claim.gap is not None:
+    if not claimed and ask(recipe.claim.gap, n=length, **recipe.settings(chosen)) is not None:
         _require_length(recipe, recipe.settings(chosen), model.max_length or length, arithmetic)
     if not claimed:
         err.print(

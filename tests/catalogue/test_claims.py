@@ -1,18 +1,38 @@
 """One suite over the whole catalogue: every claim, in every arithmetic it names."""
 
 import functools
+import inspect
 import itertools
-from dataclasses import replace
+import math
+from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import transformist as tf
-from transformist.arithmetic import SYSTEMS, number_system
-from transformist.claims import FunctionClaim, ask
+from transformist.arithmetic import EXACT, SYSTEMS, number_system
+from transformist.claims import (
+    FunctionClaim,
+    LengthClaim,
+    PositionClaim,
+    SequenceClaim,
+    StringClaim,
+    ask,
+)
 from transformist.errors import InvalidValue, NotFinite, ShapeMismatch, UnknownName
-from transformist.model import FeedForward, FeedForwardStack, Sublayer, rationals
+from transformist.model import (
+    MASKS,
+    WEIGHTINGS,
+    Attention,
+    FeedForward,
+    FeedForwardStack,
+    LayerStack,
+    PositionEncoding,
+    Sublayer,
+    rationals,
+)
+from transformist.report import size
 from transformist.settings import SETTINGS
 from transformist.verify import check_recipe
 
@@ -118,20 +138,21 @@ def test_a_planted_fault_is_caught(recipe):
     for where, pair in planted(recipe.build(**given)):
         if recipe.name == "zero" and "b_2" not in where:
             continue  # W₁ and b₁ are multiplied by 0, and W₂ multiplies 0
-        caught = []
-        for faulty in pair:
-            build = _always(faulty, recipe.construct)
-            claim = replace(recipe.claim, variants=(settings,))
-            caught.append(not check_recipe(replace(recipe, construct=build, claim=claim)).held)
+        caught = [not check_recipe(always(faulty, recipe, settings)).held for faulty in pair]
         assert any(caught), where
 
 
-def _always(model, construct):
-    @functools.wraps(construct)
+def always(model, recipe, settings):
+    """The recipe with this model whatever it is asked for, under these settings alone."""
+
+    @functools.wraps(recipe.construct)
     def build(**_):
         return model
 
-    return build
+    signature = inspect.signature(recipe.construct)
+    chosen = [each.replace(default=settings[each.name]) for each in signature.parameters.values()]
+    build.__signature__ = signature.replace(parameters=chosen)
+    return replace(recipe, construct=build, claim=replace(recipe.claim, variants=()))
 
 
 def test_every_boolean_table_of_up_to_three_bits():
@@ -221,3 +242,462 @@ def test_a_format_that_cannot_hold_the_weights_refuses():
     sharp = tf.recipe("relu-by-gelu").build(tolerance="1e-9")
     with pytest.raises(NotFinite, match="65504"):
         sharp([1], "float16")
+
+
+# What weights depend on, and how wide they are
+
+
+def arrays(model, path=""):
+    """Every parameter array of a model, with the place where it stands."""
+    if isinstance(model, tuple):
+        for index, each in enumerate(model):
+            yield from arrays(each, f"{path}[{index}]")
+    elif is_dataclass(model):
+        for each in fields(model):
+            value = getattr(model, each.name)
+            if each.metadata.get("weights"):
+                yield f"{path}.{each.name}", value
+            elif each.init:
+                yield from arrays(value, f"{path}.{each.name}")
+
+
+def same(one, other):
+    """Whether two models have the same parameters."""
+    pairs = itertools.zip_longest(arrays(one), arrays(other), fillvalue=("", None))
+    return all(
+        place == where and (x is y or np.array_equal(x, y)) for (place, x), (where, y) in pairs
+    )
+
+
+def variants(recipe):
+    return [recipe.settings(given) for given in ({}, *recipe.claim.variants)]
+
+
+def test_the_walker_finds_every_parameter():
+    for recipe in tf.recipes():
+        model = recipe.build()
+        found = (array for _, array in arrays(model) if array is not None)
+        assert sum(np.count_nonzero(array) for array in found) == model.nonzero, recipe.name
+
+
+bounded = pytest.mark.parametrize(
+    "recipe",
+    [each for each in tf.recipes() if "max_length" in each.parameters],
+    ids=lambda recipe: recipe.name,
+)
+
+
+@bounded
+def test_weights_and_width_change_with_the_longest_length_as_claimed(recipe):
+    claim = recipe.claim
+    kinds = {settings.get("weighting"): settings for settings in variants(recipe)[::-1]}
+    for settings in kinds.values():
+        small = {"alphabet": ("a", "b")} if "alphabet" in settings else {}
+        models = [recipe.construct(**{**settings, **small, "max_length": N}) for N in (4, 16, 64)]
+        depends = "N" in claim.dependence(settings)
+        for one, other in itertools.combinations(models, 2):
+            assert same(one, other) != depends
+        grows = "N" in claim.size and "whatever N" not in claim.size
+        assert len({size(model).width for model in models}) == (3 if grows else 1)
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [each for each in tf.recipes() if isinstance(each.claim, SequenceClaim | StringClaim)],
+    ids=lambda recipe: recipe.name,
+)
+def test_what_depends_on_n_is_a_feature_over_n(recipe):
+    for settings in variants(recipe):
+        over_n = any("/n" in feature for feature in recipe.claim.needed_features(settings))
+        assert over_n == ("n" in recipe.claim.dependence(settings)), settings
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [each for each in tf.recipes() if isinstance(each.claim, PositionClaim)],
+    ids=lambda recipe: recipe.name,
+)
+def test_an_encoding_is_a_prefix_of_the_longer_one_unless_it_depends_on_n(recipe):
+    encoding = recipe.build()
+    vectors = encoding(9, "exact").tolist()
+    prefixes = [encoding(n, "exact").tolist() == vectors[:n] for n in range(1, 9)]
+    assert all(prefixes) == ("n" not in recipe.claim.dependence(recipe.settings({})))
+
+
+def dimension(N, epsilon):
+    return math.ceil(2 / epsilon**2 * math.log(2 * N * (N - 1)))
+
+
+LONGEST = (4, 11, 64)
+WIDTHS = [
+    *[("position-one-hot", {"max_length": N}, N) for N in LONGEST],
+    *[
+        (name, {"max_length": N}, 2 * N + 1)
+        for name in ("one-hot-lookup", "soften", "soften-by-precision")
+        for N in LONGEST
+    ],
+    *[
+        ("position-almost-orthogonal", {"max_length": N, "epsilon": e}, dimension(N, e))
+        for N in LONGEST
+        for e in (0.25, 0.4375)
+    ],
+    *[
+        ("almost-orthogonal-lookup", {"max_length": N, "epsilon": e}, 2 * dimension(N, e) + 1)
+        for N in LONGEST
+        for e in (0.25, 0.4375)
+    ],
+    ("almost-orthogonal-lookup", {"max_length": 4, "width": 102}, 205),
+    *[("split-heads", {"heads": H}, 2 * H) for H in (2, 3, 5)],
+    *[("serial", {"times": t}, t + 2) for t in (1, 2, 5)],
+    *[("induction-most-recent", {"alphabet": a}, 3 * len(a)) for a in ("ab", "xyz")],
+    *[
+        ("induction-most-recent", {"alphabet": a, "weighting": "average-hard"}, 3 * len(a) + 2)
+        for a in ("ab", "xyz")
+    ],
+    *[
+        ("induction-most-recent", {"alphabet": a, "weighting": "softmax"}, 4 * len(a) + 2)
+        for a in ("ab", "xyz")
+    ],
+    *[
+        ("induction-most-frequent", {"alphabet": a}, 2 * len(a) ** 2 + 4 * len(a) + 2)
+        for a in ("ab", "xyz")
+    ],
+    *[
+        (
+            "induction-most-frequent",
+            {"alphabet": a, "weighting": weighting},
+            2 * len(a) ** 2 + 4 * len(a) + 4,
+        )
+        for a in ("ab", "xyz")
+        for weighting in ("average-hard", "softmax")
+    ],
+    *[("dyck-k-d", {"kinds": k, "depth": D}, 8) for k in (1, 2, 9) for D in (1, 3)],
+    ("dyck-1-2", {}, 8),
+    ("parity", {}, 8),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "width"), WIDTHS)
+def test_the_width_is_the_claimed_formula(name, given, width):
+    assert size(tf.recipe(name).build(**given)).width == width
+
+
+def test_the_layers_and_hidden_units_are_the_claimed_numbers():
+    for t in (1, 2, 5):
+        assert size(tf.recipe("serial").build(times=t)).layers == t
+    for weighting in ("rightmost-hard", "average-hard", "softmax"):
+        for alphabet in ("ab", "xyz"):
+            given = {"weighting": weighting, "alphabet": alphabet}
+            assert size(tf.recipe("induction-most-recent").build(**given)).layers == 2
+            model = tf.recipe("induction-most-frequent").build(**given)
+            assert size(model).layers == 3
+            hidden = [len(layer.feed_forward.b_1) for layer in model.layers]
+            assert max(hidden) == 2 * len(alphabet) ** 2
+    for k, D in ((1, 1), (2, 3), (9, 2)):
+        model = tf.recipe("dyck-k-d").build(kinds=k, depth=D)
+        assert size(model).layers == D + 1
+        *rounds, last = model.layers
+        assert {len(layer.feed_forward.b_1) for layer in rounds} == {10}
+        assert last.feed_forward is None
+    assert size(tf.recipe("dyck-1-2").build()).layers == 3
+    parity = tf.recipe("parity").build()
+    assert len(parity.layers) == 2 and not any(layer.feed_forward for layer in parity.layers)
+    both = size(tf.recipe("parallel").build(max_length=9))
+    one, other = size(tf.recipe("dyck-1").build(max_length=9)), size(tf.recipe("dyck-1-2").build())
+    assert both.width == one.width + other.width
+    assert both.layers == max(one.layers, other.layers)
+
+
+# The gap
+
+
+def heads_and_vectors(recipe, settings, n):
+    """Each head with the exact vectors (lists, n, d) that it reads, for many inputs of length n."""
+    model = recipe.construct(**settings)
+    if isinstance(model, Attention):
+        domain = ask(recipe.claim.domain, **settings)
+        yield model, domain.encode(domain.cases(n, 16, EXACT), n, EXACT)
+        return
+    if isinstance(model, LayerStack):
+        domain = ask(recipe.claim.domain, **settings)
+        x = domain.encode(domain.cases(n, 16, EXACT), n, EXACT)
+        before = model.streams(x, EXACT)
+        for layer in model.layers:
+            for name, _ in layer.sublayers():
+                z = next(before)
+                yield from ((head, z) for head in (layer.heads if name == "attention" else ()))
+        return
+    model = hardened(model)
+    strings = ask(recipe.claim.domain, **settings)
+    alphabet = strings.alphabet
+    every = strings.every(n, n) if len(alphabet) ** n <= 64 else ()
+    for x in dict.fromkeys([*every, *strings.hard(n), *strings.drawn(n, 10, seed=1)]):
+        if len(x) != n:
+            continue
+        before = iter(model.run(x, EXACT).streams)
+        for layer in model.layers:
+            for name, _ in layer.sublayers():
+                _, z = next(before)
+                yield from ((head, z) for head in (layer.heads if name == "attention" else ()))
+
+
+def hardened(model):
+    """The model with average-hard heads for soft ones, whose scores exact arithmetic can follow."""
+    return replace(
+        model,
+        layers=tuple(
+            replace(
+                layer,
+                heads=tuple(
+                    changed(head, weighting="average-hard") if head.weighting == "softmax" else head
+                    for head in layer.heads
+                ),
+            )
+            for layer in model.layers
+        ),
+    )
+
+
+def least_gap(recipe, settings, n):
+    """Where the scores of a row come nearest: the best dot product minus the next lower, d_key."""
+    least = (math.inf, 1)
+    for head, z in heads_and_vectors(recipe, settings, n):
+        if not np.count_nonzero(head.W_Q):
+            continue
+        scores = head.scores(z, EXACT)
+        rows = np.arange(scores.shape[-1])
+        admissible = MASKS[head.mask](rows[:, None], rows[None, :])
+        dots = scores.numerators.reshape(-1, len(rows), len(rows))
+        best = np.where(admissible, dots, dots.min()).max(axis=-1, keepdims=True)
+        below = (best - dots)[np.broadcast_to(admissible & (dots < best), dots.shape)]
+        if below.size:
+            gap = Fraction(int(below.min()), scores.denominator)
+            least = min(least, (gap, head.W_Q.shape[0]), key=squared_gap)
+    return least
+
+
+def squared_gap(gap):
+    """Of the scores, which are dot products over √d_key."""
+    dot, d_key = gap
+    return dot**2 / d_key
+
+
+def gap_claimed(recipe, settings, n):
+    gap = getattr(recipe.claim, "gap", None)
+    return None if gap is None else ask(gap, n=n, **settings)
+
+
+with_gap = pytest.mark.parametrize(
+    "recipe",
+    [each for each in tf.recipes() if gap_claimed(each, each.settings({}), 4)],
+    ids=lambda recipe: recipe.name,
+)
+
+
+def gap_is_kept_and_attained(recipe, settings, lengths):
+    attained = False
+    for n in lengths:
+        claimed, gap = gap_claimed(recipe, settings, n), least_gap(recipe, settings, n)
+        assert squared_gap(gap) >= squared_gap(claimed), (n, settings)
+        attained |= gap == claimed
+    assert attained or "at least" in recipe.claim.gap_statement, settings
+
+
+@with_gap
+def test_the_claimed_gap_is_kept_and_attained(recipe):
+    settings = recipe.settings({"max_length": 5} if "max_length" in recipe.parameters else {})
+    gap_is_kept_and_attained(recipe, settings, (2, 4))
+
+
+@pytest.mark.slow
+@with_gap
+def test_the_claimed_gap_is_kept_and_attained_under_every_variant(recipe):
+    for settings in variants(recipe):
+        longest = settings.get("max_length")
+        if recipe.name == "almost-orthogonal-lookup":
+            settings, longest = {**settings, "max_length": 9, "epsilon": Fraction(2, 5)}, 9
+        elif longest is not None and longest > 16:
+            settings, longest = {**settings, "max_length": 16}, 16
+        if longest != 1:
+            gap_is_kept_and_attained(recipe, settings, range(2, min(9, longest or 9) + 1))
+
+
+# Safe lengths and weightings
+
+lengths = pytest.mark.parametrize(
+    "recipe",
+    [each for each in tf.recipes() if isinstance(each.claim, LengthClaim)],
+    ids=lambda recipe: recipe.name,
+)
+
+
+@lengths
+def test_safe_lengths_are_of_arithmetics_and_positive(recipe):
+    for settings in variants(recipe):
+        safe = recipe.claim.safe_lengths(settings)
+        assert safe and set(safe) <= set(recipe.claim.arithmetics)
+        assert all(n is None or (type(n) is int and n >= 1) for n in safe.values())
+
+
+def weightings_of(model):
+    if isinstance(model, PositionEncoding):
+        return set()
+    layers = getattr(model, "layers", None)
+    heads = [head for layer in layers for head in layer.heads] if layers else [model]
+    return {head.weighting for head in heads}
+
+
+@lengths
+def test_every_weighting_claimed_is_reached_and_others_are_refused(recipe):
+    claimed = recipe.claim.weightings
+    if "weighting" not in recipe.parameters:
+        assert set(claimed) == weightings_of(recipe.build())
+        return
+    assert recipe.parameters["weighting"] in claimed and len(set(claimed)) == len(claimed)
+    assert set(claimed) <= set(WEIGHTINGS)
+    for weighting in claimed:
+        assert weighting in weightings_of(recipe.build(weighting=weighting))
+    for weighting in set(WEIGHTINGS) - set(claimed):
+        with pytest.raises(InvalidValue) as refused:
+            recipe.build(weighting=weighting)
+        assert all(each in str(refused.value) for each in claimed)
+
+
+# Faults in attention and in stacks of layers
+
+SMALL = {
+    "predecessor": {"lo": -3, "hi": "1/3"},
+    "predecessor-quadratic": {"lo": -3, "hi": "1/3"},
+    "one-hot-lookup": {"max_length": 6},
+    "almost-orthogonal-lookup": {"max_length": 6, "epsilon": "2/5"},
+    "soften": {"max_length": 6},
+    "soften-by-precision": {"max_length": 6},
+}
+
+UNNEEDED = {
+    # The upper unit of the step: a share is at most 1, where the step ends.
+    "first": ("layer 0 network W_1[1, 1]", "layer 0 network W_2[2, 1]"),
+    # The same, and where the step starts: a mark of less than 1 elsewhere is still no maximum.
+    "first-value": (
+        "layer 0 network W_1[1, 3]",
+        "layer 0 network b_1[0]",
+        "layer 0 network W_2[4, 1]",
+    ),
+    # The same, and the mark in the unit of the last odd position, which is 1 itself at i = 1.
+    "predecessor": (
+        "layer 0 network W_1[1, 3]",
+        "layer 0 network W_2[4, 1]",
+        "layer 1 network W_1[1, 4]",
+    ),
+    "predecessor-quadratic": ("layer 0 network W_1[1, 5]", "layer 0 network W_2[6, 1]"),
+    # What clears the fresh slots, which no layer reads again.
+    "split-heads": tuple(
+        f"layer 2 network W_2[{3 + k}, {k + sign}]" for k in range(3) for sign in (0, 3)
+    ),
+}
+"""Weights that change no answer."""
+
+sequences = pytest.mark.parametrize(
+    "recipe",
+    [each for each in tf.recipes() if isinstance(each.claim, SequenceClaim)],
+    ids=lambda recipe: recipe.name,
+)
+
+
+def parts(model):
+    """The heads and networks of a model, each with the function that puts another in its place."""
+    if isinstance(model, Attention):
+        yield "head", model, lambda part: part
+        return
+    for number, layer in enumerate(model.layers):
+
+        def put(changed, number=number):
+            layers = (*model.layers[:number], changed, *model.layers[number + 1 :])
+            return replace(model, layers=layers)
+
+        for h, head in enumerate(layer.heads):
+
+            def put_head(part, h=h, layer=layer, put=put):
+                return put(replace(layer, heads=(*layer.heads[:h], part, *layer.heads[h + 1 :])))
+
+            yield f"layer {number} head {h}", head, put_head
+        if layer.feed_forward is not None:
+
+            def put_network(part, layer=layer, put=put):
+                return put(replace(layer, feed_forward=part))
+
+            yield f"layer {number} network", layer.feed_forward, put_network
+
+
+def changed(part, **given):
+    """The part with some fields anew."""
+    kept = {each.name: getattr(part, each.name) for each in fields(part) if each.init}
+    return type(part)(**{**kept, **given})
+
+
+def caught(model, recipe, settings):
+    return not check_recipe(always(model, recipe, settings), max_length=6).held
+
+
+def built_small(recipe):
+    settings = recipe.settings(SMALL.get(recipe.name, {}))
+    return recipe.construct(**settings), settings
+
+
+@pytest.mark.slow
+@sequences
+def test_a_weight_set_to_zero_is_caught(recipe):
+    """Each weight matters but for those of `UNNEEDED`, and the claim notices."""
+    model, settings = built_small(recipe)
+    unnoticed = []
+    for name, part, put in parts(model):
+        for each in fields(part):
+            weights = getattr(part, each.name) if each.metadata.get("weights") else None
+            if weights is None:
+                continue
+            if recipe.name == "almost-orthogonal-lookup" and each.name != "W_V":
+                continue  # one coordinate of many: those left are almost orthogonal still
+            for place in np.argwhere(weights).tolist():
+                without = weights.copy()
+                without[tuple(place)] = 0
+                if not caught(put(changed(part, **{each.name: without})), recipe, settings):
+                    unnoticed.append(f"{name} {each.name}{place}")
+    assert sorted(unnoticed) == sorted(UNNEEDED.get(recipe.name, ()))
+
+
+OPPOSITE = {
+    "none": "strict-past",
+    "future": "past",
+    "strict-future": "strict-past",
+    "past": "future",
+    "strict-past": "strict-future",
+}
+
+
+@pytest.mark.slow
+@sequences
+def test_a_wrong_mask_is_caught(recipe):
+    if recipe.name == "attend-nothing":
+        return  # it has any mask
+    model, settings = built_small(recipe)
+    for name, part, put in parts(model):
+        if isinstance(part, Attention):
+            wrong = changed(part, mask=OPPOSITE[part.mask])
+            assert caught(put(wrong), recipe, settings), name
+
+
+@pytest.mark.slow
+@sequences
+def test_a_wrong_weighting_is_caught_where_scores_tie(recipe):
+    """Scores tie where W_Q = 0, a mean being claimed, and in predecessor, of the last of them."""
+    model, settings = built_small(recipe)
+    for name, part, put in parts(model):
+        if not isinstance(part, Attention) or not np.count_nonzero(part.W_V):
+            continue
+        if np.count_nonzero(part.W_Q) and recipe.name != "predecessor":
+            continue
+        for weighting in ("average-hard", "leftmost-hard", "rightmost-hard"):
+            mean = not np.count_nonzero(part.W_Q)
+            if weighting == ("average-hard" if mean else "rightmost-hard"):
+                continue
+            assert caught(put(changed(part, weighting=weighting)), recipe, settings), name

@@ -70,6 +70,11 @@ class Floating:
         """The smallest positive number of the format, subnormals included."""
         return float(ml_dtypes.finfo(self.dtype).smallest_subnormal)
 
+    @property
+    def smallest_partial(self) -> float:
+        """The smallest positive number of the format in which sums accumulate."""
+        return float(ml_dtypes.finfo(self.accumulator).smallest_subnormal)
+
     def array(self, values: Any) -> Array:
         """Numbers rounded to the format, each once.
 

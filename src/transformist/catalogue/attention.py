@@ -11,7 +11,13 @@ import numpy as np
 
 from transformist.arithmetic import Arithmetic, Floating
 from transformist.assembly import attend, route
-from transformist.bounds import fraction_length, mean_error, mean_length, quadratic_length
+from transformist.bounds import (
+    fraction_length,
+    mean_error,
+    mean_length,
+    power_of_two_at_most,
+    quadratic_length,
+)
 from transformist.catalogue.feed_forward import greater_than_zero
 from transformist.claims import SequenceClaim, recipe
 from transformist.domains import Bits, Feature, Reals, Sequences, Values
@@ -80,8 +86,9 @@ def _average(width: int, weighting: str, mask: str) -> Attention:
 
 _MEAN: dict[str, Any] = {
     "domain": _vectors,
-    "error": lambda *, n, size, arithmetic: F(mean_error(n, size, arithmetic)),
-    "error_statement": "bounds.mean_error of the number of positions and the largest magnitude",
+    "error": lambda *, n, size, arithmetic: mean_error(n, size, arithmetic),
+    "error_statement": "bounds.mean_error of n and the largest magnitude; infinite where the mean "
+    "may overflow",
     "safe_length": lambda *, arithmetic: mean_length(arithmetic),
     "why_safe": "bounds.mean_length: the count of positions stays exact enough, and finite",
     "weightings": ("softmax", "average-hard"),
@@ -198,15 +205,15 @@ def _in_interval(*columns: Feature) -> Any:
 
 
 def _interval_error(*, lo: F, hi: F, arithmetic: Arithmetic) -> F:
-    """0 for lo = 0; elsewhere some roundings of numbers below 4 (hi − lo + |lo|)."""
+    """0 for lo = 0; elsewhere some roundings of numbers below 4 (1 + hi − lo + |lo|)."""
     if lo == 0 or not isinstance(arithmetic, Floating):
         return F(0)
-    return 32 * arithmetic.unit_roundoff * (hi - lo + abs(lo)) + 8 * F(arithmetic.smallest)
+    return 32 * arithmetic.unit_roundoff * (1 + hi - lo + abs(lo)) + 8 * F(arithmetic.smallest)
 
 
 _INTERVAL: dict[str, Any] = {
     "error": _interval_error,
-    "error_statement": "exact for lo = 0; elsewhere in floats within 32 u (hi − lo + |lo|)",
+    "error_statement": "exact for lo = 0; elsewhere in floats within 32 u (1 + hi − lo + |lo|)",
     "variants": ({"lo": -3, "hi": "1/3"}, {"lo": "1/7", "hi": 2}),
 }
 
@@ -247,11 +254,11 @@ def predecessor(lo: F = F(0), hi: F = F(1), weighting: str = "rightmost-hard") -
     even = attend(stream, ["v"], ["last even"], ["1"], ["(-1)^i"], weighting, mask="future")
     odd = attend(stream, ["v"], ["last odd"], ["1"], [{"(-1)^i": -1}], weighting, mask="future")
     marked = mark_first(stream, "average-hard")
-    M = hi - lo
+    half = 1 / power_of_two_at_most(2 / max(hi - lo, F(1)))  # at least (hi − lo)/2, and exact
     choice = FeedForward(
         W_1=stream.reading(
-            {"1": -M / 2 - lo, "(-1)^i": -M / 2, "first": -M, "last even": 1},
-            {"1": -M / 2 - lo, "(-1)^i": M / 2, "first": -M, "last odd": 1},
+            {"1": -half - lo, "(-1)^i": -half, "first": lo - hi, "last even": 1},
+            {"1": -half - lo, "(-1)^i": half, "first": lo - hi, "last odd": 1},
             {"1": 1, "first": -1},
         ),
         W_2=stream.writing({"predecessor": 1}, {"predecessor": 1}, {"predecessor": lo}),

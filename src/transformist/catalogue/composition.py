@@ -110,7 +110,7 @@ def _shorter(*, arithmetic: Arithmetic) -> int | None:
         domain=lambda: ask(dyck_1.claim.domain),
         safe_length=_shorter,
         why_safe="the least of those of dyck-1 and dyck-1-2",
-        weightings=("softmax, average-hard",),
+        weightings=("softmax", "average-hard"),
         mask="as of the two",
         features=("i/n",),
         depends_on=("n", "N"),

@@ -18,6 +18,7 @@ from transformist.catalogue.attention import HARD, each
 from transformist.catalogue.positions import almost_orthogonal
 from transformist.claims import NO_SOFTMAX, SequenceClaim, recipe
 from transformist.domains import Feature, Query, Reals, Sequences, Values
+from transformist.errors import InvalidValue
 from transformist.model import Attention
 
 _VALUE = Values("v", Reals(1))
@@ -172,8 +173,24 @@ def _soft_length(*, arithmetic: Arithmetic, tolerance: F) -> int | None:
     return longest
 
 
-def _soft_error(*, n: int, arithmetic: Arithmetic, tolerance: F) -> F:
-    return tolerance + F(_soft_rounding(n, tolerance, arithmetic))
+def _soft_error(*, n: int, arithmetic: Arithmetic, tolerance: F) -> F | float:
+    return tolerance + _soft_rounding(n, tolerance, arithmetic)
+
+
+def require_share(tolerance: F, where: str) -> None:
+    """Refuse a tolerance that says nothing of a mean of values in [0, 1].
+
+    Raises:
+        InvalidValue: for a tolerance of 1 or more.
+
+    """
+    if tolerance >= 1:
+        raise InvalidValue(
+            "the tolerance is below 1, the largest value",
+            received=f"tolerance = {float(tolerance):g}" if tolerance < 2**1000 else "a huge one",
+            where=where,
+            remedy="give one such as 1/4",
+        )
 
 
 @recipe(
@@ -198,6 +215,7 @@ def _soft_error(*, n: int, arithmetic: Arithmetic, tolerance: F) -> F:
 )
 def quadratic_lookup_soft(tolerance: F = F(1, 4)) -> Attention:
     """quadratic-lookup with W_Q times 1/τ."""
+    require_share(tolerance, "quadratic-lookup-soft")
     return soften(quadratic_lookup.build(), quadratic_sharpness(tolerance))
 
 

@@ -19,7 +19,7 @@ from transformist.bounds import (
     underflow_sharpness,
 )
 from transformist.catalogue.feed_forward import greater_than_zero
-from transformist.catalogue.lookup import looked_up, one_hot, one_hot_lookup
+from transformist.catalogue.lookup import looked_up, one_hot, one_hot_lookup, require_share
 from transformist.claims import NO_SOFTMAX, FunctionClaim, SequenceClaim, everywhere, recipe
 from transformist.domains import Bits, Feature, Reals, Sequences, Values, Where
 from transformist.errors import InvalidValue
@@ -35,6 +35,17 @@ def _cycled(*, x: list[tuple[F, ...]], n: int, heads: int) -> list[list[F]]:
     return [[x[i][k] + means[i][k - 1] for k in range(heads)] for i in range(n)]
 
 
+def _split_error(*, n: int, size: F, arithmetic: Arithmetic) -> F | float:
+    """The mean, its copy, and the sum with what is there, at most twice as large."""
+    if not isinstance(arithmetic, Floating):
+        return 0
+    if 3 * size >= F(arithmetic.largest):
+        return math.inf
+    return mean_error(n, size, arithmetic) + 8 * (
+        arithmetic.unit_roundoff * size + F(arithmetic.smallest)
+    )
+
+
 @recipe(
     "split-heads",
     section="5.5",
@@ -43,10 +54,8 @@ def _cycled(*, x: list[tuple[F, ...]], n: int, heads: int) -> list[list[F]]:
         "of one head: yᵢₖ = xᵢₖ + (x₁ₖ₋₁ + … + xᵢₖ₋₁)/i",
         reference=_cycled,
         domain=lambda *, heads: Sequences((Values("x", Reals(heads)),)),
-        error=lambda *, n, size, arithmetic: (
-            F(mean_error(n, size, arithmetic)) + 8 * arithmetic.unit_roundoff * (size + 1)
-        ),
-        error_statement="bounds.mean_error, and 8 u (|x| + 1)",
+        error=_split_error,
+        error_statement="bounds.mean_error, and 8 u |x|; infinite where a sum may overflow",
         safe_length=lambda *, arithmetic: mean_length(arithmetic),
         why_safe="bounds.mean_length",
         weightings=("softmax", "average-hard"),
@@ -107,7 +116,7 @@ def _tie_break_gap(*, n: int, term: str) -> tuple[F, int]:
         gap=_tie_break_gap,
         gap_statement="γ/(n(n − 1) √2) for ±1/j, γ/(n √2) for ±j/n, γ = 1",
         variants=({"term": "-1/i"}, {"term": "1/i"}, {"term": "-i/n"}),
-        depends_on=("n",),
+        depends_on=lambda *, term: ("n",) if term.endswith("n") else (),
     ),
     sources=(
         "γ may be the gap of the dot products itself, the terms differing by less than 1",
@@ -156,7 +165,7 @@ def _soft_length(*, max_length: int, tolerance: F, arithmetic: Arithmetic) -> in
             max_length=max_length, value=Values("v", Reals(1, F(0), F(1)))
         ),
         error=lambda *, n, max_length, tolerance, arithmetic: (
-            tolerance + F(_soft_rounding(n, max_length, tolerance, arithmetic))
+            tolerance + _soft_rounding(n, max_length, tolerance, arithmetic)
         ),
         error_statement="the tolerance, and bounds.softmax_error",
         safe_length=_soft_length,
@@ -177,6 +186,7 @@ def _soft_length(*, max_length: int, tolerance: F, arithmetic: Arithmetic) -> in
 )
 def softened(max_length: int = 64, tolerance: F = F(1, 4)) -> Attention:
     """assembly.soften of one-hot-lookup, by bounds.sharpness of its gap, N and the tolerance."""
+    require_share(tolerance, "soften")
     head = one_hot_lookup.build(max_length=max_length)
     return soften(head, _one_hot_sharpness(max_length, tolerance))
 

@@ -106,9 +106,10 @@ def _length_facts(recipe: Recipe[LengthClaim], settings: Settings) -> dict[str, 
     facts: dict[str, Any] = {"why_safe": claim.why_safe}
     if isinstance(claim, SequenceClaim | PositionClaim):
         facts["error"] = claim.error_statement
-    if claim.gap is not None:
-        n = settings.get("max_length") or GAP_AT
-        dot, d_key = ask(claim.gap, n=n, **settings)
+    n = settings.get("max_length") or GAP_AT
+    gap = ask(claim.gap, n=n, **settings)
+    if gap is not None:
+        dot, d_key = gap
         facts |= {
             "gap": float(dot) / math.sqrt(d_key),
             "gap_at": n,

@@ -115,7 +115,9 @@ def _close(got: Any, expected: Any, limit: Fraction | float) -> bool:
     return len(got) == len(expected) and all(
         len(row) == len(wanted)
         and all(
-            value == want or (math.isfinite(value) and abs(Fraction(value) - want) <= limit)
+            limit == math.inf
+            or value == want
+            or (math.isfinite(value) and abs(Fraction(value) - want) <= limit)
             for value, want in zip(row, wanted, strict=True)
         )
         for row, wanted in zip(got, expected, strict=True)

@@ -122,6 +122,23 @@ def _hits(trace: Trace) -> Finding:
     )
 
 
+def _recent_gap(
+    *, n: int, alphabet: Symbols, weighting: str, max_length: int
+) -> tuple[Fraction, int]:
+    kinds = len(alphabet)
+    if weighting == "rightmost-hard":
+        return Fraction(1), kinds
+    scale = recency_sharpness(max_length, kinds + 1) if weighting == "softmax" else Fraction(1)
+    return scale / n, kinds + 1
+
+
+def _frequent_gap(*, n: int, weighting: str, max_length: int) -> tuple[Fraction, int] | None:
+    if weighting == "rightmost-hard":
+        return None
+    scale = recency_sharpness(max_length, 1) if weighting == "softmax" else Fraction(1)
+    return scale / n, 1
+
+
 def _dependence(*, weighting: str) -> tuple[str, ...]:
     return {"rightmost-hard": (), "average-hard": ("n",)}.get(weighting, ("n", "N"))
 
@@ -175,6 +192,8 @@ def _most_recent_length(*, arithmetic: Arithmetic, alphabet: Symbols, weighting:
             {"alphabet": [3, 1, 2]},
         ),
         depends_on=_dependence,
+        gap=_recent_gap,
+        gap_statement="1/√|Σ| (rightmost-hard); 1/(n √(|Σ| + 1)), times 1/τ for softmax",
         size="2 layers, width 3|Σ| (rightmost-hard) to 4|Σ| + 2",
     ),
     sources=("Elhage et al. 2021",),
@@ -293,6 +312,8 @@ def _most_frequent_length(*, arithmetic: Arithmetic, weighting: str) -> int | No
             {"alphabet": "xyz", "weighting": "softmax"},
         ),
         depends_on=_dependence,
+        gap=_frequent_gap,
+        gap_statement="1/n for the predecessor, times 1/τ for softmax; none for rightmost-hard",
         size="3 layers, width 2|Σ|² + 4|Σ| + 2 (rightmost-hard) or + 4, at most 2|Σ|² hidden units",
     ),
     sources=("Elhage et al. 2021",),
