@@ -1,5 +1,6 @@
 """Derived constants: each is the extreme of its kind, and each bound covers what it bounds."""
 
+import decimal
 import math
 from fractions import Fraction
 
@@ -13,14 +14,25 @@ from transformist.arithmetic import SYSTEMS, Floating
 from transformist.bounds import (
     GELU_BEND,
     GELU_PRODUCT,
+    fraction_length,
     gelu_product_scale,
+    mean_error,
+    nearest_active_length,
     power_of_two_at_most,
+    quadratic_count_length,
+    quadratic_length,
+    quadratic_sharpness,
+    recency_length,
     relu_by_gelu_scale,
     rounding_error,
+    sharpness,
+    softmax_error,
     step_zone,
+    tie_break_length,
+    underflow_sharpness,
 )
 from transformist.errors import InvalidValue
-from transformist.model import FeedForward, FeedForwardStack, LayerNorm, Sublayer
+from transformist.model import Attention, FeedForward, FeedForwardStack, LayerNorm, Sublayer
 
 positive = st.fractions(min_value=Fraction(1, 10**9), max_value=10**9)
 
@@ -156,3 +168,335 @@ def test_where_a_result_may_overflow_the_bound_is_infinite():
     network = FeedForward(W_1=[[1000], [1]], W_2=[[1, 0], [0, 1]])
     bound = rounding_error(network, [[100.0], [1.0]], SYSTEMS["float16"])
     assert np.isinf(bound[0]).all() and np.isfinite(bound[1]).all()
+
+
+# Lengths up to which scores stay apart, by the operations of the arithmetic itself
+
+NARROW = ("bfloat16", "float16")
+FORMATS = (*NARROW, "float32", "float64")
+with_float32 = pytest.mark.parametrize(
+    "name", [*NARROW, pytest.param("float32", marks=pytest.mark.slow)]
+)
+in_formats = pytest.mark.parametrize(
+    "name", [*NARROW, *[pytest.param(name, marks=pytest.mark.slow) for name in FORMATS[2:]]]
+)
+
+
+def lengths_to_try(system, longest):
+    """Every length in a narrow format; in float32 the longest, and some a little shorter."""
+    if system.name in NARROW:
+        return range(1, longest + 1)
+    return (3, longest - 7, longest - 1, longest)
+
+
+def quotients(system, numerators, n):
+    """fl(j/n)."""
+    return system.divide(system.array(numerators.astype(float)), system.array([float(n)]))
+
+
+def scored(system, query, *keys):
+    """The scores of one query against many keys, as float64."""
+    k = np.stack(np.broadcast_arrays(*keys), axis=-1)
+    return system.numbers(system.scores(np.array([query], dtype=system.dtype), k))[0]
+
+
+def increase(values):
+    return bool((np.diff(values) > 0).all())
+
+
+@with_float32
+def test_up_to_the_fraction_length_scores_of_neighbours_stay_in_order(name):
+    system = SYSTEMS[name]
+    longest = fraction_length(system)
+    assert longest == {"bfloat16": 16, "float16": 128, "float32": 2**20}[name]
+    one = system.array([1.0])
+    for n in lengths_to_try(system, longest):
+        place = quotients(system, np.arange(1, n + 1), n)
+        for i in {1, 2, 3, n // 2, n - 1, n} if name == "float32" else range(1, n + 1):
+            if 1 <= i <= n:
+                assert increase(scored(system, [place[i - 1]], place)), (n, i)
+        assert increase(scored(system, [1, 1], one, place))
+        assert increase(scored(system, [1], system.add(one, place)))
+
+
+@with_float32
+def test_up_to_the_nearest_active_length_scores_of_active_positions_stay_apart(name):
+    system = SYSTEMS[name]
+    longest, u = nearest_active_length(system), system.unit_roundoff
+    assert Fraction(1, longest) > 3 * u >= Fraction(1, longest + 1)
+    for n in lengths_to_try(system, longest):
+        place = quotients(system, np.arange(1, n + 1), n)
+        one = system.array([1.0])
+        left = scored(system, [1], system.add(one, place))
+        right = scored(system, [1], system.subtract(one, place))
+        assert increase(left) and increase(-right), n
+        # an active position has 1 + j/n, an inactive one to its left at most (n − 1)/n; to the
+        # right it has 1 − j/n, which is no less than 0, and an inactive one −j/n
+        assert left[0] > float(place[-2] if n > 1 else 0)
+        assert right[-1] > -float(place[0])
+
+
+@with_float32
+def test_up_to_the_recency_length_all_scores_differ(name):
+    system = SYSTEMS[name]
+    longest, u = recency_length(system), system.unit_roundoff
+    assert Fraction(1, longest) > 7 * u >= Fraction(1, 2 * longest)
+    assert math.log2(longest).is_integer()
+    for n in lengths_to_try(system, longest):
+        place = quotients(system, np.arange(1, n + 1), n)
+        zero, one = system.array([0.0]), system.array([1.0])
+        for d_key in (1, 2, 5) if name != "float32" else (3,):
+            query, rest = [1, 1, *[0] * d_key][: max(d_key, 2)], [zero] * (d_key - 2)
+            if d_key == 1:  # the sum stored beforehand
+                low = scored(system, [1], place)
+                high = scored(system, [1], system.add(one, place))
+            else:
+                key = np.broadcast_to(zero, place.shape)
+                low = scored(system, query, key, place, *rest)
+                high = scored(system, query, key + system.dtype.type(1), place, *rest)
+            assert increase(np.concatenate([low, high])), (n, d_key)
+
+
+def tie_break_terms(system, term, n):
+    """fl(t(j)) for j from 1 to n, and the same in float64."""
+    j = np.arange(1, n + 1)
+    sign = -1 if term.startswith("-") else 1
+    if term.endswith("n"):
+        return quotients(system, sign * j, n), sign * j / n
+    return system.divide(system.array([float(sign)]), system.array(j.astype(float))), sign / j
+
+
+@pytest.mark.parametrize("term", ["-1/i", "i/n", "1/i", "-i/n"])
+@with_float32
+def test_up_to_the_tie_break_length_scores_keep_their_order(name, term):
+    system = SYSTEMS[name]
+    longest = tie_break_length(term=term, arithmetic=system)
+    linear = {"bfloat16": 8, "float16": 64, "float32": 524_288}[name]
+    assert longest == (linear if term.endswith("n") else math.isqrt(linear))
+    for n in lengths_to_try(system, longest):
+        rounded, real = tie_break_terms(system, term, n)
+        flags = np.repeat(system.array([0.0, 1.0]), n)
+        scores = scored(system, [1, 1], flags, np.concatenate([rounded, rounded]))
+        order = np.argsort(np.concatenate([real, 1 + real]), kind="stable")
+        assert increase(scores[order]), n
+
+
+@with_float32
+def test_up_to_the_quadratic_length_every_row_has_one_maximum_at_the_query(name):
+    system = SYSTEMS[name]
+    n = quadratic_length(system)
+    j = np.arange(1, n + 1, dtype=float)
+    number, square = system.array(j), system.array(j * j)
+    keys = (system.multiply(number, system.array([2.0])), -square)
+    for q in range(1, n + 1) if name in NARROW else (1, 2, 1000, *range(n - 300, n + 1)):
+        scores = scored(system, [q, 1], *keys)
+        best = np.flatnonzero(scores == scores.max()) + 1
+        assert best.tolist() == [q]
+
+
+@with_float32
+def test_up_to_the_quadratic_count_length_every_count_is_looked_up_as_itself(name):
+    system = SYSTEMS[name]
+    longest = quadratic_count_length(system)
+    u, w = system.unit_roundoff, system.accumulator_roundoff
+    assert longest**2 * (6 * u + 9 * w) <= 1 < (longest + 1) ** 2 * (6 * u + 9 * w)
+    for n in lengths_to_try(system, longest):
+        (weight,) = quotients(system, np.array([1]), n + 1)
+        i = np.arange(n + 1, dtype=float)
+        number, square = system.array(i), system.array(i * i)
+        keys = (system.multiply(number, system.array([2.0])), -square)
+        shares = np.cumsum(np.full(n, weight, system.accumulator), dtype=system.accumulator)
+        shares = [system.dtype.type(0), *shares.astype(system.dtype)]
+        for C in range(n + 1):
+            scores = scored(system, [shares[C], weight], *keys)
+            assert np.flatnonzero(scores == scores.max()).tolist() == [C], (n, C)
+
+
+def test_lengths_are_unbounded_where_nothing_rounds():
+    exact = SYSTEMS["exact"]
+    bounds = (fraction_length, nearest_active_length, recency_length, quadratic_length)
+    assert all(bound(exact) is None for bound in (*bounds, quadratic_count_length))
+    assert tie_break_length(term="i/n", arithmetic=exact) is None
+
+
+# Sharpness
+
+
+def four_bits_below(x):
+    """The largest number of 4 significant bits below x, which has 4 itself."""
+    step = power_of_two_at_most(x) / 8
+    return x - (step / 2 if x == power_of_two_at_most(x) else step)
+
+
+def elsewhere(scores):
+    """The softmax weight that does not go to the first score."""
+    e = np.exp(scores - scores.max())
+    return 1 - e[0] / e.sum()
+
+
+GAPS = [(Fraction(1), 1), (Fraction(1), 64), (Fraction(3, 100), 2), (Fraction(7), 5)]
+TOLERANCES = [Fraction(1, 2), Fraction(1, 4), Fraction(1, 100), Fraction(1, 10**6)]
+
+
+@pytest.mark.parametrize("gap", GAPS)
+@pytest.mark.parametrize("tolerance", TOLERANCES)
+def test_sharpness_leaves_the_tolerance_elsewhere_and_the_next_number_below_does_not(
+    gap, tolerance
+):
+    dot, d_key = gap
+    for N in (2, 3, 10, 64, 1000):
+        s = sharpness(gap, N, tolerance)
+        assert (s / power_of_two_at_most(s) * 8).denominator == 1  # 4 bits
+
+        def left(s, N=N):
+            return (N - 1) * math.exp(-float(s) * float(dot) / math.sqrt(d_key))
+
+        scores = np.array([0.0] + [-float(s) * float(dot) / math.sqrt(d_key)] * (N - 1))
+        assert elsewhere(scores) <= left(s) * (1 + 1e-9)
+        assert elsewhere(scores) <= tolerance and left(s) <= tolerance
+        assert left(four_bits_below(s)) > tolerance
+
+
+@pytest.mark.parametrize("tolerance", [*TOLERANCES, Fraction(1), Fraction(1, 37)])
+def test_quadratic_sharpness_leaves_the_tolerance_elsewhere_whatever_the_length(tolerance):
+    s = quadratic_sharpness(tolerance)
+
+    def left(s):
+        x = math.exp(-float(s) / math.sqrt(2))
+        return 2 * x / (1 - x**3)
+
+    for n in (1, 2, 3, 10, 500):
+        for q in {1, (n + 1) // 2, n}:
+            m = np.array(sorted(range(1, n + 1), key=lambda j: abs(j - q))) - q
+            assert elsewhere(-float(s) * m**2 / math.sqrt(2)) <= min(tolerance, left(s))
+    assert left(s) <= tolerance
+    if tolerance < 1:
+        assert left(four_bits_below(s)) > tolerance
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("gap", [(Fraction(1), 1), (Fraction(1), 64), (Fraction(1, 2), 2)])
+def test_underflow_sharpness_makes_every_other_weight_zero(name, gap):
+    system = SYSTEMS[name]
+    dot, d_key = gap
+    largest = Fraction(1)
+    s = underflow_sharpness(gap, largest, system)
+    assert power_of_two_at_most(s) == s
+
+    def weights(s):
+        """Softmax of the two dot products, the best and the next, by a head."""
+        zeros = np.zeros((1, d_key - 1))
+        head = Attention(
+            W_Q=np.concatenate([[[float(s)]], zeros], axis=1).T,
+            W_K=np.concatenate([[[1.0]], zeros], axis=1).T,
+            W_V=[[1]],
+        )
+        z = system.array([[1.0], [float(largest - dot)]])
+        return system.numbers(head.weights(z, system))[0].tolist()
+
+    assert weights(s) == [1, 0]
+    assert weights(s / 4)[1] > 0  # half may do: one power of two is kept in hand
+
+
+def test_underflow_sharpness_refuses_what_the_format_does_not_resolve():
+    for name, largest in (("bfloat16", 2**6), ("float16", 2**9), ("float32", 2**22)):
+        with pytest.raises(InvalidValue, match="resolves"):
+            underflow_sharpness((Fraction(1), 1), Fraction(largest), SYSTEMS[name])
+    with pytest.raises(InvalidValue, match="float16"):  # would overflow
+        underflow_sharpness((Fraction(1, 700), 64), Fraction(1, 10), SYSTEMS["float16"])
+
+
+# Means and softmax
+
+
+@in_formats
+@pytest.mark.parametrize("weighting", ["softmax", "average-hard"])
+def test_means_stay_within_their_bound_and_come_near_it(name, weighting):
+    system = SYSTEMS[name]
+    rng = np.random.default_rng(5)
+    head = Attention(W_Q=[[0.0]], W_K=[[0.0]], W_V=[[1.0]], weighting=weighting, mask="future")
+    nearest = {}
+    for magnitude in (1.0, 2.0**-12):
+        for signs in (True, False):
+            x = rng.uniform(-magnitude if signs else magnitude / 2, magnitude, (2, 300, 1))
+            x = system.array(x)
+            size = Fraction(float(np.abs(system.numbers(x)).max()))
+            got = system.numbers(head(x, system))[..., 0]
+            for case, means in zip(system.numbers(x)[..., 0], got, strict=True):
+                total = Fraction(0)
+                for n, (value, mean) in enumerate(zip(case, means, strict=True), start=1):
+                    total += Fraction(float(value))
+                    error = abs(Fraction(float(mean)) - total / n)
+                    bound = Fraction(mean_error(n, size, system))
+                    assert error <= bound, (n, magnitude)
+                    nearest[n] = max(nearest.get(n, 0), float(error / bound))
+    assert max(nearest.values()) > 0.01
+    assert max(share for n, share in nearest.items() if n > 250) > 0.001
+
+
+def soft_lookup(case, n):
+    """The head, its vectors of queries, positions and values, and a bound of its scores."""
+    j = np.arange(1, n + 1)[:, None]
+    rng = np.random.default_rng(n)
+    values = np.round(rng.uniform(0, 1, (n, 1)) * 64) / 64
+    asked = rng.integers(1, n + 1, (n, 1))
+    if case == "quadratic":
+        head = tf.recipe("quadratic-lookup-soft").build()
+        scores = float(quadratic_sharpness(Fraction(1, 4))) * n * n
+        return head, np.concatenate([asked, j**0, j, j * j, values], axis=1), scores
+    head = tf.recipe("soften").build(max_length=32)
+    eye = np.eye(32)
+    scores = float(head.W_Q.max()) / math.sqrt(32)
+    return head, np.concatenate([eye[asked[:, 0] - 1], eye[:n], values], axis=1), scores
+
+
+def by_definition(head, z, digits):
+    """Softmax attention to many digits."""
+    context = decimal.Context(prec=digits)
+
+    def real(x):
+        return context.create_decimal(x.numerator) / context.create_decimal(x.denominator)
+
+    with decimal.localcontext(context):
+        root = context.sqrt(decimal.Decimal(head.W_Q.shape[0]))
+        W_Q, W_K = head.W_Q.astype(float), head.W_K.astype(float)
+        keys = z @ W_K.T
+        means = []
+        for query in z @ W_Q.T:
+            dots = [
+                sum(
+                    (Fraction(a) * Fraction(b) for a, b in zip(query, key, strict=True)), Fraction()
+                )
+                for key in keys.tolist()
+            ]
+            e = [context.exp(real(dot - max(dots)) / root) for dot in dots]
+            values = [context.create_decimal(float(value)) for value in z[:, -1]]
+            means.append(sum(x * v for x, v in zip(e, values, strict=True)) / sum(e))
+        return means
+
+
+@in_formats
+@pytest.mark.parametrize("case", ["quadratic", pytest.param("one-hot", marks=pytest.mark.slow)])
+def test_soft_lookups_stay_within_the_softmax_error(name, case):
+    system = SYSTEMS[name]
+    tried = 0
+    for n in (1, 2, 3, 4, 7, 16, 31):
+        head, z, scores = soft_lookup(case, n)
+        bound = softmax_error(n, scores, Fraction(1, 4), system)
+        if math.isinf(bound) or n * n > 2 ** (system.precision + 1):
+            continue
+        rounded = system.array(z)
+        if (system.numbers(rounded) != z).any():
+            continue
+        got = system.numbers(head(rounded, system))[:, 0]
+        real = by_definition(head, z, 40)
+        errors = [abs(Fraction(a) - Fraction(b)) for a, b in zip(got.tolist(), real, strict=True)]
+        assert max(errors) <= bound, n
+        tried += 1
+    assert tried >= (2 if name in NARROW else 6)
+
+
+def test_nothing_rounds_in_exact_arithmetic():
+    exact = SYSTEMS["exact"]
+    assert mean_error(300, Fraction(5), exact) == 0
+    assert softmax_error(300, 1e6, Fraction(1, 4), exact) == 0

@@ -5,7 +5,19 @@ from fractions import Fraction
 import pytest
 
 from transformist.arithmetic import SYSTEMS
-from transformist.domains import Bits, Grid, Product, Reals, Strings, Where
+from transformist.domains import (
+    Bits,
+    Feature,
+    Grid,
+    Product,
+    Query,
+    Reals,
+    Sequences,
+    Strings,
+    Values,
+    Where,
+)
+from transformist.errors import InvalidValue, ShapeMismatch
 
 DOMAINS = [
     Bits(3),
@@ -45,3 +57,114 @@ def test_every_string_once_and_in_order():
     strings = Strings(("a", "b"), lambda n: ())
     assert list(strings.every(2)) == ["", "a", "b", "aa", "ab", "ba", "bb"]
     assert all(len(x) <= 9 for x in strings.drawn(9, 50, seed=0))
+
+
+# Lists of vectors
+
+PAIRS = Sequences(
+    (
+        Query(lambda q, n: (q, q * q), width=2),
+        Feature.of("i"),
+        Feature("code", lambda i, n: (Fraction(i, n), n - i), width=2),
+        Values("v", Bits(2)),
+    )
+)
+
+
+def test_columns_stand_side_by_side():
+    assert (PAIRS.width, PAIRS.free) == (2 + 1 + 2 + 2, 1 + 2)
+    assert PAIRS.features == ("i", "code")
+    assert str(PAIRS) == "lists of vectors [q a position from 1 to n, i, code, v in {0, 1}²]" or (
+        str(PAIRS).startswith("lists of vectors [q a position from 1 to n, i, code, v in ")
+    )
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_cases_are_encoded_as_their_columns_say(n):
+    cases = PAIRS.cases(n, 16, SYSTEMS["exact"])
+    vectors = PAIRS.encode(cases, n, SYSTEMS["exact"]).tolist()
+    assert len(vectors) == len(cases)
+    for case, rows in zip(cases, vectors, strict=True):
+        assert len(rows) == n
+        for i, row in enumerate(rows, start=1):
+            q, v = case["q"][i - 1], case["v"][i - 1]
+            assert row == [q, q * q, i, Fraction(i, n), n - i, *v]
+            assert 1 <= q <= n and set(v) <= {0, 1}
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_each_coordinate_is_rounded_once(name):
+    system = SYSTEMS[name]
+    thirds = Sequences((Feature("1/3", lambda i, n: (Fraction(i, 3),)),))
+    got = system.numbers(thirds.encode(thirds.cases(7, 4, system), 7, system))[0]
+    assert [row[0] for row in got] == [
+        system.numbers(system.array([Fraction(i, 3)]))[0] for i in range(1, 8)
+    ]
+
+
+@pytest.mark.parametrize("mask", ["none", "future"])
+def test_every_query_meets_every_position_where_there_is_room(mask):
+    query = Query(lambda q, n: (q,), mask=mask)
+    for n in (1, 2, 7):
+        lists = query.draw(n, 16, SYSTEMS["exact"], seed=0)
+        met = {(i, q) for each in lists for i, q in enumerate(each, start=1)}
+        last = (lambda i: i) if mask == "future" else (lambda i, n=n: n)
+        assert met == {(i, q) for i in range(1, n + 1) for q in range(1, last(i) + 1)}
+
+
+def test_many_queries_are_sampled_and_those_beside_are_among_them():
+    lists = Query(lambda q, n: (q,)).draw(100, 8, SYSTEMS["exact"], seed=0)
+    shifts = {(each[0] - 1) % 100 for each in lists}
+    assert len(lists) == 8 and {0, 1, 99} <= shifts
+    assert all(1 <= q <= 100 for each in lists for q in each)
+    assert lists == Query(lambda q, n: (q,)).draw(100, 8, SYSTEMS["exact"], seed=0)
+
+
+def test_few_values_are_taken_one_and_all():
+    lists = Values("v", Bits(1)).draw(6, 16, SYSTEMS["exact"], seed=0)
+    assert len({tuple(each) for each in lists}) == 2**6
+    longer = Values("v", Bits(1)).draw(7, 16, SYSTEMS["exact"], seed=0)
+    assert len(longer) < 2**7 and all(len(each) == 7 for each in longer)
+    assert [(0,)] * 7 in longer and [(1,)] * 7 in longer
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_values_are_represented_by_the_arithmetic(name):
+    system = SYSTEMS[name]
+    column = Values("v", Reals(2))
+    lists = column.draw(5, 8, system, seed=3)
+    got = system.numbers(column.encode(lists, 5, system))
+    assert got.shape == (len(lists), 5, 2)
+    for entries, rows in zip(lists, got.tolist(), strict=True):
+        assert [tuple(map(Fraction, row)) for row in rows] == entries
+
+
+def test_a_list_is_read_as_it_was_meant():
+    meaning = PAIRS.read([[2, 0, 1], ["1", 1.0, Fraction(0)]])
+    assert meaning == {"q": [2, 1], "i": [1, 2], "code": [1, 2], "v": [(0, 1), (1, 0)]}
+    assert meaning in PAIRS
+    assert PAIRS.read([[1, 0, 2]]) not in PAIRS  # 2 is no bit
+    assert PAIRS.encode([meaning], 2, SYSTEMS["exact"]).tolist() == [
+        [[2, 4, 1, Fraction(1, 2), 1, 0, 1], [1, 1, 2, 1, 0, 1, 0]]
+    ]
+
+
+@pytest.mark.parametrize("vector", [[], [1], [1, 0], [1, 0, 1, 1]])
+def test_vectors_of_another_length_are_refused(vector):
+    with pytest.raises(ShapeMismatch, match=r"3 numbers \(q, v\)"):
+        PAIRS.read([[1, 0, 1], vector])
+
+
+@pytest.mark.parametrize("q", [0, 3, -1, "1/2"])
+def test_a_query_is_a_position_of_the_list(q):
+    with pytest.raises(InvalidValue, match="from 1 to n, here 2"):
+        PAIRS.read([[1, 0, 0], [q, 0, 0]])
+
+
+def test_a_feature_of_a_name_is_that_position_function():
+    lists = Sequences((Feature.of("i/n"), Feature.of("(-1)^i")))
+    (case,) = lists.cases(3, 5, SYSTEMS["exact"])
+    assert lists.encode([case], 3, SYSTEMS["exact"]).tolist() == [
+        [[Fraction(1, 3), -1], [Fraction(2, 3), 1], [1, -1]]
+    ]
+    assert lists.free == 0 and lists.read([[], []]) == {"i/n": [1, 2], "(-1)^i": [1, 2]}

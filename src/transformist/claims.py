@@ -250,12 +250,14 @@ class Finding:
     Attributes:
         sentence: in words.
         position: the position of the input that it is about, from 1.
+        related: further positions that show why.
         numbers: what was counted.
 
     """
 
     sentence: str
     position: int | None = None
+    related: tuple[int, ...] = ()
     numbers: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -346,6 +348,27 @@ class Recipe(Generic[C_co]):
                 where=self.name,
                 remedy="choose one of them (soften makes softmax of hard attention with a gap)",
             )
+
+    def safe_lengths(self, **given: Any) -> dict[str, int | None]:
+        """For each arithmetic, a length up to which the claim holds; `None` for every length.
+
+        Args:
+            given: settings by name; those left out have their defaults.
+
+        Raises:
+            UnknownName, InvalidValue: as `settings`.
+
+        Example:
+            >>> import transformist as tf
+            >>> tf.recipe("quadratic-lookup").safe_lengths()["float32"]
+            3444
+
+        """
+        claim: Claim = self.claim
+        settings = self.settings(given)
+        if isinstance(claim, LengthClaim):
+            return claim.safe_lengths(settings)
+        return dict.fromkeys(claim.arithmetics)
 
     def build(self, **given: Any) -> Any:
         """The weights.

@@ -21,6 +21,7 @@ from rich.table import Table
 
 from transformist import __version__
 from transformist.arithmetic import SYSTEMS, exact_numbers, number_system
+from transformist.arithmetic import Arithmetic as NumberSystem
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
 from transformist.claims import (
@@ -247,7 +248,8 @@ def run(
             chosen["alphabet"] = _alphabet_of(text)
         alphabet = recipe.build(**chosen).alphabet
         if all(isinstance(symbol, int) for symbol in alphabet):
-            source = Text.of_numbers(text, name, is_file=file is not None)
+            kept = alphabet if ignore_others else None
+            source = Text.of_numbers(text, name, kept, is_file=file is not None)
         else:
             keep = map(str, alphabet) if ignore_others else None
             source = Text.of(text, name, keep, is_file=file is not None)
@@ -283,7 +285,8 @@ def _run_function(
     if bound is None:
         inputs = recipe.claim.inputs(recipe.settings(chosen))
         err.print(f"warning: {recipe.name} claims nothing outside {inputs}", markup=False)
-    _print_answer(recipe, len(vector), text.strip(), answer, arithmetic, bound, as_json)
+    stored = _is_stored(map(Fraction, exact_numbers(vector)), system)
+    _print_answer(recipe, len(vector), text.strip(), answer, arithmetic, bound, stored, as_json)
 
 
 def _run_on_vectors(
@@ -306,7 +309,8 @@ def _run_on_vectors(
         bound = [float(admitted(claim, settings, free_numbers(domain, meaning), n, system))]
     else:
         err.print(f"warning: {recipe.name} claims nothing outside {domain}", markup=False)
-    _print_answer(recipe, n, text.strip(), answer, arithmetic, bound, as_json)
+    stored = _is_stored(free_numbers(domain, meaning), system)
+    _print_answer(recipe, n, text.strip(), answer, arithmetic, bound, stored, as_json)
 
 
 def _run_on_positions(
@@ -366,19 +370,30 @@ def _print_answer(
     answer: Any,
     arithmetic: str,
     bound: list[float] | None,
+    stored: bool,
     as_json: bool,
 ) -> None:
-    """An answer in numbers; `bound` is `None` outside the claim."""
+    """An answer in numbers; `bound` is `None` outside the claim, and is for the stored input."""
     finite = None if bound is None or math.inf in bound else bound
     if as_json:
-        more = {"within_claim": bound is not None, "error_bound": finite}
+        more = {
+            "within_claim": bound is not None,
+            "error_bound": finite,
+            "input_rounded": not stored,
+        }
         _print_run(recipe, length, answer, arithmetic, more)
         return
     within = "" if finite is None else f", within {max(finite):.2g} of the exact result"
     within = ", exactly" if finite is not None and not any(finite) else within
-    out.print(
-        f"{recipe.name}({given}) = {json.dumps(answer)} in {arithmetic}{within}", markup=False
-    )
+    rounded = "" if stored or not within else f", for the input as {arithmetic} rounds it"
+    shown = f"{recipe.name}({given}) = {json.dumps(answer)} in {arithmetic}{within}{rounded}"
+    out.print(shown, markup=False)
+
+
+def _is_stored(values: Iterable[Fraction], system: NumberSystem) -> bool:
+    """Whether the arithmetic holds these numbers as they are."""
+    given = list(values)
+    return not given or system.numbers(system.array(given)).tolist() == given
 
 
 def _run_on_text(
@@ -406,7 +421,8 @@ def _run_on_text(
             f"warning: {recipe.name} claims n up to N = {safe} in {arithmetic}, and this model is "
             f"built for {model.max_length or length}: the answer may be wrong"
         )
-    trace = model.run(source.symbols, arithmetic)
+    with err.status(f"evaluating {length} symbols densely"):
+        trace = model.run(source.symbols, arithmetic)
     finding = recipe.explain(trace) if recipe.explain and claimed else Finding(sentence="")
     if as_json:
         more = {"within_claim": claimed, **_found(finding, source), **finding.numbers}
@@ -416,6 +432,8 @@ def _run_on_text(
         return
     answer = _answer_in_words(trace.answer)
     where = "" if finding.position is None else f", at {source.place(finding.position)}"
+    if finding.related:
+        where += f" (see {' and '.join(map(source.place, finding.related))})"
     why = f": {finding.sentence}{where}" if finding.sentence else ""
     out.print(f"[bold]{escape(answer)}[/]{escape(why)}")
     if with_trace or source.is_file:
@@ -438,7 +456,12 @@ def _answer_in_words(answer: Any) -> str:
 
 def _found(finding: Finding, source: Text) -> dict[str, Any]:
     place = None if finding.position is None else source.place(finding.position)
-    return {"finding": finding.sentence or None, "position": finding.position, "place": place}
+    return {
+        "finding": finding.sentence or None,
+        "position": finding.position,
+        "place": place,
+        "related": [source.place(position) for position in finding.related],
+    }
 
 
 def _print_run(

@@ -6,6 +6,7 @@ import bisect
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,10 @@ class Text:
         return cls("".join(text[index] for index in offsets), offsets, starts, name, is_file)
 
     @classmethod
-    def of_numbers(cls, text: str, name: str, is_file: bool = False) -> Text:
-        """A JSON list of whole numbers, for an alphabet of numbers.
+    def of_numbers(
+        cls, text: str, name: str, keep: Iterable[Any] | None = None, is_file: bool = False
+    ) -> Text:
+        """A JSON list of whole numbers, whole or only those in `keep`, for an alphabet of them.
 
         Raises:
             InvalidValue: when it is none.
@@ -69,11 +72,14 @@ class Text:
             numbers = None
         if not isinstance(numbers, list) or not all(type(value) is int for value in numbers):
             raise InvalidValue(
-                "over an alphabet of numbers the input is a JSON list of whole numbers",
+                "the alphabet of this model is whole numbers (from 5 kinds of brackets on, t opens "
+                "and -t closes), and the input a JSON list of them",
                 received=repr(text)[:60],
                 remedy="give one such as '[1, 2, -2, -1]'",
             )
-        return cls(tuple(numbers), (), (0,), name, is_file)
+        kept = None if keep is None else set(keep)
+        chosen = (value for value in numbers if kept is None or value in kept)
+        return cls(tuple(chosen), (), (0,), name, is_file)
 
     def place(self, position: int) -> str:
         """Where the symbol at a position (from 1) stands: file, line and column (from 1)."""
@@ -172,10 +178,12 @@ def read_vectors(text: str, domain: Sequences, name: str) -> Meaning:
     """
     try:
         given = json.loads(text, parse_float=rational)
-        if domain.free == 0 and isinstance(given, int) and 1 <= given <= 2**20:
+        if domain.free == 0 and type(given) is int and 1 <= given <= 2**20:
             given = [[]] * given
+        if not isinstance(given, list):
+            given = []
         vectors = [each if isinstance(each, list) else [each] for each in given]
-        numbers = [[rational(value) for value in vector] for vector in vectors]
+        numbers = [[_number(value) for value in vector] for vector in vectors]
     except (RecursionError, ValueError, TypeError, ArithmeticError):
         numbers = []
     if not numbers:
@@ -191,6 +199,12 @@ def read_vectors(text: str, domain: Sequences, name: str) -> Meaning:
     return domain.read(numbers)
 
 
+def _number(value: Any) -> Fraction:
+    if isinstance(value, bool):
+        raise TypeError
+    return rational(value)
+
+
 def read_count(text: str, name: str) -> int:
     """The number of positions, a whole number of at least 1.
 
@@ -198,10 +212,10 @@ def read_count(text: str, name: str) -> int:
         InvalidValue: when it is none.
     """
     digits = text.strip()
-    if digits.isdecimal() and len(digits) < 8 and int(digits):
+    if digits.isascii() and digits.isdecimal() and len(digits) < 8 and 0 < int(digits) <= 2**20:
         return int(digits)
     raise InvalidValue(
-        f"{name} reads n, the number of positions, a whole number of at least 1",
+        f"{name} reads n, the number of positions, a whole number from 1 to {2**20}",
         received=repr(text)[:60],
         remedy="give one such as 5",
     )
@@ -247,7 +261,7 @@ def read_length(text: str) -> int:
     Raises:
         InvalidValue: when it is none.
     """
-    if text.isdecimal() and len(text) < 10:
+    if text.isascii() and text.isdecimal() and len(text) < 10:
         return int(text)
     raise InvalidValue(
         "--max-length is a whole number of at least 0",

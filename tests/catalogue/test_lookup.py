@@ -18,6 +18,7 @@ from transformist.errors import InvalidValue
 
 HARD = ("average-hard", "leftmost-hard", "rightmost-hard")
 LOOKUPS = ("one-hot-lookup", "almost-orthogonal-lookup", "quadratic-lookup")
+GIVEN = {"almost-orthogonal-lookup": {"epsilon": Fraction(7, 16)}}  # vectors of 94 signs
 QUICK = (1, 2, 9, 10, 11, 12)
 EVERY = range(1, 65)
 
@@ -30,10 +31,11 @@ def queries(n):
 def coded(name, n, N=64):
     """What stands for position 1 to n: as a query, and as a position."""
     if name == "one-hot-lookup":
-        table = np.eye(N)[:n]
+        table = np.eye(N, dtype=np.int64)[:n]
         return table, table
     if name == "almost-orthogonal-lookup":
-        table = tf.recipe("position-almost-orthogonal").build(max_length=N)(n)
+        encoding = tf.recipe("position-almost-orthogonal").build(max_length=N, **GIVEN[name])
+        table = encoding(n).astype(np.int64)
         return table, table
     i = np.arange(1, n + 1)[:, None]
     return i, np.concatenate([np.ones_like(i), i, i * i], axis=1)
@@ -42,18 +44,19 @@ def coded(name, n, N=64):
 def vectors(name, n, N=64):
     """Lists of [query, position, value], all queries from all positions; the values differ."""
     query, place = coded(name, n, N)
-    values = np.arange(n, 0, -1)[:, None] / 64
+    values = np.arange(n, 0, -1)[:, None]
     lists = [np.concatenate([query[q], place, values], axis=1) for q in queries(n)]
     return np.array(lists), values[queries(n), 0]
 
 
 def lookup_is_exact(name, system, lengths, safe):
-    heads = {weighting: tf.recipe(name).build(weighting=weighting) for weighting in HARD}
+    given = GIVEN.get(name, {})
+    heads = {weighting: tf.recipe(name).build(weighting=weighting, **given) for weighting in HARD}
     for n in lengths:
         if safe is not None and n > safe:
             break
         x, expected = vectors(name, n)
-        given = system.array(x)
+        given = system.array(x if system.name == "exact" else x.astype(np.float64))
         for weighting, head in heads.items():
             got = system.numbers(head(given, system))[..., 0]
             assert (got == expected).all(), (n, weighting)
@@ -64,7 +67,14 @@ def safe_length(name, arithmetic, **given):
     return recipe.claim.safe_lengths(recipe.settings(given))[arithmetic]
 
 
-@pytest.mark.parametrize(("name", "arithmetic"), list(itertools.product(LOOKUPS, SYSTEMS)))
+@pytest.mark.parametrize(
+    ("name", "arithmetic"),
+    [
+        (name, arithmetic)
+        for name, arithmetic in itertools.product(LOOKUPS, SYSTEMS)
+        if (name, arithmetic) != ("almost-orthogonal-lookup", "exact")  # with the slow ones
+    ],
+)
 def test_every_query_of_some_lengths_is_answered_exactly(name, arithmetic):
     safe = safe_length(name, arithmetic)
     lengths = [n for n in QUICK if safe is None or n <= safe]
@@ -87,9 +97,11 @@ def soft_is_within_tolerance(arithmetic, lengths, tolerance):
         if n > safe_length("quadratic-lookup-soft", arithmetic, tolerance=tolerance):
             break
         x, expected = vectors("quadratic-lookup-soft", n)
-        opposite = x.copy()
-        opposite[..., -1] = x[..., -1].round()  # the values far from one another
-        for each, wanted in ((x, expected), (opposite, expected.round())):
+        x, expected = x.astype(float), expected / 64
+        x[..., -1] /= 64
+        far = x.copy()
+        far[..., -1] = x[..., -1].round()
+        for each, wanted in ((x, expected), (far, expected.round())):
             got = system.numbers(head(system.array(each), system))[..., 0]
             limit = float(ask(recipe.claim.error, n=n, arithmetic=system, **settings))
             assert (np.abs(got - wanted) <= limit).all(), n
@@ -117,7 +129,7 @@ def test_short_lists_in_a_model_for_long_ones():
         head = tf.recipe("one-hot-lookup").build(max_length=256, weighting=weighting)
         for n in (1, 2, 3):
             x, expected = vectors("one-hot-lookup", n, N=256)
-            for arithmetic in ("exact", "bfloat16"):
+            for arithmetic in ("float16", "bfloat16"):
                 system = number_system(arithmetic)
                 assert (system.numbers(head(x, system))[..., 0] == expected).all()
 
@@ -163,8 +175,9 @@ def test_the_printed_gap_is_too_large_for_softmax():
     """With 1/τ = ln 8N from the gap 1 of the dot products, a lookup errs by more than 1/4."""
     N = 64
     x, _ = vectors("one-hot-lookup", N)
+    x = x[[0, 1, N - 1]].astype(float)  # some lists of queries
     x[..., -1] = np.arange(N) == 0
-    expected = (queries(N) == 0).astype(float)
+    expected = (queries(N)[[0, 1, N - 1]] == 0).astype(float)
     printed = soften(tf.recipe("one-hot-lookup").build(), Fraction(math.log(8 * N)))
     assert np.abs(printed(x)[..., 0] - expected).max() > 1 / 4
     ours = tf.recipe("soften").build()

@@ -15,7 +15,6 @@ from transformist.model import (
     FeedForward,
     Layer,
     LayerStack,
-    LinearForm,
     Parameter,
     ReadOut,
     Stream,
@@ -89,10 +88,7 @@ def serial(first: LayerStack, second: LayerStack) -> LayerStack:
         )
     names = dict(zip(second.inputs, first.outputs, strict=True))
     for slot in second.stream.slots:
-        fresh_name = f"then {slot}"
-        while fresh_name in first.stream.slots:
-            fresh_name = f"then {fresh_name}"
-        names.setdefault(slot, fresh_name)
+        names.setdefault(slot, _unused(f"then {slot}", first.stream.slots))
     fresh = tuple(names[slot] for slot in second.stream.slots if slot not in second.inputs)
     stream = Stream((*first.stream.slots, *fresh))
     before = _onto(first.stream.slots, stream)
@@ -213,35 +209,43 @@ def split_heads(stack: LayerStack) -> LayerStack:
         InvalidValue: for a layer with norms.
 
     """
-    fresh: list[str] = []
+    slots = stack.stream.slots
+    aside: dict[tuple[int, int], dict[str, str]] = {}
+    taken = list(slots)
     for number, layer in enumerate(stack.layers):
-        for h, head in enumerate(layer.heads[: len(layer.heads) if len(layer.heads) > 1 else 0]):
-            slots = [stack.stream.slots[row] for row in head.written]
-            fresh += [f"{slot}, layer {number} head {h}" for slot in slots]
-    stream = Stream((*stack.stream.slots, *fresh))
-    own = _onto(stack.stream.slots, stream)
+        for h, head in enumerate(layer.heads if len(layer.heads) > 1 else ()):
+            aside[number, h] = {}
+            for slot in (slots[row] for row in head.written):
+                aside[number, h][slot] = _unused(f"{slot}, layer {number} head {h}", taken)
+                taken.append(aside[number, h][slot])
+    stream = Stream(tuple(taken))
+    own = _onto(slots, stream)
     layers: list[Layer] = []
     for number, layer in enumerate(stack.layers):
         moved = move(layer, own, own.T)
         if len(layer.heads) < 2:
             layers.append(moved)
             continue
-        moves = []
         for h, head in enumerate(layer.heads):
-            to = {
-                slot: f"{slot}, layer {number} head {h}"
-                for slot in (stack.stream.slots[row] for row in head.written)
-            }
-            aside = stream.writing(*(to.get(slot, {}) for slot in stack.stream.slots))
-            layers.append(move(Layer((head,)), own, aside))
-            moves += [({source: 1}, {slot: 1, source: -1}) for slot, source in to.items()]
-        layers[-1] = Layer(layers[-1].heads, _copies(stream, moves))
+            fresh = stream.writing(*(aside[number, h].get(slot, {}) for slot in slots))
+            layers.append(move(Layer((head,)), own, fresh))
+        pairs = [pair for h in range(len(layer.heads)) for pair in aside[number, h].items()]
+        if pairs:
+            layers[-1] = Layer(layers[-1].heads, _moved_into(stream, pairs))
         if moved.feed_forward is not None:
             layers.append(Layer((), moved.feed_forward))
     return LayerStack(stream, stack.inputs, tuple(layers), stack.outputs)
 
 
-def _copies(stream: Stream, moves: Sequence[tuple[LinearForm, LinearForm]]) -> FeedForward:
-    """A network that adds, for each pair, the value of the one form along the other."""
-    R, L = stream.reading(*(read for read, _ in moves)), stream.writing(*(to for _, to in moves))
+def _moved_into(stream: Stream, pairs: Sequence[tuple[str, str]]) -> FeedForward:
+    """A network that adds, for each pair, the second slot to the first, and clears the second."""
+    R = stream.reading(*(source for _, source in pairs))
+    L = stream.writing(*({slot: 1, source: -1} for slot, source in pairs))
     return FeedForward(W_1=np.concatenate([R, -R]), W_2=np.concatenate([L, -L], axis=1))
+
+
+def _unused(name: str, taken: Sequence[str]) -> str:
+    """The name, marked as another one until it is none of those taken."""
+    while name in taken:
+        name = f"then {name}"
+    return name

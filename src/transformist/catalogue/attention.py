@@ -22,12 +22,10 @@ from transformist.catalogue.feed_forward import greater_than_zero
 from transformist.claims import SequenceClaim, recipe
 from transformist.domains import Bits, Feature, Reals, Sequences, Values
 from transformist.errors import InvalidValue
-from transformist.model import Attention, FeedForward, Layer, LayerStack, Stream
+from transformist.model import MASKS, Attention, FeedForward, Layer, LayerStack, Stream
 
 HARD = ("average-hard", "leftmost-hard", "rightmost-hard")
 """Weightings that agree where a row of scores has one maximum."""
-
-MASKS = ("none", "future", "strict-future", "past", "strict-past")
 
 
 def each(name: str, values: tuple[str, ...]) -> tuple[Mapping[str, Any], ...]:
@@ -62,7 +60,7 @@ def _prefix_means(vectors: list[tuple[F, ...]]) -> list[list[F]]:
         mask="any (--set mask=)",
         variants=(
             *each("weighting", ("softmax", *HARD)),
-            *each("mask", MASKS),
+            *each("mask", tuple(MASKS)),
             {"width": 11, "weighting": "rightmost-hard", "mask": "strict-past"},
         ),
     ),

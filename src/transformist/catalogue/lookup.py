@@ -15,7 +15,7 @@ from transformist.arithmetic import Arithmetic, Floating
 from transformist.assembly import soften
 from transformist.bounds import quadratic_length, quadratic_sharpness, softmax_error
 from transformist.catalogue.attention import HARD, each
-from transformist.catalogue.positions import almost_orthogonal
+from transformist.catalogue.positions import almost_orthogonal, require_size
 from transformist.claims import NO_SOFTMAX, SequenceClaim, recipe
 from transformist.domains import Feature, Query, Reals, Sequences, Values
 from transformist.errors import InvalidValue
@@ -74,6 +74,7 @@ def _match(width: int, weighting: str) -> Attention:
 )
 def one_hot_lookup(max_length: int = 64, weighting: str = "average-hard") -> Attention:
     """The dot product of the one-hot vectors of qᵢ and j is [j = qᵢ]."""
+    require_size(max_length, 2 * max_length + 1, "one-hot-lookup")
     return _match(max_length, weighting)
 
 

@@ -100,7 +100,28 @@ def position_power() -> PositionFunctions:
 )
 def position_one_hot(max_length: int = 64) -> PositionTable:
     """The identity matrix."""
+    require_size(max_length, max_length, "position-one-hot")
     return PositionTable(vectors=np.eye(max_length))
+
+
+MOST_NUMBERS = 2**24
+"""How many numbers a table of positions holds at most."""
+
+
+def require_size(rows: int, width: int, where: str) -> None:
+    """Refuse a table of positions too large to build.
+
+    Raises:
+        InvalidValue: for more than `MOST_NUMBERS` numbers.
+
+    """
+    if rows * width > MOST_NUMBERS:
+        raise InvalidValue(
+            f"a table of positions holds at most {MOST_NUMBERS:,} numbers",
+            received=f"{rows:,} positions of width {width:,}",
+            where=where,
+            remedy="build it for fewer positions, or use i and i², which need no table",
+        )
 
 
 FAMILIES = 64
@@ -125,6 +146,7 @@ def almost_orthogonal(
             remedy="give a smaller epsilon, such as 1/4",
         )
     m = almost_orthogonal_dimension(max_length, epsilon) if width is None else width
+    require_size(max_length, m, "almost-orthogonal")
     source = random.Random(seed)
     for _ in range(FAMILIES):
         drawn = source.choices((-1, 1), k=max_length * m)
@@ -239,6 +261,7 @@ def position_sinusoidal(max_length: int = 64, width: int = 8) -> PositionTable:
             where="position-sinusoidal",
             remedy="give an even width",
         )
+    require_size(max_length, width, "position-sinusoidal")
     rates = [10000 ** (-2 * c / width) for c in range(width // 2)]
     return PositionTable(
         vectors=[
@@ -273,6 +296,7 @@ def layernorm_hash(x: int) -> Sequence[F]:
 )
 def position_layernorm_hash(max_length: int = 64) -> PositionTable:
     """The float64 values, taken exactly."""
+    require_size(max_length, 4, "position-layernorm-hash")
     return PositionTable(
         vectors=[
             [math.sqrt(2 / (i * i + 1)) * entry for entry in (i, 1, -i, -1)]

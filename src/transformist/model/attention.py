@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Array, Mask, number_system
 from transformist.errors import UnknownName
-from transformist.model.parameter import Parameter, Parameterized, vectors, weights
+from transformist.model.parameter import Parameter, Parameterized, sequences, weights
 
 Positions = NDArray[np.int64]
 
@@ -137,7 +137,7 @@ class Attention(Parameterized):
         """c for every sequence: (..., n, d) → (..., n, d_out), in blocks of rows."""
         a = number_system(arithmetic)
         _, _, W_V, W_O = self.rounded(a)
-        z = vectors(z, a, self.width, "Attention")
+        z = sequences(z, a, self.width, "Attention")
         v = a.affine(z, W_V)
         c = [a.matmul(self.weights(z, a, rows), v) for rows in self._blocks(z.shape)]
         joined = a.concatenate(c, axis=-2)

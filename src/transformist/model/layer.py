@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformist.arithmetic import Arithmetic, Array, number_system
-from transformist.errors import ShapeMismatch
+from transformist.errors import InvalidValue, ShapeMismatch
 from transformist.model.attention import Attention
 from transformist.model.feed_forward import FeedForward
 from transformist.model.normalization import LayerNorm
-from transformist.model.parameter import vectors
+from transformist.model.parameter import sequences
 from transformist.model.stream import Stream
 
 
@@ -194,6 +194,7 @@ class LayerStack:
     Raises:
         ShapeMismatch: for a layer that does not have the width of the stream.
         UnknownName: for an input or output that is no slot.
+        InvalidValue: for an input given twice, or no input or output.
 
     Example: the mean of x up to each position, minus x.
         >>> stream = Stream(("x", "mean", "difference"))
@@ -229,6 +230,13 @@ class LayerStack:
                     )
         for slot in (*self.inputs, *self.outputs):
             self.stream.index(slot)
+        if len(set(self.inputs)) != len(self.inputs) or not self.inputs or not self.outputs:
+            raise InvalidValue(
+                "a stack reads at least one slot, none twice, and gives at least one",
+                received=f"inputs {self.inputs}, outputs {self.outputs}",
+                where="LayerStack",
+                remedy="name each input once",
+            )
 
     @property
     def width(self) -> int:
@@ -253,7 +261,7 @@ class LayerStack:
     def streams(self, x: Any, arithmetic: Arithmetic | str = "float64") -> Iterator[Array]:
         """The stream (..., n, d) before the first layer and after every sublayer."""
         a = number_system(arithmetic)
-        x = vectors(x, a, self.width, "LayerStack")
+        x = sequences(x, a, self.width, "LayerStack")
         z = a.affine(x, a.array(self.stream.writing(*self.inputs)))
         yield z
         for layer in self.layers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import Field, dataclass, field, fields
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Array, exact_numbers
-from transformist.errors import ShapeMismatch
+from transformist.errors import InputTooLarge, ShapeMismatch
 
 Parameter: TypeAlias = Any
 """Given as nested lists or an array; kept as a read-only array, float64 where every entry is
@@ -130,6 +131,33 @@ def vectors(x: Any, a: Arithmetic, width: int, where: str) -> Array:
             received=f"an array of shape {tuple(array.shape)}",
             where=where,
             remedy=f"give {width} numbers a vector",
+        )
+    return array
+
+
+def sequences(x: Any, a: Arithmetic, width: int, where: str) -> Array:
+    """`x` as an array of `a` of shape (..., n, width): lists of vectors.
+
+    Raises:
+        ShapeMismatch: when the vectors have another width, or there is a vector but no list.
+        InputTooLarge: when a list is longer than the dense reference attends over.
+
+    """
+    array = vectors(x, a, width, where)
+    if len(array.shape) < 2:
+        raise ShapeMismatch(
+            f"a list of vectors of width {width}, one a position, is read",
+            received="a single vector",
+            where=where,
+            remedy="put it in a list",
+        )
+    n = array.shape[-2]
+    if n * n > a.most_scores:
+        raise InputTooLarge(
+            f"the dense reference computes at most {a.most_scores:,} attention scores in {a.name}",
+            received=f"{n} vectors, which take {n * n:,}",
+            where=where,
+            remedy=f"give at most {math.isqrt(a.most_scores)} vectors",
         )
     return array
 

@@ -202,7 +202,9 @@ class Transformer:
             "EOS among the labels": EOS not in getattr(self.read_out, "labels", ()),
             "BOS in front, alone": self.embedding.front != (BOS,) or bool(self.embedding.back),
             f"future masks (it has {', '.join(ahead)})": bool(ahead),
-            "positions that do not know n": "i/n" in dict(self.embedding.positions).values(),
+            "positions that do not know n": any(
+                name.endswith("/n") for _, name in self.embedding.positions
+            ),
         }
         missing = [need for need, is_missing in lacking.items() if is_missing]
         if missing:

@@ -343,28 +343,31 @@ def _first_active(trace: Trace) -> Finding:
     active = _left_active(trace.input, depth)
     if not active:
         return Finding(sentence="every bracket is matched")
-    position = active[0]
-    return Finding(sentence=_why_active(trace.input, position, depth), position=position)
+    return _why_active(trace.input, active[0], depth)
 
 
-def _why_active(x: Sequence[Any], position: int, depth: int) -> str:
+def _why_active(x: Sequence[Any], position: int, depth: int) -> Finding:
     """Why the first active bracket has no match."""
     symbol = x[position - 1]
     if _signed(symbol) < 0:
-        return f"a {symbol} closes a bracket that was never opened"
-    opened, deepest = [position], 1
+        sentence = f"a {symbol} closes a bracket that was never opened"
+        return Finding(sentence=sentence, position=position)
+    opened, deepest, innermost = [position], 1, position
     for place in range(position + 1, len(x) + 1):
         if _signed(x[place - 1]) > 0:
             opened.append(place)
-            deepest = max(deepest, len(opened))
+            if len(opened) > deepest:
+                deepest, innermost = len(opened), place
             continue
         inner = opened.pop()
         if _signed(x[inner - 1]) != -_signed(x[place - 1]):
-            met = f"a {x[inner - 1]} at {inner} is closed by a {x[place - 1]} at {place}"
-            return met if inner == position else f"a {symbol} is never matched: inside it {met}"
+            met = f"a {x[inner - 1]} is closed by a {x[place - 1]}"
+            sentence = met if inner == position else f"a {symbol} is never matched: inside it {met}"
+            return Finding(sentence=sentence, position=position, related=(inner, place))
         if not opened:
-            return f"a {symbol} opens brackets that nest {deepest} deep, deeper than {depth}"
-    return f"a {symbol} is never closed"
+            sentence = f"a {symbol} opens brackets that nest {deepest} deep, deeper than {depth}"
+            return Finding(sentence=sentence, position=position, related=(innermost,))
+    return Finding(sentence=f"a {symbol} is never closed", position=position)
 
 
 _BOUNDED_SOURCES = ("Yao et al. 2021", "Yang et al. 2024")

@@ -1,0 +1,96 @@
+"""Position encodings: shapes, exactness, one rounding, and what they refuse."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from transformist.arithmetic import SYSTEMS
+from transformist.errors import (
+    InputTooLong,
+    InvalidValue,
+    NotFinite,
+    ShapeMismatch,
+    UnknownName,
+)
+from transformist.model import PositionFunctions, PositionTable
+
+FUNCTIONS = {
+    "1": lambda i, n: Fraction(1),
+    "i": lambda i, n: Fraction(i),
+    "i^2": lambda i, n: Fraction(i * i),
+    "i^3": lambda i, n: Fraction(i * i * i),
+    "1/i": lambda i, n: Fraction(1, i),
+    "-1/i": lambda i, n: Fraction(-1, i),
+    "i/n": lambda i, n: Fraction(i, n),
+    "-i/n": lambda i, n: Fraction(-i, n),
+    "(-1)^i": lambda i, n: Fraction(-1 if i % 2 else 1),
+}
+TABLE = [[1, "1/3"], [2, "-1/7"], [3, 0]]
+
+
+def test_functions_are_exact_in_their_order():
+    names = tuple(FUNCTIONS)
+    encoding = PositionFunctions(names)
+    assert encoding.width == 9 and encoding.max_length is None and encoding.nonzero == 0
+    for n in (1, 2, 7):
+        expected = [[FUNCTIONS[name](i, n) for name in names] for i in range(1, n + 1)]
+        assert encoding(n, "exact").tolist() == expected
+    assert PositionFunctions(("i", "1"))(2).tolist() == [[1, 1], [2, 1]]
+
+
+@pytest.mark.parametrize("name", ["float64", "float32", "float16", "bfloat16"])
+def test_each_number_is_rounded_once(name):
+    system = SYSTEMS[name]
+    n, u = 21, system.unit_roundoff
+    got = system.numbers(PositionFunctions(tuple(FUNCTIONS))(n, name)).tolist()
+    for i, row in enumerate(got, start=1):
+        for value, function in zip(row, FUNCTIONS.values(), strict=True):
+            exact = function(i, n)
+            assert abs(Fraction(value) - exact) <= u * abs(exact)
+            # the format has no number nearer: one unit further is no closer
+            assert system.numbers(system.array([exact]))[0] == value
+
+
+def test_a_table_gives_its_first_rows():
+    encoding = PositionTable(vectors=TABLE)
+    assert (encoding.width, encoding.max_length, encoding.nonzero) == (2, 3, 5)
+    rows = [[1, Fraction(1, 3)], [2, Fraction(-1, 7)], [3, 0]]
+    for n in (1, 2, 3):
+        assert encoding(n, "exact").tolist() == rows[:n]
+        for name in ("float64", "bfloat16"):
+            system = SYSTEMS[name]
+            assert encoding(n, name).shape == (n, 2)
+            assert (encoding(n, name) == system.array(rows[:n])).all()
+
+
+def test_n_may_be_of_numpy():
+    assert PositionFunctions(("i",))(np.int64(2)).tolist() == [[1], [2]]
+
+
+@pytest.mark.parametrize("n", [0, -1, True, False, 1.0, 2.5, "2", None])
+@pytest.mark.parametrize(
+    "encoding", [PositionFunctions(("i/n",)), PositionTable(vectors=TABLE)], ids=["of n", "table"]
+)
+def test_lengths_that_are_none_are_refused(encoding, n):
+    with pytest.raises(InvalidValue, match="whole number of at least 1"):
+        encoding(n)
+
+
+def test_lengths_beyond_the_table_are_refused():
+    with pytest.raises(InputTooLong, match="N = 3"):
+        PositionTable(vectors=TABLE)(4)
+
+
+def test_what_is_no_encoding_is_refused():
+    with pytest.raises(UnknownName, match="did you mean i/n"):
+        PositionFunctions(("i", "i/m"))
+    with pytest.raises(ShapeMismatch, match="a row for each position"):
+        PositionTable(vectors=[1, 2])
+    with pytest.raises(ShapeMismatch):
+        PositionTable(vectors=np.zeros((0, 2)))
+    with pytest.raises(NotFinite):
+        PositionTable(vectors=[[np.nan]])
+    with pytest.raises(NotFinite, match="65504"):
+        PositionFunctions(("i^3",))(41, "float16")
+    assert np.isfinite(PositionFunctions(("i^3",))(40, "float16")).all()
