@@ -6,7 +6,7 @@
 (True, False)
 """
 
-from transformist.assembly import parallel, serial, soften, split_heads, tie_break
+from transformist.assembly import parallel, route, serial, soften, split_heads, tie_break
 from transformist.catalogue import recipe, recipes
 from transformist.errors import TransformistError
 from transformist.model import (
@@ -56,6 +56,7 @@ __all__ = [
     "parallel",
     "recipe",
     "recipes",
+    "route",
     "serial",
     "soften",
     "split_heads",

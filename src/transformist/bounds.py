@@ -226,7 +226,7 @@ def mean_error(n: int, size: Fraction, arithmetic: Arithmetic) -> float:
         return 0.0
     u, w = float(arithmetic.unit_roundoff), float(arithmetic.accumulator_roundoff)
     relative = math.expm1(2 * math.log1p(u) - math.log1p(-u) + (n + 1) * math.log1p(w))
-    if size * (1 + Fraction(relative)) >= Fraction(arithmetic.largest):
+    if max(size * (1 + Fraction(relative)), Fraction(n)) >= Fraction(arithmetic.largest):
         return math.inf
     underflow = arithmetic.smallest * (n * float(size) + 1) + n * arithmetic.smallest_partial
     return (float(size) * relative + underflow) * _SLACK
@@ -264,11 +264,11 @@ def quadratic_length(arithmetic: Arithmetic) -> int | None:
 
 
 def fraction_length(arithmetic: Arithmetic) -> int | None:
-    """n up to which scores (i/n)(j/n), or 1 + j/n, of neighbouring j stay apart.
+    """n up to which scores (i/n)(j/n) of neighbouring j stay apart.
 
-    Relative to the larger, neighbours are at least 1/(2n) apart. Each score has at most three
-    roundings of u relative to it (the fraction, the product or sum, the store), so two stay in
-    order where 6u(1 + 2u)² < 1/(2n), as for n ≤ 1/(16u).
+    Relative to the larger, neighbours are at least 1/n apart. A score has three roundings of u
+    relative to itself (of i/n, of j/n, of their product), so two keep their order where
+    6u(1 + u)³ < 1/n, as for n ≤ 1/(16u).
 
     Example:
         >>> from transformist.arithmetic import BFLOAT16, FLOAT32

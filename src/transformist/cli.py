@@ -103,6 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    sys.set_int_max_str_digits(0)  # exact answers may be long
     try:
         code = app(given, prog_name="transformist", standalone_mode=False)
         sys.stdout.flush()
@@ -160,7 +161,7 @@ def list_recipes(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List the recipes, in the paper's order."""
+    """List the recipes, chapter by chapter."""
     chapters = list(dict.fromkeys(each.chapter for each in recipes()))
     numbers = list(dict.fromkeys(each.section.split(".")[0] for each in recipes()))
     if chapter is not None and chapter not in (*chapters, *numbers):

@@ -7,13 +7,14 @@ from transformist.assembly.networks import (
     cancel_residual,
     postcompose,
     precompose,
-    route,
     units,
 )
+from transformist.assembly.routing import between, route
 
 __all__ = [
     "attend",
     "beside",
+    "between",
     "cancel_residual",
     "move",
     "parallel",

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from transformist.assembly.networks import beside, postcompose, precompose
+from transformist.assembly.networks import beside
+from transformist.assembly.routing import between
 from transformist.errors import InvalidValue, ShapeMismatch
 from transformist.model import (
-    Attention,
     Embedding,
     FeedForward,
     Layer,
@@ -42,23 +42,11 @@ def move(layer: Layer, read: object, write: object) -> Layer:
             where="composition",
             remedy="compose the parts before the norm is added",
         )
-    heads = tuple(
-        Attention(
-            W_Q=exact_product(head.W_Q, read),
-            W_K=exact_product(head.W_K, read),
-            W_V=exact_product(
-                head.W_V if head.W_O is not None else exact_product(write, head.W_V), read
-            ),
-            W_O=None if head.W_O is None else exact_product(write, head.W_O),
-            weighting=head.weighting,
-            mask=head.mask,
-        )
-        for head in layer.heads
-    )
     network = layer.feed_forward
-    if network is not None:
-        network = postcompose(write, precompose(network, read))
-    return Layer(heads, network)
+    return Layer(
+        tuple(between(head, read, write) for head in layer.heads),
+        None if network is None else between(network, read, write),
+    )
 
 
 def serial(first: LayerStack, second: LayerStack) -> LayerStack:

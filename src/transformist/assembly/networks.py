@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -53,34 +52,6 @@ def postcompose(A: object, network: FeedForward) -> FeedForward:
         b_2=exact_product(A, network.b_2.reshape(-1, 1))[:, 0],
         activation=network.activation,
     )
-
-
-def route(
-    network: FeedForward,
-    stream: Stream,
-    read: Sequence[LinearForm],
-    write: Sequence[LinearForm],
-    shift: object = 0,
-) -> FeedForward:
-    """The network on a stream (Lemma 8.1): it reads linear forms of slots and adds to slots.
-
-    Args:
-        network: f: R^k → R^m.
-        stream: the slots.
-        read: the k forms that f reads.
-        write: the m slots or forms to which its outputs are added.
-        shift: what is added to the k forms before f reads them.
-
-    Example:
-        >>> stream = Stream(("x", "y", "larger"))
-        >>> larger = FeedForward(W_1=[[1, 0], [-1, 0], [-1, 1]], W_2=[[1, -1, 1]])
-        >>> route(larger, stream, read=["x", "y"], write=["larger"])([2, 5, 0])
-        array([0., 0., 5.])
-
-    """
-    offset = np.broadcast_to(rationals(shift), (network.width,))
-    routed = precompose(network, stream.reading(*read), offset)
-    return postcompose(stream.writing(*write), routed)
 
 
 def beside(*networks: FeedForward) -> FeedForward:

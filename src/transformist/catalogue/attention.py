@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction as F
 from itertools import accumulate
 from typing import Any
@@ -15,6 +15,7 @@ from transformist.bounds import (
     fraction_length,
     mean_error,
     mean_length,
+    nearest_active_length,
     power_of_two_at_most,
     quadratic_length,
 )
@@ -209,6 +210,15 @@ def _interval_error(*, lo: F, hi: F, arithmetic: Arithmetic) -> F:
     return 32 * arithmetic.unit_roundoff * (1 + hi - lo + abs(lo)) + 8 * F(arithmetic.smallest)
 
 
+def _within(
+    arithmetic: Arithmetic, lo: F, hi: F, length: Callable[[Arithmetic], int | None]
+) -> int | None:
+    """A safe length, 0 where the format does not hold the weights and sums of them."""
+    if isinstance(arithmetic, Floating) and 2 * (hi - lo) + abs(lo) + 1 > arithmetic.largest:
+        return 0
+    return length(arithmetic)
+
+
 _INTERVAL: dict[str, Any] = {
     "error": _interval_error,
     "error_statement": "exact for lo = 0; elsewhere in floats within 32 u (1 + hi − lo + |lo|)",
@@ -233,7 +243,7 @@ def _require_interval(lo: F, hi: F, where: str) -> None:
         statement="yᵢ = vᵢ₋₁, y₁ = 0, for values in [lo, hi]",
         reference=_shifted(1),
         domain=_in_interval(_ONE, _PARITY),
-        safe_length=lambda *, arithmetic: mean_length(arithmetic),
+        safe_length=lambda *, arithmetic, lo, hi: _within(arithmetic, lo, hi, mean_length),
         why_safe="scores are 1 and −1; position 1 is marked as by first",
         weightings=("rightmost-hard",),
         mask="future",
@@ -299,7 +309,7 @@ def predecessor_strict(weighting: str = "average-hard") -> Attention:
         statement="yᵢ = vᵢ₋₁, y₁ = 0, for values in [lo, hi]",
         reference=_shifted(1),
         domain=_in_interval(_ONE, Feature.of("i"), Feature.of("i^2"), _PARITY),
-        safe_length=lambda *, arithmetic: quadratic_length(arithmetic),
+        safe_length=lambda *, arithmetic, lo, hi: _within(arithmetic, lo, hi, quadratic_length),
         why_safe="bounds.quadratic_length; position 1 is marked as by first",
         weightings=HARD,
         mask="none, and future for the mark",
@@ -378,8 +388,8 @@ def _nearest(step: int) -> Any:
 
 _NEAREST: dict[str, Any] = {
     "domain": lambda: Sequences((_ONE, _PLACE, Values("a", Bits(1)), _VALUE)),
-    "safe_length": lambda *, arithmetic: fraction_length(arithmetic),
-    "why_safe": "bounds.fraction_length",
+    "safe_length": lambda *, arithmetic: nearest_active_length(arithmetic),
+    "why_safe": "bounds.nearest_active_length",
     "weightings": HARD,
     "gap": lambda *, n: (F(1, n), 1),
     "gap_statement": "1/n between active positions; 2/n between active and inactive ones",
@@ -443,4 +453,4 @@ RECIPES = (
     nearest_left,
     nearest_right,
 )
-"""In the paper's order."""
+"""In the order in which they are listed."""

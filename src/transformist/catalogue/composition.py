@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any
 
 from transformist.arithmetic import Arithmetic
-from transformist.assembly import attend, parallel, postcompose, precompose, serial
+from transformist.assembly import attend, between, parallel, serial
 from transformist.bounds import fraction_length
 from transformist.catalogue.attention import HARD, each
 from transformist.catalogue.examples.dyck import dyck_1, dyck_1_2
@@ -41,7 +41,7 @@ def _routed(*x: F, left: Any, right: Any) -> list[F]:
         domain=lambda *, right: Reals(len(right[0])),
         variants=({"left": [["1/3"]], "right": [[1, 0, 0], [0, "-0.1", 7]]},),
     ),
-    sources=("on a stream: assembly.route for networks, assembly.attend for heads",),
+    sources=("assembly.between for networks and heads, assembly.route on a stream",),
 )
 def routed(left: Any = ((2,), (-1,)), right: Any = ((1, 2, 0), (0, 1, -1))) -> FeedForward:
     """Lemma 8.1: W₁ R and L W₂, no further hidden units."""
@@ -52,7 +52,7 @@ def routed(left: Any = ((2,), (-1,)), right: Any = ((1, 2, 0), (0, 1, -1))) -> F
             where="route",
             remedy="give right with two rows, and left with rows of one number",
         )
-    return postcompose(left, precompose(MAXIMUM, right))
+    return between(MAXIMUM, right, left)
 
 
 def _back(*, v: list[tuple[F, ...]], n: int, times: int) -> list[list[F]]:
@@ -125,4 +125,4 @@ def in_parallel(max_length: int = 1024) -> Transformer:
 
 
 RECIPES = (routed, in_series, in_parallel)
-"""In the paper's order."""
+"""In the order in which they are listed."""

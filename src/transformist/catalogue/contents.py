@@ -1,4 +1,4 @@
-"""The catalogue: every recipe, in the paper's order."""
+"""The catalogue: every recipe, chapter by chapter."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RECIPES: tuple[Recipe[Any], ...] = (
 
 
 def recipes() -> tuple[Recipe[Any], ...]:
-    """Every recipe, in the paper's order.
+    """Every recipe, chapter by chapter.
 
     Example:
         >>> recipes()[0].name

@@ -726,4 +726,4 @@ RECIPES = (
     conditional,
     clip,
 )
-"""In the paper's order."""
+"""In the order in which they are listed."""

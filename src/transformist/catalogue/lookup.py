@@ -221,4 +221,4 @@ def quadratic_lookup_soft(tolerance: F = F(1, 4)) -> Attention:
 
 
 RECIPES = (one_hot_lookup, almost_orthogonal_lookup, quadratic_lookup, quadratic_lookup_soft)
-"""In the paper's order."""
+"""In the order in which they are listed."""

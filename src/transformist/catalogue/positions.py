@@ -7,7 +7,6 @@ import math
 import random
 from collections.abc import Sequence
 from fractions import Fraction as F
-from typing import Any
 
 import numpy as np
 
@@ -20,16 +19,15 @@ from transformist.errors import InvalidValue
 from transformist.model import Attention, PositionFunctions, PositionTable, Stream
 
 
-def _whole_powers(power: int) -> Any:
-    """The safe length of i^power: up to the largest number of the format."""
-
-    def length(*, arithmetic: Arithmetic) -> int | None:
-        if not isinstance(arithmetic, Floating) or arithmetic.largest > 1e30:
-            return None
-        largest = int(arithmetic.largest)
-        return max(i for i in range(1, largest + 1) if i**power <= largest)
-
-    return length
+def _cubes_below_overflow(*, arithmetic: Arithmetic) -> int | None:
+    """The largest i with i³ at most the largest number of the format."""
+    if not isinstance(arithmetic, Floating):
+        return None
+    low, high = 1, int(arithmetic.largest)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if middle**3 <= arithmetic.largest else (low, middle - 1)
+    return low
 
 
 @recipe(
@@ -76,7 +74,7 @@ def position_parity() -> PositionFunctions:
     claim=PositionClaim(
         statement="pe(i) = [i, i², i³]",
         reference=lambda *, i: [i, i * i, i * i * i],
-        safe_length=_whole_powers(3),
+        safe_length=_cubes_below_overflow,
         why_safe="i³ stays below the largest number of the format",
     ),
 )
@@ -367,4 +365,4 @@ RECIPES = (
     reciprocal_from_bos,
     one_over_n_from_bos,
 )
-"""In the paper's order."""
+"""In the order in which they are listed."""

@@ -260,4 +260,4 @@ def round_to_bit() -> FeedForward:
 
 
 RECIPES = (split, break_ties, softened, softened_by_precision, round_to_bit)
-"""In the paper's order."""
+"""In the order in which they are listed."""

@@ -163,7 +163,7 @@ def recipe_table(facts: Mapping[str, Any]) -> Table:
         row("not in", f"{name}: {reason}")
     if facts["safe_lengths"] is not None:
         safe = facts["safe_lengths"].items()
-        lengths = (f"{name} {'any' if bound is None else f'{bound:,}'}" for name, bound in safe)
+        lengths = (f"{name} {_length_in_words(bound)}" for name, bound in safe)
         bounded = "N" if "max_length" in facts["parameters"] else "n"
         row(f"safe up to {bounded}", ", ".join(lengths))
         row("why safe", facts["why_safe"])
@@ -176,6 +176,12 @@ def recipe_table(facts: Mapping[str, Any]) -> Table:
     for source in facts["sources"]:
         row("source", source)
     return table
+
+
+def _length_in_words(bound: int | None) -> str:
+    if bound is None:
+        return "any"
+    return f"{bound:,}" if bound < 10**15 else f"{float(bound):.2g}"
 
 
 def verdict_facts(verdict: Verdict) -> dict[str, Any]:

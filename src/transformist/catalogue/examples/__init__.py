@@ -3,6 +3,6 @@
 from transformist.catalogue.examples import dyck, induction, parity
 
 RECIPES = (*parity.RECIPES, *induction.RECIPES, *dyck.RECIPES)
-"""In the paper's order."""
+"""In the order in which they are listed."""
 
 __all__ = ["RECIPES"]

@@ -442,4 +442,4 @@ def dyck_k_d(kinds: int = 2, depth: int = 3, weighting: str = "average-hard") ->
 
 
 RECIPES = (dyck_1_uniform, dyck_1, dyck_1_2, dyck_k_d)
-"""In the paper's order."""
+"""In the order in which they are listed."""

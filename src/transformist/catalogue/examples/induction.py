@@ -401,4 +401,4 @@ def _fallback(alphabet: Symbols) -> list[Any]:
 
 
 RECIPES = (most_recent, most_frequent)
-"""In the paper's order."""
+"""In the order in which they are listed."""

@@ -84,4 +84,4 @@ def parity(weighting: str = "average-hard") -> Transformer:
 
 
 RECIPES = (parity,)
-"""In the paper's order."""
+"""In the order in which they are listed."""

@@ -1,0 +1,98 @@
+"""The routing lemma (8.2): a network or a head between linear maps, or on the slots of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias, overload
+
+import numpy as np
+
+from transformist.assembly.networks import postcompose, precompose
+from transformist.errors import InvalidValue
+from transformist.model import Attention, FeedForward, LinearForm, Stream, exact_product, rationals
+
+Part: TypeAlias = FeedForward | Attention
+
+
+@overload
+def between(part: FeedForward, read: object, write: object) -> FeedForward: ...
+@overload
+def between(part: Attention, read: object, write: object) -> Attention: ...
+def between(part: Part, read: object, write: object) -> Part:
+    """L ∘ f ∘ R for linear R and L (Lemma 8.1), f a network or a head.
+
+    A network becomes W₁ R, L W₂, L b₂; a head W_Q R, W_K R, W_V R, L W_O.
+
+    Args:
+        part: f, which reads vectors of width k and gives vectors of width m.
+        read: R, shape (k, d).
+        write: L, shape (d, m).
+
+    Example:
+        >>> absolute = FeedForward(W_1=[[1], [-1]], W_2=[[1, 1]])
+        >>> between(absolute, [[0, 2]], [[1], [0]])([5, -3])
+        array([6., 0.])
+
+    """
+    if isinstance(part, FeedForward):
+        return postcompose(write, precompose(part, read))
+    out = write if part.W_O is None else exact_product(write, part.W_O)
+    return Attention(
+        W_Q=exact_product(part.W_Q, read),
+        W_K=exact_product(part.W_K, read),
+        W_V=exact_product(part.W_V, read),
+        W_O=out,
+        weighting=part.weighting,
+        mask=part.mask,
+    )
+
+
+@overload
+def route(
+    part: FeedForward,
+    stream: Stream,
+    read: Sequence[LinearForm],
+    write: Sequence[LinearForm],
+    shift: object = 0,
+) -> FeedForward: ...
+@overload
+def route(
+    part: Attention, stream: Stream, read: Sequence[LinearForm], write: Sequence[LinearForm]
+) -> Attention: ...
+def route(
+    part: Part,
+    stream: Stream,
+    read: Sequence[LinearForm],
+    write: Sequence[LinearForm],
+    shift: object = 0,
+) -> Part:
+    """A network or a head on a stream (Lemma 8.1): it reads forms of slots and adds to slots.
+
+    Args:
+        part: f, which reads vectors of k numbers and gives vectors of m.
+        stream: the slots.
+        read: the k forms that f reads.
+        write: the m slots or forms to which its outputs are added.
+        shift: what is added to the k forms before a network reads them; a head has no bias.
+
+    Raises:
+        InvalidValue: for a head with a shift.
+
+    Example:
+        >>> stream = Stream(("x", "y", "larger"))
+        >>> larger = FeedForward(W_1=[[1, 0], [-1, 0], [-1, 1]], W_2=[[1, -1, 1]])
+        >>> route(larger, stream, read=["x", "y"], write=["larger"])([2, 5, 0])
+        array([0., 0., 5.])
+
+    """
+    if isinstance(part, FeedForward):
+        offset = np.broadcast_to(rationals(shift), (part.width,))
+        part = precompose(part, np.eye(part.width), offset)
+    elif np.any(rationals(shift) != 0):
+        raise InvalidValue(
+            "a head reads forms as they are, without a bias",
+            received=f"shift = {shift}",
+            where="route",
+            remedy="add it to the forms, times a slot that is 1",
+        )
+    return between(part, stream.reading(*read), stream.writing(*write))
