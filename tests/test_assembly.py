@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import transformist as tf
 from transformist.arithmetic import EXACT
 from transformist.assembly import (
     attend,
@@ -336,11 +337,10 @@ def test_split_heads_is_the_same_function_with_one_head_a_layer():
         assert sum(len(layer.heads) for layer in apart.layers) == heads
         x = drawn_input(source, 1 + seed % 4, 2)
         assert exact(apart, x) == ran(stack, x)
-        # the fresh slots are cleared in the end, and the others hold what they would
-        whole = LayerStack(apart.stream, apart.inputs, apart.layers, apart.stream.slots)
+        # every slot of its own holds what it would
+        own = LayerStack(apart.stream, apart.inputs, apart.layers, slots)
         kept = LayerStack(stack.stream, stack.inputs, stack.layers, slots)
-        rest = [Fraction(0)] * (apart.stream.width - 3)
-        assert exact(whole, x) == [[*row, *rest] for row in ran(kept, x)]
+        assert exact(own, x) == ran(kept, x)
 
 
 def test_split_heads_leaves_single_heads_alone_and_refuses_norms():
@@ -441,3 +441,30 @@ def test_attend_adds_forms_of_where_it_attends():
         j = max(k for k in dots if dots[k] == max(dots.values()))
         expected.append([0, -z[j][2], 0, 2 * z[j][1] + THIRD * z[j][2] + z[j][2]])
     assert exact(head, z) == expected
+
+
+def test_what_is_no_model_of_the_kind_is_refused():
+    model = tf.recipe("dyck-1").build(max_length=3)
+    head = tf.recipe("mean").build()
+    stack = tf.recipe("first").build()
+    for call in (
+        lambda: tf.serial(model, model),
+        lambda: tf.parallel(head, head),
+        lambda: tf.split_heads(head),
+        lambda: tf.soften(stack, 4),
+        lambda: tf.tie_break(stack),
+    ):
+        with pytest.raises(InvalidValue, match="takes models of the kind"):
+            call()
+    for sharpness in (0, -1):
+        with pytest.raises(InvalidValue, match="positive"):
+            tf.soften(head, sharpness)
+
+
+def test_a_head_between_linear_maps():
+    head = tf.recipe("prefix-mean").build(width=1)
+    stream = Stream(("x", "y", "sum"))
+    routed = route(head, stream, read=[{"x": 1, "y": 2}], write=["sum"])
+    assert exact(routed, [[1, 1, 0], [3, 2, 9]]) == [[0, 0, 3], [0, 0, 5]]
+    with pytest.raises(InvalidValue, match="without a bias"):
+        route(head, stream, ["x"], ["sum"], shift=1)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import transformist as tf
-from transformist.arithmetic import SYSTEMS, Floating
+from transformist.arithmetic import FLOAT16, SYSTEMS, Floating
 from transformist.bounds import (
     GELU_BEND,
     GELU_PRODUCT,
@@ -357,7 +357,7 @@ def test_sharpness_leaves_the_tolerance_elsewhere_and_the_next_number_below_does
         assert left(four_bits_below(s)) > tolerance
 
 
-@pytest.mark.parametrize("tolerance", [*TOLERANCES, Fraction(1), Fraction(1, 37)])
+@pytest.mark.parametrize("tolerance", [*TOLERANCES, Fraction(1, 37)])
 def test_quadratic_sharpness_leaves_the_tolerance_elsewhere_whatever_the_length(tolerance):
     s = quadratic_sharpness(tolerance)
 
@@ -500,3 +500,17 @@ def test_nothing_rounds_in_exact_arithmetic():
     exact = SYSTEMS["exact"]
     assert mean_error(300, Fraction(5), exact) == 0
     assert softmax_error(300, 1e6, Fraction(1, 4), exact) == 0
+
+
+def test_what_is_no_gap_and_no_share_is_refused():
+    for gap in ((0, 1), (1, 0), (-1, 2), 1, ("x", 1)):
+        with pytest.raises(InvalidValue, match="a gap is a pair"):
+            sharpness(gap, 10, Fraction(1, 4))
+    for tolerance in (0, 1, 2, "x", -1):
+        with pytest.raises(InvalidValue, match="between 0 and 1"):
+            sharpness((1, 1), 10, tolerance)
+        with pytest.raises(InvalidValue, match="between 0 and 1"):
+            quadratic_sharpness(tolerance)
+    with pytest.raises(InvalidValue, match="float format"):
+        underflow_sharpness((1, 1), 1, "exact")
+    assert mean_error(70_000, Fraction(1), FLOAT16) == math.inf  # the count of positions overflows

@@ -46,7 +46,7 @@ class TestRun:
         ]
         assert answer(capsys, "run", "scale", "[2]", "--set", "factor=1/2")["answer"] == [1]
         code, out, _ = run(capsys, "run", "max", "[3, -2]")
-        assert code == 0 and out.startswith("max([3, -2]) = [3.0] in float64, within")
+        assert code == 0 and out.startswith("max([3, -2]) = [3.0] in float64, exactly")
 
     def test_a_vector_outside_the_claim_is_marked(self, capsys):
         code, out, err = run(capsys, "run", "conditional", "[1, 5, 7]", "--json")
@@ -318,3 +318,118 @@ def test_help_and_version(capsys):
     for command in ("demo", "list", "show", "run", "check"):
         code, out, _ = run(capsys, command, "--help")
         assert code == 0 and "Usage" in out
+
+
+class TestLists:
+    """Recipes on lists of vectors and on positions."""
+
+    def test_a_lookup_takes_queries_and_values_and_adds_the_positions(self, capsys):
+        got = answer(capsys, "run", "quadratic-lookup", "[[2, 10], [1, 20]]")
+        assert got["answer"] == [[20], [10]] and got["length"] == 2
+        assert got["error_bound"] == [0] and got["input_rounded"] is False
+        exact = answer(
+            capsys, "run", "prefix-mean", '[["1/3", 1], [1, 2]]', "--arithmetic", "exact"
+        )
+        assert exact["answer"] == [["1/3", 1], ["2/3", "3/2"]]
+        rounded = answer(capsys, "run", "one-hot-lookup", '[[1, "1/3"]]', "--arithmetic", "float16")
+        assert rounded["input_rounded"] is True
+
+    def test_positions_take_n(self, capsys):
+        assert answer(capsys, "run", "position-power", "2")["answer"] == [[1, 1, 1], [2, 4, 8]]
+        assert answer(capsys, "run", "first", "3")["answer"] == [[1], [0], [0]]
+        code, out, _ = run(capsys, "run", "position-reciprocal", "4")
+        assert code == 0 and "0.25" in out
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (
+                ["quadratic-lookup", "[[3, 10], [1, 20]]"],
+                "from 1 to n, here 2",
+            ),
+            (["quadratic-lookup", "[[1.5, 10]]"], "a query is a position"),
+            (
+                ["quadratic-lookup", "[[1, 1]]", "--set", "weighting=softmax"],
+                "claims the weight",
+            ),
+            (["quadratic-lookup", str([[1, 1]] * 40), "--arithmetic", "float16"], "up to n = 38"),
+            (["quadratic-lookup-soft", "[[1, 1]]", "--arithmetic", "exact"], "irrational"),
+            (["soften-by-precision", "[[1, 1]]", "--set", "format=float16"], "claimed in float16"),
+            (["soften", "[[1, 1]]", "--set", "tolerance=1e400"], "below 1"),
+            (["one-hot-lookup", "[[1, 1], [1, 1]]", "--set", "max_length=1"], "at most N = 1"),
+            (["mean", "[1, 2]"], "each vector has 2 numbers"),
+            (["mean", "[[1, 2], [3]]"], "received 1 at position 2"),
+            (["mean", '{"1": 2}'], "JSON list of vectors"),
+            (["mean", "[[true, 1]]"], "JSON list of vectors"),
+            (["mean", "[]"], "JSON list of vectors"),
+            (["mean", "[[1, NaN]]"], "JSON list of vectors"),
+            (["first", "0"], "from 1 to"),
+            (["position-reciprocal", "9999999"], "from 1 to"),
+            (["mean", "[[1, 2]]", "--trace"], "--trace is for models on strings"),
+            (["mean", "[[1, 2]]", "--ignore-others"], "--ignore-others is for models on strings"),
+            (["dyck-k-d", "()", "--set", "depth=0"], "depth is a whole number from 1"),
+            (["dyck-k-d", "()", "--set", "kinds=0"], "kinds is a whole number from 1"),
+            (["dyck-k-d", "()", "--set", "kinds=5"], "JSON list"),
+            (["dyck-k-d", "([)]" * 30, "--arithmetic", "bfloat16"], "up to n = 85"),
+            (["position-almost-orthogonal", "3", "--set", "width=2"], "none among 64 families"),
+            (["position-almost-orthogonal", "3", "--set", "epsilon=1e-300"], "holds at most"),
+            (["position-almost-orthogonal", "3", "--set", "epsilon=1/2"], "ε < 1/2"),
+            (["position-sinusoidal", "3", "--set", "width=3"], "in pairs"),
+            (["predecessor", "[1]", "--set", "lo=1", "--set", "hi=1"], "lo < hi"),
+            (["induction-most-recent", "ab", "--set", "alphabet=aa"], "different characters"),
+        ],
+    )
+    def test_what_cannot_be_met_is_refused_in_a_line(self, capsys, arguments, words):
+        code, out, err = run(capsys, "run", *arguments)
+        assert code == 2 and out == "" and words in err and err.count("\n") == 1
+
+    def test_softmax_without_exact_arithmetic(self, capsys):
+        arguments = ["run", "induction-most-recent", "abab", "--set", "weighting=softmax"]
+        code, _, err = run(capsys, *arguments, "--arithmetic", "exact")
+        assert code == 2 and "claimed in float64" in err
+        empty = ["run", "induction-most-recent", "", "--set", "alphabet=ab"]
+        assert answer(capsys, *empty)["answer"] == ""
+
+
+class TestFiles:
+    """Real input."""
+
+    def test_the_brackets_of_a_file(self, capsys, tmp_path):
+        path = tmp_path / "some.json"
+        path.write_text('{"a": [1, 2, {"b": [3]}],\n "c": [4}}\n')
+        arguments = [
+            "run",
+            "dyck-k-d",
+            "--set",
+            "kinds=3",
+            "--set",
+            "depth=20",
+            "--file",
+            str(path),
+        ]
+        got = answer(capsys, *arguments, "--ignore-others")
+        assert got["answer"] is False and got["position"] == 1
+        assert got["place"] == f"{path}, line 1, column 1"
+        assert got["related"] == [f"{path}, line 2, column 7", f"{path}, line 2, column 9"]
+        path.write_text('{"a": [1, 2, {"b": [3]}]}')
+        assert answer(capsys, *arguments, "--ignore-others")["answer"] is True
+        code, out, _ = run(capsys, *arguments, "--ignore-others")
+        assert code == 0 and "accepted: every bracket is matched" in out and "more" in out
+
+    def test_how_often_induction_predicts_the_next_character(self, capsys, tmp_path):
+        path = tmp_path / "text"
+        path.write_text("abcabcabd")
+        got = answer(capsys, "run", "induction-most-recent", "--file", str(path))
+        # by hand: a, b, c predict themselves first; then bca bca b, of which the last b errs
+        assert got["answer"] == "abcbcabcd" and (got["predicted"], got["of"]) == (4, 8)
+        code, out, _ = run(capsys, "run", "induction-most-recent", "--file", str(path))
+        assert code == 0 and "predicted at 4 of 8 positions (50.0 %)" in out
+
+    def test_numbers_for_many_kinds(self, capsys):
+        got = answer(capsys, "run", "dyck-k-d", "--set", "kinds=5", "[1, 5, -5, -2]")
+        assert got["answer"] is False and got["related"] == [
+            "the input, number 1",
+            "the input, number 4",
+        ]
+        kept = ["run", "dyck-k-d", "--set", "kinds=5", "[1, 9, -1]", "--ignore-others"]
+        assert answer(capsys, *kept)["answer"] is True

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.arithmetic import Arithmetic, Floating
+from transformist.arithmetic import Arithmetic, Floating, number_system, rational
 from transformist.errors import InvalidValue
 from transformist.model import FeedForward, FeedForwardStack, Sublayer, rationals
 
@@ -84,7 +84,7 @@ def step_zone(max_length: int) -> Fraction:
     return power_of_two_at_most(Fraction(1, max_length + 1))
 
 
-def sharpness(gap: tuple[Fraction, int], max_length: int, tolerance: Fraction) -> Fraction:
+def sharpness(gap: tuple[Any, int], max_length: int, tolerance: Any) -> Fraction:
     """1/τ for softmax in place of hard attention without ties (section 5.7).
 
     With s = gap/√d_key, a row of at most N scores gives all but (N − 1) e^(−s/τ) of its weight to
@@ -93,7 +93,10 @@ def sharpness(gap: tuple[Fraction, int], max_length: int, tolerance: Fraction) -
     Args:
         gap: the least difference between the best dot product and the next, and d_key.
         max_length: N, the most positions that a row attends to.
-        tolerance: the weight that may go elsewhere.
+        tolerance: the weight that may go elsewhere, between 0 and 1.
+
+    Raises:
+        InvalidValue: for a gap that is not positive, or a tolerance that is not between 0 and 1.
 
     Returns:
         A number of 4 significant bits, so that every format holds it exactly, and products of it
@@ -104,12 +107,43 @@ def sharpness(gap: tuple[Fraction, int], max_length: int, tolerance: Fraction) -
         Fraction(13, 2)
 
     """
-    dot, d_key = gap
-    wanted = _log(max(max_length - 1, 1) / tolerance)
+    dot, d_key = _positive_gap(gap)
+    wanted = _log(max(max_length - 1, 1) / _share(tolerance))
     return _rounded_up(wanted * math.sqrt(d_key) / dot)
 
 
-def quadratic_sharpness(tolerance: Fraction) -> Fraction:
+def _positive_gap(gap: tuple[Any, int]) -> tuple[Fraction, int]:
+    """A gap of dot products with its d_key, both positive."""
+    try:
+        dot, d_key = rational(gap[0]), int(gap[1])
+    except (TypeError, ValueError, IndexError, ArithmeticError):
+        dot, d_key = Fraction(0), 0
+    if dot <= 0 or d_key < 1:
+        raise InvalidValue(
+            "a gap is a pair: a positive difference of dot products, and d_key",
+            received=repr(gap)[:60],
+            where="bounds",
+            remedy="give one such as (1, 2), or that of recipe.gap(n)",
+        )
+    return dot, d_key
+
+
+def _share(tolerance: Any) -> Fraction:
+    try:
+        share = rational(tolerance)
+    except (TypeError, ValueError, ArithmeticError):
+        share = Fraction(0)
+    if not 0 < share < 1:
+        raise InvalidValue(
+            "the tolerance, a share of the weight, is between 0 and 1",
+            received=f"tolerance = {str(tolerance)[:40]}",
+            where="bounds",
+            remedy="give one such as 1/4",
+        )
+    return share
+
+
+def quadratic_sharpness(tolerance: Any) -> Fraction:
     """1/τ for softmax in a quadratic lookup (5.3.4), the same for every length.
 
     The scores lie m²/√2 below the best, m the distance of the positions, so that the weight
@@ -120,12 +154,12 @@ def quadratic_sharpness(tolerance: Fraction) -> Fraction:
         Fraction(3, 1)
 
     """
-    least = _log(2 / tolerance)
+    least = _log(2 / _share(tolerance))
     return _rounded_up((least - math.log1p(-math.exp(-3 * least))) * math.sqrt(2))
 
 
 def underflow_sharpness(
-    gap: tuple[Fraction, int], largest: Fraction, arithmetic: Floating
+    gap: tuple[Any, int], largest: Any, arithmetic: Arithmetic | str
 ) -> Fraction:
     """1/τ, a power of two, with which e^(−gap/(τ√d_key)) rounds to 0 in the format (5.7).
 
@@ -147,7 +181,15 @@ def underflow_sharpness(
         Fraction(32, 1)
 
     """
-    dot, d_key = gap
+    dot, d_key = _positive_gap(gap)
+    largest, arithmetic = rational(largest), number_system(arithmetic)
+    if not isinstance(arithmetic, Floating):
+        raise InvalidValue(
+            "numbers underflow in a float format",
+            received=arithmetic.name,
+            where="underflow_sharpness",
+            remedy="give float64, float32, float16 or bfloat16",
+        )
     share = 10 * arithmetic.unit_roundoff * largest / dot  # of the gap, lost to rounding
     least = 1 - math.log(arithmetic.smallest) + math.log(2)
     scale = Fraction(0)
@@ -170,7 +212,7 @@ def _log(x: Fraction) -> float:
 
 
 def _rounded_up(x: Any) -> Fraction:
-    """The least number of 4 significant bits that is at least x, with room for its rounding."""
+    """The least number of 4 significant bits that is at least x > 0, with some room; else 1."""
     if x <= 0:
         return Fraction(1)
     value = Fraction(float(x)) * (1 + Fraction(1, 2**40))
@@ -197,7 +239,7 @@ def printed_dimension(max_length: int, epsilon: Fraction, k: Fraction) -> int:
     """m = ⌈12 k ε⁻² ln 2N⌉, Eq. 38, enough with probability at least 1 − N^(−k) for k ≥ 2/5.
 
     Raises:
-        InvalidValue: for k < 2/5, where the statement is false.
+        InvalidValue: for k < 2/5, where that is not shown, and false for k = 1/5 and N = 256.
 
     Example:
         >>> printed_dimension(64, Fraction(1, 4), Fraction(1))
@@ -206,7 +248,7 @@ def printed_dimension(max_length: int, epsilon: Fraction, k: Fraction) -> int:
     """
     if k < Fraction(2, 5):
         raise InvalidValue(
-            "Eq. 38 holds for k ≥ 2/5; below, the vectors fail more often than it says",
+            "Eq. 38 is shown for k ≥ 2/5; for small k the vectors fail more often than it says",
             received=f"k = {k}",
             where="printed_dimension",
             remedy="give k of at least 2/5, or use almost_orthogonal_dimension",

@@ -126,8 +126,8 @@ class LengthClaim(Claim):
         weightings: those it works with.
         mask: of its heads.
         gap: the least difference between the best dot product and the next, and d_key, for inputs
-            of length n; the gap of scores is the first over the root of the second. `None` where
-            all scores of a row are equal.
+            of length n, "next" being the next lower one where several are best; the gap of scores
+            is the first over the root of the second. `None` where all scores of a row are equal.
         gap_statement: that gap, as a formula.
 
     """
@@ -245,7 +245,7 @@ class StringClaim(LengthClaim):
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What a trace shows about an input.
+    """What is found about an input that was run.
 
     Attributes:
         sentence: in words.
@@ -275,7 +275,7 @@ class Recipe(Generic[C_co]):
         claim: what it computes.
         construct: the weights, from settings.
         sources: where the construction and its corrections are from.
-        explain: what a trace of it shows, for a person.
+        explain: what is found about an input that was run, for a person.
 
     Example:
         >>> import transformist as tf
@@ -369,6 +369,27 @@ class Recipe(Generic[C_co]):
         if isinstance(claim, LengthClaim):
             return claim.safe_lengths(settings)
         return dict.fromkeys(claim.arithmetics)
+
+    def gap(self, n: int, **given: Any) -> tuple[Fraction, int] | None:
+        """The least difference of dot products for inputs of length n, and d_key; `None` for none.
+
+        The gap of scores is the first over the root of the second.
+
+        Raises:
+            UnknownName, InvalidValue: as `settings`.
+
+        Example:
+            >>> import transformist as tf
+            >>> tf.recipe("quadratic-lookup").gap(n=10)
+            (Fraction(1, 1), 2)
+
+        """
+        claim: Claim = self.claim
+        settings = self.settings(given)
+        if not isinstance(claim, LengthClaim):
+            return None
+        found: tuple[Fraction, int] | None = ask(claim.gap, n=n, **settings)
+        return found
 
     def build(self, **given: Any) -> Any:
         """The weights.

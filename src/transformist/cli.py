@@ -54,6 +54,7 @@ from transformist.inputs import (
 )
 from transformist.model import Transformer
 from transformist.report import (
+    dependence_in_words,
     plain,
     recipe_facts,
     recipe_table,
@@ -163,7 +164,7 @@ def list_recipes(
 ) -> None:
     """List the recipes, chapter by chapter."""
     chapters = list(dict.fromkeys(each.chapter for each in recipes()))
-    numbers = list(dict.fromkeys(each.section.split(".")[0] for each in recipes()))
+    numbers = sorted({each.section.split(".")[0] for each in recipes()})
     if chapter is not None and chapter not in (*chapters, *numbers):
         raise UnknownName.among("chapter", chapter, [*chapters, *numbers])
     chosen = [
@@ -202,8 +203,7 @@ def show(
 
 
 def _dependence(recipe: Recipe[Any], settings: Mapping[str, Any]) -> str:
-    names = recipe.claim.dependence(recipe.settings(settings))
-    return f"they depend on {' and '.join(names)}" if names else "the same for every length"
+    return dependence_in_words(recipe.claim.dependence(recipe.settings(settings)))
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -357,11 +357,19 @@ def _require_length(
     if safe is None or n <= safe:
         return
     raise InvalidValue(
-        f"in {arithmetic} {recipe.name} "
-        + (f"is safe up to n = {safe}" if safe else "is not claimed"),
-        received=f"n = {n}",
-        remedy="give a shorter list or a wider format" if safe else "choose another arithmetic",
+        f"in {arithmetic} {recipe.name} is safe up to n = {safe}"
+        if safe
+        else f"{recipe.name} is claimed in {', '.join(recipe.claim.safe_lengths(settings))}",
+        received=f"n = {n}" if safe else _why_not(recipe, arithmetic),
+        remedy="give a shorter input or choose a wider format"
+        if safe
+        else "choose another arithmetic",
     )
+
+
+def _why_not(recipe: Recipe[LengthClaim], arithmetic: str) -> str:
+    reason = recipe.claim.excluded.get(arithmetic)
+    return f"{arithmetic} ({reason})" if reason else arithmetic
 
 
 def _print_answer(
@@ -408,14 +416,14 @@ def _run_on_text(
     length = len(source.symbols)
     safe = recipe.claim.safe_lengths(recipe.settings(chosen)).get(arithmetic, 0)
     if safe == 0:
-        _require_length(recipe, {}, length, arithmetic)
+        _require_length(recipe, recipe.settings(chosen), length, arithmetic)
     if "max_length" in recipe.parameters and "max_length" not in chosen:
         built_for = 1 << max(length - 1, 0).bit_length()
         built_for = min(built_for, safe) if safe is not None and length <= safe else built_for
         chosen = {**chosen, "max_length": str(built_for)}
     model: Transformer = recipe.build(**chosen)
     claimed = safe is None or (model.max_length or length) <= safe
-    if not claimed and ask(recipe.claim.gap, n=length, **recipe.settings(chosen)) is not None:
+    if not claimed and recipe.gap(max(length, 1), **chosen) is not None:
         _require_length(recipe, recipe.settings(chosen), model.max_length or length, arithmetic)
     if not claimed:
         err.print(

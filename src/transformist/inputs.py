@@ -176,10 +176,10 @@ def read_vectors(text: str, domain: Sequences, name: str) -> Meaning:
         InvalidValue: when it is no such list, or a number is outside its domain.
         ShapeMismatch: when a vector has another length.
     """
+    if domain.free == 0:
+        return domain.read([[]] * read_count(text, name))
     try:
         given = json.loads(text, parse_float=rational)
-        if domain.free == 0 and type(given) is int and 1 <= given <= 2**20:
-            given = [[]] * given
         if not isinstance(given, list):
             given = []
         vectors = [each if isinstance(each, list) else [each] for each in given]
@@ -188,13 +188,11 @@ def read_vectors(text: str, domain: Sequences, name: str) -> Meaning:
         numbers = []
     if not numbers:
         free = [column.label for column in domain.columns if column.free]
-        wanted = f"vectors of {domain.free} numbers ({', '.join(free)})" if free else ""
         raise InvalidValue(
-            f"{name} reads a JSON list of {wanted}, fractions in quotes"
-            if free
-            else f"{name} reads the number of positions, at most {2**20}",
+            f"{name} reads a JSON list of vectors of {domain.free} numbers ({', '.join(free)}), "
+            "fractions in quotes",
             received=repr(text)[:60],
-            remedy=f"give one such as '{json.dumps([[1] * domain.free] * 3 if free else 3)}'",
+            remedy=f"give one such as '{json.dumps([[1] * domain.free] * 3)}'",
         )
     return domain.read(numbers)
 

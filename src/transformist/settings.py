@@ -110,7 +110,8 @@ def _table(given: Any) -> tuple[int, ...]:
 
 
 def _alphabet(given: Any) -> tuple[Any, ...]:
-    symbols = tuple(_plain(given) if not isinstance(given, str) else given)
+    listed = _plain(given) if isinstance(given, str) and given.startswith("[") else given
+    symbols = tuple(listed if isinstance(listed, list | tuple) else given)
     if len(symbols) < 2 or len(set(symbols)) != len(symbols):
         raise ValueError
     if not all(isinstance(each, str | int) and each not in (BOS, EOS, CLS) for each in symbols):
@@ -151,7 +152,7 @@ SETTINGS: Mapping[str, Setting] = {
         Setting(
             "alphabet",
             "the symbols of the inputs",
-            "a string of at least two different characters, or a list of symbols",
+            "a string of at least two different characters, or a list of different symbols",
             _alphabet,
         ),
         Setting(

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from transformist.assembly.networks import beside
-from transformist.assembly.routing import between
+from transformist.assembly.routing import between, expect
 from transformist.errors import InvalidValue, ShapeMismatch
 from transformist.model import (
     Embedding,
@@ -39,7 +39,7 @@ def move(layer: Layer, read: object, write: object) -> Layer:
         raise InvalidValue(
             "models without layer norm are composed (Lemma 8.3)",
             received="a layer with a norm, which sees every coordinate of its stream",
-            where="composition",
+            where="move",
             remedy="compose the parts before the norm is added",
         )
     network = layer.feed_forward
@@ -60,6 +60,8 @@ def serial(first: LayerStack, second: LayerStack) -> LayerStack:
         InvalidValue: when the first gives one slot twice, or a layer of the second has a norm.
 
     """
+    for stack in (first, second):
+        expect(stack, LayerStack, "serial")
     if first.width_out != second.width:
         raise ShapeMismatch(
             "the second stack reads as many numbers as the first gives",
@@ -110,6 +112,8 @@ def parallel(
         InvalidValue: when they cannot be composed, with the reason.
 
     """
+    for model in (first, second):
+        expect(model, Transformer, "parallel")
     _require_parallel(first, second)
     names = [f"first {slot}" for slot in first.stream.slots]
     others = [f"second {slot}" for slot in second.stream.slots]
@@ -191,12 +195,13 @@ def split_heads(stack: LayerStack) -> LayerStack:
     """Layers of H heads as layers of one (section 5.5).
 
     Each head of a layer writes to fresh slots of its own, so that the heads after it still read
-    what it read; a feed-forward network adds them up at the end and clears them.
+    what it read; a feed-forward network adds them up at the end.
 
     Raises:
         InvalidValue: for a layer with norms.
 
     """
+    expect(stack, LayerStack, "split_heads")
     slots = stack.stream.slots
     aside: dict[tuple[int, int], dict[str, str]] = {}
     taken = list(slots)
@@ -226,9 +231,9 @@ def split_heads(stack: LayerStack) -> LayerStack:
 
 
 def _moved_into(stream: Stream, pairs: Sequence[tuple[str, str]]) -> FeedForward:
-    """A network that adds, for each pair, the second slot to the first, and clears the second."""
+    """A network that adds, for each pair, the second slot to the first."""
     R = stream.reading(*(source for _, source in pairs))
-    L = stream.writing(*({slot: 1, source: -1} for slot, source in pairs))
+    L = stream.writing(*(slot for slot, _ in pairs))
     return FeedForward(W_1=np.concatenate([R, -R]), W_2=np.concatenate([L, -L], axis=1))
 
 

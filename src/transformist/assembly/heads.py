@@ -6,7 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from transformist.model import Attention, LinearForm, Stream, exact_product
+from transformist.assembly.routing import expect
+from transformist.errors import InvalidValue
+from transformist.model import (
+    Attention,
+    LinearForm,
+    Parameter,
+    Stream,
+    exact_product,
+    parameter,
+    rationals,
+)
 
 
 def attend(
@@ -62,6 +72,7 @@ def tie_break(head: Attention) -> Attention:
         [[5.0], [5.0]]
 
     """
+    expect(head, Attention, "tie_break")
     none = np.zeros((head.W_Q.shape[0], 2))
     return Attention(
         W_Q=np.block([[head.W_Q, none], [np.zeros((1, head.width)), np.array([[1, 0]])]]),
@@ -81,12 +92,39 @@ def soften(head: Attention, sharpness: object) -> Attention:
         sharpness: 1/τ, such as `bounds.sharpness` derives from the gap, N and the admitted error,
             or `bounds.underflow_sharpness` from the gap and a number format.
 
+    Raises:
+        InvalidValue: for what is not a head, or a sharpness that is not positive.
+
+    Example:
+        >>> from transformist.bounds import sharpness
+        >>> last = Attention(W_Q=[[1]], W_K=[[1]], W_V=[[1]], weighting="average-hard")
+        >>> soft = soften(last, sharpness((1, 1), max_length=3, tolerance="1/8"))
+        >>> soft([[1], [0], [0]], "float32").round(2).tolist()[0]
+        [0.9100000262260437]
+
     """
+    expect(head, Attention, "soften")
+    if not rationals(sharpness).item() > 0:
+        raise InvalidValue(
+            "the sharpness 1/τ is a positive number",
+            received=f"sharpness = {sharpness}",
+            where="soften",
+            remedy="derive it with bounds.sharpness",
+        )
     return Attention(
-        W_Q=exact_product([[sharpness]], head.W_Q.reshape(1, -1)).reshape(head.W_Q.shape),
+        W_Q=_scaled(head.W_Q, sharpness),
         W_K=head.W_K,
         W_V=head.W_V,
         W_O=head.W_O,
         weighting="softmax",
         mask=head.mask,
     )
+
+
+def _scaled(W: Parameter, factor: object) -> Parameter:
+    """The matrix times a number, without rounding; zeros, which are many, stay as they are."""
+    entries = W != 0
+    products = exact_product(W[entries].reshape(-1, 1), [[factor]])[:, 0]
+    scaled = np.zeros(W.shape, dtype=products.dtype)
+    scaled[entries] = products
+    return parameter(scaled)

@@ -14,6 +14,23 @@ from transformist.model import Attention, FeedForward, LinearForm, Stream, exact
 Part: TypeAlias = FeedForward | Attention
 
 
+def expect(value: object, kind: type, where: str) -> None:
+    """Refuse what is not a model of this kind.
+
+    Raises:
+        InvalidValue: when it is not.
+
+    """
+    if not isinstance(value, kind):
+        raise InvalidValue(
+            f"{where} takes models of the kind {kind.__name__}",
+            received=type(value).__name__,
+            where=where,
+            remedy=f"give a {kind.__name__} (parallel composes transformers, serial stacks of "
+            "layers, soften and tie_break take a head)",
+        )
+
+
 @overload
 def between(part: FeedForward, read: object, write: object) -> FeedForward: ...
 @overload

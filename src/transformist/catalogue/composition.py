@@ -113,6 +113,8 @@ def _shorter(*, arithmetic: Arithmetic) -> int | None:
         weightings=("softmax", "average-hard"),
         mask="as of the two",
         features=("i/n",),
+        gap=lambda *, n: (F(1, n), 1),
+        gap_statement="1/n, of dyck-1-2; all scores of dyck-1 are equal",
         depends_on=("n", "N"),
         size="the widths of both, the layers of the deeper one",
     ),

@@ -88,6 +88,15 @@ def _near_gap(*, max_length: int, epsilon: F, width: int | None, seed: int) -> t
     return m * (1 - epsilon), m
 
 
+def _near_length(
+    *, max_length: int, epsilon: F, width: int | None, seed: int, arithmetic: Arithmetic
+) -> int | None:
+    m = len(almost_orthogonal(max_length, epsilon, width, seed)[0])
+    if not isinstance(arithmetic, Floating):
+        return None
+    return None if m <= min(1 / arithmetic.accumulator_roundoff, F(arithmetic.largest)) else 0
+
+
 @recipe(
     "almost-orthogonal-lookup",
     section="5.3.2",
@@ -95,7 +104,9 @@ def _near_gap(*, max_length: int, epsilon: F, width: int | None, seed: int) -> t
         statement="yᵢ = v at position qᵢ, positions as the vectors of position-almost-orthogonal",
         reference=looked_up,
         domain=_near,
-        why_safe="dot products are m and at most ε m, m < 2²⁴: rounding keeps their order",
+        safe_length=_near_length,
+        why_safe="dot products are m and at most ε m < m/2, whole numbers that the accumulator "
+        "holds exactly (m ≤ 2^p) and the format does not overflow: rounding keeps their order",
         weightings=HARD,
         mask="none",
         gap=_near_gap,

@@ -140,7 +140,7 @@ def almost_orthogonal(
         raise InvalidValue(
             "almost orthogonal vectors have ε < 1/2, so that a vector is nearest to itself",
             received=f"epsilon = {epsilon}",
-            where="almost-orthogonal",
+            where="almost orthogonal vectors",
             remedy="give a smaller epsilon, such as 1/4",
         )
     m = almost_orthogonal_dimension(max_length, epsilon) if width is None else width
@@ -240,10 +240,10 @@ def _root(x: F, degree: int) -> F:
     "position-sinusoidal",
     section="3.5.2",
     claim=PositionClaim(
-        statement="pe(i)₂c = cos(i/10000^(2c/d)), pe(i)₂c₊₁ = sin(i/10000^(2c/d)), c from 0",
+        statement="pe(i) = [cos(i/10000^(2c/d)), sin(i/10000^(2c/d))] for c = 0, …, d/2 − 1",
         reference=lambda *, i, width: _sinusoid(i, width),
         error=lambda *, arithmetic, max_length: F(max_length + 4, 2**52) + arithmetic.unit_roundoff,
-        error_statement="within (N + 4) 2⁻⁵², then each number rounded once",
+        error_statement="within (N + 4) 2⁻⁵² of the real values, as rationals; then rounded once",
         variants=({"width": 2, "max_length": 12},),
         depends_on=("N",),
         size="width d, whatever N",
@@ -285,7 +285,7 @@ def layernorm_hash(x: int) -> Sequence[F]:
             (F(1, 2**51) + arithmetic.unit_roundoff) * abs(value)
             + F(getattr(arithmetic, "smallest", 0))
         ),
-        error_statement="within 2⁻⁵¹ of itself, then each number rounded once",
+        error_statement="within 2⁻⁵¹ of the real value, relatively, as rational; then rounded once",
         variants=({"max_length": 12},),
         depends_on=("N",),
         size="width 4, whatever N",

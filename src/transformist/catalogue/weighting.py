@@ -50,8 +50,8 @@ def _split_error(*, n: int, size: F, arithmetic: Arithmetic) -> F | float:
     "split-heads",
     section="5.5",
     claim=SequenceClaim(
-        statement="H heads, each adding the mean so far of one coordinate to the next, as H layers "
-        "of one head: yᵢₖ = xᵢₖ + (x₁ₖ₋₁ + … + xᵢₖ₋₁)/i",
+        statement="H heads, each adding the mean so far of one coordinate to the next, the last to "
+        "the first, as H layers of one head: y[i, k] = x[i, k] + (x[1, k−1] + … + x[i, k−1])/i",
         reference=_cycled,
         domain=lambda *, heads: Sequences((Values("x", Reals(heads)),)),
         error=_split_error,
@@ -192,7 +192,6 @@ def softened(max_length: int = 64, tolerance: F = F(1, 4)) -> Attention:
 
 
 def _underflowing(max_length: int, arithmetic: Arithmetic) -> F:
-    assert isinstance(arithmetic, Floating)
     return underflow_sharpness((F(1), max_length), F(1), arithmetic)
 
 

@@ -285,7 +285,7 @@ class Sequences:
                 raise ShapeMismatch(
                     f"each vector has {self.free} numbers ({', '.join(names)})",
                     received=f"{len(vector)} at position {i}",
-                    remedy="leave the features out; they follow from the position",
+                    remedy=f"give {self.free} numbers each; what the position fixes is added",
                 )
         meaning: dict[str, list[Entry]] = {column.label: [] for column in self.columns}
         for i, vector in enumerate(given, start=1):

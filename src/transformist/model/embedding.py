@@ -119,7 +119,8 @@ class Embedding(Parameterized):
                 raise UnknownSymbol(
                     f"every symbol is one of {' '.join(map(str, self.alphabet))}",
                     received=f"{symbol!r} at position {i}",
-                    remedy="remove it (on the command line, --ignore-others skips such symbols)",
+                    remedy="remove it (on the command line, --ignore-others skips them), or "
+                    "build the model for it",
                 )
         return [rows[symbol] for symbol in (*self.front, *x, *self.back)]
 

@@ -56,7 +56,7 @@ class PositionEncoding(ABC):
                 f"the encoding covers positions up to N = {self.max_length}",
                 received=f"n = {n}",
                 where=type(self).__name__,
-                remedy=f"build it with max_length={n} or more",
+                remedy=f"build it for {n} positions or more",
             )
         return self._encode(index(n), number_system(arithmetic))
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from transformist.arithmetic import exact_numbers
 from transformist.errors import InvalidValue, UnknownName
 from transformist.model.parameter import Parameter, parameter
 
@@ -67,10 +68,7 @@ class Stream:
 
     def vector(self, form: LinearForm) -> Parameter:
         """The form as a vector of d coefficients."""
-        coefficients = np.zeros(self.width, dtype=object)
-        for slot, value in ({form: 1} if isinstance(form, str) else form).items():
-            coefficients[self.index(slot)] = value
-        return parameter(coefficients)
+        return self._rows((form,))[0]
 
     def reading(self, *forms: LinearForm) -> Parameter:
         """The matrix (k, d) that takes a stream vector to the values of k forms."""
@@ -81,6 +79,14 @@ class Stream:
         rows = self._rows(forms)
         return parameter(rows.T)
 
-    def _rows(self, forms: Iterable[LinearForm]) -> Parameter:
-        rows = [self.vector(form).astype(object) for form in forms]
-        return parameter(np.array(rows, dtype=object).reshape(len(rows), self.width))
+    def _rows(self, forms: Sequence[LinearForm]) -> Parameter:
+        entries = [
+            (row, self.index(slot), value)
+            for row, form in enumerate(forms)
+            for slot, value in ({form: 1} if isinstance(form, str) else form).items()
+        ]
+        values = exact_numbers([value for _, _, value in entries])
+        matrix = np.zeros((len(forms), self.width), dtype=values.dtype)
+        for (row, column, _), value in zip(entries, values, strict=True):
+            matrix[row, column] = value
+        return parameter(matrix)

@@ -1,6 +1,7 @@
 """What a person sees of a model."""
 
 from transformist.report.facts import (
+    dependence_in_words,
     plain,
     recipe_facts,
     recipe_table,
@@ -12,6 +13,7 @@ from transformist.report.trace_table import trace_table
 
 __all__ = [
     "Size",
+    "dependence_in_words",
     "plain",
     "recipe_facts",
     "recipe_table",

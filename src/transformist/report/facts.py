@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -170,12 +170,23 @@ def recipe_table(facts: Mapping[str, Any]) -> Table:
     for name, setting in facts["parameters"].items():
         row(f"--set {name}=", f"{setting['sets']}; default {setting['default']}")
     counts = Size(*(facts[key] for key in ("layers", "width", "heads", "nonzero")))
-    depends = f"; they depend on {' and '.join(facts['depends_on'])}" if facts["depends_on"] else ""
-    row("weights", f"{counts}{depends}")
+    row("weights", f"{counts}; {dependence_in_words(facts['depends_on'])}")
     row("size", facts["size"])
     for source in facts["sources"]:
         row("source", source)
     return table
+
+
+def dependence_in_words(names: Sequence[str]) -> str:
+    """What depends on the length.
+
+    Example:
+        >>> dependence_in_words(["n"]), dependence_in_words([])
+        ('the positions depend on n', 'the same for every length')
+
+    """
+    told = {"N": "the weights depend on N", "n": "the positions depend on n"}
+    return "; ".join(told[name] for name in sorted(names)) or "the same for every length"
 
 
 def _length_in_words(bound: int | None) -> str:

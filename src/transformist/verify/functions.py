@@ -169,8 +169,12 @@ def error_bound(
         return None
     stored = tuple(Fraction(value) for value in system.numbers(system.array([case]))[0])
     model = recipe.construct(**chosen)
-    _, admitted = next(iter(_obligations(claim, chosen, model, system)))
-    return [float(limit) for limit in admitted([stored])[0]]
+    limits = [
+        admitted([stored])[0]
+        for domain, admitted in _obligations(claim, chosen, model, system)
+        if stored in domain
+    ]
+    return [float(min(each)) for each in zip(*limits, strict=True)] if limits else None
 
 
 def _limit(bound: float) -> Limit:

@@ -68,9 +68,9 @@ def _lengths(
         SHORTER if shorter else math.inf,
         math.inf if max_length is None else max_length,
     )
-    yield from (n for n in LENGTHS if n < longest)
-    if longest <= LENGTHS[-1]:
-        yield int(longest)
+    near = {longest, longest - 1, longest * 3 // 4, longest * 2 // 3}  # few are powers of two
+    ends = {int(n) for n in near if n >= 1} if longest <= LENGTHS[-1] else set()
+    yield from sorted({n for n in LENGTHS if n < longest} | ends)
 
 
 def admitted(

@@ -1,4 +1,4 @@
-"""Worked examples: chapter 9 of the Cookbook."""
+"""The Dyck languages: section 9.2 of the Cookbook."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def _most_recent_length(*, arithmetic: Arithmetic, alphabet: Symbols, weighting:
     "induction-most-recent",
     section="9.1.1",
     claim=StringClaim(
-        statement="y_i = x_j for the last j ≤ i with x_(j−1) = x_i; y_i = x_i where there is none",
+        statement="yᵢ = xⱼ for the last j ≤ i with x at j − 1 equal to xᵢ, yᵢ = xᵢ where none is",
         reference=_most_recent,
         domain=_strings,
         safe_length=_most_recent_length,
@@ -295,8 +295,8 @@ def _most_frequent_length(*, arithmetic: Arithmetic, weighting: str) -> int | No
     "induction-most-frequent",
     section="9.1.2",
     claim=StringClaim(
-        statement="y_i = b for the b most often after x_i in x_1 … x_i, the first in the alphabet "
-        "on a tie; y_i = x_i where nothing has followed x_i",
+        statement="yᵢ = b for the b most often after xᵢ in x₁ … xᵢ, the first in the alphabet "
+        "on a tie; yᵢ = xᵢ where nothing has followed xᵢ",
         reference=_most_frequent,
         domain=_strings,
         safe_length=_most_frequent_length,

@@ -43,7 +43,7 @@ def _hard_strings(n: int) -> list[str]:
         features=("i", "i^2", "(-1)^i"),
         variants=({"weighting": "leftmost-hard"}, {"weighting": "rightmost-hard"}),
         gap=lambda *, n: (Fraction(1, n + 1), 2),
-        gap_statement="1/(n + 1), between C and C ± 1",
+        gap_statement="1/((n + 1) √2), between C and C ± 1",
         size="width 8, 2 layers, no feed-forward network",
     ),
     sources=("Chiang & Cholak 2022",),
