@@ -1,4 +1,4 @@
-"""The recipes, one module a chapter; `contents` names them all in the paper's order."""
+"""The recipes, one module a chapter; `contents` names them all, chapter by chapter."""
 
 from transformist.catalogue.contents import recipe, recipes
 
