@@ -468,3 +468,9 @@ def test_a_head_between_linear_maps():
     assert exact(routed, [[1, 1, 0], [3, 2, 9]]) == [[0, 0, 3], [0, 0, 5]]
     with pytest.raises(InvalidValue, match="without a bias"):
         route(head, stream, ["x"], ["sum"], shift=1)
+
+
+def test_serial_finds_free_names():
+    first = LayerStack(Stream(("p", "then x")), ("p",), (), ("p",))
+    second = LayerStack(Stream(("q", "x", "then x")), ("q",), (), ("q",))
+    assert serial(first, second).stream.width == 4

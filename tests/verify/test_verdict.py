@@ -5,7 +5,7 @@ import pytest
 import transformist as tf
 from transformist.errors import InputTooLong, InvalidValue
 from transformist.model import BOS, Binary, Embedding, Stream, Transformer
-from transformist.verify import check_recipe
+from transformist.verify import check_recipe, check_recipes
 
 
 def test_a_right_model_is_held_on_every_string():
@@ -80,3 +80,10 @@ def test_a_claim_beyond_its_format_is_found_out():
     verdict = check_recipe(replace(recipe, claim=bold), max_length=2)
     assert not verdict.held
     assert verdict.counterexample.arithmetic == "bfloat16"
+
+
+def test_several_recipes_are_checked_in_order_by_several_processes():
+    names = ["not", "first", "min"]
+    for processes in (1, 2):
+        verdicts = list(check_recipes(names, processes=processes))
+        assert [verdict.name for verdict in verdicts] == names and all(verdicts)

@@ -57,7 +57,7 @@ def serial(first: LayerStack, second: LayerStack) -> LayerStack:
 
     Raises:
         ShapeMismatch: when the first does not give as many numbers as the second reads.
-        InvalidValue: when the first gives one slot twice, or a layer of the second has a norm.
+        InvalidValue: when the first gives one slot twice, or a layer of either has a norm.
 
     """
     for stack in (first, second):
@@ -78,7 +78,8 @@ def serial(first: LayerStack, second: LayerStack) -> LayerStack:
         )
     names = dict(zip(second.inputs, first.outputs, strict=True))
     for slot in second.stream.slots:
-        names.setdefault(slot, _unused(f"then {slot}", first.stream.slots))
+        taken = (*first.stream.slots, *names.values())
+        names.setdefault(slot, _unused(f"then {slot}", taken))
     fresh = tuple(names[slot] for slot in second.stream.slots if slot not in second.inputs)
     stream = Stream((*first.stream.slots, *fresh))
     before = _onto(first.stream.slots, stream)

@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from multiprocessing import Pool
 from typing import Any
 
 from transformist.catalogue import recipe as find_recipe
@@ -61,6 +60,8 @@ def check_recipes(
     if workers < 2:
         yield from map(check_one, names)
         return
+    from multiprocessing import Pool  # at import it would cost every user of the package
+
     left_to_the_parent = (signal.SIGINT, signal.SIG_IGN)
     with Pool(workers, initializer=signal.signal, initargs=left_to_the_parent) as pool:
         yield from pool.imap(check_one, names)

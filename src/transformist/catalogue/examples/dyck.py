@@ -122,13 +122,7 @@ def dyck_1_uniform() -> Transformer:
                 heads=(_mean(stream, "sign", "balance"),),
                 feed_forward=route(below_zero, stream, read=[{"balance": -1}], write=["shortfall"]),
             ),
-            Layer(
-                heads=(
-                    attend(
-                        stream, ["shortfall"], ["shortfalls"], weighting="softmax", mask="future"
-                    ),
-                )
-            ),
+            Layer(heads=(_mean(stream, "shortfall", "shortfalls"),)),
         ),
         read_out=NearZero(W_out=stream.reading("balance", "shortfalls"), powers=(1, 2)),
     )
@@ -179,11 +173,7 @@ def dyck_1(max_length: int = 1024) -> Transformer:
                 ),
             ),
             Layer(
-                heads=(
-                    attend(
-                        stream, ["violation"], ["violations"], weighting="softmax", mask="future"
-                    ),
-                ),
+                heads=(_mean(stream, "violation", "violations"),),
                 feed_forward=route(
                     step, stream, [{"violations": -1, "imbalance": -1}], ["accept"], shift=3 * s / 4
                 ),
