@@ -1,0 +1,131 @@
+"""Lengths up to which a format keeps scores apart, and counts and means what they are."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from transformist.arithmetic import Arithmetic, Floating
+from transformist.bounds.temperatures import recency_sharpness
+
+
+def mean_length(arithmetic: Arithmetic) -> int | None:
+    """A length up to which a mean of numbers of magnitude ≤ 1 has an error below 1/8.
+
+    At most 2^(p − 4) with p the precision of the accumulator, and at most the largest number of the
+    format, which counts the positions.
+    """
+    if not isinstance(arithmetic, Floating):
+        return None
+    by_rounding = 1 / (16 * arithmetic.accumulator_roundoff)
+    return int(min(by_rounding, Fraction(arithmetic.largest)))
+
+
+def quadratic_length(arithmetic: Arithmetic) -> int | None:
+    """n up to which the scores (2 q j − j²)/√2 of a quadratic lookup have one maximum, at j = q.
+
+    The best dot product is q², the next q² − 1, both integers below 2^p and exact. As scores they
+    are 1/√2 apart, and two numbers further apart than the spacing of the format do not round to
+    one: q²/√2 < 2^(p−1), where the spacing is at most ½. All others are lower, and rounding keeps
+    their order.
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT16, FLOAT32
+        >>> quadratic_length(FLOAT16), quadratic_length(FLOAT32)
+        (38, 3444)
+
+    """
+    if not isinstance(arithmetic, Floating):
+        return None
+    return math.isqrt(math.isqrt(2 * 4 ** (arithmetic.precision - 1)))
+
+
+def fraction_length(arithmetic: Arithmetic) -> int | None:
+    """n up to which scores (i/n)(j/n) of neighbouring j stay apart.
+
+    Relative to the larger, neighbours are at least 1/n apart. A score has three roundings of u
+    relative to itself (of i/n, of j/n, of their product), so two keep their order where
+    6u(1 + u)³ < 1/n, as for n ≤ 1/(16u).
+
+    Example:
+        >>> from transformist.arithmetic import BFLOAT16, FLOAT32
+        >>> fraction_length(BFLOAT16), fraction_length(FLOAT32)
+        (16, 1048576)
+
+    """
+    if not isinstance(arithmetic, Floating):
+        return None
+    return int(1 / (16 * arithmetic.unit_roundoff))
+
+
+def tie_break_length(*, term: str, arithmetic: Arithmetic) -> int | None:
+    """n up to which scores (s + t(j))/√2 of neighbouring j stay apart, for s of 0 and 1.
+
+    The terms ±1/j of neighbours differ by at least 1/n², ±j/n by 1/n. Scores of magnitude at most
+    2/√2 have five roundings of u (the term, the sum, its store, the root, the quotient), so two
+    keep their order where 20u(1 + u)⁵ is below that, as for 1/(32u) ≥ n², or n.
+    """
+    if not isinstance(arithmetic, Floating):
+        return None
+    steps = int(1 / (32 * arithmetic.unit_roundoff))
+    return steps if term.endswith("n") else math.isqrt(steps)
+
+
+def nearest_active_length(arithmetic: Arithmetic) -> int | None:
+    """n up to which scores a ± j/n of active positions stay apart: the longest with 1/n > 3u.
+
+    fl(j/n) is within u/2 of j/n, and sums in [0, 2] round to multiples of 2u or less. Sums that
+    are more than 2u apart before that last rounding stay apart, and they are 1/n − u apart.
+
+    Example:
+        >>> from transformist.arithmetic import BFLOAT16
+        >>> nearest_active_length(BFLOAT16)
+        85
+
+    """
+    u = arithmetic.unit_roundoff
+    return None if u == 0 else -int(-1 // (3 * u)) - 1
+
+
+def quadratic_count_length(arithmetic: Arithmetic) -> int | None:
+    """The longest n with n² (6u + 9w) ≤ 1, up to which a count C ≤ n is looked up as itself.
+
+    In units of 1/(n + 1), scores 2Ci − i² are at most n² in magnitude; C and C ± 1 score 1 apart.
+    The share of ones is within (w C/2 + u) of itself, which moves the difference by 2C times that;
+    each score has two products and a sum, rounded in the accumulator (w: 2n² + n² + n²), then is
+    stored and divided by √2 (u: 2n²).
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT32
+        >>> quadratic_count_length(FLOAT32)
+        1057
+
+    """
+    if not isinstance(arithmetic, Floating):
+        return None
+    return math.isqrt(int(1 / (6 * arithmetic.unit_roundoff + 9 * arithmetic.accumulator_roundoff)))
+
+
+def recency_length(arithmetic: Arithmetic) -> int | None:
+    """The largest power of two n with 1/n > 7u: scores (m + j/n)/√d_key, m ∈ {0, 1}, then differ.
+
+    Of a score, in units of 1/√d_key, fl(j/n) is within u/2, the sum u, the quotient 2u.
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT32
+        >>> recency_length(FLOAT32)
+        2097152
+
+    """
+    u = arithmetic.unit_roundoff
+    return None if u == 0 else int(1 / (8 * u))
+
+
+def softened_recency_length(arithmetic: Arithmetic, d_key: int) -> int:
+    """The largest power of two N with 1/N ≥ 16u whose scores, at most 2 s(N), do not overflow."""
+    if not isinstance(arithmetic, Floating):
+        return 0
+    length = int(1 / (16 * arithmetic.unit_roundoff))
+    while length and 2 * recency_sharpness(length, d_key) > arithmetic.largest:
+        length //= 2
+    return length
