@@ -31,9 +31,14 @@ def test_importing_loads_no_heavy_library():
 def test_the_public_surface_is_sorted_and_there():
     packages = [tf, *(m for m in MODULES if hasattr(m, "__all__"))]
     for module in packages:
-        constants_first = sorted(module.__all__, key=lambda n: (not n.isupper(), n[0].islower(), n))
+        constants_first = sorted(module.__all__, key=_constants_first)
         assert list(module.__all__) == constants_first, module.__name__
         assert all(hasattr(module, name) for name in module.__all__)
+
+
+def _constants_first(name):
+    numbers = [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+    return (not name.isupper(), name[0].islower(), numbers)
 
 
 def test_no_module_bears_the_name_of_a_public_function():

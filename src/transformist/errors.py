@@ -67,6 +67,10 @@ class NotRepresentable(TransformistError, ArithmeticError):
     """A value the asked arithmetic cannot hold, such as a root that is not rational."""
 
 
+class Undecided(TransformistError, ArithmeticError):
+    """A choice, as of the largest score, that the balls of `interval` are too wide to make."""
+
+
 class UndefinedValue(TransformistError, ArithmeticError):
     """A formula at a point where it has no value, such as a norm of a constant vector at ε = 0."""
 

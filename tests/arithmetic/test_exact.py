@@ -44,10 +44,11 @@ def test_operations_equal_those_of_fractions(x, y):
     assert plain(EXACT.sum(a)) == [[sum(row)] for row in x]
     assert plain(EXACT.relu(a)) == [[max(value, Fraction(0)) for value in row] for row in x]
     assert plain(EXACT.concatenate([a, b], axis=-2)) == x + y
-    equal, positive = EXACT.equal(a, b), EXACT.positive(a)
-    assert all(equal[i, j] == (x[i][j] == y[i][j]) for i, j in each)
+    positive = EXACT.positive(a)
     assert all(positive[i, j] == (x[i][j] > 0) for i, j in each)
     mask = np.array([[i <= j for j in range(3)] for i in range(3)])
+    maximal = EXACT.maximal(a, mask)
+    assert all(maximal[i, j] == (i <= j and x[i][j] == max(x[i][i:])) for i, j in each)
     assert plain(EXACT.maximum(a, mask)) == [[max(x[i][i:])] for i in range(3)]
     assert plain(EXACT.keep(a, mask)) == [
         [x[i][j] if i <= j else Fraction(0) for j in range(3)] for i in range(3)

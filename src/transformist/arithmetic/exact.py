@@ -109,6 +109,14 @@ class Exact:
         """An object array of `Fraction`."""
         return Rationals.of(x).fractions() if not isinstance(x, Rationals) else x.fractions()
 
+    def radius(self, x: Array) -> NDArray[Any]:
+        """0: a rational is what it is."""
+        return np.zeros(x.shape)
+
+    def shown(self, x: Array) -> Any:
+        """The rationals."""
+        return x.tolist()
+
     def concatenate(self, parts: list[Array], axis: int) -> Array:
         """The parts one after the other along `axis`."""
         return _combine(lambda *xs: np.concatenate(xs, axis=axis), parts, growth=1)
@@ -201,6 +209,10 @@ class Exact:
             )
         return Rationals(np.ones(x.shape, np.int64))
 
+    def root_two_over_pi(self) -> Array:
+        """Refused: not rational."""
+        raise self._no_gelu()
+
     def tanh(self, x: Array) -> Array:
         """Refused: not rational."""
         raise self._no_gelu()
@@ -213,10 +225,10 @@ class Exact:
         """x where the mask is true, 0 elsewhere."""
         return Rationals(np.where(where, x.numerators, 0), x.denominator)
 
-    def equal(self, x: Array, y: Array) -> Mask:
-        """x = y."""
-        common = math.lcm(x.denominator, y.denominator)
-        return np.asarray(x.over(common) == y.over(common), dtype=bool)
+    def maximal(self, x: Array, among: Mask) -> Mask:
+        """The admissible entries equal to the largest."""
+        largest = self.maximum(x, among).over(x.denominator)
+        return np.asarray(among & (x.numerators == largest), dtype=bool)
 
     def positive(self, x: Array) -> Mask:
         """x > 0."""

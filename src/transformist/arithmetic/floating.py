@@ -1,10 +1,10 @@
-"""Binary floating point: float64, float32, float16, bfloat16.
+"""Binary floating point: float64, float32, float16, bfloat16, float8_e5m2, float8_e4m3.
 
 Every operation rounds its result to the format once, to nearest, ties to even. Formats narrower
 than float32 carry out each operation in float32, where its operands are exact, and accumulate sums
 and dot products there, as accelerators do; float32 and float64 accumulate in themselves. Sums run
 from left to right, so a result does not depend on the linear algebra library of the machine.
-Overflow follows IEEE 754 and gives ±inf.
+Overflow follows IEEE 754 and gives ±inf; float8_e4m3, which has no infinities, saturates at ±448.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic.given import exact_numbers, nearest_float64
 from transformist.arithmetic.protocol import Array, Mask
-from transformist.errors import NotFinite
+from transformist.errors import NotFinite, NotRepresentable
 
 _ieee = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 _erfc = np.frompyfunc(math.erfc, 1, 1)
@@ -71,6 +71,28 @@ class Floating:
         return float(ml_dtypes.finfo(self.dtype).smallest_subnormal)
 
     @property
+    def saturates(self) -> bool:
+        """Whether the format has no infinities: a result too large is then the largest number."""
+        return not np.isinf(np.float32(np.inf).astype(self.dtype))
+
+    @property
+    def infinity(self) -> Any:
+        """+∞ as a number of the format.
+
+        Raises:
+            NotRepresentable: for a format that saturates.
+
+        """
+        if self.saturates:
+            raise NotRepresentable(
+                f"{self.name} has no infinity: its largest number is {self.largest:g}",
+                received="a request for infinity",
+                where=self.name,
+                remedy=f"use {self.largest:g}, at which it saturates, or another format",
+            )
+        return self.dtype.type(np.inf)
+
+    @property
     def smallest_partial(self) -> float:
         """The smallest positive number of the format in which sums accumulate."""
         return float(ml_dtypes.finfo(self.accumulator).smallest_subnormal)
@@ -85,7 +107,7 @@ class Floating:
         if isinstance(values, np.ndarray) and values.dtype == self.dtype:
             return values
         exact = exact_numbers(values)
-        rounded = self._round(
+        rounded = self._nearest(
             exact if exact.dtype == np.float64 else _to_float64(exact, self.dtype)
         )
         overflowed = ~np.isfinite(self.numbers(rounded))
@@ -100,6 +122,14 @@ class Floating:
     def numbers(self, x: Array) -> NDArray[Any]:
         """The values as float64, which holds each of them exactly."""
         return np.asarray(x).astype(np.float64)
+
+    def radius(self, x: Array) -> NDArray[Any]:
+        """0: a number of a format is what it is."""
+        return np.zeros(x.shape)
+
+    def shown(self, x: Array) -> Any:
+        """The numbers."""
+        return self.numbers(x).tolist()
 
     def concatenate(self, parts: list[Array], axis: int) -> Array:
         """The parts one after the other along `axis`."""
@@ -193,6 +223,10 @@ class Floating:
         """eˣ, computed in float64 and rounded once."""
         return self._round(np.exp(self.numbers(x)))
 
+    def root_two_over_pi(self) -> Array:
+        """√(2/π), rounded once."""
+        return self._round(np.array([math.sqrt(2 / math.pi)]))
+
     def tanh(self, x: Array) -> Array:
         """The hyperbolic tangent, computed in float64 and rounded once."""
         return self._round(np.tanh(self.numbers(x)))
@@ -206,9 +240,9 @@ class Floating:
         """x where the mask is true, 0 elsewhere."""
         return np.where(where, x, self.dtype.type(0))
 
-    def equal(self, x: Array, y: Array) -> Mask:
-        """x = y, bit for bit but for the sign of zero."""
-        return np.asarray(x == y)
+    def maximal(self, x: Array, among: Mask) -> Mask:
+        """The admissible entries equal to the largest, bit for bit but for the sign of zero."""
+        return np.asarray(among & (x == self.maximum(x, among)))
 
     def positive(self, x: Array) -> Mask:
         """x > 0."""
@@ -218,7 +252,11 @@ class Floating:
         return np.asarray(x).astype(self.accumulator, copy=False)
 
     def _store(self, x: NDArray[Any]) -> Array:
-        return x.astype(self.dtype, copy=False)
+        return self._within(x).astype(self.dtype, copy=False)
+
+    def _within(self, x: NDArray[Any]) -> NDArray[Any]:
+        """x, at most the largest number in magnitude where the format saturates."""
+        return np.clip(x, -self.largest, self.largest) if self.saturates else x
 
     def _dot(self, x: Array, y: Array) -> NDArray[Any]:
         """Σ_k x_k y_k along the last axis, from left to right, in the accumulator."""
@@ -228,9 +266,13 @@ class Floating:
             total += x[..., k] * y[..., k]
         return total
 
-    @_ieee
     def _round(self, x: NDArray[np.float64]) -> Array:
-        """float64 to the format in one correct rounding.
+        """float64 to the format: in one correct rounding, saturating where it does."""
+        return self._nearest(self._within(x))
+
+    @_ieee
+    def _nearest(self, x: NDArray[np.float64]) -> Array:
+        """float64 to the format in one correct rounding; beyond the largest number not finite.
 
         ml_dtypes takes float64 to its formats by way of float32, which would round twice; the
         first step therefore rounds to odd, which the second cannot tell from the exact value.
@@ -275,3 +317,5 @@ FLOAT64 = _format("float64", np.float64, 53)
 FLOAT32 = _format("float32", np.float32, 24)
 FLOAT16 = _format("float16", np.float16, 11)
 BFLOAT16 = _format("bfloat16", ml_dtypes.bfloat16, 8)
+FLOAT8_E5M2 = _format("float8_e5m2", ml_dtypes.float8_e5m2, 3)
+FLOAT8_E4M3 = _format("float8_e4m3", ml_dtypes.float8_e4m3fn, 4)

@@ -42,7 +42,16 @@ class Arithmetic(Protocol):
         """Numbers (nested lists, numpy arrays, rationals) rounded to the format, each once."""
 
     def numbers(self, x: Array) -> NDArray[Any]:
-        """The exact values of `x`: float64 where every one fits, rationals in `exact`."""
+        """The exact values of `x`: float64 where every one fits, else rationals.
+
+        In `interval` the midpoints of the balls.
+        """
+
+    def radius(self, x: Array) -> NDArray[Any]:
+        """How far the real values may be from `numbers`: 0 but for the balls of `interval`."""
+
+    def shown(self, x: Array) -> Any:
+        """Nested lists of what `x` holds, for a person: numbers, or balls in decimals."""
 
     def concatenate(self, parts: list[Array], axis: int) -> Array:
         """The parts one after the other along `axis`."""
@@ -86,6 +95,9 @@ class Arithmetic(Protocol):
     def exp(self, x: Array) -> Array:
         """eˣ."""
 
+    def root_two_over_pi(self) -> Array:
+        """√(2/π), of shape (1,)."""
+
     def tanh(self, x: Array) -> Array:
         """The hyperbolic tangent."""
 
@@ -95,8 +107,8 @@ class Arithmetic(Protocol):
     def keep(self, x: Array, where: Mask) -> Array:
         """x where the mask is true, 0 elsewhere."""
 
-    def equal(self, x: Array, y: Array) -> Mask:
-        """x = y, entry by entry."""
+    def maximal(self, x: Array, among: Mask) -> Mask:
+        """Which admissible entries along the last axis are equal to the largest of them."""
 
     def positive(self, x: Array) -> Mask:
         """x > 0, entry by entry."""

@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 from transformist.arithmetic.exact import EXACT
-from transformist.arithmetic.floating import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
+from transformist.arithmetic.floating import (
+    BFLOAT16,
+    FLOAT8_E4M3,
+    FLOAT8_E5M2,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+)
+from transformist.arithmetic.interval import INTERVAL
 from transformist.arithmetic.protocol import Arithmetic
 from transformist.errors import UnknownName
 
 SYSTEMS: dict[str, Arithmetic] = {
-    system.name: system for system in (EXACT, FLOAT64, FLOAT32, FLOAT16, BFLOAT16)
+    system.name: system
+    for system in (
+        EXACT,
+        INTERVAL,
+        FLOAT64,
+        FLOAT32,
+        FLOAT16,
+        BFLOAT16,
+        FLOAT8_E5M2,
+        FLOAT8_E4M3,
+    )
 }
 
 

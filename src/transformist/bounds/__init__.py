@@ -10,6 +10,8 @@ from transformist.bounds.approximation import (
     step_zone,
 )
 from transformist.bounds.lengths import (
+    balance_check_length,
+    balance_length,
     fraction_length,
     mean_length,
     nearest_active_length,
@@ -34,6 +36,8 @@ __all__ = [
     "GELU_PRODUCT",
     "RECENCY_GAP",
     "almost_orthogonal_dimension",
+    "balance_check_length",
+    "balance_length",
     "fraction_length",
     "gelu_product_scale",
     "mean_error",

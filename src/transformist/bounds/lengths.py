@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 from transformist.arithmetic import Arithmetic, Floating
@@ -129,3 +130,76 @@ def softened_recency_length(arithmetic: Arithmetic, d_key: int) -> int:
     while length and 2 * recency_sharpness(length, d_key) > arithmetic.largest:
         length //= 2
     return length
+
+
+def balance_length(arithmetic: Arithmetic) -> int | None:
+    """The longest N, one less than a power of two, for which running means of ±1 part 0 from ≥ s.
+
+    s = 1/(N + 1) is the least magnitude of a mean that is not 0. A mean that is 0 is computed as
+    exactly 0 where the accumulator holds every multiple of a rounded weight (2 w (N + 1) ≤ u),
+    and within u N/4 < s/4 of it where sums round in the format itself (2 u (N + 1)² ≤ 1). A step
+    from 0 at s/4 to 1 at 3s/4 is the difference of numbers of at most 1/s, so that its 1 is within
+    u/s ≤ 1/4 of 1 (4 u (N + 1) ≤ 1).
+
+    Example:
+        >>> from transformist.arithmetic import BFLOAT16, FLOAT32
+        >>> balance_length(BFLOAT16), balance_length(FLOAT32)
+        (63, 2047)
+
+    """
+    if not isinstance(arithmetic, Floating):
+        return None
+    u = arithmetic.unit_roundoff
+    power = min(int(1 / (4 * u)), _rows_of_zero_sums(arithmetic, lambda rows: 2 * u * rows**2 <= 1))
+    return power - 1
+
+
+def balance_check_length(arithmetic: Arithmetic) -> int | None:
+    """n up to which running means of ±1, and means of their negative parts, part 0 from (n + 1)⁻².
+
+    A mean that is 0 is computed as exactly 0 where the accumulator holds every multiple of a
+    rounded weight (2 w (n + 1) ≤ u), and within u n/4 of it where sums round in the format itself:
+    then half of (n + 1)⁻² is more, with an eighth left to the second mean, for u n (n + 1)² ≤ 7/4.
+    What is not 0 keeps more than half of itself through five roundings of u ≤ 1/8, if it does not
+    underflow: 4 · smallest ≤ (n + 1)⁻².
+
+    Example:
+        >>> from transformist.arithmetic import BFLOAT16, FLOAT16, FLOAT32
+        >>> [balance_check_length(each) for each in (BFLOAT16, FLOAT16, FLOAT32)]
+        [32767, 2047, 307]
+
+    """
+    if not isinstance(arithmetic, Floating):
+        return None
+    u, least = arithmetic.unit_roundoff, Fraction(arithmetic.smallest)
+    if u == arithmetic.accumulator_roundoff:
+        return _longest(lambda n: u * n * (n + 1) ** 2 <= Fraction(7, 4))
+    rows = _rows_of_zero_sums(arithmetic, lambda _: False)
+    while 4 * least * rows**2 > 1 or rows > arithmetic.largest:
+        rows //= 2
+    return rows - 1
+
+
+def _rows_of_zero_sums(arithmetic: Floating, otherwise: Callable[[int], bool]) -> int:
+    """The most rows, a power of two, over which ±1 that cancel have a mean of 0, or nearly so.
+
+    Exactly 0 where the accumulator is wider than the format; `otherwise` says when it is near
+    enough in a format that accumulates in itself.
+    """
+    u, w = arithmetic.unit_roundoff, arithmetic.accumulator_roundoff
+    holds = otherwise if w == u else (lambda rows: 2 * w * rows <= u)
+    rows = 1
+    while holds(2 * rows):
+        rows *= 2
+    return rows
+
+
+def _longest(holds: Callable[[int], bool]) -> int:
+    """The largest n for which a condition holds that fails from some n on."""
+    low, high = 0, 1
+    while holds(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

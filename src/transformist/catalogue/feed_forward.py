@@ -243,7 +243,8 @@ def _pairwise_maxima(count: int) -> FeedForward:
         domain=lambda *, matrix: Reals(len(matrix)),
         exact_on=lambda *, p, matrix: (
             (Grid(len(matrix), bits=p - 6, exponent=3 - p),)
-            if all(a.denominator == 1 for row in matrix for a in row)
+            if p >= 6
+            and all(a.denominator == 1 for row in matrix for a in row)
             and max(sum(map(abs, row)) for row in matrix) <= 8
             else ()
         ),
@@ -563,6 +564,11 @@ def equal_zero_with() -> FeedForward:
 # 4.8: Boolean functions
 
 
+def _few_bits(*, p: int, domain: Bits) -> tuple[Bits, ...]:
+    """Every input, where m − 1, the largest bias, is a number of p bits for sure."""
+    return (domain,) if domain.dimension <= 2**p + 1 else ()
+
+
 @recipe(
     "boolean",
     section="4.8",
@@ -570,8 +576,8 @@ def equal_zero_with() -> FeedForward:
         statement="y = φ(x₁, …, xₘ) for any table φ of m bits, x₁ the most significant",
         reference=lambda *x, table: [table[int(_bits(x), 2)]],
         domain=lambda *, table: Bits(len(table).bit_length() - 1),
-        exact_on=everywhere,
-        exact_on_statement="all inputs",
+        exact_on=_few_bits,
+        exact_on_statement="all inputs, where the format holds m − 1 (m ≤ 2^p + 1)",
         variants=(
             {"table": "01"},
             {"table": "10"},
@@ -595,8 +601,8 @@ def boolean(table: Any = (0, 1, 1, 0, 1, 0, 0, 1)) -> FeedForward:
 
 _GATE: Any = {
     "domain": lambda *, width: Bits(width),
-    "exact_on": everywhere,
-    "exact_on_statement": "all inputs",
+    "exact_on": _few_bits,
+    "exact_on_statement": "all inputs, where the format holds m − 1 (m ≤ 2^p + 1)",
     "variants": ({"width": 1}, {"width": 10}),
 }
 

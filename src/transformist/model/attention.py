@@ -34,25 +34,21 @@ def softmax(s: Array, admissible: Mask, a: Arithmetic) -> Array:
 
 def average_hard(s: Array, admissible: Mask, a: Arithmetic) -> Array:
     """Equal weights on all maximal admissible scores (ahardmax, Definition 5.1)."""
-    chosen = _maximal(s, admissible, a).astype(np.int64)
+    chosen = a.maximal(s, admissible).astype(np.int64)
     return a.divide(a.array(chosen), a.array(np.maximum(chosen.sum(-1, keepdims=True), 1)))
 
 
 def leftmost_hard(s: Array, admissible: Mask, a: Arithmetic) -> Array:
     """All the weight on the first maximal admissible score (lhardmax)."""
-    maximal = _maximal(s, admissible, a)
+    maximal = a.maximal(s, admissible)
     return a.array((maximal & (np.cumsum(maximal, axis=-1) == 1)).astype(np.int64))
 
 
 def rightmost_hard(s: Array, admissible: Mask, a: Arithmetic) -> Array:
     """All the weight on the last maximal admissible score (rhardmax)."""
-    maximal = _maximal(s, admissible, a)
+    maximal = a.maximal(s, admissible)
     seen_from_right = np.cumsum(maximal[..., ::-1], axis=-1)[..., ::-1]
     return a.array((maximal & (seen_from_right == 1)).astype(np.int64))
-
-
-def _maximal(s: Array, admissible: Mask, a: Arithmetic) -> Mask:
-    return admissible & a.equal(s, a.maximum(s, admissible))
 
 
 def _or_one(total: Array, admissible: Mask, a: Arithmetic) -> Array:

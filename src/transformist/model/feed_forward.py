@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,15 +28,15 @@ def gelu_tanh(x: Array, a: Arithmetic) -> Array:
     """The form x/2 · (1 + tanh(√(2/π)(x + 0.044715 x³))), Eq. 25."""
     half, one = a.array([Fraction(1, 2)]), a.array([1])
     cube = a.multiply(x, a.multiply(x, x))
-    inner = a.add(x, a.multiply(a.array([0.044715]), cube))
-    curve = a.tanh(a.multiply(a.array([math.sqrt(2 / math.pi)]), inner))
+    inner = a.add(x, a.multiply(a.array([Fraction("0.044715")]), cube))
+    curve = a.tanh(a.multiply(a.root_two_over_pi(), inner))
     return a.multiply(a.multiply(half, x), a.add(one, curve))
 
 
 def gelu_sigmoid(x: Array, a: Arithmetic) -> Array:
     """The form x · sigmoid(1.702 x), Eq. 26."""
     one = a.array([1])
-    decay = a.exp(a.multiply(a.array([-1.702]), x))
+    decay = a.exp(a.multiply(a.array([Fraction("-1.702")]), x))
     return a.divide(x, a.add(one, decay))
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Array
-from transformist.errors import InvalidValue, NotFinite, UnknownName
+from transformist.errors import InvalidValue, NotFinite, Undecided, UnknownName
 from transformist.model.attention import softmax
 from transformist.model.embedding import Symbol
-from transformist.model.parameter import Parameter, Parameterized, weights
+from transformist.model.parameter import Parameter, Parameterized, rationals, weights
 
 PLACES = ("last", "every", "cls")
 """The positions read: the last of the sequence, every position of the input, or that of CLS."""
@@ -86,7 +86,8 @@ class MultiClass(ReadOut):
 
     def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
         """A label a vector."""
-        return [self.labels[int(np.argmax(row))] for row in values]
+        largest = a.maximal(y, np.full(y.shape, True))
+        return [self.labels[int(row.argmax())] for row in largest]
 
     def join(self, answers: list[Any]) -> Any:
         """A string where every label is a single character, a list elsewhere."""
@@ -139,11 +140,17 @@ class NearZero(ReadOut):
 
     def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
         """A bool a vector."""
-        halves = [Fraction(1, 2 * (n + 1) ** power) for power in self.powers]
-        return [
-            all(abs(Fraction(v)) < half for v, half in zip(row, halves, strict=True))
-            for row in values.tolist()
-        ]
+        halves = np.array([Fraction(1, 2 * (n + 1) ** power) for power in self.powers])
+        size, radius = abs(rationals(values)), rationals(a.radius(y))
+        near, far = size + radius < halves, size - radius >= halves
+        if not (near | far).all():
+            raise Undecided(
+                "a value that is read out lies on one side of its threshold",
+                received=f"a ball of radius {float(radius[~(near | far)][0]):.2g} that meets it",
+                where="NearZero",
+                remedy="evaluate with more bits, or in exact",
+            )
+        return [bool(accept) for accept in near.all(axis=1)]
 
 
 def _string_or_list(labels: tuple[Symbol, ...], answers: list[Any]) -> Any:

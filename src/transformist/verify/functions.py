@@ -14,7 +14,7 @@ from transformist.bounds import rounding_error
 from transformist.claims import FunctionClaim, Recipe, Settings, ask
 from transformist.domains import Case, Domain
 from transformist.errors import InvalidValue, NotFinite
-from transformist.verify.verdict import Counterexample, Verdict, described
+from transformist.verify.verdict import Counterexample, Verdict, agrees, described
 
 CASES = 400
 """How many inputs of a function are tried for each setting and arithmetic."""
@@ -111,14 +111,11 @@ def _first_wrong(
     """The input, the expected and the actual value of the first case that is off."""
     if not cases:
         return None
-    values = system.numbers(model(system.array(cases), system)).tolist()
-    for case, got, limits in zip(cases, values, error(cases), strict=True):
+    y = model(system.array(cases), system)
+    computed = (system.numbers(y).tolist(), system.radius(y).tolist(), error(cases))
+    for case, got, radii, limits in zip(cases, *computed, strict=True):
         expected = _outputs(ask(claim.reference, *case, **settings))
-        close = len(got) == len(expected) and all(
-            limit == math.inf or (math.isfinite(value) and abs(Fraction(value) - wanted) <= limit)
-            for value, wanted, limit in zip(got, expected, limits, strict=True)
-        )
-        if not close:
+        if len(got) != len(expected) or not all(map(agrees, got, radii, expected, limits)):
             return list(case), expected, got
     return None
 

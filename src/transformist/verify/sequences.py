@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import repeat
 from typing import Any
 
 from transformist.arithmetic import Arithmetic, number_system
 from transformist.claims import PositionClaim, Recipe, SequenceClaim, Settings, ask
 from transformist.domains import Sequences
 from transformist.errors import InvalidValue
-from transformist.verify.verdict import Counterexample, Verdict, described
+from transformist.model import rationals
+from transformist.verify.verdict import Counterexample, Verdict, agrees, described
 
 LENGTHS = (*range(1, 13), 16, 33, 64, 250)
 """Lists of these lengths are tried, as far as they are safe."""
 
-LONGEST = {"exact": 64}
+LONGEST = {"exact": 64, "interval": 16}
 """In these arithmetics only up to so many vectors."""
 
 LISTS = 16
@@ -24,6 +26,9 @@ LISTS = 16
 
 WORK = 2**23
 """Fewer lists are tried where their scores take more products than this."""
+
+WORK_IN = {"interval": 2**18}
+"""In these arithmetics where they take more than this."""
 
 SHORTER = 33
 """The longest lists for settings other than the defaults."""
@@ -39,7 +44,7 @@ def check_sequences(recipe: Recipe[SequenceClaim], max_length: int | None = None
         for name, safe in claim.safe_lengths(settings).items():
             system = number_system(name)
             for n in _lengths(name, safe, settings, max_length, shorter=bool(given)):
-                count = max(2, min(LISTS, WORK // (n * n * domain.width)))
+                count = max(2, min(LISTS, WORK_IN.get(name, WORK) // (n * n * domain.width)))
                 cases = domain.cases(n, count, system)
                 total += len(cases)
                 found = _first_wrong(claim, settings, model, domain, cases, n, system)
@@ -100,28 +105,18 @@ def _first_wrong(
     system: Arithmetic,
 ) -> tuple[Any, Any, Any] | None:
     """The list, the expected and the actual vectors of the first case that is off."""
-    values = system.numbers(model(domain.encode(cases, n, system), system)).tolist()
-    for case, got in zip(cases, values, strict=True):
+    y = model(domain.encode(cases, n, system), system)
+    computed = system.numbers(y).tolist(), system.radius(y).tolist()
+    for case, got, radii in zip(cases, *computed, strict=True):
         expected = ask(claim.reference, n=n, **case, **settings)
         limit = admitted(claim, settings, free_numbers(domain, case), n, system)
-        if not _close(got, expected, limit):
+        if len(got) != len(expected) or not all(
+            len(row) == len(wanted) and all(map(agrees, row, radius, wanted, repeat(limit)))
+            for row, radius, wanted in zip(got, radii, expected, strict=True)
+        ):
             free = {column.label: case[column.label] for column in domain.columns if column.free}
             return [free or n], expected, got
     return None
-
-
-def _close(got: Any, expected: Any, limit: Fraction | float) -> bool:
-    """Whether the numbers are as many, finite, and within the limit."""
-    return len(got) == len(expected) and all(
-        len(row) == len(wanted)
-        and all(
-            limit == math.inf
-            or value == want
-            or (math.isfinite(value) and abs(Fraction(value) - want) <= limit)
-            for value, want in zip(row, wanted, strict=True)
-        )
-        for row, wanted in zip(got, expected, strict=True)
-    )
 
 
 def check_positions(recipe: Recipe[PositionClaim], max_length: int | None = None) -> Verdict:
@@ -134,23 +129,19 @@ def check_positions(recipe: Recipe[PositionClaim], max_length: int | None = None
             system = number_system(name)
             for n in _lengths(name, safe, settings, max_length, shorter=bool(given)):
                 total += 1
-                vectors = [list(map(Fraction, row)) for row in _numbers(encoding, n, system)]
-                seen = claim.observed(vectors)
-                for i, row in enumerate(seen, start=1):
+                y = encoding(n, system)
+                vectors = [list(map(Fraction, row)) for row in system.numbers(y).tolist()]
+                radius = rationals(system.radius(y)).max()
+                for i, row in enumerate(claim.observed(vectors), start=1):
                     expected = ask(claim.reference, i=i, n=n, **settings)
                     limits = [
                         ask(claim.error, arithmetic=system, value=Fraction(value), **settings)
                         for value in expected
                     ]
-                    if len(row) != len(expected) or any(
-                        abs(value - want) > limit
-                        for value, want, limit in zip(row, expected, limits, strict=True)
+                    if len(row) != len(expected) or not all(
+                        map(agrees, row, repeat(radius), expected, limits)
                     ):
                         where = {"i": i, "n": n}
                         cx = Counterexample([where], expected, row, name, described(given))
                         return Verdict(recipe.name, total, claim.arithmetics, "n", cx)
     return Verdict(recipe.name, total, claim.arithmetics, claim.inputs({}))
-
-
-def _numbers(encoding: Any, n: int, system: Arithmetic) -> Any:
-    return system.numbers(encoding(n, system)).tolist()

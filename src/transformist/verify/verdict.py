@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
+
+WIDEST = Fraction(1, 2**40)
+"""A ball wider than this, absolutely and relatively, says too little to hold a claim."""
+
+
+def agrees(value: Any, radius: Any, expected: Any, limit: Fraction | float) -> bool:
+    """Whether what was computed, up to the radius of its ball, is within the limit of expected."""
+    if limit == math.inf or (value == expected and not radius):
+        return True
+    if not math.isfinite(value) or radius > WIDEST * (1 + abs(expected)):
+        return False
+    return bool(abs(Fraction(value) - expected) <= limit + Fraction(radius))
 
 
 @dataclass(frozen=True)

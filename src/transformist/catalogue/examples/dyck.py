@@ -7,8 +7,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from transformist.arithmetic import Arithmetic, Floating
 from transformist.assembly import attend, beside, route
-from transformist.bounds import nearest_active_length, step_zone
+from transformist.bounds import (
+    balance_check_length,
+    balance_length,
+    nearest_active_length,
+    step_zone,
+)
 from transformist.catalogue.feed_forward import (
     MAXIMUM,
     cpwl,
@@ -97,13 +103,7 @@ _WORDS = {"(": {"sign": 1}, ")": {"sign": -1}, BOS: {"sign": 0}}
         domain=lambda: _PARENTHESES,
         weightings=("softmax",),
         mask="future",
-        safe_length=lambda *, arithmetic: {
-            "exact": None,
-            "float64": 250_000,
-            "float32": 300,
-            "float16": 2047,
-            "bfloat16": 32_767,
-        }[arithmetic.name],
+        safe_length=lambda *, arithmetic: balance_check_length(arithmetic),
         why_safe="a balance that is 0 is computed within u n/4 of 0, and exactly in the formats "
         "that accumulate in float32; the check parts 0 from 1/(n + 1)² half-way",
     ),
@@ -137,13 +137,7 @@ def dyck_1_uniform() -> Transformer:
         domain=lambda: _PARENTHESES,
         weightings=("softmax",),
         mask="future",
-        safe_length=lambda *, arithmetic: {
-            "exact": None,
-            "float64": 2**26 - 1,
-            "float32": 2047,
-            "float16": 511,
-            "bfloat16": 63,
-        }[arithmetic.name],
+        safe_length=lambda *, arithmetic: balance_length(arithmetic),
         why_safe="with s ≤ 1/(N + 1) a power of two, a balance that is 0 is computed within u n/4 "
         "< s/4 of 0, and exactly in the formats that accumulate in float32; a word that ends in "
         "balance after a violation has passed −1, where the step counts at least 1 − u/s ≥ 3/4",
@@ -281,7 +275,7 @@ def _bounded(kinds: int, depth: int, weighting: str) -> Transformer:
     def nearest(side: str, key: LinearForm, mask: str) -> Any:
         return attend(stream, ["bracket"], [side], ["one"], [key], weighting, mask)
 
-    M = 2 ** (2 * kinds + 1).bit_length()
+    M = _marking(kinds)
     match = equal_zero.build(epsilon=1)
     opening: dict[str, int] = {"bracket": -1, "right": -1, "active": M, "opens": M, "one": -2 * M}
     closing: dict[str, int] = {"bracket": 1, "left": 1, "active": M, "opens": -M, "one": -M}
@@ -306,6 +300,20 @@ def _bounded(kinds: int, depth: int, weighting: str) -> Transformer:
         layers=(*[round_] * depth, Layer(heads=(any_active,))),
         read_out=Binary(W_out=stream.reading({"remaining": -1}), b_out=["1/2"]),
     )
+
+
+def _marking(kinds: int) -> int:
+    """M, a power of two above 2k: what being active and opening weigh beside the brackets."""
+    return 1 << (2 * kinds + 1).bit_length()
+
+
+def _bounded_length(*, arithmetic: Arithmetic, kinds: int) -> int | None:
+    """That of the scores, where the format holds the numbers of the kinds and the weights."""
+    if isinstance(arithmetic, Floating) and (
+        kinds > 2**arithmetic.precision or 2 * _marking(kinds) > arithmetic.largest
+    ):
+        return 0
+    return nearest_active_length(arithmetic)
 
 
 def _left_active(x: Sequence[Any], depth: int) -> list[int]:
@@ -364,10 +372,11 @@ _BOUNDED_SOURCES = ("Yao et al. 2021", "Yang et al. 2024")
 
 _BOUNDED: dict[str, Any] = {
     "reference": _is_bounded_dyck,
-    "safe_length": lambda *, arithmetic: nearest_active_length(arithmetic),
+    "safe_length": lambda *, arithmetic: _bounded_length(arithmetic=arithmetic, kinds=1),
     "why_safe": "the nearest active position is told from the others by j/n: scores a ± j/n stay "
     "distinct where 1/n > 3u; the other numbers are whole and at most 2k, of which those above 2^p "
-    "occur only as negative ones, which ReLU takes to 0",
+    "occur only as negative ones, which ReLU takes to 0. A format that does not hold the k kinds, "
+    "or the weights, is not claimed",
     "weightings": ("average-hard", "leftmost-hard", "rightmost-hard"),
     "mask": "strict-future and strict-past",
     "features": ("i/n",),
@@ -406,7 +415,7 @@ def dyck_1_2(weighting: str = "average-hard") -> Transformer:
         domain=lambda *, kinds, depth: Strings(
             bracket_alphabet(kinds), lambda n: _hard_bounded(n, kinds=kinds, depth=depth)
         ),
-        **_BOUNDED,
+        **{**_BOUNDED, "safe_length": _bounded_length},
         variants=(
             {"weighting": "leftmost-hard"},
             {"weighting": "rightmost-hard"},

@@ -283,7 +283,7 @@ def _most_frequent_length(*, arithmetic: Arithmetic, weighting: str) -> int | No
     lengths = []
     if isinstance(arithmetic, Floating):
         u, w = arithmetic.unit_roundoff, arithmetic.accumulator_roundoff
-        lengths = [min(int(1 / (16 * u)), math.isqrt(int(1 / (4 * w)))) - 1]
+        lengths = [max(min(int(1 / (16 * u)), math.isqrt(int(1 / (4 * w)))) - 1, 0)]
     elif weighting == "softmax":
         return 0
     if weighting == "softmax":

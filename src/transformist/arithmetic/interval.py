@@ -1,0 +1,364 @@
+"""Interval arithmetic: balls that hold the real value, by way of Arb (python-flint).
+
+Every operation encloses the real result of its operands, whatever they are within their balls. A
+choice (which score is largest, whether a number is positive) is made where the balls decide it and
+refused elsewhere. The precision is that of the midpoints; it is flint's own setting only while an
+operation runs.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import flint
+import numpy as np
+from flint import arb, arb_mat, fmpq
+from numpy.typing import NDArray
+
+from transformist.arithmetic.given import exact_numbers
+from transformist.arithmetic.protocol import Array, Mask
+from transformist.errors import InvalidValue, NotFinite, Undecided
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Balls:
+    """An array of balls, [midpoint ± radius] each, over a common root that is kept apart.
+
+    The root is that of attention scores, q · k / √d_key: it changes neither their order nor their
+    ties, which the dot products alone decide.
+    """
+
+    __slots__ = ("root", "values")
+
+    def __init__(self, values: NDArray[Any], root: int = 1) -> None:
+        self.values = values
+        self.root = root
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        return tuple(self.values.shape)
+
+    def __getitem__(self, index: Any) -> Balls:
+        """The part that numpy's indexing gives."""
+        return Balls(np.asarray(self.values[index], dtype=object), self.root)
+
+    def __repr__(self) -> str:
+        """The balls in decimals."""
+        return f"Balls({np.vectorize(str, otypes=[object])(self.values).tolist()})"
+
+
+def _at_precision(method: F) -> F:
+    @functools.wraps(method)
+    def run(self: Interval, *given: Any, **named: Any) -> Any:
+        with flint.ctx.workprec(self.bits):
+            return method(self, *given, **named)
+
+    return run  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Balls with midpoints of `bits` bits.
+
+    Attributes:
+        bits: the precision, at least 2.
+
+    Raises:
+        InvalidValue: for a precision that is not a whole number from 2 to 2²⁰.
+
+    Example: e, to 20 digits, and within what.
+        >>> from transformist.arithmetic import INTERVAL
+        >>> INTERVAL.shown(INTERVAL.exp(INTERVAL.array([0, 1])))
+        [1, '[2.7182818284590452354 +/- 3.98e-20]']
+
+    """
+
+    bits: int = 128
+
+    most_scores = 2**20
+
+    def __post_init__(self) -> None:
+        if type(self.bits) is not int or not 2 <= self.bits <= 2**20:
+            raise InvalidValue(
+                "an interval precision is a whole number of bits from 2 to 1,048,576",
+                received=f"bits = {self.bits!r}",
+                where="Interval",
+                remedy="give one such as 128",
+            )
+
+    @property
+    def name(self) -> str:
+        """`interval`, with the bits where they are not the default."""
+        return "interval" if self.bits == Interval.bits else f"interval ({self.bits} bits)"
+
+    @property
+    def unit_roundoff(self) -> Fraction:
+        """0: what rounds is in the radius of a ball."""
+        return Fraction(0)
+
+    @_at_precision
+    def array(self, values: Any) -> Array:
+        """The numbers as balls, of radius 0 where the midpoint holds them."""
+        if isinstance(values, Balls):
+            return values
+        return Balls(_ball(exact_numbers(values)))
+
+    def numbers(self, x: Array) -> NDArray[Any]:
+        """The midpoints, an object array of `Fraction`.
+
+        Raises:
+            NotFinite: where nothing is known of a value, or it is beyond 2^(2²⁰).
+
+        """
+        return np.asarray(_midpoint(self._readable(x)))
+
+    def radius(self, x: Array) -> NDArray[Any]:
+        """The radii, an object array of `Fraction`.
+
+        Raises:
+            NotFinite: as `numbers`.
+
+        """
+        return np.asarray(_radius(self._readable(x)))
+
+    def shown(self, x: Array) -> Any:
+        """Whole and short numbers as they are, p/q; balls as decimals [m +/- r] that hold them."""
+        return _shown(self._readable(x)).tolist()
+
+    def concatenate(self, parts: list[Array], axis: int) -> Array:
+        """The parts one after the other along `axis`."""
+        return Balls(np.concatenate([self._plain(part) for part in parts], axis=axis))
+
+    @_at_precision
+    def add(self, x: Array, y: Array) -> Array:
+        """x + y."""
+        return Balls(self._plain(x) + self._plain(y))
+
+    @_at_precision
+    def subtract(self, x: Array, y: Array) -> Array:
+        """x − y; scores over one root keep it."""
+        if x.root == y.root:
+            return Balls(x.values - y.values, x.root)
+        return Balls(self._plain(x) - self._plain(y))
+
+    @_at_precision
+    def multiply(self, x: Array, y: Array) -> Array:
+        """x · y, entry by entry."""
+        return Balls(self._plain(x) * self._plain(y))
+
+    @_at_precision
+    def divide(self, x: Array, y: Array) -> Array:
+        """x / y, entry by entry; no entry of y is 0."""
+        return Balls(self._plain(x) / self._plain(y))
+
+    @_at_precision
+    def affine(self, x: Array, W: Array, b: Array | None = None) -> Array:
+        """W x + b for every vector x along the last axis; what no row of W reads takes no part."""
+        read = _nonzero(W.values).any(axis=0)
+        rows = math.prod(x.shape[:-1])
+        vectors = self._plain(x)[..., read].reshape(rows, int(read.sum()))
+        product = _matmul(vectors, W.values[:, read].T).reshape(*x.shape[:-1], W.shape[0])
+        return Balls(product if b is None else product + b.values)
+
+    @_at_precision
+    def matmul(self, x: Array, y: Array) -> Array:
+        """The matrix product (..., r, k), (..., k, c) → (..., r, c)."""
+        return Balls(_matmul(self._plain(x), self._plain(y)))
+
+    @_at_precision
+    def scores(self, q: Array, k: Array) -> Array:
+        """q · k over √d_key, the root kept apart."""
+        keys = np.swapaxes(self._plain(k), -1, -2)
+        return Balls(_matmul(self._plain(q), keys), root=q.shape[-1])
+
+    @_at_precision
+    def sum(self, x: Array) -> Array:
+        """The sum along the last axis, kept with length 1."""
+        return Balls(np.add.reduce(self._plain(x), axis=-1, keepdims=True, initial=arb(0)))
+
+    @_at_precision
+    def maximum(self, x: Array, among: Mask) -> Array:
+        """The largest admissible entry along the last axis; 0 where none is."""
+        lowest = _where(among, x.values, arb.neg_inf())
+        largest = _larger.reduce(lowest, axis=-1, keepdims=True, initial=arb.neg_inf())
+        return Balls(_where(np.any(among, axis=-1, keepdims=True), largest, arb(0)), x.root)
+
+    @_at_precision
+    def maximal(self, x: Array, among: Mask) -> Mask:
+        """The admissible entries equal to the largest.
+
+        Raises:
+            Undecided: where two of which either may be the larger are not both exact.
+
+        """
+        rows = x.values.reshape(-1, x.shape[-1])
+        admissible = np.broadcast_to(among, x.shape).reshape(rows.shape)
+        found = [self._largest(row, may) for row, may in zip(rows, admissible, strict=True)]
+        return np.array(found, dtype=bool).reshape(x.shape)
+
+    def _largest(self, row: NDArray[Any], among: Mask) -> list[bool]:
+        candidates = [ball for ball, may in zip(row, among, strict=True) if may]
+        if not candidates:
+            return [False] * len(row)
+        best = functools.reduce(lambda x, y: y if y.lower() > x.lower() else x, candidates)
+        return [
+            bool(may) and (ball is best or self._equals(ball, best))
+            for ball, may in zip(row, among, strict=True)
+        ]
+
+    def _equals(self, ball: arb, best: arb) -> bool:
+        """Whether a ball that may be as large as the best one is equal to it."""
+        if ball < best:
+            return False
+        if ball.is_exact() and best.is_exact():
+            return True
+        raise self._undecided("which of two numbers is larger", f"{ball} and {best}")
+
+    @_at_precision
+    def relu(self, x: Array) -> Array:
+        """max(0, x)."""
+        return Balls(_relu(self._plain(x)))
+
+    @_at_precision
+    def sqrt(self, x: Array) -> Array:
+        """√x for x ≥ 0; of a ball that reaches below 0, of its part that does not."""
+        return Balls(_root(self._plain(x)))
+
+    @_at_precision
+    def exp(self, x: Array) -> Array:
+        """eˣ."""
+        return Balls(_exp(self._plain(x)))
+
+    @_at_precision
+    def root_two_over_pi(self) -> Array:
+        """√(2/π)."""
+        return Balls(np.array([(2 / arb.pi()).sqrt()], dtype=object))
+
+    @_at_precision
+    def tanh(self, x: Array) -> Array:
+        """The hyperbolic tangent."""
+        return Balls(_tanh(self._plain(x)))
+
+    @_at_precision
+    def normal_cdf(self, x: Array) -> Array:
+        """Φ(x) = erfc(−x/√2)/2."""
+        return Balls(_erfc(-self._plain(x) / arb(2).sqrt()) / 2)
+
+    def keep(self, x: Array, where: Mask) -> Array:
+        """x where the mask is true, 0 elsewhere."""
+        return Balls(_where(where, x.values, arb(0)), x.root)
+
+    def positive(self, x: Array) -> Mask:
+        """x > 0.
+
+        Raises:
+            Undecided: for a ball that holds 0 and positive numbers.
+
+        """
+        above = np.asarray(x.values > 0, dtype=bool)
+        below = np.asarray(x.values <= 0, dtype=bool)
+        if not (above | below).all():
+            ball = x.values[~(above | below)].ravel()[0]
+            raise self._undecided("whether a number is positive", str(ball))
+        return above
+
+    @_at_precision
+    def _plain(self, x: Balls) -> NDArray[Any]:
+        """The balls themselves, the common root divided out."""
+        return x.values if x.root == 1 else np.asarray(x.values / arb(x.root).sqrt())
+
+    @_at_precision
+    def _readable(self, x: Balls) -> NDArray[Any]:
+        """The balls, those nearest to 0 as the ball [0 ± 2^(−2¹²)], which holds them."""
+        balls = self._plain(x)
+        if not all(ball.abs_upper() < _HUGE for ball in balls.ravel()):
+            raise NotFinite(
+                "every ball is finite, and below 2^(2^20)",
+                received="one of which nothing is known, or a larger one",
+                where=self.name,
+                remedy="scale the values down, or evaluate with more bits",
+            )
+        return np.asarray(_away_from_zero(balls))
+
+    def _undecided(self, choice: str, received: str) -> Undecided:
+        return Undecided(
+            f"the balls of {self.name} decide {choice}",
+            received=received,
+            remedy="evaluate with more bits, or in exact where the numbers are rational",
+        )
+
+
+def _matmul(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+    """The matrix product, by flint's own, one of the batch after the other."""
+    (r, k), c = x.shape[-2:], y.shape[-1]
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    left, right = np.broadcast_to(x, (*batch, r, k)), np.broadcast_to(y, (*batch, k, c))
+    product = np.full((*batch, r, c), arb(0), dtype=object)
+    for index in np.ndindex(batch if product.size and k else (0,)):
+        matrix = arb_mat(r, k, left[index].ravel().tolist())
+        entries = (matrix * arb_mat(k, c, right[index].ravel().tolist())).entries()
+        product[index] = np.array(entries, dtype=object).reshape(r, c)
+    return product
+
+
+_TINY, _HUGE = arb(2) ** -(2**12), arb(2) ** 2**20
+"""Beyond these a number is not written out as a fraction: it would be very long."""
+
+
+def _where(mask: Mask, values: NDArray[Any], other: arb) -> NDArray[Any]:
+    return np.where(mask, values, np.array(other, dtype=object))
+
+
+def _to_ball(value: Any) -> arb:
+    if isinstance(value, Fraction):
+        return arb(fmpq(value.numerator, value.denominator))
+    return arb(value)
+
+
+def _fraction(ball: arb) -> Fraction:
+    """The value of an exact ball."""
+    mantissa, exponent = ball.man_exp()
+    return int(mantissa) * Fraction(2) ** int(exponent)
+
+
+def _not_tiny(radius: arb) -> arb:
+    """A radius, or the least that is written out."""
+    return radius if radius.is_zero() or radius >= _TINY else _TINY
+
+
+def _in_decimals(ball: arb) -> int | Fraction | str:
+    if not ball.is_exact():
+        return str(ball.str(20))
+    value = _fraction(ball)
+    return int(value) if value.denominator == 1 else value
+
+
+def _square_root(ball: arb) -> arb:
+    if ball > 0 or ball.is_zero():
+        return ball.sqrt()
+    return arb(0).union(ball.upper().sqrt())
+
+
+_ball = np.frompyfunc(_to_ball, 1, 1)
+_midpoint = np.frompyfunc(lambda ball: _fraction(ball.mid()), 1, 1)
+_away_from_zero = np.frompyfunc(
+    lambda ball: ball if ball.is_zero() or not ball.abs_upper() < _TINY else arb(0, _TINY), 1, 1
+)
+_radius = np.frompyfunc(lambda ball: _fraction(_not_tiny(ball.rad())), 1, 1)
+_nonzero = np.vectorize(lambda ball: not ball.is_zero(), otypes=[bool])
+_shown = np.frompyfunc(_in_decimals, 1, 1)
+_larger = np.frompyfunc(lambda x, y: x.max(y), 2, 1)
+_relu = np.frompyfunc(lambda ball: ball.nonnegative_part(), 1, 1)
+_root = np.frompyfunc(_square_root, 1, 1)
+_exp = np.frompyfunc(lambda ball: ball.exp(), 1, 1)
+_tanh = np.frompyfunc(lambda ball: ball.tanh(), 1, 1)
+_erfc = np.frompyfunc(lambda ball: ball.erfc(), 1, 1)
+
+INTERVAL = Interval()
