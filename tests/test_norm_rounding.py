@@ -1,5 +1,6 @@
 """The rounding bound of norms, against the definition in rationals with roots to 2⁻²⁰⁰."""
 
+import itertools
 import math
 from fractions import Fraction as F
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from transformist.arithmetic import SYSTEMS, Floating
-from transformist.bounds import rounding_error
+from transformist.bounds import rounding, rounding_error
 from transformist.errors import InvalidValue, UndefinedValue
 from transformist.model import (
     Attention,
@@ -168,3 +169,56 @@ def test_a_constant_vector_and_squares_that_overflow_or_underflow_have_no_bound(
     network = FeedForward(W_1=np.eye(2), W_2=np.eye(2))
     lost = rounding_error(Sublayer(network, norm, norm), [[1, 1], [1, -1]], system)
     assert np.isinf(lost[0]).all() and np.isfinite(lost[1]).all()
+
+
+@in_formats
+def test_errors_larger_than_what_they_are_of(name):
+    """Squares and roots of numbers that are mostly error, and a product that cancels in W_N."""
+    system, largest = SYSTEMS[name], 0.0
+    for epsilon in ("1/1024", "1/64"):
+        norm = LayerNorm(gain=[1, 1], epsilon=epsilon)
+        for meant in np.linspace(-0.25, 0.25, 41):
+            for x in (0.125, -0.125, 0.25):
+                carried = abs(x - meant) * (1 + 1e-12)
+                seen = ratio(norm, [x, -x], system, carried, [meant, -meant])
+                largest = max(largest, seen)
+    assert largest > 0.1
+    W_N = [[F(1, 3), F(-1, 7)], [F(1, 100), 0], [0, F(1, 100)]]
+    cancelling = LayerNorm(gain=[1, 1, 1], epsilon=1, W_N=W_N)
+    worst = max(ratio(cancelling, [3 * k, 7 * k], system) for k in range(20, 36))
+    assert worst > 0.005
+
+
+OPERATIONS = {
+    "product": (rounding._product, lambda x, y: x * y),
+    "quotient": (rounding._quotient, lambda x, y: x / y),
+    "sum": (rounding._sum, lambda x, y: x + y),
+    "root": (lambda x, _, a: rounding._root(x, a), lambda x, _: np.sqrt(x)),
+}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_an_operation_is_bounded_wherever_its_operands_may_lie(operation):
+    """Real and computed operands at the ends of what is known, and the results' distances."""
+    followed, exact = OPERATIONS[operation]
+    system, rng = SYSTEMS["float64"], np.random.default_rng(9)
+    values = rng.uniform(0.01, 1, (2, 4000)) * rng.choice([1, -1], (2, 4000))
+    errors = 2.0 ** rng.uniform(-12, 1, (2, 4000)) * np.abs(values)
+    if operation == "root":
+        values = np.abs(values)
+    (x, y), (e, f) = values, errors
+    with np.errstate(all="ignore"):
+        _, bound = followed((x, e), (y, f), system)
+    largest, told = 0.0, np.isfinite(bound)
+    sides = list(itertools.product((-1, 0, 1), repeat=4))
+    for one, other, up, down in sides:
+        if 2 in (abs(one - other), abs(up - down)):
+            continue  # they lie within the error of each other, too
+        ends = (x + one * e, y + up * f), (x + other * e, y + down * f)
+        with np.errstate(all="ignore"):
+            if operation == "root":
+                ends = tuple((np.maximum(p, 0), q) for p, q in ends)
+            off = np.abs(exact(*ends[0]) - exact(*ends[1]))
+        assert (off[told] <= bound[told] * (1 + 1e-9)).all()
+        largest = max(largest, (off[told] / bound[told]).max())
+    assert largest > 0.8
