@@ -257,7 +257,7 @@ def _times(numerators: NDArray[Any], factor: int) -> NDArray[Any]:
         return numerators
     if max(_peak(numerators), 1) * abs(factor) >= _WORD:
         numerators = _wide(numerators)
-    return numerators * factor
+    return np.asarray(numerators * factor, dtype=numerators.dtype)  # of a lone object, an int
 
 
 def _map(function: Callable[[NDArray[Any]], Any], x: Rationals, growth: int) -> Rationals:

@@ -13,7 +13,7 @@ from transformist.arithmetic import Arithmetic, Floating, number_system
 from transformist.bounds import rounding_error
 from transformist.claims import FunctionClaim, Recipe, Settings, ask
 from transformist.domains import Case, Domain
-from transformist.errors import InvalidValue, NotFinite
+from transformist.errors import InvalidValue, NotFinite, NotRepresentable, UndefinedValue
 from transformist.verify.verdict import Counterexample, Verdict, described
 
 CASES = 400
@@ -108,11 +108,16 @@ def _first_wrong(
     cases: list[Case],
     error: _Error,
 ) -> tuple[Any, Any, Any] | None:
-    """The input, the expected and the actual value of the first case that is off."""
-    if not cases:
+    """The input, the expected and the actual value of the first case that is off.
+
+    A case of which nothing is claimed is not evaluated: a norm may refuse it.
+    """
+    limited = zip(cases, error(cases) if cases else [], strict=True)
+    told = [(case, limits) for case, limits in limited if min(limits) < math.inf]
+    if not told:
         return None
-    values = system.numbers(model(system.array(cases), system)).tolist()
-    for case, got, limits in zip(cases, values, error(cases), strict=True):
+    values = system.numbers(model(system.array([case for case, _ in told]), system)).tolist()
+    for (case, limits), got in zip(told, values, strict=True):
         expected = _outputs(ask(claim.reference, *case, **settings))
         close = len(got) == len(expected) and all(
             limit == math.inf or (math.isfinite(value) and abs(Fraction(value) - wanted) <= limit)
@@ -137,7 +142,8 @@ def _outputs(values: Any) -> list[Fraction]:
 def worst_rounding(recipe: Recipe[Any], settings: Settings) -> dict[str, float]:
     """For each float format, the largest rounding error that the claim admits on cases it tries.
 
-    Infinite where an intermediate result may overflow, or the format does not hold the weights.
+    Infinite where an intermediate result may overflow, a norm may divide by 0, or the format does
+    not hold the weights.
     """
     claim, chosen = recipe.claim, recipe.settings(settings)
     worst: dict[str, float] = {}
@@ -184,7 +190,9 @@ def _limit(bound: float) -> Limit:
 def _holds_weights(model: Any, system: Arithmetic) -> bool:
     """Whether every weight is finite in the format; one that is not is refused, with its name."""
     try:
-        model(system.array([[0] * model.width]), system)
+        model(system.array([list(range(model.width))]), system)
     except NotFinite:
         return False
+    except (UndefinedValue, NotRepresentable):
+        return True  # of this input, not of the weights
     return True

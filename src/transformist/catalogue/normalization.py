@@ -1,0 +1,185 @@
+"""Layer normalization: section 6 of the Cookbook, and its selection and its hash of 5.3.3.
+
+The sum of a vector of pairs x, −x is 0, so that a norm only divides it by its magnitude.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction as F
+
+import numpy as np
+
+from transformist.assembly import cancel_residual
+from transformist.catalogue.feed_forward import clip, is_power_of_two
+from transformist.claims import NO_ROOT, FunctionClaim, recipe
+from transformist.domains import Case, Domain, Grid, Opposites, Product, Reals, Where
+from transformist.errors import InvalidValue
+from transformist.model import FeedForward, LayerNorm, Sublayer
+
+_CLOSE = F(1, 2**90)
+"""How near a reference that holds a root is to it."""
+
+
+def _over_root(x: F) -> F:
+    """1/√x of a positive rational, to within 2⁻¹⁰⁰ of itself."""
+    square = x.numerator * x.denominator
+    scale = 2 ** max(0, 110 - square.bit_length() // 2)
+    return F(math.isqrt(square * scale**2), x.numerator * scale)
+
+
+def _not_all_zero(domain: Domain, norm_epsilon: F) -> Domain:
+    """With ε = 0 a norm has no value at 0."""
+    return domain if norm_epsilon else Where(domain, any, "x ≠ 0")
+
+
+# 6.3: what a norm leaves alone
+
+
+def _pairs_scaled(*x: F, norm_epsilon: F) -> list[F]:
+    """c [x, −x] for c = 1/√(the mean of all squares + ε)."""
+    c = _over_root(sum((v * v for v in x), F(0)) / len(x) + norm_epsilon)
+    return [c * v for v in x]
+
+
+@recipe(
+    "layernorm-pairs",
+    section="6.3",
+    claim=FunctionClaim(
+        statement="y = LN([x, −x]) = c [x, −x], c = 1/√(mean of x² + ε) > 0; x ≠ 0 where ε = 0",
+        reference=_pairs_scaled,
+        domain=lambda *, width, norm_epsilon: Opposites(_not_all_zero(Reals(width), norm_epsilon)),
+        approximation=lambda *_: _CLOSE,
+        approximation_statement="exact; the reference, a rational, is within 2⁻⁹⁰ of the root",
+        excluded={"exact": NO_ROOT},
+        variants=(
+            {"width": 1},
+            {"width": 11, "norm_epsilon": "1/100000"},
+            {"norm_epsilon": 2},
+        ),
+        size="width 2m for m numbers",
+    ),
+    sources=("β = 0, and γ is uniform: for other γ the ratios change",),
+)
+def layernorm_pairs(width: int = 2, norm_epsilon: F = F(0)) -> LayerNorm:
+    """γ = 1, β = 0. The numbers come in pairs, so their mean is 0 and only their size changes."""
+    return LayerNorm(gain=np.ones(2 * width), epsilon=norm_epsilon)
+
+
+# 6.4: the sign
+
+
+def _sign_domain(*, width: int, delta: F) -> Domain:
+    reals = Reals(width, points=(delta, -delta))
+    return Opposites(_at_least(reals, delta))
+
+
+def _at_least(domain: Domain, delta: F) -> Domain:
+    """The vectors of which every number has magnitude δ or more."""
+
+    def large(case: Case) -> bool:
+        return all(abs(value) >= delta for value in case)
+
+    return Where(domain, large, f"every |x| ≥ {delta}")
+
+
+def _sign_grid(*, p: int, width: int, delta: F, norm_epsilon: F) -> tuple[Domain, ...]:
+    """Multiples of δ/4, where δ is a power of two: nothing rounds, and δ² is a square."""
+    if norm_epsilon or not is_power_of_two(delta) or not F(1, 64) <= delta <= 64:
+        return ()
+    exponent = delta.numerator.bit_length() - delta.denominator.bit_length() - 2
+    return (Opposites(_at_least(Grid(width, bits=p - 4, exponent=exponent), delta)),)
+
+
+@recipe(
+    "layernorm-sign",
+    section="6.4",
+    claim=FunctionClaim(
+        statement="y = [sign x, −sign x] of [x, −x], where |x| ≥ δ for every number of x; times "
+        "δ/√(δ² + ε) where ε > 0",
+        reference=lambda *x, delta, norm_epsilon: [
+            (1 if v > 0 else -1) * (delta * _over_root(delta**2 + norm_epsilon)) for v in x
+        ],
+        domain=_sign_domain,
+        approximation=lambda *_, norm_epsilon: _CLOSE if norm_epsilon else F(0),
+        approximation_statement="exact; for ε > 0 the reference, a rational, is within 2⁻⁹⁰ of the "
+        "root (and exact arithmetic needs δ² + ε to be a square)",
+        exact_on=_sign_grid,
+        exact_on_statement="multiples of δ/4, where δ is a power of two from 1/64 to 64 and ε = 0",
+        variants=(
+            {"width": 1},
+            {"width": 3, "delta": "1/3"},
+            {"delta": "3/4", "norm_epsilon": 1},
+            {"delta": 4, "norm_epsilon": 9},
+        ),
+        size="width 2m for m numbers, and 8m hidden units",
+    ),
+    sources=(
+        "b₂ of the clipping is −δ, printed as [−δ, δ]",
+        "every number has to be at least δ, a 0 included: [0.3, 0, 0.7] gives 1.22, 0, 1.22",
+        "Yang & Chiang 2024",
+    ),
+)
+def layernorm_sign(width: int = 2, delta: F = F(1, 8), norm_epsilon: F = F(0)) -> Sublayer:
+    """Every number is clipped to ±δ (4.2 cancels the residual); the post-norm divides by δ."""
+    one, eye = clip.build(delta=delta), np.eye(2 * width)
+    clipped = FeedForward(
+        W_1=np.kron(eye, one.W_1),
+        b_1=np.tile(one.b_1, 2 * width),
+        W_2=np.kron(eye, one.W_2),
+        b_2=np.tile(one.b_2, 2 * width),
+    )
+    norm = LayerNorm(gain=np.ones(2 * width), epsilon=norm_epsilon)
+    return Sublayer(cancel_residual(clipped), post_norm=norm)
+
+
+# 5.3.3: a norm of some coordinates
+
+
+def _selected_scaled(*x: F, norm_epsilon: F) -> list[F]:
+    """Of the first four, c = 1/√((a² + b² + a² + b²)/d + ε); the others are 0."""
+    c = _over_root(sum((v * v for v in x[:4]), F(0)) / len(x) + norm_epsilon)
+    return [c * v for v in x[:4]] + [F(0)] * (len(x) - 4)
+
+
+def _selected_domain(*, width: int, norm_epsilon: F) -> Domain:
+    selected = Opposites(_not_all_zero(Reals(2), norm_epsilon))
+    return Product((selected, Reals(width - 4))) if width > 4 else selected
+
+
+@recipe(
+    "selective-layernorm",
+    section="5.3.3",
+    claim=FunctionClaim(
+        statement="y = LN(W_N x) = [c a, c b, −c a, −c b, 0, …, 0] of x = [a, b, −a, −b, …], "
+        "c = 1/√(2(a² + b²)/d + ε): the four as if alone, times √(d/4) where ε = 0",
+        reference=_selected_scaled,
+        domain=_selected_domain,
+        approximation=lambda *_: _CLOSE,
+        approximation_statement="exact; the reference, a rational, is within 2⁻⁹⁰ of the root",
+        excluded={"exact": NO_ROOT},
+        variants=({"width": 4}, {"width": 16, "norm_epsilon": "1/100000"}, {"norm_epsilon": 2}),
+        size="width d, as set",
+    ),
+    sources=(
+        "the factor √(d/4) is harmless, being the same at every position",
+        "one norm over a query and a key scales each by the other: they need norms of their own",
+    ),
+)
+def selective_layernorm(width: int = 8, norm_epsilon: F = F(0)) -> LayerNorm:
+    """W_N = diag(1, 1, 1, 1, 0, …, 0), γ = 1, β = 0."""
+    if width < 4:
+        raise InvalidValue(
+            "two numbers and their opposites are selected among at least 4",
+            received=f"width = {width}",
+            where="selective-layernorm",
+            remedy="give a width of 4 or more",
+        )
+    selected = np.arange(width) < 4
+    return LayerNorm(
+        gain=np.ones(width), epsilon=norm_epsilon, W_N=np.diag(selected.astype(np.float64))
+    )
+
+
+RECIPES = (layernorm_pairs, layernorm_sign, selective_layernorm)
+"""In the order in which they are listed."""
