@@ -539,7 +539,11 @@ def gap_claimed(recipe, settings, n):
 
 with_gap = pytest.mark.parametrize(
     "recipe",
-    [each for each in tf.recipes() if gap_claimed(each, each.settings({}), 4)],
+    [
+        each
+        for each in tf.recipes()
+        if gap_claimed(each, each.settings({}), 4) and each.name != "layernorm-hash-lookup"
+    ],
     ids=lambda recipe: recipe.name,
 )
 
@@ -642,6 +646,20 @@ UNNEEDED = {
         "layer 1 network W_1[1, 4]",
     ),
     "predecessor-quadratic": ("layer 0 network W_1[1, 5]", "layer 0 network W_2[6, 1]"),
+    # One unit of each pair that copies a number whose sign is known, and −v, which balances only.
+    "layernorm-hash-lookup": (
+        *(
+            f"layer {k} network W_{place}"
+            for k in (0, 1)
+            for place in ("1[1, 1]", "1[3, 3]", "1[4, 0]", "1[6, 2]")
+        ),
+        *(
+            f"layer {k} network W_2[{4 + 4 * k + row}, {column}]"
+            for k in (0, 1)
+            for row, column in ((0, 4), (1, 1), (2, 6), (3, 3))
+        ),
+        "layer 2 norm gain[9]",
+    ),
 }
 """Weights that change no answer."""
 
@@ -653,7 +671,7 @@ sequences = pytest.mark.parametrize(
 
 
 def parts(model):
-    """The heads and networks of a model, each with the function that puts another in its place."""
+    """The heads, networks and norms of a model, each with what puts another in its place."""
     if isinstance(model, Attention):
         yield "head", model, lambda part: part
         return
@@ -675,6 +693,15 @@ def parts(model):
                 return put(replace(layer, feed_forward=part))
 
             yield f"layer {number} network", layer.feed_forward, put_network
+        for which, norm in enumerate(layer.pre_norms):
+
+            def put_norm(part, which=which, layer=layer, put=put):
+                norms = list(layer.pre_norms)
+                norms[which] = part
+                return put(replace(layer, pre_norms=tuple(norms)))
+
+            if norm is not None:
+                yield f"layer {number} norm", norm, put_norm
 
 
 def changed(part, **given):

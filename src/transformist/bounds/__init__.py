@@ -11,6 +11,8 @@ from transformist.bounds.approximation import (
 )
 from transformist.bounds.lengths import (
     fraction_length,
+    layernorm_hash_gap,
+    layernorm_hash_length,
     mean_length,
     nearest_active_length,
     quadratic_count_length,
@@ -36,6 +38,8 @@ __all__ = [
     "almost_orthogonal_dimension",
     "fraction_length",
     "gelu_product_scale",
+    "layernorm_hash_gap",
+    "layernorm_hash_length",
     "mean_error",
     "mean_length",
     "nearest_active_length",

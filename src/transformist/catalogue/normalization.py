@@ -10,12 +10,37 @@ from fractions import Fraction as F
 
 import numpy as np
 
-from transformist.assembly import cancel_residual
-from transformist.catalogue.feed_forward import clip, is_power_of_two
-from transformist.claims import NO_ROOT, FunctionClaim, recipe
-from transformist.domains import Case, Domain, Grid, Opposites, Product, Reals, Where
+from transformist.assembly import cancel_residual, postcompose
+from transformist.bounds import layernorm_hash_gap, layernorm_hash_length
+from transformist.catalogue.attention import HARD, each
+from transformist.catalogue.feed_forward import clip, identity, is_power_of_two
+from transformist.catalogue.lookup import looked_up
+from transformist.claims import NO_ROOT, FunctionClaim, SequenceClaim, recipe
+from transformist.domains import (
+    Case,
+    Domain,
+    Feature,
+    Grid,
+    Opposites,
+    Product,
+    Query,
+    Reals,
+    Sequences,
+    Signs,
+    Values,
+    Where,
+)
 from transformist.errors import InvalidValue
-from transformist.model import FeedForward, LayerNorm, Sublayer
+from transformist.model import (
+    Attention,
+    FeedForward,
+    Layer,
+    LayerNorm,
+    LayerStack,
+    LinearForm,
+    Stream,
+    Sublayer,
+)
 
 _CLOSE = F(1, 2**90)
 """How near a reference that holds a root is to it."""
@@ -181,5 +206,83 @@ def selective_layernorm(width: int = 8, norm_epsilon: F = F(0)) -> LayerNorm:
     )
 
 
-RECIPES = (layernorm_pairs, layernorm_sign, selective_layernorm)
+_QUERY = tuple(f"lh(q) {k}" for k in range(1, 5))
+_KEY = tuple(f"lh(i) {k}" for k in range(1, 5))
+_HASHES = Stream(("q", "1", "1/i", "v", *_QUERY, *_KEY, "found"))
+
+
+def _hash(x: str, one: str, slots: tuple[str, ...]) -> Layer:
+    """Store LN([x, −x, one, −one]) in fresh slots."""
+    norm = _norm_of({x: 1}, {x: -1}, {one: 1}, {one: -1})
+    copy = postcompose(_HASHES.writing(*slots), identity.build(width=4))
+    return Layer(feed_forward=copy, pre_norms=(None, norm))
+
+
+def _norm_of(*forms: LinearForm) -> LayerNorm:
+    """The norm of forms of the stream alone, with ε = 0."""
+    return LayerNorm(gain=np.ones(len(forms)), W_N=_HASHES.reading(*forms))
+
+
+def _found_by_hash(weighting: str) -> Layer:
+    """Fetch v where lh(q) · lh(j) is largest; of what is normalized, mean 0 and variance 1."""
+    normalized = Stream((*_QUERY, *_KEY, "v", "−v"))
+    head = Attention(
+        W_Q=normalized.reading(*_QUERY),
+        W_K=normalized.reading(*_KEY),
+        W_V=normalized.reading("v"),
+        W_O=_HASHES.writing("found"),
+        weighting=weighting,
+    )
+    return Layer((head,), pre_norms=(_norm_of(*_QUERY, *_KEY, "v", {"v": -1}), None))
+
+
+@recipe(
+    "layernorm-hash-lookup",
+    section="5.3.3",
+    claim=SequenceClaim(
+        statement="yᵢ = v at position qᵢ, for v of −1 or 1, positions as their layernorm hashes, "
+        "which norms compute from qᵢ and 1, and from 1 and 1/i",
+        reference=looked_up,
+        domain=lambda: Sequences(
+            (
+                Query(lambda q, _n: (q,)),
+                Feature.of("1"),
+                Feature.of("1/i"),
+                Values("v", Signs(1)),
+            )
+        ),
+        error=lambda *, arithmetic: 12 * arithmetic.unit_roundoff,
+        error_statement="12 u: v is divided by √(σ² + 0), which is 1 up to rounding",
+        safe_length=lambda *, arithmetic: layernorm_hash_length(arithmetic),
+        why_safe="bounds.layernorm_hash_length",
+        weightings=HARD,
+        mask="none",
+        gap=lambda *, n: (layernorm_hash_gap(n), 4),
+        gap_statement="at least 1/(M² + 1), M = n² − n + 1: about 1/n⁴",
+        excluded={"exact": NO_ROOT},
+        variants=each("weighting", HARD),
+        size="width 13, 3 layers",
+    ),
+    sources=(
+        "Merrill & Sabharwal 2024a",
+        "lh is LN(k [x, 1, −x, −1]) for every k > 0; of k < 0 it is the opposite",
+        "one norm over qᵢ, i and v at once, as printed, scales each by the others and fails",
+        "the pairs stand side by side, so that sums over them are 0 in every format",
+    ),
+)
+def layernorm_hash_lookup(weighting: str = "average-hard") -> LayerStack:
+    """lh(qᵢ) and lh(i) by norms of their own, then the score lh(qᵢ) · lh(j)/2.
+
+    The norm before the head sees both hashes and v, −v: mean 0 and variance (4 + 4 + 2)/10 = 1 at
+    every position, so that it changes nothing.
+    """
+    return LayerStack(
+        stream=_HASHES,
+        inputs=("q", "1", "1/i", "v"),
+        layers=(_hash("q", "1", _QUERY), _hash("1", "1/i", _KEY), _found_by_hash(weighting)),
+        outputs=("found",),
+    )
+
+
+RECIPES = (layernorm_pairs, layernorm_sign, selective_layernorm, layernorm_hash_lookup)
 """In the order in which they are listed."""
