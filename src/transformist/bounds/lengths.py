@@ -140,7 +140,7 @@ def layernorm_hash_gap(n: int) -> Fraction:
 
     Example:
         >>> layernorm_hash_gap(10)
-        Fraction(2, 8282)
+        Fraction(1, 4141)
 
     """
     return Fraction(2, (n * (n - 1) + 1) ** 2 + 1)
