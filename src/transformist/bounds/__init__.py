@@ -23,6 +23,7 @@ from transformist.bounds.lengths import (
 )
 from transformist.bounds.powers import power_of_two_at_most
 from transformist.bounds.rounding import mean_error, rounding_error, softmax_error
+from transformist.bounds.scaling import homogeneity
 from transformist.bounds.temperatures import (
     RECENCY_GAP,
     quadratic_sharpness,
@@ -38,6 +39,7 @@ __all__ = [
     "almost_orthogonal_dimension",
     "fraction_length",
     "gelu_product_scale",
+    "homogeneity",
     "layernorm_hash_gap",
     "layernorm_hash_length",
     "mean_error",
