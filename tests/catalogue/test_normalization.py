@@ -42,9 +42,9 @@ def test_the_epsilon_of_a_norm_is_not_negative(name):
 # 6.4
 
 
-def sign_of(x, arithmetic="float64", **settings):
+def sign_of(x, arithmetic="float64", delta="1/8", **settings):
     """The sign of a vector by the recipe, which is given the pairs."""
-    layer = tf.recipe("layernorm-sign").build(width=len(x), **settings)
+    layer = tf.recipe("layernorm-sign").build(width=len(x), delta=delta, **settings)
     numbers = SYSTEMS[arithmetic].numbers(layer([*x, *(-v for v in x)], arithmetic))
     return np.array([float(v) for v in numbers[: len(x)]])
 

@@ -134,6 +134,7 @@ def _sign_grid(*, p: int, width: int, delta: F, norm_epsilon: F) -> tuple[Domain
         variants=(
             {"width": 1},
             {"width": 3, "delta": "1/3"},
+            {"delta": "1/8"},
             {"delta": "3/4", "norm_epsilon": 1},
             {"delta": 4, "norm_epsilon": 9},
         ),
@@ -145,7 +146,7 @@ def _sign_grid(*, p: int, width: int, delta: F, norm_epsilon: F) -> tuple[Domain
         "Yang & Chiang 2024",
     ),
 )
-def layernorm_sign(width: int = 2, delta: F = F(1, 8), norm_epsilon: F = F(0)) -> Sublayer:
+def layernorm_sign(width: int = 2, delta: F = F(1), norm_epsilon: F = F(0)) -> Sublayer:
     """Every number is clipped to ±δ (4.2 cancels the residual); the post-norm divides by δ."""
     one, eye = clip.build(delta=delta), np.eye(2 * width)
     clipped = FeedForward(
