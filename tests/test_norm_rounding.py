@@ -4,6 +4,7 @@ import itertools
 import math
 from fractions import Fraction as F
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -20,7 +21,11 @@ from transformist.model import (
     rationals,
 )
 
-FORMATS = [name for name, system in SYSTEMS.items() if isinstance(system, Floating)]
+FORMATS = [
+    name
+    for name, system in SYSTEMS.items()
+    if isinstance(system, Floating) and system.unit_roundoff <= F(1, 256)
+]
 in_formats = pytest.mark.parametrize("name", FORMATS)
 
 
@@ -126,6 +131,21 @@ def test_sublayers_with_norms_before_and_after(name):
             for x in drawn(rng, system, (2, d)):
                 largest[kind] = max(largest[kind], ratio(Sublayer(network, *norms), x, system))
     assert min(largest.values()) > 0.03, largest
+
+
+@pytest.mark.parametrize("precision", [3, 4])
+def test_formats_of_few_bits_are_bounded_too(precision):
+    """Where u is 1/8 or 1/16 and even the count of the coordinates is rounded."""
+    dtype = {3: ml_dtypes.float8_e5m2, 4: ml_dtypes.float8_e4m3}[precision]
+    system = Floating("coarse", np.dtype(dtype), np.dtype(np.float32), precision)
+    rng, told = np.random.default_rng(10), 0
+    for _ in range(400):
+        d = int(rng.choice([2, 3, 4, 11, 19]))
+        gain = rng.choice([0.3, 1, 2], d)
+        norm = LayerNorm(gain=gain, bias=rng.choice([0, 0.7], d), epsilon=rng.choice([1, 0.6, 8]))
+        x = system.numbers(system.array(rng.choice([0, 1, 1.5, -1, -3], d)))
+        told += ratio(norm, x, system) > 0
+    assert told > 100
 
 
 @in_formats

@@ -270,6 +270,21 @@ def test_the_safe_length_holds_and_is_within_half_of_the_first_failure(name):
             assert not misses(system, np.arange(max(1, n - near), n + 1))
 
 
+@pytest.mark.parametrize("name", ["bfloat16", "float16", "float32", "float64"])
+def test_the_value_is_within_its_bound_which_is_a_few_units(name):
+    """The norm before the head divides v by what should be 1."""
+    system = SYSTEMS[name]
+    model = tf.recipe("layernorm-hash-lookup").build()
+    n = min(layernorm_hash_length(system), 40)
+    q, i = (grid.ravel() for grid in np.meshgrid(np.arange(1, n + 1), np.arange(1, n + 1)))
+    x = [[int(a), 1, F(1, int(b)), 1] for a, b in zip(q, i, strict=True)]
+    *_, before, _ = model.streams(x, system)
+    normed = system.numbers(model.layers[-1].pre_norms[0](before, system))[:, 8]
+    off = np.abs(normed - 1).max() / float(system.unit_roundoff)
+    assert off <= 12
+    assert off >= 1 or n == 1
+
+
 def test_a_format_of_few_bits_is_not_claimed():
     coarse = Floating("coarse", np.dtype(np.float32), np.dtype(np.float32), 4)
     assert coarse.unit_roundoff == F(1, 16)

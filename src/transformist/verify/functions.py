@@ -38,9 +38,9 @@ def check_function(recipe: Recipe[FunctionClaim], max_length: int | None = None)
             if given and not _holds_weights(model, system):
                 continue
             for domain, error in _obligations(claim, settings, model, system):
-                cases = domain.cases(system, CASES, seed=0)
-                total += len(cases)
-                found = _first_wrong(claim, settings, model, system, cases, error)
+                told = _told(domain.cases(system, CASES, seed=0), error)
+                total += len(told)
+                found = _first_wrong(claim, settings, model, system, told)
                 if found is not None:
                     return Verdict(
                         recipe.name,
@@ -100,20 +100,20 @@ def _rounding(
     ]
 
 
+def _told(cases: list[Case], error: _Error) -> list[tuple[Case, list[Limit]]]:
+    """The cases of which something is claimed, with what is admitted; a norm may refuse others."""
+    limited = zip(cases, error(cases) if cases else [], strict=True)
+    return [(case, limits) for case, limits in limited if min(limits) < math.inf]
+
+
 def _first_wrong(
     claim: FunctionClaim,
     settings: dict[str, Any],
     model: Any,
     system: Arithmetic,
-    cases: list[Case],
-    error: _Error,
+    told: list[tuple[Case, list[Limit]]],
 ) -> tuple[Any, Any, Any] | None:
-    """The input, the expected and the actual value of the first case that is off.
-
-    A case of which nothing is claimed is not evaluated: a norm may refuse it.
-    """
-    limited = zip(cases, error(cases) if cases else [], strict=True)
-    told = [(case, limits) for case, limits in limited if min(limits) < math.inf]
+    """The input, the expected and the actual value of the first case that is off."""
     if not told:
         return None
     values = system.numbers(model(system.array([case for case, _ in told]), system)).tolist()
