@@ -252,8 +252,8 @@ def misses(system, positions, others=()):
     return False
 
 
-FIRST_MISS = {"bfloat16": 4, "float16": 6, "float32": 39, "float64": 5921}
-"""The first length that fails, with every query at every position; in float64 one that does."""
+FIRST_MISS = {"bfloat16": 4, "float16": 6, "float32": 39, "float64": 5713}
+"""The first length that fails, with every query at every position; in float64 that found from 4,600 on."""
 
 
 def near(n, name):
