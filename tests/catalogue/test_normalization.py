@@ -253,7 +253,7 @@ def misses(system, positions, others=()):
 
 
 FIRST_MISS = {"bfloat16": 4, "float16": 6, "float32": 39, "float64": 5713}
-"""The first length that fails, with every query at every position; in float64 that found from 4,600 on."""
+"""The first that fails, with every query at every position; in float64 of those from 4,600 on."""
 
 
 def near(n, name):
