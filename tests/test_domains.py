@@ -9,10 +9,12 @@ from transformist.domains import (
     Bits,
     Feature,
     Grid,
+    Opposites,
     Product,
     Query,
     Reals,
     Sequences,
+    Signs,
     Strings,
     Values,
     Where,
@@ -25,6 +27,8 @@ DOMAINS = [
     Grid(2, bits=4, exponent=-3),
     Product((Bits(1), Reals(1))),
     Where(Reals(2), lambda case: case[0] <= case[1], "x₁ ≤ x₂"),
+    Signs(3),
+    Opposites(Reals(2)),
 ]
 
 
@@ -51,6 +55,16 @@ def test_small_domains_are_covered_whole():
     assert len(set(Bits(5).cases(SYSTEMS["exact"], 32, seed=0))) == 32
     assert len(set(Grid(2, bits=2).cases(SYSTEMS["exact"], 100, seed=0))) == 81
     assert len(Bits(20).cases(SYSTEMS["exact"], 50, seed=0)) == 50
+
+
+def test_signs_and_opposites_hold_what_they_say():
+    assert set(Signs(2).cases(SYSTEMS["exact"], 4, seed=0)) == {(1, 1), (1, -1), (-1, 1), (-1, -1)}
+    assert (1, -1) in Signs(2) and (1, 0) not in Signs(2)
+    pairs = Opposites(Signs(2))
+    assert pairs.dimension == 4 and str(pairs) == "[x, −x] for x in {−1, 1}^2"
+    assert (1, -1, -1, 1) in pairs
+    assert (1, -1, 1, -1) not in pairs and (2, -1, -2, 1) not in pairs
+    assert all(case in pairs for case in pairs.cases(SYSTEMS["exact"], 9, seed=0))
 
 
 def test_every_string_once_and_in_order():

@@ -29,7 +29,7 @@ from transformist.model import (
     Trace,
     Transformer,
 )
-from transformist.verify import Verdict, check
+from transformist.verify import Verdict, check, sensitivity
 
 __all__ = [
     "Attention",
@@ -57,6 +57,7 @@ __all__ = [
     "recipe",
     "recipes",
     "route",
+    "sensitivity",
     "serial",
     "soften",
     "split_heads",

@@ -17,6 +17,7 @@ from transformist.model import (
     Attention,
     FeedForward,
     FeedForwardStack,
+    LayerNorm,
     LayerStack,
     PositionEncoding,
     Sublayer,
@@ -28,6 +29,7 @@ from transformist.settings import SETTINGS
 Model: TypeAlias = (
     FeedForward
     | FeedForwardStack
+    | LayerNorm
     | Sublayer
     | Attention
     | LayerStack
@@ -37,6 +39,7 @@ Model: TypeAlias = (
 Settings: TypeAlias = Mapping[str, Any]
 
 NO_GELU = "GELU takes irrational values"
+NO_ROOT = "the root of a variance is irrational, but for squares"
 NO_SOFTMAX = "e to a power other than 0 is irrational"
 
 

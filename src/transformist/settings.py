@@ -77,6 +77,13 @@ def _positive(given: Any) -> Fraction:
     return value
 
 
+def _not_negative(given: Any) -> Fraction:
+    value = _rational(given)
+    if value < 0:
+        raise ValueError
+    return value
+
+
 def _whole(least: int, most: float = math.inf) -> Callable[[Any], int]:
     def read(given: Any) -> int:
         value = _rational(given)
@@ -137,6 +144,7 @@ SETTINGS: Mapping[str, Setting] = {
         ),
         Setting("factor", "the factor c of x ↦ c x", "a number", _rational),
         Setting("epsilon", "the tolerance ε of a comparator", "a positive number", _positive),
+        Setting("norm_epsilon", "ε of a layer norm", "a number of at least 0", _not_negative),
         Setting("tolerance", "the admitted error", "a positive number", _positive),
         Setting(
             "weighting", "how scores become weights", " or ".join(WEIGHTINGS), _one_of(*WEIGHTINGS)

@@ -123,3 +123,9 @@ def test_floats_are_taken_as_the_numbers_they_are():
 def test_what_is_no_number_is_refused(values, refusal):
     with pytest.raises(refusal):
         EXACT.array(values)
+
+
+def test_a_lone_number_stays_an_array_whatever_its_size():
+    """Such as the ε of a norm, beside numerators beyond 64 bits."""
+    third, large = EXACT.array(Fraction(1, 3)), EXACT.array([[Fraction(1, 2**70)]])
+    assert EXACT.add(large, third).tolist() == [[Fraction(1, 3) + Fraction(1, 2**70)]]

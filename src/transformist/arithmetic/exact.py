@@ -38,7 +38,8 @@ class Rationals:
         if denominator != 1:
             common = int(np.gcd.reduce(numerators.ravel())) if numerators.size else 0
             divisor = math.gcd(denominator, common)
-            numerators = numerators // divisor if common else numerators * 0
+            shortened = numerators // divisor if common else numerators * 0
+            numerators = np.asarray(shortened, dtype=numerators.dtype)  # numpy unwraps a lone one
             denominator //= divisor
         if numerators.dtype == object and _peak(numerators) < _WORD:
             numerators = numerators.astype(np.int64)
@@ -269,7 +270,7 @@ def _times(numerators: NDArray[Any], factor: int) -> NDArray[Any]:
         return numerators
     if max(_peak(numerators), 1) * abs(factor) >= _WORD:
         numerators = _wide(numerators)
-    return numerators * factor
+    return np.asarray(numerators * factor, dtype=numerators.dtype)  # numpy unwraps a lone one
 
 
 def _map(function: Callable[[NDArray[Any]], Any], x: Rationals, growth: int) -> Rationals:

@@ -13,6 +13,8 @@ from transformist.bounds.lengths import (
     balance_check_length,
     balance_length,
     fraction_length,
+    layernorm_hash_gap,
+    layernorm_hash_length,
     mean_length,
     nearest_active_length,
     quadratic_count_length,
@@ -23,6 +25,7 @@ from transformist.bounds.lengths import (
 )
 from transformist.bounds.powers import power_of_two_at_most
 from transformist.bounds.rounding import mean_error, rounding_error, softmax_error
+from transformist.bounds.scaling import homogeneity
 from transformist.bounds.temperatures import (
     RECENCY_GAP,
     quadratic_sharpness,
@@ -40,6 +43,9 @@ __all__ = [
     "balance_length",
     "fraction_length",
     "gelu_product_scale",
+    "homogeneity",
+    "layernorm_hash_gap",
+    "layernorm_hash_length",
     "mean_error",
     "mean_length",
     "nearest_active_length",

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Floating
 from transformist.errors import InvalidValue
-from transformist.model import FeedForward, FeedForwardStack, Sublayer, rationals
+from transformist.model import FeedForward, FeedForwardStack, LayerNorm, Sublayer, rationals
 
 FloatArray = NDArray[np.float64]
 
@@ -61,43 +62,82 @@ def softmax_error(n: int, scores: float, remainder: Fraction, arithmetic: Arithm
 
 
 def rounding_error(
-    network: FeedForward | FeedForwardStack | Sublayer, x: Any, arithmetic: Arithmetic
+    network: FeedForward | FeedForwardStack | LayerNorm | Sublayer,
+    x: Any,
+    arithmetic: Arithmetic,
+    carried: Any = 0,
 ) -> FloatArray:
     """How far the network's value in `arithmetic` can be from its real value, for given inputs.
 
     A running error analysis of the very order of operations of the reference: with w the unit
-    roundoff of the accumulator, a dot product of t terms has relative error (1 + w)^(t+1) − 1 of
-    the sum of magnitudes, the stored result u of itself; ReLU passes errors on, GELU at most
-    1.13 times.
+    roundoff of the accumulator, a dot product or a sum of t terms has relative error
+    (1 + w)^(t+1) − 1 of the sum of magnitudes, every stored result u of itself, and half the least
+    number of the format where it underflows; ReLU passes errors on, GELU at most 1.13 times. In a
+    norm a difference, a product, a quotient and a root pass on the errors of what they are taken
+    of: |x̂ŷ − xy| ≤ |x| e_y + |y| e_x + 2 e_x e_y, |x̂/ŷ − x/y| ≤ (e_x + |x/y| e_y)/|ŷ|,
+    |√x̂ − √x| ≤ e_x/(√x̂ + √x), and at most √e_x.
 
     Args:
         network: the weights.
-        x: inputs that the format represents, shape (cases, d).
-        arithmetic: the number system; the bound is 0 in one that does not round.
+        x: inputs, shape (cases, d).
+        arithmetic: the number system; nothing is added in one that does not round.
+        carried: how far the format's inputs are from x already, a bound for each number, or one.
+
+    Raises:
+        InvalidValue: for a sublayer of attention.
 
     Returns:
-        Bounds of shape (cases, d_out); infinite where an intermediate result may overflow.
+        Bounds of shape (cases, d_out); infinite where an intermediate result may overflow, or the
+        σ² + ε of a norm may be 0.
 
     """
     start = np.asarray(x, dtype=np.float64)
+    error = np.broadcast_to(np.asarray(carried, dtype=np.float64), start.shape)
     if not isinstance(arithmetic, Floating):
-        width = network.width_out
-        return np.zeros((start.shape[0], width))
-    if isinstance(network, Sublayer):
-        if not isinstance(network.function, FeedForward) or network.pre_norm or network.post_norm:
-            raise InvalidValue(
-                "a rounding error is bounded for feed-forward networks without a norm",
-                received=type(network.function).__name__,
-                where="rounding_error",
-                remedy="bound the parts one by one",
-            )
-        value, error = _network(network.function, start, np.zeros_like(start), arithmetic)
-        return _stored(value + start, error, arithmetic, arithmetic.unit_roundoff) * _SLACK
-    parts = network.parts if isinstance(network, FeedForwardStack) else (network,)
-    value, error = start, np.zeros_like(start)
-    for part in parts:
-        value, error = _network(part, value, error, arithmetic)
+        return np.zeros((start.shape[0], network.width_out))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        _, error = _followed(network, (start, error), arithmetic)
     return error * _SLACK
+
+
+Near: TypeAlias = tuple[FloatArray, FloatArray]
+"""Values v in float64, and e: the real and the computed one lie within e of v and of each other."""
+
+
+def _followed(part: Any, x: Near, a: Floating) -> Near:
+    """What a part makes of its inputs and their errors."""
+    if type(part) not in _ANALYSES:
+        raise InvalidValue(
+            "a rounding error is bounded for feed-forward networks and norms",
+            received=type(part).__name__,
+            where="rounding_error",
+            remedy="bound attention with mean_error or softmax_error",
+        )
+    return _ANALYSES[type(part)](part, x, a)
+
+
+def _stack(stack: FeedForwardStack, x: Near, a: Floating) -> Near:
+    for part in stack.parts:
+        x = _network(part, x, a)
+    return x
+
+
+def _sublayer(sublayer: Sublayer, x: Near, a: Floating) -> Near:
+    y = x if sublayer.pre_norm is None else _norm(sublayer.pre_norm, x, a)
+    y = _sum(_followed(sublayer.function, y, a), x, a)
+    return y if sublayer.post_norm is None else _norm(sublayer.post_norm, y, a)
+
+
+def _norm(norm: LayerNorm, x: Near, a: Floating) -> Near:
+    if norm.W_N is not None:
+        x = _affine(norm.W_N, np.zeros(norm.width_out), *x, a)
+    d = _weight([norm.width_out], a)
+    mean, error = _quotient(_total(x, a), d, a)
+    centred = _sum(x, (-mean, error), a)
+    variance = _quotient(_total(_product(centred, centred, a), a), d, a)
+    deviation = _root(_sum(variance, _weight(norm.epsilon, a), a), a)
+    scaled = _product(_quotient(centred, deviation, a), _weight(norm.gain, a), a)
+    return _sum(scaled, _weight(norm.bias, a), a)
 
 
 _SLACK = 1 + 1e-9
@@ -108,11 +148,8 @@ _GELU_SLOPE = 1.13
 _GELU_ROUNDINGS = 8
 
 
-def _network(
-    network: FeedForward, x: FloatArray, error: FloatArray, a: Floating
-) -> tuple[FloatArray, FloatArray]:
-    """The real values of y, to float64, and a bound of the error of its computed values."""
-    h, error = _affine(network.W_1, network.b_1, x, error, a)
+def _network(network: FeedForward, x: Near, a: Floating) -> Near:
+    h, error = _affine(network.W_1, network.b_1, *x, a)
     if network.activation != "relu":
         rounding = _GELU_ROUNDINGS * float(a.unit_roundoff)
         error = _GELU_SLOPE * error + rounding * (np.abs(h) + error) + _GELU_ROUNDINGS * a.smallest
@@ -124,9 +161,7 @@ def _network(
     return _affine(network.W_2, network.b_2, h, error, a)
 
 
-def _affine(
-    W: Any, b: Any, x: FloatArray, error: FloatArray, a: Floating
-) -> tuple[FloatArray, FloatArray]:
+def _affine(W: Any, b: Any, x: FloatArray, error: FloatArray, a: Floating) -> Near:
     exact_W, exact_b = W.astype(np.float64), b.astype(np.float64)
     near_W, near_b = a.numbers(a.array(W)), a.numbers(a.array(b))
     off_W = np.abs(rationals(near_W) - rationals(W)).astype(np.float64)
@@ -145,8 +180,12 @@ def _affine(
     # a partial sum may overflow the accumulator though the whole is small
     total[lost] = np.inf
     total[magnitude + total >= float(np.finfo(a.accumulator).max)] = np.inf
-    narrow = a.unit_roundoff if a.unit_roundoff > a.accumulator_roundoff else Fraction(0)
-    return value, _stored(value, total, a, narrow)
+    return value, _stored(value, total, a, _narrowing(a))
+
+
+def _narrowing(a: Floating) -> Fraction:
+    """What storing a sum rounds by: u, or nothing where sums accumulate in the format itself."""
+    return a.unit_roundoff if a.unit_roundoff > a.accumulator_roundoff else Fraction(0)
 
 
 def _stored(value: FloatArray, error: FloatArray, a: Floating, u: Fraction) -> FloatArray:
@@ -154,3 +193,61 @@ def _stored(value: FloatArray, error: FloatArray, a: Floating, u: Fraction) -> F
     size = np.abs(value) + error
     fits = size < a.largest
     return np.where(fits, error + float(u) * np.where(fits, size, 0.0) + a.smallest, np.inf)
+
+
+# The operations of a norm. An accumulator of 2p + 2 bits makes rounding twice rounding once.
+
+
+def _weight(values: Any, a: Floating) -> Near:
+    """A parameter, and how far the format's is from it."""
+    exact = rationals(values)
+    near = rationals(a.numbers(a.array(values)))
+    value = exact.astype(np.float64)
+    return value, np.asarray(abs(near - exact) + abs(rationals(value) - exact), dtype=np.float64)
+
+
+def _once(value: FloatArray, error: FloatArray, a: Floating) -> Near:
+    """A result with its own rounding, and that of its value here; 0 where nothing is known."""
+    error = _stored(value, error + 2.0**-53 * np.abs(value), a, a.unit_roundoff)
+    return np.where(np.isfinite(error), value, 0.0), error
+
+
+def _sum(x: Near, y: Near, a: Floating) -> Near:
+    return _once(x[0] + y[0], x[1] + y[1], a)
+
+
+def _product(x: Near, y: Near, a: Floating) -> Near:
+    error = np.abs(x[0]) * y[1] + np.abs(y[0]) * x[1] + 2 * x[1] * y[1]
+    return _once(x[0] * y[0], error, a)
+
+
+def _quotient(x: Near, y: Near, a: Floating) -> Near:
+    least = np.abs(y[0]) - y[1] * _SLACK
+    error = (x[1] + (np.abs(x[0]) + x[1]) / least * y[1]) / least
+    return _once(x[0] / y[0], np.where(least > 0, error, np.inf), a)
+
+
+def _root(x: Near, a: Floating) -> Near:
+    least = np.maximum(x[0] - x[1] * _SLACK, 0)
+    error = np.fmin(x[1] / (2 * np.sqrt(least)), np.sqrt(x[1]))
+    return _once(np.sqrt(np.maximum(x[0], 0)), error, a)
+
+
+def _total(x: Near, a: Floating) -> Near:
+    """The sum of the coordinates, from left to right in the accumulator."""
+    size = (np.abs(x[0]) + x[1]).sum(axis=-1, keepdims=True)
+    terms = x[0].shape[-1]
+    own = np.expm1(terms * np.log1p(float(a.accumulator_roundoff))) + terms * 2.0**-52
+    error = x[1].sum(axis=-1, keepdims=True) + own * size
+    error = np.where(size + error < float(np.finfo(a.accumulator).max), error, np.inf)
+    value = x[0].sum(axis=-1, keepdims=True)
+    return value, _stored(value, error, a, _narrowing(a))
+
+
+_ANALYSES: Mapping[type, Callable[[Any, Near, Floating], Near]] = {
+    FeedForward: _network,
+    FeedForwardStack: _stack,
+    LayerNorm: _norm,
+    Sublayer: _sublayer,
+}
+"""How the error of each kind of part is followed."""

@@ -10,6 +10,7 @@ from transformist.catalogue import (
     examples,
     feed_forward,
     lookup,
+    normalization,
     positions,
     weighting,
 )
@@ -22,6 +23,7 @@ _RECIPES: tuple[Recipe[Any], ...] = (
     *attention.RECIPES,
     *lookup.RECIPES,
     *weighting.RECIPES,
+    *normalization.RECIPES,
     *composition.RECIPES,
     *examples.RECIPES,
 )

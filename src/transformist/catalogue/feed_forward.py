@@ -103,7 +103,7 @@ def _linear(matrix: Any) -> FeedForward:
         domain=lambda *, width: Reals(width),
         exact_on=lambda *, p, factor, width: (
             (Grid(width, bits=p - 3, exponent=5 - p),)
-            if _is_power_of_two(factor) and F(1, 64) <= factor <= 64
+            if is_power_of_two(factor) and F(1, 64) <= factor <= 64
             else ()
         ),
         exact_on_statement="inputs for which c x neither underflows nor overflows, where c is a "
@@ -116,7 +116,8 @@ def scale(factor: F = F(3), width: int = 1) -> FeedForward:
     return _linear(rationals(np.eye(width)) * factor)
 
 
-def _is_power_of_two(x: F) -> bool:
+def is_power_of_two(x: F) -> bool:
+    """Whether x is 2^k for a whole number k."""
     return (
         x > 0 and x.numerator & (x.numerator - 1) == 0 and x.denominator & (x.denominator - 1) == 0
     )
@@ -447,7 +448,7 @@ def _near_zero(*, epsilon: F) -> Reals:
 
 def _on_the_grid_of(*, p: int, epsilon: F) -> tuple[Domain, ...]:
     """Inputs x with x ± ε representable, for ε a power of two."""
-    if not _is_power_of_two(epsilon):
+    if not is_power_of_two(epsilon):
         return ()
     exponent = epsilon.numerator.bit_length() - epsilon.denominator.bit_length()
     return (Grid(1, bits=p - 3, exponent=exponent - 2),)

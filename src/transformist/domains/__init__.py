@@ -2,7 +2,17 @@
 
 from transformist.domains.sequences import Column, Feature, Meaning, Query, Sequences, Values
 from transformist.domains.strings import String, Strings
-from transformist.domains.vectors import Bits, Case, Domain, Grid, Product, Reals, Where
+from transformist.domains.vectors import (
+    Bits,
+    Case,
+    Domain,
+    Grid,
+    Opposites,
+    Product,
+    Reals,
+    Signs,
+    Where,
+)
 
 __all__ = [
     "Bits",
@@ -12,10 +22,12 @@ __all__ = [
     "Feature",
     "Grid",
     "Meaning",
+    "Opposites",
     "Product",
     "Query",
     "Reals",
     "Sequences",
+    "Signs",
     "String",
     "Strings",
     "Values",

@@ -55,6 +55,23 @@ class Bits:
 
 
 @dataclass(frozen=True)
+class Signs:
+    """{−1, 1}ᵐ, m the dimension."""
+
+    dimension: int
+
+    def __str__(self) -> str:
+        return f"{{−1, 1}}^{self.dimension}"
+
+    def __contains__(self, case: Case) -> bool:
+        return all(sign in (-1, 1) for sign in case)
+
+    def cases(self, arithmetic: Arithmetic, count: int, seed: int) -> list[Case]:
+        """Every vector of signs, or `count` drawn ones."""
+        return _covered([(Fraction(-1), Fraction(1))] * self.dimension, count, seed)
+
+
+@dataclass(frozen=True)
 class Reals:
     """Vectors of real numbers.
 
@@ -171,6 +188,30 @@ class Product:
         """Every combination where `count` leaves room, else the parts' cases side by side."""
         lists = [part.cases(arithmetic, count, seed + k) for k, part in enumerate(self.parts)]
         return [tuple(itertools.chain(*row)) for row in _covered(lists, count, seed)]
+
+
+@dataclass(frozen=True)
+class Opposites:
+    """[x, −x] for the cases x of a domain."""
+
+    domain: Domain
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a case has."""
+        return 2 * self.domain.dimension
+
+    def __str__(self) -> str:
+        return f"[x, −x] for x in {self.domain}"
+
+    def __contains__(self, case: Case) -> bool:
+        half = len(case) // 2
+        return case[half:] == tuple(-value for value in case[:half]) and case[:half] in self.domain
+
+    def cases(self, arithmetic: Arithmetic, count: int, seed: int) -> list[Case]:
+        """The cases of the domain, each beside its opposite."""
+        halves = self.domain.cases(arithmetic, count, seed)
+        return [(*half, *(-value for value in half)) for half in halves]
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,7 @@ def recipe_table(facts: Mapping[str, Any]) -> Table:
         )
     if "largest_rounding_tried" in facts:
         worst = facts["largest_rounding_tried"].items()
-        shown = (f"{name} {'may overflow' if bound is None else bound}" for name, bound in worst)
+        shown = (f"{name} {'no bound' if bound is None else bound}" for name, bound in worst)
         row("at most, as tried", ", ".join(shown))
     for name, reason in facts["excluded"].items():
         row("not in", f"{name}: {reason}")

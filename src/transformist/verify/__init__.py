@@ -1,5 +1,6 @@
 """Whether what is claimed holds."""
 
+from transformist.verify.changes import sensitivity
 from transformist.verify.functions import error_bound, worst_rounding
 from transformist.verify.sequences import admitted, free_numbers
 from transformist.verify.strings import check
@@ -15,5 +16,6 @@ __all__ = [
     "check_recipes",
     "error_bound",
     "free_numbers",
+    "sensitivity",
     "worst_rounding",
 ]

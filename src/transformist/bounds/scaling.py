@@ -1,0 +1,124 @@
+"""What becomes of f(c x): positive homogeneity (Definition 6.3), as far as the weights show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from transformist.errors import InvalidValue
+from transformist.model import (
+    Attention,
+    FeedForward,
+    FeedForwardStack,
+    Heads,
+    Layer,
+    LayerNorm,
+    LayerStack,
+    Sublayer,
+    exact_product,
+)
+
+
+def homogeneity(part: Any) -> int | None:
+    """The degree k with f(c x) = cᵏ f(x) for all x and all c > 0, where the weights show one.
+
+    | part | degree | because |
+    |---|---|---|
+    | `FeedForward` | 1 for ReLU without biases | ReLU(c h) = c ReLU(h), and W₂ is linear |
+    | `LayerNorm` | 0 for ε = 0 | mean and √σ² of c x are c times those of x; β comes after |
+    | `Attention`, hard | 1 | scores grow by c², their order and ties stay; values grow by c |
+    | `Attention`, softmax | 1 if W_Qᵀ W_K = 0 | all scores are 0, and the mean is linear |
+    | `Heads` | that of all of them | a sum of terms that all grow by cᵏ |
+    | `Sublayer` | post-norm's, or 1, if f(pre(x)) has degree 1 | as then f(pre(x)) + x has |
+    | `FeedForwardStack`, `Layer`, `LayerStack`, a list of parts | product, until one is 0 | below |
+
+    Of parts one after the other, f(g(c x)) = f(cᵇ g(x)) = cᵃᵇ f(g(x)); after a g of degree 0
+    nothing is left of c, so that any f after it has degree 0, biases and softmax included. A
+    pre-norm with ε = 0 is such a g, and the residual x beside it grows: no degree is shown.
+    Definition 6.3 has c = 0 as well, for which degree 1 holds, and degree 0 has no meaning in a
+    norm with ε = 0.
+
+    That every layer has degree 1 and the output degree 0 does not make norms idle, as 6.1 says:
+    they scale each position by its own factor, and attention adds positions. With values
+    3, −1, −1 the mean is 1/3; after a norm of each pair [x, −x] it is (1 − 1 − 1)/3 = −1/3.
+
+    Args:
+        part: a part of a model, or parts in the order in which they act.
+
+    Returns:
+        The degree, `None` where the weights do not show one (there may be one still).
+
+    Raises:
+        InvalidValue: for what is no part.
+
+    Example:
+        >>> double = FeedForward(W_1=[[1], [-1]], W_2=[[2, -2]])
+        >>> norm = LayerNorm(gain=[1], epsilon=0)
+        >>> homogeneity(double), homogeneity(Sublayer(double, post_norm=norm))
+        (1, 0)
+
+    """
+    if isinstance(part, list | tuple):
+        return _in_series(part)
+    if type(part) not in _DEGREES:
+        raise InvalidValue(
+            "homogeneity is of a part of a model, or of parts in order",
+            received=type(part).__name__,
+            where="homogeneity",
+            remedy=f"give one of {', '.join(kind.__name__ for kind in _DEGREES)}, or a list",
+        )
+    return _DEGREES[type(part)](part)
+
+
+def _in_series(parts: Iterable[Any]) -> int | None:
+    degree: int | None = 1
+    for part in parts:
+        own = homogeneity(part)
+        if degree != 0:
+            degree = None if degree is None or own is None else degree * own
+    return degree
+
+
+def _of_network(network: FeedForward) -> int | None:
+    biases = np.any(network.b_1 != 0) or np.any(network.b_2 != 0)
+    return 1 if network.activation == "relu" and not biases else None
+
+
+def _of_norm(norm: LayerNorm) -> int | None:
+    return 0 if norm.epsilon == 0 else None
+
+
+def _of_attention(head: Attention) -> int | None:
+    soft = head.weighting == "softmax" and np.any(exact_product(head.W_Q.T, head.W_K) != 0)
+    return None if soft else 1
+
+
+def _of_heads(heads: Heads) -> int | None:
+    degrees = {_of_attention(head) for head in heads.heads}
+    return degrees.pop() if len(degrees) == 1 else None
+
+
+def _of_sublayer(sublayer: Sublayer) -> int | None:
+    inner = [part for part in (sublayer.pre_norm, sublayer.function) if part is not None]
+    if _in_series(inner) != 1:
+        return None
+    return 1 if sublayer.post_norm is None else homogeneity(sublayer.post_norm)
+
+
+def _of_layer(layer: Layer) -> int | None:
+    return _in_series([sublayer for _, sublayer in layer.sublayers()])
+
+
+_DEGREES: Mapping[type, Callable[[Any], int | None]] = {
+    FeedForward: _of_network,
+    FeedForwardStack: lambda stack: _in_series(stack.parts),
+    LayerNorm: _of_norm,
+    Attention: _of_attention,
+    Heads: _of_heads,
+    Sublayer: _of_sublayer,
+    Layer: _of_layer,
+    LayerStack: lambda stack: _in_series(stack.layers),
+}
+"""How the degree of each kind of part is found."""

@@ -1,0 +1,289 @@
+"""Layer normalization: section 6 of the Cookbook, and its selection and its hash of 5.3.3.
+
+The sum of a vector of pairs x, −x is 0, so that a norm only divides it by its magnitude.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction as F
+
+import numpy as np
+
+from transformist.assembly import cancel_residual, postcompose
+from transformist.bounds import layernorm_hash_gap, layernorm_hash_length
+from transformist.catalogue.attention import HARD, each
+from transformist.catalogue.feed_forward import clip, identity, is_power_of_two
+from transformist.catalogue.lookup import looked_up
+from transformist.claims import NO_ROOT, FunctionClaim, SequenceClaim, recipe
+from transformist.domains import (
+    Case,
+    Domain,
+    Feature,
+    Grid,
+    Opposites,
+    Product,
+    Query,
+    Reals,
+    Sequences,
+    Signs,
+    Values,
+    Where,
+)
+from transformist.errors import InvalidValue
+from transformist.model import (
+    Attention,
+    FeedForward,
+    Layer,
+    LayerNorm,
+    LayerStack,
+    LinearForm,
+    Stream,
+    Sublayer,
+)
+
+_CLOSE = F(1, 2**90)
+"""How near a reference that holds a root is to it."""
+
+
+def _over_root(x: F) -> F:
+    """1/√x of a positive rational, to within 2⁻¹⁰⁰ of itself."""
+    square = x.numerator * x.denominator
+    scale = 2 ** max(0, 110 - square.bit_length() // 2)
+    return F(math.isqrt(square * scale**2), x.numerator * scale)
+
+
+def _not_all_zero(domain: Domain, norm_epsilon: F) -> Domain:
+    """With ε = 0 a norm has no value at 0."""
+    return domain if norm_epsilon else Where(domain, any, "x ≠ 0")
+
+
+# 6.3: what a norm leaves alone
+
+
+def _pairs_scaled(*x: F, norm_epsilon: F) -> list[F]:
+    """c [x, −x] for c = 1/√(the mean of all squares + ε)."""
+    c = _over_root(sum((v * v for v in x), F(0)) / len(x) + norm_epsilon)
+    return [c * v for v in x]
+
+
+@recipe(
+    "layernorm-pairs",
+    section="6.3",
+    claim=FunctionClaim(
+        statement="y = LN([x, −x]) = c [x, −x], c = 1/√(mean of x² + ε) > 0; x ≠ 0 where ε = 0",
+        reference=_pairs_scaled,
+        domain=lambda *, width, norm_epsilon: Opposites(_not_all_zero(Reals(width), norm_epsilon)),
+        approximation=lambda *_: _CLOSE,
+        approximation_statement="exact; the reference, a rational, is within 2⁻⁹⁰ of the root",
+        excluded={"exact": NO_ROOT},
+        variants=(
+            {"width": 1},
+            {"width": 11, "norm_epsilon": "1/100000"},
+            {"norm_epsilon": 2},
+        ),
+        size="width 2m for m numbers",
+    ),
+    sources=("β = 0, and γ is uniform: for other γ the ratios change",),
+)
+def layernorm_pairs(width: int = 2, norm_epsilon: F = F(0)) -> LayerNorm:
+    """γ = 1, β = 0. The numbers come in pairs, so their mean is 0 and only their size changes."""
+    return LayerNorm(gain=np.ones(2 * width), epsilon=norm_epsilon)
+
+
+# 6.4: the sign
+
+
+def _sign_domain(*, width: int, delta: F) -> Domain:
+    reals = Reals(width, points=(delta, -delta))
+    return Opposites(_at_least(reals, delta))
+
+
+def _at_least(domain: Domain, delta: F) -> Domain:
+    """The vectors of which every number has magnitude δ or more."""
+
+    def large(case: Case) -> bool:
+        return all(abs(value) >= delta for value in case)
+
+    return Where(domain, large, f"every |x| ≥ {delta}")
+
+
+def _sign_grid(*, p: int, width: int, delta: F, norm_epsilon: F) -> tuple[Domain, ...]:
+    """Multiples of δ/4, where δ is a power of two: nothing rounds, and δ² is a square."""
+    if norm_epsilon or not is_power_of_two(delta) or not F(1, 64) <= delta <= 64:
+        return ()
+    exponent = delta.numerator.bit_length() - delta.denominator.bit_length() - 2
+    return (Opposites(_at_least(Grid(width, bits=p - 4, exponent=exponent), delta)),)
+
+
+@recipe(
+    "layernorm-sign",
+    section="6.4",
+    claim=FunctionClaim(
+        statement="y = [sign x, −sign x] of [x, −x], where |x| ≥ δ for every number of x; times "
+        "δ/√(δ² + ε) where ε > 0",
+        reference=lambda *x, delta, norm_epsilon: [
+            (1 if v > 0 else -1) * (delta * _over_root(delta**2 + norm_epsilon)) for v in x
+        ],
+        domain=_sign_domain,
+        approximation=lambda *_, norm_epsilon: _CLOSE if norm_epsilon else F(0),
+        approximation_statement="exact; for ε > 0 the reference, a rational, is within 2⁻⁹⁰ of the "
+        "root (and exact arithmetic needs δ² + ε to be a square)",
+        exact_on=_sign_grid,
+        exact_on_statement="multiples of δ/4, where δ is a power of two from 1/64 to 64 and ε = 0",
+        variants=(
+            {"width": 1},
+            {"width": 3, "delta": "1/3"},
+            {"delta": "1/8"},
+            {"delta": "3/4", "norm_epsilon": 1},
+            {"delta": 4, "norm_epsilon": 9},
+        ),
+        size="width 2m for m numbers, and 8m hidden units",
+    ),
+    sources=(
+        "b₂ of the clipping is −δ, printed as [−δ, δ]",
+        "every number has to be at least δ, a 0 included: [0.3, 0, 0.7] gives 1.22, 0, 1.22",
+        "Yang & Chiang 2024",
+    ),
+)
+def layernorm_sign(width: int = 2, delta: F = F(1), norm_epsilon: F = F(0)) -> Sublayer:
+    """Every number is clipped to ±δ (4.2 cancels the residual); the post-norm divides by δ."""
+    one, eye = clip.build(delta=delta), np.eye(2 * width)
+    clipped = FeedForward(
+        W_1=np.kron(eye, one.W_1),
+        b_1=np.tile(one.b_1, 2 * width),
+        W_2=np.kron(eye, one.W_2),
+        b_2=np.tile(one.b_2, 2 * width),
+    )
+    norm = LayerNorm(gain=np.ones(2 * width), epsilon=norm_epsilon)
+    return Sublayer(cancel_residual(clipped), post_norm=norm)
+
+
+# 5.3.3: a norm of some coordinates
+
+
+def _selected_scaled(*x: F, norm_epsilon: F) -> list[F]:
+    """Of the first four, c = 1/√((a² + b² + a² + b²)/d + ε); the others are 0."""
+    c = _over_root(sum((v * v for v in x[:4]), F(0)) / len(x) + norm_epsilon)
+    return [c * v for v in x[:4]] + [F(0)] * (len(x) - 4)
+
+
+def _selected_domain(*, width: int, norm_epsilon: F) -> Domain:
+    selected = Opposites(_not_all_zero(Reals(2), norm_epsilon))
+    return Product((selected, Reals(width - 4))) if width > 4 else selected
+
+
+@recipe(
+    "selective-layernorm",
+    section="5.3.3",
+    claim=FunctionClaim(
+        statement="y = LN(W_N x) = [c a, c b, −c a, −c b, 0, …, 0] of x = [a, b, −a, −b, …], "
+        "c = 1/√(2(a² + b²)/d + ε): the four as if alone, times √(d/4) where ε = 0",
+        reference=_selected_scaled,
+        domain=_selected_domain,
+        approximation=lambda *_: _CLOSE,
+        approximation_statement="exact; the reference, a rational, is within 2⁻⁹⁰ of the root",
+        excluded={"exact": NO_ROOT},
+        variants=({"width": 4}, {"width": 16, "norm_epsilon": "1/100000"}, {"norm_epsilon": 2}),
+        size="width d, as set",
+    ),
+    sources=(
+        "the factor √(d/4) is harmless, being the same at every position",
+        "one norm over a query and a key scales each by the other: they need norms of their own",
+    ),
+)
+def selective_layernorm(width: int = 8, norm_epsilon: F = F(0)) -> LayerNorm:
+    """W_N = diag(1, 1, 1, 1, 0, …, 0), γ = 1, β = 0."""
+    if width < 4:
+        raise InvalidValue(
+            "two numbers and their opposites are selected among at least 4",
+            received=f"width = {width}",
+            where="selective-layernorm",
+            remedy="give a width of 4 or more",
+        )
+    selected = np.arange(width) < 4
+    return LayerNorm(
+        gain=np.ones(width), epsilon=norm_epsilon, W_N=np.diag(selected.astype(np.float64))
+    )
+
+
+_QUERY = tuple(f"lh(q) {k}" for k in range(1, 5))
+_KEY = tuple(f"lh(i) {k}" for k in range(1, 5))
+_HASHES = Stream(("q", "1", "1/i", "v", *_QUERY, *_KEY, "found"))
+
+
+def _hash(x: str, one: str, slots: tuple[str, ...]) -> Layer:
+    """Store LN([x, −x, one, −one]) in fresh slots."""
+    norm = _norm_of({x: 1}, {x: -1}, {one: 1}, {one: -1})
+    copy = postcompose(_HASHES.writing(*slots), identity.build(width=4))
+    return Layer(feed_forward=copy, pre_norms=(None, norm))
+
+
+def _norm_of(*forms: LinearForm) -> LayerNorm:
+    """The norm of forms of the stream alone, with ε = 0."""
+    return LayerNorm(gain=np.ones(len(forms)), W_N=_HASHES.reading(*forms))
+
+
+def _found_by_hash(weighting: str) -> Layer:
+    """Fetch v where lh(q) · lh(j) is largest; of what is normalized, mean 0 and variance 1."""
+    normalized = Stream((*_QUERY, *_KEY, "v", "−v"))
+    head = Attention(
+        W_Q=normalized.reading(*_QUERY),
+        W_K=normalized.reading(*_KEY),
+        W_V=normalized.reading("v"),
+        W_O=_HASHES.writing("found"),
+        weighting=weighting,
+    )
+    return Layer((head,), pre_norms=(_norm_of(*_QUERY, *_KEY, "v", {"v": -1}), None))
+
+
+@recipe(
+    "layernorm-hash-lookup",
+    section="5.3.3",
+    claim=SequenceClaim(
+        statement="yᵢ = v at position qᵢ, for v of −1 or 1, positions as their layernorm hashes, "
+        "which norms compute from qᵢ and 1, and from 1 and 1/i",
+        reference=looked_up,
+        domain=lambda: Sequences(
+            (
+                Query(lambda q, _n: (q,)),
+                Feature.of("1"),
+                Feature.of("1/i"),
+                Values("v", Signs(1)),
+            )
+        ),
+        error=lambda *, arithmetic: 12 * arithmetic.unit_roundoff,
+        error_statement="12 u: v is divided by √(σ² + 0), which is 1 up to rounding",
+        safe_length=lambda *, arithmetic: layernorm_hash_length(arithmetic),
+        why_safe="bounds.layernorm_hash_length",
+        weightings=HARD,
+        mask="none",
+        gap=lambda *, n: (layernorm_hash_gap(n), 4),
+        gap_statement="at least 1/(M² + 1), M = n² − n + 1: about 1/n⁴",
+        excluded={"exact": NO_ROOT},
+        variants=each("weighting", HARD),
+        size="width 13, 3 layers",
+    ),
+    sources=(
+        "Merrill & Sabharwal 2024a",
+        "lh is LN(k [x, 1, −x, −1]) for every k > 0; of k < 0 it is the opposite",
+        "one norm over qᵢ, i and v at once, as printed, scales each by the others and fails",
+        "the pairs stand side by side, so that sums over them are 0 in every format",
+    ),
+)
+def layernorm_hash_lookup(weighting: str = "average-hard") -> LayerStack:
+    """lh(qᵢ) and lh(i) by norms of their own, then the score lh(qᵢ) · lh(j)/2.
+
+    The norm before the head sees both hashes and v, −v: mean 0 and variance (4 + 4 + 2)/10 = 1 at
+    every position, so that it changes nothing.
+    """
+    return LayerStack(
+        stream=_HASHES,
+        inputs=("q", "1", "1/i", "v"),
+        layers=(_hash("q", "1", _QUERY), _hash("1", "1/i", _KEY), _found_by_hash(weighting)),
+        outputs=("found",),
+    )
+
+
+RECIPES = (layernorm_pairs, layernorm_sign, selective_layernorm, layernorm_hash_lookup)
+"""In the order in which they are listed."""

@@ -1,0 +1,83 @@
+"""How far the change of one symbol moves a transformer's last position (section 6.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from transformist.arithmetic import Arithmetic, number_system
+from transformist.errors import InvalidValue
+from transformist.model import Symbol, Transformer
+
+
+def sensitivity(
+    model: Transformer,
+    strings: Iterable[Sequence[Symbol]],
+    arithmetic: Arithmetic | str = "float64",
+    positions: Iterable[int] | None = None,
+) -> float | Fraction:
+    """The largest change of an activation at the last position, over changes of one symbol.
+
+    Activations are the numbers of the streams after the embedding and after every sublayer, and the
+    final norm; one symbol of one of the strings becomes another of the alphabet. The symbol at the
+    last position itself, where the model adds none at the back, is left as it is.
+
+    Where positions are bounded and everything position-wise is Lipschitz-continuous, this is at
+    most some K/n (Hahn 2020); a norm with ε = 0 is not, and can keep it constant.
+
+    Args:
+        model: the transformer.
+        strings: those whose symbols are changed.
+        arithmetic: the number system to evaluate in.
+        positions: which symbols are changed, from 1; all of them, when left out.
+
+    Raises:
+        InvalidValue: for what is no transformer.
+        UnknownSymbol, InputTooLong, InputTooLarge: as `Transformer.run`.
+
+    Returns:
+        What was measured; 0 where there is nothing to change. A rational in `exact`.
+
+    Example:
+        >>> import transformist as tf
+        >>> majority = tf.recipe("dyck-1-uniform").build()
+        >>> tf.sensitivity(majority, ["()()"], "exact")
+        Fraction(2, 5)
+
+    """
+    if not isinstance(model, Transformer):
+        raise InvalidValue(
+            "the symbols of the inputs of a Transformer are changed",
+            received=type(model).__name__,
+            where="sensitivity",
+            remedy="give a transformer, such as tf.recipe('dyck-1').build()",
+        )
+    system = number_system(arithmetic)
+    chosen = None if positions is None else set(positions)
+    largest: float | Fraction = 0 * system.numbers(system.array([0]))[0]
+    for x in strings:
+        before = _last_activations(model, x, system)
+        for changed in _changed(model, tuple(x), chosen):
+            moved = np.abs(_last_activations(model, changed, system) - before)
+            largest = max(largest, moved.max())
+    return largest if isinstance(largest, Fraction) else float(largest)
+
+
+def _last_activations(model: Transformer, x: Sequence[Symbol], system: Arithmetic) -> Any:
+    """All the numbers at the last position, after each step."""
+    streams = model.run(x, system).streams
+    return np.concatenate([system.numbers(z[-1]) for _, z in streams])
+
+
+def _changed(
+    model: Transformer, x: tuple[Symbol, ...], chosen: set[int] | None
+) -> Iterator[tuple[Symbol, ...]]:
+    last = len(x) if model.embedding.back else len(x) - 1
+    for place in range(last):
+        if chosen is None or place + 1 in chosen:
+            for symbol in model.alphabet:
+                if symbol != x[place]:
+                    yield (*x[:place], symbol, *x[place + 1 :])
