@@ -9,6 +9,7 @@ from transformist.domains import (
     Bits,
     Feature,
     Grid,
+    Listed,
     Product,
     Query,
     Reals,
@@ -16,8 +17,11 @@ from transformist.domains import (
     Strings,
     Values,
     Where,
+    boolean_representations,
 )
 from transformist.errors import InvalidValue, ShapeMismatch
+
+FINITE = ("zero-one", "minus-one-one", "pair")
 
 DOMAINS = [
     Bits(3),
@@ -25,6 +29,8 @@ DOMAINS = [
     Grid(2, bits=4, exponent=-3),
     Product((Bits(1), Reals(1))),
     Where(Reals(2), lambda case: case[0] <= case[1], "x₁ ≤ x₂"),
+    Listed(tuple((k, -k) for k in range(9)), "nine pairs"),
+    *(each for each in boolean_representations() if each.name not in FINITE),
 ]
 
 

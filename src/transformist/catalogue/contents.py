@@ -11,6 +11,7 @@ from transformist.catalogue import (
     feed_forward,
     lookup,
     positions,
+    representations,
     weighting,
 )
 from transformist.claims import Recipe
@@ -18,6 +19,7 @@ from transformist.errors import UnknownName
 
 _RECIPES: tuple[Recipe[Any], ...] = (
     *positions.RECIPES,
+    *representations.RECIPES,
     *feed_forward.RECIPES,
     *attention.RECIPES,
     *lookup.RECIPES,

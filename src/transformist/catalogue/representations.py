@@ -1,0 +1,270 @@
+"""Representations of Booleans, categories and integers, and what takes one to another: 3.1 to 3.3.
+
+`tf.boolean_representations()` is Table 4.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+
+import numpy as np
+
+from transformist.bounds import power_of_two_at_most
+from transformist.catalogue.positions import almost_orthogonal
+from transformist.claims import FunctionClaim, everywhere, recipe
+from transformist.domains import (
+    BooleanRepresentation,
+    Case,
+    Domain,
+    Listed,
+    boolean_representations,
+)
+from transformist.errors import InvalidValue, UnknownName
+from transformist.model import FeedForward, rationals
+
+# 3.1: Booleans
+
+_TABLE = boolean_representations()
+_BOOLEANS = {each.name: each for each in _TABLE}
+
+
+def _boolean(name: str) -> BooleanRepresentation:
+    """The Boolean representation of this name.
+
+    Raises:
+        UnknownName: when there is none.
+
+    """
+    if name not in _BOOLEANS:
+        raise UnknownName.among("Boolean representation", name, _BOOLEANS, "convert-boolean")
+    return _BOOLEANS[name]
+
+
+def obstacle(source: BooleanRepresentation, target: BooleanRepresentation) -> str:
+    """Why no map that is continuous everywhere takes false to false and true to true; "" if one is.
+
+    Where the sets of the source are apart, one is. Else they meet in a point p, which is the limit
+    of a sequence of each of them. A continuous map takes it to the limits of both sequences'
+    images, a point r in the closures of both sets of the target, and to a member of that set, if
+    any, whose like it is itself in the source. If the target has such a point, it has one only
+    (`BooleanRepresentation.meeting`). In Table 4 p and r are then 0 and the sets are pairs of
+    opposite half-lines, which a linear map takes to each other, 0 to 0.
+
+    Example:
+        >>> table = {each.name: each for each in boolean_representations()}
+        >>> obstacle(table["scaled-pair"], table["pair"])
+        'the sets of scaled-pair come as near to each other as one likes, those of pair do not'
+
+    """
+    p, r = source.meeting, target.meeting
+    if p is None:
+        return ""
+    if r is None:
+        return (
+            f"the sets of {source.name} come as near to each other as one likes, those of "
+            f"{target.name} do not"
+        )
+    for name, here, there in (
+        ("false", source.false, target.false),
+        ("true", source.true, target.true),
+    ):
+        if p in here and r not in there:
+            return (
+                f"0 is {name} in {source.name} and a limit of the other set, and no {name} of "
+                f"{target.name} is one"
+            )
+    return ""
+
+
+def _require_continuous(source: BooleanRepresentation, target: BooleanRepresentation) -> None:
+    why = obstacle(source, target)
+    if why:
+        targets = [each.name for each in _TABLE if not obstacle(source, each)]
+        sources = [each.name for each in _TABLE if not obstacle(each, target)]
+        raise InvalidValue(
+            "a network is continuous, and no continuous map takes the Booleans of "
+            f"{source.name} to those of {target.name}: {why}",
+            received=f"source = {source.name}, target = {target.name}",
+            where="convert-boolean",
+            remedy=f"for this source choose the target from {', '.join(targets)}; "
+            f"for this target the source from {', '.join(sources)}",
+        )
+
+
+def _converted(*x: F, source: str, target: str) -> list[F]:
+    """The definition: false for false, true for true; of size 1 or, without a gap, of that of x."""
+    here, there = _boolean(source), _boolean(target)
+    side = there.false if x in here.false else there.true
+    return list(side.of_size(F(1) if here.minimum_gap else max(map(abs, x))))
+
+
+@recipe(
+    "convert-boolean",
+    section="3.1",
+    claim=FunctionClaim(
+        statement="false to false, true to true: to the member of the target whose largest "
+        "coordinate has magnitude 1 (or is 0, if all are 0) where the source has a minimum gap, "
+        "elsewhere to that whose largest coordinate has the magnitude of the source's",
+        reference=_converted,
+        domain=lambda *, source: _boolean(source),
+        exact_on=everywhere,
+        exact_on_statement="all inputs",
+        variants=tuple(
+            {"source": source.name, "target": target.name}
+            for source in _TABLE
+            for target in _TABLE
+            if not obstacle(source, target)
+        ),
+    ),
+    sources=(
+        f"the representations are {', '.join(f'{e.name} ({e.false} / {e.true})' for e in _TABLE)}",
+        "Table 4 is tf.boolean_representations(), its properties computed: pair has all four, "
+        "and the text says that no representation has all the properties one wants",
+        "the false of pair and scaled-pair is that of the text; the table exchanges the signs",
+    ),
+)
+def convert_boolean(source: str = "zero-one", target: str = "pair") -> FeedForward:
+    """Where the source has a gap, false′ h + true′ (1 − h) with h = ReLU(1 − z); elsewhere linear.
+
+    In each of the former false is one point, p. With q the point of true nearest to it and
+    u = q − p, the number z = u · (x − p)/|u|² is 0 at p and at least 1 on true, which is convex: h
+    is 1 on false and 0 on true.
+
+    Raises:
+        UnknownName: for a representation that does not exist.
+        InvalidValue: where no continuous map takes the one to the other, as `obstacle` says.
+
+    """
+    here, there = _boolean(source), _boolean(target)
+    _require_continuous(here, there)
+    if not here.minimum_gap:
+        return _along(here.true.of_size(F(1)), there.true.of_size(F(1)))
+    p = here.false.of_size(F(1))
+    u = np.array(here.true.nearest(p)) - np.array(p)
+    false, true = (np.array(side.of_size(F(1))) for side in (there.false, there.true))
+    return FeedForward(
+        W_1=[list(-u / (u @ u))],
+        b_1=[1 + u @ np.array(p) / (u @ u)],
+        W_2=[[entry] for entry in false - true],
+        b_2=list(true),
+    )
+
+
+def _along(one: Case, other: Case) -> FeedForward:
+    """t v ↦ t w for all t, where v is `one` and w the `other`."""
+    read = [1 / one[0], *[F(0)] * (len(one) - 1)]
+    return FeedForward(
+        W_1=[read, [-entry for entry in read]], W_2=[[entry, -entry] for entry in other]
+    )
+
+
+# 3.2: categories
+
+_CATEGORICAL = ("one-hot", "almost-orthogonal")
+
+
+def _codes(
+    name: str, categories: int, epsilon: F, width: int | None, seed: int
+) -> tuple[tuple[int, ...], ...]:
+    """The vectors that stand for the categories.
+
+    Raises:
+        UnknownName: when there is no such representation.
+        InvalidValue: as `almost_orthogonal`.
+
+    """
+    if name not in _CATEGORICAL:
+        raise UnknownName.among(
+            "categorical representation", name, _CATEGORICAL, "convert-category"
+        )
+    if name == "almost-orthogonal":
+        return almost_orthogonal(categories, epsilon, width, seed)
+    return tuple(tuple(int(k == j) for j in range(categories)) for k in range(categories))
+
+
+def _recoded(
+    *x: F, source: str, target: str, categories: int, epsilon: F, width: int | None, seed: int
+) -> list[int]:
+    """The definition: what stands in the target for the category that x stands for."""
+    here, there = (_codes(name, categories, epsilon, width, seed) for name in (source, target))
+    return list(there[here.index(tuple(map(int, x)))])
+
+
+def _coded(*, source: str, categories: int, epsilon: F, width: int | None, seed: int) -> Listed:
+    vectors = _codes(source, categories, epsilon, width, seed)
+    return Listed(vectors, f"the {categories} {source} vectors")
+
+
+def _signal(m: int, epsilon: F) -> int:
+    """The largest power of two P with ε m ≤ m − P."""
+    return int(power_of_two_at_most(m - epsilon * m))
+
+
+def _held(*, p: int, domain: Domain, source: str, epsilon: F) -> tuple[Domain, ...]:
+    """All inputs, where the format holds m − P, and m and 1/P are in its range."""
+    m = domain.dimension
+    held = source == "one-hot" or (m - _signal(m, epsilon) <= 2**p and m <= 2 ** (p + 4))
+    return (domain,) if held else ()
+
+
+@recipe(
+    "convert-category",
+    section="3.2",
+    claim=FunctionClaim(
+        statement="the vector of a category in the source to that of the same in the target",
+        reference=_recoded,
+        domain=_coded,
+        exact_on=_held,
+        exact_on_statement="all inputs; from almost-orthogonal vectors of m signs where m ≤ 2^(p+4)"
+        " and m − P ≤ 2^p, p the bits of the significand, P the largest power of two with"
+        " P ≤ (1 − ε) m",
+        variants=(
+            {"source": "almost-orthogonal", "target": "one-hot"},
+            {"source": "almost-orthogonal", "target": "almost-orthogonal", "categories": 5},
+            {"target": "one-hot", "categories": 17},
+            {"categories": 2, "epsilon": "1/3", "seed": 3},
+            {
+                "source": "almost-orthogonal",
+                "target": "one-hot",
+                "categories": 12,
+                "epsilon": "2/5",
+                "width": 40,
+            },
+        ),
+        size="k hidden units for k categories; vectors of k numbers, or of m signs, "
+        "m = ⌈(2/ε²) ln(2 k(k − 1))⌉, or as set",
+    ),
+    sources=(
+        "almost-orthogonal vectors are those of position-almost-orthogonal",
+        "the unit of a category is ReLU(x · vₖ − (m − P))/P, exactly 1 at vₖ and 0 at all others",
+    ),
+)
+def convert_category(
+    source: str = "one-hot",
+    target: str = "almost-orthogonal",
+    categories: int = 8,
+    epsilon: F = F(1, 4),
+    width: int | None = None,
+    seed: int = 0,
+) -> FeedForward:
+    """One hidden unit a category, 1 (or P) for that one and 0 for the others; W₂ has the vectors.
+
+    On one-hot vectors the unit is ReLU(xₖ). On almost-orthogonal ones x · vₖ is m at vₖ and at most
+    ε m ≤ m − P elsewhere, so ReLU(x · vₖ − (m − P)) is P there and 0 elsewhere.
+
+    Raises:
+        UnknownName: for a representation that does not exist.
+        InvalidValue: as `almost_orthogonal`.
+
+    """
+    here, there = (_codes(name, categories, epsilon, width, seed) for name in (source, target))
+    m = len(here[0])
+    P = 1 if source == "one-hot" else _signal(m, epsilon)
+    dot = 1 if source == "one-hot" else m
+    return FeedForward(
+        W_1=np.array(here), b_1=[P - dot] * categories, W_2=rationals(there).T * F(1, P)
+    )
+
+
+RECIPES = (convert_boolean, convert_category)
+"""In the order in which they are listed."""
