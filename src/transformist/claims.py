@@ -17,6 +17,7 @@ from transformist.model import (
     Attention,
     FeedForward,
     FeedForwardStack,
+    LayerNorm,
     LayerStack,
     PositionEncoding,
     Sublayer,
@@ -30,6 +31,7 @@ Model: TypeAlias = (
     | FeedForwardStack
     | Sublayer
     | Attention
+    | LayerNorm
     | LayerStack
     | PositionEncoding
     | Transformer

@@ -11,16 +11,23 @@ from transformist.bounds.approximation import (
 )
 from transformist.bounds.lengths import (
     fraction_length,
+    layernorm_hash_length,
     mean_length,
     nearest_active_length,
     quadratic_count_length,
     quadratic_length,
     recency_length,
+    scaled_quadratic_length,
     softened_recency_length,
     tie_break_length,
 )
 from transformist.bounds.powers import power_of_two_at_most
-from transformist.bounds.rounding import mean_error, rounding_error, softmax_error
+from transformist.bounds.rounding import (
+    layernorm_hash_error,
+    mean_error,
+    rounding_error,
+    softmax_error,
+)
 from transformist.bounds.temperatures import (
     RECENCY_GAP,
     quadratic_sharpness,
@@ -36,6 +43,8 @@ __all__ = [
     "almost_orthogonal_dimension",
     "fraction_length",
     "gelu_product_scale",
+    "layernorm_hash_error",
+    "layernorm_hash_length",
     "mean_error",
     "mean_length",
     "nearest_active_length",
@@ -48,6 +57,7 @@ __all__ = [
     "recency_sharpness",
     "relu_by_gelu_scale",
     "rounding_error",
+    "scaled_quadratic_length",
     "sharpness",
     "softened_recency_length",
     "softmax_error",

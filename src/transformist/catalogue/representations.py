@@ -5,22 +5,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction as F
 
 import numpy as np
 
-from transformist.bounds import power_of_two_at_most
-from transformist.catalogue.positions import almost_orthogonal
-from transformist.claims import FunctionClaim, everywhere, recipe
+from transformist.arithmetic import Arithmetic, Exact
+from transformist.bounds import (
+    layernorm_hash_error,
+    layernorm_hash_length,
+    power_of_two_at_most,
+    quadratic_length,
+    scaled_quadratic_length,
+)
+from transformist.catalogue.attention import HARD
+from transformist.catalogue.positions import almost_orthogonal, layernorm_hash
+from transformist.claims import FunctionClaim, SequenceClaim, everywhere, recipe, rounded_once
 from transformist.domains import (
     BooleanRepresentation,
     Case,
+    Column,
     Domain,
+    Feature,
     Listed,
+    Query,
+    Sequences,
     boolean_representations,
 )
 from transformist.errors import InvalidValue, UnknownName
-from transformist.model import FeedForward, rationals
+from transformist.model import Attention, FeedForward, LayerNorm, rationals
+from transformist.positions import PositionFunction
 
 # 3.1: Booleans
 
@@ -266,5 +280,160 @@ def convert_category(
     )
 
 
-RECIPES = (convert_boolean, convert_category)
+# 3.3: integers
+
+_ONE, _PER_I = Feature.of("1"), Feature.of("1/i")
+_PER_N = Feature("1/n", lambda _i, n: (F(1, n),))
+
+
+def _number(scale: PositionFunction | None = None) -> Query:
+    """x C, x a function of i and n."""
+    return Query(lambda C, _n: (C,), label="C", scale=scale)
+
+
+_SOURCES: Mapping[str, tuple[Column, ...]] = {
+    "count": (_number(), _ONE),
+    "fraction-of-n": (_number(lambda _i, n: F(1, n)), _PER_N),
+    "fraction-of-i": (_number(lambda i, _n: F(1, i)), _PER_I),
+    "layernorm-hash": (Query(lambda C, _n: layernorm_hash(C), width=4, label="C"),),
+}
+"""By name, the columns that hold an integer C: x C and x for an x > 0, then what repeats them."""
+
+_TARGETS: Mapping[str, Callable[[int, int], Sequence[F | int]]] = {
+    "count": lambda C, _n: (C,),
+    "fraction-of-n": lambda C, n: (F(C, n),),
+    "layernorm-hash": lambda C, _n: layernorm_hash(C),
+}
+"""By name, the numbers that stand for C in a list of n."""
+
+
+def _require_integers(source: str, target: str) -> None:
+    """Refuse a pair for which there is no construction.
+
+    Raises:
+        UnknownName: for a representation that does not exist.
+        InvalidValue: for C/i as the target, or the source itself.
+
+    """
+    for name in (source, target):
+        if name not in _SOURCES:
+            raise UnknownName.among(
+                "representation of an integer", name, _SOURCES, "convert-integer"
+            )
+    others = ", ".join(name for name in _TARGETS if name != source)
+    if source == target:
+        raise InvalidValue(
+            "an integer is converted to another representation",
+            received=f"source = target = {source}",
+            where="convert-integer",
+            remedy=f"choose the target from {others}",
+        )
+    if target == "fraction-of-i":
+        raise InvalidValue(
+            "what a head fetches depends on the position j where it is stored, not on i, and no "
+            "ReLU network multiplies C by 1/i: C/i is computed where it is counted, as a mean with "
+            "future mask (prefix-mean), or must be in the stream",
+            received="target = fraction-of-i",
+            where="convert-integer",
+            remedy=f"choose the target from {others}, or multiply C/n by n/i to within a tolerance "
+            "with multiply-by-gelu",
+        )
+
+
+def _integers(*, source: str, target: str) -> Sequences:
+    """What holds C; for a lookup, j and j² too, and j/n where it is fetched."""
+    _require_integers(source, target)
+    if target == "layernorm-hash":
+        return Sequences(_SOURCES[source])
+    names = ("i", "i^2") if target == "count" else ("i", "i^2", "i/n")
+    return Sequences((*_SOURCES[source], *(Feature.of(name) for name in names)))
+
+
+def _integer_error(*, n: int, target: str, arithmetic: Arithmetic) -> F | float:
+    if target == "layernorm-hash":
+        return layernorm_hash_error(n, arithmetic) + 2.0**-90
+    return rounded_once(arithmetic, F(1)) if target == "fraction-of-n" else 0
+
+
+def _integer_length(*, source: str, target: str, arithmetic: Arithmetic) -> int | None:
+    _require_integers(source, target)
+    if "layernorm-hash" in (source, target) and isinstance(arithmetic, Exact):
+        return 0
+    if target == "layernorm-hash":
+        return layernorm_hash_length(arithmetic)
+    length = quadratic_length if source == "count" else scaled_quadratic_length
+    return length(arithmetic)
+
+
+def _integer_gap(*, n: int, source: str, target: str) -> tuple[F, int] | None:
+    _require_integers(source, target)
+    if target == "layernorm-hash":
+        return None
+    return (F(1) if source == "count" else F(1, n)), 2
+
+
+@recipe(
+    "convert-integer",
+    section="3.3",
+    claim=SequenceClaim(
+        statement="an integer C from 1 to n, given as x C and x > 0, in another representation: C "
+        "(count, x = 1), C/n (fraction-of-n, x = 1/n), C/i (fraction-of-i, x = 1/i; a source only),"
+        " lh(C) = √(2/(C² + 1)) [C, 1, −C, −1] (layernorm-hash, x = √(2/(C² + 1)))",
+        reference=lambda *, C, n, target: [list(_TARGETS[target](each, n)) for each in C],
+        domain=_integers,
+        error=_integer_error,
+        error_statement="C is exact, C/n rounded once, lh(C) within bounds.layernorm_hash_error",
+        safe_length=_integer_length,
+        why_safe="bounds.quadratic_length from C, bounds.scaled_quadratic_length from the others; "
+        "bounds.layernorm_hash_length to lh(C). Not in exact where lh(C) takes part: its numbers "
+        "are irrational",
+        weightings=HARD,
+        mask="none",
+        gap=_integer_gap,
+        gap_statement="1/√2 from C, 1/(n √2) from C/n and C/i (at i = n), at least that from "
+        "lh(C); to lh(C) there is no head",
+        variants=(
+            *({"weighting": weighting} for weighting in HARD[1:]),
+            *(
+                {"source": source, "target": target}
+                for source in _SOURCES
+                for target in _TARGETS
+                if source != target
+            ),
+        ),
+        depends_on=lambda *, source, target: ("n",) if "fraction-of-n" in (source, target) else (),
+    ),
+    sources=(
+        "The Transformer Cookbook (arXiv 2510.00368), 5.3.3 and 5.3.4",
+        "LN(k[C, 1, −C, −1]) = lh(C) for k > 0; lh(k C) = lh(C), as printed, does not hold",
+        "the whole query [x C, x] may be scaled, its first number alone may not",
+    ),
+)
+def convert_integer(
+    source: str = "fraction-of-n", target: str = "count", weighting: str = "average-hard"
+) -> Attention | LayerNorm:
+    """To lh(C), a layer norm of [x C, x, −x C, −x]; elsewhere a head that finds C among the j.
+
+    The norm has ε = 0 and so does not see x. The score x (2 C j − j²)/√2 is largest at j = C; the
+    head fetches j or j/n. The weighting is that of the head.
+
+    Raises:
+        UnknownName: for a representation that does not exist.
+        InvalidValue: for C/i as the target, or the source itself.
+
+    """
+    width = _integers(source=source, target=target).width
+    unit = np.eye(width)
+    if target == "layernorm-hash":
+        return LayerNorm(gain=np.ones(4), W_N=np.concatenate([unit[:2], -unit[:2]]))
+    held = sum(column.width for column in _SOURCES[source])
+    return Attention(
+        W_Q=unit[:2],
+        W_K=np.stack([2 * unit[held], -unit[held + 1]]),
+        W_V=unit[[-1 if target == "fraction-of-n" else held]],
+        weighting=weighting,
+    )
+
+
+RECIPES = (convert_boolean, convert_category, convert_integer)
 """In the order in which they are listed."""
