@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import fields
 from fractions import Fraction
 
 import numpy as np
@@ -355,3 +356,117 @@ def test_a_fault_in_the_way_back_is_caught():
                 moved[place] += step * (moved[place] / 8 or 1)
                 differ.append((FeedForward(**{**weights, name: moved})(x) != y).any())
             assert any(differ), (name, place)
+
+
+# convert-integer
+
+INTEGERS = ("count", "fraction-of-n", "fraction-of-i", "layernorm-hash")
+CONVERTED = [
+    (source, target)
+    for source, target in itertools.product(INTEGERS, INTEGERS)
+    if source != target and target != "fraction-of-i"
+]
+
+
+def holding(source, C, i, n):
+    """The numbers that hold C at position i of n, in float64."""
+    if source == "layernorm-hash":
+        root = math.sqrt(2 / (C * C + 1))
+        return [root * C, root, -root * C, -root]
+    divisor = {"count": 1, "fraction-of-n": n, "fraction-of-i": i}[source]
+    return [C / divisor, 1 / divisor]
+
+
+def list_of(source, target, asked):
+    """The vectors of a list whose position i holds asked[i − 1]."""
+    n = len(asked)
+    lookup = {"count": [[i, i * i] for i in range(1, n + 1)], "layernorm-hash": [[]] * n}
+    lookup["fraction-of-n"] = [[i, i * i, i / n] for i in range(1, n + 1)]
+    return [holding(source, C, i, n) + lookup[target][i - 1] for i, C in enumerate(asked, start=1)]
+
+
+def wanted(target, C, n):
+    """What stands for C in the target."""
+    numbers = holding(target, C, None, n)
+    return numbers if target == "layernorm-hash" else numbers[:1]
+
+
+@pytest.mark.parametrize(("source", "target"), CONVERTED)
+def test_every_integer_is_converted_at_every_position(source, target):
+    model = tf.recipe("convert-integer").build(source=source, target=target)
+    for n in (1, 2, 3, 7, 20):
+        for shift in range(n):
+            asked = [(i + shift) % n + 1 for i in range(n)]
+            got = model(list_of(source, target, asked))
+            expected = [wanted(target, C, n) for C in asked]
+            assert np.abs(got - expected).max() <= (1e-14 if target == "layernorm-hash" else 0)
+
+
+@pytest.mark.parametrize(("source", "target"), CONVERTED)
+def test_each_weight_of_a_conversion_matters(source, target):
+    model = tf.recipe("convert-integer").build(source=source, target=target)
+    asked = [2, 3, 1, 5, 4]
+    x = list_of(source, target, asked)
+    right = model(x)
+    names = ("gain", "W_N") if target == "layernorm-hash" else ("W_Q", "W_K", "W_V")
+    for name in names:
+        for place in np.argwhere(getattr(model, name)).tolist():
+            weights = np.array(getattr(model, name))
+            weights[tuple(place)] = 0
+            assert np.abs(changed(model, **{name: weights})(x) - right).max() > 1e-3, (name, place)
+    if target == "layernorm-hash":
+        assert np.abs(changed(model, epsilon=1)(x) - right).max() > 1e-3
+
+
+def changed(model, **given):
+    kept = {each.name: getattr(model, each.name) for each in fields(model) if each.init}
+    return type(model)(**{**kept, **given})
+
+
+def test_a_query_may_be_scaled_as_a_whole_only():
+    head = tf.recipe("convert-integer").build()
+    asked = [2, 3, 1, 5, 4]
+    x = np.array(list_of("fraction-of-n", "count", asked))
+    for scale, both in itertools.product((0.25, 3), (True, False)):
+        scaled = x.copy()
+        scaled[:, : 2 if both else 1] *= scale
+        assert (head(scaled)[:, 0].tolist() == asked) == both
+
+
+REFUSED_INTEGERS = [
+    ({"target": "fraction-of-i"}, "no ReLU network multiplies C by 1/i: C/i is computed where"),
+    ({"target": "fraction-of-i"}, "choose the target from count, layernorm-hash, or multiply"),
+    ({"source": "count"}, "received source = target = count; choose the target from fraction"),
+    ({"source": "fraction-of-i", "target": "fraction-of-i"}, "is converted to another"),
+]
+
+
+@pytest.mark.parametrize(("given", "words"), REFUSED_INTEGERS)
+def test_what_is_no_conversion_of_an_integer_is_refused(given, words):
+    recipe = tf.recipe("convert-integer")
+    for ask in (recipe.build, recipe.safe_lengths, lambda **given: recipe.gap(4, **given)):
+        with pytest.raises(InvalidValue) as refused:
+            ask(**given)
+        assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("setting", ["source", "target"])
+def test_an_unknown_representation_of_an_integer_is_refused(setting):
+    with pytest.raises(UnknownName, match="representation of an integer has this name"):
+        tf.recipe("convert-integer").build(**{setting: "counts"})
+
+
+def test_no_head_gives_all_fractions_of_i():
+    """A list of n positions stores n numbers; there are more fractions C/i."""
+    for n in range(2, 9):
+        fractions = {Fraction(C, i) for C in range(1, n + 1) for i in range(1, n + 1)}
+        assert len(fractions) > n
+
+
+def test_where_irrational_numbers_take_part_exact_is_not_claimed():
+    recipe = tf.recipe("convert-integer")
+    for source, target in CONVERTED:
+        safe = recipe.safe_lengths(source=source, target=target)
+        assert ("exact" in safe) == ("layernorm-hash" not in (source, target))
+        assert set(SYSTEMS) - set(safe) <= {"exact"}
+    assert "irrational" in recipe.claim.why_safe
