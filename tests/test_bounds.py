@@ -343,8 +343,15 @@ def test_up_to_the_scaled_quadratic_length_every_number_is_found_and_not_to_twic
     system = SYSTEMS[name]
     longest, narrow = scaled_quadratic_length(system), name in NARROW
     u, w = system.unit_roundoff, system.accumulator_roundoff
-    to_first_order = (4 * u + 8 * w) if w < u else 10 * u
-    assert 0.9 < longest * math.sqrt(to_first_order) < 1 or longest < 10
+    g = (1 + w) * (1 + u) * ((1 + u) if w < u else 1) - 1
+
+    def by_how_much(n):
+        """The least of A(C) − A(C + 1) − g (A(C) + A(C + 1)), as in the proof, at C = n."""
+        terms = 6 * n * n + 4 * n + 1
+        apart = (1 - u) - 4 * n * u - w * (1 + u) * terms
+        return apart - g * (2 * n * n + (u + w * (1 + u)) * terms)
+
+    assert by_how_much(longest) > 0 >= by_how_much(longest + 1)
     for n in lengths_to_try(system, longest):
         assert found_from_every_scale(system, n, near=None if narrow else 200), n
     beyond = range(longest + 1, 2 * longest + 1, 1 if narrow else longest // 10)
