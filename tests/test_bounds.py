@@ -346,7 +346,7 @@ def test_up_to_the_scaled_quadratic_length_every_number_is_found_and_not_to_twic
     g = (1 + w) * (1 + u) * ((1 + u) if w < u else 1) - 1
 
     def by_how_much(n):
-        """The least of A(C) − A(C + 1) − g (A(C) + A(C + 1)), as in the proof, at C = n."""
+        """A(C) − A(C + 1) − g (A(C) + A(C + 1)) at C = n, as the proof bounds it from below."""
         terms = 6 * n * n + 4 * n + 1
         apart = (1 - u) - 4 * n * u - w * (1 + u) * terms
         return apart - g * (2 * n * n + (u + w * (1 + u)) * terms)

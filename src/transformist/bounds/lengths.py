@@ -114,8 +114,9 @@ def scaled_quadratic_length(arithmetic: Arithmetic) -> int | None:
     moves the difference of C and j by at most u (m² + 4C|m|); the products and their sum round in
     the accumulator, the sum is stored, and its quotient by √2 too: the score of j is A(j) times a
     number within g = (1 + w)(1 + u')(1 + u) − 1 of 1, where A(j), with w (1 + u)(2Cj + j²) for the
-    products, is within e (3C² + 4Cm + m²) of C² − m², e = u + w (1 + u). Scores are at most 0 for
-    j > 2C, since rounding keeps the order of its products, and that of C is positive. For |m| ≤ C,
+    products, is within e (3C² + 4Cm + m²) of C² − m², e = u + w (1 + u). That of C is positive; it
+    is more than those with A(j) ≤ 0, among them all j > 2C, as 2C (1 + u) ≤ (2C + 1)(1 − u) and
+    rounding keeps the order of the products. For |m| ≤ C and A(j) > 0,
 
         A(C) − A(j) ≥ m²(1 − u) − 4C|m| u − w (1 + u)(6C² + 4C|m| + m²),
         A(C) + A(j) ≤ 2C² − m² + e (6C² + 4C|m| + m²),

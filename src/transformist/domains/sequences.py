@@ -163,12 +163,12 @@ class Query(Column):
 
     def encode(self, entries: list[list[Entry]], n: int, arithmetic: Arithmetic) -> Array:
         """The coordinates of the positions, each rounded once."""
-        codes = [[Fraction(x) for x in self.code(q, n)] for q in range(1, n + 1)]
+        codes = [list(self.code(q, n)) for q in range(1, n + 1)]
         if self.scale is None:
             return arithmetic.array(codes)[np.array(entries) - 1]
         scales = [Fraction(self.scale(i, n)) for i in range(1, n + 1)]
         scaled = [
-            [[x * by for x in codes[q - 1]] for q, by in zip(each, scales, strict=True)]
+            [[Fraction(x) * by for x in codes[q - 1]] for q, by in zip(each, scales, strict=True)]
             for each in entries
         ]
         return arithmetic.array(scaled)
