@@ -76,7 +76,7 @@ def layernorm_hash_error(n: int, arithmetic: Arithmetic) -> float:
     Example:
         >>> from transformist.arithmetic import FLOAT32
         >>> round(layernorm_hash_error(1000, FLOAT32) * 2**24, 2)
-        10.33
+        10.32
 
     """
     if not isinstance(arithmetic, Floating):
