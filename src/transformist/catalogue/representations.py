@@ -57,12 +57,13 @@ def _boolean(name: str) -> BooleanRepresentation:
 def obstacle(source: BooleanRepresentation, target: BooleanRepresentation) -> str:
     """Why no map that is continuous everywhere takes false to false and true to true; "" if one is.
 
-    Where the sets of the source are apart, one is. Else they meet in a point p, which is the limit
-    of a sequence of each of them. A continuous map takes it to the limits of both sequences'
-    images, a point r in the closures of both sets of the target, and to a member of that set, if
-    any, whose like it is itself in the source. If the target has such a point, it has one only
-    (`BooleanRepresentation.meeting`). In Table 4 p and r are then 0 and the sets are pairs of
-    opposite half-lines, which a linear map takes to each other, 0 to 0.
+    Where the closures of the source's sets do not meet, one is: some continuous h is 1 on false and
+    0 on true, and false′ h + true′ (1 − h) is such a map for members false′ and true′ of the
+    target. Else they meet in one point p (`BooleanRepresentation.meeting`), to which a sequence of
+    each set converges. The image of p is then the limit of both sequences' images: it lies in the
+    closures of both sets of the target, in one point r again. If p is false, so must r be, and if p
+    is true, likewise. These conditions suffice in Table 4: there p and r are 0, the sets of source
+    and target are opposite half-lines from 0, and a linear map takes them to each other.
 
     Example:
         >>> table = {each.name: each for each in boolean_representations()}
