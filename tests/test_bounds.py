@@ -16,6 +16,8 @@ from transformist.bounds import (
     GELU_PRODUCT,
     fraction_length,
     gelu_product_scale,
+    hash_range_length,
+    layernorm_hash_error,
     mean_error,
     nearest_active_length,
     power_of_two_at_most,
@@ -25,6 +27,7 @@ from transformist.bounds import (
     recency_length,
     relu_by_gelu_scale,
     rounding_error,
+    scaled_quadratic_length,
     sharpness,
     softmax_error,
     step_zone,
@@ -32,7 +35,7 @@ from transformist.bounds import (
     underflow_sharpness,
 )
 from transformist.errors import InvalidValue
-from transformist.model import Attention, FeedForward, FeedForwardStack, Sublayer
+from transformist.model import Attention, FeedForward, FeedForwardStack, LayerNorm, Sublayer
 
 positive = st.fractions(min_value=Fraction(1, 10**9), max_value=10**9)
 
@@ -310,11 +313,102 @@ def test_up_to_the_quadratic_count_length_every_count_is_looked_up_as_itself(nam
             assert np.flatnonzero(scores == scores.max()).tolist() == [C], (n, C)
 
 
+def scaled_queries(n, C, some=False):
+    """C and 1 times 1/n, 1/i for every i (or some), and the factor of lh(C), to float64."""
+    for i in sorted({1, 2, 3, 7, n // 3, n // 2, n - 1, n} - {0}) if some else range(1, n + 1):
+        yield C / i, np.full(len(C), 1 / i)
+    number = C.astype(np.longdouble)
+    root = np.sqrt(2 / (number * number + 1))
+    yield (number * root).astype(float), root.astype(float)
+
+
+def found_from_every_scale(system, n, near=None):
+    """Whether each C ≤ n is found from [x C, x]; with `near`, C and j at most that far from n."""
+    j = np.arange(max(1, n - near) if near else 1, n + 1, dtype=float)
+    C = j[near // 2 : -1 : 7] if near else j
+    key = np.stack([system.array(2 * j), system.array(-j * j)], axis=-1)
+    for number, one in scaled_queries(n, C, some=near is not None):
+        query = np.stack([system.array(number), system.array(one)], axis=-1)
+        scores = system.numbers(system.scores(query, key))
+        best = scores == scores.max(axis=-1, keepdims=True)
+        if not ((best.sum(axis=-1) == 1) & (j[best.argmax(axis=-1)] == C)).all():
+            return False
+    return True
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_up_to_the_scaled_quadratic_length_every_number_is_found_and_not_to_twice_it(name):
+    system = SYSTEMS[name]
+    longest, narrow = scaled_quadratic_length(system), name in NARROW
+    u, w = system.unit_roundoff, system.accumulator_roundoff
+    g = (1 + w) * (1 + u) * ((1 + u) if w < u else 1) - 1
+
+    def by_how_much(n):
+        """A(C) − A(C + 1) − g (A(C) + A(C + 1)) at C = n, as the proof bounds it from below."""
+        terms = 6 * n * n + 4 * n + 1
+        apart = (1 - u) - 4 * n * u - w * (1 + u) * terms
+        return apart - g * (2 * n * n + (u + w * (1 + u)) * terms)
+
+    assert by_how_much(longest) > 0 >= by_how_much(longest + 1)
+    for n in lengths_to_try(system, longest):
+        assert found_from_every_scale(system, n, near=None if narrow else 200), n
+    beyond = range(longest + 1, 2 * longest + 1, 1 if narrow else longest // 10)
+    assert not all(found_from_every_scale(system, n, None if narrow else 200) for n in beyond)
+
+
+def hashes(system, n, scale):
+    """For C from 1 to n, LN([x C, x, −x C, −x]) in a format, and lh(C)."""
+    C = np.arange(1, n + 1, dtype=np.longdouble)
+    x = scale(n) * np.ones_like(C)
+    norm = LayerNorm(gain=np.ones(4), W_N=[[1, 0], [0, 1], [-1, 0], [0, -1]])
+    z = np.stack([C * x, x], axis=-1).astype(np.float64)
+    root = np.sqrt(2 / (C * C + 1))
+    return system.numbers(norm(system.array(z), system)), np.stack(
+        [C * root, root, -C * root, -root], axis=-1
+    )
+
+
+SCALES = {"1": lambda n: 1, "1/n": lambda n: np.longdouble(1) / n, "1/3": lambda n: 1 / 3}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_layernorm_hash_stays_within_its_error_and_comes_near_it(name):
+    system, nearest = SYSTEMS[name], 0.0
+    longest = hash_range_length(system)
+    for n in [n for n in (*range(1, 40), 64, 100, 128, 1000, 5000) if n <= longest]:
+        for scale in SCALES.values():
+            got, wanted = hashes(system, n, scale)
+            share = float(np.abs(got - wanted).max()) / layernorm_hash_error(n, system)
+            assert share <= 1, n
+            nearest = max(nearest, share)
+    assert nearest > 0.25
+    u = float(system.unit_roundoff)
+    assert 7 * u < layernorm_hash_error(8, system) < 11 * u
+
+
+def test_beyond_the_hash_range_length_squares_over_and_underflow():
+    """The length is 1.4 times short of the overflow; numbers underflow little by little."""
+    system = SYSTEMS["float16"]
+    n = hash_range_length(system)
+    normal = 2.0**-14
+    assert (1 / n) ** 2 >= normal > (1 / (n + 1)) ** 2
+    got, wanted = hashes(system, 181, SCALES["1"])
+    assert np.abs(got - wanted).max() > 1  # 2 (181² + 1) is no float16
+    for scale, first in (("1", 181), ("1/n", 615)):
+        for n in (first - 1, first):
+            got, wanted = hashes(system, n, SCALES[scale])
+            fits = np.abs(got - wanted).max() <= layernorm_hash_error(128, system)
+            assert fits == (n < first), (scale, n)
+    assert layernorm_hash_error(10**6, system) == math.inf
+
+
 def test_lengths_are_unbounded_where_nothing_rounds():
     exact = SYSTEMS["exact"]
     bounds = (fraction_length, nearest_active_length, recency_length, quadratic_length)
     assert all(bound(exact) is None for bound in (*bounds, quadratic_count_length))
     assert tie_break_length(term="i/n", arithmetic=exact) is None
+    assert scaled_quadratic_length(exact) is None and hash_range_length(exact) is None
+    assert layernorm_hash_error(9, exact) == 0
 
 
 # Sharpness

@@ -9,6 +9,7 @@ from transformist.domains import (
     Bits,
     Feature,
     Grid,
+    Listed,
     Opposites,
     Product,
     Query,
@@ -18,17 +19,22 @@ from transformist.domains import (
     Strings,
     Values,
     Where,
+    boolean_representations,
 )
 from transformist.errors import InvalidValue, ShapeMismatch
+
+FINITE = ("zero-one", "minus-one-one", "pair")
 
 DOMAINS = [
     Bits(3),
     Reals(2, Fraction(-2), Fraction(1, 3), points=(Fraction(1, 3),)),
-    Grid(2, bits=4, exponent=-3),
+    Grid(2, bits=3, exponent=-3),
     Product((Bits(1), Reals(1))),
     Where(Reals(2), lambda case: case[0] <= case[1], "x₁ ≤ x₂"),
     Signs(3),
     Opposites(Reals(2)),
+    Listed(tuple((k, -k) for k in range(9)), "nine pairs"),
+    *(each for each in boolean_representations() if each.name not in FINITE),
 ]
 
 
@@ -124,6 +130,20 @@ def test_every_query_meets_every_position_where_there_is_room(mask):
         met = {(i, q) for each in lists for i, q in enumerate(each, start=1)}
         last = (lambda i: i) if mask == "future" else (lambda i, n=n: n)
         assert met == {(i, q) for i in range(1, n + 1) for q in range(1, last(i) + 1)}
+
+
+def test_a_query_may_be_scaled_by_a_function_of_where_it_is_asked():
+    scaled = Query(lambda q, n: (q, 1), width=2, scale=lambda i, n: Fraction(n, i))
+    lists = [[2, 3, 1], [1, 1, 3]]
+    assert scaled.encode(lists, 3, SYSTEMS["exact"]).tolist() == [
+        [[Fraction(3 * q, i), Fraction(3, i)] for i, q in enumerate(each, start=1)]
+        for each in lists
+    ]
+    assert str(scaled) == "q a position from 1 to n, scaled"
+    system = SYSTEMS["bfloat16"]  # 3 · 5/7, rounded once: 15/7, not fl(3) · fl(5/7)
+    one = Query(lambda q, n: (q,), scale=lambda i, n: Fraction(5, 7))
+    (value,) = system.numbers(one.encode([[1, 2, 3]], 3, system))[0, 2]
+    assert value == system.numbers(system.array([Fraction(15, 7)]))[0]
 
 
 def test_many_queries_are_sampled_and_those_beside_are_among_them():

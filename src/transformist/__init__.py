@@ -8,6 +8,7 @@
 
 from transformist.assembly import parallel, route, serial, soften, split_heads, tie_break
 from transformist.catalogue import recipe, recipes
+from transformist.domains import boolean_representations
 from transformist.errors import TransformistError
 from transformist.model import (
     Attention,
@@ -52,6 +53,7 @@ __all__ = [
     "Transformer",
     "TransformistError",
     "Verdict",
+    "boolean_representations",
     "check",
     "parallel",
     "recipe",

@@ -32,6 +32,7 @@ Model: TypeAlias = (
     | LayerNorm
     | Sublayer
     | Attention
+    | LayerNorm
     | LayerStack
     | PositionEncoding
     | Transformer

@@ -126,6 +126,12 @@ def _alphabet(given: Any) -> tuple[Any, ...]:
     return symbols
 
 
+def _name(given: Any) -> str:
+    if not isinstance(given, str) or not given:
+        raise TypeError
+    return given
+
+
 def _one_of(*choices: str) -> Callable[[Any], str]:
     def read(given: Any) -> str:
         if given not in choices:
@@ -153,6 +159,14 @@ SETTINGS: Mapping[str, Setting] = {
             "mask", "which positions a head may attend to", " or ".join(MASKS), _one_of(*MASKS)
         ),
         Setting("kinds", "the kinds of brackets", "a whole number from 1 to 64", _whole(1, 64)),
+        Setting("source", "the representation that is read", "the name of one", _name),
+        Setting("target", "the representation that is written", "the name of one", _name),
+        Setting(
+            "categories",
+            "how many categories there are",
+            "a whole number from 2 to 256",
+            _whole(2, 256),
+        ),
         Setting("depth", "the deepest nesting", "a whole number from 1 to 1024", _whole(1, 1024)),
         Setting("seed", "the random draw", "a whole number of at least 0", _whole(0)),
         Setting("times", "how often, one after the other", "from 1 to 16", _whole(1, 16)),

@@ -13,6 +13,7 @@ from transformist.bounds.lengths import (
     balance_check_length,
     balance_length,
     fraction_length,
+    hash_range_length,
     layernorm_hash_gap,
     layernorm_hash_length,
     mean_length,
@@ -20,11 +21,17 @@ from transformist.bounds.lengths import (
     quadratic_count_length,
     quadratic_length,
     recency_length,
+    scaled_quadratic_length,
     softened_recency_length,
     tie_break_length,
 )
 from transformist.bounds.powers import power_of_two_at_most
-from transformist.bounds.rounding import mean_error, rounding_error, softmax_error
+from transformist.bounds.rounding import (
+    layernorm_hash_error,
+    mean_error,
+    rounding_error,
+    softmax_error,
+)
 from transformist.bounds.scaling import homogeneity
 from transformist.bounds.temperatures import (
     RECENCY_GAP,
@@ -43,7 +50,9 @@ __all__ = [
     "balance_length",
     "fraction_length",
     "gelu_product_scale",
+    "hash_range_length",
     "homogeneity",
+    "layernorm_hash_error",
     "layernorm_hash_gap",
     "layernorm_hash_length",
     "mean_error",
@@ -58,6 +67,7 @@ __all__ = [
     "recency_sharpness",
     "relu_by_gelu_scale",
     "rounding_error",
+    "scaled_quadratic_length",
     "sharpness",
     "softened_recency_length",
     "softmax_error",

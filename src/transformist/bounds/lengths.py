@@ -107,6 +107,63 @@ def quadratic_count_length(arithmetic: Arithmetic) -> int | None:
     return math.isqrt(int(1 / (6 * arithmetic.unit_roundoff + 9 * arithmetic.accumulator_roundoff)))
 
 
+def scaled_quadratic_length(arithmetic: Arithmetic) -> int | None:
+    """n up to which C ≤ n is looked up from [x C, x], whatever x ≥ 1/n: the key of j is [2j, −j²].
+
+    In units of x the dot product of j = C + m is C² − m². With u' = u where sums accumulate in a
+    wider format, else 0, and w as elsewhere: the two numbers of the query are stored (u), which
+    moves the difference of C and j by at most u (m² + 4C|m|); the products and their sum round in
+    the accumulator, the sum is stored, and its quotient by √2 too: the score of j is A(j) times a
+    number within g = (1 + w)(1 + u')(1 + u) − 1 of 1, where A(j), with w (1 + u)(2Cj + j²) for the
+    products, is within e (3C² + 4Cm + m²) of C² − m², e = u + w (1 + u). That of C is positive; it
+    is more than those with A(j) ≤ 0, among them all j > 2C, as 2C (1 + u) ≤ (2C + 1)(1 − u) and
+    rounding keeps the order of the products. For |m| ≤ C and A(j) > 0,
+
+        A(C) − A(j) ≥ m²(1 − u) − 4C|m| u − w (1 + u)(6C² + 4C|m| + m²),
+        A(C) + A(j) ≤ 2C² − m² + e (6C² + 4C|m| + m²),
+
+    and C scores more than j if the former exceeds g times the latter, for which m = 1 and C = n is
+    the worst case: divided by |m|, one side grows with it and the other shrinks. Nothing underflows
+    that matters, and 1/n, n² and all scores are in range, as 4n²u < 1. One position is always
+    found.
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT16, FLOAT32
+        >>> scaled_quadratic_length(FLOAT16), scaled_quadratic_length(FLOAT32)
+        (22, 1294)
+
+    """
+    if not isinstance(arithmetic, Floating):
+        return None
+    u, w = arithmetic.unit_roundoff, arithmetic.accumulator_roundoff
+    g = (1 + w) * (1 + u) * (1 + (u if w < u else 0)) - 1
+    k = w * (1 + u) + g * (u + w * (1 + u))
+    n = math.isqrt(int(1 / (2 * g + 6 * k)))
+    while n > 1 and u + 4 * n * u + k * (6 * n * n + 4 * n + 1) + 2 * g * n * n >= 1:
+        n -= 1
+    return max(n, 1)
+
+
+def hash_range_length(arithmetic: Arithmetic) -> int | None:
+    """n up to which LN([x C, x, −x C, −x]) neither under- nor overflows, 1/n ≤ x, x C ≤ n.
+
+    The squares sum to at most 2(n² + 1), with ten roundings, and the larger two are at least 1/n²:
+    that is at least the least normal number of the format.
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT16
+        >>> hash_range_length(FLOAT16)
+        128
+
+    """
+    if not isinstance(arithmetic, Floating):
+        return None
+    u = arithmetic.unit_roundoff
+    normal = Fraction(arithmetic.smallest) / (2 * u)
+    squares = Fraction(arithmetic.largest) / (2 * (1 + u) ** 10) - 1
+    return math.isqrt(int(min(1 / normal, squares)))
+
+
 def recency_length(arithmetic: Arithmetic) -> int | None:
     """The largest power of two n with 1/n > 7u: scores (m + j/n)/√d_key, m ∈ {0, 1}, then differ.
 

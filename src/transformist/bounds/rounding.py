@@ -61,6 +61,40 @@ def softmax_error(n: int, scores: float, remainder: Fraction, arithmetic: Arithm
     return (moved + (1 + moved) * relative + 3 * n * arithmetic.smallest) * _SLACK
 
 
+def layernorm_hash_error(n: int, arithmetic: Arithmetic) -> float:
+    """How far each number of LN([x C, x, −x C, −x]) can be from lh(C), 1 ≤ C ≤ n, 1/n ≤ x, x C ≤ n.
+
+    Let a ≥ b be x C and x as stored, r² = (a² + b²)/2, and u' = u where sums accumulate in a wider
+    format, else 0. The result depends on ln(b/a), which storing moves by λ ≤ −2 ln(1 − u): a number
+    by at most √2 · 0.385 λ. The sum a + b − a − b comes out as at most (1 + w)² w (a + 2b), where
+    a + b ≤ 2r and b ≤ r, so that the mean is at most m r. Of the deviations from it (u), squared
+    (u), the sum (3w, u') is 4(r² + μ²), and its root has half of that error, and one of its own
+    (u). The deviation and the quotient round too (2u): a number changes by its R-th part,
+    1 + R ≤ (1 − u)^−4.5 (1 − w)^−1.5 (1 − u')^−0.5 √(1 + m²), and m (1 + R). To first order, all
+    is 7.5u + 2.9w + 0.7u'. Numbers that underflow change the variance by a θ-th part,
+    θ = 2 n² smallest/(1 − u)², as r ≥ (1 − u)/n.
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT32
+        >>> round(layernorm_hash_error(1000, FLOAT32) * 2**24, 2)
+        10.32
+
+    """
+    if not isinstance(arithmetic, Floating):
+        return 0.0
+    u, w = float(arithmetic.unit_roundoff), float(arithmetic.accumulator_roundoff)
+    store = u if w < u else 0.0
+    least = arithmetic.smallest * n / (1 - u)
+    m = 0.75 * w * (1 + w) ** 2 * (1 + store) + least
+    under = 2 * least * n / (1 - u)
+    if under >= 1:
+        return math.inf
+    logs = (4.5, u), (1.5, w), (0.5, store), (0.5, under)
+    growth = math.expm1(math.log1p(m * m) / 2 - sum(k * math.log1p(-x) for k, x in logs))
+    turned = math.sqrt(2) * 0.385 * -2 * math.log1p(-u)
+    return (math.sqrt(2) * growth + m * (1 + growth) + turned + arithmetic.smallest) * _SLACK
+
+
 def rounding_error(
     network: FeedForward | FeedForwardStack | LayerNorm | Sublayer,
     x: Any,

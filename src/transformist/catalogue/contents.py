@@ -12,6 +12,7 @@ from transformist.catalogue import (
     lookup,
     normalization,
     positions,
+    representations,
     weighting,
 )
 from transformist.claims import Recipe
@@ -19,6 +20,7 @@ from transformist.errors import UnknownName
 
 _RECIPES: tuple[Recipe[Any], ...] = (
     *positions.RECIPES,
+    *representations.RECIPES,
     *feed_forward.RECIPES,
     *attention.RECIPES,
     *lookup.RECIPES,

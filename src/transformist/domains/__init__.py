@@ -1,5 +1,11 @@
 """Domains: the inputs a claim speaks about, and how they are covered."""
 
+from transformist.domains.booleans import (
+    BooleanRepresentation,
+    Multiples,
+    RealInterval,
+    boolean_representations,
+)
 from transformist.domains.sequences import Column, Feature, Meaning, Query, Sequences, Values
 from transformist.domains.strings import String, Strings
 from transformist.domains.vectors import (
@@ -7,6 +13,7 @@ from transformist.domains.vectors import (
     Case,
     Domain,
     Grid,
+    Listed,
     Opposites,
     Product,
     Reals,
@@ -16,15 +23,19 @@ from transformist.domains.vectors import (
 
 __all__ = [
     "Bits",
+    "BooleanRepresentation",
     "Case",
     "Column",
     "Domain",
     "Feature",
     "Grid",
+    "Listed",
     "Meaning",
+    "Multiples",
     "Opposites",
     "Product",
     "Query",
+    "RealInterval",
     "Reals",
     "Sequences",
     "Signs",
@@ -32,4 +43,5 @@ __all__ = [
     "Strings",
     "Values",
     "Where",
+    "boolean_representations",
 ]

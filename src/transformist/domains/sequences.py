@@ -20,7 +20,7 @@ import numpy as np
 from transformist.arithmetic import Arithmetic, Array, rational
 from transformist.domains.vectors import Domain
 from transformist.errors import InvalidValue, ShapeMismatch
-from transformist.positions import position
+from transformist.positions import PositionFunction, position
 
 Entry: TypeAlias = Any
 """What a column says at one position: a tuple of numbers, or the position asked for."""
@@ -128,6 +128,8 @@ class Query(Column):
         width: how many they are.
         mask: `none`, for positions from 1 to n, or `future`, for positions from 1 to i.
         label: what the reference calls it.
+        scale: what multiplies the coordinates, a function of the i and n where it is asked; 1 if
+            left out.
 
     """
 
@@ -135,9 +137,11 @@ class Query(Column):
     width: int = 1
     mask: str = "none"
     label: str = "q"
+    scale: PositionFunction | None = None
 
     def __str__(self) -> str:
-        return f"{self.label} a position from 1 to {self._end}"
+        scaled = "" if self.scale is None else ", scaled"
+        return f"{self.label} a position from 1 to {self._end}{scaled}"
 
     @property
     def _end(self) -> str:
@@ -159,8 +163,15 @@ class Query(Column):
 
     def encode(self, entries: list[list[Entry]], n: int, arithmetic: Arithmetic) -> Array:
         """The coordinates of the positions, each rounded once."""
-        table = arithmetic.array([list(self.code(q, n)) for q in range(1, n + 1)])
-        return table[np.array(entries) - 1]
+        codes = [list(self.code(q, n)) for q in range(1, n + 1)]
+        if self.scale is None:
+            return arithmetic.array(codes)[np.array(entries) - 1]
+        scales = [Fraction(self.scale(i, n)) for i in range(1, n + 1)]
+        scaled = [
+            [[Fraction(x) * by for x in codes[q - 1]] for q, by in zip(each, scales, strict=True)]
+            for each in entries
+        ]
+        return arithmetic.array(scaled)
 
     def read(self, numbers: Sequence[Fraction], i: int, n: int) -> Entry:
         """The position."""

@@ -166,6 +166,36 @@ class Grid:
 
 
 @dataclass(frozen=True)
+class Listed:
+    """Some vectors, one by one.
+
+    Attributes:
+        vectors: at least one, all of one length.
+        statement: which they are, in words.
+
+    """
+
+    vectors: tuple[tuple[int, ...], ...]
+    statement: str
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a case has."""
+        return len(self.vectors[0])
+
+    def __str__(self) -> str:
+        return self.statement
+
+    def __contains__(self, case: Case) -> bool:
+        return tuple(case) in self.vectors
+
+    def cases(self, arithmetic: Arithmetic, count: int, seed: int) -> list[Case]:
+        """Every vector, or `count` drawn ones."""
+        chosen = _covered([self.vectors], count, seed)
+        return [tuple(map(Fraction, vector)) for (vector,) in chosen]
+
+
+@dataclass(frozen=True)
 class Product:
     """Each part's cases beside each other's."""
 

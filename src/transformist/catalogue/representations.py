@@ -1,0 +1,440 @@
+"""Representations of Booleans, categories and integers, and what takes one to another: 3.1 to 3.3.
+
+`tf.boolean_representations()` is Table 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction as F
+
+import numpy as np
+
+from transformist.arithmetic import Arithmetic, Exact
+from transformist.bounds import (
+    hash_range_length,
+    layernorm_hash_error,
+    power_of_two_at_most,
+    quadratic_length,
+    scaled_quadratic_length,
+)
+from transformist.catalogue.attention import HARD
+from transformist.catalogue.positions import almost_orthogonal, layernorm_hash
+from transformist.claims import FunctionClaim, SequenceClaim, everywhere, recipe, rounded_once
+from transformist.domains import (
+    BooleanRepresentation,
+    Case,
+    Column,
+    Domain,
+    Feature,
+    Listed,
+    Query,
+    Sequences,
+    boolean_representations,
+)
+from transformist.errors import InvalidValue, UnknownName
+from transformist.model import Attention, FeedForward, LayerNorm, rationals
+from transformist.positions import PositionFunction
+
+# 3.1: Booleans
+
+_TABLE = boolean_representations()
+_BOOLEANS = {each.name: each for each in _TABLE}
+
+
+def _boolean(name: str) -> BooleanRepresentation:
+    """The Boolean representation of this name.
+
+    Raises:
+        UnknownName: when there is none.
+
+    """
+    if name not in _BOOLEANS:
+        raise UnknownName.among("Boolean representation", name, _BOOLEANS, "convert-boolean")
+    return _BOOLEANS[name]
+
+
+def obstacle(source: BooleanRepresentation, target: BooleanRepresentation) -> str:
+    """Why no map that is continuous everywhere takes false to false and true to true; "" if one is.
+
+    Where the closures of the source's sets do not meet, one is: some continuous h is 1 on false and
+    0 on true, and false′ h + true′ (1 − h) is such a map for members false′ and true′ of the
+    target. Else they meet in one point p (`BooleanRepresentation.meeting`), to which a sequence of
+    each set converges. The image of p is then the limit of both sequences' images: it lies in the
+    closures of both sets of the target, in one point r again. If p is false, so must r be, and if p
+    is true, likewise. These conditions suffice in Table 4: there p and r are 0, the sets of source
+    and target are opposite half-lines from 0, and a linear map takes them to each other.
+
+    Example:
+        >>> table = {each.name: each for each in boolean_representations()}
+        >>> obstacle(table["scaled-pair"], table["pair"])
+        'the sets of scaled-pair come as near to each other as one likes, those of pair do not'
+
+    """
+    p, r = source.meeting, target.meeting
+    if p is None:
+        return ""
+    if r is None:
+        return (
+            f"the sets of {source.name} come as near to each other as one likes, those of "
+            f"{target.name} do not"
+        )
+    for name, here, there in (
+        ("false", source.false, target.false),
+        ("true", source.true, target.true),
+    ):
+        if p in here and r not in there:
+            return (
+                f"0 is {name} in {source.name} and a limit of the other set, and no {name} of "
+                f"{target.name} is one"
+            )
+    return ""
+
+
+def _require_continuous(source: BooleanRepresentation, target: BooleanRepresentation) -> None:
+    why = obstacle(source, target)
+    if why:
+        targets = [each.name for each in _TABLE if not obstacle(source, each)]
+        sources = [each.name for each in _TABLE if not obstacle(each, target)]
+        raise InvalidValue(
+            "a network is continuous, and no continuous map takes the Booleans of "
+            f"{source.name} to those of {target.name}: {why}",
+            received=f"source = {source.name}, target = {target.name}",
+            where="convert-boolean",
+            remedy=f"for this source choose the target from {', '.join(targets)}; "
+            f"for this target the source from {', '.join(sources)}",
+        )
+
+
+def _converted(*x: F, source: str, target: str) -> list[F]:
+    """The definition: false for false, true for true; of size 1 or, without a gap, of that of x."""
+    here, there = _boolean(source), _boolean(target)
+    side = there.false if x in here.false else there.true
+    return list(side.of_size(F(1) if here.minimum_gap else max(map(abs, x))))
+
+
+@recipe(
+    "convert-boolean",
+    section="3.1",
+    claim=FunctionClaim(
+        statement="false to false, true to true: to the member of the target whose largest "
+        "coordinate has magnitude 1 (or is 0, if all are 0) where the source has a minimum gap, "
+        "elsewhere to that whose largest coordinate has the magnitude of the source's",
+        reference=_converted,
+        domain=lambda *, source: _boolean(source),
+        exact_on=everywhere,
+        exact_on_statement="all inputs",
+        variants=tuple(
+            {"source": source.name, "target": target.name}
+            for source in _TABLE
+            for target in _TABLE
+            if not obstacle(source, target)
+        ),
+    ),
+    sources=(
+        f"the representations are {', '.join(f'{e.name} ({e.false} / {e.true})' for e in _TABLE)}",
+        "Table 4 is tf.boolean_representations(), its properties computed: pair has all four, "
+        "and the text says that no representation has all the properties one wants",
+        "the false of pair and scaled-pair is that of the text; the table exchanges the signs",
+    ),
+)
+def convert_boolean(source: str = "zero-one", target: str = "pair") -> FeedForward:
+    """Where the source has a gap, false′ h + true′ (1 − h) with h = ReLU(1 − z); elsewhere linear.
+
+    In each of the former false is one point, p. With q the point of true nearest to it and
+    u = q − p, the number z = u · (x − p)/|u|² is 0 at p and at least 1 on true, which is convex: h
+    is 1 on false and 0 on true.
+
+    Raises:
+        UnknownName: for a representation that does not exist.
+        InvalidValue: where no continuous map takes the one to the other, as `obstacle` says.
+
+    """
+    here, there = _boolean(source), _boolean(target)
+    _require_continuous(here, there)
+    if not here.minimum_gap:
+        return _along(here.true.of_size(F(1)), there.true.of_size(F(1)))
+    p = here.false.of_size(F(1))
+    u = np.array(here.true.nearest(p)) - np.array(p)
+    false, true = (np.array(side.of_size(F(1))) for side in (there.false, there.true))
+    return FeedForward(
+        W_1=[list(-u / (u @ u))],
+        b_1=[1 + u @ np.array(p) / (u @ u)],
+        W_2=[[entry] for entry in false - true],
+        b_2=list(true),
+    )
+
+
+def _along(one: Case, other: Case) -> FeedForward:
+    """t v ↦ t w for all t, where v is `one` and w the `other`."""
+    read = [1 / one[0], *[F(0)] * (len(one) - 1)]
+    return FeedForward(
+        W_1=[read, [-entry for entry in read]], W_2=[[entry, -entry] for entry in other]
+    )
+
+
+# 3.2: categories
+
+_CATEGORICAL = ("one-hot", "almost-orthogonal")
+
+
+def _codes(
+    name: str, categories: int, epsilon: F, width: int | None, seed: int
+) -> tuple[tuple[int, ...], ...]:
+    """The vectors that stand for the categories.
+
+    Raises:
+        UnknownName: when there is no such representation.
+        InvalidValue: as `almost_orthogonal`.
+
+    """
+    if name not in _CATEGORICAL:
+        raise UnknownName.among(
+            "categorical representation", name, _CATEGORICAL, "convert-category"
+        )
+    if name == "almost-orthogonal":
+        return almost_orthogonal(categories, epsilon, width, seed)
+    return tuple(tuple(int(k == j) for j in range(categories)) for k in range(categories))
+
+
+def _recoded(
+    *x: F, source: str, target: str, categories: int, epsilon: F, width: int | None, seed: int
+) -> list[int]:
+    """The definition: what stands in the target for the category that x stands for."""
+    here, there = (_codes(name, categories, epsilon, width, seed) for name in (source, target))
+    return list(there[here.index(tuple(map(int, x)))])
+
+
+def _coded(*, source: str, categories: int, epsilon: F, width: int | None, seed: int) -> Listed:
+    vectors = _codes(source, categories, epsilon, width, seed)
+    return Listed(vectors, f"the {categories} {source} vectors")
+
+
+def _signal(m: int, epsilon: F) -> int:
+    """The largest power of two P with ε m ≤ m − P."""
+    return int(power_of_two_at_most(m - epsilon * m))
+
+
+def _held(*, p: int, domain: Domain, source: str, epsilon: F) -> tuple[Domain, ...]:
+    """All inputs, where the format holds m − P, and m and 1/P are in its range."""
+    m = domain.dimension
+    held = source == "one-hot" or (m - _signal(m, epsilon) <= 2**p and m <= 2 ** (p + 4))
+    return (domain,) if held else ()
+
+
+@recipe(
+    "convert-category",
+    section="3.2",
+    claim=FunctionClaim(
+        statement="the vector of a category in the source to that of the same in the target",
+        reference=_recoded,
+        domain=_coded,
+        exact_on=_held,
+        exact_on_statement="all inputs; from almost-orthogonal vectors of m signs where m ≤ 2^(p+4)"
+        " and m − P ≤ 2^p, p the bits of the significand, P the largest power of two with"
+        " P ≤ (1 − ε) m",
+        variants=(
+            {"source": "almost-orthogonal", "target": "one-hot"},
+            {"source": "almost-orthogonal", "target": "almost-orthogonal", "categories": 5},
+            {"target": "one-hot", "categories": 17},
+            {"categories": 2, "epsilon": "1/3", "seed": 3},
+            {
+                "source": "almost-orthogonal",
+                "target": "one-hot",
+                "categories": 12,
+                "epsilon": "2/5",
+                "width": 40,
+            },
+        ),
+        size="k hidden units for k categories; vectors of k numbers, or of m signs, "
+        "m = ⌈(2/ε²) ln(2 k(k − 1))⌉, or as set",
+    ),
+    sources=(
+        "almost-orthogonal vectors are those of position-almost-orthogonal",
+        "the unit of a category is ReLU(x · vₖ − (m − P))/P, exactly 1 at vₖ and 0 at all others",
+    ),
+)
+def convert_category(
+    source: str = "one-hot",
+    target: str = "almost-orthogonal",
+    categories: int = 8,
+    epsilon: F = F(1, 4),
+    width: int | None = None,
+    seed: int = 0,
+) -> FeedForward:
+    """One hidden unit a category, 1 (or P) for that one and 0 for the others; W₂ has the vectors.
+
+    On one-hot vectors the unit is ReLU(xₖ). On almost-orthogonal ones x · vₖ is m at vₖ and at most
+    ε m ≤ m − P elsewhere, so ReLU(x · vₖ − (m − P)) is P there and 0 elsewhere.
+
+    Raises:
+        UnknownName: for a representation that does not exist.
+        InvalidValue: as `almost_orthogonal`.
+
+    """
+    here, there = (_codes(name, categories, epsilon, width, seed) for name in (source, target))
+    m = len(here[0])
+    P = 1 if source == "one-hot" else _signal(m, epsilon)
+    dot = 1 if source == "one-hot" else m
+    return FeedForward(
+        W_1=np.array(here), b_1=[P - dot] * categories, W_2=rationals(there).T * F(1, P)
+    )
+
+
+# 3.3: integers
+
+_ONE, _PER_I = Feature.of("1"), Feature.of("1/i")
+_PER_N = Feature("1/n", lambda _i, n: (F(1, n),))
+
+
+def _number(scale: PositionFunction | None = None) -> Query:
+    """x C, x a function of i and n."""
+    return Query(lambda C, _n: (C,), label="C", scale=scale)
+
+
+_SOURCES: Mapping[str, tuple[Column, ...]] = {
+    "count": (_number(), _ONE),
+    "fraction-of-n": (_number(lambda _i, n: F(1, n)), _PER_N),
+    "fraction-of-i": (_number(lambda i, _n: F(1, i)), _PER_I),
+    "layernorm-hash": (Query(lambda C, _n: layernorm_hash(C), width=4, label="C"),),
+}
+"""By name, the columns that hold an integer C: x C and x for an x > 0, then what repeats them."""
+
+_TARGETS: Mapping[str, Callable[[int, int], Sequence[F | int]]] = {
+    "count": lambda C, _n: (C,),
+    "fraction-of-n": lambda C, n: (F(C, n),),
+    "layernorm-hash": lambda C, _n: layernorm_hash(C),
+}
+"""By name, the numbers that stand for C in a list of n."""
+
+
+def _require_integers(source: str, target: str) -> None:
+    """Refuse a pair for which there is no construction.
+
+    Raises:
+        UnknownName: for a representation that does not exist.
+        InvalidValue: for C/i as the target, or the source itself.
+
+    """
+    for name in (source, target):
+        if name not in _SOURCES:
+            raise UnknownName.among(
+                "representation of an integer", name, _SOURCES, "convert-integer"
+            )
+    others = ", ".join(name for name in _TARGETS if name != source)
+    if source == target:
+        raise InvalidValue(
+            "an integer is converted to another representation",
+            received=f"source = target = {source}",
+            where="convert-integer",
+            remedy=f"choose the target from {others}",
+        )
+    if target == "fraction-of-i":
+        raise InvalidValue(
+            "what a head fetches depends on the position j where it is stored, not on i, and no "
+            "ReLU network multiplies C by 1/i: C/i is computed where it is counted, as a mean with "
+            "future mask (prefix-mean), or must be in the stream",
+            received="target = fraction-of-i",
+            where="convert-integer",
+            remedy=f"choose the target from {others}, or multiply C/n by n/i to within a tolerance "
+            "with multiply-by-gelu",
+        )
+
+
+def _integers(*, source: str, target: str) -> Sequences:
+    """What holds C; for a lookup, j and j² too, and j/n where it is fetched."""
+    _require_integers(source, target)
+    if target == "layernorm-hash":
+        return Sequences(_SOURCES[source])
+    names = ("i", "i^2") if target == "count" else ("i", "i^2", "i/n")
+    return Sequences((*_SOURCES[source], *(Feature.of(name) for name in names)))
+
+
+def _integer_error(*, n: int, target: str, arithmetic: Arithmetic) -> F | float:
+    if target == "layernorm-hash":
+        return layernorm_hash_error(n, arithmetic) + 2.0**-90
+    return rounded_once(arithmetic, F(1)) if target == "fraction-of-n" else 0
+
+
+def _integer_length(*, source: str, target: str, arithmetic: Arithmetic) -> int | None:
+    _require_integers(source, target)
+    if "layernorm-hash" in (source, target) and isinstance(arithmetic, Exact):
+        return 0
+    if target == "layernorm-hash":
+        return hash_range_length(arithmetic)
+    length = quadratic_length if source == "count" else scaled_quadratic_length
+    return length(arithmetic)
+
+
+def _integer_gap(*, n: int, source: str, target: str) -> tuple[F, int] | None:
+    _require_integers(source, target)
+    if target == "layernorm-hash":
+        return None
+    return (F(1) if source == "count" else F(1, n)), 2
+
+
+@recipe(
+    "convert-integer",
+    section="3.3",
+    claim=SequenceClaim(
+        statement="an integer C from 1 to n, given as x C and x > 0, in another representation: C "
+        "(count, x = 1), C/n (fraction-of-n, x = 1/n), C/i (fraction-of-i, x = 1/i; a source only),"
+        " lh(C) = √(2/(C² + 1)) [C, 1, −C, −1] (layernorm-hash, x = √(2/(C² + 1)))",
+        reference=lambda *, C, n, target: [list(_TARGETS[target](each, n)) for each in C],
+        domain=_integers,
+        error=_integer_error,
+        error_statement="C is exact, C/n rounded once, lh(C) within bounds.layernorm_hash_error",
+        safe_length=_integer_length,
+        why_safe="bounds.quadratic_length from C, bounds.scaled_quadratic_length from the others; "
+        "bounds.hash_range_length to lh(C). Not in exact where lh(C) takes part: its numbers "
+        "are irrational",
+        weightings=HARD,
+        mask="none",
+        gap=_integer_gap,
+        gap_statement="1/√2 from C, 1/(n √2) from C/n and C/i (at i = n), at least that from "
+        "lh(C); to lh(C) there is no head",
+        variants=(
+            *({"weighting": weighting} for weighting in HARD[1:]),
+            *(
+                {"source": source, "target": target}
+                for source in _SOURCES
+                for target in _TARGETS
+                if source != target
+            ),
+        ),
+        depends_on=lambda *, source, target: ("n",) if "fraction-of-n" in (source, target) else (),
+    ),
+    sources=(
+        "The Transformer Cookbook (arXiv 2510.00368), 5.3.3 and 5.3.4",
+        "LN(k[C, 1, −C, −1]) = lh(C) for k > 0; lh(k C) = lh(C), as printed, does not hold",
+        "the whole query [x C, x] may be scaled, its first number alone may not",
+    ),
+)
+def convert_integer(
+    source: str = "fraction-of-n", target: str = "count", weighting: str = "average-hard"
+) -> Attention | LayerNorm:
+    """To lh(C), a layer norm of [x C, x, −x C, −x]; elsewhere a head that finds C among the j.
+
+    The norm has ε = 0 and so does not see x. The score x (2 C j − j²)/√2 is largest at j = C; the
+    head fetches j or j/n. The weighting is that of the head.
+
+    Raises:
+        UnknownName: for a representation that does not exist.
+        InvalidValue: for C/i as the target, or the source itself.
+
+    """
+    width = _integers(source=source, target=target).width
+    unit = np.eye(width)
+    if target == "layernorm-hash":
+        return LayerNorm(gain=np.ones(4), W_N=np.concatenate([unit[:2], -unit[:2]]))
+    held = sum(column.width for column in _SOURCES[source])
+    return Attention(
+        W_Q=unit[:2],
+        W_K=np.stack([2 * unit[held], -unit[held + 1]]),
+        W_V=unit[[-1 if target == "fraction-of-n" else held]],
+        weighting=weighting,
+    )
+
+
+RECIPES = (convert_boolean, convert_category, convert_integer)
+"""In the order in which they are listed."""
