@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Floating
+from transformist.bounds.approximation import ACTIVATION_SLOPES
 from transformist.errors import InvalidValue
 from transformist.model import FeedForward, FeedForwardStack, Sublayer, rationals
 
@@ -68,7 +69,7 @@ def rounding_error(
     A running error analysis of the very order of operations of the reference: with w the unit
     roundoff of the accumulator, a dot product of t terms has relative error (1 + w)^(t+1) − 1 of
     the sum of magnitudes, the stored result u of itself; ReLU passes errors on, GELU at most
-    1.13 times.
+    ACTIVATION_SLOPES times.
 
     Args:
         network: the weights.
@@ -103,8 +104,6 @@ def rounding_error(
 _SLACK = 1 + 1e-9
 """Covers the rounding of the bound itself, which is computed in float64 from positive terms."""
 
-_GELU_SLOPE = 1.13
-
 _GELU_ROUNDINGS = 8
 
 
@@ -114,8 +113,9 @@ def _network(
     """The real values of y, to float64, and a bound of the error of its computed values."""
     h, error = _affine(network.W_1, network.b_1, x, error, a)
     if network.activation != "relu":
+        slope = float(ACTIVATION_SLOPES[network.activation])
         rounding = _GELU_ROUNDINGS * float(a.unit_roundoff)
-        error = _GELU_SLOPE * error + rounding * (np.abs(h) + error) + _GELU_ROUNDINGS * a.smallest
+        error = slope * error + rounding * (np.abs(h) + error) + _GELU_ROUNDINGS * a.smallest
     h = np.asarray(
         FeedForward(W_1=np.eye(h.shape[1]), W_2=np.eye(h.shape[1]), activation=network.activation)(
             h
