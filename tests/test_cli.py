@@ -124,7 +124,7 @@ def test_list(capsys):
     assert [row["name"] for row in got["recipes"]] == [recipe.name for recipe in tf.recipes()]
     assert got["programs"] == []
     assert {"name", "chapter", "section", "summary"} == set(got["recipes"][0])
-    chapters = "positions feed-forward attention lookup weighting composition examples"
+    chapters = "positions feed-forward attention lookup weighting rounding composition examples"
     assert list(dict.fromkeys(row["chapter"] for row in got["recipes"])) == chapters.split()
     sections = answer(capsys, "list", "--chapter", "9")["recipes"]
     assert all(row["section"].startswith("9.") for row in sections)

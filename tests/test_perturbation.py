@@ -124,6 +124,19 @@ def test_a_matrix_of_nearly_equal_singular_values():
         assert np.linalg.norm(Q + 1e-13 * seed, 2) * (1 - 1e-13) <= bound <= 1 + 3e-9
 
 
+def test_the_spectral_bound_needs_no_exact_singular_vectors(monkeypatch):
+    """With vectors far from singular, and from orthogonal, it is looser, and still a bound."""
+    rng, svd = np.random.default_rng(0), np.linalg.svd
+    for noise in (1e-3, 0.03):
+        for _ in range(30):
+            A = rng.normal(size=(5, 4))
+            far = svd(A)[2] + noise * rng.normal(size=(4, 4))
+            monkeypatch.setattr(np.linalg, "svd", lambda _, far=far: (None, None, far))
+            bound = float(operator_norm(A, "l2"))
+            monkeypatch.undo()
+            assert 1 <= bound / np.linalg.norm(A, 2) <= 1 + 20 * noise
+
+
 @in_norms
 def test_bilinear_norms_are_reached_and_not_exceeded(norm):
     for seed in range(50):
@@ -545,6 +558,23 @@ def test_a_sublayer_with_norms(norm):
                 assert moved <= float(perturbation_bound(sublayer, delta, norm, 2)) * ROOM
                 assert moved <= float(error_after(sublayer, x, perturbed, norm, 2)) * ROOM
                 assert perturbation_bound(sublayer, delta, norm, 2) <= F(K * ROOM) * F(delta)
+
+
+def test_the_formulas_of_a_composition():
+    """Sizes are those before each sublayer; a norm in front stretches δ ahead of attention."""
+    stream, X, delta = Stream(("x",)), 2.0, 0.25
+    mean = Attention(W_Q=[[0]], W_K=[[0]], W_V=[[1]])
+    own = Attention(W_Q=[[1]], W_K=[[1]], W_V=[[1]])
+    stack = LayerStack(stream, ("x",), (Layer((mean,)), Layer((own,))), ("x",))
+    moved = list(tf.perturbation_bounds(stack, delta, "l2", size=X).values())
+    X, delta = 2 * X, 2 * delta
+    last = 2 * delta + 2 * X * math.tanh(delta * (2 * X + delta) / 2)
+    assert [float(each) for each in moved[:2]] == [0.25, 0.5]
+    assert float(moved[2]) == pytest.approx(last, rel=1e-12)
+    pre = LayerNorm(gain=[4, 4], epsilon="1/4")  # K = 8, values of at most 4
+    first = Attention(W_Q=[[1, 0]], W_K=[[1, 0]], W_V=np.eye(2))
+    sublayer = Sublayer(Heads((first,)), pre)
+    assert lipschitz_constant(sublayer, "linf", 1) == 1 + 8 * (1 + 4 * (2 * 4 + 8))
 
 
 def test_a_transformer_whose_embeddings_are_perturbed():

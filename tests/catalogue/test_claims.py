@@ -99,7 +99,7 @@ STABLE = """
     not conditional clip attend-nothing mean prefix-mean first first-value predecessor
     predecessor-strict predecessor-quadratic successor-strict nearest-left nearest-right
     one-hot-lookup almost-orthogonal-lookup quadratic-lookup quadratic-lookup-soft split-heads
-    tie-break soften soften-by-precision round-to-bit route serial parallel parity
+    tie-break soften soften-by-precision round-to-bit exact-step route serial parallel parity
     induction-most-recent induction-most-frequent dyck-1-uniform dyck-1 dyck-1-2 dyck-k-d
 """
 

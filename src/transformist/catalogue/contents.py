@@ -11,6 +11,7 @@ from transformist.catalogue import (
     feed_forward,
     lookup,
     positions,
+    rounding,
     weighting,
 )
 from transformist.claims import Recipe
@@ -22,6 +23,7 @@ _RECIPES: tuple[Recipe[Any], ...] = (
     *attention.RECIPES,
     *lookup.RECIPES,
     *weighting.RECIPES,
+    *rounding.RECIPES,
     *composition.RECIPES,
     *examples.RECIPES,
 )

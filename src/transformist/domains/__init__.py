@@ -2,7 +2,7 @@
 
 from transformist.domains.sequences import Column, Feature, Meaning, Query, Sequences, Values
 from transformist.domains.strings import String, Strings
-from transformist.domains.vectors import Bits, Case, Domain, Grid, Product, Reals, Where
+from transformist.domains.vectors import Bits, Case, Domain, Grid, Numbers, Product, Reals, Where
 
 __all__ = [
     "Bits",
@@ -12,6 +12,7 @@ __all__ = [
     "Feature",
     "Grid",
     "Meaning",
+    "Numbers",
     "Product",
     "Query",
     "Reals",
