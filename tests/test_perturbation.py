@@ -135,6 +135,12 @@ def test_the_spectral_bound_needs_no_exact_singular_vectors(monkeypatch):
             bound = float(operator_norm(A, "l2"))
             monkeypatch.undo()
             assert 1 <= bound / np.linalg.norm(A, 2) <= 1 + 20 * noise
+    for _ in range(30):  # orthogonal, and no singular vectors at all
+        A, (Q, _) = rng.normal(size=(4, 4)), np.linalg.qr(rng.normal(size=(4, 4)))
+        monkeypatch.setattr(np.linalg, "svd", lambda _, Q=Q: (None, None, Q))
+        bound = float(operator_norm(A, "l2"))
+        monkeypatch.undo()
+        assert 1 <= bound / np.linalg.norm(A, 2) <= 2
 
 
 @in_norms

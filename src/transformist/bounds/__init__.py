@@ -37,11 +37,14 @@ from transformist.bounds.perturbation import (
 )
 from transformist.bounds.powers import power_of_two_at_most
 from transformist.bounds.rounding import mean_error, rounding_error, softmax_error
+from transformist.bounds.sums import dot_error, sum_error, sum_error_within
 from transformist.bounds.temperatures import (
     RECENCY_GAP,
+    printed_remainder,
     quadratic_sharpness,
     recency_sharpness,
     sharpness,
+    softmax_remainder,
     underflow_sharpness,
 )
 
@@ -54,6 +57,7 @@ __all__ = [
     "activation_bounds",
     "almost_orthogonal_dimension",
     "bilinear_norm",
+    "dot_error",
     "error_after",
     "fraction_length",
     "gelu_product_scale",
@@ -69,6 +73,7 @@ __all__ = [
     "perturbation_bounds",
     "power_of_two_at_most",
     "printed_dimension",
+    "printed_remainder",
     "quadratic_count_length",
     "quadratic_length",
     "quadratic_sharpness",
@@ -80,7 +85,10 @@ __all__ = [
     "size_bound",
     "softened_recency_length",
     "softmax_error",
+    "softmax_remainder",
     "step_zone",
+    "sum_error",
+    "sum_error_within",
     "tie_break_length",
     "underflow_sharpness",
     "vector_norm",
