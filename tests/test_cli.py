@@ -125,9 +125,10 @@ def test_list(capsys):
     assert got["programs"] == []
     assert {"name", "chapter", "section", "summary"} == set(got["recipes"][0])
     chapters = """
-        positions representations feed-forward attention lookup weighting normalization
+        positions representations feed-forward attention lookup weighting normalization rounding
         composition examples
-    """assert list(dict.fromkeys(row["chapter"] for row in got["recipes"])) == chapters.split()
+    """
+    assert list(dict.fromkeys(row["chapter"] for row in got["recipes"])) == chapters.split()
     sections = answer(capsys, "list", "--chapter", "9")["recipes"]
     assert all(row["section"].startswith("9.") for row in sections)
     only = answer(capsys, "list", "--chapter", "examples")["recipes"]

@@ -7,6 +7,7 @@
 """
 
 from transformist.assembly import parallel, route, serial, soften, split_heads, tie_break
+from transformist.bounds import activation_bounds, lipschitz_constant, perturbation_bounds
 from transformist.catalogue import recipe, recipes
 from transformist.domains import boolean_representations
 from transformist.errors import TransformistError
@@ -53,9 +54,12 @@ __all__ = [
     "Transformer",
     "TransformistError",
     "Verdict",
+    "activation_bounds",
     "boolean_representations",
     "check",
+    "lipschitz_constant",
     "parallel",
+    "perturbation_bounds",
     "recipe",
     "recipes",
     "route",

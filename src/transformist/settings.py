@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from transformist.arithmetic import exact_numbers, rational
+from transformist.arithmetic import SYSTEMS, Floating, exact_numbers, rational
 from transformist.errors import InvalidValue, TransformistError
 from transformist.model import BOS, CLS, EOS, MASKS, WEIGHTINGS
 
@@ -141,6 +141,8 @@ def _one_of(*choices: str) -> Callable[[Any], str]:
     return read
 
 
+_FORMATS = tuple(name for name, system in SYSTEMS.items() if isinstance(system, Floating))
+
 SETTINGS: Mapping[str, Setting] = {
     setting.name: setting
     for setting in (
@@ -185,9 +187,9 @@ SETTINGS: Mapping[str, Setting] = {
         ),
         Setting(
             "format",
-            "the float format in which exp is to underflow",
-            "float64, float32, float16 or bfloat16",
-            _one_of("float64", "float32", "float16", "bfloat16"),
+            "the float format it is built for",
+            " or ".join(_FORMATS),
+            _one_of(*_FORMATS),
         ),
         Setting("left", "the rows of the map after", "a list of equally long rows", _matrix),
         Setting("right", "the rows of the map before", "a list of equally long rows", _matrix),

@@ -107,7 +107,7 @@ STABLE = """
     predecessor-strict predecessor-quadratic successor-strict nearest-left nearest-right
     one-hot-lookup almost-orthogonal-lookup quadratic-lookup quadratic-lookup-soft split-heads
     tie-break soften soften-by-precision round-to-bit layernorm-pairs layernorm-sign
-    selective-layernorm layernorm-hash-lookup route serial parallel parity
+    selective-layernorm layernorm-hash-lookup exact-step route serial parallel parity
     induction-most-recent induction-most-frequent dyck-1-uniform dyck-1 dyck-1-2 dyck-k-d
 """
 

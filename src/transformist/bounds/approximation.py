@@ -19,6 +19,17 @@ x Φ(x), D(z) = 1 − e^(−z²/2)(1 − z²/2) lies in [0, z²], and the integr
 GELU_BEND = Fraction(1701, 10000)
 """sup |GELU(z) − ReLU(z)| = 0.16997 for x Φ(x) and 0.17004 for the tanh form, rounded up."""
 
+ACTIVATION_SLOPES = {
+    "relu": Fraction(1),
+    "gelu": Fraction(1129, 1000),
+    "gelu-tanh": Fraction(1129, 1000),
+    "gelu-sigmoid": Fraction(11, 10),
+}
+"""sup |act′|: 1 for ReLU, 1.128905 for x Φ(x), 1.128994 and 1.099840 for the others, rounded up.
+
+The slope of x Φ(x) is greatest where its derivative φ(x)(2 − x²) is 0, and Φ(√2) + √2 φ(√2) there.
+"""
+
 
 def gelu_product_scale(tolerance: Fraction, radius: Fraction, activation: str) -> Fraction:
     """s, the largest power of two with K s² radius⁴ ≤ tolerance, for xy = mul(sx, sy)/s².

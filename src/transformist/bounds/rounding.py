@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Floating
+from transformist.bounds.approximation import ACTIVATION_SLOPES
 from transformist.errors import InvalidValue
 from transformist.model import FeedForward, FeedForwardStack, LayerNorm, Sublayer, rationals
 
@@ -106,8 +107,8 @@ def rounding_error(
     A running error analysis of the very order of operations of the reference: with w the unit
     roundoff of the accumulator, a dot product or a sum of t terms has relative error
     (1 + w)^(t+1) − 1 of the sum of magnitudes, every stored result u of itself, and half the least
-    number of the format where it underflows; ReLU passes errors on, GELU at most 1.13 times. In a
-    norm a difference, a product, a quotient and a root pass on the errors of what they are taken
+    number of the format where it underflows; ReLU passes errors on, GELU at most
+    ACTIVATION_SLOPES times. In a norm a difference, a product, a quotient and a root pass on the errors of what they are taken
     of: |x̂ŷ − xy| ≤ |x| e_y + |y| e_x + 2 e_x e_y, |x̂/ŷ − x/y| ≤ (e_x + |x/y| e_y)/|ŷ|,
     |√x̂ − √x| ≤ e_x/(√x̂ + √x), and at most √e_x.
 
@@ -118,7 +119,7 @@ def rounding_error(
         carried: how far the format's inputs are from x already, a bound for each number, or one.
 
     Raises:
-        InvalidValue: for a sublayer of attention.
+        InvalidValue: for a sublayer of attention, or carried errors where nothing rounds.
 
     Returns:
         Bounds of shape (cases, d_out); infinite where an intermediate result may overflow, or the
@@ -128,6 +129,13 @@ def rounding_error(
     start = np.asarray(x, dtype=np.float64)
     error = np.broadcast_to(np.asarray(carried, dtype=np.float64), start.shape)
     if not isinstance(arithmetic, Floating):
+        if error.any():
+            raise InvalidValue(
+                "an error of the inputs is followed through a format that rounds",
+                received=f"carried errors in {arithmetic.name}",
+                where="rounding_error",
+                remedy="give none, or use perturbation_bound",
+            )
         return np.zeros((start.shape[0], network.width_out))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         _, error = _followed(network, (start, error), arithmetic)
@@ -177,16 +185,15 @@ def _norm(norm: LayerNorm, x: Near, a: Floating) -> Near:
 _SLACK = 1 + 1e-9
 """Covers the rounding of the bound itself, which is computed in float64 from positive terms."""
 
-_GELU_SLOPE = 1.13
-
 _GELU_ROUNDINGS = 8
 
 
 def _network(network: FeedForward, x: Near, a: Floating) -> Near:
     h, error = _affine(network.W_1, network.b_1, *x, a)
     if network.activation != "relu":
+        slope = float(ACTIVATION_SLOPES[network.activation])
         rounding = _GELU_ROUNDINGS * float(a.unit_roundoff)
-        error = _GELU_SLOPE * error + rounding * (np.abs(h) + error) + _GELU_ROUNDINGS * a.smallest
+        error = slope * error + rounding * (np.abs(h) + error) + _GELU_ROUNDINGS * a.smallest
     h = np.asarray(
         FeedForward(W_1=np.eye(h.shape[1]), W_2=np.eye(h.shape[1]), activation=network.activation)(
             h

@@ -39,6 +39,65 @@ def sharpness(gap: tuple[Any, int], max_length: int, tolerance: Any) -> Fraction
     return rounded_up(wanted * math.sqrt(d_key) / dot)
 
 
+def softmax_remainder(gap: Any, n: int) -> float:
+    """The largest ‖hardmax(s) − softmax(s)‖₁ over n scores with one maximum and gap g (Lemma 5.3).
+
+    With r = Σ e^(sⱼ − max) over the others, at most (n − 1) e^−g, the others have r/(1 + r) of the
+    weight, and the maximum lacks as much: 2r/(1 + r), which grows with r. So the largest is
+    2(n − 1) e^−g/(1 + (n − 1) e^−g), reached where all others lie g below; rounded up.
+
+    Args:
+        gap: g ≥ 0, of scores (after 1/√d_key).
+        n: how many scores there are.
+
+    Raises:
+        InvalidValue: for g < 0 or n < 1.
+
+    Example:
+        >>> round(softmax_remainder(2, 5), 9), softmax_remainder(2, 1)
+        (0.702428711, 0.0)
+
+    """
+    g = _score_gap(gap, n)
+    others = (n - 1) * _power_above(g)
+    return 2 * others / (1 + others) * _ROOM if others else 0.0
+
+
+def printed_remainder(gap: Any, n: int) -> float:
+    """2n e^−g, the bound of `softmax_remainder` printed in Lemma 5.3; rounded up.
+
+    Example:
+        >>> printed_remainder(2, 5) > 1.9 * softmax_remainder(2, 5)
+        True
+
+    """
+    return 2 * n * _power_above(_score_gap(gap, n)) * _ROOM
+
+
+_ROOM = 1 + 1e-12
+"""For the rounding of g, which e^−g shows up to 745 times enlarged, and of what follows."""
+
+
+def _power_above(g: Fraction) -> float:
+    """e^−g, rounded up, where it underflows too."""
+    return math.exp(-float(min(g, Fraction(800)))) * _ROOM + 4 * math.ulp(0.0)
+
+
+def _score_gap(gap: Any, n: int) -> Fraction:
+    try:
+        g = rational(gap)
+    except (TypeError, ValueError, ArithmeticError):
+        g = Fraction(-1)
+    if g < 0 or n < 1:
+        raise InvalidValue(
+            "softmax is near hardmax for n ≥ 1 scores with a gap of at least 0",
+            received=f"gap = {gap!s:.40}, n = {n}",
+            where="bounds",
+            remedy="give the difference of the largest score and the next",
+        )
+    return g
+
+
 def quadratic_sharpness(tolerance: Any) -> Fraction:
     """1/τ for softmax in a quadratic lookup (5.3.4), the same for every length.
 

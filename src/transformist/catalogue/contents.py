@@ -13,6 +13,7 @@ from transformist.catalogue import (
     normalization,
     positions,
     representations,
+    rounding,
     weighting,
 )
 from transformist.claims import Recipe
@@ -26,6 +27,7 @@ _RECIPES: tuple[Recipe[Any], ...] = (
     *lookup.RECIPES,
     *weighting.RECIPES,
     *normalization.RECIPES,
+    *rounding.RECIPES,
     *composition.RECIPES,
     *examples.RECIPES,
 )

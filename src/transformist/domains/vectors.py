@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol, TypeAlias, TypeVar
 
-from transformist.arithmetic import Arithmetic
+import numpy as np
+
+from transformist.arithmetic import FLOAT64, Arithmetic, Floating
 
 T = TypeVar("T")
 Case: TypeAlias = tuple[Fraction, ...]
@@ -193,6 +195,44 @@ class Listed:
         """Every vector, or `count` drawn ones."""
         chosen = _covered([self.vectors], count, seed)
         return [tuple(map(Fraction, vector)) for (vector,) in chosen]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The finite numbers of a float format, from the smallest to the largest; float64's elsewhere.
+
+    Attributes:
+        points: the values at which the function bends or jumps.
+    """
+
+    points: tuple[Fraction, ...] = ()
+
+    dimension = 1
+
+    def __str__(self) -> str:
+        return "every finite number of the format (tried on those of float64 in exact)"
+
+    def __contains__(self, case: Case) -> bool:
+        return True
+
+    def cases(self, arithmetic: Arithmetic, count: int, seed: int) -> list[Case]:
+        """All where there are at most `count`, else the ends, points, and drawn bit patterns."""
+        system = arithmetic if isinstance(arithmetic, Floating) else FLOAT64
+        size = 8 * system.dtype.itemsize
+        source = random.Random(f"{seed} {self} {arithmetic.name}")
+        every = 2**size <= count
+        patterns = range(2**size) if every else (source.getrandbits(size) for _ in range(count))
+        bits = np.array(list(patterns), dtype=f"u{system.dtype.itemsize}")
+        with np.errstate(invalid="ignore"):  # of NaNs that signal
+            drawn = bits.view(system.dtype)
+            drawn = drawn[np.isfinite(drawn)]
+        ends = [Fraction(each) for each in (system.smallest, system.largest)]
+        near = [m * p for p in (*self.points, ends[0]) for m in _FACTORS]
+        marks = system.numbers(
+            system.array([sign * each for each in (*near, ends[1]) for sign in (1, -1)])
+        )
+        numbers = [*marks.tolist(), *system.numbers(drawn).tolist()]
+        return [(value,) for value in dict.fromkeys(map(Fraction, numbers))]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,216 @@
+"""Norms of vectors and matrices: what a perturbation is measured with (section 7.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.arithmetic import exact_numbers
+from transformist.errors import InvalidValue, ShapeMismatch, UnknownName
+from transformist.model import rationals
+
+FloatArray: TypeAlias = NDArray[np.float64]
+T = TypeVar("T")
+
+NORMS = ("l1", "l2", "linf")
+"""Σ|xₖ|, √Σxₖ², max|xₖ|; that of a list of vectors is the largest over its positions."""
+
+
+def by_norm(table: Mapping[str, T], norm: str) -> T:
+    """The entry of a table that has one for each norm.
+
+    Raises:
+        UnknownName: for a norm that does not exist.
+
+    """
+    if norm not in NORMS:
+        raise UnknownName.among("norm", norm, NORMS)
+    return table[norm]
+
+
+def root_above(x: Fraction) -> Fraction:
+    """√x for x ≥ 0, exact for the square of a rational, else at most 2⁻⁶⁰ of itself too large.
+
+    Example:
+        >>> root_above(Fraction(9, 4)), float(root_above(Fraction(2)))
+        (Fraction(3, 2), 1.4142135623730951)
+
+    """
+    product = x.numerator * x.denominator
+    root = math.isqrt(product)
+    if root * root == product:
+        return Fraction(root, x.denominator)
+    shift = max(0, 62 - product.bit_length() // 2)
+    return Fraction(math.isqrt(product << 2 * shift) + 1, x.denominator << shift)
+
+
+def _largest(sizes: Any) -> Fraction:
+    return max((Fraction(size) for size in sizes), default=Fraction(0))
+
+
+_VECTOR: dict[str, Callable[[Any], Fraction]] = {
+    "l1": lambda row: sum((abs(x) for x in row), Fraction(0)),
+    "l2": lambda row: root_above(sum((x * x for x in row), Fraction(0))),
+    "linf": lambda row: _largest(abs(x) for x in row),
+}
+
+
+def vector_norm(x: Any, norm: str) -> Fraction:
+    """‖x‖, the largest over positions for a list of vectors; roots are rounded up (2⁻⁶⁰).
+
+    Args:
+        x: numbers, shape (..., d).
+        norm: `l1`, `l2` or `linf`.
+
+    Raises:
+        UnknownName: for another norm.
+        ShapeMismatch: for a single number.
+
+    Example:
+        >>> [int(vector_norm([[3, -4], [1, 1]], norm)) for norm in NORMS]
+        [7, 5, 4]
+
+    """
+    rows = rationals(x)
+    if not rows.ndim:
+        raise ShapeMismatch(
+            "a norm is of a vector, or of a list of them",
+            received="a single number",
+            where="vector_norm",
+            remedy="put it in a list",
+        )
+    return _largest(map(by_norm(_VECTOR, norm), rows.reshape(-1, rows.shape[-1])))
+
+
+def operator_norm(A: Any, norm: str) -> Fraction:
+    """‖A‖, the largest ‖A x‖ over ‖x‖ ≤ 1.
+
+    The largest column sum of |A| for l1 and the largest row sum for linf, exactly; for l2 a proved
+    upper bound of the largest singular value, about 10⁻⁹ of itself too large (`_spectral`), or the
+    root of the sum of squares of a single row or column.
+
+    Args:
+        A: a matrix, shape (m, n).
+        norm: `l1`, `l2` or `linf`.
+
+    Raises:
+        UnknownName: for another norm.
+        ShapeMismatch: for what is no matrix.
+
+    Example:
+        >>> operator_norm([[1, 1]], "l1"), operator_norm([[1, 1]], "linf")
+        (Fraction(1, 1), Fraction(2, 1))
+        >>> round(float(operator_norm([[1, 1], [0, 0]], "l2")), 6)
+        1.414214
+
+    """
+    return by_norm(_OPERATOR, norm)(_matrix(A))
+
+
+def bilinear_norm(A: Any, norm: str) -> Fraction:
+    """‖A‖_B, at least |x · A y| for all ‖x‖, ‖y‖ ≤ 1.
+
+    The largest |Aᵢⱼ| for l1, exactly; the bound of the largest singular value for l2; Σ|Aᵢⱼ| for
+    linf, which is reached where A = diag(±1) |A| diag(±1).
+
+    Raises:
+        UnknownName, ShapeMismatch: as `operator_norm`.
+
+    Example:
+        >>> bilinear_norm([[1, -2], [3, 4]], "l1"), bilinear_norm([[1, -2], [3, 4]], "linf")
+        (Fraction(4, 1), Fraction(10, 1))
+
+    """
+    return by_norm(_BILINEAR, norm)(_matrix(A))
+
+
+def l_inf_1_norm(A: Any, norm: str = "l1") -> Fraction:
+    """‖A‖_∞,₁ = Σᵢ maxⱼ |Aᵢⱼ| (section 7.2), a bound of the operator norm for l1 vectors only.
+
+    Each column sum of |A| is at most the sum of the row maxima. For l2 and linf it is no bound:
+    A = [1 1] has ‖A‖_∞,₁ = 1, but takes (1, 1) to 2, which is √2 and 2 times as large.
+
+    Raises:
+        InvalidValue: for l2 and linf.
+        UnknownName, ShapeMismatch: as `operator_norm`.
+
+    Example:
+        >>> l_inf_1_norm([[1, -2], [3, 4]])
+        Fraction(6, 1)
+
+    """
+    if by_norm({"l1": False, "l2": True, "linf": True}, norm):
+        raise InvalidValue(
+            "the sum of the row maxima bounds the operator norm for l1 vectors only: for [1 1] it "
+            "is 1, but [1 1] takes (1, 1) to 2",
+            received=f"norm = {norm}",
+            where="l_inf_1_norm",
+            remedy="use operator_norm",
+        )
+    return sum(map(_largest, abs(rationals(_matrix(A)))), Fraction(0))
+
+
+def _matrix(A: Any) -> Any:
+    exact = exact_numbers(A, "A")
+    if exact.ndim != 2 or not exact.size:
+        raise ShapeMismatch(
+            "an operator norm is of a matrix with at least one row and column",
+            received=f"shape {exact.shape}",
+            where="bounds",
+            remedy="give a list of equally long rows",
+        )
+    return exact
+
+
+def _spectral(A: Any) -> Fraction:
+    """An upper bound of ‖A‖₂, from float64 singular vectors that need not be exact.
+
+    With V any n × n matrix near an orthogonal one, and B = A V,
+
+        ‖A‖ ≤ ‖B‖ / σ_min(V),   ‖B‖² = ‖BᵀB‖ ≤ the largest row sum of |BᵀB|,
+        σ_min(V)² ≥ 1 − ‖VᵀV − I‖_F,
+
+    and V of the singular vectors makes BᵀB nearly diagonal. A float64 product of k terms, in any
+    order, is within k u |X| |Y| of X Y, and so in the 2-norm within k u ‖X‖_F ‖Y‖_F. A is scaled by
+    a power of two, its largest entry then being in [¼, 1], and rounded to float64 (u ‖A‖_F). What
+    underflows, and the rounding of these few sums of positive terms, is far within `_SLACK`.
+    """
+    A = A if A.shape[0] >= A.shape[1] else A.T
+    if A.shape[1] == 1:
+        return vector_norm(A.T, "l2")
+    top = _largest(abs(A).ravel().tolist())
+    if not top:
+        return Fraction(0)
+    scale = Fraction(2) ** (top.numerator.bit_length() - top.denominator.bit_length() + 1)
+    near = (rationals(A) / scale).astype(np.float64)
+    m, n = near.shape
+    V = np.linalg.svd(near)[2].T
+    B = near @ V
+    size_A, size_B, size_V = (float(np.linalg.norm(X)) for X in (near, B, V))
+    gram = float(np.abs(B.T @ B).sum(axis=1).max()) + m * _U * size_B**2
+    skew = float(np.linalg.norm(V.T @ V - np.eye(n))) + n * _U * size_V**2
+    image = math.sqrt(gram) + n * _U * size_A * size_V
+    bound = image / math.sqrt(1 - skew) + 2 * _U * size_A
+    return Fraction(bound * _SLACK) * scale
+
+
+_U = 2.0**-53
+
+_SLACK = 1 + 1e-9
+
+_OPERATOR: dict[str, Callable[[Any], Fraction]] = {
+    "l1": lambda A: vector_norm(A.T, "l1"),
+    "l2": _spectral,
+    "linf": lambda A: vector_norm(A, "l1"),
+}
+
+_BILINEAR: dict[str, Callable[[Any], Fraction]] = {
+    "l1": lambda A: vector_norm(A, "linf"),
+    "l2": _spectral,
+    "linf": lambda A: vector_norm(A.reshape(1, -1), "l1"),
+}

@@ -1,0 +1,360 @@
+"""How far a perturbation of vectors moves what a transformer makes of them (Propositions 7.2–7.5).
+
+x̂ is the perturbed list of vectors, ‖x̂ᵢ − xᵢ‖ ≤ δ at every position i, ‖xᵢ‖ ≤ X. All is in real
+arithmetic; the norm, by name, is the one for both X and δ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from transformist.bounds.activations import (
+    Part,
+    activation_bounds,
+    at_least_zero,
+    by_type,
+    normalized_bound,
+    size_bound,
+    steps,
+    value_matrix,
+)
+from transformist.bounds.approximation import ACTIVATION_SLOPES
+from transformist.bounds.norms import bilinear_norm, by_norm, operator_norm, root_above, vector_norm
+from transformist.errors import InvalidValue
+from transformist.model import (
+    Attention,
+    FeedForward,
+    FeedForwardStack,
+    Heads,
+    LayerNorm,
+    LayerStack,
+    Sublayer,
+    Transformer,
+    exact_product,
+    rationals,
+)
+
+
+def lipschitz_constant(part: Part, norm: str, size: Any = None) -> Fraction:
+    """K with ‖f(x̂) − f(x)‖ ≤ K δ, for attention where ‖xᵢ‖ ≤ X = `size` and δ ≤ 1.
+
+    Networks (7.2): ‖W₂‖ L ‖W₁‖, L the largest slope of the activation; of a stack the product.
+    Attention (7.3): Σ over heads of ‖V‖ (1 + ‖A‖_B X (2X + 1)), see `perturbation_bound`.
+    Residual connections (7.4): 1 + K. Norms (7.5): `normalization_constant`.
+
+    Args:
+        part: a network, a head or heads, a norm, or a sublayer.
+        norm: `l1`, `l2` or `linf`.
+        size: X, needed where there is attention.
+
+    Raises:
+        InvalidValue: for a hard weighting, a norm with ε = 0, attention without `size`, or what is
+            no part of a transformer.
+        UnknownName: for a norm that does not exist.
+
+    Example:
+        >>> lipschitz_constant(FeedForward(W_1=[[1], [-1]], W_2=[[2, -2]]), "linf")
+        Fraction(4, 1)
+        >>> head = Attention(W_Q=[[1]], W_K=[[1]], W_V=[[1]])
+        >>> lipschitz_constant(head, "linf", size=2)
+        Fraction(11, 1)
+
+    """
+    if _attends(part):
+        size = _needed(size)
+    return by_type(_CONSTANTS, part)(part, norm, size, Fraction(1))
+
+
+def perturbation_bound(part: Part, delta: Any, norm: str, size: Any = None) -> Fraction:
+    """How far f(x̂) can be from f(x), at every position, for any δ ≥ 0.
+
+    K δ for networks and norms, for norms at most twice their largest value. For a head with
+    V = W_O W_V and A = W_Qᵀ W_K/√d_key:
+
+        ‖V‖ δ + 2 ‖V‖ X tanh(η/2),   η = ‖A‖_B δ (2X + δ).
+
+    ĉ − c = Σ α̂ⱼ V(x̂ⱼ − xⱼ) + Σ (α̂ⱼ − αⱼ) V xⱼ. The first sum is at most ‖V‖ δ. Every score moves
+    by at most η, (x + e)·A(y + f) − x·Ay being e·Ay + x·Af + e·Af. So for any set of positions the
+    log-odds t of its weight move by at most 2η, and its weight σ(t) by at most max σ(t + 2η) − σ(t)
+    = tanh(η/2), at t = −η. Of all sets, that of the weights that grew moves by half of Σ|α̂ⱼ − αⱼ|:
+    the second sum is at most 2 tanh(η/2) ‖V‖ X. Since tanh(η/2) ≤ η/2, K of 7.3 follows for δ ≤ 1.
+
+    Args:
+        part: a network, a head or heads, a norm, or a sublayer.
+        delta: δ.
+        norm: `l1`, `l2` or `linf`.
+        size: X, needed where there is attention.
+
+    Raises:
+        InvalidValue, UnknownName: as `lipschitz_constant`, and for δ < 0.
+
+    Example:
+        >>> head = Attention(W_Q=[[1]], W_K=[[1]], W_V=[[1]])
+        >>> float(perturbation_bound(head, 2, "linf", size=2)) <= 2 + 4
+        True
+
+    """
+    if _attends(part):
+        size = _needed(size)
+    return by_type(_MOVES, part)(part, norm, size, at_least_zero("delta", delta))
+
+
+def error_after(part: Part, x: Any, perturbed: Any, norm: str, size: Any = None) -> Fraction:
+    """K ‖x̂ − x‖ for given vectors, which bounds ‖f(x̂) − f(x)‖; the hypotheses are checked.
+
+    Args:
+        part: a network, a head or heads, a norm, or a sublayer.
+        x: a vector or a list of them, shape (..., d).
+        perturbed: x̂, of the same shape.
+        norm: `l1`, `l2` or `linf`.
+        size: X; ‖x‖ when left out.
+
+    Raises:
+        InvalidValue: for ‖x‖ > X, or ‖x̂ − x‖ > 1 where there is attention; and as
+            `lipschitz_constant`.
+
+    Example:
+        >>> error_after(FeedForward(W_1=[[1]], W_2=[[3]]), [1], [1.5], "l1")
+        Fraction(3, 2)
+
+    """
+    x, perturbed = rationals(x), rationals(perturbed)
+    if x.shape != perturbed.shape:
+        _outside(f"shapes {x.shape} and {perturbed.shape}", "give vectors of one shape")
+    actual = vector_norm(x, norm)
+    allowed = actual if size is None else at_least_zero("size", size)
+    delta = vector_norm(perturbed - x, norm)
+    if actual > allowed:
+        _outside(f"‖x‖ = {float(actual):g}, above X = {float(allowed):g}", "give a larger size")
+    if _attends(part) and delta > 1:
+        _outside(f"‖x̂ − x‖ = {float(delta):g}", "use perturbation_bound, which holds for any δ")
+    return lipschitz_constant(part, norm, allowed) * delta
+
+
+def perturbation_bounds(
+    model: Transformer | LayerStack,
+    delta: Any,
+    norm: str,
+    *,
+    max_length: int | None = None,
+    size: Any = None,
+) -> dict[str, Fraction]:
+    """How far vectors are moved after each step, where the first ones are moved by at most δ.
+
+    `perturbation_bound` of each sublayer, with the sizes of `activation_bounds`.
+
+    Args:
+        model: a `Transformer`, or a `LayerStack`, whose inputs have norm at most `size`.
+        delta: δ, of the embedded vectors, or of the inputs.
+        norm: `l1`, `l2` or `linf`.
+        max_length: as in `activation_bounds`.
+        size: as in `activation_bounds`.
+
+    Returns:
+        A bound by the name of the step, the first one δ.
+
+    Raises:
+        InvalidValue, UnknownName: as `activation_bounds` and `perturbation_bound`.
+
+    Example:
+        >>> import transformist as tf
+        >>> model = tf.recipe("dyck-1").build(max_length=7)
+        >>> moved = perturbation_bounds(model, "1/1000", "linf")
+        >>> float(moved["embedding"]), float(moved["layer 0 attention"])
+        (0.001, 0.002)
+
+    """
+    sizes = activation_bounds(model, norm, max_length=max_length, size=size)
+    first, *_ = sizes
+    moved = {first: at_least_zero("delta", delta)}
+    before = first
+    for name, part in steps(model):
+        moved[name] = perturbation_bound(part, moved[before], norm, sizes[before])
+        before = name
+    return moved
+
+
+def normalization_constant(part: LayerNorm, norm: str) -> Fraction:
+    """K with ‖LN(x̂) − LN(x)‖ ≤ K ‖x̂ − x‖ for all x and x̂ (Proposition 7.5).
+
+    With C = I − 11ᵀ/d, s² = |Cx|²/d + ε, z = Cx/s and t = |z|²/d < 1, the Jacobian of z is P/s,
+    P = C − zzᵀ/d, and 1/s = √(1 − t)/√ε; W_N multiplies by ‖W_N‖, or ‖C W_N‖, P being P C.
+
+    l2: 0 ≤ P ≤ C, so P² ≤ P ≤ C and ‖diag(γ) P‖² = ‖diag(γ) P² diag(γ)‖ ≤ ‖diag(γ) C‖²: the
+    constant ‖diag(γ) C‖/√ε is reached as Cx → 0.
+
+    l1 and linf: the sum of |Pᵢⱼ| over j is at most 1 − 1/d − zᵢ²/d + (d − 1)/d + |zᵢ| Σ|zⱼ|/d over
+    j ≠ i. With zᵢ² = θ t d this is at most 2 − 2/d + t (−θ + √((d − 1) θ(1 − θ))), and over θ at
+    most a + b t, a = 2 − 2/d, b = (√d − 1)/2. The largest √(1 − t)(a + b t) is a where 2b ≤ a, as
+    for d ≤ 7, and there reached as Cx → 0; else (2/3)(a + b) √((a + b)/(3b)). P is symmetric, so
+    this times max |γₖ|/√ε serves both norms.
+
+    Raises:
+        InvalidValue: for ε = 0, where a norm is not Lipschitz.
+
+    Example:
+        >>> normalization_constant(LayerNorm(gain=[1, 2], epsilon="1/4"), "linf")
+        Fraction(4, 1)
+
+    """
+    if part.epsilon == 0:
+        raise InvalidValue(
+            "a norm is Lipschitz for ε > 0 only: with ε = 0 it takes (t, −t) to (1, −1) for every "
+            "t > 0, and (−t, t) to (−1, 1)",
+            received="epsilon = 0",
+            where="LayerNorm",
+            remedy="give the norm an epsilon above 0",
+        )
+    d = part.width_out
+    centre = rationals(np.eye(d)) - Fraction(1, d)
+    read = Fraction(1)
+    if part.W_N is not None:
+        centred = exact_product(centre, part.W_N)
+        read = min(operator_norm(matrix, norm) for matrix in (part.W_N, centred))
+    inner = (
+        operator_norm(rationals(part.gain)[:, None] * centre, norm)
+        if norm == "l2"
+        else vector_norm(part.gain, "linf") * by_norm(dict.fromkeys(("l1", "linf"), _rows(d)), norm)
+    )
+    return inner * read * root_above(1 / Fraction(part.epsilon.item()))
+
+
+def _rows(d: int) -> Fraction:
+    """sup √(1 − t)(a + b t), as derived above."""
+    a, b = 2 - Fraction(2, d), (root_above(Fraction(d)) - 1) / 2
+    if 2 * b <= a:
+        return a
+    return Fraction(2, 3) * (a + b) * root_above((a + b) / (3 * b))
+
+
+def _attends(part: Any) -> bool:
+    return isinstance(getattr(part, "function", part), Attention | Heads)
+
+
+def _needed(size: Any) -> Fraction:
+    if size is None:
+        raise InvalidValue(
+            "attention is Lipschitz on bounded vectors only, since its scores are quadratic",
+            received="no size",
+            where="bounds",
+            remedy="give size, a bound of the norm of the vectors (activation_bounds has one)",
+        )
+    return at_least_zero("size", size)
+
+
+def _outside(received: str, remedy: str) -> None:
+    raise InvalidValue(
+        "a perturbation within the proposition's hypotheses has ‖x‖ ≤ X, and ‖x̂ − x‖ ≤ 1 where "
+        "there is attention",
+        received=received,
+        where="error_after",
+        remedy=remedy,
+    )
+
+
+def _network(part: FeedForward, norm: str, *_: Any) -> Fraction:
+    slope = ACTIVATION_SLOPES[part.activation]
+    return operator_norm(part.W_2, norm) * slope * operator_norm(part.W_1, norm)
+
+
+def _networks(part: FeedForwardStack, norm: str, *_: Any) -> Fraction:
+    return math.prod((_network(network, norm) for network in part.parts), start=Fraction(1))
+
+
+def _norm(part: LayerNorm, norm: str, *_: Any) -> Fraction:
+    return normalization_constant(part, norm)
+
+
+def _head_norms(head: Attention, norm: str) -> tuple[Fraction, Fraction]:
+    """‖V‖ and ‖A‖_B."""
+    if head.weighting != "softmax":
+        raise InvalidValue(
+            "the weights of softmax change little where scores do; a hard choice jumps, as from "
+            "scores (0, d) to (d, 0) for any d > 0",
+            received=f"weighting = {head.weighting}",
+            where="Attention",
+            remedy="soften the head, or bound its scores and their gap",
+        )
+    A = bilinear_norm(exact_product(head.W_Q.T, head.W_K), norm)
+    scale = root_above(Fraction(1, head.W_Q.shape[0]))
+    return operator_norm(value_matrix(head), norm), A * scale
+
+
+def _head(part: Attention, norm: str, size: Fraction, most: Fraction) -> Fraction:
+    """K for δ ≤ `most`."""
+    V, A = _head_norms(part, norm)
+    return V * (1 + A * size * (2 * size + most))
+
+
+def _heads(part: Heads, norm: str, size: Fraction, most: Fraction) -> Fraction:
+    return sum((_head(head, norm, size, most) for head in part.heads), Fraction(0))
+
+
+def _sublayer(part: Sublayer, norm: str, size: Any, most: Fraction) -> Fraction:
+    read = Fraction(1)
+    if part.pre_norm is not None:
+        read = normalization_constant(part.pre_norm, norm)
+        size = size_bound(part.pre_norm, norm, size)
+    through = 1 + read * by_type(_CONSTANTS, part.function)(part.function, norm, size, read * most)
+    after = part.post_norm
+    return through if after is None else normalization_constant(after, norm) * through
+
+
+_CONSTANTS: dict[type, Callable[..., Fraction]] = {
+    FeedForward: _network,
+    FeedForwardStack: _networks,
+    LayerNorm: _norm,
+    Attention: _head,
+    Heads: _heads,
+    Sublayer: _sublayer,
+}
+
+
+def _tanh_above(x: Fraction) -> Fraction:
+    """tanh x, rounded up, for x ≥ 0: at most x, and at most 1."""
+    least = min(x, Fraction(1))
+    if x > 40:
+        return least
+    return min(least, Fraction(math.tanh(float(x))) * (1 + Fraction(1, 2**48)))
+
+
+def _head_moves(part: Attention, norm: str, size: Fraction, delta: Fraction) -> Fraction:
+    V, A = _head_norms(part, norm)
+    eta = A * delta * (2 * size + delta)
+    return V * (delta + 2 * size * _tanh_above(eta / 2))
+
+
+def _heads_move(part: Heads, norm: str, size: Fraction, delta: Fraction) -> Fraction:
+    return sum((_head_moves(head, norm, size, delta) for head in part.heads), Fraction(0))
+
+
+def _norm_moves(part: LayerNorm, norm: str, _: Any, delta: Fraction) -> Fraction:
+    return min(normalization_constant(part, norm) * delta, 2 * normalized_bound(part, norm))
+
+
+def _network_moves(part: Part, norm: str, _: Any, delta: Fraction) -> Fraction:
+    return by_type(_CONSTANTS, part)(part, norm) * delta
+
+
+def _sublayer_moves(part: Sublayer, norm: str, size: Any, delta: Fraction) -> Fraction:
+    read = delta
+    if part.pre_norm is not None:
+        read = _norm_moves(part.pre_norm, norm, size, delta)
+        size = size_bound(part.pre_norm, norm, size)
+    moved = delta + by_type(_MOVES, part.function)(part.function, norm, size, read)
+    return moved if part.post_norm is None else _norm_moves(part.post_norm, norm, size, moved)
+
+
+_MOVES: dict[type, Callable[..., Fraction]] = {
+    FeedForward: _network_moves,
+    FeedForwardStack: _network_moves,
+    LayerNorm: _norm_moves,
+    Attention: _head_moves,
+    Heads: _heads_move,
+    Sublayer: _sublayer_moves,
+}
