@@ -104,14 +104,14 @@ def _first_wrong(
     for case, got in zip(cases, values, strict=True):
         expected = ask(claim.reference, n=n, **case, **settings)
         limit = admitted(claim, settings, free_numbers(domain, case), n, system)
-        if not _close(got, expected, limit):
+        if not close(got, expected, limit):
             free = {column.label: case[column.label] for column in domain.columns if column.free}
             return [free or n], expected, got
     return None
 
 
-def _close(got: Any, expected: Any, limit: Fraction | float) -> bool:
-    """Whether the numbers are as many, finite, and within the limit."""
+def close(got: Any, expected: Any, limit: Fraction | float) -> bool:
+    """Whether rows of numbers are as many, finite, and within the limit."""
     return len(got) == len(expected) and all(
         len(row) == len(wanted)
         and all(
