@@ -247,7 +247,6 @@ class Floating:
 @_ieee
 def _to_float64(exact: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[np.float64]:
     """Rationals as float64: nearest for float64 itself, to odd on the way to a narrower format."""
-
     flat = exact.ravel().tolist()
     nearest = np.array([nearest_float64(value) for value in flat], dtype=np.float64)
     if dtype != np.float64:

@@ -46,8 +46,8 @@ def fraction_length(arithmetic: Arithmetic) -> int | None:
     The scores of a row share fl(i/n), and j/n of neighbours are in a ratio of at least
     1 + 1/(n − 1). Each score has two more roundings of u relative to itself, of j/n and of the
     product, so that the ratio stays above 1 where 1/(n − 1) > ((1 + u)/(1 − u))² − 1 =
-    4u/(1 − u)². Products that underflow are more than 1/(4n²) apart before they are stored (u ≤ 1/8):
-    no less than the least number of the format, where n² is at most a quarter of its inverse.
+    4u/(1 − u)². Products that underflow are more than 1/(4n²) apart before they are stored, for
+    u ≤ 1/8: no less than the least number of the format, for n² at most a quarter of its inverse.
 
     Example:
         >>> from transformist.arithmetic import BFLOAT16, FLOAT32

@@ -120,7 +120,7 @@ class Values(Column):
 
         A domain of at most 4 entries begins with the equal ones, the last entry first.
         """
-        pool = _pool(self.domain, arithmetic)
+        pool = _pool(self.domain, arithmetic)  # type: ignore[arg-type]  # both are frozen values
         source = random.Random(f"{n} {self}")
         lists = [[each] * n for each in reversed(pool)] if len(pool) <= 4 else []
         while len(lists) < count:

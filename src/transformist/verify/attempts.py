@@ -35,8 +35,10 @@ LISTS = 4
 """How many lists are tried for each length beyond."""
 
 ENTRY = 32
-"""Preparing one number of an input, or evaluating one of a reference, takes about as long as so
-many scores."""
+"""Preparing one number of an input, or evaluating one of a reference, counts as so many scores."""
+
+START = 2**13
+"""Beginning with a length counts as so many, for each slot where it builds a transformer."""
 
 BLOCK = 2**22
 """How many scores are held at once."""
@@ -47,7 +49,7 @@ ALL_STRINGS = 64
 SHORT_STRING = 16
 """A model that is built for N is tried on hard strings of about this length too."""
 
-HARD_STRINGS = ((SHORT_STRING, 1000), (1024, 12), (math.inf, 4))
+HARD_STRINGS = ((32, 24), (1024, 12), (math.inf, 4))
 """How many of the claim's hard strings are tried for lengths up to each of these."""
 
 DRAWN_STRINGS = 2
@@ -87,14 +89,25 @@ class Attempt:
 Attempts: TypeAlias = Callable[[int], Attempt]
 
 
-def declared(settings: Settings, n: int) -> dict[str, Any]:
-    """The settings with N = n, where there is an N."""
-    return {**settings, "max_length": n} if "max_length" in settings else dict(settings)
-
-
 def safe_length(claim: LengthClaim, settings: Settings, a: Arithmetic) -> int | None:
     """The safe length in this arithmetic, 0 where the claim does not speak of it."""
     return claim.safe_lengths(settings).get(a.name, 0)
+
+
+Declared: TypeAlias = "tuple[dict[str, Any], Any, int | None]"
+"""Settings with N = n, the model they build, and its safe length."""
+
+
+def declaring(recipe: Recipe[Any], settings: Settings, a: Arithmetic) -> Callable[[int], Declared]:
+    """What is tried at a length n: a model built for N = n, or one for all where there is no N."""
+
+    def declare(chosen: dict[str, Any]) -> Declared:
+        return chosen, recipe.construct(**chosen), safe_length(recipe.claim, chosen, a)
+
+    if "max_length" in settings:
+        return lambda n: declare({**settings, "max_length": n})
+    for_all = declare(dict(settings))
+    return lambda _n: for_all
 
 
 def places(n: int) -> list[int]:
@@ -117,7 +130,12 @@ def places(n: int) -> list[int]:
 
 
 def limit(
-    claim: SequenceClaim, settings: Settings, values: Sequence[Fraction], n: int, a: Arithmetic
+    claim: SequenceClaim,
+    settings: Settings,
+    values: Sequence[Fraction],
+    n: int,
+    a: Arithmetic,
+    safe: int | None,
 ) -> Fraction | float:
     """The error that makes a list of length n wrong, with these free numbers.
 
@@ -125,7 +143,6 @@ def limit(
     where it is not claimed at all), or, where that is no finite number, the tolerance and an eighth
     of the largest number, or of 1.
     """
-    safe = safe_length(claim, settings, a)
     if safe is None or n <= safe:
         return admitted(claim, settings, values, n, a)
     bound = admitted(claim, settings, values, max(safe, 1), a)
@@ -140,34 +157,34 @@ def limit(
 
 def list_attempt(recipe: Recipe[SequenceClaim], settings: Settings, a: Arithmetic) -> Attempts:
     """Lists whose neighbours differ, constant and drawn ones, at `places`."""
+    declare = declaring(recipe, settings, a)
 
     def attempt(n: int) -> Attempt:
-        chosen = declared(settings, n)
-        model = recipe.construct(**chosen)
+        chosen, model, safe = declare(n)
         domain: Sequences = ask(recipe.claim.domain, **chosen)
         where = places(n)
         count = max(LISTS, n if n <= EVERY_PAIR else 0)
         rows = len(where) if isinstance(model, Attention) else n
         scores = sum(rows * n * (1 + head.W_Q.shape[0] // 8) for head in _heads(model))
-        scores = count * (scores + n * ENTRY) + n * domain.width * ENTRY
+        scores = START + count * (scores + n * 2 * model.width_out * ENTRY)
+        scores += n * domain.width * ENTRY
 
         def run() -> Mismatch | None:
             cases = domain.hard(n, count, a, where)
             try:
-                vectors = domain.encode(cases, n, a)
-                for case, z in zip(cases, vectors, strict=True):
-                    got = a.numbers(_results(model, z, a, np.array(where) - 1)).tolist()
-                    expected = ask(recipe.claim.reference, n=n, **case, **chosen)
-                    admits = limit(recipe.claim, chosen, _numbers(domain, case), n, a)
-                    for i, row in zip(where, got, strict=True):
-                        if not close([row], [expected[i - 1]], admits):
-                            entries = {label: case[label][i - 1] for label in _free(domain)}
-                            return Mismatch({"n": n, "i": i, **entries}, expected[i - 1], row)
+                results = _results(model, domain.encode(cases, n, a), a, np.array(where) - 1)
             except NotFinite as refusal:
                 return _refused(n, refusal)
+            for case, got in zip(cases, a.numbers(results).tolist(), strict=True):
+                expected = ask(recipe.claim.reference, n=n, **case, **chosen)
+                admits = limit(recipe.claim, chosen, _numbers(domain, case), n, a, safe)
+                for i, row in zip(where, got, strict=True):
+                    if not close([row], [expected[i - 1]], admits):
+                        entries = {label: case[label][i - 1] for label in _free(domain)}
+                        return Mismatch({"n": n, "i": i, **entries}, expected[i - 1], row)
             return None
 
-        return Attempt(scores, safe_length(recipe.claim, chosen, a), n, run)
+        return Attempt(scores, safe, n, run)
 
     return attempt
 
@@ -189,21 +206,22 @@ def _heads(model: Attention | LayerStack | Transformer) -> list[Attention]:
 
 
 def _results(model: Attention | LayerStack, z: Array, a: Arithmetic, rows: Any) -> Array:
-    """What a model gives at some rows of one list; of a head, only these are evaluated."""
+    """What a model gives at some rows of lists (lists, n, d); a head computes only these."""
     if not isinstance(model, Attention):
-        return model(z, a)[rows]
+        return model(z, a)[:, rows]
+    lists, n, _ = z.shape
     values = a.affine(z, model.rounded(a)[2])
-    size = max(1, BLOCK // len(z))
+    size = max(1, BLOCK // (lists * n))
     blocks = [rows[start : start + size] for start in range(0, len(rows), size)]
-    joined = a.concatenate([_mean(model, z, values, a, block) for block in blocks], axis=0)
+    joined = a.concatenate([_mean(model, z, values, a, block) for block in blocks], axis=-2)
     return joined if model.W_O is None else a.affine(joined, model.rounded(a)[3])
 
 
 def _mean(head: Attention, z: Array, values: Array, a: Arithmetic, rows: Any) -> Array:
     """Σⱼ αᵢⱼ vⱼ over the j that have weight in some row: a term 0 · v changes no sum."""
     weights = head.weights(z, a, rows)
-    used = weights.astype(bool).any(axis=0)
-    return a.matmul(weights[:, used], values[used])
+    used = weights.astype(bool).any(axis=(0, 1))
+    return a.matmul(weights[..., used], values[:, used])
 
 
 def _refused(n: int, refusal: NotFinite) -> Mismatch:
@@ -216,11 +234,10 @@ def _refused(n: int, refusal: NotFinite) -> Mismatch:
 
 def position_attempt(recipe: Recipe[PositionClaim], settings: Settings, a: Arithmetic) -> Attempts:
     """The vectors at `places`."""
+    claim, declare = recipe.claim, declaring(recipe, settings, a)
 
     def attempt(n: int) -> Attempt:
-        chosen = declared(settings, n)
-        encoding = recipe.construct(**chosen)
-        claim = recipe.claim
+        chosen, encoding, safe = declare(n)
 
         def run() -> Mismatch | None:
             try:
@@ -242,8 +259,8 @@ def position_attempt(recipe: Recipe[PositionClaim], settings: Settings, a: Arith
                     return Mismatch({"n": n, "i": i}, expected, seen[i - 1])
             return None
 
-        scores = n * encoding.width * ENTRY
-        return Attempt(scores, safe_length(claim, chosen, a), n, run)
+        scores = START + (n + 16 * len(places(n))) * encoding.width * ENTRY
+        return Attempt(scores, safe, n, run)
 
     return attempt
 
@@ -253,13 +270,15 @@ def position_attempt(recipe: Recipe[PositionClaim], settings: Settings, a: Arith
 
 def string_attempt(recipe: Recipe[StringClaim], settings: Settings, a: Arithmetic) -> Attempts:
     """Hard and drawn strings; in a model that is built for N, of a short length as well."""
+    declare = declaring(recipe, settings, a)
 
     def attempt(n: int) -> Attempt:
-        chosen = declared(settings, n)
-        model: Transformer = recipe.construct(**chosen)
+        chosen, model, safe = declare(n)
         strings = _strings(ask(recipe.claim.domain, **chosen), n, built="max_length" in chosen)
         each = sum(1 + head.W_Q.shape[0] // 8 for head in _heads(model))
-        scores = sum((len(x) + 1) * ((len(x) + 1) * each + model.width * ENTRY) for x in strings)
+        scores = START * (model.width if "max_length" in chosen else 1) + sum(
+            (len(x) + 1) * ((len(x) + 1) * each + model.width * ENTRY // 4) for x in strings
+        )
 
         def run() -> Mismatch | None:
             try:
@@ -273,19 +292,24 @@ def string_attempt(recipe: Recipe[StringClaim], settings: Settings, a: Arithmeti
             return None
 
         longest = max(map(len, strings), default=0)
-        return Attempt(scores, safe_length(recipe.claim, chosen, a), longest, run)
+        return Attempt(scores, safe, longest, run)
 
     return attempt
 
 
 def _strings(domain: Strings, n: int, built: bool) -> list[Any]:
     length = LONG_STRING // 2 if built and n > LONG_STRING else n
-    most = next(count for longest, count in HARD_STRINGS if length <= longest)
-    hard = list(domain.hard(length))
-    step = max(1, len(hard) // most)
-    chosen = [*hard[length % step :: step][:most], *domain.drawn(length, DRAWN_STRINGS, seed=0)]
+    chosen = [*_some_hard(domain, length), *domain.drawn(length, DRAWN_STRINGS, seed=0)]
     if len(domain.alphabet) ** length <= ALL_STRINGS:
         chosen += domain.every(length, length)
     if built:
-        chosen += domain.hard(min(n, SHORT_STRING))
+        chosen += _some_hard(domain, min(n, SHORT_STRING))
     return list(dict.fromkeys(x for x in chosen if len(x)))
+
+
+def _some_hard(domain: Strings, length: int) -> list[Any]:
+    """As many of the hard strings as are to be tried, others for the next length."""
+    hard = list(domain.hard(length))
+    most = next(count for longest, count in HARD_STRINGS if length <= longest)
+    step = -(-len(hard) // most)
+    return hard[length % step :: step]

@@ -26,7 +26,7 @@ from transformist.verify.attempts import (
 WORK = 2**26
 """How many scores a search takes at most, unless another number is given: some seconds."""
 
-SHORT_WORK = 2**20
+SHORT_WORK = 2**19
 """How many for a search beside other facts: some tenths of a second."""
 
 LONGEST = 2**20
@@ -96,11 +96,11 @@ def first_failure(
 ) -> Breakdown:
     """Search for the first length at which a format breaks a recipe.
 
-    Lengths are tried one by one while half of the work lasts, then on a grid that grows by a
-    quarter and holds the safe length and the next. Between the last length that passed and the
-    first that failed the interval is halved; what work is left goes to the lengths not yet tried,
-    from the least on. Failure need not be monotone: below `length` and above `every_length_to`
-    there may be lengths that fail and were not tried.
+    Lengths are tried one by one for an eighth of the work, then on a grid that grows by a quarter
+    and holds the safe length and the next, for five eighths. Between the last length that passed
+    and the first that failed the interval is halved; what work is left goes to the lengths not yet
+    tried, from the least on. Failure need not be monotone: below `length` and above
+    `every_length_to` there may be lengths that fail and were not tried.
 
     An answer is wrong where it differs from the claim's reference by more than the claim admits;
     beyond the safe length, by more than it admits at the safe length (`attempts.limit`).
@@ -124,8 +124,8 @@ def first_failure(
         (38, 40, 39, {'n': 40, 'i': 40, 'q': 40, 'v': (Fraction(-4, 1),)})
 
     """
-    system = number_system(arithmetic)
-    settings = _settings(recipe, system, {"longest": longest, "work": work}, given)
+    system = float_format(arithmetic)
+    settings = _settings(recipe, {"longest": longest, "work": work}, given)
     safe = safe_length(recipe.claim, settings, system)
     search = _Search(ATTEMPTS[type(recipe.claim)](recipe, settings, system), longest, work)
     search.run(marks=(safe, safe + 1) if safe else ())
@@ -147,26 +147,36 @@ def first_failure(
     )
 
 
-def _settings(
-    recipe: Recipe[Any], system: Arithmetic, counts: Mapping[str, int], given: Settings
-) -> dict[str, Any]:
+def float_format(arithmetic: Arithmetic | str) -> Floating:
+    """The float format.
+
+    Raises:
+        UnknownName: when there is no arithmetic of this name.
+        InvalidValue: for an arithmetic in which nothing rounds.
+
+    """
+    system = number_system(arithmetic)
+    if isinstance(system, Floating):
+        return system
+    raise InvalidValue(
+        "it is a float format that may break a recipe",
+        received=f"{system.name}, in which nothing rounds",
+        where="precision",
+        remedy="choose a float format, such as float32",
+    )
+
+
+def _settings(recipe: Recipe[Any], counts: Mapping[str, int], given: Settings) -> dict[str, Any]:
     """The settings of a search that can be done."""
     if type(recipe.claim) not in ATTEMPTS:
         raise InvalidValue(
             "a first failing length is found for recipes on strings, lists and positions",
-            received=f"{recipe.name}, where nothing grows with a length",
+            received=f"{recipe.name!r}, in which nothing grows with a length",
             where="precision",
             remedy=f"transformist show {recipe.name} tells its rounding error",
         )
-    if not isinstance(system, Floating):
-        raise InvalidValue(
-            "a format that rounds breaks a recipe",
-            received=f"{system.name}, in which nothing rounds",
-            where="precision",
-            remedy="choose a float format",
-        )
     for name, count in counts.items():
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        if type(count) is not int or count < 1:
             raise InvalidValue(
                 f"{name} is a whole number of at least 1",
                 received=f"{name} = {count!r}",
@@ -202,8 +212,7 @@ class _Search:
     """Lengths that were tried, and what work is left."""
 
     def __init__(self, attempts: Attempts, longest: int, work: int) -> None:
-        self.attempts, self.longest, self.left = attempts, longest, work
-        self.half = work // 2
+        self.attempts, self.longest, self.work, self.left = attempts, longest, work, work
         self.tried: dict[int, Attempt] = {}
         self.failed: dict[int, Mismatch] = {}
         self.every_length_to = 0
@@ -211,13 +220,14 @@ class _Search:
 
     def run(self, marks: tuple[int, ...]) -> None:
         """Fill `tried` and `failed`."""
-        self._one_by_one(keep=self.half)
+        self._one_by_one(keep=self.work - self.work // 8)
         if not self.failed:
-            self._grid(marks)
+            self._grid(marks, keep=self.work // 4)
+        ended = self.ended
         if self.failed:
             self._halve()
-            self._one_by_one(keep=0)
-            self.ended = "a failing length was found"
+        self._one_by_one(keep=0)
+        self.ended = "a failing length was found" if self.failed else ended
 
     def _one_by_one(self, keep: int) -> None:
         """The lengths from the least on, while more work is left than is to be kept."""
@@ -228,9 +238,9 @@ class _Search:
                 return
             self.every_length_to = n
 
-    def _grid(self, marks: tuple[int, ...]) -> None:
+    def _grid(self, marks: tuple[int, ...], keep: int) -> None:
         for n in _growing(self.every_length_to, self.longest, marks):
-            if not self._try(n) or self.failed:
+            if not self._try(n, keep) or self.failed:
                 return
         self.ended = f"no longer input was asked for than {self.longest}"
 
