@@ -34,11 +34,15 @@ EVERY_PAIR = 12
 LISTS = 4
 """How many lists are tried for each length beyond."""
 
+WHOLE = 256
+"""Of longer lists, a stack of layers, which is evaluated everywhere, is tried on one."""
+
 ENTRY = 32
 """Preparing one number of an input, or evaluating one of a reference, counts as so many scores."""
 
-START = 2**13
-"""Beginning with a length counts as so many, for each slot where it builds a transformer."""
+START = 2**12
+"""Beginning with a length counts as so many, with one of strings as 4 times that; building a
+transformer of width d for it counts as d²/8 times that."""
 
 BLOCK = 2**22
 """How many scores are held at once."""
@@ -104,10 +108,16 @@ def declaring(recipe: Recipe[Any], settings: Settings, a: Arithmetic) -> Callabl
     def declare(chosen: dict[str, Any]) -> Declared:
         return chosen, recipe.construct(**chosen), safe_length(recipe.claim, chosen, a)
 
-    if "max_length" in settings:
+    if "max_length" in settings and not _ignores_n(recipe, settings):
         return lambda n: declare({**settings, "max_length": n})
     for_all = declare(dict(settings))
     return lambda _n: for_all
+
+
+def _ignores_n(recipe: Recipe[Any], settings: Settings) -> bool:
+    """Whether a transformer that may be told N has the same weights for each."""
+    claim = recipe.claim
+    return isinstance(claim, StringClaim) and "N" not in claim.dependence(settings)
 
 
 def places(n: int) -> list[int]:
@@ -163,8 +173,10 @@ def list_attempt(recipe: Recipe[SequenceClaim], settings: Settings, a: Arithmeti
         chosen, model, safe = declare(n)
         domain: Sequences = ask(recipe.claim.domain, **chosen)
         where = places(n)
+        whole = not isinstance(model, Attention)
         count = max(LISTS, n if n <= EVERY_PAIR else 0)
-        rows = len(where) if isinstance(model, Attention) else n
+        count = 1 if whole and n > WHOLE else count
+        rows = n if whole else len(where)
         scores = sum(rows * n * (1 + head.W_Q.shape[0] // 8) for head in _heads(model))
         scores = START + count * (scores + n * 2 * model.width_out * ENTRY)
         scores += n * domain.width * ENTRY
@@ -274,9 +286,11 @@ def string_attempt(recipe: Recipe[StringClaim], settings: Settings, a: Arithmeti
 
     def attempt(n: int) -> Attempt:
         chosen, model, safe = declare(n)
-        strings = _strings(ask(recipe.claim.domain, **chosen), n, built="max_length" in chosen)
+        strings = _strings(
+            ask(recipe.claim.domain, **chosen), n, built=model.max_length is not None
+        )
         each = sum(1 + head.W_Q.shape[0] // 8 for head in _heads(model))
-        scores = START * (model.width if "max_length" in chosen else 1) + sum(
+        scores = START * (model.width**2 // 8 if model.max_length else 4) + sum(
             (len(x) + 1) * ((len(x) + 1) * each + model.width * ENTRY // 4) for x in strings
         )
 

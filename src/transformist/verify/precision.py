@@ -26,7 +26,7 @@ from transformist.verify.attempts import (
 WORK = 2**26
 """How many scores a search takes at most, unless another number is given: some seconds."""
 
-SHORT_WORK = 2**19
+SHORT_WORK = 2**20
 """How many for a search beside other facts: some tenths of a second."""
 
 LONGEST = 2**20
