@@ -85,6 +85,7 @@ PARTS = (
             "float64": "all right at N = 1000",
         },
         loose={
+            "float16": "As in bfloat16, from N = 4096 on.",
             "bfloat16": "The proof allows a step that is to be 1 an error of u/s. For a balance of "
             "−1/2 its two thresholds, s/4 and 3s/4 away, are rounded apart, not together, so that "
             "the step counts 1 or more, until at N = 512 both round to −1/2 and it counts 0.",
@@ -98,11 +99,6 @@ PARTS = (
         "induction-most-recent",
         {"weighting": "average-hard"},
         work=2**26,
-        loose={
-            "bfloat16": "The safe length is rounded down to a power of two, and the proof adds up "
-            "the largest errors of a term, of a sum and of a quotient, which no two neighbours "
-            "have at once.",
-        },
     ),
     Part(
         "multiply-by-gelu",
@@ -118,10 +114,10 @@ for one recipe, and `--help` says how far.
 A search tries lengths one by one while that is cheap, then on a grid that grows by a quarter, then
 halves the interval between the last length that passed and the first that failed. "Each tried to n"
 means that every single length up to n was tried and passed: below the length found and above that,
-shorter ones may fail. At each length the inputs are the hard ones of the claim's domain: lists whose
-neighbours differ, looked at near their ends, their middle and powers of two; strings that fail to
-be right at a single place. Where a recipe is built for N, the length is N, and inputs of N and
-fewer symbols are tried (strings of at most 1024 symbols from N = 2049 on). A "none" is a search
+shorter ones may fail. At each length the inputs are the hard ones of the claim's domain: lists of
+which neighbours differ, looked at near their ends, their middle and powers of two; strings that
+fail to be right at a single place. Where a recipe is built for N, the length is N, and inputs of N
+and fewer symbols are tried (strings of at most 1024 symbols from N = 2049 on). A "none" is a search
 that found nothing, not a proof; "claimed" is proved.
 
 *Measured before* quotes figures taken earlier with other code and another order of summation (the

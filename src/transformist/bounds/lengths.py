@@ -135,18 +135,22 @@ def quadratic_count_length(arithmetic: Arithmetic) -> int | None:
 
 
 def recency_length(arithmetic: Arithmetic) -> int | None:
-    """The largest power of two n with 1/n > 7u: scores (m + j/n)/√d_key, m ∈ {0, 1}, then differ.
+    """The longest n with 1/n > 5u: scores (m + j/n)/√d_key, m ∈ {0, 1}, 0 ≤ j ≤ n, then differ.
 
-    Of a score, in units of 1/√d_key, fl(j/n) is within u/2, the sum u, the quotient 2u.
+    In order they begin with m = 0, j = 0, …, n, and go on with m = 1. Sums differ by 1/n, by more
+    than 4u with fl(j/n), which is within u/2 and is the sum where m = 0. For m = 1 they are stored
+    within u of themselves, more than 2u apart, so at least 4u, as multiples of 2u. Where the larger
+    of two neighbours is x ≤ 2 (≤ 1 for m = 0) and c = fl(√d_key) ≥ 1, quotients are 4u/c apart or
+    more, which is no less than 2u x/c, and that no less than the spacing at x/c.
 
     Example:
         >>> from transformist.arithmetic import FLOAT32
         >>> recency_length(FLOAT32)
-        2097152
+        3355443
 
     """
     u = arithmetic.unit_roundoff
-    return None if u == 0 else int(1 / (8 * u))
+    return None if u == 0 else math.ceil(1 / (5 * u)) - 1
 
 
 def softened_recency_length(arithmetic: Arithmetic, d_key: int) -> int:

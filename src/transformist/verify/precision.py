@@ -121,7 +121,7 @@ def first_failure(
         >>> import transformist as tf
         >>> found = first_failure(tf.recipe("quadratic-lookup"), "float16", longest=64)
         >>> found.claimed, found.length, found.every_length_to, found.input
-        (38, 40, 39, {'n': 40, 'i': 40, 'q': 40, 'v': (Fraction(-4, 1),)})
+        (38, 40, 39, {'n': 40, 'i': 40, 'q': 40, 'v': (Fraction(-677, 512),)})
 
     """
     system = float_format(arithmetic)
