@@ -26,8 +26,8 @@ from transformist.verify.attempts import (
 WORK = 2**26
 """How many scores a search takes at most, unless another number is given: some seconds."""
 
-SHORT_WORK = 2**20
-"""How many for a search beside other facts: some tenths of a second."""
+SHORT_WORK = 2**19
+"""How many for a search beside other facts: some tenths of a second a format."""
 
 LONGEST = 2**20
 """The longest inputs tried, unless another length is given."""
