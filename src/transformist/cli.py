@@ -48,6 +48,7 @@ from transformist.inputs import (
     load_function,
     read_count,
     read_length,
+    read_positive,
     read_text,
     read_vector,
     read_vectors,
@@ -55,7 +56,9 @@ from transformist.inputs import (
 from transformist.model import Transformer
 from transformist.report import (
     dependence_in_words,
+    found_facts,
     plain,
+    precision_table,
     recipe_facts,
     recipe_table,
     size,
@@ -64,12 +67,19 @@ from transformist.report import (
     verdict_facts,
 )
 from transformist.verify import (
+    WORK,
+    Breakdown,
+    LeastError,
     Verdict,
     admitted,
     check,
     check_recipes,
     error_bound,
+    float_format,
+    formats,
     free_numbers,
+    search,
+    search_all,
 )
 
 app = typer.Typer(
@@ -590,6 +600,88 @@ def _verdict_line(verdict: Verdict) -> str:
     if verdict.counterexample is None:
         return line
     return f"{line}\n    {escape(str(verdict.counterexample))}"
+
+
+@app.command(name="precision")
+def precision_command(
+    name: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(
+            help="A recipe's name; every recipe that has a length when left out.", metavar="[NAME]"
+        ),
+    ] = None,
+    arithmetic: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Only in this float format.", metavar="A", show_default=False),
+    ] = None,
+    length: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--max-length", help="Try no longer inputs.", metavar="n"),
+    ] = None,
+    work: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="About how many attention scores to compute a format.", metavar="w"),
+    ] = None,
+    settings: Set = [],  # noqa: B006
+    as_json: Json = False,
+) -> int:
+    """Search for the first length at which a float format breaks a recipe, beyond what is claimed.
+
+    For a function with a tolerance, search for the least error that the format reaches. The work is
+    counted, not timed, so that the result is the same everywhere. Exit code 1 when a length fails
+    that is claimed.
+    """
+    if arithmetic is not None:
+        float_format(arithmetic)
+    longest = None if length is None else read_positive(length, "--max-length")
+    budget = None if work is None else read_positive(work, "--work")
+    if name is None:
+        return _search_all(arithmetic, longest, budget, settings, as_json)
+    recipe, chosen = find_recipe(name), _settings(settings)
+    found = []
+    for each in [arithmetic] if arithmetic else formats(recipe):
+        with err.status(f"searching {recipe.name} in {each}"):
+            found.append(search(recipe, each, chosen, longest, budget or WORK))
+    if as_json:
+        settled = recipe.settings(chosen)
+        facts = {"recipe": recipe.name, "settings": {key: plain(settled[key]) for key in chosen}}
+        _print_json({**facts, "results": [found_facts(each) for each in found]})
+    else:
+        wide.print(precision_table(recipe.name, found))
+    return _refuted(found)
+
+
+def _search_all(
+    arithmetic: str | None,
+    longest: int | None,
+    work: int | None,
+    settings: Sequence[str],
+    as_json: bool,
+) -> int:
+    """The recipes that have a length, one after the other, with a sixteenth of the work each."""
+    if settings:
+        raise InvalidValue(
+            "the parameters of --set are those of one recipe",
+            received="--set without NAME",
+            remedy="name the recipe, or leave --set out",
+        )
+    formats = () if arithmetic is None else (arithmetic,)
+    code, rows = 0, []
+    for recipe, found in search_all(longest, work or WORK // 16, formats):
+        code = max(code, _refuted(found))
+        if as_json:
+            rows += [{"recipe": recipe.name, **found_facts(each)} for each in found]
+            err.print(f"searched {recipe.name}", markup=False)
+        elif found:
+            wide.print(precision_table(recipe.name, found))
+    if as_json:
+        _print_json({"results": rows})
+    return code
+
+
+def _refuted(found: Sequence[Breakdown | LeastError]) -> int:
+    """1 where a length fails that is claimed."""
+    return int(any(isinstance(each, Breakdown) and each.refutes_the_claim for each in found))
 
 
 @app.command()

@@ -266,3 +266,23 @@ def read_length(text: str) -> int:
         received=repr(text),
         remedy="strings one and all are feasible up to about 16",
     )
+
+
+def read_positive(text: str, option: str) -> int:
+    """The whole number of an option, at least 1.
+
+    Raises:
+        InvalidValue: when it is none.
+
+    Example:
+        >>> read_positive("256", "--max-length")
+        256
+
+    """
+    if text.isascii() and text.isdecimal() and len(text) < 13 and int(text):
+        return int(text)
+    raise InvalidValue(
+        f"{option} is a whole number of at least 1",
+        received=repr(text)[:60],
+        remedy=f"write {option} 1000",
+    )

@@ -207,9 +207,9 @@ def test_up_to_the_recency_length_scores_differ():
 
     a = SYSTEMS["bfloat16"]
     safe = recency_length(a)
-    assert safe == 32
+    assert safe == 51
     assert all(distinct(a, n, d) for n in range(1, safe + 1) for d in [2, 3, 5, 11, 27])
-    assert not all(distinct(a, n, d) for n in (40, 60, 90, 128) for d in [2, 3, 5])
+    assert not all(distinct(a, n, d) for n in (60, 90, 128) for d in [2, 3, 5])
 
 
 def test_without_sharper_scores_softmax_does_fail():

@@ -286,18 +286,25 @@ class Floating:
         return odd.astype(self.dtype)
 
 
+@_ieee
 def _to_float64(exact: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[np.float64]:
     """Rationals as float64: nearest for float64 itself, to odd on the way to a narrower format."""
+    flat = exact.ravel().tolist()
+    nearest = np.array([nearest_float64(value) for value in flat], dtype=np.float64)
+    if dtype != np.float64:
+        sides = np.array(list(map(_side, flat, nearest.tolist())), dtype=np.float64)
+        even = nearest.view(np.uint64) & 1 == 0
+        nearest = np.where(even & (sides != 0), np.nextafter(nearest, sides * np.inf), nearest)
+    return nearest.reshape(exact.shape)
 
-    def convert(value: Fraction) -> float:
-        nearest = nearest_float64(value)
-        odd = np.float64(nearest).view(np.uint64) & 1
-        if dtype == np.float64 or nearest == value or odd or math.isinf(nearest):
-            return nearest
-        return math.nextafter(nearest, math.inf if value > nearest else -math.inf)
 
-    flat = [convert(value) for value in exact.ravel().tolist()]
-    return np.array(flat, dtype=np.float64).reshape(exact.shape)
+def _side(value: Fraction, nearest: float) -> int:
+    """The sign of value − nearest; 0 for an infinite one."""
+    if math.isinf(nearest):
+        return 0
+    p, q = nearest.as_integer_ratio()
+    difference = value.numerator * q - p * value.denominator
+    return (difference > 0) - (difference < 0)
 
 
 def _in_words(value: Fraction) -> str:

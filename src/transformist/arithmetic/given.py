@@ -52,7 +52,7 @@ def exact_numbers(values: Any, where: str = "array") -> NDArray[Any]:
     flat = [_entry(value, where) for value in given.astype(object).ravel().tolist()]
     exact = np.empty(len(flat), dtype=object)
     exact[:] = flat
-    if all(nearest_float64(value) == value for value in flat):
+    if all(is_float64(value) for value in flat):
         exact = exact.astype(np.float64)
     return exact.reshape(given.shape)
 
@@ -63,6 +63,12 @@ def nearest_float64(value: Fraction) -> float:
         return value.numerator / value.denominator
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+
+
+def is_float64(value: Fraction) -> bool:
+    """Whether float64 holds the number itself."""
+    nearest = nearest_float64(value)
+    return math.isfinite(nearest) and nearest.as_integer_ratio() == value.as_integer_ratio()
 
 
 def rational(value: Any) -> Fraction:
@@ -81,6 +87,8 @@ _HUGE_EXPONENT = re.compile(r"[eE][+-]?0*[1-9]\d{4}")
 
 
 def _entry(value: Any, where: str) -> Fraction:
+    if type(value) is Fraction:
+        return value
     try:
         return rational(value)
     except (OverflowError, ValueError, TypeError, ZeroDivisionError):

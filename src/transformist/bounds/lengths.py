@@ -42,34 +42,62 @@ def quadratic_length(arithmetic: Arithmetic) -> int | None:
 
 
 def fraction_length(arithmetic: Arithmetic) -> int | None:
-    """n up to which scores (i/n)(j/n) of neighbouring j stay apart.
+    """n up to which scores (i/n)(j/n) of neighbouring j stay apart: n − 1 < (1 − u)²/(4u).
 
-    Relative to the larger, neighbours are at least 1/n apart. A score has three roundings of u
-    relative to itself (of i/n, of j/n, of their product), so two keep their order where
-    6u(1 + u)³ < 1/n, as for n ≤ 1/(16u).
+    The scores of a row share fl(i/n), and j/n of neighbours are in a ratio of at least
+    1 + 1/(n − 1). Each score has two more roundings of u relative to itself, of j/n and of the
+    product, so that the ratio stays above 1 where 1/(n − 1) > ((1 + u)/(1 − u))² − 1 =
+    4u/(1 − u)². Products that underflow are more than 1/(4n²) apart before they are stored, for
+    u ≤ 1/8: no less than the least number of the format, for n² at most a quarter of its inverse.
 
     Example:
         >>> from transformist.arithmetic import BFLOAT16, FLOAT32
         >>> fraction_length(BFLOAT16), fraction_length(FLOAT32)
-        (16, 1048576)
+        (64, 4194304)
 
     """
     if not isinstance(arithmetic, Floating):
         return None
-    return int(1 / (16 * arithmetic.unit_roundoff))
+    u = arithmetic.unit_roundoff
+    by_rounding = math.ceil((1 - u) ** 2 / (4 * u))
+    return min(by_rounding, math.isqrt(int(1 / (4 * Fraction(arithmetic.smallest)))))
 
 
 def tie_break_length(*, term: str, arithmetic: Arithmetic) -> int | None:
-    """n up to which scores (s + t(j))/√2 of neighbouring j stay apart, for s of 0 and 1.
+    """n up to which scores (s + t(j))/√2, s of 0 and 1, keep their order.
 
-    The terms ±1/j of neighbours differ by at least 1/n², ±j/n by 1/n. Scores of magnitude at most
-    2/√2 have five roundings of u (the term, the sum, its store, the root, the quotient), so two
-    keep their order where 20u(1 + u)⁵ is below that, as for 1/(32u) ≥ n², or n.
+    It is the longest n with 1/n > 5u for t = ±j/n, with 2/(n(n − 1)) > 5u for t = ±1/j.
+
+    Two numbers further apart than the spacing of a format round to different ones. For ±j/n, sums
+    differ by 1/n or more, by 1/n − u with t as rounded (within u/2). They are stored as multiples
+    of 2u, or of less, within u of themselves: more than 2u apart where 1/n > 5u, which is at least
+    4u in multiples of 2u. Divided by fl(√2) < 2 they are more than 2u apart, the spacing above 1.
+
+    For ±1/j sums differ by g = 1/(n(n − 1)) or more, by g − u/2 with t as rounded (within u/4, 1
+    being exact). For −1/j sums are at most 1 in magnitude, stored as multiples of u within u/2 of
+    themselves, and more than u apart where g > 5u/2: at least 2u; quotients are below 1, where the
+    spacing is at most u, and more than that apart. For 1/j and s = 1 sums are stored within u:
+    distinct multiples of 2u, as their differences are above 0 by the same g > 5u/2; quotients are
+    below 1 from j = 3 on, since 4/3 < √2, and before that differ by more than 2u by themselves,
+    1/6 being above 5u for u < 1/30 (n ≤ 2 elsewhere). For s = 0, t of neighbours are in a ratio of
+    1 + 1/(n − 1) or more, above ((1 + u)/(1 − u))² since 1/(n − 1) > 5nu/2.
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT16
+        >>> tie_break_length(term="i/n", arithmetic=FLOAT16)
+        409
+        >>> tie_break_length(term="-1/i", arithmetic=FLOAT16)
+        29
+
     """
     if not isinstance(arithmetic, Floating):
         return None
-    steps = int(1 / (32 * arithmetic.unit_roundoff))
-    return steps if term.endswith("n") else math.isqrt(steps)
+    u = arithmetic.unit_roundoff
+    if term.endswith("n"):
+        return math.ceil(1 / (5 * u)) - 1
+    pairs = math.ceil(2 / (5 * u)) - 1
+    longest = (1 + math.isqrt(1 + 4 * pairs)) // 2
+    return longest if u < Fraction(1, 30) else min(longest, 2)
 
 
 def nearest_active_length(arithmetic: Arithmetic) -> int | None:
@@ -165,18 +193,22 @@ def hash_range_length(arithmetic: Arithmetic) -> int | None:
 
 
 def recency_length(arithmetic: Arithmetic) -> int | None:
-    """The largest power of two n with 1/n > 7u: scores (m + j/n)/√d_key, m ∈ {0, 1}, then differ.
+    """The longest n with 1/n > 5u: scores (m + j/n)/√d_key, m ∈ {0, 1}, 0 ≤ j ≤ n, then differ.
 
-    Of a score, in units of 1/√d_key, fl(j/n) is within u/2, the sum u, the quotient 2u.
+    In order they begin with m = 0, j = 0, …, n, and go on with m = 1. Sums differ by 1/n, by more
+    than 4u with fl(j/n), which is within u/2 and is the sum where m = 0. For m = 1 they are stored
+    within u of themselves, more than 2u apart, so at least 4u, as multiples of 2u. Where the larger
+    of two neighbours is x ≤ 2 (≤ 1 for m = 0) and c = fl(√d_key) ≥ 1, quotients are 4u/c apart or
+    more, which is no less than 2u x/c, and that no less than the spacing at x/c.
 
     Example:
         >>> from transformist.arithmetic import FLOAT32
         >>> recency_length(FLOAT32)
-        2097152
+        3355443
 
     """
     u = arithmetic.unit_roundoff
-    return None if u == 0 else int(1 / (8 * u))
+    return None if u == 0 else math.ceil(1 / (5 * u)) - 1
 
 
 def softened_recency_length(arithmetic: Arithmetic, d_key: int) -> int:

@@ -108,9 +108,9 @@ def rounding_error(
     roundoff of the accumulator, a dot product or a sum of t terms has relative error
     (1 + w)^(t+1) − 1 of the sum of magnitudes, every stored result u of itself, and half the least
     number of the format where it underflows; ReLU passes errors on, GELU at most
-    ACTIVATION_SLOPES times. In a norm a difference, a product, a quotient and a root pass on the errors of what they are taken
-    of: |x̂ŷ − xy| ≤ |x| e_y + |y| e_x + 2 e_x e_y, |x̂/ŷ − x/y| ≤ (e_x + |x/y| e_y)/|ŷ|,
-    |√x̂ − √x| ≤ e_x/(√x̂ + √x), and at most √e_x.
+    ACTIVATION_SLOPES times. In a norm a difference, a product, a quotient and a root pass on the
+    errors of what they are taken of: |x̂ŷ − xy| ≤ |x| e_y + |y| e_x + 2 e_x e_y,
+    |x̂/ŷ − x/y| ≤ (e_x + |x/y| e_y)/|ŷ|, |√x̂ − √x| ≤ e_x/(√x̂ + √x), and at most √e_x.
 
     Args:
         network: the weights.

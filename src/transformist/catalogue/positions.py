@@ -126,7 +126,7 @@ FAMILIES = 64
 """How many families are drawn before it is said that none is found."""
 
 
-@functools.cache
+@functools.lru_cache(maxsize=8)
 def almost_orthogonal(
     max_length: int, epsilon: F, width: int | None, seed: int
 ) -> tuple[tuple[int, ...], ...]:

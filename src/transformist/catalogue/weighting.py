@@ -79,13 +79,13 @@ def split(heads: int = 3, weighting: str = "softmax") -> LayerStack:
 # 5.6: unique-hard by average-hard
 
 
-def _first_or_last(*, a: Sequence[Any], v: Sequence[Any], n: int, term: str) -> list[list[F]]:
+def _first_or_last(*, a: Sequence[Any], v: Sequence[Any], term: str) -> list[list[F]]:
     """The value at the last (for −1/i and i/n) or first of the positions up to i of largest a."""
-    values = []
-    for i in range(n):
-        largest = max(a[: i + 1])
-        places = [j for j in range(i + 1) if a[j] == largest]
-        values.append(list(v[places[-1 if term in ("-1/i", "i/n") else 0]]))
+    values, place = [], 0
+    for i, entry in enumerate(a):
+        if entry > a[place] or (entry == a[place] and term in ("-1/i", "i/n")):
+            place = i
+        values.append(list(v[place]))
     return values
 
 

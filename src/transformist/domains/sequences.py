@@ -7,6 +7,7 @@ beside the vectors that code it, so that a reference speaks of the meaning.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 from abc import ABC, abstractmethod
@@ -54,6 +55,13 @@ class Column(ABC):
     @abstractmethod
     def draw(self, n: int, count: int, arithmetic: Arithmetic, seed: int) -> list[list[Entry]]:
         """Lists of n entries, about `count` of them where there are more."""
+
+    def hard(
+        self, n: int, count: int, arithmetic: Arithmetic, places: Sequence[int]
+    ) -> list[list[Entry]]:
+        """`count` lists of n entries on which attention is most likely to fail at these places."""
+        drawn = self.draw(n, count, arithmetic, seed=0)
+        return [drawn[k % len(drawn)] for k in range(count)]
 
     @abstractmethod
     def encode(self, entries: list[list[Entry]], n: int, arithmetic: Arithmetic) -> Array:
@@ -105,13 +113,41 @@ class Values(Column):
         constant = [[each] * n for each in pool[:4]]
         return constant + [source.choices(pool, k=n) for _ in range(min(count, DRAWN))]
 
+    def hard(
+        self, n: int, count: int, arithmetic: Arithmetic, places: Sequence[int]
+    ) -> list[list[Entry]]:
+        """In turn: lists whose neighbours differ, one of equal entries, one that is drawn.
+
+        A domain of at most 4 entries begins with the equal ones, the last entry first.
+        """
+        pool = _pool(self.domain, arithmetic)  # type: ignore[arg-type]  # both are frozen values
+        source = random.Random(f"{n} {self}")
+        lists = [[each] * n for each in reversed(pool)] if len(pool) <= 4 else []
+        while len(lists) < count:
+            order = source.sample(pool, len(pool))
+            lists.append(list(itertools.islice(itertools.cycle(order), n)))
+            lists.append([order[0]] * n)
+            lists.append(source.choices(pool, k=n))
+        return lists[:count]
+
     def encode(self, entries: list[list[Entry]], n: int, arithmetic: Arithmetic) -> Array:
-        """The numbers themselves."""
-        return arithmetic.array(np.array(entries, dtype=object).reshape(-1, n, self.width))
+        """The numbers themselves; entries that are one object are rounded together."""
+        flat = list(itertools.chain.from_iterable(entries))
+        distinct = {id(entry): entry for entry in flat}
+        rows = {key: row for row, key in enumerate(distinct)}
+        numbers = np.array(list(distinct.values()), dtype=object).reshape(-1, self.width)
+        table = arithmetic.array(numbers)
+        return table[np.array([rows[id(entry)] for entry in flat]).reshape(-1, n)]
 
     def read(self, numbers: Sequence[Fraction], i: int, n: int) -> Entry:
         """The numbers themselves."""
         return tuple(numbers)
+
+
+@functools.lru_cache(maxsize=64)
+def _pool(domain: Domain, arithmetic: Arithmetic) -> tuple[Entry, ...]:
+    """Cases of a domain from which hard lists are made."""
+    return tuple(domain.cases(arithmetic, 60, seed=0))
 
 
 Code: TypeAlias = Callable[[int, int], Sequence[Any]]
@@ -160,6 +196,19 @@ class Query(Column):
             shifts = [0, 1, n - 1, *source.sample(range(n), max(count - 3, 0))]
         last = (lambda i: i) if self.mask == "future" else (lambda _: n)
         return [[(i - 1 + shift) % last(i) + 1 for i in range(1, n + 1)] for shift in shifts]
+
+    def hard(
+        self, n: int, count: int, arithmetic: Arithmetic, places: Sequence[int]
+    ) -> list[list[Entry]]:
+        """The places ask for each other, those of the k-th list for the k-th place after."""
+        lists = []
+        for k in range(count):
+            asked = list(range(1, n + 1))
+            for index, place in enumerate(places):
+                other = places[(index + k) % len(places)]
+                asked[place - 1] = min(other, place) if self.mask == "future" else other
+            lists.append(asked)
+        return lists
 
     def encode(self, entries: list[list[Entry]], n: int, arithmetic: Arithmetic) -> Array:
         """The coordinates of the positions, each rounded once."""
@@ -272,6 +321,13 @@ class Sequences:
         return [
             {label: lists[k % len(lists)] for label, lists in drawn.items()} for k in range(total)
         ]
+
+    def hard(
+        self, n: int, count: int, arithmetic: Arithmetic, places: Sequence[int]
+    ) -> list[Meaning]:
+        """`count` lists of length n that are most likely to go wrong at these places (from 1)."""
+        lists = {each.label: each.hard(n, count, arithmetic, places) for each in self.columns}
+        return [{label: lists[label][k] for label in lists} for k in range(count)]
 
     def encode(self, cases: Sequence[Meaning], n: int, arithmetic: Arithmetic) -> Array:
         """The vectors of cases of length n, shape (cases, n, width)."""

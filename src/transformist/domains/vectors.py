@@ -308,6 +308,9 @@ class Where:
         return [case for case in self.domain.cases(arithmetic, count, seed) if self.condition(case)]
 
 
+_FACTORS = (Fraction(1), Fraction(2), Fraction(1, 2), Fraction(3, 2))
+
+
 def _covered(axes: Sequence[Sequence[T]], count: int, seed: int) -> list[tuple[T, ...]]:
     """The product of the axes where it has at most `count` members, else `count` drawn ones."""
     total = math.prod(len(axis) for axis in axes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from transformist.errors import UnknownName
 from transformist.model.parameter import Parameter, Parameterized, sequences, weights
 
 Positions = NDArray[np.int64]
+
+Rows: TypeAlias = "slice | Positions"
+"""Some of the positions, counted from 0."""
 
 MASKS: dict[str, Callable[[Positions, Positions], Mask]] = {
     "none": lambda i, j: np.full(np.broadcast_shapes(i.shape, j.shape), True),
@@ -139,12 +142,12 @@ class Attention(Parameterized):
         joined = a.concatenate(c, axis=-2)
         return joined if W_O is None else a.affine(joined, W_O)
 
-    def scores(self, z: Array, a: Arithmetic, rows: slice = slice(None)) -> Array:
+    def scores(self, z: Array, a: Arithmetic, rows: Rows = slice(None)) -> Array:
         """sᵢⱼ for the queries i in `rows` (exact arithmetic: times √d_key), before the mask."""
         W_Q, W_K, _, _ = self.rounded(a)
         return a.scores(a.affine(z[..., rows, :], W_Q), a.affine(z, W_K))
 
-    def weights(self, z: Array, a: Arithmetic, rows: slice = slice(None)) -> Array:
+    def weights(self, z: Array, a: Arithmetic, rows: Rows = slice(None)) -> Array:
         """αᵢⱼ for the queries i in `rows`: (..., n, d) → (..., r, n)."""
         j = np.arange(z.shape[-2])
         admissible = MASKS[self.mask](j[rows, None], j[None, :])

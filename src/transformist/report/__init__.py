@@ -8,13 +8,21 @@ from transformist.report.facts import (
     trace_facts,
     verdict_facts,
 )
+from transformist.report.precision_table import (
+    cells,
+    found_facts,
+    precision_table,
+)
 from transformist.report.size import Size, size
 from transformist.report.trace_table import trace_table
 
 __all__ = [
     "Size",
+    "cells",
     "dependence_in_words",
+    "found_facts",
     "plain",
+    "precision_table",
     "recipe_facts",
     "recipe_table",
     "size",

@@ -24,7 +24,7 @@ from transformist.errors import NotFinite
 from transformist.model import Trace
 from transformist.report.size import Size, size
 from transformist.settings import SETTINGS
-from transformist.verify import Verdict, worst_rounding
+from transformist.verify import SHORT_WORK, Verdict, first_failure, formats, worst_rounding
 
 
 def plain(value: Any) -> Any:
@@ -118,10 +118,25 @@ def _length_facts(recipe: Recipe[LengthClaim], settings: Settings) -> dict[str, 
     return {
         **facts,
         "safe_lengths": claim.safe_lengths(settings),
+        "first_failures": _first_failures(recipe, settings),
         "weightings": list(claim.weightings),
         "mask": claim.mask or None,
         "features": list(claim.needed_features(settings)),
     }
+
+
+SEARCHED = 256
+"""The longest inputs of the short search that is shown beside the claim."""
+
+
+def _first_failures(recipe: Recipe[LengthClaim], settings: Settings) -> dict[str, Any]:
+    """What a short search beyond the claim finds in each float format."""
+    given = {name: value for name, value in settings.items() if name != "max_length"}
+    found = {}
+    for name in formats(recipe):
+        each = first_failure(recipe, name, SEARCHED, SHORT_WORK, **given)
+        found[name] = {"first_failure": each.length, "searched": each.searched}
+    return found
 
 
 _KINDS: Mapping[type, Callable[..., dict[str, Any]]] = {
@@ -163,10 +178,11 @@ def recipe_table(facts: Mapping[str, Any]) -> Table:
         row("not in", f"{name}: {reason}")
     if facts["safe_lengths"] is not None:
         safe = facts["safe_lengths"].items()
-        lengths = (f"{name} {_length_in_words(bound)}" for name, bound in safe)
+        lengths = (f"{name} {length_in_words(bound)}" for name, bound in safe)
         bounded = "N" if "max_length" in facts["parameters"] else "n"
         row(f"safe up to {bounded}", ", ".join(lengths))
         row("why safe", facts["why_safe"])
+        row("first failure found", _found_in_words(facts["first_failures"]))
     for name, setting in facts["parameters"].items():
         row(f"--set {name}=", f"{setting['sets']}; default {setting['default']}")
     counts = Size(*(facts[key] for key in ("layers", "width", "heads", "nonzero")))
@@ -189,10 +205,33 @@ def dependence_in_words(names: Sequence[str]) -> str:
     return "; ".join(told[name] for name in sorted(names)) or "the same for every length"
 
 
-def _length_in_words(bound: int | None) -> str:
+def length_in_words(bound: int | None) -> str:
+    """A safe length, "any" for every length."""
     if bound is None:
         return "any"
     return f"{bound:,}" if bound < 10**15 else f"{float(bound):.2g}"
+
+
+def _found_in_words(found: Mapping[str, Mapping[str, int | None]]) -> str:
+    """The formats that a short search breaks, then the others by how far it went.
+
+    Example:
+        >>> _found_in_words({
+        ...     "float64": {"first_failure": None, "searched": 256},
+        ...     "float16": {"first_failure": 40, "searched": 40},
+        ... })
+        'float16 40; none to 256 in float64'
+
+    """
+    broken = [
+        f"{name} {each['first_failure']}" for name, each in found.items() if each["first_failure"]
+    ]
+    unbroken: dict[int | None, list[str]] = {}
+    for name, each in found.items():
+        if not each["first_failure"]:
+            unbroken.setdefault(each["searched"], []).append(name)
+    others = [f"none to {searched} in {', '.join(names)}" for searched, names in unbroken.items()]
+    return "; ".join([", ".join(broken), *others] if broken else others)
 
 
 def verdict_facts(verdict: Verdict) -> dict[str, Any]:

@@ -1,21 +1,35 @@
-"""Whether what is claimed holds."""
+"""Whether what is claimed holds, and where a number format breaks it."""
 
 from transformist.verify.changes import sensitivity
 from transformist.verify.functions import error_bound, worst_rounding
+from transformist.verify.precision import SHORT_WORK, WORK, Breakdown, first_failure, float_format
+from transformist.verify.searches import formats, search, search_all, searched
 from transformist.verify.sequences import admitted, free_numbers
 from transformist.verify.strings import check
 from transformist.verify.suite import check_recipe, check_recipes
+from transformist.verify.tolerances import LeastError, least_error
 from transformist.verify.verdict import Counterexample, Verdict
 
 __all__ = [
+    "SHORT_WORK",
+    "WORK",
+    "Breakdown",
     "Counterexample",
+    "LeastError",
     "Verdict",
     "admitted",
     "check",
     "check_recipe",
     "check_recipes",
     "error_bound",
+    "first_failure",
+    "float_format",
+    "formats",
     "free_numbers",
+    "least_error",
+    "search",
+    "search_all",
+    "searched",
     "sensitivity",
     "worst_rounding",
 ]

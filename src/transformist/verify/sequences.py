@@ -110,13 +110,18 @@ def _first_wrong(
     for case, got, radii in zip(cases, *computed, strict=True):
         expected = ask(claim.reference, n=n, **case, **settings)
         limit = admitted(claim, settings, free_numbers(domain, case), n, system)
-        if len(got) != len(expected) or not all(
-            len(row) == len(wanted) and all(map(agrees, row, radius, wanted, repeat(limit)))
-            for row, radius, wanted in zip(got, radii, expected, strict=True)
-        ):
+        if not close(got, radii, expected, limit):
             free = {column.label: case[column.label] for column in domain.columns if column.free}
             return [free or n], expected, got
     return None
+
+
+def close(got: Any, radii: Any, expected: Any, limit: Fraction | float) -> bool:
+    """Whether rows of numbers, up to the radii of their balls, are within the limit."""
+    return len(got) == len(expected) and all(
+        len(row) == len(wanted) and all(map(agrees, row, radius, wanted, repeat(limit)))
+        for row, radius, wanted in zip(got, radii, expected, strict=True)
+    )
 
 
 def check_positions(recipe: Recipe[PositionClaim], max_length: int | None = None) -> Verdict:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -14,6 +12,7 @@ from transformist.verify.functions import check_function
 from transformist.verify.sequences import check_positions, check_sequences
 from transformist.verify.strings import check_strings
 from transformist.verify.verdict import Verdict
+from transformist.verify.workers import spread
 
 CHECKS: Mapping[type, Callable[[Recipe[Any], int | None], Verdict]] = {
     FunctionClaim: check_function,
@@ -55,16 +54,7 @@ def check_recipes(
         processes: how many work at a time; as many as there are processors, when left out.
 
     """
-    workers = min(processes or os.cpu_count() or 1, len(names))
-    check_one = partial(_check_named, max_length=max_length)
-    if workers < 2:
-        yield from map(check_one, names)
-        return
-    from multiprocessing import Pool  # at import it would cost every user of the package
-
-    left_to_the_parent = (signal.SIGINT, signal.SIG_IGN)
-    with Pool(workers, initializer=signal.signal, initargs=left_to_the_parent) as pool:
-        yield from pool.imap(check_one, names)
+    yield from spread(partial(_check_named, max_length=max_length), names, processes)
 
 
 def _check_named(name: str, max_length: int | None) -> Verdict:

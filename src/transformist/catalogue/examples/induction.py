@@ -177,7 +177,7 @@ def _most_recent_length(*, arithmetic: Arithmetic, alphabet: Symbols, weighting:
         safe_length=_most_recent_length,
         why_safe="rightmost-hard: scores are 0 or fl(1/√|Σ|). Otherwise a match scores 1 + j/n, "
         "another position at most 1, and both scores differ by 1/n from those of their like: "
-        "distinct where 1/n > 7u. softmax: where 1/n ≥ 16u at least half of each gap is left, and "
+        "distinct where 1/n > 5u. softmax: where 1/n ≥ 16u at least half of each gap is left, and "
         "all other positions have at most 1/4 of the weight of the right one; predecessors are "
         "rounded back to bits",
         weightings=("rightmost-hard", "average-hard", "softmax"),

@@ -1,0 +1,144 @@
+"""What searches for the limits of a number format found, as plain values and as tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from transformist.report.facts import length_in_words, plain
+from transformist.verify import Breakdown, LeastError
+
+SHOWN = 44
+"""How many characters of an input or an answer are shown."""
+
+
+def found_facts(found: Breakdown | LeastError) -> dict[str, Any]:
+    """What a search found, for JSON.
+
+    Example:
+        >>> import transformist as tf
+        >>> from transformist.verify import first_failure
+        >>> found = first_failure(tf.recipe("quadratic-lookup"), "bfloat16", longest=20)
+        >>> facts = found_facts(found)
+        >>> facts["claimed"], facts["first_failure"], facts["input"]["q"]
+        (13, 17, 16)
+
+    """
+    return _FACTS[type(found)](found)
+
+
+def _breakdown_facts(found: Breakdown) -> dict[str, Any]:
+    return {
+        "arithmetic": found.arithmetic,
+        "claimed": found.claimed,
+        "first_failure": found.length,
+        "searched": found.searched,
+        "every_length_to": found.every_length_to,
+        "inputs_to": found.inputs_to,
+        "input": plain(found.input),
+        "expected": plain(found.expected),
+        "got": plain(_finite(found.got)),
+        "ended": found.ended,
+        "refutes_the_claim": found.refutes_the_claim,
+    }
+
+
+def _error_facts(found: LeastError) -> dict[str, Any]:
+    return {
+        "arithmetic": found.arithmetic,
+        "least_error": found.error,
+        "tolerance": float(found.tolerance),
+        "scale": float(found.scale),
+        "input": plain(found.input),
+        "tried": float(found.tried),
+        "cases": found.cases,
+    }
+
+
+_FACTS: Mapping[type, Callable[[Any], dict[str, Any]]] = {
+    Breakdown: _breakdown_facts,
+    LeastError: _error_facts,
+}
+"""What is told of each kind of search."""
+
+
+def _finite(value: Any) -> Any:
+    """NaN and infinities as words."""
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+HEADINGS: Mapping[type, tuple[str, ...]] = {
+    Breakdown: ("format", "claimed", "first failure found", "on", "expected", "got"),
+    LeastError: ("format", "least error found", "at tolerance", "scale", "on"),
+}
+"""Of the columns that `cells` fills."""
+
+
+def cells(found: Breakdown | LeastError) -> list[str]:
+    """A row of a table: what a search found, inputs and answers shortened."""
+    facts = found_facts(found)
+    if isinstance(found, LeastError):
+        exponents = [f"2^{math.frexp(facts[key])[1] - 1}" for key in ("tolerance", "scale")]
+        return [found.arithmetic, f"{found.error:.2g}", *exponents, shortened(found.input)]
+    row = [found.arithmetic, length_in_words(found.claimed), first_failure_in_words(facts)]
+    if found.length is None:
+        return [*row, "", "", ""]
+    return [*row, *map(shortened, (found.input, found.expected, found.got))]
+
+
+def first_failure_in_words(facts: Mapping[str, Any]) -> str:
+    """The length, and up to which every one was tried where that is not the one before.
+
+    Example:
+        >>> first_failure_in_words({"first_failure": None, "searched": 256, "every_length_to": 99})
+        'none to 256'
+        >>> first_failure_in_words({"first_failure": 300, "searched": 400, "every_length_to": 99})
+        '300 (each tried to 99)'
+
+    """
+    length, every = facts["first_failure"], facts["every_length_to"]
+    if length is None:
+        return f"none to {facts['searched']:,}"
+    return f"{length:,}" if every == length - 1 else f"{length:,} (each tried to {every:,})"
+
+
+def shortened(value: Any) -> str:
+    """A value in a few characters: names and numbers of a place in a list, the ends of a string.
+
+    Example:
+        >>> shortened({"n": 40, "q": 7, "v": [0.5]}), shortened("()" * 40)
+        ('n = 40, q = 7, v = 0.5', '()()()()()()()()()()…()()()()() (80 symbols)')
+
+    """
+    if isinstance(value, Mapping):
+        text = ", ".join(f"{name} = {shortened(each)}" for name, each in value.items())
+    elif isinstance(value, list | tuple):
+        text = ", ".join(shortened(each) for each in value)
+    elif isinstance(value, Fraction) and len(str(value)) > 9:
+        text = f"{float(value):.6g}"
+    elif isinstance(value, str) and len(value) > SHOWN:
+        return f"{value[:20]}…{value[-10:]} ({len(value)} symbols)"
+    elif isinstance(value, float):
+        text = f"{value:.6g}"
+    else:
+        text = str(value)
+    return text if len(text) <= 2 * SHOWN else f"{text[: 2 * SHOWN]}…"
+
+
+def precision_table(name: str, found: Iterable[Breakdown | LeastError]) -> Table:
+    """The formats of one recipe, a row each."""
+    rows = list(found)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in HEADINGS[type(rows[0])]:
+        table.add_column(heading, overflow="fold")
+    table.title, table.title_justify = escape(name), "left"
+    for each in rows:
+        table.add_row(*map(escape, cells(each)))
+    return table

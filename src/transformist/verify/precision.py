@@ -1,0 +1,284 @@
+"""Where a number format breaks a recipe: the first length at which its answer is wrong.
+
+The search goes below the length that the claim calls safe and beyond it. Its work is counted in
+attention scores and bounded beforehand, so that it ends, and gives the same on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from transformist.arithmetic import Arithmetic, Floating, number_system
+from transformist.claims import PositionClaim, Recipe, SequenceClaim, Settings, StringClaim
+from transformist.errors import InvalidValue
+from transformist.verify.attempts import (
+    Attempt,
+    Attempts,
+    Mismatch,
+    list_attempt,
+    position_attempt,
+    safe_length,
+    string_attempt,
+)
+
+WORK = 2**26
+"""How many scores a search takes at most, unless another number is given: some seconds."""
+
+SHORT_WORK = 2**19
+"""How many for a search beside other facts: some tenths of a second a format."""
+
+LONGEST = 2**20
+"""The longest inputs tried, unless another length is given."""
+
+GROWTH = 4
+"""Where not every length is tried, the next is longer by a quarter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Breakdown:
+    """What a search for the first length at which a format breaks a recipe found.
+
+    For a recipe that is built for N, length means N: inputs of N and fewer vectors or symbols are
+    tried in the model that is built for N.
+
+    Attributes:
+        recipe: its name.
+        arithmetic: the float format.
+        settings: those that were given.
+        length: the least length found at which an answer is wrong, or `None`.
+        input: what was answered wrongly there: a string, or the position in a list, with its own
+            free numbers.
+        expected, got: the right answer and the one given; where the format cannot hold the
+            weights, features or scores, `got` is the refusal.
+        searched: the longest length tried; 0 where none was.
+        inputs_to: the longest input tried, shorter than N where N is large.
+        every_length_to: every single length up to this one was tried, and passed.
+        claimed: the length that the claim calls safe; `None` for every length, 0 for not claimed.
+        ended: why the search went no further, in words.
+
+    """
+
+    recipe: str
+    arithmetic: str
+    settings: Settings
+    length: int | None
+    input: Any
+    expected: Any
+    got: Any
+    searched: int
+    inputs_to: int
+    every_length_to: int
+    claimed: int | None
+    ended: str
+
+    @property
+    def refutes_the_claim(self) -> bool:
+        """Whether an answer is wrong at a length that the claim calls safe."""
+        return self.length is not None and _covers(self.claimed, self.length)
+
+
+ATTEMPTS: Mapping[type, Callable[..., Attempts]] = {
+    SequenceClaim: list_attempt,
+    PositionClaim: position_attempt,
+    StringClaim: string_attempt,
+}
+"""How one length is tried, for each kind of claim that has lengths."""
+
+
+def first_failure(
+    recipe: Recipe[Any],
+    arithmetic: Arithmetic | str,
+    longest: int = LONGEST,
+    work: int = WORK,
+    **given: Any,
+) -> Breakdown:
+    """Search for the first length at which a format breaks a recipe.
+
+    Lengths are tried one by one for an eighth of the work, then on a grid that grows by a quarter
+    and holds the safe length and the next, for five eighths. Between the last length that passed
+    and the first that failed the interval is halved; what work is left goes to the lengths not yet
+    tried, from the least on. Failure need not be monotone: below `length` and above
+    `every_length_to` there may be lengths that fail and were not tried.
+
+    An answer is wrong where it differs from the claim's reference by more than the claim admits;
+    beyond the safe length, by more than it admits at the safe length (`attempts.limit`).
+
+    Args:
+        recipe: what is tried.
+        arithmetic: a float format.
+        longest: no longer inputs are tried.
+        work: how many scores are computed at most, in all.
+        given: settings of the recipe by name, but max_length.
+
+    Raises:
+        InvalidValue: for a recipe without lengths, an arithmetic in which nothing rounds, a longest
+            length or work below 1, max_length among the settings.
+        UnknownName, InvalidValue: as `recipe.settings`.
+
+    Example:
+        >>> import transformist as tf
+        >>> found = first_failure(tf.recipe("quadratic-lookup"), "float16", longest=64)
+        >>> found.claimed, found.length, found.every_length_to, found.input
+        (38, 40, 39, {'n': 40, 'i': 40, 'q': 40, 'v': (Fraction(-677, 512),)})
+
+    """
+    system = float_format(arithmetic)
+    settings = _settings(recipe, {"longest": longest, "work": work}, given)
+    safe = safe_length(recipe.claim, settings, system)
+    search = _Search(ATTEMPTS[type(recipe.claim)](recipe, settings, system), longest, work)
+    search.run(marks=(safe, safe + 1) if safe else ())
+    length = min(search.failed, default=None)
+    wrong = None if length is None else search.failed[length]
+    return Breakdown(
+        recipe=recipe.name,
+        arithmetic=system.name,
+        settings={name: settings[name] for name in given},
+        length=length,
+        input=wrong and wrong.input,
+        expected=wrong and wrong.expected,
+        got=wrong and wrong.got,
+        searched=max(search.tried, default=0),
+        inputs_to=max((tried.inputs_to for tried in search.tried.values()), default=0),
+        every_length_to=search.every_length_to,
+        claimed=_claimed(search.tried) if search.tried else safe,
+        ended=search.ended,
+    )
+
+
+def float_format(arithmetic: Arithmetic | str) -> Floating:
+    """The float format.
+
+    Raises:
+        UnknownName: when there is no arithmetic of this name.
+        InvalidValue: for an arithmetic in which nothing rounds.
+
+    """
+    system = number_system(arithmetic)
+    if isinstance(system, Floating):
+        return system
+    raise InvalidValue(
+        "it is a float format that may break a recipe",
+        received=f"{system.name}, in which nothing rounds",
+        where="precision",
+        remedy="choose a float format, such as float32",
+    )
+
+
+def _settings(recipe: Recipe[Any], counts: Mapping[str, int], given: Settings) -> dict[str, Any]:
+    """The settings of a search that can be done."""
+    if type(recipe.claim) not in ATTEMPTS:
+        raise InvalidValue(
+            "a first failing length is found for recipes on strings, lists and positions",
+            received=f"{recipe.name!r}, in which nothing grows with a length",
+            where="precision",
+            remedy=f"transformist show {recipe.name} tells its rounding error",
+        )
+    for name, count in counts.items():
+        if type(count) is not int or count < 1:
+            raise InvalidValue(
+                f"{name} is a whole number of at least 1",
+                received=f"{name} = {count!r}",
+                where="precision",
+                remedy="give a larger one",
+            )
+    if "max_length" in given:
+        raise InvalidValue(
+            "each length that is tried is declared as N",
+            received=f"max_length = {given['max_length']}",
+            where="precision",
+            remedy="leave it out (--max-length n bounds the lengths that are tried)",
+        )
+    return recipe.settings(given)
+
+
+def _claimed(tried: Mapping[int, Attempt]) -> int | None:
+    """The safe length.
+
+    Where it is another for each N, the longest N that was tried and is claimed, `None` if all are.
+    """
+    lengths = {attempt.claimed for attempt in tried.values()}
+    if len(lengths) == 1:
+        return lengths.pop()
+    return max((n for n, each in tried.items() if _covers(each.claimed, n)), default=0)
+
+
+def _covers(claimed: int | None, n: int) -> bool:
+    return claimed is None or n <= claimed
+
+
+class _Search:
+    """Lengths that were tried, and what work is left."""
+
+    def __init__(self, attempts: Attempts, longest: int, work: int) -> None:
+        self.attempts, self.longest, self.work, self.left = attempts, longest, work, work
+        self.tried: dict[int, Attempt] = {}
+        self.failed: dict[int, Mismatch] = {}
+        self.every_length_to = 0
+        self.ended = ""
+
+    def run(self, marks: tuple[int, ...]) -> None:
+        """Fill `tried` and `failed`."""
+        self._one_by_one(keep=self.work - self.work // 8)
+        if not self.failed:
+            self._grid(marks, keep=self.work // 4)
+        ended = self.ended
+        if self.failed:
+            self._halve()
+        self._one_by_one(keep=0)
+        self.ended = "a failing length was found" if self.failed else ended
+
+    def _one_by_one(self, keep: int) -> None:
+        """The lengths from the least on, while more work is left than is to be kept."""
+        end = min(self.failed, default=self.longest + 1)
+        while self.every_length_to + 1 < end:
+            n = self.every_length_to + 1
+            if not self._try(n, keep) or n in self.failed:
+                return
+            self.every_length_to = n
+
+    def _grid(self, marks: tuple[int, ...], keep: int) -> None:
+        for n in _growing(self.every_length_to, self.longest, marks):
+            if not self._try(n, keep) or self.failed:
+                return
+        self.ended = f"no longer input was asked for than {self.longest}"
+
+    def _halve(self) -> None:
+        """The interval from the last length that passed to the first that failed."""
+        first = min(self.failed)
+        last = max((n for n in self.tried if n < first), default=0)
+        while first - last > 1:
+            middle = (last + first) // 2
+            if not self._try(middle):
+                return
+            first, last = (middle, last) if middle in self.failed else (first, middle)
+
+    def _try(self, n: int, keep: int = 0) -> bool:
+        """Whether n was tried; it is not where it takes too much work, or is refused."""
+        if n in self.tried:
+            return True
+        try:
+            attempt = self.attempts(n)
+        except InvalidValue as refusal:
+            self.ended = refusal.invariant
+            return False
+        if attempt.scores > self.left - keep:
+            self.ended = f"n = {n} would take more than the work that was left"
+            return False
+        self.left -= attempt.scores
+        self.tried[n] = attempt
+        wrong = attempt.run()
+        if wrong is not None:
+            self.failed[n] = wrong
+        return True
+
+
+def _growing(start: int, longest: int, marks: tuple[int, ...]) -> Iterator[int]:
+    """Lengths beyond `start`, each a quarter longer, with the marks among them, to the longest."""
+    n = start
+    while n < longest:
+        following = min(n + max(1, n // GROWTH), longest)
+        yield from (mark for mark in marks if n < mark < following)
+        n = following
+        yield n

@@ -1,0 +1,160 @@
+"""How small an error a number format reaches where a tolerance may be chosen freely.
+
+A finer tolerance means a larger or smaller scale, and with it more rounding: the total error falls
+until rounding outweighs the approximation, and rises from there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from transformist.arithmetic import Arithmetic
+from transformist.claims import FunctionClaim, Recipe, Settings, ask
+from transformist.domains import Case
+from transformist.errors import InvalidValue, NotFinite
+from transformist.model import FeedForward
+from transformist.verify.functions import CASES
+from transformist.verify.precision import float_format
+
+PATIENCE = 12
+"""The search ends after so many scales that are no better than the best."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeastError:
+    """The least total error that a search over tolerances 2⁻ᵏ found.
+
+    Attributes:
+        recipe: its name.
+        arithmetic: the float format.
+        settings: those that were given.
+        error: the largest distance from the reference, rounding included, on the inputs tried.
+        tolerance: 2⁻ᵏ, the first with which it is reached.
+        scale: the factor of the inputs in these weights, the largest entry of W₁.
+        input: where the error is that large.
+        tried: the finest tolerance tried.
+        cases: how many inputs were tried.
+
+    """
+
+    recipe: str
+    arithmetic: str
+    settings: Settings
+    error: float
+    tolerance: Fraction
+    scale: Fraction
+    input: Case
+    tried: Fraction
+    cases: int
+
+
+def has_tolerance(recipe: Recipe[Any]) -> bool:
+    """Whether it is a function whose error is a matter of a tolerance."""
+    return isinstance(recipe.claim, FunctionClaim) and "tolerance" in recipe.parameters
+
+
+def least_error(
+    recipe: Recipe[FunctionClaim], arithmetic: Arithmetic | str, **given: Any
+) -> LeastError:
+    """Search for the tolerance 2⁻ᵏ with the least total error in a format.
+
+    Tolerances are halved from 1 on, those that give the same weights passed over, until `PATIENCE`
+    scales were no better, or the format does not hold the weights. Each is tried on the cases of
+    the domain that `check` tries; the error elsewhere may be larger.
+
+    Raises:
+        InvalidValue: for a recipe without a tolerance, an arithmetic in which nothing rounds, a
+            tolerance among the settings.
+        NotFinite: where the format does not hold the weights of any.
+        UnknownName, InvalidValue: as `recipe.settings`.
+
+    Example:
+        >>> import transformist as tf
+        >>> found = least_error(tf.recipe("multiply-by-gelu"), "float32")
+        >>> found.scale, f"{found.error:.1e}"
+        (Fraction(1, 256), '3.1e-05')
+
+    """
+    system = float_format(arithmetic)
+    _require(recipe, given)
+    settings = recipe.settings(given)
+    cases = ask(recipe.claim.domain, **settings).cases(system, CASES, seed=0)
+    expected = [ask(recipe.claim.reference, *case, **settings) for case in cases]
+    best: tuple[float, Fraction, Fraction, Case] | None = None
+    worse, tolerance = 0, Fraction(1)
+    for tolerance, scale, model in _scales(recipe, settings):
+        try:
+            error, case = _worst(model, system, cases, expected)
+        except NotFinite:
+            if best is None:
+                raise
+            break
+        worse = 0 if best is None or error < best[0] else worse + 1
+        if worse == 0:
+            best = (error, tolerance, scale, case)
+        if worse == PATIENCE:
+            break
+    assert best is not None
+    return LeastError(
+        recipe=recipe.name,
+        arithmetic=system.name,
+        settings={name: settings[name] for name in given},
+        error=best[0],
+        tolerance=best[1],
+        scale=best[2],
+        input=best[3],
+        tried=tolerance,
+        cases=len(cases),
+    )
+
+
+def _require(recipe: Recipe[Any], given: Settings) -> None:
+    if not has_tolerance(recipe):
+        raise InvalidValue(
+            "the least error is found for functions with a tolerance",
+            received=repr(recipe.name),
+            where="precision",
+            remedy=f"transformist show {recipe.name} tells its rounding error",
+        )
+    if "tolerance" in given:
+        raise InvalidValue(
+            "the tolerance is what is searched for",
+            received=f"tolerance = {given['tolerance']}",
+            where="precision",
+            remedy="leave it out",
+        )
+
+
+def _scales(
+    recipe: Recipe[FunctionClaim], settings: Settings
+) -> Iterator[tuple[Fraction, Fraction, FeedForward]]:
+    """Tolerances 2⁻ᵏ, k = 0, 1, …, that give a scale of their own, with it and the weights."""
+    last, tolerance = None, Fraction(1)
+    while True:
+        model: FeedForward = recipe.construct(**{**settings, "tolerance": tolerance})
+        scale = max(abs(Fraction(entry)) for entry in model.W_1.ravel().tolist())
+        if scale != last:
+            yield tolerance, scale, model
+        last, tolerance = scale, tolerance / 2
+
+
+def _worst(
+    model: FeedForward, system: Arithmetic, cases: list[Case], expected: list[list[Any]]
+) -> tuple[float, Case]:
+    """The largest error over the cases, infinite where a result is not finite, and where."""
+    got = system.numbers(model(system.array(np.array(cases, dtype=object)), system)).tolist()
+    errors = [
+        max(
+            float(abs(Fraction(value) - want)) if math.isfinite(value) else math.inf
+            for value, want in zip(row, wanted, strict=True)
+        )
+        for row, wanted in zip(got, expected, strict=True)
+    ]
+    worst = max(range(len(cases)), key=errors.__getitem__)
+    return errors[worst], cases[worst]
