@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import repeat
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -72,6 +73,7 @@ from transformist.verify import (
     LeastError,
     Verdict,
     admitted,
+    agrees,
     check,
     check_recipes,
     error_bound,
@@ -291,12 +293,15 @@ def _run_function(
 ) -> None:
     model, system = recipe.build(**chosen), number_system(arithmetic)
     vector = read_vector(text, model.width, recipe.name, tuple(recipe.parameters))
-    answer = [plain(value) for value in system.numbers(model(vector, system)).tolist()]
+    y = model(vector, system)
     bound = error_bound(recipe, chosen, tuple(map(Fraction, exact_numbers(vector))), arithmetic)
-    if bound is None:
+    if bound is not None:
+        bound = [each + radius for each, radius in zip(bound, _radii(y, system), strict=True)]
+    else:
         inputs = recipe.claim.inputs(recipe.settings(chosen))
         err.print(f"warning: {recipe.name} claims nothing outside {inputs}", markup=False)
     stored = _is_stored(map(Fraction, exact_numbers(vector)), system)
+    answer = plain(system.shown(y))
     _print_answer(recipe, len(vector), text.strip(), answer, arithmetic, bound, stored, as_json)
 
 
@@ -314,13 +319,14 @@ def _run_on_vectors(
     n = len(next(iter(meaning.values())))
     model = recipe.construct(**settings)
     _require_length(recipe, settings, n, arithmetic)
-    answer = plain(system.numbers(model(domain.encode([meaning], n, system), system)[0]).tolist())
+    y = model(domain.encode([meaning], n, system), system)[0]
     bound = None
     if meaning in domain:
         bound = [float(admitted(claim, settings, free_numbers(domain, meaning), n, system))]
+        bound = [bound[0] + max(_radii(y, system))]
     else:
         err.print(f"warning: {recipe.name} claims nothing outside {domain}", markup=False)
-    stored = _is_stored(free_numbers(domain, meaning), system)
+    stored, answer = _is_stored(free_numbers(domain, meaning), system), plain(system.shown(y))
     _print_answer(recipe, n, text.strip(), answer, arithmetic, bound, stored, as_json)
 
 
@@ -335,7 +341,7 @@ def _run_on_positions(
     n = read_count(text, recipe.name)
     encoding = recipe.construct(**settings)
     _require_length(recipe, settings, n, arithmetic)
-    answer = plain(system.numbers(encoding(n, system)).tolist())
+    answer = plain(system.shown(encoding(n, system)))
     more = {"within_claim": True}
     if as_json:
         _print_run(recipe, n, answer, arithmetic, more)
@@ -410,9 +416,20 @@ def _print_answer(
 
 
 def _is_stored(values: Iterable[Fraction], system: NumberSystem) -> bool:
-    """Whether the arithmetic holds these numbers as they are."""
+    """Whether the arithmetic holds these numbers as they are, or in balls."""
     given = list(values)
-    return not given or system.numbers(system.array(given)).tolist() == given
+    if not given:
+        return True
+    stored = system.array(given)
+    return all(map(agrees, system.numbers(stored), system.radius(stored), given, repeat(0)))
+
+
+def _radii(y: Any, system: NumberSystem) -> list[float]:
+    """The radii of the numbers of an answer, rounded up."""
+    return [
+        math.nextafter(float(radius), math.inf) if radius else 0.0
+        for radius in system.radius(y).ravel()
+    ]
 
 
 def _run_on_text(

@@ -42,9 +42,12 @@ def coded(name, n, N=64):
 
 
 def vectors(name, n, N=64):
-    """Lists of [query, position, value], all queries from all positions; the values differ."""
+    """Lists of [query, position, value], all queries from all positions.
+
+    The values are numbers of every format, and those of positions less than 8 apart differ.
+    """
     query, place = coded(name, n, N)
-    values = np.arange(n, 0, -1)[:, None]
+    values = (np.arange(n, 0, -1) % 8 + 1)[:, None]
     lists = [np.concatenate([query[q], place, values], axis=1) for q in queries(n)]
     return np.array(lists), values[queries(n), 0]
 

@@ -346,7 +346,8 @@ class TestCommand:
     def test_show_tells_what_a_short_search_finds(self, capsys):
         assert main(["show", "quadratic-lookup"]) == 0
         shown = " ".join(capsys.readouterr().out.split())
-        assert "first failure found float16 40, bfloat16 17; none to" in shown
+        assert "first failure found float16 40, bfloat16 17, float8_e5m2" in shown
+        assert "; none to" in shown
         assert main(["show", "quadratic-lookup", "--json"]) == 0
         found = json.loads(capsys.readouterr().out)["first_failures"]
         assert found["float16"]["first_failure"] == 40

@@ -55,7 +55,8 @@ class Trace:
     def __getitem__(self, slot: str) -> NDArray[Any]:
         """The values of a slot at every row after the last sublayer.
 
-        float64 holds the values of every float format exactly; `exact` gives `Fraction`.
+        float64 holds the values of every float format exactly; `exact` gives `Fraction`, and
+        `interval` the midpoints of its balls, which `shown` gives whole.
         """
         return self.values(slot)
 
@@ -63,6 +64,12 @@ class Trace:
         """The values of a slot at every row in the stream `streams[after]`."""
         column = self.model.stream.index(slot)
         return self.arithmetic.numbers(self.streams[after][1][:, column])
+
+    def shown(self, slot: str, after: int = -1) -> list[Any]:
+        """As `values`, for a person: numbers, or balls in decimals that hold the real values."""
+        column = self.model.stream.index(slot)
+        shown: list[Any] = self.arithmetic.shown(self.streams[after][1][:, column])
+        return shown
 
     def scores(self, layer: int, head: int) -> NDArray[Any]:
         """The attention scores of a head, (rows, rows), before the mask.

@@ -260,7 +260,7 @@ def trace_facts(trace: Trace) -> list[dict[str, Any]]:
     return [
         {
             "after": name,
-            "values": {slot: plain(trace.values(slot, step).tolist()) for slot in slots},
+            "values": {slot: plain(trace.shown(slot, step)) for slot in slots},
         }
         for step, (name, _) in enumerate(trace.streams)
     ]

@@ -8,7 +8,7 @@ from transformist.verify.sequences import admitted, free_numbers
 from transformist.verify.strings import check
 from transformist.verify.suite import check_recipe, check_recipes
 from transformist.verify.tolerances import LeastError, least_error
-from transformist.verify.verdict import Counterexample, Verdict
+from transformist.verify.verdict import Counterexample, Verdict, agrees
 
 __all__ = [
     "SHORT_WORK",
@@ -18,6 +18,7 @@ __all__ = [
     "LeastError",
     "Verdict",
     "admitted",
+    "agrees",
     "check",
     "check_recipe",
     "check_recipes",
