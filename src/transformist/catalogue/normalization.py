@@ -110,7 +110,7 @@ def _at_least(domain: Domain, delta: F) -> Domain:
 
 def _sign_grid(*, p: int, width: int, delta: F, norm_epsilon: F) -> tuple[Domain, ...]:
     """Multiples of δ/4, where δ is a power of two: nothing rounds, and δ² is a square."""
-    if norm_epsilon or not is_power_of_two(delta) or not F(1, 64) <= delta <= 64:
+    if p < 6 or norm_epsilon or not is_power_of_two(delta) or not F(1, 64) <= delta <= 64:
         return ()
     exponent = delta.numerator.bit_length() - delta.denominator.bit_length() - 2
     return (Opposites(_at_least(Grid(width, bits=p - 4, exponent=exponent), delta)),)
