@@ -5,12 +5,9 @@ from __future__ import annotations
 import argparse
 import io
 import json
-import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
-from itertools import repeat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -21,23 +18,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from transformist import __version__
-from transformist.arithmetic import SYSTEMS, exact_numbers, number_system
-from transformist.arithmetic import Arithmetic as NumberSystem
+from transformist.answers import answer_in_numbers, answer_on_symbols
+from transformist.arithmetic import SYSTEMS, number_system
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
 from transformist.claims import (
     Finding,
-    FunctionClaim,
-    LengthClaim,
     PositionClaim,
     Recipe,
-    SequenceClaim,
     StringClaim,
-    ask,
 )
-from transformist.domains import Sequences
 from transformist.errors import (
-    InputTooLong,
     InvalidValue,
     TransformistError,
     UnknownName,
@@ -47,17 +38,15 @@ from transformist.inputs import (
     Text,
     decode,
     load_function,
-    read_count,
     read_length,
     read_positive,
     read_text,
-    read_vector,
-    read_vectors,
 )
-from transformist.model import Transformer
 from transformist.report import (
     dependence_in_words,
     found_facts,
+    how_close,
+    numbers_facts,
     plain,
     precision_table,
     recipe_facts,
@@ -72,14 +61,10 @@ from transformist.verify import (
     Breakdown,
     LeastError,
     Verdict,
-    admitted,
-    agrees,
     check,
     check_recipes,
-    error_bound,
     float_format,
     formats,
-    free_numbers,
     search,
     search_all,
 )
@@ -275,7 +260,7 @@ def run(
             received=f"{option} with {recipe.name}",
             remedy="leave it out",
         )
-    _RUNS[type(recipe.claim)](recipe, chosen, text, arithmetic, as_json)
+    _run_on_json(recipe, chosen, text, arithmetic, as_json)
 
 
 def _alphabet_of(text: str) -> str:
@@ -284,152 +269,24 @@ def _alphabet_of(text: str) -> str:
     return "".join(characters) if len(characters) > 1 else "".join(sorted({*characters, *"ab"}))
 
 
-def _run_function(
-    recipe: Recipe[FunctionClaim],
-    chosen: dict[str, str],
-    text: str,
-    arithmetic: str,
-    as_json: bool,
+def _run_on_json(
+    recipe: Recipe[Any], chosen: dict[str, str], text: str, arithmetic: str, as_json: bool
 ) -> None:
-    model, system = recipe.build(**chosen), number_system(arithmetic)
-    vector = read_vector(text, model.width, recipe.name, tuple(recipe.parameters))
-    y = model(vector, system)
-    bound = error_bound(recipe, chosen, tuple(map(Fraction, exact_numbers(vector))), arithmetic)
-    if bound is not None:
-        bound = [each + radius for each, radius in zip(bound, _radii(y, system), strict=True)]
-    else:
+    """An answer in numbers: one line, or a line for each position."""
+    answer = answer_in_numbers(recipe, chosen, text, arithmetic)
+    value = plain(answer.shown)
+    if not answer.covered:
         inputs = recipe.claim.inputs(recipe.settings(chosen))
         err.print(f"warning: {recipe.name} claims nothing outside {inputs}", markup=False)
-    stored = _is_stored(map(Fraction, exact_numbers(vector)), system)
-    answer = plain(system.shown(y))
-    _print_answer(recipe, len(vector), text.strip(), answer, arithmetic, bound, stored, as_json)
-
-
-def _run_on_vectors(
-    recipe: Recipe[SequenceClaim],
-    chosen: dict[str, str],
-    text: str,
-    arithmetic: str,
-    as_json: bool,
-) -> None:
-    settings, system = recipe.settings(chosen), number_system(arithmetic)
-    claim = recipe.claim
-    domain: Sequences = ask(claim.domain, **settings)
-    meaning = read_vectors(text, domain, recipe.name)
-    n = len(next(iter(meaning.values())))
-    model = recipe.construct(**settings)
-    _require_length(recipe, settings, n, arithmetic)
-    y = model(domain.encode([meaning], n, system), system)[0]
-    bound = None
-    if meaning in domain:
-        bound = [float(admitted(claim, settings, free_numbers(domain, meaning), n, system))]
-        bound = [bound[0] + max(_radii(y, system))]
+    if as_json:
+        _print_run(recipe, answer.length, value, arithmetic, numbers_facts(answer))
+    elif isinstance(recipe.claim, PositionClaim):
+        for i, vector in enumerate(value, start=1):
+            out.print(f"{i:>6}  {json.dumps(vector)}", markup=False)
     else:
-        err.print(f"warning: {recipe.name} claims nothing outside {domain}", markup=False)
-    stored, answer = _is_stored(free_numbers(domain, meaning), system), plain(system.shown(y))
-    _print_answer(recipe, n, text.strip(), answer, arithmetic, bound, stored, as_json)
-
-
-def _run_on_positions(
-    recipe: Recipe[PositionClaim],
-    chosen: dict[str, str],
-    text: str,
-    arithmetic: str,
-    as_json: bool,
-) -> None:
-    settings, system = recipe.settings(chosen), number_system(arithmetic)
-    n = read_count(text, recipe.name)
-    encoding = recipe.construct(**settings)
-    _require_length(recipe, settings, n, arithmetic)
-    answer = plain(system.shown(encoding(n, system)))
-    more = {"within_claim": True}
-    if as_json:
-        _print_run(recipe, n, answer, arithmetic, more)
-        return
-    for i, vector in enumerate(answer, start=1):
-        out.print(f"{i:>6}  {json.dumps(vector)}", markup=False)
-
-
-_RUNS: Mapping[type, Callable[[Recipe[Any], dict[str, str], str, str, bool], None]] = {
-    FunctionClaim: _run_function,
-    SequenceClaim: _run_on_vectors,
-    PositionClaim: _run_on_positions,
-}
-"""How a recipe is run on JSON, by the kind of its claim."""
-
-
-def _require_length(
-    recipe: Recipe[LengthClaim], settings: Mapping[str, Any], n: int, arithmetic: str
-) -> None:
-    """Refuse what is longer than N, or longer than the format is safe for."""
-    built_for = settings.get("max_length")
-    if built_for is not None and n > built_for:
-        raise InputTooLong(
-            f"{recipe.name} is built for at most N = {built_for} positions",
-            received=f"{n}",
-            remedy=f"give --set max_length={n}",
-        )
-    safe = recipe.claim.safe_lengths(settings).get(arithmetic, 0)
-    if safe is None or n <= safe:
-        return
-    raise InvalidValue(
-        f"in {arithmetic} {recipe.name} is safe up to n = {safe}"
-        if safe
-        else f"{recipe.name} is claimed in {', '.join(recipe.claim.safe_lengths(settings))}",
-        received=f"n = {n}" if safe else _why_not(recipe, arithmetic),
-        remedy="give a shorter input or choose a wider format"
-        if safe
-        else "choose another arithmetic",
-    )
-
-
-def _why_not(recipe: Recipe[LengthClaim], arithmetic: str) -> str:
-    reason = recipe.claim.excluded.get(arithmetic)
-    return f"{arithmetic} ({reason})" if reason else arithmetic
-
-
-def _print_answer(
-    recipe: Recipe[Any],
-    length: int,
-    given: str,
-    answer: Any,
-    arithmetic: str,
-    bound: list[float] | None,
-    stored: bool,
-    as_json: bool,
-) -> None:
-    """An answer in numbers; `bound` is `None` outside the claim, and is for the stored input."""
-    finite = None if bound is None or math.inf in bound else bound
-    if as_json:
-        more = {
-            "within_claim": bound is not None,
-            "error_bound": finite,
-            "input_rounded": not stored,
-        }
-        _print_run(recipe, length, answer, arithmetic, more)
-        return
-    within = "" if finite is None else f", within {max(finite):.2g} of the exact result"
-    within = ", exactly" if finite is not None and not any(finite) else within
-    rounded = "" if stored or not within else f", for the input as {arithmetic} rounds it"
-    shown = f"{recipe.name}({given}) = {json.dumps(answer)} in {arithmetic}{within}{rounded}"
-    out.print(shown, markup=False)
-
-
-def _is_stored(values: Iterable[Fraction], system: NumberSystem) -> bool:
-    """Whether the arithmetic holds these numbers as they are, or in balls."""
-    given = list(values)
-    if not given:
-        return True
-    stored = system.array(given)
-    return all(map(agrees, system.numbers(stored), system.radius(stored), given, repeat(0)))
-
-
-def _radii(y: Any, system: NumberSystem) -> list[float]:
-    """The radii of the numbers of an answer, rounded up."""
-    return [
-        math.nextafter(float(radius), math.inf) if radius else 0.0
-        for radius in system.radius(y).ravel()
-    ]
+        said = how_close(answer, arithmetic)
+        shown = f"{recipe.name}({text.strip()}) = {json.dumps(value)} in {arithmetic}{said}"
+        out.print(shown, markup=False)
 
 
 def _run_on_text(
@@ -441,27 +298,16 @@ def _run_on_text(
     with_trace: bool = False,
 ) -> None:
     length = len(source.symbols)
-    safe = recipe.claim.safe_lengths(recipe.settings(chosen)).get(arithmetic, 0)
-    if safe == 0:
-        _require_length(recipe, recipe.settings(chosen), length, arithmetic)
-    if "max_length" in recipe.parameters and "max_length" not in chosen:
-        built_for = 1 << max(length - 1, 0).bit_length()
-        built_for = min(built_for, safe) if safe is not None and length <= safe else built_for
-        chosen = {**chosen, "max_length": str(built_for)}
-    model: Transformer = recipe.build(**chosen)
-    claimed = safe is None or (model.max_length or length) <= safe
-    if not claimed and recipe.gap(max(length, 1), **chosen) is not None:
-        _require_length(recipe, recipe.settings(chosen), model.max_length or length, arithmetic)
-    if not claimed:
-        err.print(
-            f"warning: {recipe.name} claims n up to N = {safe} in {arithmetic}, and this model is "
-            f"built for {model.max_length or length}: the answer may be wrong"
-        )
     with err.status(f"evaluating {length} symbols densely"):
-        trace = model.run(source.symbols, arithmetic)
-    finding = recipe.explain(trace) if recipe.explain and claimed else Finding(sentence="")
+        judged = answer_on_symbols(recipe, chosen, source.symbols, arithmetic)
+    trace, model, finding = judged.trace, judged.trace.model, judged.finding
+    if not judged.covered:
+        err.print(
+            f"warning: {recipe.name} claims n up to N = {judged.safe} in {arithmetic}, and this "
+            f"model is built for {model.max_length or length}: the answer may be wrong"
+        )
     if as_json:
-        more = {"within_claim": claimed, **_found(finding, source), **finding.numbers}
+        more = {"within_claim": judged.covered, **_found(finding, source), **finding.numbers}
         if with_trace:
             more["trace"] = trace_facts(trace)
         _print_run(recipe, length, trace.answer, arithmetic, more)
@@ -477,7 +323,7 @@ def _run_on_text(
     limit = "" if model.max_length is None else f", N = {model.max_length}"
     out.print(
         f"{recipe.name} on {length} symbol{'' if length == 1 else 's'} in {arithmetic}: "
-        f"{size(model)}; {_dependence(recipe, chosen)}{limit}",
+        f"{size(model)}; {_dependence(recipe, judged.settings)}{limit}",
         style="dim",
     )
 

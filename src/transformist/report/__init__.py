@@ -2,6 +2,8 @@
 
 from transformist.report.facts import (
     dependence_in_words,
+    how_close,
+    numbers_facts,
     plain,
     recipe_facts,
     recipe_table,
@@ -21,6 +23,8 @@ __all__ = [
     "cells",
     "dependence_in_words",
     "found_facts",
+    "how_close",
+    "numbers_facts",
     "plain",
     "precision_table",
     "recipe_facts",

@@ -10,6 +10,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from transformist.answers import Numbers
 from transformist.claims import (
     FunctionClaim,
     LengthClaim,
@@ -232,6 +233,27 @@ def _found_in_words(found: Mapping[str, Mapping[str, int | None]]) -> str:
             unbroken.setdefault(each["searched"], []).append(name)
     others = [f"none to {searched} in {', '.join(names)}" for searched, names in unbroken.items()]
     return "; ".join([", ".join(broken), *others] if broken else others)
+
+
+def numbers_facts(answer: Numbers) -> dict[str, Any]:
+    """What `run` tells of an answer in numbers beside the answer."""
+    if answer.bound is None and answer.covered:
+        return {"within_claim": True}
+    finite = answer.bound is not None and math.inf not in answer.bound
+    return {
+        "within_claim": answer.covered,
+        "error_bound": list(answer.bound or ()) if finite else None,
+        "input_rounded": not answer.stored,
+    }
+
+
+def how_close(answer: Numbers, arithmetic: str) -> str:
+    """How far an answer in numbers can be off, to follow it in a sentence."""
+    if answer.bound is None or math.inf in answer.bound:
+        return ""
+    worst = max(answer.bound)
+    close = f", within {worst:.2g} of the exact result" if worst else ", exactly"
+    return close if answer.stored else f"{close}, for the input as {arithmetic} rounds it"
 
 
 def verdict_facts(verdict: Verdict) -> dict[str, Any]:

@@ -1,0 +1,230 @@
+"""What a recipe answers on an input, and how far its claim covers the answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import repeat
+from typing import Any
+
+from transformist.arithmetic import Arithmetic, exact_numbers, number_system
+from transformist.claims import (
+    Finding,
+    FunctionClaim,
+    LengthClaim,
+    PositionClaim,
+    Recipe,
+    SequenceClaim,
+    Settings,
+    StringClaim,
+    ask,
+)
+from transformist.domains import Sequences
+from transformist.errors import InputTooLong, InvalidValue
+from transformist.inputs import read_count, read_vector, read_vectors
+from transformist.model import Symbol, Trace
+from transformist.verify import admitted, agrees, error_bound, free_numbers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numbers:
+    """An answer in numbers.
+
+    Attributes:
+        length: how many numbers, vectors or positions the input has.
+        shown: nested lists of the numbers, or of balls in decimals.
+        covered: whether the claim speaks of this input.
+        bound: how far the numbers can be from what the claim states, for the stored input; `None`
+            where it says nothing, and infinite where a result may overflow.
+        stored: whether the arithmetic holds the input as it is.
+
+    """
+
+    length: int
+    shown: Any
+    covered: bool
+    bound: tuple[float, ...] | None
+    stored: bool = True
+
+
+def answer_in_numbers(recipe: Recipe[Any], given: Settings, text: str, arithmetic: str) -> Numbers:
+    """What a recipe on vectors, on lists of them, or on positions gives for an input in JSON.
+
+    Args:
+        recipe: what to run.
+        given: its settings; those left out have their defaults.
+        text: the vector, the list of vectors, or n.
+        arithmetic: the number system.
+
+    Raises:
+        TransformistError: for an input that cannot be read, or is not in the reach of the claim.
+
+    Example:
+        >>> import transformist as tf
+        >>> answer_in_numbers(tf.recipe("mean"), {}, "[[1], [2]]", "float64").shown
+        [[1.5], [1.5]]
+
+    """
+    return _ANSWERS[type(recipe.claim)](recipe, recipe.settings(given), text, arithmetic)
+
+
+def _on_vector(
+    recipe: Recipe[FunctionClaim], settings: Settings, text: str, arithmetic: str
+) -> Numbers:
+    model, system = recipe.construct(**settings), number_system(arithmetic)
+    vector = read_vector(text, model.width, recipe.name, tuple(recipe.parameters))
+    y, exact = model(vector, system), tuple(map(Fraction, exact_numbers(vector)))
+    bound = error_bound(recipe, settings, exact, arithmetic)
+    if bound is not None:
+        bound = [each + radius for each, radius in zip(bound, _radii(y, system), strict=True)]
+    return Numbers(
+        length=len(vector),
+        shown=system.shown(y),
+        covered=bound is not None,
+        bound=None if bound is None else tuple(bound),
+        stored=_is_stored(exact, system),
+    )
+
+
+def _on_vectors(
+    recipe: Recipe[SequenceClaim], settings: Settings, text: str, arithmetic: str
+) -> Numbers:
+    claim, system = recipe.claim, number_system(arithmetic)
+    domain: Sequences = ask(claim.domain, **settings)
+    meaning = read_vectors(text, domain, recipe.name)
+    n = len(next(iter(meaning.values())))
+    model = recipe.construct(**settings)
+    require_length(recipe, settings, n, arithmetic)
+    y = model(domain.encode([meaning], n, system), system)[0]
+    covered, free = meaning in domain, list(free_numbers(domain, meaning))
+    limit = float(admitted(claim, settings, free, n, system)) if covered else math.inf
+    return Numbers(
+        length=n,
+        shown=system.shown(y),
+        covered=covered,
+        bound=(limit + max(_radii(y, system)),) if covered else None,
+        stored=_is_stored(free, system),
+    )
+
+
+def _on_positions(
+    recipe: Recipe[PositionClaim], settings: Settings, text: str, arithmetic: str
+) -> Numbers:
+    n, system = read_count(text, recipe.name), number_system(arithmetic)
+    encoding = recipe.construct(**settings)
+    require_length(recipe, settings, n, arithmetic)
+    return Numbers(length=n, shown=system.shown(encoding(n, system)), covered=True, bound=None)
+
+
+_ANSWERS: Mapping[type, Callable[[Recipe[Any], Settings, str, str], Numbers]] = {
+    FunctionClaim: _on_vector,
+    SequenceClaim: _on_vectors,
+    PositionClaim: _on_positions,
+}
+"""How a recipe is run on JSON, by the kind of its claim."""
+
+
+def _is_stored(given: Sequence[Fraction], system: Arithmetic) -> bool:
+    """Whether the arithmetic holds these numbers as they are, or in balls."""
+    if not given:
+        return True
+    stored = system.array(list(given))
+    return all(map(agrees, system.numbers(stored), system.radius(stored), given, repeat(0)))
+
+
+def _radii(y: Any, system: Arithmetic) -> list[float]:
+    """The radii of the numbers of an answer, rounded up."""
+    radii: Iterable[Any] = system.radius(y).ravel()
+    return [math.nextafter(float(each), math.inf) if each else 0.0 for each in radii]
+
+
+def require_length(
+    recipe: Recipe[LengthClaim], settings: Settings, n: int, arithmetic: str
+) -> None:
+    """Refuse what is longer than N, or longer than the format is safe for.
+
+    Raises:
+        InputTooLong: beyond N.
+        InvalidValue: beyond the safe length, or in an arithmetic in which nothing is claimed.
+
+    """
+    built_for = settings.get("max_length")
+    if built_for is not None and n > built_for:
+        raise InputTooLong(
+            f"{recipe.name} is built for at most N = {built_for} positions",
+            received=f"{n}",
+            remedy=f"give --set max_length={n}",
+        )
+    lengths = recipe.claim.safe_lengths(settings)
+    safe = lengths.get(arithmetic, 0)
+    if safe == 0:
+        reason = recipe.claim.excluded.get(arithmetic)
+        raise InvalidValue(
+            f"{recipe.name} is claimed in {', '.join(lengths)}",
+            received=f"{arithmetic} ({reason})" if reason else arithmetic,
+            remedy="choose another arithmetic",
+        )
+    if safe is not None and n > safe:
+        raise InvalidValue(
+            f"in {arithmetic} {recipe.name} is safe up to n = {safe}",
+            received=f"n = {n}",
+            remedy="give a shorter input or choose a wider format",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """A run of a transformer on symbols.
+
+    Attributes:
+        trace: the run.
+        settings: those that the model was built with.
+        safe: the longest N the claim covers in this arithmetic; `None` for any.
+        covered: whether the claim covers the model.
+        finding: what is found about the input; empty where the claim does not cover it.
+
+    """
+
+    trace: Trace
+    settings: Settings
+    safe: int | None
+    covered: bool
+    finding: Finding
+
+
+def answer_on_symbols(
+    recipe: Recipe[StringClaim], given: Settings, symbols: Sequence[Symbol], arithmetic: str
+) -> Judged:
+    """What a recipe on strings answers, in a model built for the input where N is not given.
+
+    N is the length rounded up to a power of two, but not beyond the length that the claim covers
+    if the input fits into it.
+
+    Raises:
+        InvalidValue: where the claim does not cover the length and scores have a gap, or the
+            arithmetic.
+        TransformistError: as `Transformer.run`.
+
+    Example:
+        >>> import transformist as tf
+        >>> answer_on_symbols(tf.recipe("dyck-1"), {}, "(()", "float32").settings["max_length"]
+        4
+
+    """
+    settings, length = recipe.settings(given), len(symbols)
+    safe = recipe.claim.safe_lengths(settings).get(arithmetic, 0)
+    if safe == 0:
+        require_length(recipe, settings, length, arithmetic)
+    if "max_length" in settings and "max_length" not in given:
+        built_for = 1 << max(length - 1, 0).bit_length()
+        built_for = min(built_for, safe) if safe is not None and length <= safe else built_for
+        settings = recipe.settings({**given, "max_length": built_for})
+    model = recipe.construct(**settings)
+    covered = safe is None or (model.max_length or length) <= safe
+    if not covered and ask(recipe.claim.gap, n=max(length, 1), **settings) is not None:
+        require_length(recipe, settings, model.max_length or length, arithmetic)
+    trace = model.run(symbols, arithmetic)
+    found = recipe.explain(trace) if recipe.explain and covered else Finding(sentence="")
+    return Judged(trace=trace, settings=settings, safe=safe, covered=covered, finding=found)
