@@ -23,7 +23,7 @@ class Part:
         name: of the recipe; a part is left out where the catalogue has none of this name.
         settings: those it is searched with.
         work: of the search in one format.
-        quoted: what was measured before, with other code, by format.
+        quoted: what was measured elsewhere, with other code, by format.
         loose: why the claim is less than half of what is found, by format.
         differs: why what is found differs from what is quoted by more than a factor of two.
 
@@ -120,8 +120,8 @@ fail to be right at a single place. Where a recipe is built for N, the length is
 and fewer symbols are tried (strings of at most 1024 symbols from N = 2049 on). A "none" is a search
 that found nothing, not a proof; "claimed" is proved.
 
-*Measured before* quotes figures taken earlier with other code and another order of summation (the
-project's table of checked formulas, "facts"): they were typed here, not computed by this page.
+*Measured elsewhere* quotes figures of other implementations of the same formulas, which sum in
+another order and, where it says so, score otherwise.
 """
 
 
@@ -154,9 +154,9 @@ def _row(*entries: str) -> str:
 def section(part: Part) -> Iterator[str]:
     """The lines of a part."""
     found = recipe(part.name)
-    headings = ("format", "claimed", "first failure found", "on", "measured before")
+    headings = ("format", "claimed", "first failure found", "on", "measured elsewhere")
     if "tolerance" in found.parameters:
-        headings = ("format", "least error found", "at tolerance", "scale s", "measured before")
+        headings = ("format", "least error found", "at tolerance", "scale s", "measured elsewhere")
     yield from (f"## {part.title}", "", f"{found.summary}.", "")
     yield from (_row(*headings), _row(*["---"] * len(headings)))
     for arithmetic in formats(found):
@@ -176,4 +176,6 @@ def page() -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:]:
+        sys.exit("python docs/precision.py takes no arguments and writes docs/precision.md")
     PAGE.write_text(page(), encoding="utf-8")

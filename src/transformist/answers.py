@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import repeat
@@ -36,8 +36,9 @@ class Numbers:
         length: how many numbers, vectors or positions the input has.
         shown: nested lists of the numbers, or of balls in decimals.
         covered: whether the claim speaks of this input.
-        bound: how far the numbers can be from what the claim states, for the stored input; `None`
-            where it says nothing, and infinite where a result may overflow.
+        bound: how far the numbers (in `interval`, the real values that the balls hold) can be from
+            what the claim states, for the stored input; `None` where it says nothing, and infinite
+            where a result may overflow.
         stored: whether the arithmetic holds the input as it is.
 
     """
@@ -63,7 +64,7 @@ def answer_in_numbers(recipe: Recipe[Any], given: Settings, text: str, arithmeti
 
     Example:
         >>> import transformist as tf
-        >>> answer_in_numbers(tf.recipe("mean"), {}, "[[1], [2]]", "float64").shown
+        >>> answer_in_numbers(tf.recipe("mean"), {"width": 1}, "[[1], [2]]", "float64").shown
         [[1.5], [1.5]]
 
     """
@@ -75,13 +76,11 @@ def _on_vector(
 ) -> Numbers:
     model, system = recipe.construct(**settings), number_system(arithmetic)
     vector = read_vector(text, model.width, recipe.name, tuple(recipe.parameters))
-    y, exact = model(vector, system), tuple(map(Fraction, exact_numbers(vector)))
+    exact = tuple(map(Fraction, exact_numbers(vector)))
     bound = error_bound(recipe, settings, exact, arithmetic)
-    if bound is not None:
-        bound = [each + radius for each, radius in zip(bound, _radii(y, system), strict=True)]
     return Numbers(
         length=len(vector),
-        shown=system.shown(y),
+        shown=system.shown(model(vector, system)),
         covered=bound is not None,
         bound=None if bound is None else tuple(bound),
         stored=_is_stored(exact, system),
@@ -104,7 +103,7 @@ def _on_vectors(
         length=n,
         shown=system.shown(y),
         covered=covered,
-        bound=(limit + max(_radii(y, system)),) if covered else None,
+        bound=(limit,) if covered else None,
         stored=_is_stored(free, system),
     )
 
@@ -132,12 +131,6 @@ def _is_stored(given: Sequence[Fraction], system: Arithmetic) -> bool:
         return True
     stored = system.array(list(given))
     return all(map(agrees, system.numbers(stored), system.radius(stored), given, repeat(0)))
-
-
-def _radii(y: Any, system: Arithmetic) -> list[float]:
-    """The radii of the numbers of an answer, rounded up."""
-    radii: Iterable[Any] = system.radius(y).ravel()
-    return [math.nextafter(float(each), math.inf) if each else 0.0 for each in radii]
 
 
 def require_length(

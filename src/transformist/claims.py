@@ -32,7 +32,6 @@ Model: TypeAlias = (
     | LayerNorm
     | Sublayer
     | Attention
-    | LayerNorm
     | LayerStack
     | PositionEncoding
     | Transformer
@@ -70,6 +69,10 @@ class Claim(ABC):
     def arithmetics(self) -> tuple[str, ...]:
         """The arithmetics it holds in."""
         return tuple(name for name in SYSTEMS if name not in self.excluded)
+
+    def claimed(self, settings: Settings) -> tuple[str, ...]:
+        """The arithmetics it holds in under these settings."""
+        return self.arithmetics
 
     def dependence(self, settings: Settings) -> tuple[str, ...]:
         """What the weights and features depend on under these settings."""
@@ -150,6 +153,10 @@ class LengthClaim(Claim):
             for name in self.arithmetics
         }
         return {name: length for name, length in lengths.items() if length != 0}
+
+    def claimed(self, settings: Settings) -> tuple[str, ...]:
+        """The arithmetics in which some length is safe."""
+        return tuple(self.safe_lengths(settings))
 
     @abstractmethod
     def needed_features(self, settings: Settings) -> tuple[str, ...]:

@@ -51,7 +51,8 @@ class Balls:
 
     def __repr__(self) -> str:
         """The balls in decimals."""
-        return f"Balls({np.vectorize(str, otypes=[object])(self.values).tolist()})"
+        over = f", over √{self.root}" if self.root != 1 else ""
+        return f"Balls({_shown(self.values).tolist()}{over})"
 
 
 def _at_precision(method: F) -> F:
@@ -73,7 +74,7 @@ class Interval:
     Raises:
         InvalidValue: for a precision that is not a whole number from 2 to 2²⁰.
 
-    Example: e, to 20 digits, and within what.
+    Example: e to 20 digits, with its radius.
         >>> from transformist.arithmetic import INTERVAL
         >>> INTERVAL.shown(INTERVAL.exp(INTERVAL.array([0, 1])))
         [1, '[2.7182818284590452354 +/- 3.98e-20]']
@@ -93,10 +94,7 @@ class Interval:
                 remedy="give one such as 128",
             )
 
-    @property
-    def name(self) -> str:
-        """`interval`, with the bits where they are not the default."""
-        return "interval" if self.bits == Interval.bits else f"interval ({self.bits} bits)"
+    name = "interval"
 
     @property
     def unit_roundoff(self) -> Fraction:
@@ -207,14 +205,14 @@ class Interval:
         candidates = [ball for ball, may in zip(row, among, strict=True) if may]
         if not candidates:
             return [False] * len(row)
-        best = functools.reduce(lambda x, y: y if y.lower() > x.lower() else x, candidates)
+        best = functools.reduce(lambda x, y: y if y > x else x, candidates)
         return [
             bool(may) and (ball is best or self._equals(ball, best))
             for ball, may in zip(row, among, strict=True)
         ]
 
     def _equals(self, ball: arb, best: arb) -> bool:
-        """Whether a ball that may be as large as the best one is equal to it."""
+        """Whether a ball that is not above the best one is equal to it."""
         if ball < best:
             return False
         if ball.is_exact() and best.is_exact():

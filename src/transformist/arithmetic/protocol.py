@@ -1,7 +1,8 @@
 """What a number system must offer so that a definition can be written once.
 
 A definition in `model/` is a composition of the operations below. Each operation takes and gives
-arrays of the arithmetic's own kind, and rounds its result to the format once; between operations
+arrays of the arithmetic's own kind, and rounds its result to the format once (`interval` encloses
+it instead); between operations
 nothing is kept in a wider format. Sums and dot products run from left to right and are rounded to
 the format at their end only.
 """

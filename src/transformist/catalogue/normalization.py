@@ -95,17 +95,17 @@ def layernorm_pairs(width: int = 2, norm_epsilon: F = F(0)) -> LayerNorm:
 
 
 def _sign_domain(*, width: int, delta: F) -> Domain:
-    reals = Reals(width, points=(delta, -delta))
-    return Opposites(_at_least(reals, delta))
+    reals = Reals(1, points=(delta, -delta))
+    return Opposites(Product((_at_least(reals, delta),) * width))
 
 
 def _at_least(domain: Domain, delta: F) -> Domain:
-    """The vectors of which every number has magnitude δ or more."""
+    """The numbers of magnitude δ or more."""
 
     def large(case: Case) -> bool:
         return all(abs(value) >= delta for value in case)
 
-    return Where(domain, large, f"every |x| ≥ {delta}")
+    return Where(domain, large, f"|x| ≥ {delta}")
 
 
 def _sign_grid(*, p: int, width: int, delta: F, norm_epsilon: F) -> tuple[Domain, ...]:
@@ -113,7 +113,8 @@ def _sign_grid(*, p: int, width: int, delta: F, norm_epsilon: F) -> tuple[Domain
     if p < 6 or norm_epsilon or not is_power_of_two(delta) or not F(1, 64) <= delta <= 64:
         return ()
     exponent = delta.numerator.bit_length() - delta.denominator.bit_length() - 2
-    return (Opposites(_at_least(Grid(width, bits=p - 4, exponent=exponent), delta)),)
+    large = _at_least(Grid(1, bits=p - 4, exponent=exponent), delta)
+    return (Opposites(Product((large,) * width)),)
 
 
 @recipe(
@@ -130,7 +131,8 @@ def _sign_grid(*, p: int, width: int, delta: F, norm_epsilon: F) -> tuple[Domain
         approximation_statement="exact; for ε > 0 the reference, a rational, is within 2⁻⁹⁰ of the "
         "root (and exact arithmetic needs δ² + ε to be a square)",
         exact_on=_sign_grid,
-        exact_on_statement="multiples of δ/4, where δ is a power of two from 1/64 to 64 and ε = 0",
+        exact_on_statement="multiples of δ/4 of magnitude at most 2^(p − 6) δ, where δ is a power "
+        "of two from 1/64 to 64, ε = 0 and p ≥ 6",
         variants=(
             {"width": 1},
             {"width": 3, "delta": "1/3"},

@@ -247,6 +247,8 @@ class Product:
         return sum(part.dimension for part in self.parts)
 
     def __str__(self) -> str:
+        if len(self.parts) > 1 and len(set(map(str, self.parts))) == 1:
+            return f"({self.parts[0]})^{len(self.parts)}"
         return " × ".join(str(part) for part in self.parts)
 
     def __contains__(self, case: Case) -> bool:

@@ -81,8 +81,8 @@ class LayerNorm(Parameterized):
         if not np.all(a.positive(deviation)):
             raise UndefinedValue(
                 "a norm with ε = 0 needs a vector whose coordinates are not all equal",
-                received="a vector with σ² + ε = 0",
+                received=f"a vector with σ² + ε = 0 in {a.name}",
                 where="LayerNorm",
-                remedy="give ε > 0, or coordinates that differ",
+                remedy="give ε > 0, or coordinates that differ by more than the format loses",
             )
         return a.add(a.multiply(a.divide(centred, deviation), gain), bias)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Array, exact_numbers
-from transformist.errors import InputTooLarge, ShapeMismatch
+from transformist.errors import InputTooLarge, NotFinite, ShapeMismatch
 
 Parameter: TypeAlias = Any
 """Given as nested lists or an array; kept as a read-only array, float64 where every entry is
@@ -91,9 +91,20 @@ class Parameterized:
         if arithmetic not in self._rounded:
             exact = (getattr(self, each.name) for each in self._weights())
             self._rounded[arithmetic] = tuple(
-                None if weights is None else arithmetic.array(weights) for weights in exact
+                None if weights is None else self._round(weights, arithmetic) for weights in exact
             )
         return self._rounded[arithmetic]
+
+    def _round(self, weights: Parameter, arithmetic: Arithmetic) -> Array:
+        try:
+            return arithmetic.array(weights)
+        except NotFinite as error:
+            raise NotFinite(
+                f"every weight is finite in {arithmetic.name}",
+                received=error.received,
+                where=self._kind,
+                remedy="evaluate in a wider format, or build it with other parameters",
+            ) from None
 
     def _fill(self, name: str, size: int) -> None:
         """Zeros for a weight that was left out."""

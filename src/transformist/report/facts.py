@@ -11,7 +11,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from transformist.answers import Numbers
+from transformist.arithmetic import SYSTEMS
 from transformist.claims import (
+    Claim,
     FunctionClaim,
     LengthClaim,
     PositionClaim,
@@ -75,10 +77,20 @@ def recipe_facts(recipe: Recipe[Any], given: Mapping[str, Any]) -> dict[str, Any
         "gap": None,
         "safe_lengths": None,
         "sources": list(recipe.sources),
-        "arithmetics": list(claim.arithmetics),
-        "excluded": dict(claim.excluded),
+        "arithmetics": list(claim.claimed(settings)),
+        "excluded": _excluded(claim, settings),
         "inputs": claim.inputs(settings),
         **_KINDS[type(claim)](recipe, settings),
+    }
+
+
+def _excluded(claim: Claim, settings: Settings) -> dict[str, str]:
+    """The arithmetics in which nothing is claimed under these settings, with the reason."""
+    silent = set(claim.arithmetics) - set(claim.claimed(settings))
+    return {
+        name: claim.excluded.get(name, "no length is safe")
+        for name in SYSTEMS
+        if name in claim.excluded or name in silent
     }
 
 
@@ -249,10 +261,15 @@ def numbers_facts(answer: Numbers) -> dict[str, Any]:
 
 def how_close(answer: Numbers, arithmetic: str) -> str:
     """How far an answer in numbers can be off, to follow it in a sentence."""
-    if answer.bound is None or math.inf in answer.bound:
+    if answer.bound is None:
         return ""
-    worst = max(answer.bound)
-    close = f", within {worst:.2g} of the exact result" if worst else ", exactly"
+    if math.inf in answer.bound:
+        return ", with no bound: a result on the way may be too large, or a divisor 0"
+    worst, enclosed = max(answer.bound), arithmetic == "interval"
+    if worst:
+        close = f", {'a value ' if enclosed else ''}within {worst:.2g} of the exact result"
+    else:
+        close = ", which holds the exact result" if enclosed else ", exactly"
     return close if answer.stored else f"{close}, for the input as {arithmetic} rounds it"
 
 

@@ -214,7 +214,7 @@ def _numbers(domain: Sequences, case: Any) -> list[Fraction]:
 def _heads(model: Attention | LayerStack | Transformer) -> list[Attention]:
     if isinstance(model, Attention):
         return [model]
-    return [head for layer in model.layers for head in layer.heads]
+    return [head for layer in getattr(model, "layers", ()) for head in layer.heads]
 
 
 def _results(model: Attention | LayerStack, z: Array, a: Arithmetic, rows: Any) -> Array:

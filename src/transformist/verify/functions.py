@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from transformist.arithmetic import Arithmetic, Floating, number_system
 from transformist.bounds import rounding_error
 from transformist.claims import FunctionClaim, Recipe, Settings, ask
@@ -92,14 +90,16 @@ def _rounding(
     cases: list[Case],
 ) -> list[list[Limit]]:
     """What rounding may do: the claim's own formula, and underflow, where it has one."""
+    bounds = rounding_error(model, cases, system).tolist()
     if claim.rounding is None or not isinstance(system, Floating):
-        bounds = rounding_error(model, np.array(cases, dtype=np.float64), system)
-        return [[_limit(bound) for bound in row] for row in bounds.tolist()]
+        return [[_limit(bound) for bound in row] for row in bounds]
     u, w = system.unit_roundoff, system.accumulator_roundoff
     formats = {"u": u, "w": w if w < u else Fraction(0)}
     return [
-        [ask(claim.rounding, *case, **settings, **formats) + 2 * Fraction(system.smallest)]
-        for case in cases
+        [math.inf]
+        if math.inf in row  # where a result may overflow, or saturate, the formula says nothing
+        else [ask(claim.rounding, *case, **settings, **formats) + 2 * Fraction(system.smallest)]
+        for case, row in zip(cases, bounds, strict=True)
     ]
 
 
@@ -180,7 +180,15 @@ def error_bound(
         for domain, admitted in _obligations(claim, chosen, model, system)
         if stored in domain
     ]
-    return [float(min(each)) for each in zip(*limits, strict=True)] if limits else None
+    return [_as_float(min(each)) for each in zip(*limits, strict=True)] if limits else None
+
+
+def _as_float(limit: Limit) -> float:
+    """A limit rounded up; infinite beyond float64."""
+    try:
+        return math.nextafter(float(limit), math.inf) if limit else 0.0
+    except OverflowError:
+        return math.inf
 
 
 def _limit(bound: float) -> Limit:

@@ -28,10 +28,9 @@ def searched(recipe: Recipe[Any]) -> bool:
 
 
 def formats(recipe: Recipe[Any]) -> list[str]:
-    """The float formats that the claim names, the widest first."""
-    floats = {name: system for name, system in SYSTEMS.items() if isinstance(system, Floating)}
-    named = [name for name in floats if name in recipe.claim.arithmetics]
-    return sorted(named, key=lambda name: -floats[name].precision)
+    """The float formats that the claim names, in the order of `SYSTEMS`."""
+    named = recipe.claim.arithmetics
+    return [name for name in named if isinstance(SYSTEMS[name], Floating)]
 
 
 def search(

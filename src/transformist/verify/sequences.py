@@ -37,6 +37,7 @@ SHORTER = 33
 def check_sequences(recipe: Recipe[SequenceClaim], max_length: int | None = None) -> Verdict:
     """Lists of many lengths, in every arithmetic, under every variant."""
     claim, total = recipe.claim, 0
+    claimed = claim.claimed(recipe.settings({}))
     for given in ({}, *claim.variants):
         settings = recipe.settings(given)
         model = recipe.construct(**settings)
@@ -50,9 +51,9 @@ def check_sequences(recipe: Recipe[SequenceClaim], max_length: int | None = None
                 found = _first_wrong(claim, settings, model, domain, cases, n, system)
                 if found is not None:
                     cx = Counterexample(*found, name, described(given))
-                    return Verdict(recipe.name, total, claim.arithmetics, str(domain), cx)
+                    return Verdict(recipe.name, total, claimed, str(domain), cx)
     domain = ask(claim.domain, **recipe.settings({}))
-    return Verdict(recipe.name, total, claim.arithmetics, str(domain))
+    return Verdict(recipe.name, total, claimed, str(domain))
 
 
 def _lengths(
@@ -127,6 +128,7 @@ def close(got: Any, radii: Any, expected: Any, limit: Fraction | float) -> bool:
 def check_positions(recipe: Recipe[PositionClaim], max_length: int | None = None) -> Verdict:
     """Encodings of many lengths, in every arithmetic, under every variant."""
     claim, total = recipe.claim, 0
+    claimed = claim.claimed(recipe.settings({}))
     for given in ({}, *claim.variants):
         settings = recipe.settings(given)
         encoding = recipe.construct(**settings)
@@ -148,5 +150,5 @@ def check_positions(recipe: Recipe[PositionClaim], max_length: int | None = None
                     ):
                         where = {"i": i, "n": n}
                         cx = Counterexample([where], expected, row, name, described(given))
-                        return Verdict(recipe.name, total, claim.arithmetics, "n", cx)
-    return Verdict(recipe.name, total, claim.arithmetics, claim.inputs({}))
+                        return Verdict(recipe.name, total, claimed, "n", cx)
+    return Verdict(recipe.name, total, claimed, claim.inputs({}))

@@ -108,6 +108,7 @@ def _feasible(length: int, symbols: int) -> None:
 def check_strings(recipe: Recipe[StringClaim], max_length: int | None = None) -> Verdict:
     """Every short string, then hard and drawn ones, in models built for n and for the longest N."""
     claim, total, covered = recipe.claim, 0, ""
+    claimed = claim.claimed(recipe.settings({}))
     for given in ({}, *claim.variants):
         settings = recipe.settings(given)
         domain: Strings = ask(claim.domain, **settings)
@@ -134,10 +135,10 @@ def check_strings(recipe: Recipe[StringClaim], max_length: int | None = None) ->
                 total += cases
                 if found is not None:
                     found = replace(found, settings=described({**given, **bound}))
-                    return Verdict(recipe.name, total, claim.arithmetics, str(domain), found)
+                    return Verdict(recipe.name, total, claimed, str(domain), found)
         lengths = ", ".join(f"{n} in {name}" for name, n in reached.items())
         covered = covered or (f"{domain}: all to length {length}, hard and drawn ones to {lengths}")
-    return Verdict(recipe.name, total, claim.arithmetics, covered)
+    return Verdict(recipe.name, total, claimed, covered)
 
 
 def _length(count: int, symbols: int) -> int:
