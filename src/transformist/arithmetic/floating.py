@@ -119,6 +119,7 @@ class Floating:
             )
         return rounded
 
+    @_ieee
     def numbers(self, x: Array) -> NDArray[Any]:
         """The values as float64, which holds each of them exactly."""
         return np.asarray(x).astype(np.float64)
