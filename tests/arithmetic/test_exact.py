@@ -129,3 +129,9 @@ def test_a_lone_number_stays_an_array_whatever_its_size():
     """Such as the ε of a norm, beside numerators beyond 64 bits."""
     third, large = EXACT.array(Fraction(1, 3)), EXACT.array([[Fraction(1, 2**70)]])
     assert EXACT.add(large, third).tolist() == [[Fraction(1, 3) + Fraction(1, 2**70)]]
+
+
+def test_a_lone_number_is_divided():
+    half, third = EXACT.array(Fraction(1, 2)), EXACT.array(Fraction(1, 3))
+    assert EXACT.divide(half, third).tolist() == Fraction(3, 2)
+    assert EXACT.divide(half, EXACT.array(-(2**70))).tolist() == Fraction(-1, 2**71)

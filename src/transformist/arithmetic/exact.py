@@ -137,7 +137,7 @@ class Exact:
     def divide(self, x: Array, y: Array) -> Array:
         """x / y, entry by entry; no entry of y is 0."""
         multiple = math.lcm(*(int(value) for value in np.unique(y.numerators)))
-        inverse = _times(multiple // _wide(y.numerators), y.denominator)
+        inverse = _times(np.asarray(multiple // _wide(y.numerators), dtype=object), y.denominator)
         return self.multiply(x, Rationals(_narrow(inverse), multiple))
 
     def affine(self, x: Array, W: Array, b: Array | None = None) -> Array:

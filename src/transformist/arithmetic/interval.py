@@ -37,7 +37,7 @@ class Balls:
     __slots__ = ("root", "values")
 
     def __init__(self, values: NDArray[Any], root: int = 1) -> None:
-        self.values = values
+        self.values = np.asarray(values, dtype=object)  # numpy unwraps a lone one
         self.root = root
 
     @property
@@ -47,7 +47,7 @@ class Balls:
 
     def __getitem__(self, index: Any) -> Balls:
         """The part that numpy's indexing gives."""
-        return Balls(np.asarray(self.values[index], dtype=object), self.root)
+        return Balls(self.values[index], self.root)
 
     def __repr__(self) -> str:
         """The balls in decimals."""
@@ -115,7 +115,7 @@ class Interval:
             NotFinite: where nothing is known of a value, or it is beyond 2^(2²⁰).
 
         """
-        return np.asarray(_midpoint(self._readable(x)))
+        return np.asarray(_midpoint(self._readable(x)), dtype=object)
 
     def radius(self, x: Array) -> NDArray[Any]:
         """The radii, an object array of `Fraction`.
@@ -124,11 +124,11 @@ class Interval:
             NotFinite: as `numbers`.
 
         """
-        return np.asarray(_radius(self._readable(x)))
+        return np.asarray(_radius(self._readable(x)), dtype=object)
 
     def shown(self, x: Array) -> Any:
         """Whole and short numbers as they are, p/q; balls as decimals [m +/- r] that hold them."""
-        return _shown(self._readable(x)).tolist()
+        return np.asarray(_shown(self._readable(x)), dtype=object).tolist()
 
     def concatenate(self, parts: list[Array], axis: int) -> Array:
         """The parts one after the other along `axis`."""
@@ -196,7 +196,7 @@ class Interval:
             Undecided: where two of which either may be the larger are not both exact.
 
         """
-        rows = x.values.reshape(-1, x.shape[-1])
+        rows = x.values.reshape(math.prod(x.shape[:-1]), x.shape[-1])
         admissible = np.broadcast_to(among, x.shape).reshape(rows.shape)
         found = [self._largest(row, may) for row, may in zip(rows, admissible, strict=True)]
         return np.array(found, dtype=bool).reshape(x.shape)
@@ -216,7 +216,7 @@ class Interval:
         if ball < best:
             return False
         if ball.is_exact() and best.is_exact():
-            return True
+            return bool(ball == best)
         raise self._undecided("which of two numbers is larger", f"{ball} and {best}")
 
     @_at_precision
@@ -274,7 +274,7 @@ class Interval:
 
     @_at_precision
     def _readable(self, x: Balls) -> NDArray[Any]:
-        """The balls, those nearest to 0 as the ball [0 ± 2^(−2¹²)], which holds them."""
+        """The balls, one with a midpoint below 2^(−2¹²) as a ball about 0, which holds it."""
         balls = self._plain(x)
         if not all(ball.abs_upper() < _HUGE for ball in balls.ravel()):
             raise NotFinite(
@@ -283,7 +283,7 @@ class Interval:
                 where=self.name,
                 remedy="scale the values down, or evaluate with more bits",
             )
-        return np.asarray(_away_from_zero(balls))
+        return np.asarray(_away_from_zero(balls), dtype=object)
 
     def _undecided(self, choice: str, received: str) -> Undecided:
         return Undecided(
@@ -326,6 +326,14 @@ def _fraction(ball: arb) -> Fraction:
     return int(mantissa) * Fraction(2) ** int(exponent)
 
 
+def _about_zero(ball: arb) -> arb:
+    """A ball with a midpoint that is 0 or can be written out: where it cannot, one about 0."""
+    midpoint = ball.mid()
+    if midpoint.is_zero() or abs(midpoint) >= _TINY:
+        return ball
+    return arb(0, ball.abs_upper().max(_TINY))
+
+
 def _not_tiny(radius: arb) -> arb:
     """A radius, or the least that is written out."""
     return radius if radius.is_zero() or radius >= _TINY else _TINY
@@ -346,9 +354,7 @@ def _square_root(ball: arb) -> arb:
 
 _ball = np.frompyfunc(_to_ball, 1, 1)
 _midpoint = np.frompyfunc(lambda ball: _fraction(ball.mid()), 1, 1)
-_away_from_zero = np.frompyfunc(
-    lambda ball: ball if ball.is_zero() or not ball.abs_upper() < _TINY else arb(0, _TINY), 1, 1
-)
+_away_from_zero = np.frompyfunc(_about_zero, 1, 1)
 _radius = np.frompyfunc(lambda ball: _fraction(_not_tiny(ball.rad())), 1, 1)
 _nonzero = np.vectorize(lambda ball: not ball.is_zero(), otypes=[bool])
 _shown = np.frompyfunc(_in_decimals, 1, 1)
