@@ -1,6 +1,7 @@
 """Derived constants: each is the extreme of its kind, and each bound covers what it bounds."""
 
 import decimal
+import inspect
 import math
 from fractions import Fraction
 
@@ -10,15 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import transformist as tf
+from transformist import bounds
 from transformist.arithmetic import FLOAT16, SYSTEMS, Floating
 from transformist.bounds import (
     GELU_BEND,
     GELU_PRODUCT,
+    count_length,
     fraction_length,
     gelu_product_scale,
     hash_range_length,
     layernorm_hash_error,
     mean_error,
+    mean_length,
     nearest_active_length,
     power_of_two_at_most,
     quadratic_count_length,
@@ -34,7 +38,7 @@ from transformist.bounds import (
     tie_break_length,
     underflow_sharpness,
 )
-from transformist.errors import InvalidValue
+from transformist.errors import InvalidValue, NotFinite, UnknownName
 from transformist.model import Attention, FeedForward, FeedForwardStack, LayerNorm, Sublayer
 
 positive = st.fractions(min_value=Fraction(1, 10**9), max_value=10**9)
@@ -101,6 +105,22 @@ def test_scales_are_the_extreme_ones_within_the_tolerance(tolerance, radius):
     assert GELU_BEND / c <= tolerance < GELU_BEND / (c / 2)
 
 
+def test_scales_of_products_have_no_least_tolerance_but_zero():
+    for tolerance in (Fraction(1, 10**100), Fraction(1, 3 * 10**1000), Fraction(10**400)):
+        s, K = gelu_product_scale(tolerance, Fraction(2), "gelu"), GELU_PRODUCT["gelu"]
+        assert K * s**2 * 16 <= tolerance < K * (2 * s) ** 2 * 16
+    for tolerance, radius in ((0, 1), (-1, 1), (1, 0)):
+        with pytest.raises(InvalidValue, match=f"^gelu_product_scale: .*tolerance = {tolerance}"):
+            gelu_product_scale(Fraction(tolerance), Fraction(radius), "gelu")
+    with pytest.raises(UnknownName, match="gelu_product_scale: no GELU.*'relu'"):
+        gelu_product_scale(Fraction(1), Fraction(1), "relu")
+
+
+def test_a_product_by_gelu_is_built_for_a_tolerance_far_below_float64():
+    network = tf.recipe("multiply-by-gelu").build(tolerance="1e-100")
+    assert 0 < network.W_1.max() < Fraction(1, 10**49)
+
+
 def drawn_network(seed, activation="relu"):
     rng = np.random.default_rng(seed)
     shapes = ((5, 3), (5,), (2, 5), (2,))
@@ -134,6 +154,18 @@ def test_rounding_errors_of_stacks_and_sublayers():
         bound = rounding_error(network, x, system)
         assert (np.abs(got - network(x)) <= bound).all() and (bound < 0.1).all()
     assert not rounding_error(square, x, SYSTEMS["exact"]).any()
+
+
+@pytest.mark.parametrize("name", ["exact", "interval"])
+def test_where_nothing_rounds_numbers_may_be_of_any_size(name):
+    network = FeedForward(W_1=[[1, 1]], W_2=[[1], [2], [3]])
+    x = [[Fraction(10) ** 5000, Fraction(1, 3)], [1, 2]]
+    error = rounding_error(network, x, name)
+    assert error.shape == (2, 3) and not error.any()
+    with pytest.raises(InvalidValue, match=f"carried errors in {name}"):
+        rounding_error(network, x, name, carried=Fraction(1, 10**5000))
+    with pytest.raises(NotFinite, match="rounding_error: .*scale the inputs down"):
+        rounding_error(network, x, "float32")
 
 
 def test_each_rounding_is_counted():
@@ -412,6 +444,54 @@ def test_lengths_are_unbounded_where_nothing_rounds():
     assert layernorm_hash_error(9, exact) == 0
 
 
+BESIDES = {
+    "d_key": 3,
+    "n": 5,
+    "term": "i/n",
+    "size": Fraction(1),
+    "scores": 2.0,
+    "remainder": Fraction(1, 4),
+    "network": FeedForward(W_1=[[0.3]], W_2=[[0.7]]),
+    "x": [[0.1]],
+    "y": [1],
+    "total": 4,
+    "gap": (1, 1),
+    "largest": Fraction(1, 16),
+}
+"""What the functions of `bounds` take beside an arithmetic."""
+
+OF_ARITHMETICS = [
+    name
+    for name in bounds.__all__
+    if callable(getattr(bounds, name))
+    and "arithmetic" in inspect.signature(getattr(bounds, name)).parameters
+]
+
+
+def answer(name, arithmetic):
+    """A bound for an arithmetic, or the refusal of it."""
+    function = getattr(bounds, name)
+    wanted = inspect.signature(function).parameters.items()
+    values = {k: BESIDES[k] for k, p in wanted if p.default is p.empty and k != "arithmetic"}
+    if name in ("sum_error", "dot_error"):
+        values["x"] = [1]
+    try:
+        return np.asarray(function(**values, arithmetic=arithmetic)).tolist()
+    except InvalidValue as refusal:
+        return str(refusal)
+
+
+@pytest.mark.parametrize("name", OF_ARITHMETICS)
+def test_an_arithmetic_is_given_by_its_name_too(name):
+    assert len(OF_ARITHMETICS) >= 21
+    answers = {system: answer(name, system) for system in SYSTEMS}
+    assert answers == {key: answer(name, system) for key, system in SYSTEMS.items()}
+    if name != "sum_error" and name != "dot_error":
+        assert answers["float32"] != answers["exact"]
+    with pytest.raises(UnknownName, match="no arithmetic has this name.*float16"):
+        answer(name, "float61")
+
+
 # Sharpness
 
 
@@ -527,6 +607,53 @@ def test_means_stay_within_their_bound_and_come_near_it(name, weighting):
     assert max(share for n, share in nearest.items() if n > 250) > 0.001
 
 
+FLOATS = {name: system for name, system in SYSTEMS.items() if isinstance(system, Floating)}
+
+
+def mean_of_ones(system, n):
+    """By the operations of attention: their count, the weight, and the sum of weights times 1."""
+    weight = system.divide(system.array([1.0]), system.sum(np.ones(n, system.dtype)))
+    return float(system.numbers(system.sum(np.full(n, weight[0])))[0])
+
+
+def mean_of(system, x):
+    weight = system.divide(system.array([1.0]), system.sum(np.ones(len(x), system.dtype)))
+    return float(system.numbers(system.matmul(np.full((1, len(x)), weight[0]), x[:, None]))[0, 0])
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_up_to_the_count_length_positions_are_counted_and_means_have_a_bound(name):
+    system, longest = FLOATS[name], count_length(name)
+    w, largest = system.accumulator_roundoff, Fraction(system.largest)
+    assert longest * w <= Fraction(1, 16) and longest <= largest
+    assert (longest + 1) * w > Fraction(1, 16) or longest + 1 > largest
+    assert mean_error(longest, Fraction(1), system) < math.inf
+    tried = {1, 2, 3, 17, 367, longest // 2, longest - 1, longest} if longest < 2**21 else {999}
+    for n in tried:
+        count = float(system.numbers(system.sum(np.ones(n, system.dtype)))[0])
+        assert abs(count - n) <= system.unit_roundoff * n
+        assert abs(mean_of_ones(system, n) - 1) <= mean_error(n, Fraction(1), system)
+    assert mean_error(int(min(largest, 1 / w)) + 1, Fraction(1), system) == math.inf
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_up_to_the_mean_length_means_are_within_an_eighth(name):
+    system, longest = FLOATS[name], mean_length(name)
+    if system.unit_roundoff < Fraction(1, 256) or name == "bfloat16":
+        by_count = int(min(1 / (16 * system.accumulator_roundoff), Fraction(system.largest)))
+        assert longest == by_count == count_length(name)
+    rng, most = np.random.default_rng(3), min(longest, 2**20)
+    for n in {*range(1, min(most, 400) + 1), most // 3, most - 1, most} - {0, -1}:
+        assert abs(mean_of_ones(system, n) - 1) < 1 / 8, n
+    for n in sorted({*range(1, min(most, 300) + 1, 7), min(most, 20_000)} - {0}):
+        x = system.array(rng.uniform(-1, 1, n) if n % 2 else rng.uniform(0.5, 1, n))
+        true = sum(map(Fraction, system.numbers(x))) / n
+        assert abs(Fraction(mean_of(system, x)) - true) < Fraction(1, 8), n
+    if not longest:  # no mean is safe where some of few numbers are further off
+        assert max(abs(mean_of_ones(system, n) - 1) for n in range(1, 448)) > 1 / 8
+    assert mean_length("exact") is None and count_length("interval") is None
+
+
 def soft_lookup(case, n):
     """The head, its vectors of queries, positions and values, and a bound of its scores."""
     j = np.arange(1, n + 1)[:, None]
@@ -604,6 +731,7 @@ def test_what_is_no_gap_and_no_share_is_refused():
             sharpness((1, 1), 10, tolerance)
         with pytest.raises(InvalidValue, match="between 0 and 1"):
             quadratic_sharpness(tolerance)
-    with pytest.raises(InvalidValue, match="float format"):
+    with pytest.raises(InvalidValue, match="float format") as refusal:
         underflow_sharpness((1, 1), 1, "exact")
+    assert all((name in refusal.value.remedy) == (name in FLOATS) for name in SYSTEMS)
     assert mean_error(70_000, Fraction(1), FLOAT16) == math.inf  # the count of positions overflows

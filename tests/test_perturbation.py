@@ -22,7 +22,7 @@ from transformist.bounds import (
     size_bound,
     vector_norm,
 )
-from transformist.bounds.activations import FRACTIONS, POWERS, embedding_bound, steps
+from transformist.bounds.activations import FRACTIONS, POWERS, WITHIN_ONE, embedding_bound, steps
 from transformist.bounds.norms import root_above
 from transformist.errors import InvalidValue, ShapeMismatch, UnknownName
 from transformist.model import (
@@ -174,9 +174,6 @@ def test_the_sum_of_row_maxima_bounds_l1_and_nothing_else():
     assert exceeded["l1"] == 0 and exceeded["l2"] > 15 and exceeded["linf"] > 250
     assert l_inf_1_norm([[1, 1]]) == 1 and l_inf_1_norm([[1, -2], [3, 1]]) == 5
     assert operator_norm([[1, 1]], "l2") > F(14, 10) and operator_norm([[1, 1]], "linf") == 2
-    for norm in ("l2", "linf"):
-        with pytest.raises(InvalidValue, match=r"l1 vectors only: for \[1 1\] it is 1"):
-            l_inf_1_norm([[1, 1]], norm)
 
 
 def test_roots_are_rounded_up():
@@ -187,11 +184,12 @@ def test_roots_are_rounded_up():
 
 
 def test_refusals_of_norms():
-    for function in (operator_norm, bilinear_norm, vector_norm, l_inf_1_norm):
+    for function in (operator_norm, bilinear_norm, vector_norm):
         with pytest.raises(UnknownName, match="no norm has this name.*linf"):
             function([[1]], "lin")
-    with pytest.raises(ShapeMismatch, match="of a matrix"):
-        operator_norm([1, 2], "l1")
+    for function, *norm in ((operator_norm, "l1"), (bilinear_norm, "l2"), (l_inf_1_norm,)):
+        with pytest.raises(ShapeMismatch, match=f"^{function.__name__}: .*of a matrix"):
+            function([1, 2], *norm)
     with pytest.raises(ShapeMismatch, match="of a vector"):
         vector_norm(3, "l1")
 
@@ -523,7 +521,7 @@ def test_the_range_of_every_position_function_is_known():
                 if i or not name.endswith("1/i")
             ]
             assert max(values) == bound, (name, front, back, N)
-    assert set(POWERS) | set(FRACTIONS) <= set(POSITIONS)
+    assert sorted([*POWERS, *FRACTIONS, *WITHIN_ONE]) == sorted(POSITIONS)
 
 
 @in_norms
@@ -654,5 +652,43 @@ def test_what_activation_bounds_need():
     assert short["embedding"] < long["embedding"]
     with pytest.raises(InvalidValue, match="leave size out"):
         tf.activation_bounds(model, "l1", max_length=4, size=1)
-    with pytest.raises(InvalidValue, match="size = None"):
+    with pytest.raises(
+        InvalidValue, match="a LayerStack needs size, .*received no size; give size"
+    ):
         tf.activation_bounds(tf.recipe("first").build(), "l1")
+
+
+def test_refusals_name_the_function_that_was_called():
+    part = Attention(W_Q=[[1]], W_K=[[1]], W_V=[[1]])
+    stack, layer = tf.recipe("first").build(), Layer((part,))
+    network = FeedForward(W_1=[[1]], W_2=[[1]])
+    calls = {
+        "activation_bounds": lambda model, **more: tf.activation_bounds(model, "l1", **more),
+        "perturbation_bounds": lambda model, **more: tf.perturbation_bounds(model, 1, "l1", **more),
+    }
+    for name, bounds in calls.items():
+        for other in (network, part, layer, None, "dyck-1"):
+            with pytest.raises(
+                InvalidValue,
+                match=rf"^{name}: .*Transformer or a LayerStack.*received {type(other).__name__}; "
+                r".*size_bound, perturbation_bound and lipschitz_constant",
+            ):
+                bounds(other)
+        with pytest.raises(InvalidValue, match=f"^{name}: a LayerStack needs size"):
+            bounds(stack)
+        with pytest.raises(InvalidValue, match=f"^{name}: size, a bound.*size = -1"):
+            bounds(stack, size=-1)
+        with pytest.raises(InvalidValue, match=f"^{name}: the vectors a Transformer begins with"):
+            bounds(tf.recipe("dyck-1").build(max_length=7), size=1)
+        with pytest.raises(InvalidValue, match=f"^{name}: the position function i "):
+            bounds(tf.recipe("parity").build())
+    single = {
+        "size_bound": lambda: size_bound(layer, "l1", F(1)),
+        "lipschitz_constant": lambda: lipschitz_constant(part, "l1"),
+        "perturbation_bound": lambda: perturbation_bound(part, 1, "l1"),
+        "perturbation_bounds": lambda: tf.perturbation_bounds(stack, -1, "l1", size=1),
+        "error_after": lambda: error_after(part, [[1]], [[1]], "l1", "x"),
+    }
+    for name, call in single.items():
+        with pytest.raises(InvalidValue, match=f"^{name}: "):
+            call()

@@ -5,6 +5,7 @@ from fractions import Fraction as F
 import pytest
 
 import transformist as tf
+from transformist.arithmetic import INTERVAL
 from transformist.errors import InvalidValue, UnknownSymbol
 from transformist.model import Attention, Embedding
 
@@ -112,3 +113,34 @@ def test_what_has_no_symbols_is_refused():
         tf.sensitivity(tf.recipe("min").build(), ["a"])
     with pytest.raises(UnknownSymbol):
         tf.sensitivity(voting(1), ["abc"])
+
+
+def test_one_string_and_positions_that_no_string_has_are_refused():
+    model = voting(1)
+    with pytest.raises(InvalidValue, match="^sensitivity: .*one string, 'abab'; put it in a list"):
+        tf.sensitivity(model, "abab")
+    for positions in ([5], [0], [1, -1], [1.5], ["a"]):
+        with pytest.raises(InvalidValue, match="position .* of strings of at most 4 symbols"):
+            tf.sensitivity(model, ["ab", "abab"], positions=positions)
+    everywhere = tf.sensitivity(model, iter(["ab", "abab"]), positions=range(1, 5))
+    assert everywhere == tf.sensitivity(model, ["ab", "abab"]) > 0
+
+
+def test_in_interval_the_change_is_bounded_from_above():
+    """With ε = 1/3 the norm's root is a ball; the true change is near that of float64."""
+    model, strings = voting("1/3"), ["abbab", "abb"]
+    bound = tf.sensitivity(model, strings, "interval")
+    near = tf.sensitivity(model, strings)
+    assert isinstance(bound, F) and abs(float(bound) - near) < 1e-12
+    balls = INTERVAL
+    for x in strings:
+        for k in range(len(x) - 1):
+            other = x[:k] + ("b" if x[k] == "a" else "a") + x[k + 1 :]
+            for (_, y), (_, z) in zip(
+                model.run(x, balls).streams, model.run(other, balls).streams, strict=True
+            ):
+                y, z = y[-1], z[-1]
+                apart = abs(balls.numbers(y) - balls.numbers(z))
+                assert (apart + balls.radius(y) + balls.radius(z)).max() <= bound
+    exact = tf.sensitivity(voting(0), ["abb"], "exact")
+    assert exact <= tf.sensitivity(voting(0), ["abb"], "interval") < exact + F(1, 10**30)

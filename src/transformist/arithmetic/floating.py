@@ -97,6 +97,11 @@ class Floating:
         """The smallest positive number of the format in which sums accumulate."""
         return float(ml_dtypes.finfo(self.accumulator).smallest_subnormal)
 
+    @property
+    def largest_partial(self) -> float:
+        """The largest finite number of the format in which sums accumulate."""
+        return float(ml_dtypes.finfo(self.accumulator).max)
+
     def array(self, values: Any) -> Array:
         """Numbers rounded to the format, each once; an array of the format's own is taken as it is.
 

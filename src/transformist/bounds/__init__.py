@@ -14,6 +14,7 @@ from transformist.bounds.approximation import (
 from transformist.bounds.lengths import (
     balance_check_length,
     balance_length,
+    count_length,
     fraction_length,
     hash_range_length,
     layernorm_hash_gap,
@@ -71,6 +72,7 @@ __all__ = [
     "balance_check_length",
     "balance_length",
     "bilinear_norm",
+    "count_length",
     "dot_error",
     "error_after",
     "fraction_length",

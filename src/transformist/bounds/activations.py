@@ -49,7 +49,7 @@ def activation_bounds(
 
     Raises:
         InvalidValue: for positions such as i² without a longest length, a stack without `size`, or
-            a `size` where the embedding says it.
+            a `size` where the embedding says it, or what is neither.
         UnknownName: for a norm that does not exist.
 
     Example:
@@ -59,16 +59,58 @@ def activation_bounds(
         (Fraction(1, 1), Fraction(2, 1))
 
     """
-    if isinstance(model, Transformer):
-        _refuse_size(size)
-        longest = model.max_length if max_length is None else max_length
-        name, bound = "embedding", embedding_bound(model.embedding, norm, longest)
-    else:
-        name, bound = "input", at_least_zero("size", size)
+    return stream_bounds(model, norm, max_length, size, "activation_bounds")
+
+
+def stream_bounds(
+    model: Any, norm: str, max_length: int | None, size: Any, where: str
+) -> dict[str, Fraction]:
+    """`activation_bounds`, for the function that a refusal is to name."""
+    if type(model) not in _BEGINNINGS:
+        raise InvalidValue(
+            "the steps of a Transformer or a LayerStack are bounded one after the other",
+            received=type(model).__name__,
+            where=where,
+            remedy="give one of these; a part has size_bound, perturbation_bound and "
+            "lipschitz_constant",
+        )
+    name, bound = _BEGINNINGS[type(model)](model, norm, max_length, size, where)
     bounds = {name: bound}
     for name, part in steps(model):
         bound = bounds[name] = size_bound(part, norm, bound)
     return bounds
+
+
+def _embedded(
+    model: Transformer, norm: str, max_length: int | None, size: Any, where: str
+) -> tuple[str, Fraction]:
+    if size is not None:
+        raise InvalidValue(
+            "the vectors a Transformer begins with are bounded by its embedding",
+            received=f"size = {size!s:.40}",
+            where=where,
+            remedy="leave size out; it is for the inputs of a LayerStack",
+        )
+    longest = model.max_length if max_length is None else max_length
+    return "embedding", embedding_bound(model.embedding, norm, longest, where)
+
+
+def _given(_: LayerStack, __: str, ___: Any, size: Any, where: str) -> tuple[str, Fraction]:
+    if size is None:
+        raise InvalidValue(
+            "a LayerStack needs size, a bound of the norm of the vectors that it is given",
+            received="no size",
+            where=where,
+            remedy="give size, how large the vectors can be",
+        )
+    return "input", at_least_zero("size", size, where)
+
+
+_BEGINNINGS: dict[type, Callable[..., tuple[str, Fraction]]] = {
+    Transformer: _embedded,
+    LayerStack: _given,
+}
+"""How large the first vectors of each kind of model are."""
 
 
 def steps(model: Transformer | LayerStack) -> Iterator[tuple[str, Sublayer | LayerNorm]]:
@@ -80,7 +122,9 @@ def steps(model: Transformer | LayerStack) -> Iterator[tuple[str, Sublayer | Lay
         yield "final norm", model.final_norm
 
 
-def embedding_bound(embedding: Embedding, norm: str, max_length: int | None) -> Fraction:
+def embedding_bound(
+    embedding: Embedding, norm: str, max_length: int | None, where: str = "embedding_bound"
+) -> Fraction:
     """The largest ‖we(x)ᵢ + peₙ(i)‖ that the magnitudes of its position functions leave room for.
 
     Raises:
@@ -89,18 +133,19 @@ def embedding_bound(embedding: Embedding, norm: str, max_length: int | None) -> 
     """
     places = rationals(np.zeros(embedding.width))
     for slot, name in embedding.positions:
-        places[slot] += _reach(name, len(embedding.front), len(embedding.back), max_length)
+        ends = len(embedding.front), len(embedding.back)
+        places[slot] += _reach(name, *ends, max_length, where)
     return vector_norm(abs(rationals(embedding.vectors)) + places, norm)
 
 
-def _reach(name: str, front: int, back: int, max_length: int | None) -> int:
+def _reach(name: str, front: int, back: int, max_length: int | None, where: str) -> int:
     """The largest magnitude of a position function at i from 1 − front to n + back, n ≤ N."""
     if name in POWERS:
         if max_length is None:
             raise InvalidValue(
                 f"the position function {name} is bounded up to a longest length only",
                 received="no longest length",
-                where="activation_bounds",
+                where=where,
                 remedy="give max_length, or build the model with one",
             )
         return int(max(max_length + back, front - 1) ** POWERS[name])
@@ -112,6 +157,9 @@ POWERS = {"i": 1, "i^2": 2, "i^3": 3}
 
 FRACTIONS = ("i/n", "-i/n")
 """Those that exceed 1 in magnitude where a model adds several symbols: n is at least 1."""
+
+WITHIN_ONE = ("1", "1/i", "-1/i", "(-1)^i")
+"""Those that are at most 1 in magnitude wherever they have a value."""
 
 
 def size_bound(part: Part, norm: str, size: Fraction) -> Fraction:
@@ -130,7 +178,7 @@ def size_bound(part: Part, norm: str, size: Fraction) -> Fraction:
         Fraction(13, 1)
 
     """
-    return by_type(_SIZES, part)(part, norm, size)
+    return by_type(_SIZES, part, "size_bound")(part, norm, size)
 
 
 def normalized_bound(part: LayerNorm, norm: str) -> Fraction:
@@ -151,7 +199,7 @@ def value_matrix(head: Attention) -> Parameter:
     return head.W_V if head.W_O is None else exact_product(head.W_O, head.W_V)
 
 
-def at_least_zero(name: str, value: Any) -> Fraction:
+def at_least_zero(name: str, value: Any, where: str) -> Fraction:
     """A bound that a user gives.
 
     Raises:
@@ -166,13 +214,15 @@ def at_least_zero(name: str, value: Any) -> Fraction:
         raise InvalidValue(
             f"{name}, a bound of norms, is a number of at least 0",
             received=f"{name} = {value!s:.40}",
-            where="bounds",
+            where=where,
             remedy="give how large the vectors, or their changes, can be",
         )
     return number
 
 
-def by_type(table: dict[type, Callable[..., Fraction]], part: Any) -> Callable[..., Fraction]:
+def by_type(
+    table: dict[type, Callable[..., Fraction]], part: Any, where: str
+) -> Callable[..., Fraction]:
     """The entry of a table that has one for each kind of part.
 
     Raises:
@@ -183,20 +233,10 @@ def by_type(table: dict[type, Callable[..., Fraction]], part: Any) -> Callable[.
         raise InvalidValue(
             f"bounds are known for {', '.join(kind.__name__ for kind in table)}",
             received=type(part).__name__,
-            where="bounds",
+            where=where,
             remedy="give one of these, or its layers in a LayerStack to the bounds of models",
         )
     return table[type(part)]
-
-
-def _refuse_size(size: Any) -> None:
-    if size is not None:
-        raise InvalidValue(
-            "the vectors a Transformer begins with are bounded by its embedding",
-            received=f"size = {size!s:.40}",
-            where="activation_bounds",
-            remedy="leave size out; it is for the inputs of a LayerStack",
-        )
 
 
 def _network(part: FeedForward, norm: str, size: Fraction) -> Fraction:

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from transformist.bounds.powers import power_of_two_at_most
-from transformist.errors import InvalidValue
+from transformist.errors import InvalidValue, UnknownName
 
 GELU_PRODUCT = {"gelu": Fraction(7, 96), "gelu-tanh": Fraction(733, 10000)}
 """K with |√(π/2)(GELU(x+y) − GELU(x) − GELU(y)) − xy| ≤ K (|x| + |y|)⁴ for all x and y.
@@ -39,9 +39,27 @@ def gelu_product_scale(tolerance: Fraction, radius: Fraction, activation: str) -
         radius: a bound of |x| + |y|.
         activation: `gelu` or `gelu-tanh`.
 
+    Raises:
+        InvalidValue: for a tolerance or a radius that is not positive.
+        UnknownName: for another activation.
+
+    Example:
+        >>> gelu_product_scale(Fraction(7, 96), Fraction(8), "gelu")
+        Fraction(1, 64)
+
     """
-    square = tolerance / (GELU_PRODUCT[activation] * radius**4)
-    return power_of_two_at_most(Fraction(math.isqrt(int(square * 2**200)), 2**100))
+    if activation not in GELU_PRODUCT:
+        raise UnknownName.among("GELU", activation, GELU_PRODUCT, "gelu_product_scale")
+    if tolerance <= 0 or radius <= 0:
+        raise InvalidValue(
+            "a product of numbers with |x| + |y| ≤ radius has an error: both are positive",
+            received=f"tolerance = {tolerance}, radius = {radius}",
+            where="gelu_product_scale",
+            remedy="give a positive tolerance such as 1/1024, and a positive radius",
+        )
+    square = power_of_two_at_most(tolerance / (GELU_PRODUCT[activation] * radius**4))
+    exponent = square.numerator.bit_length() - square.denominator.bit_length()
+    return Fraction(2) ** (exponent // 2)  # s² = 2^(2⌊k/2⌋) is the largest such square ≤ 2^k
 
 
 def relu_by_gelu_scale(tolerance: Fraction) -> Fraction:

@@ -7,22 +7,49 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from transformist.arithmetic import Arithmetic, Floating
+from transformist.bounds.formats import float_format_of
+from transformist.bounds.rounding import mean_error
 from transformist.bounds.temperatures import recency_sharpness
 
 
-def mean_length(arithmetic: Arithmetic) -> int | None:
+def count_length(arithmetic: Arithmetic | str) -> int | None:
+    """How many positions the format counts: the longest n ≤ its largest number with n w ≤ 1/16.
+
+    A sum of n ones is exact in the accumulator, whose integers go on to 1/w without a gap; stored,
+    it is at most the largest number, a number of the format itself. So `mean_error` of numbers of
+    magnitude ≤ 1 is finite: each step of the sum of n terms is within w of itself, and all of them
+    together are within e^(1/16 + w) − 1.
+
+    Example:
+        >>> [count_length(name) for name in ("float32", "float16", "float8_e4m3")]
+        [1048576, 65504, 448]
+
+    """
+    a = float_format_of(arithmetic)
+    return None if a is None else int(min(1 / (16 * a.accumulator_roundoff), Fraction(a.largest)))
+
+
+def mean_length(arithmetic: Arithmetic | str) -> int | None:
     """A length up to which a mean of numbers of magnitude ≤ 1 has an error below 1/8.
 
-    At most 2^(p − 4) with p the precision of the accumulator, and at most the largest number of the
-    format, which counts the positions.
+    The longest n ≤ `count_length` with `mean_error` below 1/8, which grows with n: at most
+    (1 + u)²/(1 − u) · (1 + w)^(n+1) − 1, and what underflows. For u ≤ 1/256 the former is below
+    (1 + 1/84)(1 + 1/15) − 1 < 1/12, as n w ≤ 1/16, and the latter, n + 1 times the least number,
+    below 1/255 in float16 and less elsewhere: all of `count_length` is admitted. It is 0 where u is
+    too large for n = 1 already: in 8 bits (1 + u)²/(1 − u) − 1 is above 1/5.
+
+    Example:
+        >>> [mean_length(name) for name in ("float32", "float16", "bfloat16", "float8_e4m3")]
+        [1048576, 65504, 1048576, 0]
+
     """
-    if not isinstance(arithmetic, Floating):
+    count = count_length(arithmetic)
+    if count is None:
         return None
-    by_rounding = 1 / (16 * arithmetic.accumulator_roundoff)
-    return int(min(by_rounding, Fraction(arithmetic.largest)))
+    return _longest(lambda n: n <= count and mean_error(n, Fraction(1), arithmetic) < 1 / 8)
 
 
-def quadratic_length(arithmetic: Arithmetic) -> int | None:
+def quadratic_length(arithmetic: Arithmetic | str) -> int | None:
     """n up to which the scores (2 q j − j²)/√2 of a quadratic lookup have one maximum, at j = q.
 
     The best dot product is q², the next q² − 1, both integers below 2^p and exact. As scores they
@@ -36,12 +63,13 @@ def quadratic_length(arithmetic: Arithmetic) -> int | None:
         (38, 3444)
 
     """
-    if not isinstance(arithmetic, Floating):
+    a = float_format_of(arithmetic)
+    if a is None:
         return None
-    return math.isqrt(math.isqrt(2 * 4 ** (arithmetic.precision - 1)))
+    return math.isqrt(math.isqrt(2 * 4 ** (a.precision - 1)))
 
 
-def fraction_length(arithmetic: Arithmetic) -> int | None:
+def fraction_length(arithmetic: Arithmetic | str) -> int | None:
     """n up to which scores (i/n)(j/n) of neighbouring j stay apart: n − 1 < (1 − u)²/(4u).
 
     The scores of a row share fl(i/n), and j/n of neighbours are in a ratio of at least
@@ -56,14 +84,15 @@ def fraction_length(arithmetic: Arithmetic) -> int | None:
         (64, 4194304)
 
     """
-    if not isinstance(arithmetic, Floating):
+    a = float_format_of(arithmetic)
+    if a is None:
         return None
-    u = arithmetic.unit_roundoff
+    u = a.unit_roundoff
     by_rounding = math.ceil((1 - u) ** 2 / (4 * u))
-    return min(by_rounding, math.isqrt(int(1 / (4 * Fraction(arithmetic.smallest)))))
+    return min(by_rounding, math.isqrt(int(1 / (4 * Fraction(a.smallest)))))
 
 
-def tie_break_length(*, term: str, arithmetic: Arithmetic) -> int | None:
+def tie_break_length(*, term: str, arithmetic: Arithmetic | str) -> int | None:
     """n up to which scores (s + t(j))/√2, s of 0 and 1, keep their order.
 
     It is the longest n with 1/n > 5u for t = ±j/n, with 2/(n(n − 1)) > 5u for t = ±1/j.
@@ -90,9 +119,10 @@ def tie_break_length(*, term: str, arithmetic: Arithmetic) -> int | None:
         29
 
     """
-    if not isinstance(arithmetic, Floating):
+    a = float_format_of(arithmetic)
+    if a is None:
         return None
-    u = arithmetic.unit_roundoff
+    u = a.unit_roundoff
     if term.endswith("n"):
         return math.ceil(1 / (5 * u)) - 1
     pairs = math.ceil(2 / (5 * u)) - 1
@@ -100,7 +130,7 @@ def tie_break_length(*, term: str, arithmetic: Arithmetic) -> int | None:
     return longest if u < Fraction(1, 30) else min(longest, 2)
 
 
-def nearest_active_length(arithmetic: Arithmetic) -> int | None:
+def nearest_active_length(arithmetic: Arithmetic | str) -> int | None:
     """n up to which scores a ± j/n of active positions stay apart: the longest with 1/n > 3u.
 
     fl(j/n) is within u/2 of j/n, and sums in [0, 2] round to multiples of 2u or less. Sums that
@@ -112,11 +142,11 @@ def nearest_active_length(arithmetic: Arithmetic) -> int | None:
         85
 
     """
-    u = arithmetic.unit_roundoff
-    return None if u == 0 else -int(-1 // (3 * u)) - 1
+    a = float_format_of(arithmetic)
+    return None if a is None else math.ceil(1 / (3 * a.unit_roundoff)) - 1
 
 
-def quadratic_count_length(arithmetic: Arithmetic) -> int | None:
+def quadratic_count_length(arithmetic: Arithmetic | str) -> int | None:
     """The longest n with n² (6u + 9w) ≤ 1, up to which a count C ≤ n is looked up as itself.
 
     In units of 1/(n + 1), scores 2Ci − i² are at most n² in magnitude; C and C ± 1 score 1 apart.
@@ -130,12 +160,13 @@ def quadratic_count_length(arithmetic: Arithmetic) -> int | None:
         1057
 
     """
-    if not isinstance(arithmetic, Floating):
+    a = float_format_of(arithmetic)
+    if a is None:
         return None
-    return math.isqrt(int(1 / (6 * arithmetic.unit_roundoff + 9 * arithmetic.accumulator_roundoff)))
+    return math.isqrt(int(1 / (6 * a.unit_roundoff + 9 * a.accumulator_roundoff)))
 
 
-def scaled_quadratic_length(arithmetic: Arithmetic) -> int | None:
+def scaled_quadratic_length(arithmetic: Arithmetic | str) -> int | None:
     """n up to which C ≤ n is looked up from [x C, x], whatever x ≥ 1/n: the key of j is [2j, −j²].
 
     In units of x the dot product of j = C + m is C² − m². With u' = u where sums accumulate in a
@@ -161,9 +192,10 @@ def scaled_quadratic_length(arithmetic: Arithmetic) -> int | None:
         (22, 1294)
 
     """
-    if not isinstance(arithmetic, Floating):
+    a = float_format_of(arithmetic)
+    if a is None:
         return None
-    u, w = arithmetic.unit_roundoff, arithmetic.accumulator_roundoff
+    u, w = a.unit_roundoff, a.accumulator_roundoff
     g = (1 + w) * (1 + u) * (1 + (u if w < u else 0)) - 1
     k = w * (1 + u) + g * (u + w * (1 + u))
     n = math.isqrt(int(1 / (2 * g + 6 * k)))
@@ -172,7 +204,7 @@ def scaled_quadratic_length(arithmetic: Arithmetic) -> int | None:
     return max(n, 1)
 
 
-def hash_range_length(arithmetic: Arithmetic) -> int | None:
+def hash_range_length(arithmetic: Arithmetic | str) -> int | None:
     """n up to which LN([x C, x, −x C, −x]) neither under- nor overflows, 1/n ≤ x, x C ≤ n.
 
     The squares sum to at most 2(n² + 1), with ten roundings, and the larger two are at least 1/n²:
@@ -184,15 +216,16 @@ def hash_range_length(arithmetic: Arithmetic) -> int | None:
         128
 
     """
-    if not isinstance(arithmetic, Floating):
+    a = float_format_of(arithmetic)
+    if a is None:
         return None
-    u = arithmetic.unit_roundoff
-    normal = Fraction(arithmetic.smallest) / (2 * u)
-    squares = Fraction(arithmetic.largest) / (2 * (1 + u) ** 10) - 1
+    u = a.unit_roundoff
+    normal = Fraction(a.smallest) / (2 * u)
+    squares = Fraction(a.largest) / (2 * (1 + u) ** 10) - 1
     return math.isqrt(int(min(1 / normal, squares)))
 
 
-def recency_length(arithmetic: Arithmetic) -> int | None:
+def recency_length(arithmetic: Arithmetic | str) -> int | None:
     """The longest n with 1/n > 5u: scores (m + j/n)/√d_key, m ∈ {0, 1}, 0 ≤ j ≤ n, then differ.
 
     In order they begin with m = 0, j = 0, …, n, and go on with m = 1. Sums differ by 1/n, by more
@@ -207,16 +240,17 @@ def recency_length(arithmetic: Arithmetic) -> int | None:
         3355443
 
     """
-    u = arithmetic.unit_roundoff
-    return None if u == 0 else math.ceil(1 / (5 * u)) - 1
+    a = float_format_of(arithmetic)
+    return None if a is None else math.ceil(1 / (5 * a.unit_roundoff)) - 1
 
 
-def softened_recency_length(arithmetic: Arithmetic, d_key: int) -> int:
+def softened_recency_length(arithmetic: Arithmetic | str, d_key: int) -> int:
     """The largest power of two N with 1/N ≥ 16u whose scores, at most 2 s(N), do not overflow."""
-    if not isinstance(arithmetic, Floating):
+    a = float_format_of(arithmetic)
+    if a is None:
         return 0
-    length = int(1 / (16 * arithmetic.unit_roundoff))
-    while length and 2 * recency_sharpness(length, d_key) > arithmetic.largest:
+    length = int(1 / (16 * a.unit_roundoff))
+    while length and 2 * recency_sharpness(length, d_key) > a.largest:
         length //= 2
     return length
 
@@ -236,7 +270,7 @@ def layernorm_hash_gap(n: int) -> Fraction:
     return Fraction(2, (n * (n - 1) + 1) ** 2 + 1)
 
 
-def layernorm_hash_length(arithmetic: Arithmetic) -> int | None:
+def layernorm_hash_length(arithmetic: Arithmetic | str) -> int | None:
     """n up to which layernorm-hash-lookup finds its position.
 
     Sums over pairs x, −x are 0 exactly, so a norm divides by a root. With v = u where sums are
@@ -259,9 +293,10 @@ def layernorm_hash_length(arithmetic: Arithmetic) -> int | None:
         (3, 24)
 
     """
-    if not isinstance(arithmetic, Floating):
+    a = float_format_of(arithmetic)
+    if a is None:
         return None
-    u, w = arithmetic.unit_roundoff, arithmetic.accumulator_roundoff
+    u, w = a.unit_roundoff, a.accumulator_roundoff
     moved = 44 * u + 64 * w + 16 * (u if u > w else 0)
     n = 0
     while layernorm_hash_gap(n + 1) > (1 + 64 * u) * (moved + 11 * u / (n * (n + 1) + 1)):
@@ -269,7 +304,7 @@ def layernorm_hash_length(arithmetic: Arithmetic) -> int | None:
     return n
 
 
-def balance_length(arithmetic: Arithmetic) -> int | None:
+def balance_length(arithmetic: Arithmetic | str) -> int | None:
     """The longest N, one less than a power of two, for which running means of ±1 part 0 from ≥ s.
 
     s = 1/(N + 1) is the least magnitude of a mean that is not 0. A mean that is 0 is computed as
@@ -284,14 +319,15 @@ def balance_length(arithmetic: Arithmetic) -> int | None:
         (63, 2047)
 
     """
-    if not isinstance(arithmetic, Floating):
+    a = float_format_of(arithmetic)
+    if a is None:
         return None
-    u = arithmetic.unit_roundoff
-    power = min(int(1 / (4 * u)), _rows_of_zero_sums(arithmetic, lambda rows: 2 * u * rows**2 <= 1))
+    u = a.unit_roundoff
+    power = min(int(1 / (4 * u)), _rows_of_zero_sums(a, lambda rows: 2 * u * rows**2 <= 1))
     return power - 1
 
 
-def balance_check_length(arithmetic: Arithmetic) -> int | None:
+def balance_check_length(arithmetic: Arithmetic | str) -> int | None:
     """n up to which running means of ±1, and means of their negative parts, part 0 from (n + 1)⁻².
 
     A mean that is 0 is computed as exactly 0 where the accumulator holds every multiple of a
@@ -306,13 +342,14 @@ def balance_check_length(arithmetic: Arithmetic) -> int | None:
         [32767, 2047, 307]
 
     """
-    if not isinstance(arithmetic, Floating):
+    a = float_format_of(arithmetic)
+    if a is None:
         return None
-    u, least = arithmetic.unit_roundoff, Fraction(arithmetic.smallest)
-    if u == arithmetic.accumulator_roundoff:
+    u, least = a.unit_roundoff, Fraction(a.smallest)
+    if u == a.accumulator_roundoff:
         return _longest(lambda n: u * n * (n + 1) ** 2 <= Fraction(7, 4))
-    rows = _rows_of_zero_sums(arithmetic, lambda _: False)
-    while 4 * least * rows**2 > 1 or rows > arithmetic.largest:
+    rows = _rows_of_zero_sums(a, lambda _: False)
+    while 4 * least * rows**2 > 1 or rows > a.largest:
         rows //= 2
     return rows - 1
 

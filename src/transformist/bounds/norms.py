@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from transformist.arithmetic import exact_numbers
-from transformist.errors import InvalidValue, ShapeMismatch, UnknownName
+from transformist.bounds.powers import SLACK
+from transformist.errors import ShapeMismatch, UnknownName
 from transformist.model import rationals
 
-FloatArray: TypeAlias = NDArray[np.float64]
 T = TypeVar("T")
 
 NORMS = ("l1", "l2", "linf")
@@ -109,7 +108,7 @@ def operator_norm(A: Any, norm: str) -> Fraction:
         1.414214
 
     """
-    return by_norm(_OPERATOR, norm)(_matrix(A))
+    return by_norm(_OPERATOR, norm)(_matrix(A, "operator_norm"))
 
 
 def bilinear_norm(A: Any, norm: str) -> Fraction:
@@ -126,42 +125,34 @@ def bilinear_norm(A: Any, norm: str) -> Fraction:
         (Fraction(4, 1), Fraction(10, 1))
 
     """
-    return by_norm(_BILINEAR, norm)(_matrix(A))
+    return by_norm(_BILINEAR, norm)(_matrix(A, "bilinear_norm"))
 
 
-def l_inf_1_norm(A: Any, norm: str = "l1") -> Fraction:
+def l_inf_1_norm(A: Any) -> Fraction:
     """‖A‖_∞,₁ = Σᵢ maxⱼ |Aᵢⱼ| (section 7.2), a bound of the operator norm for l1 vectors only.
 
     Each column sum of |A| is at most the sum of the row maxima. For l2 and linf it is no bound:
-    A = [1 1] has ‖A‖_∞,₁ = 1, but takes (1, 1) to 2, which is √2 and 2 times as large.
+    A = [1 1] has ‖A‖_∞,₁ = 1, but takes (1, 1) to 2, which is √2 and 2 times as large:
+    for those, `operator_norm`.
 
     Raises:
-        InvalidValue: for l2 and linf.
-        UnknownName, ShapeMismatch: as `operator_norm`.
+        ShapeMismatch: for what is no matrix.
 
     Example:
         >>> l_inf_1_norm([[1, -2], [3, 4]])
         Fraction(6, 1)
 
     """
-    if by_norm({"l1": False, "l2": True, "linf": True}, norm):
-        raise InvalidValue(
-            "the sum of the row maxima bounds the operator norm for l1 vectors only: for [1 1] it "
-            "is 1, but [1 1] takes (1, 1) to 2",
-            received=f"norm = {norm}",
-            where="l_inf_1_norm",
-            remedy="use operator_norm",
-        )
-    return sum(map(_largest, abs(rationals(_matrix(A)))), Fraction(0))
+    return sum(map(_largest, abs(rationals(_matrix(A, "l_inf_1_norm")))), Fraction(0))
 
 
-def _matrix(A: Any) -> Any:
+def _matrix(A: Any, where: str) -> Any:
     exact = exact_numbers(A, "A")
     if exact.ndim != 2 or not exact.size:
         raise ShapeMismatch(
             "an operator norm is of a matrix with at least one row and column",
             received=f"shape {exact.shape}",
-            where="bounds",
+            where=where,
             remedy="give a list of equally long rows",
         )
     return exact
@@ -178,7 +169,7 @@ def _spectral(A: Any) -> Fraction:
     and V of the singular vectors makes BᵀB nearly diagonal. A float64 product of k terms, in any
     order, is within k u |X| |Y| of X Y, and so in the 2-norm within k u ‖X‖_F ‖Y‖_F. A is scaled by
     a power of two, its largest entry then being in [¼, 1], and rounded to float64 (u ‖A‖_F). What
-    underflows, and the rounding of these few sums of positive terms, is far within `_SLACK`.
+    underflows, and the rounding of these few sums of positive terms, is far within `SLACK`.
     """
     A = A if A.shape[0] >= A.shape[1] else A.T
     if A.shape[1] == 1:
@@ -196,12 +187,10 @@ def _spectral(A: Any) -> Fraction:
     skew = float(np.linalg.norm(V.T @ V - np.eye(n))) + n * _U * size_V**2
     image = math.sqrt(gram) + n * _U * size_A * size_V
     bound = image / math.sqrt(1 - skew) + 2 * _U * size_A
-    return Fraction(bound * _SLACK) * scale
+    return Fraction(bound * SLACK) * scale
 
 
 _U = 2.0**-53
-
-_SLACK = 1 + 1e-9
 
 _OPERATOR: dict[str, Callable[[Any], Fraction]] = {
     "l1": lambda A: vector_norm(A.T, "l1"),

@@ -15,12 +15,12 @@ import numpy as np
 
 from transformist.bounds.activations import (
     Part,
-    activation_bounds,
     at_least_zero,
     by_type,
     normalized_bound,
     size_bound,
     steps,
+    stream_bounds,
     value_matrix,
 )
 from transformist.bounds.approximation import ACTIVATION_SLOPES
@@ -65,9 +65,13 @@ def lipschitz_constant(part: Part, norm: str, size: Any = None) -> Fraction:
         Fraction(11, 1)
 
     """
+    return _lipschitz(part, norm, size, "lipschitz_constant")
+
+
+def _lipschitz(part: Part, norm: str, size: Any, where: str) -> Fraction:
     if _attends(part):
-        size = _needed(size)
-    return by_type(_CONSTANTS, part)(part, norm, size, Fraction(1))
+        size = _needed(size, where)
+    return by_type(_CONSTANTS, part, where)(part, norm, size, Fraction(1))
 
 
 def perturbation_bound(part: Part, delta: Any, norm: str, size: Any = None) -> Fraction:
@@ -99,9 +103,13 @@ def perturbation_bound(part: Part, delta: Any, norm: str, size: Any = None) -> F
         True
 
     """
+    return _moved(part, delta, norm, size, "perturbation_bound")
+
+
+def _moved(part: Part, delta: Any, norm: str, size: Any, where: str) -> Fraction:
     if _attends(part):
-        size = _needed(size)
-    return by_type(_MOVES, part)(part, norm, size, at_least_zero("delta", delta))
+        size = _needed(size, where)
+    return by_type(_MOVES, part, where)(part, norm, size, at_least_zero("delta", delta, where))
 
 
 def error_after(part: Part, x: Any, perturbed: Any, norm: str, size: Any = None) -> Fraction:
@@ -127,13 +135,13 @@ def error_after(part: Part, x: Any, perturbed: Any, norm: str, size: Any = None)
     if x.shape != perturbed.shape:
         _outside(f"shapes {x.shape} and {perturbed.shape}", "give vectors of one shape")
     actual = vector_norm(x, norm)
-    allowed = actual if size is None else at_least_zero("size", size)
+    allowed = actual if size is None else at_least_zero("size", size, "error_after")
     delta = vector_norm(perturbed - x, norm)
     if actual > allowed:
         _outside(f"‖x‖ = {float(actual):g}, above X = {float(allowed):g}", "give a larger size")
     if _attends(part) and delta > 1:
         _outside(f"‖x̂ − x‖ = {float(delta):g}", "use perturbation_bound, which holds for any δ")
-    return lipschitz_constant(part, norm, allowed) * delta
+    return _lipschitz(part, norm, allowed, "error_after") * delta
 
 
 def perturbation_bounds(
@@ -169,12 +177,13 @@ def perturbation_bounds(
         (0.001, 0.002)
 
     """
-    sizes = activation_bounds(model, norm, max_length=max_length, size=size)
+    where = "perturbation_bounds"
+    sizes = stream_bounds(model, norm, max_length, size, where)
     first, *_ = sizes
-    moved = {first: at_least_zero("delta", delta)}
+    moved = {first: at_least_zero("delta", delta, where)}
     before = first
     for name, part in steps(model):
-        moved[name] = perturbation_bound(part, moved[before], norm, sizes[before])
+        moved[name] = _moved(part, moved[before], norm, sizes[before], where)
         before = name
     return moved
 
@@ -216,12 +225,23 @@ def normalization_constant(part: LayerNorm, norm: str) -> Fraction:
     if part.W_N is not None:
         centred = exact_product(centre, part.W_N)
         read = min(operator_norm(matrix, norm) for matrix in (part.W_N, centred))
-    inner = (
-        operator_norm(rationals(part.gain)[:, None] * centre, norm)
-        if norm == "l2"
-        else vector_norm(part.gain, "linf") * by_norm(dict.fromkeys(("l1", "linf"), _rows(d)), norm)
+    return (
+        by_norm(_SLOPES, norm)(part.gain, centre)
+        * read
+        * root_above(1 / Fraction(part.epsilon.item()))
     )
-    return inner * read * root_above(1 / Fraction(part.epsilon.item()))
+
+
+def _along_rows(gain: Any, centre: Any) -> Fraction:
+    return vector_norm(gain, "linf") * _rows(len(centre))
+
+
+_SLOPES: dict[str, Callable[[Any, Any], Fraction]] = {
+    "l1": _along_rows,
+    "l2": lambda gain, centre: operator_norm(rationals(gain)[:, None] * centre, "l2"),
+    "linf": _along_rows,
+}
+"""The factor of max |γₖ|, or of γ as a whole, before ‖W_N‖/√ε."""
 
 
 def _rows(d: int) -> Fraction:
@@ -236,15 +256,15 @@ def _attends(part: Any) -> bool:
     return isinstance(getattr(part, "function", part), Attention | Heads)
 
 
-def _needed(size: Any) -> Fraction:
+def _needed(size: Any, where: str) -> Fraction:
     if size is None:
         raise InvalidValue(
             "attention is Lipschitz on bounded vectors only, since its scores are quadratic",
             received="no size",
-            where="bounds",
+            where=where,
             remedy="give size, a bound of the norm of the vectors (activation_bounds has one)",
         )
-    return at_least_zero("size", size)
+    return at_least_zero("size", size, where)
 
 
 def _outside(received: str, remedy: str) -> None:
@@ -300,7 +320,8 @@ def _sublayer(part: Sublayer, norm: str, size: Any, most: Fraction) -> Fraction:
     if part.pre_norm is not None:
         read = normalization_constant(part.pre_norm, norm)
         size = size_bound(part.pre_norm, norm, size)
-    through = 1 + read * by_type(_CONSTANTS, part.function)(part.function, norm, size, read * most)
+    constant = by_type(_CONSTANTS, part.function, "Sublayer")
+    through = 1 + read * constant(part.function, norm, size, read * most)
     after = part.post_norm
     return through if after is None else normalization_constant(after, norm) * through
 
@@ -338,7 +359,7 @@ def _norm_moves(part: LayerNorm, norm: str, _: Any, delta: Fraction) -> Fraction
 
 
 def _network_moves(part: Part, norm: str, _: Any, delta: Fraction) -> Fraction:
-    return by_type(_CONSTANTS, part)(part, norm) * delta
+    return by_type(_CONSTANTS, part, "perturbation_bound")(part, norm) * delta
 
 
 def _sublayer_moves(part: Sublayer, norm: str, size: Any, delta: Fraction) -> Fraction:
@@ -346,7 +367,8 @@ def _sublayer_moves(part: Sublayer, norm: str, size: Any, delta: Fraction) -> Fr
     if part.pre_norm is not None:
         read = _norm_moves(part.pre_norm, norm, size, delta)
         size = size_bound(part.pre_norm, norm, size)
-    moved = delta + by_type(_MOVES, part.function)(part.function, norm, size, read)
+    moves = by_type(_MOVES, part.function, "Sublayer")
+    moved = delta + moves(part.function, norm, size, read)
     return moved if part.post_norm is None else _norm_moves(part.post_norm, norm, size, moved)
 
 

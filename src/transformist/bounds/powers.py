@@ -8,6 +8,9 @@ from typing import Any
 
 from transformist.errors import InvalidValue
 
+SLACK = 1 + 1e-9
+"""For the rounding of a bound itself, where it is computed in float64 from positive terms."""
+
 
 def power_of_two_at_most(x: Fraction) -> Fraction:
     """The largest power of two that is at most x > 0.

@@ -10,33 +10,40 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.arithmetic import Arithmetic, Floating
+from transformist.arithmetic import Arithmetic, Floating, number_system
 from transformist.bounds.approximation import ACTIVATION_SLOPES
-from transformist.errors import InvalidValue
+from transformist.bounds.formats import float_format_of
+from transformist.bounds.powers import SLACK
+from transformist.errors import InvalidValue, NotFinite
 from transformist.model import FeedForward, FeedForwardStack, LayerNorm, Sublayer, rationals
 
 FloatArray = NDArray[np.float64]
 
 
-def mean_error(n: int, size: Fraction, arithmetic: Arithmetic) -> float:
+def mean_error(n: int, size: Fraction, arithmetic: Arithmetic | str) -> float:
     """How far a mean computed by attention can be from the mean of n numbers of magnitude ≤ size.
 
     The count is stored (u), each weight 1/n is rounded (u, or half the least number where it
     underflows), the dot product accumulates n terms from left to right ((1 + w)^(n+1) − 1), and the
     result is stored (u). Each weight, and each product, may underflow. Infinite where the result
-    may overflow.
+    or the count may overflow, or the accumulator may not count on (n > 1/w).
     """
-    if not isinstance(arithmetic, Floating):
+    a = float_format_of(arithmetic)
+    if a is None:
         return 0.0
-    u, w = float(arithmetic.unit_roundoff), float(arithmetic.accumulator_roundoff)
-    relative = math.expm1(2 * math.log1p(u) - math.log1p(-u) + (n + 1) * math.log1p(w))
-    if max(size * (1 + Fraction(relative)), Fraction(n)) >= Fraction(arithmetic.largest):
+    u, w = float(a.unit_roundoff), float(a.accumulator_roundoff)
+    if n > min(Fraction(a.largest), 1 / a.accumulator_roundoff):
         return math.inf
-    underflow = arithmetic.smallest * (n * float(size) + 1) + n * arithmetic.smallest_partial
-    return (float(size) * relative + underflow) * _SLACK
+    relative = math.expm1(2 * math.log1p(u) - math.log1p(-u) + (n + 1) * math.log1p(w))
+    if size * (1 + Fraction(relative)) >= Fraction(a.largest):
+        return math.inf
+    underflow = a.smallest * (n * float(size) + 1) + n * a.smallest_partial
+    return (float(size) * relative + underflow) * SLACK
 
 
-def softmax_error(n: int, scores: float, remainder: Fraction, arithmetic: Arithmetic) -> float:
+def softmax_error(
+    n: int, scores: float, remainder: Fraction, arithmetic: Arithmetic | str
+) -> float:
     """How far the rounding of softmax can move a mean of values in [0, 1] fetched from one place.
 
     A score rounds at most four times (product, store, root, quotient), the difference from the
@@ -51,18 +58,19 @@ def softmax_error(n: int, scores: float, remainder: Fraction, arithmetic: Arithm
         arithmetic: the number system.
 
     """
-    if not isinstance(arithmetic, Floating):
+    a = float_format_of(arithmetic)
+    if a is None:
         return 0.0
-    u, w = float(arithmetic.unit_roundoff), float(arithmetic.accumulator_roundoff)
+    u, w = float(a.unit_roundoff), float(a.accumulator_roundoff)
     delta = 10 * u * (1 + u) ** 4 * scores
     if delta > 1:
         return math.inf
     relative = math.expm1(7 * u + 2 * (n + 2) * math.log1p(w))
     moved = float(remainder) * math.expm1(delta)
-    return (moved + (1 + moved) * relative + 3 * n * arithmetic.smallest) * _SLACK
+    return (moved + (1 + moved) * relative + 3 * n * a.smallest) * SLACK
 
 
-def layernorm_hash_error(n: int, arithmetic: Arithmetic) -> float:
+def layernorm_hash_error(n: int, arithmetic: Arithmetic | str) -> float:
     """How far each number of LN([x C, x, −x C, −x]) can be from lh(C), 1 ≤ C ≤ n, 1/n ≤ x, x C ≤ n.
 
     Let a ≥ b be x C and x as stored, r² = (a² + b²)/2, and u' = u where sums accumulate in a wider
@@ -81,11 +89,12 @@ def layernorm_hash_error(n: int, arithmetic: Arithmetic) -> float:
         10.32
 
     """
-    if not isinstance(arithmetic, Floating):
+    a = float_format_of(arithmetic)
+    if a is None:
         return 0.0
-    u, w = float(arithmetic.unit_roundoff), float(arithmetic.accumulator_roundoff)
+    u, w = float(a.unit_roundoff), float(a.accumulator_roundoff)
     store = u if w < u else 0.0
-    least = arithmetic.smallest * n / (1 - u)
+    least = a.smallest * n / (1 - u)
     m = 0.75 * w * (1 + w) ** 2 * (1 + store) + least
     under = 2 * least * n / (1 - u)
     if under >= 1:
@@ -93,13 +102,13 @@ def layernorm_hash_error(n: int, arithmetic: Arithmetic) -> float:
     logs = (4.5, u), (1.5, w), (0.5, store), (0.5, under)
     growth = math.expm1(math.log1p(m * m) / 2 - sum(k * math.log1p(-x) for k, x in logs))
     turned = math.sqrt(2) * 0.385 * -2 * math.log1p(-u)
-    return (math.sqrt(2) * growth + m * (1 + growth) + turned + arithmetic.smallest) * _SLACK
+    return (math.sqrt(2) * growth + m * (1 + growth) + turned + a.smallest) * SLACK
 
 
 def rounding_error(
     network: FeedForward | FeedForwardStack | LayerNorm | Sublayer,
     x: Any,
-    arithmetic: Arithmetic,
+    arithmetic: Arithmetic | str,
     carried: Any = 0,
 ) -> FloatArray:
     """How far the network's value in `arithmetic` can be from its real value, for given inputs.
@@ -120,26 +129,44 @@ def rounding_error(
 
     Raises:
         InvalidValue: for a sublayer of attention, or carried errors where nothing rounds.
+        NotFinite: for inputs beyond float64 in a format that rounds.
 
     Returns:
         Bounds of shape (cases, d_out); infinite where an intermediate result may overflow, or the
         σ² + ε of a norm may be 0.
 
     """
-    start = np.asarray(x, dtype=np.float64)
+    a = float_format_of(arithmetic)
+    if a is None:
+        _refuse_carried(carried, number_system(arithmetic))
+        return np.zeros((np.shape(x)[0], network.width_out))
+    start = _as_float64(x)
     error = np.broadcast_to(np.asarray(carried, dtype=np.float64), start.shape)
-    if not isinstance(arithmetic, Floating):
-        if error.any():
-            raise InvalidValue(
-                "an error of the inputs is followed through a format that rounds",
-                received=f"carried errors in {arithmetic.name}",
-                where="rounding_error",
-                remedy="give none, or use perturbation_bound",
-            )
-        return np.zeros((start.shape[0], network.width_out))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        _, error = _followed(network, (start, error), arithmetic)
-    return error * _SLACK
+        _, error = _followed(network, (start, error), a)
+    return error * SLACK
+
+
+def _as_float64(x: Any) -> FloatArray:
+    try:
+        return np.asarray(x, dtype=np.float64)
+    except OverflowError:
+        raise NotFinite(
+            "a rounding error is followed from inputs that float64 holds, as every format here",
+            received="a number beyond it",
+            where="rounding_error",
+            remedy="scale the inputs down, or use exact, where nothing rounds",
+        ) from None
+
+
+def _refuse_carried(carried: Any, system: Arithmetic) -> None:
+    if np.any(np.asarray(carried) != 0):
+        raise InvalidValue(
+            "an error of the inputs is followed through a format that rounds",
+            received=f"carried errors in {system.name}",
+            where="rounding_error",
+            remedy="give none, or use perturbation_bound",
+        )
 
 
 Near: TypeAlias = tuple[FloatArray, FloatArray]
@@ -182,9 +209,6 @@ def _norm(norm: LayerNorm, x: Near, a: Floating) -> Near:
     return _sum(scaled, _weight(norm.bias, a), a)
 
 
-_SLACK = 1 + 1e-9
-"""Covers the rounding of the bound itself, which is computed in float64 from positive terms."""
-
 _GELU_ROUNDINGS = 8
 
 
@@ -220,7 +244,7 @@ def _affine(W: Any, b: Any, x: FloatArray, error: FloatArray, a: Floating) -> Ne
     total = total + magnitude * terms * 2.0**-52
     # a partial sum may overflow the accumulator though the whole is small
     total[lost] = np.inf
-    total[magnitude + total >= float(np.finfo(a.accumulator).max)] = np.inf
+    total[magnitude + total >= a.largest_partial] = np.inf
     return value, _stored(value, total, a, _narrowing(a))
 
 
@@ -263,13 +287,13 @@ def _product(x: Near, y: Near, a: Floating) -> Near:
 
 
 def _quotient(x: Near, y: Near, a: Floating) -> Near:
-    least = np.abs(y[0]) - y[1] * _SLACK
+    least = np.abs(y[0]) - y[1] * SLACK
     error = (x[1] + (np.abs(x[0]) + x[1]) / least * y[1]) / least
     return _once(x[0] / y[0], np.where(least > 0, error, np.inf), a)
 
 
 def _root(x: Near, a: Floating) -> Near:
-    least = np.maximum(x[0] - x[1] * _SLACK, 0)
+    least = np.maximum(x[0] - x[1] * SLACK, 0)
     error = np.fmin(x[1] / (2 * np.sqrt(least)), np.sqrt(x[1]))
     return _once(np.sqrt(np.maximum(x[0], 0)), error, a)
 
@@ -280,7 +304,7 @@ def _total(x: Near, a: Floating) -> Near:
     terms = x[0].shape[-1]
     own = np.expm1(terms * np.log1p(float(a.accumulator_roundoff))) + terms * 2.0**-52
     error = x[1].sum(axis=-1, keepdims=True) + own * size
-    error = np.where(size + error < float(np.finfo(a.accumulator).max), error, np.inf)
+    error = np.where(size + error < a.largest_partial, error, np.inf)
     value = x[0].sum(axis=-1, keepdims=True)
     return value, _stored(value, error, a, _narrowing(a))
 

@@ -12,7 +12,6 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any, TypeAlias
 
-import ml_dtypes
 import numpy as np
 
 from transformist.arithmetic import Arithmetic, Floating, number_system, rational
@@ -60,7 +59,7 @@ def sum_error(x: Any, arithmetic: Arithmetic | str, order: str = "reference") ->
         Fraction(0, 1)
 
     """
-    terms = _numbers(x, number_system(arithmetic))
+    terms = _numbers(x, number_system(arithmetic), "sum_error")
     return _bound(terms, Fraction(0), arithmetic, order)
 
 
@@ -88,7 +87,7 @@ def dot_error(x: Any, y: Any, arithmetic: Arithmetic | str, order: str = "refere
 
     """
     a = number_system(arithmetic)
-    left, right = _numbers(x, a), _numbers(y, a)
+    left, right = (_numbers(each, a, "dot_error") for each in (x, y))
     if len(left) != len(right):
         raise ShapeMismatch(
             "a dot product is of two equally long lists",
@@ -189,21 +188,20 @@ def _stored(value: Fraction, error: Fraction, peak: Fraction, a: Arithmetic) -> 
     """The error after storing a value of magnitude at most `value`, partial sums at most `peak`."""
     if not isinstance(a, Floating):
         return error
-    largest_partial = Fraction(float(ml_dtypes.finfo(a.accumulator).max))
-    if peak > largest_partial or value + error > Fraction(a.largest):
+    if peak > Fraction(a.largest_partial) or value + error > Fraction(a.largest):
         return math.inf
     if a.unit_roundoff <= a.accumulator_roundoff:
         return error
     return error + a.unit_roundoff * (value + error) + Fraction(a.smallest) / 2
 
 
-def _numbers(x: Any, a: Arithmetic) -> list[Fraction]:
+def _numbers(x: Any, a: Arithmetic, where: str) -> list[Fraction]:
     exact = rationals(x)
     if exact.ndim != 1:
         raise ShapeMismatch(
             "a sum is of a list of numbers",
             received=f"an array of shape {exact.shape}",
-            where="sum_error",
+            where=where,
             remedy="give one list, row by row",
         )
     held = rationals(a.numbers(a.array(exact))) if len(exact) else exact
@@ -212,7 +210,7 @@ def _numbers(x: Any, a: Arithmetic) -> list[Fraction]:
         raise InvalidValue(
             f"the error of a sum is that of adding numbers that {a.name} holds",
             received=f"{float(exact[off[0]])!r}, which it rounds to {float(held[off[0]])!r}",
-            where="sum_error",
+            where=where,
             remedy="round the numbers first (arithmetic.array), and add how far that moves them",
         )
     return list(exact)

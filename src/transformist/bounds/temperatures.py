@@ -6,7 +6,8 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from transformist.arithmetic import Arithmetic, Floating, number_system, rational
+from transformist.arithmetic import SYSTEMS, Arithmetic, number_system, rational
+from transformist.bounds.formats import float_format_of
 from transformist.bounds.powers import log, power_of_two_at_most, rounded_up
 from transformist.errors import InvalidValue
 
@@ -34,8 +35,8 @@ def sharpness(gap: tuple[Any, int], max_length: int, tolerance: Any) -> Fraction
         Fraction(13, 2)
 
     """
-    dot, d_key = _positive_gap(gap)
-    wanted = log(max(max_length - 1, 1) / _share(tolerance))
+    dot, d_key = _positive_gap(gap, "sharpness")
+    wanted = log(max(max_length - 1, 1) / _share(tolerance, "sharpness"))
     return rounded_up(wanted * math.sqrt(d_key) / dot)
 
 
@@ -58,7 +59,7 @@ def softmax_remainder(gap: Any, n: int) -> float:
         (0.702428711, 0.0)
 
     """
-    g = _score_gap(gap, n)
+    g = _score_gap(gap, n, "softmax_remainder")
     others = (n - 1) * _power_above(g)
     return 2 * others / (1 + others) * _ROOM if others else 0.0
 
@@ -71,7 +72,7 @@ def printed_remainder(gap: Any, n: int) -> float:
         True
 
     """
-    return 2 * n * _power_above(_score_gap(gap, n)) * _ROOM
+    return 2 * n * _power_above(_score_gap(gap, n, "printed_remainder")) * _ROOM
 
 
 _ROOM = 1 + 1e-12
@@ -83,7 +84,7 @@ def _power_above(g: Fraction) -> float:
     return math.exp(-float(min(g, Fraction(800)))) * _ROOM + 4 * math.ulp(0.0)
 
 
-def _score_gap(gap: Any, n: int) -> Fraction:
+def _score_gap(gap: Any, n: int, where: str) -> Fraction:
     try:
         g = rational(gap)
     except (TypeError, ValueError, ArithmeticError):
@@ -92,7 +93,7 @@ def _score_gap(gap: Any, n: int) -> Fraction:
         raise InvalidValue(
             "softmax is near hardmax for n ≥ 1 scores with a gap of at least 0",
             received=f"gap = {gap!s:.40}, n = {n}",
-            where="bounds",
+            where=where,
             remedy="give the difference of the largest score and the next",
         )
     return g
@@ -109,7 +110,7 @@ def quadratic_sharpness(tolerance: Any) -> Fraction:
         Fraction(3, 1)
 
     """
-    least = log(2 / _share(tolerance))
+    least = log(2 / _share(tolerance, "quadratic_sharpness"))
     return rounded_up((least - math.log1p(-math.exp(-3 * least))) * math.sqrt(2))
 
 
@@ -136,24 +137,25 @@ def underflow_sharpness(
         Fraction(32, 1)
 
     """
-    dot, d_key = _positive_gap(gap)
-    largest, arithmetic = rational(largest), number_system(arithmetic)
-    if not isinstance(arithmetic, Floating):
+    dot, d_key = _positive_gap(gap, "underflow_sharpness")
+    largest, a = rational(largest), float_format_of(arithmetic)
+    if a is None:
+        formats = [name for name in SYSTEMS if float_format_of(name) is not None]
         raise InvalidValue(
             "numbers underflow in a float format",
-            received=arithmetic.name,
+            received=number_system(arithmetic).name,
             where="underflow_sharpness",
-            remedy="give float64, float32, float16 or bfloat16",
+            remedy=f"give {', '.join(formats[:-1])} or {formats[-1]}",
         )
-    share = 10 * arithmetic.unit_roundoff * largest / dot  # of the gap, lost to rounding
-    least = 1 - math.log(arithmetic.smallest) + math.log(2)
+    share = 10 * a.unit_roundoff * largest / dot  # of the gap, lost to rounding
+    least = 1 - math.log(a.smallest) + math.log(2)
     scale = Fraction(0)
     if share < 1:
         wanted = Fraction(least * math.sqrt(d_key)) / (dot * (1 - share))
         scale = 1 / power_of_two_at_most(1 / wanted)
-    if not scale or scale * largest >= Fraction(arithmetic.largest) / 4:
+    if not scale or scale * largest >= Fraction(a.largest) / 4:
         raise InvalidValue(
-            f"{arithmetic.name} holds the scores and resolves their gap",
+            f"{a.name} holds the scores and resolves their gap",
             received=f"a gap of {dot} beside dot products of {largest}, d_key = {d_key}",
             where="underflow_sharpness",
             remedy="build it for fewer positions, or use a wider format",
@@ -184,7 +186,7 @@ def recency_sharpness(max_length: int, d_key: int) -> Fraction:
     return 1 / power_of_two_at_most(Fraction(1, root))
 
 
-def _positive_gap(gap: tuple[Any, int]) -> tuple[Fraction, int]:
+def _positive_gap(gap: tuple[Any, int], where: str) -> tuple[Fraction, int]:
     """A gap of dot products with its d_key, both positive."""
     try:
         dot, d_key = rational(gap[0]), int(gap[1])
@@ -194,13 +196,13 @@ def _positive_gap(gap: tuple[Any, int]) -> tuple[Fraction, int]:
         raise InvalidValue(
             "a gap is a pair: a positive difference of dot products, and d_key",
             received=repr(gap)[:60],
-            where="bounds",
+            where=where,
             remedy="give one such as (1, 2), or that of recipe.gap(n)",
         )
     return dot, d_key
 
 
-def _share(tolerance: Any) -> Fraction:
+def _share(tolerance: Any, where: str) -> Fraction:
     try:
         share = rational(tolerance)
     except (TypeError, ValueError, ArithmeticError):
@@ -209,7 +211,7 @@ def _share(tolerance: Any) -> Fraction:
         raise InvalidValue(
             "the tolerance, a share of the weight, is between 0 and 1",
             received=f"tolerance = {str(tolerance)[:40]}",
-            where="bounds",
+            where=where,
             remedy="give one such as 1/4",
         )
     return share

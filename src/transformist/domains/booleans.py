@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from transformist.arithmetic import Arithmetic
+from transformist.arithmetic import Arithmetic, Floating
 from transformist.domains.vectors import Case, Reals
 from transformist.errors import InvalidValue
 
@@ -174,8 +174,9 @@ class Multiples:
         if t.least == t.most:
             return [tuple(Fraction(t.least) * entry for entry in self.direction)]
         low, high = (Fraction(end) if math.isfinite(end) else None for end in (t.least, t.most))
-        near = Fraction(getattr(arithmetic, "smallest", 2.0**-64))
-        far = Fraction(getattr(arithmetic, "largest", 2.0**64)) / 8
+        near, far = Fraction(1, 2**64), Fraction(2**61)
+        if isinstance(arithmetic, Floating):
+            near, far = Fraction(arithmetic.smallest), Fraction(arithmetic.largest) / 8
         marks = [far, -far, *(end + sign * near for end in t.ends for sign in (1, -1))]
         stored = map(Fraction, arithmetic.numbers(arithmetic.array(marks)).tolist())
         drawn = Reals(1, low, high, points=t.ends).cases(arithmetic, count - len(marks), seed)

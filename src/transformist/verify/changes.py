@@ -32,14 +32,17 @@ def sensitivity(
         model: the transformer.
         strings: those whose symbols are changed.
         arithmetic: the number system to evaluate in.
-        positions: which symbols are changed, from 1; all of them, when left out.
+        positions: which symbols are changed, from 1 to the length of the longest string; all of
+            them, when left out.
 
     Raises:
-        InvalidValue: for what is no transformer.
+        InvalidValue: for what is no transformer, one string in place of a list of them, or a
+            position that no string has.
         UnknownSymbol, InputTooLong, InputTooLarge: as `Transformer.run`.
 
     Returns:
-        What was measured; 0 where there is nothing to change. A rational in `exact`.
+        What was measured; 0 where there is nothing to change. A rational in `exact`; in `interval`
+        too, where the radii are added: an upper bound of the change.
 
     Example:
         >>> import transformist as tf
@@ -55,21 +58,46 @@ def sensitivity(
             where="sensitivity",
             remedy="give a transformer, such as tf.recipe('dyck-1').build()",
         )
-    system = number_system(arithmetic)
-    chosen = None if positions is None else set(positions)
+    system, tried = number_system(arithmetic), _several(strings)
+    chosen = None if positions is None else _within(positions, max(map(len, tried), default=0))
     largest: float | Fraction = 0 * system.numbers(system.array([0]))[0]
-    for x in strings:
-        before = _last_activations(model, x, system)
+    for x in tried:
+        before, off = _last_activations(model, x, system)
         for changed in _changed(model, tuple(x), chosen):
-            moved = np.abs(_last_activations(model, changed, system) - before)
-            largest = max(largest, moved.max())
+            after, more = _last_activations(model, changed, system)
+            moved = np.abs(after - before)
+            largest = max(largest, (moved + off + more if off.any() or more.any() else moved).max())
     return largest if isinstance(largest, Fraction) else float(largest)
 
 
+def _several(strings: Iterable[Sequence[Symbol]]) -> list[Sequence[Symbol]]:
+    if isinstance(strings, str):
+        raise InvalidValue(
+            "the inputs whose symbols are changed are a list of strings",
+            received=f"one string, {strings!r:.40}",
+            where="sensitivity",
+            remedy="put it in a list",
+        )
+    return list(strings)
+
+
+def _within(positions: Iterable[int], longest: int) -> set[int]:
+    chosen = set(positions)
+    for place in chosen:
+        if place not in range(1, longest + 1):
+            raise InvalidValue(
+                "positions count from 1 to the length of the longest string",
+                received=f"position {place!s:.40} of strings of at most {longest} symbols",
+                where="sensitivity",
+                remedy="give positions that one of the strings has",
+            )
+    return chosen
+
+
 def _last_activations(model: Transformer, x: Sequence[Symbol], system: Arithmetic) -> Any:
-    """All the numbers at the last position, after each step."""
-    streams = model.run(x, system).streams
-    return np.concatenate([system.numbers(z[-1]) for _, z in streams])
+    """All the numbers at the last position, after each step, and their radii."""
+    last = [z[-1] for _, z in model.run(x, system).streams]
+    return tuple(np.concatenate([of(z) for z in last]) for of in (system.numbers, system.radius))
 
 
 def _changed(
