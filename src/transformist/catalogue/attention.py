@@ -12,6 +12,7 @@ import numpy as np
 from transformist.arithmetic import Arithmetic, Floating
 from transformist.assembly import attend, route
 from transformist.bounds import (
+    count_length,
     fraction_length,
     mean_error,
     mean_length,
@@ -88,8 +89,8 @@ _MEAN: dict[str, Any] = {
     "error": lambda *, n, size, arithmetic: mean_error(n, size, arithmetic),
     "error_statement": "bounds.mean_error of n and the largest magnitude; infinite where the mean "
     "may overflow",
-    "safe_length": lambda *, arithmetic: mean_length(arithmetic),
-    "why_safe": "bounds.mean_length: the count of positions stays exact enough, and finite",
+    "safe_length": lambda *, arithmetic: count_length(arithmetic),
+    "why_safe": "bounds.count_length: the count of positions stays exact enough, and finite",
     "weightings": ("softmax", "average-hard"),
     "variants": ({"weighting": "average-hard"}, {"width": 1}, {"width": 11}),
 }

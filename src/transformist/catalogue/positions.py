@@ -12,7 +12,7 @@ import numpy as np
 
 from transformist.arithmetic import Arithmetic, Floating
 from transformist.assembly import attend
-from transformist.bounds import almost_orthogonal_dimension, mean_error, mean_length
+from transformist.bounds import almost_orthogonal_dimension, count_length, mean_error
 from transformist.claims import PositionClaim, SequenceClaim, recipe
 from transformist.domains import Feature, Sequences
 from transformist.errors import InvalidValue
@@ -315,8 +315,8 @@ _FLAG = Feature("[j is BOS]", lambda i, _n: (int(i == 1),))
         domain=lambda: Sequences((_FLAG,)),
         error=lambda *, n, arithmetic: mean_error(n, F(1), arithmetic),
         error_statement="bounds.mean_error",
-        safe_length=lambda *, arithmetic: mean_length(arithmetic),
-        why_safe="bounds.mean_length",
+        safe_length=lambda *, arithmetic: count_length(arithmetic),
+        why_safe="bounds.count_length",
         weightings=("softmax", "average-hard"),
         mask="future",
         variants=({"weighting": "average-hard"},),
@@ -336,8 +336,8 @@ def reciprocal_from_bos(weighting: str = "softmax") -> Attention:
         domain=lambda: Sequences((_FLAG,)),
         error=lambda *, n, arithmetic: mean_error(n, F(1), arithmetic),
         error_statement="bounds.mean_error",
-        safe_length=lambda *, arithmetic: mean_length(arithmetic),
-        why_safe="bounds.mean_length",
+        safe_length=lambda *, arithmetic: count_length(arithmetic),
+        why_safe="bounds.count_length",
         weightings=("softmax", "average-hard"),
         mask="none",
         variants=({"weighting": "average-hard"},),

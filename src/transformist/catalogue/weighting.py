@@ -11,8 +11,8 @@ from typing import Any
 from transformist.arithmetic import SYSTEMS, Arithmetic, Floating
 from transformist.assembly import attend, precompose, soften, split_heads, tie_break
 from transformist.bounds import (
+    count_length,
     mean_error,
-    mean_length,
     sharpness,
     softmax_error,
     tie_break_length,
@@ -56,8 +56,8 @@ def _split_error(*, n: int, size: F, arithmetic: Arithmetic) -> F | float:
         domain=lambda *, heads: Sequences((Values("x", Reals(heads)),)),
         error=_split_error,
         error_statement="bounds.mean_error, and 8 u |x|; infinite where a sum may overflow",
-        safe_length=lambda *, arithmetic: mean_length(arithmetic),
-        why_safe="bounds.mean_length",
+        safe_length=lambda *, arithmetic: count_length(arithmetic),
+        why_safe="bounds.count_length",
         weightings=("softmax", "average-hard"),
         mask="future",
         variants=({"weighting": "average-hard"}, {"heads": 2}, {"heads": 11}),
