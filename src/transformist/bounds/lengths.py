@@ -7,8 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from transformist.arithmetic import Arithmetic, Floating
-from transformist.bounds.formats import float_format_of
-from transformist.bounds.rounding import mean_error
+from transformist.bounds.rounding import float_format_of, mean_error
 from transformist.bounds.temperatures import recency_sharpness
 
 

@@ -12,12 +12,26 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Floating, number_system
 from transformist.bounds.approximation import ACTIVATION_SLOPES
-from transformist.bounds.formats import float_format_of
 from transformist.bounds.powers import SLACK
 from transformist.errors import InvalidValue, NotFinite
 from transformist.model import FeedForward, FeedForwardStack, LayerNorm, Sublayer, rationals
 
 FloatArray = NDArray[np.float64]
+
+
+def float_format_of(arithmetic: Arithmetic | str) -> Floating | None:
+    """The format, `None` for an arithmetic in which nothing rounds.
+
+    Raises:
+        UnknownName: for a name that no arithmetic has.
+
+    Example:
+        >>> float_format_of("float16").precision, float_format_of("exact")
+        (11, None)
+
+    """
+    system = number_system(arithmetic)
+    return system if isinstance(system, Floating) else None
 
 
 def mean_error(n: int, size: Fraction, arithmetic: Arithmetic | str) -> float:

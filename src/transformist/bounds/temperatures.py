@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from transformist.arithmetic import SYSTEMS, Arithmetic, number_system, rational
-from transformist.bounds.formats import float_format_of
 from transformist.bounds.powers import log, power_of_two_at_most, rounded_up
+from transformist.bounds.rounding import float_format_of
 from transformist.errors import InvalidValue
 
 
