@@ -87,7 +87,7 @@ def test_a_model_on_strings_is_built_for_the_input():
 
 
 def test_a_weight_that_a_format_cannot_hold_is_named_as_a_weight():
-    with pytest.raises(NotFinite, match="FeedForward: every weight is finite in float8_e4m3"):
+    with pytest.raises(NotFinite, match="FeedForward: every weight must be finite in float8_e4m3"):
         tf.recipe("multiply-by-gelu").build()([0.5, 0.5], "float8_e4m3")
 
 

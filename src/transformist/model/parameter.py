@@ -100,7 +100,7 @@ class Parameterized:
             return arithmetic.array(weights)
         except NotFinite as error:
             raise NotFinite(
-                f"every weight is finite in {arithmetic.name}",
+                error.invariant.replace("every number", "every weight"),
                 received=error.received,
                 where=self._kind,
                 remedy="evaluate in a wider format, or build it with other parameters",

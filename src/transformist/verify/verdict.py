@@ -16,7 +16,9 @@ def agrees(value: Any, radius: Any, expected: Any, limit: Fraction | float) -> b
     """Whether what was computed, up to the radius of its ball, is within the limit of expected."""
     if limit == math.inf or (value == expected and not radius):
         return True
-    if not math.isfinite(value) or radius > WIDEST * (1 + abs(expected)):
+    if (isinstance(value, float) and not math.isfinite(value)) or radius > WIDEST * (
+        1 + abs(expected)
+    ):
         return False
     return bool(abs(Fraction(value) - expected) <= limit + Fraction(radius))
 
