@@ -3,10 +3,10 @@
 check: format lint types layers quick  ## everything before a commit, in under a minute
 
 format:
-	ruff format --check src tests benchmarks examples
+	ruff format --check src tests benchmarks examples docs
 
 lint:
-	ruff check src tests benchmarks examples
+	ruff check src tests benchmarks examples docs
 
 types:
 	mypy

@@ -324,8 +324,10 @@ def _side(value: Fraction, nearest: float) -> int:
 
 def _in_words(value: Fraction) -> str:
     """A number that may be too large for float64."""
-    text = str(value)
-    return text if len(text) <= 30 else f"a number of about {len(str(abs(int(value))))} digits"
+    size = value.numerator.bit_length() - value.denominator.bit_length()
+    if size > 100:
+        return f"a number of about {round(size * math.log10(2)) + 1} digits"
+    return str(value) if abs(size) + value.denominator.bit_length() < 100 else f"{float(value):.6g}"
 
 
 def _format(name: str, dtype: Any, precision: int) -> Floating:

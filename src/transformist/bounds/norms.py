@@ -68,7 +68,7 @@ def vector_norm(x: Any, norm: str) -> Fraction:
 
     Raises:
         UnknownName: for another norm.
-        ShapeMismatch: for a single number.
+        ShapeMismatch: for a single number, or none.
 
     Example:
         >>> [int(vector_norm([[3, -4], [1, 1]], norm)) for norm in NORMS]
@@ -76,10 +76,10 @@ def vector_norm(x: Any, norm: str) -> Fraction:
 
     """
     rows = rationals(x)
-    if not rows.ndim:
+    if not rows.ndim or not rows.size:
         raise ShapeMismatch(
-            "a norm is of a vector, or of a list of them",
-            received="a single number",
+            "a norm is of a vector of at least one number, or of a list of them",
+            received="no number" if rows.ndim else "a single number",
             where="vector_norm",
             remedy="put it in a list",
         )

@@ -46,6 +46,6 @@ def rounded_up(x: Any) -> Fraction:
     """The least number of 4 significant bits that is at least x > 0, with some room; else 1."""
     if x <= 0:
         return Fraction(1)
-    value = Fraction(float(x)) * (1 + Fraction(1, 2**40))
+    value = Fraction(x) * (1 + Fraction(1, 2**40))
     step = power_of_two_at_most(value) / 8
     return -(-value // step) * step

@@ -118,10 +118,10 @@ def sum_error_within(n: int, total: Any, arithmetic: Arithmetic | str) -> Bound:
         size = rational(total)
     except (TypeError, ValueError, ArithmeticError):
         size = Fraction(-1)
-    if n < 0 or size < 0:
+    if not hasattr(n, "__index__") or n < 0 or size < 0:
         raise InvalidValue(
             "a sum is of n ≥ 0 numbers, the sum of their magnitudes is at least 0",
-            received=f"n = {n}, total = {total!s:.40}",
+            received=f"n = {n!r:.40}, total = {total!s:.40}",
             where="sum_error_within",
             remedy="give how many numbers there are, and a bound of Σ|x|",
         )

@@ -37,7 +37,7 @@ def sharpness(gap: tuple[Any, int], max_length: int, tolerance: Any) -> Fraction
     """
     dot, d_key = _positive_gap(gap, "sharpness")
     wanted = log(max(max_length - 1, 1) / _share(tolerance, "sharpness"))
-    return rounded_up(wanted * math.sqrt(d_key) / dot)
+    return rounded_up(Fraction(wanted * math.sqrt(d_key)) / dot)
 
 
 def softmax_remainder(gap: Any, n: int) -> float:
@@ -60,8 +60,8 @@ def softmax_remainder(gap: Any, n: int) -> float:
 
     """
     g = _score_gap(gap, n, "softmax_remainder")
-    others = (n - 1) * _power_above(g)
-    return 2 * others / (1 + others) * _ROOM if others else 0.0
+    others = (n - 1) * Fraction(_power_above(g))
+    return float(2 * others / (1 + others)) * _ROOM
 
 
 def printed_remainder(gap: Any, n: int) -> float:
@@ -72,7 +72,8 @@ def printed_remainder(gap: Any, n: int) -> float:
         True
 
     """
-    return 2 * n * _power_above(_score_gap(gap, n, "printed_remainder")) * _ROOM
+    power = Fraction(_power_above(_score_gap(gap, n, "printed_remainder")))
+    return float(min(2 * n * power, Fraction(2) ** 1000)) * _ROOM
 
 
 _ROOM = 1 + 1e-12
@@ -89,10 +90,10 @@ def _score_gap(gap: Any, n: int, where: str) -> Fraction:
         g = rational(gap)
     except (TypeError, ValueError, ArithmeticError):
         g = Fraction(-1)
-    if g < 0 or n < 1:
+    if g < 0 or not hasattr(n, "__index__") or n < 1:
         raise InvalidValue(
             "softmax is near hardmax for n ≥ 1 scores with a gap of at least 0",
-            received=f"gap = {gap!s:.40}, n = {n}",
+            received=f"gap = {gap!s:.40}, n = {n!r:.40}",
             where=where,
             remedy="give the difference of the largest score and the next",
         )
@@ -138,7 +139,7 @@ def underflow_sharpness(
 
     """
     dot, d_key = _positive_gap(gap, "underflow_sharpness")
-    largest, a = rational(largest), float_format_of(arithmetic)
+    largest, a = _magnitude(largest, "underflow_sharpness"), float_format_of(arithmetic)
     if a is None:
         formats = [name for name in SYSTEMS if float_format_of(name) is not None]
         raise InvalidValue(
@@ -200,6 +201,21 @@ def _positive_gap(gap: tuple[Any, int], where: str) -> tuple[Fraction, int]:
             remedy="give one such as (1, 2), or that of recipe.gap(n)",
         )
     return dot, d_key
+
+
+def _magnitude(given: Any, where: str) -> Fraction:
+    try:
+        value = rational(given)
+    except (TypeError, ValueError, ArithmeticError):
+        value = Fraction(-1)
+    if value < 0:
+        raise InvalidValue(
+            "the largest magnitude of a dot product is a number of at least 0",
+            received=repr(given)[:60],
+            where=where,
+            remedy="give a bound of |q · k|",
+        )
+    return value
 
 
 def _share(tolerance: Any, where: str) -> Fraction:

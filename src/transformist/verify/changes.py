@@ -17,7 +17,7 @@ def sensitivity(
     model: Transformer,
     strings: Iterable[Sequence[Symbol]],
     arithmetic: Arithmetic | str = "float64",
-    positions: Iterable[int] | None = None,
+    positions: Iterable[int] | int | None = None,
 ) -> float | Fraction:
     """The largest change of an activation at the last position, over changes of one symbol.
 
@@ -78,11 +78,19 @@ def _several(strings: Iterable[Sequence[Symbol]]) -> list[Sequence[Symbol]]:
             where="sensitivity",
             remedy="put it in a list",
         )
-    return list(strings)
+    given: list[Any] = list(strings)
+    if not all(isinstance(each, Sequence) for each in given):
+        raise InvalidValue(
+            "the inputs whose symbols are changed are strings, or lists of symbols",
+            received=repr(next(each for each in given if not isinstance(each, Sequence)))[:60],
+            where="sensitivity",
+            remedy="give strings",
+        )
+    return given
 
 
-def _within(positions: Iterable[int], longest: int) -> set[int]:
-    chosen = set(positions)
+def _within(positions: Iterable[int] | int, longest: int) -> set[int]:
+    chosen = {positions} if isinstance(positions, int) else set(positions)
     for place in chosen:
         if place not in range(1, longest + 1):
             raise InvalidValue(
