@@ -55,6 +55,7 @@ LONG = """
     successor-strict nearest-left nearest-right one-hot-lookup almost-orthogonal-lookup split-heads
     tie-break soften soften-by-precision serial parallel parity induction-most-recent
     induction-most-frequent dyck-1-2 dyck-k-d layernorm-pairs layernorm-sign selective-layernorm
+    dyck-1 position-almost-orthogonal convert-integer convert-boolean layernorm-hash-lookup
 """
 
 
