@@ -123,8 +123,8 @@ def tie_break_length(*, term: str, arithmetic: Arithmetic | str) -> int | None:
         return None
     u = a.unit_roundoff
     if term.endswith("n"):
-        return math.ceil(1 / (5 * u)) - 1
-    pairs = math.ceil(2 / (5 * u)) - 1
+        return _longest_apart(5 * u)
+    pairs = _longest_apart(5 * u / 2)
     longest = (1 + math.isqrt(1 + 4 * pairs)) // 2
     return longest if u < Fraction(1, 30) else min(longest, 2)
 
@@ -142,7 +142,7 @@ def nearest_active_length(arithmetic: Arithmetic | str) -> int | None:
 
     """
     a = float_format_of(arithmetic)
-    return None if a is None else math.ceil(1 / (3 * a.unit_roundoff)) - 1
+    return None if a is None else _longest_apart(3 * a.unit_roundoff)
 
 
 def quadratic_count_length(arithmetic: Arithmetic | str) -> int | None:
@@ -240,7 +240,7 @@ def recency_length(arithmetic: Arithmetic | str) -> int | None:
 
     """
     a = float_format_of(arithmetic)
-    return None if a is None else math.ceil(1 / (5 * a.unit_roundoff)) - 1
+    return None if a is None else _longest_apart(5 * a.unit_roundoff)
 
 
 def softened_recency_length(arithmetic: Arithmetic | str, d_key: int) -> int:
@@ -365,6 +365,11 @@ def _rows_of_zero_sums(arithmetic: Floating, otherwise: Callable[[int], bool]) -
     while holds(2 * rows):
         rows *= 2
     return rows
+
+
+def _longest_apart(x: Fraction) -> int:
+    """The longest n with 1/n > x."""
+    return math.ceil(1 / x) - 1
 
 
 def _longest(holds: Callable[[int], bool]) -> int:
