@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Generic, TypeAlias, TypeVar, final
 
-from transformist.arithmetic import SYSTEMS, Arithmetic
+from transformist.arithmetic import SYSTEMS, Arithmetic, number_system
 from transformist.domains import Domain, Sequences, Strings
 from transformist.errors import InvalidValue, UnknownName
 from transformist.model import (
@@ -38,6 +38,8 @@ Model: TypeAlias = (
 )
 Settings: TypeAlias = Mapping[str, Any]
 
+COOKBOOK = "The Transformer Cookbook (arXiv 2510.00368)"
+
 NO_GELU = "GELU takes irrational values"
 NO_ROOT = "the root of a variance is irrational, but for squares"
 NO_SOFTMAX = "e to a power other than 0 is irrational"
@@ -52,6 +54,9 @@ class Claim(ABC):
     Attributes:
         statement: the function, as a formula.
         excluded: arithmetics it does not hold in, with the reason.
+        finite: the arithmetics in which it holds under some settings, by name, where it is a claim
+            about finite arithmetic; `None` for one about the real numbers, which holds in all of
+            `SYSTEMS` that are not excluded.
         variants: further settings under which it is checked.
         depends_on: what the weights and features depend on: "n", "N" or nothing; or a function
             that gives it.
@@ -61,18 +66,20 @@ class Claim(ABC):
 
     statement: str
     excluded: Mapping[str, str] = field(default_factory=dict)
+    finite: Callable[..., tuple[str, ...]] | None = None
     variants: tuple[Settings, ...] = ()
     depends_on: tuple[str, ...] | Callable[..., tuple[str, ...]] = ()
     size: str = ""
 
-    @property
-    def arithmetics(self) -> tuple[str, ...]:
-        """The arithmetics it holds in."""
+    def arithmetics(self, settings: Settings) -> tuple[str, ...]:
+        """The arithmetics it speaks about under these settings."""
+        if self.finite is not None:
+            return tuple(ask(self.finite, **settings))
         return tuple(name for name in SYSTEMS if name not in self.excluded)
 
     def claimed(self, settings: Settings) -> tuple[str, ...]:
         """The arithmetics it holds in under these settings."""
-        return self.arithmetics
+        return self.arithmetics(settings)
 
     def dependence(self, settings: Settings) -> tuple[str, ...]:
         """What the weights and features depend on under these settings."""
@@ -149,8 +156,8 @@ class LengthClaim(Claim):
     def safe_lengths(self, settings: Settings) -> dict[str, int | None]:
         """The safe length of each arithmetic in which it is claimed."""
         lengths = {
-            name: ask(self.safe_length, arithmetic=SYSTEMS[name], **settings)
-            for name in self.arithmetics
+            name: ask(self.safe_length, arithmetic=number_system(name), **settings)
+            for name in self.arithmetics(settings)
         }
         return {name: length for name, length in lengths.items() if length != 0}
 
@@ -170,7 +177,8 @@ class SequenceClaim(LengthClaim):
 
     Attributes:
         reference: the vectors it gives, one a position, written from the definition; it names the
-            free columns of the domain, and n.
+            free columns of the domain, n, and `arithmetic`; `None` in place of the vector of a
+            position of which nothing is said.
         domain: the vectors, column by column.
         error: a bound of the distance from `reference`, for each number of the result; it may name
             n, `arithmetic`, and `size`, the largest magnitude among the free numbers. 0 where the
@@ -179,7 +187,7 @@ class SequenceClaim(LengthClaim):
 
     """
 
-    reference: Callable[..., list[list[Any]]]
+    reference: Callable[..., Sequence[Sequence[Any] | None]]
     domain: Callable[..., Sequences]
     error: Callable[..., Fraction | float] = lambda: 0
     error_statement: str = "exact, in every arithmetic"
@@ -282,7 +290,7 @@ class Recipe(Generic[C_co]):
 
     Attributes:
         name: kebab-case, stable.
-        section: of the Cookbook, where it stands.
+        section: of the document that it is from: a number, or a heading.
         claim: what it computes.
         construct: the weights, from settings.
         sources: where the construction and its corrections are from.
@@ -379,7 +387,7 @@ class Recipe(Generic[C_co]):
         settings = self.settings(given)
         if isinstance(claim, LengthClaim):
             return claim.safe_lengths(settings)
-        return dict.fromkeys(claim.arithmetics)
+        return dict.fromkeys(claim.arithmetics(settings))
 
     def gap(self, n: int, **given: Any) -> tuple[Fraction, int] | None:
         """The least difference of dot products for inputs of length n, and d_key; `None` for none.
@@ -441,6 +449,7 @@ def recipe(
     *,
     section: str,
     claim: C,
+    document: str = COOKBOOK,
     sources: tuple[str, ...] = (),
     explain: Callable[[Trace], Finding] | None = None,
 ) -> Callable[[Callable[..., Any]], Recipe[C]]:
@@ -452,7 +461,7 @@ def recipe(
             section=section,
             claim=claim,
             construct=construct,
-            sources=(f"The Transformer Cookbook (arXiv 2510.00368), {section}", *sources),
+            sources=(f"{document}, {section}", *sources),
             explain=explain,
         )
 

@@ -94,6 +94,23 @@ def _whole(least: int, most: float = math.inf) -> Callable[[Any], int]:
     return read
 
 
+def _power_of_two(given: Any) -> Fraction:
+    value = _whole(1, 2**20)(given)
+    if value & (value - 1):
+        raise ValueError
+    return Fraction(value)
+
+
+_POWER = "a power of two from 1 to 2^20"
+
+
+def _places(given: Any) -> tuple[int, ...]:
+    places = tuple(_whole(1)(each) for each in _plain(given))
+    if not places:
+        raise ValueError
+    return places
+
+
 def _vector(given: Any) -> tuple[Fraction, ...]:
     values = exact_numbers(_plain(given))
     if values.ndim != 1 or not values.size:
@@ -191,6 +208,12 @@ SETTINGS: Mapping[str, Setting] = {
             " or ".join(_FORMATS),
             _one_of(*_FORMATS),
         ),
+        Setting("largest", "B, the largest number of a finite arithmetic", _POWER, _power_of_two),
+        Setting(
+            "flagged", "the flagged position, from 1", "a whole number of at least 1", _whole(1)
+        ),
+        Setting("ignored", "the coordinates that pass by, from 1", "a list of some", _places),
+        Setting("vector", "the vector v that is added", "a list of numbers", _vector),
         Setting("left", "the rows of the map after", "a list of equally long rows", _matrix),
         Setting("right", "the rows of the map before", "a list of equally long rows", _matrix),
         Setting("delta", "the bound of the clipping", "a positive number", _positive),

@@ -8,31 +8,37 @@ from transformist.arithmetic.floating import (
     FLOAT16,
     FLOAT32,
     FLOAT64,
+    Clamped,
     Floating,
 )
 from transformist.arithmetic.given import exact_numbers, rational
 from transformist.arithmetic.interval import INTERVAL, Balls, Interval
 from transformist.arithmetic.protocol import Arithmetic, Array, Mask
-from transformist.arithmetic.systems import SYSTEMS, number_system
+from transformist.arithmetic.saturating import SATURATING, Saturating
+from transformist.arithmetic.systems import FAMILIES, SYSTEMS, number_system
 
 __all__ = [
     "BFLOAT16",
     "EXACT",
+    "FAMILIES",
     "FLOAT8_E4M3",
     "FLOAT8_E5M2",
     "FLOAT16",
     "FLOAT32",
     "FLOAT64",
     "INTERVAL",
+    "SATURATING",
     "SYSTEMS",
     "Arithmetic",
     "Array",
     "Balls",
+    "Clamped",
     "Exact",
     "Floating",
     "Interval",
     "Mask",
     "Rationals",
+    "Saturating",
     "exact_numbers",
     "number_system",
     "rational",

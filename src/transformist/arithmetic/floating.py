@@ -10,6 +10,7 @@ Overflow follows IEEE 754 and gives ±inf; float8_e4m3, which has no infinities,
 from __future__ import annotations
 
 import math
+import random
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,9 +19,9 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.arithmetic.given import exact_numbers, nearest_float64
+from transformist.arithmetic.given import exact_numbers, nearest_float64, rational
 from transformist.arithmetic.protocol import Array, Mask
-from transformist.errors import NotFinite, NotRepresentable
+from transformist.errors import InvalidValue, NotFinite, NotRepresentable
 
 _ieee = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 _erfc = np.frompyfunc(math.erfc, 1, 1)
@@ -115,7 +116,7 @@ class Floating:
         rounded = self._nearest(
             exact if exact.dtype == np.float64 else _to_float64(exact, self.dtype)
         )
-        overflowed = ~np.isfinite(self.numbers(rounded))
+        overflowed = ~(np.abs(self.numbers(rounded)) <= self.largest)
         if overflowed.any():
             raise NotFinite(
                 f"every number must be finite in {self.name}, whose largest is {self.largest:g}",
@@ -123,6 +124,17 @@ class Floating:
                 remedy="scale the values down or use a format with a wider range",
             )
         return rounded
+
+    def drawn(self, count: int, seed: str) -> NDArray[np.float64]:
+        """Every finite number where there are at most `count`, else of so many drawn patterns."""
+        size = 8 * self.dtype.itemsize
+        source = random.Random(seed)
+        every = 2**size <= count
+        patterns = range(2**size) if every else (source.getrandbits(size) for _ in range(count))
+        bits = np.array(list(patterns), dtype=f"u{self.dtype.itemsize}")
+        with np.errstate(invalid="ignore"):  # of NaNs that signal
+            numbers = self.numbers(bits.view(self.dtype))
+        return np.asarray(numbers[np.abs(numbers) <= self.largest], dtype=np.float64)
 
     @_ieee
     def numbers(self, x: Array) -> NDArray[Any]:
@@ -299,6 +311,62 @@ class Floating:
         towards = np.where(x > nearest, np.inf, -np.inf).astype(np.float32)
         odd = np.where((nearest != x) & even, np.nextafter(nearest, towards), nearest)
         return odd.astype(self.dtype)
+
+
+@dataclass(frozen=True)
+class Clamped(Floating):
+    """A float format without infinities: a result beyond ±B is ±B. Accumulators are not clamped.
+
+    Attributes:
+        bound: B, a number of the format.
+
+    Example:
+        >>> half = Clamped.at(16, FLOAT16)
+        >>> half.numbers(half.add(half.array([9]), half.array([9])))
+        array([16.])
+
+    """
+
+    bound: float = 0.0
+
+    @classmethod
+    def at(cls, bound: Any, wide: Floating) -> Clamped:
+        """`wide`, clamped at a positive number that it holds.
+
+        Raises:
+            InvalidValue: for another.
+
+        """
+        try:
+            exact = rational(bound)
+            if exact > 0 and Fraction(wide.numbers(wide.array([exact]))[0]) == exact:
+                fields = wide.dtype, wide.accumulator, wide.precision, float(exact)
+                return cls(f"{wide.name}:{exact}", *fields)
+        except (ValueError, TypeError, OverflowError, ZeroDivisionError):
+            pass
+        raise InvalidValue(
+            f"{wide.name} is clamped at a positive number that it holds",
+            received=f"{bound!s:.40}",
+            where=f"{wide.name}:B",
+            remedy="give a power of two, such as 16",
+        )
+
+    @property
+    def largest(self) -> float:
+        """B."""
+        return self.bound
+
+    def drawn(self, count: int, seed: str) -> NDArray[np.float64]:
+        """As for the format, half of them drawn evenly from −B to B."""
+        source = random.Random(f"{seed} evenly")
+        even = np.array([source.uniform(-self.bound, self.bound) for _ in range(count // 2)])
+        patterns = super().drawn(count - count // 2, seed)
+        return np.concatenate([self.numbers(self._nearest(even)), patterns])
+
+    @property
+    def saturates(self) -> bool:
+        """True."""
+        return True
 
 
 @_ieee

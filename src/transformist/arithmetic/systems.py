@@ -1,6 +1,13 @@
-"""The arithmetics by name."""
+"""The arithmetics by name.
+
+Those that stand for the real numbers, in which claims are checked, have fixed names (`SYSTEMS`).
+The finite ones come in families, and their names hold their numbers: `saturating:B:r` is fixed
+point, and `float32:B` is float32 clamped at B.
+"""
 
 from __future__ import annotations
+
+import functools
 
 from transformist.arithmetic.exact import EXACT
 from transformist.arithmetic.floating import (
@@ -10,9 +17,12 @@ from transformist.arithmetic.floating import (
     FLOAT16,
     FLOAT32,
     FLOAT64,
+    Clamped,
+    Floating,
 )
 from transformist.arithmetic.interval import INTERVAL
 from transformist.arithmetic.protocol import Arithmetic
+from transformist.arithmetic.saturating import SATURATING, Saturating
 from transformist.errors import UnknownName
 
 SYSTEMS: dict[str, Arithmetic] = {
@@ -30,19 +40,46 @@ SYSTEMS: dict[str, Arithmetic] = {
 }
 
 
+FAMILIES = ("saturating", "saturating:B:r", "FORMAT:B")
+"""The names of finite arithmetics; `saturating` alone is `saturating:16:1/16`."""
+
+
 def number_system(arithmetic: str | Arithmetic) -> Arithmetic:
     """The arithmetic of this name; an arithmetic is its own answer.
 
+    Args:
+        arithmetic: one of `SYSTEMS`, or a finite one: `saturating`, `saturating:B:r` (fixed point
+            of largest number B and resolution r), or a float format clamped at B, `float32:B`.
+
     Raises:
         UnknownName: when there is none.
+        InvalidValue: for a finite one whose numbers do not fit.
 
     Example:
         >>> number_system("bfloat16").unit_roundoff
         Fraction(1, 256)
+        >>> number_system("saturating:8:1/2").largest
+        Fraction(8, 1)
 
     """
-    if isinstance(arithmetic, str) and arithmetic in SYSTEMS:
-        return SYSTEMS[arithmetic]
-    if isinstance(arithmetic, str) or not hasattr(arithmetic, "unit_roundoff"):
-        raise UnknownName.among("arithmetic", arithmetic, SYSTEMS)
+    if isinstance(arithmetic, str):
+        return SYSTEMS.get(arithmetic) or _finite(arithmetic)
+    if not hasattr(arithmetic, "unit_roundoff"):
+        raise _unknown(arithmetic)
     return arithmetic
+
+
+@functools.cache
+def _finite(name: str) -> Arithmetic:
+    """The member of a family that a name spells out."""
+    family, *numbers = name.split(":")
+    wide = SYSTEMS.get(family)
+    if family == "saturating" and len(numbers) in (0, 2):
+        return Saturating(*numbers) if numbers else SATURATING  # type: ignore[arg-type]
+    if isinstance(wide, Floating) and len(numbers) == 1:
+        return Clamped.at(numbers[0], wide)
+    raise _unknown(name)
+
+
+def _unknown(name: object) -> UnknownName:
+    return UnknownName.among("arithmetic", name, [*SYSTEMS, *FAMILIES])

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.arithmetic import Arithmetic, Floating, number_system
+from transformist.arithmetic import Arithmetic, Floating, Saturating, number_system
 from transformist.bounds.approximation import ACTIVATION_SLOPES
 from transformist.bounds.powers import SLACK
 from transformist.errors import InvalidValue, NotFinite
@@ -23,15 +23,35 @@ def float_format_of(arithmetic: Arithmetic | str) -> Floating | None:
     """The format, `None` for an arithmetic in which nothing rounds.
 
     Raises:
-        UnknownName: for a name that no arithmetic has.
+        UnknownName, InvalidValue: as `for_real_numbers`.
 
     Example:
         >>> float_format_of("float16").precision, float_format_of("exact")
         (11, None)
 
     """
-    system = number_system(arithmetic)
+    system = for_real_numbers(arithmetic)
     return system if isinstance(system, Floating) else None
+
+
+def for_real_numbers(arithmetic: Arithmetic | str) -> Arithmetic:
+    """The number system of this name, which has to stand for the real numbers.
+
+    Raises:
+        UnknownName: for a name that no arithmetic has.
+        InvalidValue: for saturating arithmetic, whose sums depend on their order by more than
+            rounding.
+
+    """
+    system = number_system(arithmetic)
+    if isinstance(system, Saturating):
+        raise InvalidValue(
+            "bounds compare an arithmetic with the real numbers, for which it stands",
+            received=f"{system.name}, a finite arithmetic of its own",
+            where="bounds",
+            remedy="name a float format; recipes of the chapter finite say what holds in this one",
+        )
+    return system
 
 
 def mean_error(n: int, size: Fraction, arithmetic: Arithmetic | str) -> float:

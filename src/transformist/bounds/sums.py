@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from transformist.arithmetic import Arithmetic, Floating, number_system, rational
+from transformist.arithmetic import Arithmetic, Floating, rational
+from transformist.bounds.rounding import for_real_numbers
 from transformist.errors import InvalidValue, ShapeMismatch, UnknownName
 from transformist.model import rationals
 
@@ -59,7 +60,7 @@ def sum_error(x: Any, arithmetic: Arithmetic | str, order: str = "reference") ->
         Fraction(0, 1)
 
     """
-    terms = _numbers(x, number_system(arithmetic), "sum_error")
+    terms = _numbers(x, for_real_numbers(arithmetic), "sum_error")
     return _bound(terms, Fraction(0), arithmetic, order)
 
 
@@ -86,7 +87,7 @@ def dot_error(x: Any, y: Any, arithmetic: Arithmetic | str, order: str = "refere
         22.000000655651093
 
     """
-    a = number_system(arithmetic)
+    a = for_real_numbers(arithmetic)
     left, right = (_numbers(each, a, "dot_error") for each in (x, y))
     if len(left) != len(right):
         raise ShapeMismatch(
@@ -125,7 +126,7 @@ def sum_error_within(n: int, total: Any, arithmetic: Arithmetic | str) -> Bound:
             where="sum_error_within",
             remedy="give how many numbers there are, and a bound of Σ|x|",
         )
-    a = number_system(arithmetic)
+    a = for_real_numbers(arithmetic)
     error = max(n - 1, 0) * _roundoff(a) * size
     return _stored(size, error, size + error, a)
 
@@ -140,7 +141,7 @@ def _bound(
     """The error of adding terms that are `before` off together, and at most `rounded` in size."""
     if order not in _ORDERS:
         raise UnknownName.among("order of summation", order, _ORDERS)
-    a = number_system(arithmetic)
+    a = for_real_numbers(arithmetic)
     sizes = [abs(term) for term in terms] if rounded is None else rounded
     error, peak = _ORDERS[order](terms, sizes, before, _roundoff(a))
     return _stored(abs(sum(terms, Fraction(0))), before + error, peak, a)

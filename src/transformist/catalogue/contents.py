@@ -9,6 +9,7 @@ from transformist.catalogue import (
     composition,
     examples,
     feed_forward,
+    finite,
     lookup,
     normalization,
     positions,
@@ -29,6 +30,7 @@ _RECIPES: tuple[Recipe[Any], ...] = (
     *normalization.RECIPES,
     *rounding.RECIPES,
     *composition.RECIPES,
+    *finite.RECIPES,
     *examples.RECIPES,
 )
 

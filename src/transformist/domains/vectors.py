@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol, TypeAlias, TypeVar
 
-import numpy as np
-
-from transformist.arithmetic import FLOAT64, Arithmetic, Floating
+from transformist.arithmetic import FLOAT64, Arithmetic, Floating, Saturating
 
 T = TypeVar("T")
 Case: TypeAlias = tuple[Fraction, ...]
@@ -199,7 +197,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Numbers:
-    """The finite numbers of a float format, from the smallest to the largest; float64's elsewhere.
+    """The finite numbers of a format, from the smallest to the largest; float64's elsewhere.
 
     Attributes:
         points: the values at which the function bends or jumps.
@@ -217,21 +215,14 @@ class Numbers:
 
     def cases(self, arithmetic: Arithmetic, count: int, seed: int) -> list[Case]:
         """All where there are at most `count`, else the ends, points, and drawn bit patterns."""
-        system = arithmetic if isinstance(arithmetic, Floating) else FLOAT64
-        size = 8 * system.dtype.itemsize
-        source = random.Random(f"{seed} {self} {arithmetic.name}")
-        every = 2**size <= count
-        patterns = range(2**size) if every else (source.getrandbits(size) for _ in range(count))
-        bits = np.array(list(patterns), dtype=f"u{system.dtype.itemsize}")
-        with np.errstate(invalid="ignore"):  # of NaNs that signal
-            drawn = bits.view(system.dtype)
-            drawn = drawn[np.isfinite(drawn)]
+        system = arithmetic if isinstance(arithmetic, Floating | Saturating) else FLOAT64
+        drawn = system.drawn(count, seed=f"{seed} {self} {arithmetic.name}")
         ends = [Fraction(each) for each in (system.smallest, system.largest)]
-        near = [m * p for p in (*self.points, ends[0]) for m in _FACTORS]
+        near = [m * p for p in (*self.points, ends[0]) for m in _FACTORS if m * p <= ends[1]]
         marks = system.numbers(
             system.array([sign * each for each in (*near, ends[1]) for sign in (1, -1)])
         )
-        numbers = [*marks.tolist(), *system.numbers(drawn).tolist()]
+        numbers = [*marks.tolist(), *drawn.tolist()]
         return [(value,) for value in dict.fromkeys(map(Fraction, numbers))]
 
 
@@ -306,8 +297,14 @@ class Where:
         return case in self.domain and self.condition(case)
 
     def cases(self, arithmetic: Arithmetic, count: int, seed: int) -> list[Case]:
-        """The cases of the domain, those that satisfy the condition."""
-        return [case for case in self.domain.cases(arithmetic, count, seed) if self.condition(case)]
+        """The cases of the domain that satisfy the condition; of more where few of them do."""
+        kept: list[Case] = []
+        for more in (1, 4, 16):
+            drawn = self.domain.cases(arithmetic, more * count, seed)
+            kept = [case for case in drawn if self.condition(case)]
+            if len(kept) >= count // 4 or len(drawn) < more * count:
+                break
+        return kept[:count]
 
 
 _FACTORS = (Fraction(1), Fraction(2), Fraction(1, 2), Fraction(3, 2))

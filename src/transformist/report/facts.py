@@ -86,7 +86,7 @@ def recipe_facts(recipe: Recipe[Any], given: Mapping[str, Any]) -> dict[str, Any
 
 def _excluded(claim: Claim, settings: Settings) -> dict[str, str]:
     """The arithmetics in which nothing is claimed under these settings, with the reason."""
-    silent = set(claim.arithmetics) - set(claim.claimed(settings))
+    silent = set(claim.arithmetics(settings)) - set(claim.claimed(settings))
     return {
         name: claim.excluded.get(name, "no length is safe")
         for name in SYSTEMS

@@ -188,7 +188,7 @@ def list_attempt(recipe: Recipe[SequenceClaim], settings: Settings, a: Arithmeti
             except NotFinite as refusal:
                 return _refused(n, refusal)
             for case, got in zip(cases, a.numbers(results).tolist(), strict=True):
-                expected = ask(recipe.claim.reference, n=n, **case, **chosen)
+                expected = ask(recipe.claim.reference, n=n, arithmetic=a, **case, **chosen)
                 admits = limit(recipe.claim, chosen, _numbers(domain, case), n, a, safe)
                 for i, row in zip(where, got, strict=True):
                     if not close([row], [[0] * len(row)], [expected[i - 1]], admits):

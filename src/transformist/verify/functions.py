@@ -28,24 +28,24 @@ def check_function(recipe: Recipe[FunctionClaim], max_length: int | None = None)
             remedy="leave it out",
         )
     claim, total = recipe.claim, 0
-    tried: dict[str, int] = dict.fromkeys(claim.arithmetics, 0)
+    tried: dict[str, int] = {}
     for given in ({}, *claim.variants):
         settings = recipe.settings(given)
         model = recipe.construct(**settings)
-        for name in claim.arithmetics:
+        for name in claim.arithmetics(settings):
             system = number_system(name)
             if not _holds_weights(model, system):
                 continue
             for domain, error in _obligations(claim, settings, model, system):
                 told = _told(domain.cases(system, CASES, seed=0), error)
                 total += len(told)
-                tried[name] += len(told)
+                tried[name] = tried.get(name, 0) + len(told)
                 found = _first_wrong(claim, settings, model, system, told)
                 if found is not None:
                     return Verdict(
                         recipe.name,
                         total,
-                        claim.arithmetics,
+                        tuple(tried),
                         str(domain),
                         Counterexample(*found, name, described(given)),
                     )
@@ -149,7 +149,7 @@ def worst_rounding(recipe: Recipe[Any], settings: Settings) -> dict[str, float]:
     worst: dict[str, float] = {}
     if isinstance(claim, FunctionClaim):
         model, domain = recipe.construct(**chosen), ask(claim.domain, **chosen)
-        for name in claim.arithmetics:
+        for name in claim.arithmetics(chosen):
             system = number_system(name)
             if isinstance(system, Floating):
                 worst[name] = math.inf
@@ -169,7 +169,7 @@ def error_bound(
     `None` where the claim does not speak of this vector or arithmetic.
     """
     claim, chosen, system = recipe.claim, recipe.settings(settings), number_system(arithmetic)
-    if not isinstance(claim, FunctionClaim) or system.name not in claim.arithmetics:
+    if not isinstance(claim, FunctionClaim) or system.name not in claim.arithmetics(chosen):
         return None
     if case not in ask(claim.domain, **chosen):
         return None

@@ -29,8 +29,8 @@ def searched(recipe: Recipe[Any]) -> bool:
 
 def formats(recipe: Recipe[Any]) -> list[str]:
     """The float formats that the claim names, in the order of `SYSTEMS`."""
-    named = recipe.claim.arithmetics
-    return [name for name in named if isinstance(SYSTEMS[name], Floating)]
+    named = recipe.claim.arithmetics(recipe.settings({}))
+    return [name for name in named if isinstance(SYSTEMS.get(name), Floating)]
 
 
 def search(

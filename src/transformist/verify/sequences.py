@@ -9,7 +9,14 @@ from itertools import repeat
 from typing import Any
 
 from transformist.arithmetic import Arithmetic, number_system
-from transformist.claims import PositionClaim, Recipe, SequenceClaim, Settings, ask
+from transformist.claims import (
+    LengthClaim,
+    PositionClaim,
+    Recipe,
+    SequenceClaim,
+    Settings,
+    ask,
+)
 from transformist.domains import Sequences
 from transformist.errors import InvalidValue
 from transformist.model import rationals
@@ -33,31 +40,41 @@ WORK_IN = {"interval": 2**18}
 SHORTER = 33
 """The longest lists for settings other than the defaults."""
 
+FINITE = (1, 2, 3, 9, 33)
+"""Lists of these lengths are tried in finite arithmetics, of which there are many."""
+
 
 def check_sequences(recipe: Recipe[SequenceClaim], max_length: int | None = None) -> Verdict:
     """Lists of many lengths, in every arithmetic, under every variant."""
     claim, total = recipe.claim, 0
-    claimed = claim.claimed(recipe.settings({}))
+    tried: dict[str, None] = {}
     for given in ({}, *claim.variants):
         settings = recipe.settings(given)
         model = recipe.construct(**settings)
         domain: Sequences = ask(claim.domain, **settings)
         for name, safe in claim.safe_lengths(settings).items():
             system = number_system(name)
-            for n in _lengths(name, safe, settings, max_length, shorter=bool(given)):
+            for n in _lengths(claim, name, safe, settings, max_length, shorter=bool(given)):
                 count = max(2, min(LISTS, WORK_IN.get(name, WORK) // (n * n * domain.width)))
                 cases = domain.cases(n, count, system)
                 total += len(cases)
+                tried[name] = None
                 found = _first_wrong(claim, settings, model, domain, cases, n, system)
                 if found is not None:
                     cx = Counterexample(*found, name, described(given))
-                    return Verdict(recipe.name, total, claimed, str(domain), cx)
+                    return Verdict(recipe.name, total, tuple(tried), str(domain), cx)
     domain = ask(claim.domain, **recipe.settings({}))
-    return Verdict(recipe.name, total, claimed, str(domain))
+    return Verdict(recipe.name, total, tuple(tried), str(domain))
 
 
 def _lengths(
-    name: str, safe: int | None, settings: Settings, max_length: int | None, *, shorter: bool
+    claim: LengthClaim,
+    name: str,
+    safe: int | None,
+    settings: Settings,
+    max_length: int | None,
+    *,
+    shorter: bool,
 ) -> Iterator[int]:
     if max_length is not None and max_length < 1:
         raise InvalidValue(
@@ -66,6 +83,7 @@ def _lengths(
             where="check",
             remedy="give a length of at least 1",
         )
+    lengths = LENGTHS if claim.finite is None else FINITE
     built_for = settings.get("max_length") or math.inf
     longest = min(
         math.inf if safe is None else safe,
@@ -75,8 +93,8 @@ def _lengths(
         math.inf if max_length is None else max_length,
     )
     near = {longest, longest - 1, longest * 3 // 4, longest * 2 // 3}  # few are powers of two
-    ends = {int(n) for n in near if n >= 1} if longest <= LENGTHS[-1] else set()
-    yield from sorted({n for n in LENGTHS if n < longest} | ends)
+    ends = {int(n) for n in near if n >= 1} if longest <= lengths[-1] else set()
+    yield from sorted({n for n in lengths if n < longest} | ends)
 
 
 def admitted(
@@ -109,7 +127,7 @@ def _first_wrong(
     y = model(domain.encode(cases, n, system), system)
     computed = system.numbers(y).tolist(), system.radius(y).tolist()
     for case, got, radii in zip(cases, *computed, strict=True):
-        expected = ask(claim.reference, n=n, **case, **settings)
+        expected = ask(claim.reference, n=n, arithmetic=system, **case, **settings)
         limit = admitted(claim, settings, free_numbers(domain, case), n, system)
         if not close(got, radii, expected, limit):
             free = {column.label: case[column.label] for column in domain.columns if column.free}
@@ -118,9 +136,13 @@ def _first_wrong(
 
 
 def close(got: Any, radii: Any, expected: Any, limit: Fraction | float) -> bool:
-    """Whether rows of numbers, up to the radii of their balls, are within the limit."""
+    """Whether rows of numbers, up to the radii of their balls, are within the limit.
+
+    Of a row of which nothing is said, `None`, anything is.
+    """
     return len(got) == len(expected) and all(
-        len(row) == len(wanted) and all(map(agrees, row, radius, wanted, repeat(limit)))
+        wanted is None
+        or (len(row) == len(wanted) and all(map(agrees, row, radius, wanted, repeat(limit))))
         for row, radius, wanted in zip(got, radii, expected, strict=True)
     )
 
@@ -134,7 +156,7 @@ def check_positions(recipe: Recipe[PositionClaim], max_length: int | None = None
         encoding = recipe.construct(**settings)
         for name, safe in claim.safe_lengths(settings).items():
             system = number_system(name)
-            for n in _lengths(name, safe, settings, max_length, shorter=bool(given)):
+            for n in _lengths(claim, name, safe, settings, max_length, shorter=bool(given)):
                 total += 1
                 y = encoding(n, system)
                 vectors = [list(map(Fraction, row)) for row in system.numbers(y).tolist()]

@@ -1,0 +1,657 @@
+"""Finite arithmetic: what the largest number B can do where nothing exceeds it.
+
+From "Primitives of transformers" (GLyC, October 2025), corrected. B stands where the source has ∞:
+(x + B) + B − B is 0 for every x, since each sum is clamped, and exp(−B) is 0. The infinities of
+IEEE 754 do none of this: with them 0 · ∞ and ∞ − ∞ are NaN, and weights are finite here.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from fractions import Fraction as F
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from transformist.arithmetic import SYSTEMS, Arithmetic, Floating, Saturating, number_system
+from transformist.assembly import between
+from transformist.bounds import dot_error
+from transformist.catalogue.positions import require_size
+from transformist.claims import PositionClaim, SequenceClaim, recipe
+from transformist.domains import (
+    Bits,
+    Case,
+    Domain,
+    Feature,
+    Numbers,
+    Product,
+    Sequences,
+    Values,
+    Where,
+)
+from transformist.errors import InvalidValue
+from transformist.model import (
+    Attention,
+    FeedForward,
+    Layer,
+    LayerStack,
+    LinearForm,
+    PositionTable,
+    Stream,
+    exact_product,
+    rationals,
+)
+
+PRIMITIVES = "Primitives of transformers (GLyC, October 2025)"
+
+Matrix: TypeAlias = "tuple[tuple[F, ...], ...]"
+
+NOT_CLAMPED = dict.fromkeys(SYSTEMS, "its sums are not clamped at B: (x + B) + B − B is not 0")
+"""Of recipes that clear numbers."""
+
+NO_INFINITY = "B is a number: of an infinity 0 · ∞ and ∞ − ∞ are NaN"
+
+
+# In which arithmetics: fixed point of every resolution, and float formats clamped at B
+
+
+def _finite(largest: F) -> list[Arithmetic]:
+    """The arithmetics whose largest number is B."""
+    steps = reversed([F(1, 2**k) for k in range(int(largest).bit_length())])
+    formats = [name for name, each in SYSTEMS.items() if isinstance(each, Floating)]
+    held = [name for name in formats if _holds(SYSTEMS[name], largest)]
+    names = [f"saturating:{largest}:{r}" for r in steps] + [f"{name}:{largest}" for name in held]
+    return [number_system(name) for name in names]
+
+
+def _roomy(largest: F) -> list[Arithmetic]:
+    """The float formats with room for 2 B, as they are."""
+    formats = [each for each in SYSTEMS.values() if isinstance(each, Floating)]
+    return [each for each in formats if 2 * largest <= F(each.largest)]
+
+
+def _holds(system: Arithmetic, value: F) -> bool:
+    """Whether a number is one of the arithmetic."""
+    if isinstance(system, Floating | Saturating) and abs(value) > system.largest:
+        return False
+    return bool(F(system.numbers(system.array([value]))[0]) == value)
+
+
+def _vanishes(system: Arithmetic, largest: F) -> bool:
+    """Whether exp(−B) is 0."""
+    return not system.numbers(system.exp(system.array([-largest])))[0]
+
+
+def _holding(systems: Iterable[Arithmetic], values: Iterable[F]) -> tuple[str, ...]:
+    """The names of those in which the values are numbers."""
+    kept = set(values)
+    return tuple(each.name for each in systems if all(_holds(each, value) for value in kept))
+
+
+def _selecting(*, largest: F, matrix: Matrix) -> tuple[str, ...]:
+    """Where a head can select, and hold the matrix."""
+    chosen = [system for system in _finite(largest) if _vanishes(system, largest)]
+    return _holding(chosen, itertools.chain(*matrix))
+
+
+def _clamped(x: F, arithmetic: Arithmetic) -> F:
+    """x, at most B in magnitude in an arithmetic whose largest number is B."""
+    if isinstance(arithmetic, Saturating) or getattr(arithmetic, "saturates", False):
+        limit = F(arithmetic.largest)  # type: ignore[attr-defined]  # a format, as it saturates
+        return min(max(x, -limit), limit)
+    return x
+
+
+def _numbers(width: int, bound: F, points: tuple[F, ...] = ()) -> Domain:
+    """Vectors of numbers of the arithmetic, up to a bound."""
+
+    def small(case: Case) -> bool:
+        return abs(case[0]) <= bound
+
+    return Product((Where(Numbers(points), small, f"|x| ≤ {bound}"),) * width)
+
+
+def _slots(width: int, letter: str = "x") -> tuple[str, ...]:
+    return tuple(f"{letter}{k}" for k in range(1, width + 1))
+
+
+Unit: TypeAlias = "tuple[LinearForm, int, LinearForm]"
+"""A hidden unit: ReLU(form + shift), and what it is multiplied by and added to."""
+
+
+def _layer(stream: Stream, *units: Unit) -> Layer:
+    """The stream + Σ ReLU(form + shift) · adds."""
+    forms, shifts, adds = zip(*units, strict=True)
+    return Layer(
+        feed_forward=FeedForward(
+            W_1=stream.reading(*forms), b_1=list(shifts), W_2=stream.writing(*adds)
+        )
+    )
+
+
+Gate: TypeAlias = "tuple[LinearForm, int, Sequence[str]]"
+"""A form and a shift, whose sum is 0 or 1, and the slots that 1 sets to 0."""
+
+
+def _clearing(stream: Stream, largest: F, *gates: Gate) -> tuple[Layer, ...]:
+    """((x + B g) + B g) − B g of the slots of each gate g: 0 where g = 1."""
+    return tuple(
+        _layer(
+            stream,
+            *((form, shift, dict.fromkeys(slots, by)) for form, shift, slots in gates),
+        )
+        for by in (largest, largest, -largest)
+    )
+
+
+# Flags
+
+
+@recipe(
+    "flag",
+    section="Embedding with flags",
+    document=PRIMITIVES,
+    claim=PositionClaim(
+        statement="pe(i) = 1 at the flagged position, 0 elsewhere",
+        reference=lambda *, i, flagged: [int(i == flagged)],
+        error=lambda: F(0),
+        error_statement="exact, in every arithmetic",
+        finite=lambda: tuple(each.name for each in (*SYSTEMS.values(), *_finite(F(16)))),
+        variants=({"flagged": 1, "max_length": 1}, {"flagged": 11, "max_length": 12}),
+        depends_on=("N",),
+    ),
+    sources=(
+        "a flag in a new coordinate changes nothing else as long as d_key stays what it was, and "
+        "no norm sees the flag",
+    ),
+)
+def flag(max_length: int = 64, flagged: int = 2) -> PositionTable:
+    """A column of the identity matrix."""
+    require_size(max_length, 1, "flag")
+    if flagged > max_length:
+        raise InvalidValue(
+            f"the flagged position is one from 1 to N = {max_length}",
+            received=f"flagged = {flagged}",
+            where="flag",
+            remedy="give a smaller one, or a larger max_length",
+        )
+    return PositionTable(vectors=np.eye(max_length)[:, [flagged - 1]])
+
+
+@recipe(
+    "add-at-flag",
+    section="Add one specific vector to the i th",
+    document=PRIMITIVES,
+    claim=SequenceClaim(
+        statement="yᵢ = xᵢ + v where the flag is 1, xᵢ where it is 0; clamped if numbers end at B",
+        reference=lambda *, x, flag, vector, arithmetic: [
+            [_clamped(value + bit * v, arithmetic) for value, v in zip(row, vector, strict=True)]
+            for row, (bit,) in zip(x, flag, strict=True)
+        ],
+        domain=lambda *, vector, largest: Sequences(
+            (Values("x", _numbers(len(vector), largest)), Values("flag", Bits(1)))
+        ),
+        error=lambda *, arithmetic, size, vector: (
+            arithmetic.unit_roundoff * (size + max(map(abs, vector)))
+        ),
+        error_statement="the sum is rounded once in a float format, which holds v; else exact",
+        finite=lambda *, vector, largest: _holding(
+            (*_roomy(max(largest, *map(abs, vector))), *_finite(largest)), vector
+        ),
+        variants=({"vector": [3]}, {"vector": ["1/2", 0, -7], "largest": 8}, {"largest": 1}),
+        size="width d + 1, one hidden unit",
+    ),
+    sources=("no infinity is used: without a clamp the same weights add v in every format",),
+)
+def add_at_flag(vector: tuple[F, ...] = (F(1), F(-1)), largest: F = F(16)) -> LayerStack:
+    """One hidden unit reads the flag and writes v."""
+    if max(map(abs, vector)) > largest:
+        raise InvalidValue(
+            f"v is a vector of numbers of the arithmetic, at most B = {largest}",
+            received=f"v = [{', '.join(map(str, vector))}]",
+            where="add-at-flag",
+            remedy="give smaller numbers, or a larger largest",
+        )
+    x = _slots(len(vector))
+    stream = Stream((*x, "flag"))
+    added = _layer(stream, ("flag", 0, dict(zip(x, vector, strict=True))))
+    return LayerStack(stream, stream.slots, (added,), x)
+
+
+@recipe(
+    "zero-at-flag",
+    section="Make the i th vector zero",
+    document=PRIMITIVES,
+    claim=SequenceClaim(
+        statement="yᵢ = 0 where the flag is 1, xᵢ where it is 0",
+        reference=lambda *, x, flag: [
+            [(1 - bit) * value for value in row] for row, (bit,) in zip(x, flag, strict=True)
+        ],
+        domain=lambda *, width, largest: Sequences(
+            (Values("x", _numbers(width, largest)), Values("flag", Bits(1)))
+        ),
+        excluded=NOT_CLAMPED,
+        finite=lambda *, largest: _holding(_finite(largest), ()),
+        variants=({"width": 1, "largest": 1}, {"largest": 2}, {"width": 3, "largest": 256}),
+        size="width d + 1, three layers of one hidden unit",
+    ),
+    sources=(
+        NO_INFINITY,
+        "three residual sums, each clamped: B once is not enough for x < 0, and the sum taken at "
+        "once, or in another order, is wrong",
+    ),
+)
+def zero_at_flag(width: int = 2, largest: F = F(16)) -> LayerStack:
+    """((x + B) + B) − B where the flag is 1."""
+    x = _slots(width)
+    stream = Stream((*x, "flag"))
+    return LayerStack(stream, stream.slots, _clearing(stream, largest, ("flag", 0, x)), x)
+
+
+# What passes by
+
+
+def _with_sums(*, x: list[tuple[F, ...]], ignored: tuple[int, ...]) -> list[list[F]]:
+    """Kept numbers + the sum s of the first vector's, then + ReLU of the sum of all these."""
+    kept = [k for k in range(len(x[0])) if k + 1 not in ignored]
+    first = sum((x[0][k] for k in kept), F(0))
+    rows = []
+    for row in x:
+        total = sum((row[k] + first for k in kept), F(0))
+        rows.append([v + (first + max(total, F(0))) * (k in kept) for k, v in enumerate(row)])
+    return rows
+
+
+def _unclamped(*, width: int, largest: F) -> Domain:
+    """Vectors for which no sum of `_with_sums` is beyond B."""
+    return _numbers(width, largest / (1 + width) ** 2)
+
+
+@recipe(
+    "ignore-coordinates",
+    section="ATTN y FF controlling which coordinates are affected",
+    document=PRIMITIVES,
+    claim=SequenceClaim(
+        statement="a layer that ignores coordinates: of the others alone it makes z = xᵢ + s, s "
+        "the sum of x₁, then z + ReLU(sum of z); the ignored stay as they are",
+        reference=_with_sums,
+        domain=lambda *, width, largest: Sequences(
+            (Values("x", _unclamped(width=width, largest=largest)),)
+        ),
+        finite=lambda *, largest: tuple(
+            each.name for each in _finite(largest) if isinstance(each, Saturating)
+        ),
+        weightings=("leftmost-hard",),
+        mask="none",
+        variants=(
+            {"width": 1, "ignored": [1]},
+            {"width": 3, "ignored": [1, 3], "largest": 64},
+            {"width": 5, "ignored": [2, 3, 5], "largest": 256},
+        ),
+        size="width d, one layer",
+    ),
+    sources=(
+        "columns of W_Q, W_K, W_V and W₁ and rows of W_O, W₂ and b₂ are 0 (Lemma 8.1 with a "
+        "diagonal matrix); rows of W_Q, W_K, W_V and W₁ are no coordinates of the stream",
+        "no infinity is used: in every arithmetic the others become, bit for bit, what the layer "
+        "without these coordinates makes of them",
+    ),
+)
+def ignore_coordinates(
+    width: int = 4, ignored: tuple[int, ...] = (2,), largest: F = F(64)
+) -> LayerStack:
+    """A head that fetches the sum at the first position, and a network, between projections."""
+    if largest < (1 + width) ** 2:
+        raise InvalidValue(
+            f"B is at least (1 + d)² = {(1 + width) ** 2}, so that sums of ones are not clamped",
+            received=f"largest = {largest}",
+            where="ignore-coordinates",
+            remedy="give a larger one, or a smaller width",
+        )
+    if max(ignored) > width:
+        raise InvalidValue(
+            f"the ignored coordinates are some of 1 to {width}, the width",
+            received=f"ignored = {list(ignored)}",
+            where="ignore-coordinates",
+            remedy="give smaller ones, or a larger width",
+        )
+    kept = np.diag([float(k + 1 not in ignored) for k in range(width)])
+    ones, none = np.ones((width, width)), np.zeros((1, width))
+    head = Attention(W_Q=none, W_K=none, W_V=ones, weighting="leftmost-hard")
+    network = FeedForward(W_1=np.ones((1, width)), W_2=np.ones((width, 1)))
+    layer = Layer((between(head, kept, kept),), between(network, kept, kept))
+    stream = Stream(_slots(width))
+    return LayerStack(stream, stream.slots, (layer,), stream.slots)
+
+
+# Linear maps
+
+
+def _times(matrix: Matrix, x: Sequence[F]) -> list[F]:
+    return [sum((m * v for m, v in zip(row, x, strict=True)), F(0)) for row in matrix]
+
+
+def _mapped(*, matrix: Matrix, largest: F) -> Domain:
+    """Vectors x for which no partial sum of M x is beyond B."""
+    most = max(sum(map(abs, row), F(0)) for row in matrix)
+    return _numbers(len(matrix), largest / max(most, F(1)))
+
+
+def _product_error(*, arithmetic: Arithmetic, matrix: Matrix, size: F) -> Any:
+    """How far M x can be off for numbers up to `size`."""
+    if isinstance(arithmetic, Saturating):
+        whole = all(entry.denominator == 1 for entry in itertools.chain(*matrix))
+        return F(0) if whole else len(matrix) * arithmetic.resolution / 2
+    sizes = [size] * len(matrix)
+    return max(dot_error(list(map(abs, row)), sizes, arithmetic, "any") for row in matrix)
+
+
+_PRODUCT_ERROR = "exact in fixed point where M is whole, else d r/2; in a float format that of M x"
+
+
+def _require_square(matrix: Matrix, where: str) -> None:
+    if len(matrix) != len(matrix[0]):
+        raise InvalidValue(
+            "the matrix takes a vector to one that is as long",
+            received=f"{len(matrix)} rows of {len(matrix[0])}",
+            where=where,
+            remedy="pad it with zeros",
+        )
+
+
+_M: Matrix = ((F(1), F(2)), (F(-1), F(1)))
+
+
+def _lone_flag(flags: Sequence[Sequence[F]], before: int) -> int | None:
+    """Where the flag is 1, if it is so at exactly one of the first positions."""
+    places = [j for j, (bit,) in enumerate(flags[:before]) if bit]
+    return places[0] if len(places) == 1 else None
+
+
+def _mapped_at_receivers(*, x: Any, flag: Any, receiver: Any, matrix: Matrix) -> Any:
+    """M x of the one flagged position before a receiver, itself none; `None` elsewhere."""
+    rows: list[list[F] | None] = []
+    for i, (receives,) in enumerate(receiver):
+        source = _lone_flag(flag, i + 1) if receives else None
+        told = source is not None and not receiver[source][0]
+        rows.append(_times(matrix, x[source]) if told else None)
+    return rows
+
+
+@recipe(
+    "linear-to-the-right",
+    section="Linear transformation storing to the right",
+    document=PRIMITIVES,
+    claim=SequenceClaim(
+        statement="yᵢ = M xⱼ at a receiver i, where j < i, no receiver, is the one position up to "
+        "i whose flag is 1; of others nothing is said",
+        reference=_mapped_at_receivers,
+        domain=lambda *, matrix, largest: Sequences(
+            (
+                Values("x", _mapped(matrix=matrix, largest=largest)),
+                Values("flag", Bits(1)),
+                Values("receiver", Bits(1)),
+                Feature.of("1"),
+            )
+        ),
+        error=_product_error,
+        error_statement=_PRODUCT_ERROR,
+        excluded=NOT_CLAMPED,
+        finite=_selecting,
+        weightings=("softmax",),
+        mask="future",
+        variants=(
+            {"matrix": [[3]], "largest": 8},
+            {"matrix": [["1/2", 0], [1, "-1/2"]]},
+            {"largest": 128},
+        ),
+        size="width d + 3, four layers",
+    ),
+    sources=(
+        NO_INFINITY,
+        "the head has d_key = 1, so that exp(−B) is 0 in fixed point of every resolution; with "
+        "d_key = d it would be exp(−B/√d)",
+        "M x may not be clamped on its way: 7 + 7 − 7 is 0 where B = 7",
+    ),
+)
+def linear_to_the_right(matrix: Matrix = _M, largest: F = F(16)) -> LayerStack:
+    """The receiver is cleared; a head then adds M x of the flag: elsewhere the score is −B."""
+    _require_square(matrix, "linear-to-the-right")
+    x = _slots(len(matrix))
+    stream = Stream((*x, "flag", "receiver", "1"))
+    head = Attention(
+        W_Q=stream.reading({"1": -largest, "flag": largest}),
+        W_K=stream.reading({"1": 1, "flag": -1}),
+        W_V=stream.reading(*x),
+        W_O=exact_product(stream.writing(*x), matrix),
+        mask="future",
+    )
+    cleared = _clearing(stream, largest, ("receiver", 0, x))
+    return LayerStack(stream, stream.slots, (*cleared, Layer((head,))), x)
+
+
+def _mapped_at_flag(*, x: Any, flag: Any, matrix: Matrix) -> Any:
+    """[M x, 0] where the flag is 1 for the first time; `None` elsewhere."""
+    first = next((i for i, (bit,) in enumerate(flag) if bit), None)
+    return [
+        [*_times(matrix, row), *[F(0)] * len(matrix)] if i == first else None
+        for i, row in enumerate(x)
+    ]
+
+
+@recipe(
+    "linear-in-place",
+    section="Linear transformation doubling the embedding size",
+    document=PRIMITIVES,
+    claim=SequenceClaim(
+        statement="yᵢ = [M xᵢ, 0] at the first position whose flag is 1, the second half being "
+        "scratch; of other positions nothing is said",
+        reference=_mapped_at_flag,
+        domain=lambda *, matrix, largest: Sequences(
+            (Values("x", _mapped(matrix=matrix, largest=largest)), Values("flag", Bits(1)))
+        ),
+        error=_product_error,
+        error_statement=_PRODUCT_ERROR,
+        excluded=dict.fromkeys(SYSTEMS, "the score B must be the largest number, exp(−B) be 0"),
+        finite=_selecting,
+        weightings=("softmax",),
+        mask="future",
+        variants=(
+            {"matrix": [[-3]], "largest": 4},
+            {"matrix": [["1/2", 0], [1, "-1/2"]]},
+            {"largest": 128},
+        ),
+        size="width 2d + 1, two layers",
+    ),
+    sources=(
+        "W_O of the second head is [[0, I], [0, −I]]: the printed one adds [M x, M x]",
+        "the flagged position attends to itself: its score is B, those before it have 0",
+        "M x may not be clamped on its way",
+    ),
+)
+def linear_in_place(matrix: Matrix = _M, largest: F = F(16)) -> LayerStack:
+    """A head moves M x to the scratch and takes x away; another moves it back."""
+    _require_square(matrix, "linear-in-place")
+    x, scratch = _slots(len(matrix)), _slots(len(matrix), "scratch ")
+    stream = Stream((*x, *scratch, "flag"))
+
+    def moved(source: Sequence[str], target: Sequence[str], by: Any) -> Layer:
+        """Where a position attends to itself: target + `by` · source, and source − source."""
+        adds = rationals(exact_product(stream.writing(*target), by))
+        head = Attention(
+            W_Q=stream.reading({"flag": largest}),
+            W_K=stream.reading("flag"),
+            W_V=stream.reading(*source),
+            W_O=adds - rationals(stream.writing(*source)),
+            mask="future",
+        )
+        return Layer((head,))
+
+    layers = moved(x, scratch, matrix), moved(scratch, x, np.eye(len(matrix)))
+    return LayerStack(stream, (*x, "flag"), layers, (*x, *scratch))
+
+
+# Gates and maxima
+
+
+@recipe(
+    "gate-by-flag",
+    section="Special operation",
+    document=PRIMITIVES,
+    claim=SequenceClaim(
+        statement="y = [x₁ · flag₁, …, x_d · flag_d], the flags being 0 or 1",
+        reference=lambda *, x, flags: [
+            [value * bit for value, bit in zip(row, bits, strict=True)]
+            for row, bits in zip(x, flags, strict=True)
+        ],
+        domain=lambda *, width, largest: Sequences(
+            (Values("x", _numbers(width, largest)), Values("flags", Bits(width)))
+        ),
+        excluded=NOT_CLAMPED,
+        finite=lambda *, largest: _holding(_finite(largest), ()),
+        variants=({"width": 1, "largest": 1}, {"largest": 2}, {"width": 3, "largest": 256}),
+        size="width 2d, three layers of d hidden units",
+    ),
+    sources=(
+        NO_INFINITY,
+        "each number is cleared by its own flag's complement; the source crosses the flags, which "
+        "gives a (1 − flag of b), and its summary adds B where the flag is 1, which clears a",
+    ),
+)
+def gate_by_flag(width: int = 2, largest: F = F(16)) -> LayerStack:
+    """Each number is cleared where 1 − flag is 1."""
+    x, flags = _slots(width), _slots(width, "flag ")
+    stream = Stream((*x, *flags))
+    gates = [({bit: -1}, 1, [slot]) for slot, bit in zip(x, flags, strict=True)]
+    return LayerStack(stream, stream.slots, _clearing(stream, largest, *gates), x)
+
+
+def _first_maximum(x: Sequence[F]) -> list[F]:
+    """The first of the largest numbers at its place, 0 elsewhere."""
+    best = x.index(max(x))
+    return [value if k == best else F(0) for k, value in enumerate(x)]
+
+
+def _apart(width: int, largest: F) -> Domain:
+    """Numbers that are equal or at least 1/B apart."""
+
+    def apart(case: Case) -> bool:
+        pairs = itertools.pairwise(sorted(case))
+        return all(low == high or high - low >= 1 / largest for low, high in pairs)
+
+    text = "numbers are equal or 1/B apart, as all are in fixed point"
+    points = 1 / largest, F(1), largest / 2
+    return Where(_numbers(width, largest, points), apart, text)
+
+
+def _comparing(*, largest: F) -> tuple[str, ...]:
+    """Where min(x, 1) = x − ReLU(x − 1) is exact to B."""
+    return _holding(_finite(largest), [largest - 1])
+
+
+Block: TypeAlias = "tuple[str, ...]"
+"""Slots of which at most one is not 0."""
+
+
+def _matches(width: int) -> list[list[tuple[Block, Block, str]]]:
+    """Rounds of blocks to compare, each with a slot of its own, until one block is left."""
+    blocks: list[Block] = [(slot,) for slot in _slots(width)]
+    rounds, names = [], (f"less {k}" for k in itertools.count(1))
+    while len(blocks) > 1:
+        pairs = list(zip(blocks[::2], blocks[1::2], strict=False))
+        rounds.append([(left, right, next(names)) for left, right in pairs])
+        blocks = [left + right for left, right in pairs] + blocks[2 * len(pairs) :]
+    return rounds
+
+
+def _keep_larger(
+    stream: Stream, largest: F, matches: Sequence[tuple[Block, Block, str]]
+) -> tuple[Layer, ...]:
+    """Of each two blocks, clear the one with the smaller sum; of equal ones the right.
+
+    A slot becomes B ReLU(right − left), clamped to B where that is not 0, then min of it and 1.
+    """
+    compared: list[Unit] = [
+        ({**dict.fromkeys(left, -1), **dict.fromkeys(right, 1)}, 0, {less: largest})
+        for left, right, less in matches
+    ]
+    settled: list[Unit] = [(less, -1, {less: -1}) for _, _, less in matches]
+    gates: list[Gate] = [(less, 0, left) for left, _, less in matches]
+    gates += [({less: -1}, 1, right) for _, right, less in matches]
+    return (
+        _layer(stream, *compared),
+        _layer(stream, *settled),
+        *_clearing(stream, largest, *gates),
+    )
+
+
+def _maximum(width: int, largest: F) -> LayerStack:
+    """Rounds of comparisons on slots x1, …, with a slot for each comparison."""
+    rounds = _matches(width)
+    stream = Stream((*_slots(width), *(less for each in rounds for _, _, less in each)))
+    layers = [_keep_larger(stream, largest, matches) for matches in rounds]
+    return LayerStack(stream, _slots(width), tuple(itertools.chain(*layers)), _slots(width))
+
+
+@recipe(
+    "max-of-two",
+    section="Maximum of two numbers",
+    document=PRIMITIVES,
+    claim=SequenceClaim(
+        statement="y = [a, 0] where a ≥ b, [0, b] where a < b; their sum is max(a, b)",
+        reference=lambda *, x: [[a, F(0)] if a >= b else [F(0), b] for a, b in x],
+        domain=lambda *, largest: Sequences((Values("x", _apart(2, largest)),)),
+        excluded=NOT_CLAMPED,
+        finite=_comparing,
+        variants=({"largest": 2}, {"largest": 256}),
+        size="width 3, five layers",
+    ),
+    sources=(
+        NO_INFINITY,
+        "a tie keeps a: as printed, [a > b] and [b > a] keep neither, and crossed flags keep both",
+        "B · (b − a) is at least 1 since numbers are 1/B apart; then min(x, 1) takes the place of "
+        "a division by ∞, which is 0 in fixed point where 1/B is no number",
+    ),
+)
+def max_of_two(largest: F = F(16)) -> LayerStack:
+    """One comparison."""
+    return _maximum(2, largest)
+
+
+@recipe(
+    "max-of-many",
+    section="Maximum of two numbers",
+    document=PRIMITIVES,
+    claim=SequenceClaim(
+        statement="y = x with all but the first of its largest numbers set to 0; the sum is max x",
+        reference=lambda *, x: [_first_maximum(row) for row in x],
+        domain=lambda *, width, largest: Sequences((Values("x", _apart(width, largest)),)),
+        excluded=NOT_CLAMPED,
+        finite=_comparing,
+        variants=({"width": 1}, {"width": 3, "largest": 2}, {"width": 7, "largest": 64}),
+        size="width 2d − 1, 5 ⌈log₂ d⌉ layers",
+    ),
+    sources=(
+        NO_INFINITY,
+        "a tie keeps the left block; with [a > b] and [b > a] as printed, the sum of four numbers "
+        "with ties is not their maximum",
+    ),
+)
+def max_of_many(width: int = 4, largest: F = F(16)) -> LayerStack:
+    """Rounds of comparisons of blocks, of which one number each is left."""
+    return _maximum(width, largest)
+
+
+RECIPES = (
+    flag,
+    add_at_flag,
+    zero_at_flag,
+    ignore_coordinates,
+    linear_to_the_right,
+    linear_in_place,
+    gate_by_flag,
+    max_of_two,
+    max_of_many,
+)
+"""In the order in which they are listed."""
