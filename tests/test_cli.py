@@ -119,6 +119,40 @@ def test_demo(capsys):
         assert words in out
 
 
+def test_a_recipe_on_finite_arithmetic_runs_in_the_first_that_it_claims(capsys):
+    got = answer(capsys, "run", "zero-at-flag", "[[3, 1, 1], [2, 5, 0]]")
+    assert got["arithmetic"] == "saturating:16:1/16"
+    assert got["answer"] == [[0, 0], [2, 5]] and got["within_claim"] and got["error_bound"] == [0]
+    wide = ("run", "zero-at-flag", "[[300, 1, 1]]", "--set", "largest=512")
+    assert answer(capsys, *wide)["arithmetic"] == "saturating:512:1/512"
+    clamped = answer(capsys, *wide, "--arithmetic", "float16:512")
+    assert clamped["arithmetic"] == "float16:512" and clamped["within_claim"]
+    default = answer(capsys, "run", "max-of-two", "[[1, 2]]", "--arithmetic", "saturating")
+    assert default["arithmetic"] == "saturating:16:1/16"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "zero-at-flag", "[[1, 1, 1]]", "--arithmetic", "float32"], "not clamped at B"),
+        (["run", "zero-at-flag", "[[1, 1, 1]]", "--arithmetic", "float32:8"], "float32:16"),
+        (["run", "zero-at-flag", "[[17, 1, 1]]"], "at most 16 in magnitude"),
+        (["run", "max-of-two", "[[1, 2]]", "--arithmetic", "saturating:3:1"], "power of two"),
+        (["run", "max-of-two", "[[1, 2]]", "--arithmetic", "saturating:8"], "no arithmetic has"),
+        (["run", "dyck-1", "()", "--arithmetic", "saturating"], "dyck-1 is claimed in exact"),
+        (["precision", "max-of-two"], "claims none of them as they are"),
+    ],
+)
+def test_a_finite_arithmetic_that_does_not_fit_is_refused_in_a_line(capsys, arguments, words):
+    code, out, err = run(capsys, *arguments)
+    assert code == 2 and out == "" and words in err and err.count("\n") == 1
+
+
+def test_a_function_outside_its_arithmetics_is_answered_with_a_warning(capsys):
+    code, out, err = run(capsys, "run", "min", "[3, 1]", "--arithmetic", "saturating")
+    assert code == 0 and "= [1.0]" in out and "claims nothing in saturating:16:1/16" in err
+
+
 def test_list(capsys):
     got = answer(capsys, "list")
     assert [row["name"] for row in got["recipes"]] == [recipe.name for recipe in tf.recipes()]
@@ -126,7 +160,7 @@ def test_list(capsys):
     assert {"name", "chapter", "section", "summary"} == set(got["recipes"][0])
     chapters = """
         positions representations feed-forward attention lookup weighting normalization rounding
-        composition examples
+        composition finite examples
     """
     assert list(dict.fromkeys(row["chapter"] for row in got["recipes"])) == chapters.split()
     sections = answer(capsys, "list", "--chapter", "9")["recipes"]
@@ -357,8 +391,8 @@ class TestLists:
             ),
             (["quadratic-lookup", str([[1, 1]] * 40), "--arithmetic", "float16"], "up to n = 38"),
             (["quadratic-lookup-soft", "[[1, 1]]", "--arithmetic", "exact"], "irrational"),
-            (["soften-by-precision", "[[1, 1]]", "--set", "format=float16"], "claimed in float16"),
-            (["soften", "[[1, 1]]", "--set", "tolerance=1e400"], "below 1"),
+            (["soften-by-precision", "[[1, 1]]", "--arithmetic", "float64"], "claimed in float16"),
+            (["soften", "[[1, 1]]", "--set", "tolerance=1e400"], "between 0 and 1"),
             (["one-hot-lookup", "[[1, 1], [1, 1]]", "--set", "max_length=1"], "at most N = 1"),
             (["mean", "[1, 2]"], "each vector has 2 numbers"),
             (["mean", "[[1, 2], [3]]"], "received 1 at position 2"),

@@ -50,6 +50,19 @@ class Numbers:
     stored: bool = True
 
 
+def usual_arithmetic(recipe: Recipe[Any], given: Settings) -> str:
+    """float64 where the recipe is claimed in it, else the first in which it is.
+
+    Example:
+        >>> import transformist as tf
+        >>> usual_arithmetic(tf.recipe("zero-at-flag"), {"largest": 8})
+        'saturating:8:1/8'
+
+    """
+    claimed = recipe.claim.claimed(recipe.settings(given))
+    return claimed[0] if claimed and "float64" not in claimed else "float64"
+
+
 def answer_in_numbers(recipe: Recipe[Any], given: Settings, text: str, arithmetic: str) -> Numbers:
     """What a recipe on vectors, on lists of them, or on positions gives for an input in JSON.
 
@@ -150,6 +163,7 @@ def require_length(
             received=f"{n}",
             remedy=f"give --set max_length={n}",
         )
+    arithmetic = number_system(arithmetic).name
     lengths = recipe.claim.safe_lengths(settings)
     safe = lengths.get(arithmetic, 0)
     if safe == 0:

@@ -18,8 +18,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from transformist import __version__
-from transformist.answers import answer_in_numbers, answer_on_symbols
-from transformist.arithmetic import SYSTEMS, number_system
+from transformist.answers import answer_in_numbers, answer_on_symbols, usual_arithmetic
+from transformist.arithmetic import FAMILIES, SYSTEMS, number_system
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
 from transformist.claims import (
@@ -161,7 +161,9 @@ def list_recipes(
 ) -> None:
     """List the recipes, chapter by chapter."""
     chapters = list(dict.fromkeys(each.chapter for each in recipes()))
-    numbers = sorted({each.section.split(".")[0] for each in recipes()})
+    numbers = sorted(
+        {each.section.split(".")[0] for each in recipes() if each.section[0].isdigit()}
+    )
     if chapter is not None and chapter not in (*chapters, *numbers):
         raise UnknownName.among("chapter", chapter, [*chapters, *numbers])
     chosen = [
@@ -224,7 +226,15 @@ def run(
         bool, typer.Option("--ignore-others", help="Skip characters outside the alphabet.")
     ] = False,
     settings: Set = [],  # noqa: B006
-    arithmetic: Arithmetic = "float64",
+    arithmetic: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            help=f"The number system: {', '.join((*SYSTEMS, *FAMILIES))}; float64, or the first in "
+            "which the recipe is claimed, when left out.",
+            metavar="A",
+            show_default=False,
+        ),
+    ] = None,
     engine: Annotated[str, typer.Option(help="What evaluates: reference.")] = "reference",
     trace: Annotated[bool, typer.Option("--trace", help="Show the layers at work.")] = False,
     as_json: Json = False,
@@ -237,9 +247,8 @@ def run(
     """
     if engine != "reference":
         raise UnknownName.among("engine", engine, ["reference"])
-    number_system(arithmetic)
     recipe, chosen = find_recipe(model), _settings(settings)
-    recipe.settings(chosen)
+    arithmetic = number_system(arithmetic or usual_arithmetic(recipe, chosen)).name
     text, name = _input(given, file)
     if isinstance(recipe.claim, StringClaim):
         if "alphabet" in recipe.parameters and "alphabet" not in chosen:
@@ -276,8 +285,12 @@ def _run_on_json(
     answer = answer_in_numbers(recipe, chosen, text, arithmetic)
     value = plain(answer.shown)
     if not answer.covered:
-        inputs = recipe.claim.inputs(recipe.settings(chosen))
-        err.print(f"warning: {recipe.name} claims nothing outside {inputs}", markup=False)
+        settings = recipe.settings(chosen)
+        claimed = recipe.claim.claimed(settings)
+        where = f"outside {recipe.claim.inputs(settings)}"
+        if arithmetic not in claimed:
+            where = f"in {arithmetic}, only in {', '.join(claimed)}"
+        err.print(f"warning: {recipe.name} claims nothing {where}", markup=False)
     if as_json:
         _print_run(recipe, answer.length, value, arithmetic, numbers_facts(answer))
     elif isinstance(recipe.claim, PositionClaim):
@@ -502,7 +515,14 @@ def precision_command(
         return _search_all(arithmetic, longest, budget, settings, as_json)
     recipe, chosen = find_recipe(name), _settings(settings)
     found = []
-    for each in [arithmetic] if arithmetic else formats(recipe):
+    named = [arithmetic] if arithmetic else formats(recipe)
+    if not named:
+        raise InvalidValue(
+            "a search is done in the float formats that a recipe claims",
+            received=f"{recipe.name}, which claims none of them as they are",
+            remedy="name one of them with --arithmetic, such as float32:16",
+        )
+    for each in named:
         with err.status(f"searching {recipe.name} in {each}"):
             found.append(search(recipe, each, chosen, longest, budget or WORK))
     if as_json:

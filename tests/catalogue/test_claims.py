@@ -108,7 +108,9 @@ STABLE = """
     predecessor-strict predecessor-quadratic successor-strict nearest-left nearest-right
     one-hot-lookup almost-orthogonal-lookup quadratic-lookup quadratic-lookup-soft split-heads
     tie-break soften soften-by-precision round-to-bit layernorm-pairs layernorm-sign
-    selective-layernorm layernorm-hash-lookup exact-step route serial parallel parity
+    selective-layernorm layernorm-hash-lookup exact-step route serial parallel flag add-at-flag
+    zero-at-flag ignore-coordinates linear-to-the-right linear-in-place gate-by-flag max-of-two
+    max-of-many parity
     induction-most-recent induction-most-frequent dyck-1-uniform dyck-1 dyck-1-2 dyck-k-d
 """
 
@@ -593,7 +595,7 @@ lengths = pytest.mark.parametrize(
 def test_safe_lengths_are_of_arithmetics_and_positive(recipe):
     for settings in variants(recipe):
         safe = recipe.claim.safe_lengths(settings)
-        assert safe and set(safe) <= set(recipe.claim.arithmetics)
+        assert safe and set(safe) <= set(recipe.claim.arithmetics(settings))
         assert all(n is None or (type(n) is int and n >= 1) for n in safe.values())
 
 

@@ -23,7 +23,6 @@ from transformist.domains import (
     Bits,
     Case,
     Domain,
-    Feature,
     Numbers,
     Product,
     Sequences,
@@ -89,9 +88,9 @@ def _holding(systems: Iterable[Arithmetic], values: Iterable[F]) -> tuple[str, .
     return tuple(each.name for each in systems if all(_holds(each, value) for value in kept))
 
 
-def _selecting(*, largest: F, matrix: Matrix) -> tuple[str, ...]:
-    """Where a head can select, and hold the matrix."""
-    chosen = [system for system in _finite(largest) if _vanishes(system, largest)]
+def _selecting(systems: Iterable[Arithmetic], largest: F, matrix: Matrix) -> tuple[str, ...]:
+    """Those in which exp(−B) is 0, so that a head can select, and which hold the matrix."""
+    chosen = [system for system in systems if _vanishes(system, largest)]
     return _holding(chosen, itertools.chain(*matrix))
 
 
@@ -131,11 +130,11 @@ def _layer(stream: Stream, *units: Unit) -> Layer:
 
 
 Gate: TypeAlias = "tuple[LinearForm, int, Sequence[str]]"
-"""A form and a shift, whose sum is 0 or 1, and the slots that 1 sets to 0."""
+"""A form and a shift, whose sum is at most 0 or at least 1, and the slots cleared by the latter."""
 
 
 def _clearing(stream: Stream, largest: F, *gates: Gate) -> tuple[Layer, ...]:
-    """((x + B g) + B g) − B g of the slots of each gate g: 0 where g = 1."""
+    """((x + B g) + B g) − B g of the slots of each gate g: 0 where g ≥ 1, as B g is then B."""
     return tuple(
         _layer(
             stream,
@@ -199,6 +198,7 @@ def flag(max_length: int = 64, flagged: int = 2) -> PositionTable:
         finite=lambda *, vector, largest: _holding(
             (*_roomy(max(largest, *map(abs, vector))), *_finite(largest)), vector
         ),
+        excluded=dict.fromkeys(("exact", "interval"), "a claim about formats, whose numbers end"),
         variants=({"vector": [3]}, {"vector": ["1/2", 0, -7], "largest": 8}, {"largest": 1}),
         size="width d + 1, one hidden unit",
     ),
@@ -282,6 +282,7 @@ def _unclamped(*, width: int, largest: F) -> Domain:
         finite=lambda *, largest: tuple(
             each.name for each in _finite(largest) if isinstance(each, Saturating)
         ),
+        excluded=dict.fromkeys(SYSTEMS, "sums are claimed in fixed point, where they are exact"),
         weightings=("leftmost-hard",),
         mask="none",
         variants=(
@@ -392,13 +393,12 @@ def _mapped_at_receivers(*, x: Any, flag: Any, receiver: Any, matrix: Matrix) ->
                 Values("x", _mapped(matrix=matrix, largest=largest)),
                 Values("flag", Bits(1)),
                 Values("receiver", Bits(1)),
-                Feature.of("1"),
             )
         ),
         error=_product_error,
         error_statement=_PRODUCT_ERROR,
         excluded=NOT_CLAMPED,
-        finite=_selecting,
+        finite=lambda *, largest, matrix: _selecting(_finite(largest), largest, matrix),
         weightings=("softmax",),
         mask="future",
         variants=(
@@ -406,23 +406,24 @@ def _mapped_at_receivers(*, x: Any, flag: Any, receiver: Any, matrix: Matrix) ->
             {"matrix": [["1/2", 0], [1, "-1/2"]]},
             {"largest": 128},
         ),
-        size="width d + 3, four layers",
+        size="width d + 2, four layers",
     ),
     sources=(
         NO_INFINITY,
+        "the score B at the flag needs no coordinate for its complement, as −∞ elsewhere does",
         "the head has d_key = 1, so that exp(−B) is 0 in fixed point of every resolution; with "
         "d_key = d it would be exp(−B/√d)",
         "M x may not be clamped on its way: 7 + 7 − 7 is 0 where B = 7",
     ),
 )
 def linear_to_the_right(matrix: Matrix = _M, largest: F = F(16)) -> LayerStack:
-    """The receiver is cleared; a head then adds M x of the flag: elsewhere the score is −B."""
+    """The receiver is cleared; a head then adds M x of the flag: its score is B, others have 0."""
     _require_square(matrix, "linear-to-the-right")
     x = _slots(len(matrix))
-    stream = Stream((*x, "flag", "receiver", "1"))
+    stream = Stream((*x, "flag", "receiver"))
     head = Attention(
-        W_Q=stream.reading({"1": -largest, "flag": largest}),
-        W_K=stream.reading({"1": 1, "flag": -1}),
+        W_Q=stream.reading({"receiver": largest}),
+        W_K=stream.reading("flag"),
         W_V=stream.reading(*x),
         W_O=exact_product(stream.writing(*x), matrix),
         mask="future",
@@ -453,8 +454,10 @@ def _mapped_at_flag(*, x: Any, flag: Any, matrix: Matrix) -> Any:
         ),
         error=_product_error,
         error_statement=_PRODUCT_ERROR,
-        excluded=dict.fromkeys(SYSTEMS, "the score B must be the largest number, exp(−B) be 0"),
-        finite=_selecting,
+        excluded=dict.fromkeys(SYSTEMS, "exp(−B) is not 0, or 2 B is no number"),
+        finite=lambda *, largest, matrix: _selecting(
+            (*_finite(largest), *_roomy(largest)), largest, matrix
+        ),
         weightings=("softmax",),
         mask="future",
         variants=(
@@ -465,6 +468,8 @@ def _mapped_at_flag(*, x: Any, flag: Any, matrix: Matrix) -> Any:
         size="width 2d + 1, two layers",
     ),
     sources=(
+        "nothing is clamped here: the same weights work in IEEE formats where exp(−B) is 0, such "
+        "as float32 and bfloat16 for B = 128",
         "W_O of the second head is [[0, I], [0, −I]]: the printed one adds [M x, M x]",
         "the flagged position attends to itself: its score is B, those before it have 0",
         "M x may not be clamped on its way",
@@ -545,11 +550,6 @@ def _apart(width: int, largest: F) -> Domain:
     return Where(_numbers(width, largest, points), apart, text)
 
 
-def _comparing(*, largest: F) -> tuple[str, ...]:
-    """Where min(x, 1) = x − ReLU(x − 1) is exact to B."""
-    return _holding(_finite(largest), [largest - 1])
-
-
 Block: TypeAlias = "tuple[str, ...]"
 """Slots of which at most one is not 0."""
 
@@ -570,20 +570,15 @@ def _keep_larger(
 ) -> tuple[Layer, ...]:
     """Of each two blocks, clear the one with the smaller sum; of equal ones the right.
 
-    A slot becomes B ReLU(right − left), clamped to B where that is not 0, then min of it and 1.
+    A slot becomes B ReLU(right − left), at least 1 where that is not 0, and gates as 1 does.
     """
     compared: list[Unit] = [
         ({**dict.fromkeys(left, -1), **dict.fromkeys(right, 1)}, 0, {less: largest})
         for left, right, less in matches
     ]
-    settled: list[Unit] = [(less, -1, {less: -1}) for _, _, less in matches]
     gates: list[Gate] = [(less, 0, left) for left, _, less in matches]
     gates += [({less: -1}, 1, right) for _, right, less in matches]
-    return (
-        _layer(stream, *compared),
-        _layer(stream, *settled),
-        *_clearing(stream, largest, *gates),
-    )
+    return _layer(stream, *compared), *_clearing(stream, largest, *gates)
 
 
 def _maximum(width: int, largest: F) -> LayerStack:
@@ -603,15 +598,15 @@ def _maximum(width: int, largest: F) -> LayerStack:
         reference=lambda *, x: [[a, F(0)] if a >= b else [F(0), b] for a, b in x],
         domain=lambda *, largest: Sequences((Values("x", _apart(2, largest)),)),
         excluded=NOT_CLAMPED,
-        finite=_comparing,
+        finite=lambda *, largest: _holding(_finite(largest), ()),
         variants=({"largest": 2}, {"largest": 256}),
-        size="width 3, five layers",
+        size="width 3, four layers",
     ),
     sources=(
         NO_INFINITY,
         "a tie keeps a: as printed, [a > b] and [b > a] keep neither, and crossed flags keep both",
-        "B · (b − a) is at least 1 since numbers are 1/B apart; then min(x, 1) takes the place of "
-        "a division by ∞, which is 0 in fixed point where 1/B is no number",
+        "B (b − a) is at least 1, since numbers are 1/B apart, and gates as 1 does: nothing is "
+        "divided by B, of which fixed point has no inverse where r > 1/B",
     ),
 )
 def max_of_two(largest: F = F(16)) -> LayerStack:
@@ -628,9 +623,9 @@ def max_of_two(largest: F = F(16)) -> LayerStack:
         reference=lambda *, x: [_first_maximum(row) for row in x],
         domain=lambda *, width, largest: Sequences((Values("x", _apart(width, largest)),)),
         excluded=NOT_CLAMPED,
-        finite=_comparing,
+        finite=lambda *, largest: _holding(_finite(largest), ()),
         variants=({"width": 1}, {"width": 3, "largest": 2}, {"width": 7, "largest": 64}),
-        size="width 2d − 1, 5 ⌈log₂ d⌉ layers",
+        size="width 2d − 1, 4 ⌈log₂ d⌉ layers",
     ),
     sources=(
         NO_INFINITY,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.markup import escape
 from rich.table import Table
@@ -86,11 +86,11 @@ def recipe_facts(recipe: Recipe[Any], given: Mapping[str, Any]) -> dict[str, Any
 
 def _excluded(claim: Claim, settings: Settings) -> dict[str, str]:
     """The arithmetics in which nothing is claimed under these settings, with the reason."""
-    silent = set(claim.arithmetics(settings)) - set(claim.claimed(settings))
+    claimed = claim.claimed(settings)
     return {
         name: claim.excluded.get(name, "no length is safe")
         for name in SYSTEMS
-        if name in claim.excluded or name in silent
+        if name not in claimed
     }
 
 
@@ -187,15 +187,14 @@ def recipe_table(facts: Mapping[str, Any]) -> Table:
         worst = facts["largest_rounding_tried"].items()
         shown = (f"{name} {'no bound' if bound is None else bound}" for name, bound in worst)
         row("at most, as tried", ", ".join(shown))
-    for name, reason in facts["excluded"].items():
-        row("not in", f"{name}: {reason}")
+    for reason, names in _grouped(facts["excluded"]).items():
+        row("not in", f"{', '.join(names)}: {reason}")
     if facts["safe_lengths"] is not None:
-        safe = facts["safe_lengths"].items()
-        lengths = (f"{name} {length_in_words(bound)}" for name, bound in safe)
         bounded = "N" if "max_length" in facts["parameters"] else "n"
-        row(f"safe up to {bounded}", ", ".join(lengths))
+        row(f"safe up to {bounded}", _lengths_in_words(facts["safe_lengths"]))
         row("why safe", facts["why_safe"])
-        row("first failure found", _found_in_words(facts["first_failures"]))
+        if facts["first_failures"]:
+            row("first failure found", _found_in_words(facts["first_failures"]))
     for name, setting in facts["parameters"].items():
         row(f"--set {name}=", f"{setting['sets']}; default {setting['default']}")
     counts = Size(*(facts[key] for key in ("layers", "width", "heads", "nonzero")))
@@ -216,6 +215,33 @@ def dependence_in_words(names: Sequence[str]) -> str:
     """
     told = {"N": "the weights depend on N", "n": "the positions depend on n"}
     return "; ".join(told[name] for name in sorted(names)) or "the same for every length"
+
+
+K = TypeVar("K")
+
+
+def _grouped(by_name: Mapping[str, K]) -> dict[K, list[str]]:
+    """The names that have one value, in their order."""
+    groups: dict[K, list[str]] = {}
+    for name, value in by_name.items():
+        groups.setdefault(value, []).append(name)
+    return groups
+
+
+def _lengths_in_words(lengths: Mapping[str, int | None]) -> str:
+    """Safe lengths; where all are the same, the arithmetics.
+
+    Example:
+        >>> _lengths_in_words({"exact": None, "float16": 40})
+        'exact any, float16 40'
+        >>> _lengths_in_words({"exact": None, "float16": None})
+        'any, in exact, float16'
+
+    """
+    groups = _grouped(lengths)
+    if len(groups) == 1:
+        return f"{length_in_words(*groups)}, in {', '.join(lengths)}"
+    return ", ".join(f"{name} {length_in_words(bound)}" for name, bound in lengths.items())
 
 
 def length_in_words(bound: int | None) -> str:
@@ -239,10 +265,9 @@ def _found_in_words(found: Mapping[str, Mapping[str, int | None]]) -> str:
     broken = [
         f"{name} {each['first_failure']}" for name, each in found.items() if each["first_failure"]
     ]
-    unbroken: dict[int | None, list[str]] = {}
-    for name, each in found.items():
-        if not each["first_failure"]:
-            unbroken.setdefault(each["searched"], []).append(name)
+    unbroken = _grouped(
+        {name: each["searched"] for name, each in found.items() if not each["first_failure"]}
+    )
     others = [f"none to {searched} in {', '.join(names)}" for searched, names in unbroken.items()]
     return "; ".join([", ".join(broken), *others] if broken else others)
 
