@@ -153,6 +153,7 @@ def test_nothing_but_what_exists_is_pointed_to():
         "code:transformist.model.no_such_module.softmax",
         "code:transformist.model.attention._or_one",
         "code:numpy.array",
+        "code:numpy.parallel",
         "test:tests/model/test_attention.py::test_no_such_thing",
         "test:tests/model/test_attention.py::by_definition",
         "test:tests/model/test_attention.py",
