@@ -1,0 +1,372 @@
+"""Write docs/cookbook.md, the map of the Cookbook. Run: python docs/cookbook.py"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import importlib
+import itertools
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import transformist
+from transformist.catalogue import recipes
+from transformist.errors import InvalidValue, TransformistError
+
+PAGE = Path(__file__).with_name("cookbook.md")
+DATA = Path(__file__).with_name("cookbook")
+ROOT = Path(__file__).parents[1]
+
+EQUATIONS = 49
+"""The number of the last equation of the paper."""
+
+NUMBERS = {
+    "section": r"\d+(\.\d+)*",
+    "definition": r"\d+\.\d+",
+    "equation": r"\d+",
+    "lemma": r"\d+\.\d+",
+    "proposition": r"\d+\.\d+",
+    "table": r"Table \d+, .+",
+}
+"""By kind of place, what its number looks like; a row of a table is numbered by its name."""
+
+LABELS = {
+    "section": "Section {}",
+    "definition": "Definition {}",
+    "equation": "Eq. {}",
+    "lemma": "Lemma {}",
+    "proposition": "Proposition {}",
+    "table": "{}",
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Place:
+    """A place of the paper.
+
+    Attributes:
+        kind: one of `NUMBERS`.
+        number: as printed.
+        title: what it is about.
+        realised: what realises it: `recipe:NAME`, `code:IMPORTABLE.NAME`, `test:FILE::NAME`,
+            `page:FILE`.
+        left_out: what is not realised, and why.
+        note: where what is realised differs from what is printed.
+
+    """
+
+    kind: str
+    number: str
+    title: str
+    realised: tuple[str, ...] = ()
+    left_out: str = ""
+    note: str = ""
+
+    def __str__(self) -> str:
+        return LABELS.get(self.kind, f"{self.kind} {{}}").format(self.number)
+
+
+# Reading
+
+
+def read(folder: Path = DATA) -> tuple[Place, ...]:
+    """The places of every file of a folder, in the order of their names.
+
+    Raises:
+        InvalidValue: for a file of anything but places, and a place with a field too few, too many
+            or of the wrong kind.
+
+    """
+    return tuple(
+        _place(entry, f"{path.name}, place {count}")
+        for path in sorted(folder.glob("*.toml"))
+        for count, entry in enumerate(_tables(path), start=1)
+    )
+
+
+def _tables(path: Path) -> list[dict[str, Any]]:
+    try:
+        tables = tomllib.loads(path.read_text("utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        tables = {"no TOML": error}
+    if tables.keys() != {"place"} or not isinstance(tables["place"], list):
+        raise InvalidValue(
+            "a file of the map is TOML with tables [[place]] and nothing else",
+            received=", ".join(f"{key} ({value!s:.60})" for key, value in tables.items()) or "none",
+            where=path.name,
+            remedy="write each place under [[place]]",
+        )
+    return tables["place"]
+
+
+def _place(entry: dict[str, Any], where: str) -> Place:
+    pointers = entry.get("realised", [])
+    strings = [value for name, value in entry.items() if name != "realised"]
+    known = {each.name for each in dataclasses.fields(Place)}
+    if (
+        not {"kind", "number", "title"} <= entry.keys() <= known
+        or not isinstance(pointers, list)
+        or not all(isinstance(each, str) for each in [*strings, *pointers])
+    ):
+        raise InvalidValue(
+            "a place has the strings kind, number and title, and may have a list realised of "
+            "strings and the strings left_out and note",
+            received=repr(entry),
+            where=where,
+            remedy="correct its fields",
+        )
+    return Place(**{**entry, "realised": tuple(pointers)})
+
+
+# What a pointer leads to
+
+
+def _recipe(name: str) -> Path | None:
+    modules = {each.name: each.construct.__module__ for each in recipes()}
+    return _file_of(modules[name]) if name in modules else None
+
+
+def _code(name: str) -> Path | None:
+    """The file of a module, or of an attribute of one; dataclass fields count as attributes."""
+    parts = name.split(".")
+    if parts[0] != "transformist" or any(part.startswith("_") for part in parts):
+        return None
+    module, rest = _imported(parts)
+    value, home = module, module.__name__
+    for part in rest:
+        fields = getattr(value, "__dataclass_fields__", {})
+        if not hasattr(value, part) and part not in fields:
+            return None
+        value = getattr(value, part, fields.get(part))
+        given = getattr(value, "__module__", None)
+        home = given if isinstance(given, str) and given.startswith("transformist") else home
+    return _file_of(home)
+
+
+def _imported(parts: Sequence[str]) -> tuple[Any, Sequence[str]]:
+    """The module that the longest part of a dotted name imports, and what is left of the name."""
+    module, rest = transformist, parts[1:]
+    for end in range(2, len(parts) + 1):
+        try:
+            module, rest = importlib.import_module(".".join(parts[:end])), parts[end:]
+        except ModuleNotFoundError:
+            break
+    return module, rest
+
+
+def _file_of(module: str) -> Path:
+    package = Path(transformist.__file__).parents[1]
+    return Path("src") / Path(str(sys.modules[module].__file__)).relative_to(package)
+
+
+def _test(name: str) -> Path | None:
+    path, _, function = name.partition("::")
+    return Path(path) if function and function in _tests_of(path) else None
+
+
+@functools.cache
+def _tests_of(path: str) -> frozenset[str]:
+    """The tests in a file, those of a class as `Class::name`."""
+    if not _is_file(path) or not re.fullmatch(r"tests/.*test_\w+\.py", path):
+        return frozenset()
+    return frozenset(_tests(ast.parse((ROOT / path).read_text("utf-8")).body))
+
+
+def _tests(body: Sequence[ast.stmt]) -> Iterator[str]:
+    for node in body:
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            yield node.name
+        elif isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+            yield from (f"{node.name}::{name}" for name in _tests(node.body))
+
+
+def _page(name: str) -> Path | None:
+    return Path(name) if _is_file(name) else None
+
+
+def _is_file(name: str) -> bool:
+    return (ROOT / name).resolve().is_relative_to(ROOT) and (ROOT / name).is_file()
+
+
+LEADS: dict[str, Callable[[str], Path | None]] = {
+    "recipe": _recipe,
+    "code": _code,
+    "test": _test,
+    "page": _page,
+}
+"""By kind of pointer, the file it leads into, from the root of the project; `None` for none."""
+
+
+def link(pointer: str, place: Place) -> str:
+    """A pointer as a link from the page.
+
+    Raises:
+        InvalidValue: where it leads to nothing.
+
+    """
+    kind, _, name = pointer.partition(":")
+    path = LEADS[kind](name) if kind in LEADS else None
+    if path is None:
+        raise InvalidValue(
+            "a place of the map points to a recipe:, code:, test: or page: that exists",
+            received=pointer,
+            where=str(place),
+            remedy="name what realises it now, or say in left_out why nothing does",
+        )
+    target = path.relative_to("docs") if path.is_relative_to("docs") else ".." / path
+    return f"[`{name.removeprefix('transformist.')}`]({target.as_posix()})"
+
+
+# What a map must be
+
+
+def check(places: Sequence[Place]) -> None:
+    """Refuse a map that is not one.
+
+    Raises:
+        InvalidValue: for a place that is not of the paper, twice there, or out of order; that says
+            neither what realises it nor why nothing does, or points to nothing; for an equation
+            that is missing; for a recipe of a section of the paper that does not stand there.
+
+    """
+    for place in places:
+        _check_place(place)
+        for pointer in place.realised:
+            link(pointer, place)
+    _check_order(places)
+    _check_recipes(places)
+
+
+def _check_place(place: Place) -> None:
+    if not re.fullmatch(NUMBERS.get(place.kind, "(?!)"), place.number) or not place.title:
+        raise InvalidValue(
+            f"a place is a {', '.join(NUMBERS)}, with its number and a title",
+            received=f"{place.kind} {place.number!r}, title {place.title!r}",
+            where=str(place),
+            remedy="write it as the places beside it",
+        )
+    if not place.realised and not place.left_out:
+        raise InvalidValue(
+            "a place says what realises it, or in left_out why nothing does",
+            received="neither",
+            where=str(place),
+            remedy="add realised or left_out",
+        )
+
+
+def _check_order(places: Sequence[Place]) -> None:
+    sections = [_order(each.number) for each in places if each.kind == "section"]
+    equations = [int(each.number) for each in places if each.kind == "equation"]
+    seen: set[tuple[str, str]] = set()
+    for place in places:
+        if (place.kind, place.number) in seen or places[0].kind != "section":
+            _disorder("each place stands once, in a section", str(place))
+        seen.add((place.kind, place.number))
+    for before, after in itertools.pairwise(sections):
+        if before >= after:
+            _disorder("sections stand in their order", f"{_dotted(after)} after {_dotted(before)}")
+    for expected, number in itertools.zip_longest(range(1, EQUATIONS + 1), equations):
+        if number != expected:
+            _disorder(
+                f"equations 1 to {EQUATIONS} all stand there, in order",
+                f"{_equation(number)} where {_equation(expected)} is due",
+            )
+
+
+def _equation(number: int | None) -> str:
+    return "none" if number is None else f"Eq. {number}"
+
+
+def _order(number: str) -> tuple[int, ...]:
+    return tuple(map(int, number.split(".")))
+
+
+def _dotted(order: tuple[int, ...]) -> str:
+    return ".".join(map(str, order))
+
+
+def _disorder(invariant: str, received: str) -> None:
+    raise InvalidValue(
+        invariant, received=received, where="the map", remedy="go through docs/cookbook/*.toml"
+    )
+
+
+def _check_recipes(places: Sequence[Place]) -> None:
+    """Each recipe whose section is a number stands in that section; other documents have none."""
+    here = {
+        (section.number, pointer)
+        for section, parts in by_section(places)
+        for place in (section, *parts)
+        for pointer in place.realised
+    }
+    for each in recipes():
+        numbered = re.fullmatch(NUMBERS["section"], each.section)
+        if numbered and (each.section, f"recipe:{each.name}") not in here:
+            raise InvalidValue(
+                "every recipe of a section of the Cookbook stands on the map there",
+                received=f"no recipe:{each.name} in section {each.section}",
+                where="the map",
+                remedy="add it in docs/cookbook/ where it realises something",
+            )
+
+
+def by_section(places: Sequence[Place]) -> Iterator[tuple[Place, list[Place]]]:
+    """Each section, with the places between its heading and the next."""
+    starts = [index for index, place in enumerate(places) if place.kind == "section"]
+    for start, end in zip(starts, [*starts[1:], len(places)], strict=True):
+        yield places[start], list(places[start + 1 : end])
+
+
+# The page
+
+INTRODUCTION = """# A map of the Cookbook
+
+Made by `python docs/cookbook.py` from `docs/cookbook/*.toml`. Every section, definition, numbered
+equation, lemma, proposition and row of a table of *The Transformer Cookbook*
+([arXiv 2510.00368](https://arxiv.org/abs/2510.00368)), in the order of the paper, and what realises
+it here: a recipe (`transformist show NAME` has its claim, which `tests/catalogue/test_claims.py`
+checks in every arithmetic that it names), code that can be imported, a test, or a page.
+*Left out* says what is not here, and why. *Corrected* says where the printed formula does not hold
+and another one is realised; [the errata](errata.md) have the counterexamples.
+
+{count} places, of which {whole} are left out as a whole and {part} in part.
+"""
+
+
+def page(places: Sequence[Place]) -> str:
+    """The whole page."""
+    check(places)
+    whole = sum(not place.realised for place in places)
+    part = sum(bool(place.left_out) for place in places) - whole
+    lines = [INTRODUCTION.format(count=len(places), whole=whole, part=part)]
+    for section, parts in by_section(places):
+        level = section.number.count(".") + 2
+        lines += [f"{'#' * level} {section.number} {section.title}", "", _content(section), ""]
+        lines += [f"- **{place}**, {place.title}: {_content(place)}" for place in parts]
+        lines += [""] if parts else []
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _content(place: Place) -> str:
+    kinds = itertools.groupby(place.realised, key=lambda pointer: pointer.partition(":")[0])
+    links = "; ".join(
+        f"{kind} {', '.join(link(pointer, place) for pointer in group)}" for kind, group in kinds
+    )
+    left_out = f"*Left out:* {place.left_out}." if place.left_out else ""
+    note = re.sub("^corrected:", "*Corrected:*", place.note)
+    sentences = [f"{links}." if links else "", f"{note}." if note else ""]
+    return " ".join(each for each in [*sentences, left_out] if each)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        sys.exit("python docs/cookbook.py takes no arguments and writes docs/cookbook.md")
+    try:
+        PAGE.write_text(page(read()), encoding="utf-8")
+    except TransformistError as refusal:
+        sys.exit(str(refusal))
