@@ -198,6 +198,22 @@ def test_a_layer_that_ignores_is_the_layer_without_the_coordinates_bit_for_bit(n
     assert np.array_equal(got[:, [1, 4]], a.numbers(left)[:, [1, 4]])
 
 
+@pytest.mark.parametrize("name", ["float64", "float32", "saturating"])
+def test_a_flag_changes_nothing_as_long_as_d_key_stays(name):
+    """Two heads on a stream with a flag: one reads it with zeros, one has a row more for it."""
+    a, rng = number_system(name), np.random.default_rng(2)
+    x = rng.integers(-16, 17, (5, 2)) / 8
+    flags = tf.recipe("flag").build(max_length=5, flagged=3)(5)
+    eye, wide = np.eye(2), np.eye(2, 3)
+    plain = Attention(W_Q=eye, W_K=eye, W_V=eye)
+    narrow = Attention(W_Q=wide, W_K=wide, W_V=wide)
+    padded = Attention(W_Q=np.eye(3)[:, :3] * [1, 1, 0], W_K=np.diag([1, 1, 0]), W_V=wide)
+    expected = a.numbers(plain(a.array(x), a))
+    flagged = a.array(np.hstack([x, flags]))
+    assert np.array_equal(a.numbers(narrow(flagged, a)), expected)
+    assert np.abs(a.numbers(padded(flagged, a)) - expected).max() > 0.01
+
+
 # What infinities do, and floats without a clamp
 
 
