@@ -179,8 +179,21 @@ def test_list(capsys):
     assert code == 0 and all(recipe.name in out for recipe in tf.recipes())
 
 
-@pytest.mark.parametrize("recipe", tf.recipes(), ids=lambda recipe: recipe.name)
-def test_show(capsys, recipe):
+by_name = pytest.mark.parametrize("recipe", tf.recipes(), ids=lambda recipe: recipe.name)
+
+
+@pytest.mark.slow
+@by_name
+def test_show_with_the_search_a_user_gets(capsys, recipe):
+    show(capsys, recipe)
+
+
+@by_name
+def test_show(capsys, recipe, short):
+    show(capsys, recipe)
+
+
+def show(capsys, recipe):
     got = answer(capsys, "show", recipe.name)
     keys = "name section claim parameters layers width heads nonzero depends_on gap safe_lengths"
     assert {*keys.split(), "sources"} <= set(got)

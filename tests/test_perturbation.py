@@ -221,10 +221,11 @@ def largest_ratio(f, K, norm, seed, width, spread=1.0):
 
 @in_norms
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_networks(activation, norm):
+@pytest.mark.trials(12, 20)
+def test_networks(activation, norm, trials):
     """Drawn ones come within a factor; one whose matrices add up reaches the constant."""
     found = []
-    for seed in range(20):
+    for seed in range(trials):
         drawn = network(seed, activation)
         found.append(largest_ratio(drawn, lipschitz_constant(drawn, norm), norm, seed, 3))
     assert max(found) > {"l1": 0.6, "l2": 0.7, "linf": 0.6}[norm]
@@ -283,8 +284,9 @@ def moves(f, x, perturbed, norm):
 
 
 @in_norms
-def test_attention_moves_no_further_than_stated(norm):
-    for seed in range(60):
+@pytest.mark.trials(10, 60)
+def test_attention_moves_no_further_than_stated(norm, trials):
+    for seed in range(trials):
         rng = np.random.default_rng(seed)
         mask = rng.choice(["none", "future", "strict-future", "past", "strict-past"])
         heads = Heads(tuple(head(rng, mask=mask, scale=rng.choice([0.1, 1])) for _ in range(2)))
@@ -385,9 +387,10 @@ def test_the_constants_of_norms(d, norm):
 
 
 @in_norms
-def test_gains_and_selections_of_norms(norm):
+@pytest.mark.trials(24, 40)
+def test_gains_and_selections_of_norms(norm, trials):
     largest = 0.0
-    for seed in range(40):
+    for seed in range(trials):
         rng = np.random.default_rng(seed)
         part = LayerNorm(
             gain=rng.normal(size=3), bias=rng.normal(size=3), epsilon=rng.uniform(0.1, 1)
@@ -462,9 +465,10 @@ EVERY = ("softmax", "average-hard", "leftmost-hard", "rightmost-hard")
 
 
 @in_norms
-def test_activations_are_bounded(norm):
+@pytest.mark.trials(12, 60)
+def test_activations_are_bounded(norm, trials):
     nearest = 0.0
-    for seed in range(60):
+    for seed in range(trials):
         rng = np.random.default_rng(seed)
         epsilon = rng.choice([0, 1e-3])
         positions = rng.choice(sorted(POSITIONS), size=2, replace=False)
@@ -525,9 +529,10 @@ def test_the_range_of_every_position_function_is_known():
 
 
 @in_norms
-def test_compositions_move_no_further_than_stated(norm):
+@pytest.mark.trials(10, 60)
+def test_compositions_move_no_further_than_stated(norm, trials):
     nearest = 0.0
-    for seed in range(60):
+    for seed in range(trials):
         rng = np.random.default_rng(seed)
         layers, _ = drawn_layers(rng, ["softmax"], 0.5, rng.choice(list(ACTIVATIONS)))
         stack = LayerStack(Stream(("a", "b", "c")), ("a", "b", "c"), layers, ("a",))
@@ -545,9 +550,10 @@ def test_compositions_move_no_further_than_stated(norm):
 
 
 @in_norms
-def test_a_sublayer_with_norms(norm):
+@pytest.mark.trials(8, 60)
+def test_a_sublayer_with_norms(norm, trials):
     """1 + K, norms on either side, for networks and for attention; its constant holds for δ ≤ 1."""
-    for seed in range(60):
+    for seed in range(trials):
         rng = np.random.default_rng(seed)
         part = rng.choice([network(seed, shape=(3, 4, 3)), Heads((head(rng),))])
         pre, post = (LayerNorm(gain=rng.normal(size=3), epsilon=0.5) for _ in range(2))

@@ -263,7 +263,10 @@ def near(n, name):
     return {"positions": range(1, n + 1)}
 
 
-@pytest.mark.parametrize("name", FIRST_MISS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name == "float32")) for name in FIRST_MISS],
+)
 def test_the_safe_length_holds_and_is_within_half_of_the_first_failure(name):
     system, safe, first = SYSTEMS[name], layernorm_hash_length(SYSTEMS[name]), FIRST_MISS[name]
     tried = (safe, safe - 1, safe // 2 + 8) if name == "float64" else range(1, first)

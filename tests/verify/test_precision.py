@@ -221,9 +221,10 @@ class TestBudget:
     [each for each in tf.recipes() if isinstance(each.claim, LengthClaim)],
     ids=lambda recipe: recipe.name,
 )
-def test_no_short_search_refutes_a_claim(recipe):
+@pytest.mark.parametrize("work", [2**14, pytest.param(SHORT_WORK // 4, marks=pytest.mark.slow)])
+def test_no_short_search_refutes_a_claim(recipe, work):
     for name in formats(recipe):
-        found = first_failure(recipe, name, longest=256, work=SHORT_WORK // 4)
+        found = first_failure(recipe, name, longest=256, work=work)
         assert not found.refutes_the_claim, found
         json.dumps(found_facts(found), allow_nan=False)
 

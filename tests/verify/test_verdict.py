@@ -1,11 +1,14 @@
 """Verdicts: a wrong model is found out, with the first input that shows it."""
 
+import math
+from fractions import Fraction
+
 import pytest
 
 import transformist as tf
 from transformist.errors import InputTooLong, InvalidValue
 from transformist.model import BOS, Binary, Embedding, Stream, Transformer
-from transformist.verify import check_recipe, check_recipes
+from transformist.verify import agrees, check_recipe, check_recipes, strings
 
 
 def test_a_right_model_is_held_on_every_string():
@@ -72,9 +75,10 @@ def test_a_model_without_special_symbols_is_tried_from_one_symbol_up():
     assert verdict and verdict.cases == 14
 
 
-def test_a_claim_beyond_its_format_is_found_out():
+def test_a_claim_beyond_its_format_is_found_out(short, monkeypatch):
     from dataclasses import replace
 
+    monkeypatch.setattr(strings, "LONGEST", 100)
     recipe = tf.recipe("dyck-1")
     bold = replace(recipe.claim, safe_length=lambda *, arithmetic: 1000)
     verdict = check_recipe(replace(recipe, claim=bold), max_length=2)
@@ -87,3 +91,14 @@ def test_several_recipes_are_checked_in_order_by_several_processes():
     for processes in (1, 2):
         verdicts = list(check_recipes(names, processes=processes))
         assert [verdict.name for verdict in verdicts] == names and all(verdicts)
+
+
+@pytest.mark.parametrize("value", [0.75, Fraction(3, 4), -0.75, Fraction(1, 3), 2.0**-1074, 1e308])
+@pytest.mark.parametrize("expected", [Fraction(3, 4), Fraction(1, 3), Fraction(0), Fraction(-1)])
+@pytest.mark.parametrize("off", [Fraction(0), Fraction(1, 2**80), Fraction(-1, 2**80), 1])
+def test_a_number_agrees_up_to_its_limit_and_no_further(value, expected, off):
+    distance = abs(Fraction(value) - expected)
+    limit = max(distance + off, Fraction(0))
+    assert agrees(value, 0, expected, limit) == (distance <= limit)
+    assert agrees(value, 0, expected, math.inf)
+    assert not agrees(math.nan, 0, expected, limit)

@@ -52,10 +52,13 @@ class Rationals:
         if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and _peak(values) < _WORD:
             return cls(values.astype(np.int64))
         exact = exact_numbers(values)
-        flat = [Fraction(value) for value in exact.ravel().tolist()]
-        denominator = math.lcm(*(value.denominator for value in flat))
-        numerators = [value.numerator * (denominator // value.denominator) for value in flat]
-        return cls(_integers(numerators).reshape(exact.shape), denominator)
+        distinct, places = exact.ravel(), np.arange(exact.size)
+        if exact.dtype == np.float64:
+            distinct, places = np.unique(distinct, return_inverse=True)  # weights repeat
+        ratios = [value.as_integer_ratio() for value in distinct.tolist()]
+        denominator = math.lcm(*(q for _, q in ratios))
+        numerators = _integers([p * (denominator // q) for p, q in ratios])
+        return cls(numerators[places].reshape(exact.shape), denominator)
 
     @property
     def shape(self) -> tuple[int, ...]:

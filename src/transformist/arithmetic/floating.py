@@ -13,6 +13,7 @@ import math
 import random
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import ml_dtypes
@@ -51,27 +52,27 @@ class Floating:
 
     most_scores = 2**32
 
-    @property
+    @cached_property
     def unit_roundoff(self) -> Fraction:
         """u = 2⁻ᵖ."""
         return Fraction(1, 2**self.precision)
 
-    @property
+    @cached_property
     def accumulator_roundoff(self) -> Fraction:
         """The unit roundoff of the format in which sums accumulate."""
         return Fraction(1, 2 ** (int(ml_dtypes.finfo(self.accumulator).nmant) + 1))
 
-    @property
+    @cached_property
     def largest(self) -> float:
         """The largest finite number of the format."""
         return float(ml_dtypes.finfo(self.dtype).max)
 
-    @property
+    @cached_property
     def smallest(self) -> float:
         """The smallest positive number of the format, subnormals included."""
         return float(ml_dtypes.finfo(self.dtype).smallest_subnormal)
 
-    @property
+    @cached_property
     def saturates(self) -> bool:
         """Whether the format has no infinities: a result too large is then the largest number."""
         return not np.isinf(np.float32(np.inf).astype(self.dtype))
@@ -93,12 +94,12 @@ class Floating:
             )
         return self.dtype.type(np.inf)
 
-    @property
+    @cached_property
     def smallest_partial(self) -> float:
         """The smallest positive number of the format in which sums accumulate."""
         return float(ml_dtypes.finfo(self.accumulator).smallest_subnormal)
 
-    @property
+    @cached_property
     def largest_partial(self) -> float:
         """The largest finite number of the format in which sums accumulate."""
         return float(ml_dtypes.finfo(self.accumulator).max)

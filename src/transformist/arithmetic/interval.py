@@ -159,7 +159,7 @@ class Interval:
     @_at_precision
     def affine(self, x: Array, W: Array, b: Array | None = None) -> Array:
         """W x + b for every vector x along the last axis; what no row of W reads takes no part."""
-        read = _nonzero(W.values).any(axis=0)
+        read = ~np.all(_zero(W.values), axis=0).astype(bool)
         rows = math.prod(x.shape[:-1])
         vectors = self._plain(x)[..., read].reshape(rows, int(read.sum()))
         product = _matmul(vectors, W.values[:, read].T).reshape(*x.shape[:-1], W.shape[0])
@@ -315,9 +315,9 @@ def _where(mask: Mask, values: NDArray[Any], other: arb) -> NDArray[Any]:
 
 
 def _to_ball(value: Any) -> arb:
-    if isinstance(value, Fraction):
-        return arb(fmpq(value.numerator, value.denominator))
-    return arb(value)
+    if isinstance(value, float):
+        return arb(value)
+    return arb(fmpq(value.numerator, value.denominator))
 
 
 def _fraction(ball: arb) -> Fraction:
@@ -356,13 +356,13 @@ _ball = np.frompyfunc(_to_ball, 1, 1)
 _midpoint = np.frompyfunc(lambda ball: _fraction(ball.mid()), 1, 1)
 _away_from_zero = np.frompyfunc(_about_zero, 1, 1)
 _radius = np.frompyfunc(lambda ball: _fraction(_not_tiny(ball.rad())), 1, 1)
-_nonzero = np.vectorize(lambda ball: not ball.is_zero(), otypes=[bool])
+_zero = np.frompyfunc(arb.is_zero, 1, 1)
 _shown = np.frompyfunc(_in_decimals, 1, 1)
 _larger = np.frompyfunc(lambda x, y: x.max(y), 2, 1)
-_relu = np.frompyfunc(lambda ball: ball.nonnegative_part(), 1, 1)
+_relu = np.frompyfunc(arb.nonnegative_part, 1, 1)
 _root = np.frompyfunc(_square_root, 1, 1)
-_exp = np.frompyfunc(lambda ball: ball.exp(), 1, 1)
-_tanh = np.frompyfunc(lambda ball: ball.tanh(), 1, 1)
-_erfc = np.frompyfunc(lambda ball: ball.erfc(), 1, 1)
+_exp = np.frompyfunc(arb.exp, 1, 1)
+_tanh = np.frompyfunc(arb.tanh, 1, 1)
+_erfc = np.frompyfunc(arb.erfc, 1, 1)
 
 INTERVAL = Interval()

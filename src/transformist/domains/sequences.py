@@ -106,7 +106,7 @@ class Values(Column):
 
     def draw(self, n: int, count: int, arithmetic: Arithmetic, seed: int) -> list[list[Entry]]:
         """Every list where there are at most `EVERY`; else constant ones, then drawn ones."""
-        pool = self.domain.cases(arithmetic, 60, seed)
+        pool = _pool(self.domain, arithmetic, seed)  # type: ignore[arg-type]  # frozen values
         if len(pool) ** n <= EVERY:
             return [list(each) for each in itertools.product(pool, repeat=n)]
         source = random.Random(f"{seed} {n} {self}")
@@ -120,7 +120,7 @@ class Values(Column):
 
         A domain of at most 4 entries begins with the equal ones, the last entry first.
         """
-        pool = _pool(self.domain, arithmetic)  # type: ignore[arg-type]  # both are frozen values
+        pool = _pool(self.domain, arithmetic, 0)  # type: ignore[arg-type]  # frozen values
         source = random.Random(f"{n} {self}")
         lists = [[each] * n for each in reversed(pool)] if len(pool) <= 4 else []
         while len(lists) < count:
@@ -145,9 +145,9 @@ class Values(Column):
 
 
 @functools.lru_cache(maxsize=64)
-def _pool(domain: Domain, arithmetic: Arithmetic) -> tuple[Entry, ...]:
-    """Cases of a domain from which hard lists are made."""
-    return tuple(domain.cases(arithmetic, 60, seed=0))
+def _pool(domain: Domain, arithmetic: Arithmetic, seed: int) -> tuple[Entry, ...]:
+    """Cases of a domain from which lists are made, of any length."""
+    return tuple(domain.cases(arithmetic, 60, seed))
 
 
 Code: TypeAlias = Callable[[int, int], Sequence[Any]]

@@ -127,8 +127,8 @@ class Reals:
             share = Fraction(source.getrandbits(60), 2**60)
             return self._low + (self._high - self._low) * share
         centre = source.choice([Fraction(0), *self.points]) if kind == 3 else Fraction(0)
-        size = Fraction(2.0 ** source.uniform(-20, 3))
-        return centre + source.choice([1, -1]) * size
+        step = Fraction(2.0 ** source.uniform(-20, 3) * source.choice([1, -1]))
+        return centre + step if centre else step
 
     def _representable(self, values: Sequence[Fraction], a: Arithmetic) -> list[Fraction]:
         """The values rounded to the format, those that then lie in the interval."""

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.arithmetic import Arithmetic, Array, exact_numbers
+from transformist.arithmetic import EXACT, Arithmetic, Array, exact_numbers
 from transformist.errors import InputTooLarge, NotFinite, ShapeMismatch
 
 Parameter: TypeAlias = Any
@@ -44,7 +44,7 @@ def exact_product(left: Any, right: Any) -> Parameter:
         array([[2.]])
 
     """
-    return parameter(rationals(left) @ rationals(right))
+    return parameter(EXACT.numbers(EXACT.matmul(EXACT.array(left), EXACT.array(right))))
 
 
 def rationals(values: Any) -> NDArray[Any]:

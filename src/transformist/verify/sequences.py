@@ -19,7 +19,6 @@ from transformist.claims import (
 )
 from transformist.domains import Sequences
 from transformist.errors import InvalidValue
-from transformist.model import rationals
 from transformist.verify.verdict import Counterexample, Verdict, agrees, described
 
 LENGTHS = (*range(1, 13), 16, 33, 64, 250)
@@ -160,7 +159,7 @@ def check_positions(recipe: Recipe[PositionClaim], max_length: int | None = None
                 total += 1
                 y = encoding(n, system)
                 vectors = [list(map(Fraction, row)) for row in system.numbers(y).tolist()]
-                radius = rationals(system.radius(y)).max()
+                radius = max(system.radius(y).ravel().tolist())
                 for i, row in enumerate(claim.observed(vectors), start=1):
                     expected = ask(claim.reference, i=i, n=n, **settings)
                     limits = [

@@ -14,13 +14,18 @@ WIDEST = Fraction(1, 2**40)
 
 def agrees(value: Any, radius: Any, expected: Any, limit: Fraction | float) -> bool:
     """Whether what was computed, up to the radius of its ball, is within the limit of expected."""
-    if limit == math.inf or (value == expected and not radius):
+    if isinstance(limit, float) and limit == math.inf:
         return True
-    if (isinstance(value, float) and not math.isfinite(value)) or radius > WIDEST * (
-        1 + abs(expected)
-    ):
+    if isinstance(value, float) and not math.isfinite(value):
         return False
-    return bool(abs(Fraction(value) - expected) <= limit + Fraction(radius))
+    if radius:
+        known = radius <= WIDEST * (1 + abs(expected))
+        return bool(known and abs(Fraction(value) - expected) <= limit + Fraction(radius))
+    (p, q), (r, s) = value.as_integer_ratio(), expected.as_integer_ratio()
+    if (p, q) == (r, s):
+        return True
+    t, u = limit.as_integer_ratio()
+    return bool(abs(p * s - r * q) * u <= t * q * s)  # |p/q − r/s| ≤ t/u, in whole numbers
 
 
 @dataclass(frozen=True)
