@@ -404,7 +404,11 @@ class TestLists:
             ),
             (["quadratic-lookup", str([[1, 1]] * 40), "--arithmetic", "float16"], "up to n = 38"),
             (["quadratic-lookup-soft", "[[1, 1]]", "--arithmetic", "exact"], "irrational"),
-            (["soften-by-precision", "[[1, 1]]", "--arithmetic", "float64"], "claimed in float16"),
+            (
+                ["soften-by-precision", "[[1, 1]]", "--set", "format=float16"]
+                + ["--arithmetic", "float64"],
+                "claimed in float16",
+            ),
             (["soften", "[[1, 1]]", "--set", "tolerance=1e400"], "between 0 and 1"),
             (["one-hot-lookup", "[[1, 1], [1, 1]]", "--set", "max_length=1"], "at most N = 1"),
             (["mean", "[1, 2]"], "each vector has 2 numbers"),

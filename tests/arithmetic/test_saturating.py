@@ -17,8 +17,9 @@ from transformist.arithmetic import FLOAT16, SATURATING, Clamped, Saturating, nu
 from transformist.bounds import count_length, rounding_error, sum_error
 from transformist.errors import InvalidValue, NotFinite, UnknownName
 
-SMALL = [Saturating(1, 1), Saturating(4, "1/4"), Saturating(8, "1/2"), Saturating(8, "1/8")]
-FORMATS = [*SMALL, Saturating(16, 1), SATURATING, Saturating(1024, "1/1024")]
+SMALL = [Saturating(1, 1), Saturating(4, "1/4"), Saturating(8, "1/2")]
+FINE = pytest.param(Saturating(8, "1/8"), marks=pytest.mark.slow)
+FORMATS = [*SMALL, Saturating(8, "1/8"), Saturating(16, 1), SATURATING, Saturating(1024, "1/1024")]
 
 
 def every(a: Saturating) -> list[F]:
@@ -38,7 +39,7 @@ def values(x) -> list[F]:
     return [F(v) for v in np.asarray(x, dtype=float).ravel().tolist()]
 
 
-@pytest.mark.parametrize("a", SMALL, ids=lambda a: a.name)
+@pytest.mark.parametrize("a", [*SMALL, FINE], ids=lambda a: a.name)
 def test_every_sum_difference_product_and_quotient(a):
     x, y = zip(*itertools.product(every(a), repeat=2), strict=True)
     left, right = a.array(list(x)), a.array(list(y))
@@ -102,7 +103,7 @@ def _exp(x: F) -> F:
         return F((Decimal(x.numerator) / Decimal(x.denominator)).exp())
 
 
-@pytest.mark.parametrize("a", SMALL[1:], ids=lambda a: a.name)
+@pytest.mark.parametrize("a", [*SMALL[1:], FINE], ids=lambda a: a.name)
 def test_every_exponential_is_rounded_once(a):
     assert values(a.exp(a.array(every(a)))) == [stored(_exp(x), a) for x in every(a)]
 

@@ -61,7 +61,8 @@ LONG = """
     max-affine zero cancel-residual identity cpwl quadratic-lookup multiply-by-gelu
     convert-category scale linear quadratic-lookup-soft conditional exact-step route
     greater-than-zero greater-or-equal-zero equal-zero position-layernorm-hash relu-by-gelu
-    reciprocal-from-bos
+    reciprocal-from-bos add-at-flag zero-at-flag ignore-coordinates linear-to-the-right
+    linear-in-place gate-by-flag max-of-two max-of-many
 """
 
 

@@ -99,7 +99,7 @@ def test_max_of_two(format):
     assert outputs(model, numbers, a) == expected
 
 
-@pytest.mark.parametrize("width", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("width", [1, 2, 3, 4, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("format", TINY + LARGE, ids=ids)
 def test_max_of_many(format, width):
     a = Saturating(*format)
