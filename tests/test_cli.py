@@ -405,8 +405,14 @@ class TestLists:
             (["quadratic-lookup", str([[1, 1]] * 40), "--arithmetic", "float16"], "up to n = 38"),
             (["quadratic-lookup-soft", "[[1, 1]]", "--arithmetic", "exact"], "irrational"),
             (
-                ["soften-by-precision", "[[1, 1]]", "--set", "format=float16"]
-                + ["--arithmetic", "float64"],
+                [
+                    "soften-by-precision",
+                    "[[1, 1]]",
+                    "--set",
+                    "format=float16",
+                    "--arithmetic",
+                    "float64",
+                ],
                 "claimed in float16",
             ),
             (["soften", "[[1, 1]]", "--set", "tolerance=1e400"], "between 0 and 1"),
