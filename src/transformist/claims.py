@@ -286,6 +286,7 @@ class Recipe(Generic[C_co]):
         claim: what it computes.
         construct: the weights, from settings.
         sources: where the construction and its corrections are from.
+        errata: the entries of docs/errata.md that it heeds, by id.
         explain: what is found about an input that was run, for a person.
 
     Example:
@@ -300,6 +301,7 @@ class Recipe(Generic[C_co]):
     claim: C_co
     construct: Callable[..., Any]
     sources: tuple[str, ...] = ()
+    errata: tuple[str, ...] = ()
     explain: Callable[[Trace], Finding] | None = field(default=None)
 
     def __post_init__(self) -> None:
@@ -442,6 +444,7 @@ def recipe(
     section: str,
     claim: C,
     sources: tuple[str, ...] = (),
+    errata: tuple[str, ...] = (),
     explain: Callable[[Trace], Finding] | None = None,
 ) -> Callable[[Callable[..., Any]], Recipe[C]]:
     """Make a recipe of the function that builds its weights."""
@@ -453,6 +456,7 @@ def recipe(
             claim=claim,
             construct=construct,
             sources=(f"The Transformer Cookbook (arXiv 2510.00368), {section}", *sources),
+            errata=errata,
             explain=explain,
         )
 

@@ -122,6 +122,7 @@ def _tie_break_gap(*, n: int, term: str) -> tuple[F, int]:
         "γ may be the gap of the dot products itself, the terms differing by less than 1",
         "the second block of W_K is printed as that of W_Q",
     ),
+    errata=("tie-break-keys",),
 )
 def break_ties(
     term: str = "i/n",  # noqa: ARG001 (an input: the weights are the same)
