@@ -93,8 +93,8 @@ def test_printed_weightings_of_first():
 
 def test_printed_first_does_not_retrieve():
     for n in range(2, 5):
+        assert printed_first(n, "average-hard") == [1, *[0] * (n - 1)]
         for values in product((2, 3), repeat=n):
-            assert printed_first(n, "average-hard") != [values[0]] * n
             rows = [[1, (-1) ** i, v] for i, v in enumerate(values, start=1)]
             for weighting in HARD:
                 assert numbers("first-value", rows, weighting=weighting) == [values[0]] * n
@@ -103,16 +103,27 @@ def test_printed_first_does_not_retrieve():
 def test_printed_zeros_for_masked_scores():
     for n in range(1, 6):
         places = range(1, n + 1)
+
+        def before(score, masked, n=n, places=places):
+            return [[score * F(j, n) if j < i else masked for j in places] for i in places]
+
+        def after(score, masked, n=n, places=places):
+            return [[score * F(j, n) if j > i else masked for j in places] for i in places]
+
+        def masked_attend(row, values):
+            return 0 if max(row) == -INFINITY else attend(row, values)
+
         for values in product((1, 2, 4), repeat=n):
-            rows = [[F(j, n) if j < i else 0 for j in places] for i in places]
-            first, *others = [attend(row, values) for row in rows]
+            first, *others = [attend(row, values) for row in before(1, masked=0)]
             assert first == mean(values) != 0
             assert others == list(values[:-1])
+            corrected = [masked_attend(row, values) for row in before(1, masked=-INFINITY)]
             rows = [[F(i, n), v] for i, v in enumerate(values, start=1)]
-            assert numbers("predecessor-strict", rows) == [0, *values[:-1]]
-        rows = [[-F(j, n) if j > i else 0 for j in places] for i in places]
-        successors = [attend(row, places) for row in rows]
-        assert successors == [mean(range(1, i + 1)) for i in places]  # of the masked positions
+            assert corrected == numbers("predecessor-strict", rows) == [0, *values[:-1]]
+        wrong = [attend(row, places) for row in after(-1, masked=0)]
+        assert wrong == [mean(range(1, i + 1)) for i in places]  # of the masked positions
+        right = [masked_attend(row, places) for row in after(-1, masked=-INFINITY)]
+        assert right == [*range(2, n + 1), 0]
 
 
 def test_printed_heads_one_after_the_other_in_place():
