@@ -189,10 +189,10 @@ def _require_consistent(found: Erratum, where: str) -> None:
 
 INTRODUCTION = """# Errata
 
-Where formulas that this edition is made from are wrong in print, ambiguous, or miss a condition. The
-test that an entry names evaluates the printed formula as it stands, shows where it fails, and shows
-that the correction does not. Recipes name what they heed; `transformist show NAME` tells. This
-page is made by `python docs/errata.py` from the files in `docs/errata/`.
+Where formulas that this edition is made from are wrong in print, ambiguous, or miss a condition.
+The test that an entry names evaluates the printed formula as it stands, shows where it fails, and
+shows that the correction does not. Recipes name what they heed; `transformist show NAME` tells.
+This page is made by `python docs/errata.py` from the files in `docs/errata/`.
 """
 
 
