@@ -196,7 +196,7 @@ def test_show(capsys, recipe, short):
 def show(capsys, recipe):
     got = answer(capsys, "show", recipe.name)
     keys = "name section claim parameters layers width heads nonzero depends_on gap safe_lengths"
-    assert {*keys.split(), "sources"} <= set(got)
+    assert {*keys.split(), "sources", "errata"} <= set(got)
     assert set(got["parameters"]) == set(recipe.parameters)
     code, out, _ = run(capsys, "show", recipe.name)
     assert code == 0 and recipe.name in out and "claim" in out

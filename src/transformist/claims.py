@@ -294,6 +294,7 @@ class Recipe(Generic[C_co]):
         claim: what it computes.
         construct: the weights, from settings.
         sources: where the construction and its corrections are from.
+        errata: the entries of docs/errata.md that it heeds, by id.
         explain: what is found about an input that was run, for a person.
 
     Example:
@@ -308,6 +309,7 @@ class Recipe(Generic[C_co]):
     claim: C_co
     construct: Callable[..., Any]
     sources: tuple[str, ...] = ()
+    errata: tuple[str, ...] = ()
     explain: Callable[[Trace], Finding] | None = field(default=None)
 
     def __post_init__(self) -> None:
@@ -451,6 +453,7 @@ def recipe(
     claim: C,
     document: str = COOKBOOK,
     sources: tuple[str, ...] = (),
+    errata: tuple[str, ...] = (),
     explain: Callable[[Trace], Finding] | None = None,
 ) -> Callable[[Callable[..., Any]], Recipe[C]]:
     """Make a recipe of the function that builds its weights."""
@@ -462,6 +465,7 @@ def recipe(
             claim=claim,
             construct=construct,
             sources=(f"{document}, {section}", *sources),
+            errata=errata,
             explain=explain,
         )
 

@@ -157,6 +157,7 @@ def mark_first(stream: Stream, weighting: str) -> Layer:
         variants=({"weighting": "average-hard"},),
     ),
     sources=("unique-hard attention has no uniform mean, and cannot take this part",),
+    errata=("first-weighting", "first-output-sign"),
 )
 def first(weighting: str = "softmax") -> LayerStack:
     """The mean of −(−1)^j up to i, then a step from ½ to 1."""
@@ -179,6 +180,7 @@ def first(weighting: str = "softmax") -> LayerStack:
         gap_statement="1",
         variants=each("weighting", HARD),
     ),
+    errata=("first-weighting", "first-retrieval"),
 )
 def first_value(weighting: str = "average-hard") -> LayerStack:
     """Mark the first position, then attend to the mark."""
@@ -253,6 +255,7 @@ def _require_interval(lo: F, hi: F, where: str) -> None:
         **_INTERVAL,
     ),
     sources=("position 1 is masked: as printed, it gets v₁",),
+    errata=("predecessor-first", "predecessor-average-hard"),
 )
 def predecessor(lo: F = F(0), hi: F = F(1), weighting: str = "rightmost-hard") -> LayerStack:
     """The last even and the last odd position up to i; that of the other parity is i − 1."""
@@ -295,6 +298,7 @@ _PLACE = Feature.of("i/n")
         variants=each("weighting", HARD),
         depends_on=("n",),
     ),
+    errata=("strict-mask-first-row", "masked-scores-zero"),
 )
 def predecessor_strict(weighting: str = "average-hard") -> Attention:
     """The score (i/n)(j/n) is largest at j = i − 1; row 1 has nothing to attend to."""
@@ -322,6 +326,7 @@ def predecessor_strict(weighting: str = "average-hard") -> Attention:
         },
     ),
     sources=("position 1 is masked: the scores alone give it v₁",),
+    errata=("quadratic-gap",),
 )
 def predecessor_quadratic(
     lo: F = F(0), hi: F = F(1), weighting: str = "average-hard"
@@ -363,6 +368,7 @@ def predecessor_quadratic(
         variants=each("weighting", HARD),
         depends_on=("n",),
     ),
+    errata=("strict-mask-first-row", "masked-scores-zero"),
 )
 def successor_strict(weighting: str = "average-hard") -> Attention:
     """The score −(i/n)(j/n) is largest at j = i + 1; row n has nothing to attend to."""
@@ -408,6 +414,7 @@ _NEAREST: dict[str, Any] = {
         mask="strict-future",
         **_NEAREST,
     ),
+    errata=("strict-mask-first-row",),
 )
 def nearest_left(weighting: str = "average-hard") -> Attention:
     """The score aⱼ + j/n."""
@@ -429,6 +436,7 @@ def nearest_left(weighting: str = "average-hard") -> Attention:
         mask="strict-past",
         **_NEAREST,
     ),
+    errata=("strict-mask-first-row",),
 )
 def nearest_right(weighting: str = "average-hard") -> Attention:
     """The score aⱼ − j/n."""

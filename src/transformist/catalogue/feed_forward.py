@@ -376,6 +376,7 @@ def subtract() -> FeedForward:
         excluded={"exact": NO_GELU},
         variants=({"tolerance": "1e-6"}, {"activation": "gelu-tanh"}),
     ),
+    errata=("gelu-step-at-zero",),
 )
 def relu_by_gelu(tolerance: F = F(1, 1024), activation: str = "gelu") -> FeedForward:
     """One hidden unit, c in W₁ and 1/c in W₂."""
@@ -413,6 +414,7 @@ def _product_error(x: F, y: F, *, tolerance: F, lo: F, hi: F, activation: str) -
         ),
     ),
     sources=("Akyürek et al. 2023, Lemma 4",),
+    errata=("gelu-product-activation", "gelu-product-range", "extraction-gelu-sigmoid"),
 )
 def multiply_by_gelu(
     tolerance: F = F(1, 1024),
@@ -528,6 +530,7 @@ _WITH_TOLERANCE: Any = {
         reference=lambda x, e: [0 if x <= 0 else (e if x >= e else x)],
         **_WITH_TOLERANCE,
     ),
+    errata=("threshold-sign",),
 )
 def greater_than_zero_with() -> FeedForward:
     """Eq. 32: ReLU(x) − ReLU(x − ε)."""
@@ -542,6 +545,7 @@ def greater_than_zero_with() -> FeedForward:
         reference=lambda x, e: [0 if x <= -e else (e if x >= 0 else x + e)],
         **_WITH_TOLERANCE,
     ),
+    errata=("threshold-sign",),
 )
 def greater_or_equal_zero_with() -> FeedForward:
     """Eq. 33: ReLU(x + ε) − ReLU(x)."""
@@ -556,6 +560,7 @@ def greater_or_equal_zero_with() -> FeedForward:
         reference=lambda x, e: [0 if abs(x) >= e else e - abs(x)],
         **_WITH_TOLERANCE,
     ),
+    errata=("threshold-sign",),
 )
 def equal_zero_with() -> FeedForward:
     """Eq. 34: ReLU(x + ε) − 2 ReLU(x) + ReLU(x − ε)."""
@@ -588,6 +593,7 @@ def _few_bits(*, p: int, domain: Bits) -> tuple[Bits, ...]:
             {"table": "0010110111110001"},
         ),
     ),
+    errata=("boolean-order",),
 )
 def boolean(table: Any = (0, 1, 1, 0, 1, 0, 0, 1)) -> FeedForward:
     """Eq. 35: hidden unit k is 1 where x is the k-th assignment ξₖ and 0 elsewhere."""
@@ -683,6 +689,7 @@ def _conditional_grid(*, p: int, lo: F, hi: F) -> tuple[Domain, ...]:
         variants=({"lo": -2, "hi": 3}, {"lo": "1/3", "hi": "5/2"}, {"lo": -8, "hi": -1}),
     ),
     sources=("Pérez et al. 2021, Lemma 11", "Merrill & Sabharwal 2024a, Theorem 1"),
+    errata=("conditional-range",),
 )
 def conditional(lo: F = F(0), hi: F = F(1)) -> FeedForward:
     """lo + ReLU(x₁ − lo − M(1 − p)) + ReLU(x₂ − lo − M p), M = hi − lo."""

@@ -71,6 +71,7 @@ def _match(width: int, weighting: str) -> Attention:
         size="width 2N + 1",
     ),
     sources=("the gap is printed as 1, which is that of the dot products",),
+    errata=("one-hot-gap",),
 )
 def one_hot_lookup(max_length: int = 64, weighting: str = "average-hard") -> Attention:
     """The dot product of the one-hot vectors of qᵢ and j is [j = qᵢ]."""
@@ -115,6 +116,11 @@ def _near_length(
         depends_on=("N",),
         size="width 2m + 1, m = ⌈(2/ε²) ln(2 N(N − 1))⌉, or as set",
     ),
+    errata=(
+        "almost-orthogonal-gap",
+        "almost-orthogonal-probability",
+        "almost-orthogonal-dimension",
+    ),
 )
 def almost_orthogonal_lookup(
     max_length: int = 64,
@@ -155,6 +161,7 @@ def _quadratic(value: Values) -> Sequences:
         "the gap is printed as 1, which is that of the dot products",
         "keys may be scaled by a common positive factor only, not by one that depends on j",
     ),
+    errata=("quadratic-scaled-keys", "quadratic-gap", "quadratic-precision"),
 )
 def quadratic_lookup(weighting: str = "average-hard") -> Attention:
     """The score (2 qᵢ j − j²)/√2 is largest at j = qᵢ."""
@@ -224,6 +231,7 @@ def require_share(tolerance: F, where: str) -> None:
         variants=({"tolerance": "1/100"},),
     ),
     sources=("the weight elsewhere is at most 2x/(1 − x³), x = e^(−1/(τ√2)): no N is needed",),
+    errata=("quadratic-gap", "softmax-to-hardmax"),
 )
 def quadratic_lookup_soft(tolerance: F = F(1, 4)) -> Attention:
     """quadratic-lookup with W_Q times 1/τ."""

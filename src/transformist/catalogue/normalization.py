@@ -193,6 +193,7 @@ def _selected_domain(*, width: int, norm_epsilon: F) -> Domain:
         "the factor √(d/4) is harmless, being the same at every position",
         "one norm over a query and a key scales each by the other: they need norms of their own",
     ),
+    errata=("hash-selective-norm",),
 )
 def selective_layernorm(width: int = 8, norm_epsilon: F = F(0)) -> LayerNorm:
     """W_N = diag(1, 1, 1, 1, 0, …, 0), γ = 1, β = 0."""
@@ -272,6 +273,7 @@ def _found_by_hash(weighting: str) -> Layer:
         "one norm over qᵢ, i and v at once, as printed, scales each by the others and fails",
         "the pairs stand side by side, so that sums over them are 0 in every format",
     ),
+    errata=("hash-scale", "hash-selective-norm"),
 )
 def layernorm_hash_lookup(weighting: str = "average-hard") -> LayerStack:
     """lh(qᵢ) and lh(i) by norms of their own, then the score lh(qᵢ) · lh(j)/2.

@@ -47,6 +47,7 @@ def position_reciprocal() -> PositionFunctions:
         statement="pe_n(i) = i/n", reference=lambda *, i, n: [F(i, n)], depends_on=("n",)
     ),
     sources=("attention cannot compute it: unmasked, every position gets the same",),
+    errata=("fraction-by-attention",),
 )
 def position_fraction() -> PositionFunctions:
     """i/n."""
@@ -187,6 +188,7 @@ def _products(vectors: list[list[F]]) -> list[list[F]]:
         "the printed m = ⌈12 k ε⁻² ln 2N⌉ (Eq. 38) needs k ≥ 2/5: bounds.printed_dimension",
         "√m times the vectors of Eq. 37, so that every format holds them exactly",
     ),
+    errata=("almost-orthogonal-probability", "almost-orthogonal-dimension"),
 )
 def position_almost_orthogonal(
     max_length: int = 64, epsilon: F = F(1, 4), width: int | None = None, seed: int = 0
@@ -249,6 +251,7 @@ def _root(x: F, degree: int) -> F:
         size="width d, whatever N",
     ),
     sources=("the original transformer has sin at 2c and cos at 2c + 1",),
+    errata=("sinusoid-coordinates",),
 )
 def position_sinusoidal(max_length: int = 64, width: int = 8) -> PositionTable:
     """The float64 values of cosine and sine, taken exactly."""
@@ -291,6 +294,7 @@ def layernorm_hash(x: int) -> Sequence[F]:
         size="width 4, whatever N",
     ),
     sources=("LN of population variance and ε = 0; LN(k[x, 1, −x, −1]) = lh(x) for k > 0",),
+    errata=("hash-scale",),
 )
 def position_layernorm_hash(max_length: int = 64) -> PositionTable:
     """The float64 values, taken exactly."""
@@ -321,6 +325,7 @@ _FLAG = Feature("[j is BOS]", lambda i, _n: (int(i == 1),))
         mask="future",
         variants=({"weighting": "average-hard"},),
     ),
+    errata=("reciprocal-bos",),
 )
 def reciprocal_from_bos(weighting: str = "softmax") -> Attention:
     """The mean, up to each position, of a flag that BOS alone has."""
@@ -343,6 +348,7 @@ def reciprocal_from_bos(weighting: str = "softmax") -> Attention:
         variants=({"weighting": "average-hard"},),
     ),
     sources=("the printed i/n cannot come of it: every position gets the same",),
+    errata=("fraction-by-attention",),
 )
 def one_over_n_from_bos(weighting: str = "softmax") -> Attention:
     """The mean of a flag that BOS alone has."""

@@ -64,6 +64,7 @@ def _split_error(*, n: int, size: F, arithmetic: Arithmetic) -> F | float:
         size="width H + H, of which H are fresh",
     ),
     sources=("heads stacked in place would read what the heads before them wrote",),
+    errata=("heads-in-place",),
 )
 def split(heads: int = 3, weighting: str = "softmax") -> LayerStack:
     """assembly.split_heads of one layer: fresh slots for each head, added up at the end."""
@@ -122,6 +123,7 @@ def _tie_break_gap(*, n: int, term: str) -> tuple[F, int]:
         "γ may be the gap of the dot products itself, the terms differing by less than 1",
         "the second block of W_K is printed as that of W_Q",
     ),
+    errata=("tie-break-keys", "tie-break-scale", "tie-break-resolution"),
 )
 def break_ties(
     term: str = "i/n",  # noqa: ARG001 (an input: the weights are the same)
@@ -183,6 +185,7 @@ def _soft_length(*, max_length: int, tolerance: F, arithmetic: Arithmetic) -> in
         size="width 2N + 1",
     ),
     sources=("τ = γ/ln 8N, with the natural logarithm and γ after 1/√d_key",),
+    errata=("soft-logarithm", "softmax-to-hardmax", "one-hot-gap"),
 )
 def softened(max_length: int = 64, tolerance: F = F(1, 4)) -> Attention:
     """assembly.soften of one-hot-lookup, by bounds.sharpness of its gap, N and the tolerance."""
@@ -229,6 +232,7 @@ def _underflows(*, max_length: int, format: str, arithmetic: Arithmetic) -> int 
         depends_on=("N",),
         size="width 2N + 1",
     ),
+    errata=("softmax-to-hardmax",),
 )
 def softened_by_precision(max_length: int = 64, format: str = "float64") -> Attention:
     """assembly.soften of one-hot-lookup, by bounds.underflow_sharpness."""

@@ -77,6 +77,7 @@ def recipe_facts(recipe: Recipe[Any], given: Mapping[str, Any]) -> dict[str, Any
         "gap": None,
         "safe_lengths": None,
         "sources": list(recipe.sources),
+        "errata": list(recipe.errata),
         "arithmetics": list(claim.claimed(settings)),
         "excluded": _excluded(claim, settings),
         "inputs": claim.inputs(settings),
@@ -202,6 +203,8 @@ def recipe_table(facts: Mapping[str, Any]) -> Table:
     row("size", facts["size"])
     for source in facts["sources"]:
         row("source", source)
+    if facts["errata"]:
+        row("errata", f"{', '.join(facts['errata'])} (docs/errata.md)")
     return table
 
 

@@ -47,6 +47,7 @@ def _hard_strings(n: int) -> list[str]:
         size="width 8, 2 layers, no feed-forward network",
     ),
     sources=("Chiang & Cholak 2022",),
+    errata=("sinusoid-parity", "quadratic-scaled-keys"),
 )
 def parity(weighting: str = "average-hard") -> Transformer:
     """The share of ones, C/(n + 1), and of BOS, 1/(n + 1); then (−1)^i at i = C.
