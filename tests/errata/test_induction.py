@@ -186,7 +186,7 @@ def test_printed_choice_of_the_most_frequent_has_no_fallback():
 
 
 def test_no_value_matrix_selects_a_bigram():
-    """W_V [e_a; e_b] = f(a) + g(b): its alternating sum over a, a′, b, b′ is 0, a bigram's is ±1."""
+    """W_V [e_a; e_b] = f(a) + g(b): the alternating sum of four is 0, a bigram's is ±1."""
     one_hot = np.eye(2)
     pairs = list(itertools.product(range(2), repeat=2))
     z = np.array([np.concatenate([one_hot[a], one_hot[b]]) for a, b in pairs])
