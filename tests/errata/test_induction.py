@@ -112,9 +112,9 @@ def test_without_its_mask_the_printed_head_is_undetermined(mask, choice, bad):
     assert (wrong("ABC", 4, mask, choice)[0] == 0) == (bad == 0)
 
 
-def softened(x, i, alphabet, sharpness):
-    """The shares of each symbol under softmax of sharpness · (q · k − 1/j)/√(|Σ| + 1)."""
-    scores = [same(x[i], before(x, j)) - 1 / (j + 1) for j in range(i + 1)]
+def softened(x, i, alphabet, sharpness, tie_break):
+    """The shares of each symbol under softmax of sharpness · (q · k + t(j))/√(|Σ| + 1)."""
+    scores = [same(x[i], before(x, j)) + tie_break(j + 1, len(x)) for j in range(i + 1)]
     scores = [sharpness * s / math.sqrt(len(alphabet) + 1) for s in scores]
     exps = [math.exp(s - max(scores)) for s in scores]
     return {
@@ -122,11 +122,11 @@ def softened(x, i, alphabet, sharpness):
     }
 
 
-def softly_wrong(alphabet, longest, sharpness):
+def softly_wrong(alphabet, longest, sharpness, tie_break=lambda j, _n: -1 / j):
     """How many strings have a wrong prediction, of how many, and the largest error of a share."""
     bad, largest, tried = 0, 0.0, strings(alphabet, longest)
     for x in tried:
-        shares = [softened(x, i, alphabet, sharpness) for i in range(len(x))]
+        shares = [softened(x, i, alphabet, sharpness, tie_break) for i in range(len(x))]
         bad += "".join(map(likeliest, shares)) != recent(x)
         largest = max(largest, *(1 - s[a] for s, a in zip(shares, recent(x), strict=True)))
     return bad, len(tried), largest
@@ -138,9 +138,11 @@ def test_printed_temperature_is_that_of_a_gap_the_tie_break_has_undone(alphabet,
     strings_tried = sum(len(alphabet) ** n for n in range(1, N + 1))
     printed = softly_wrong(alphabet, N, math.log(8 * N))
     assert printed[:2] == (bad, strings_tried) and printed[2] > 1 / 4
-    gap = 1 / (N * (N - 1) * math.sqrt(len(alphabet) + 1))
-    *right, largest = softly_wrong(alphabet, N, math.log(8 * N) / gap)
-    assert right == [0, strings_tried] and largest <= 1 / 4
+    root = math.sqrt(len(alphabet) + 1)
+    for times, tie_break in ((N * (N - 1), lambda j, _n: -1 / j), (N, lambda j, n: j / n)):
+        sharpness = root * times * math.log(8 * N)
+        *right, largest = softly_wrong(alphabet, N, sharpness, tie_break)
+        assert right == [0, strings_tried] and largest <= 1 / 4
 
 
 def test_softmax_of_the_library_is_right():

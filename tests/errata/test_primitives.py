@@ -96,9 +96,7 @@ def add_vector(v):
 
 def test_an_added_vector_keeps_the_flag_only_if_it_is_0_there():
     for v in itertools.product((-1, 0, 2), repeat=3):
-        once = [
-            a + b for a, b in zip([F(5), F(-2), F(1)], add_vector(v)([5, -2, F(1)]), strict=True)
-        ]
+        once = [a + b for a, b in zip((5, -2, 1), add_vector(v)([5, -2, 1]), strict=True)]
         twice = [a + b for a, b in zip(once, add_vector(v)(once), strict=True)]
         assert (once[-1] == 1) == (v[-1] == 0)
         wanted = [5 + 2 * v[0], -2 + 2 * v[1]]

@@ -33,6 +33,11 @@ def test_the_error_of_min_and_max_on_random_inputs_is_not_zero(dtype):
     for printed, exact in ((smaller, np.minimum), (larger, np.maximum)):
         assert 0.16 < np.mean(printed(x, y) != exact(x, y)) < 0.20
     assert smaller(dtype(1e16), dtype(1)) == 0
+    bits = np.finfo(dtype).nmant
+    for a, b in [(1.5, -(2**bits) - 1), *zip(x[:2000].tolist(), y[:2000].tolist(), strict=True)]:
+        error = abs(F(float(smaller(dtype(a), dtype(b)))) - min(F(a), F(b)))
+        assert error <= F(2, 2 ** (bits + 1)) * abs(F(a) - F(b))
+    assert smaller(dtype(1.5), dtype(-(2**bits) - 1)) == -(2**bits)  # off by nearly 2u |x − y|
     assert (relu(x) - relu(-x) + relu(y) - relu(-y) == x + y).all()
     p, q = np.trunc(x * 1000), np.trunc(y * 1000)
     assert (smaller(p, q) == np.minimum(p, q)).all() and (larger(p, q) == np.maximum(p, q)).all()
