@@ -138,6 +138,8 @@ def test_without_positions_the_order_of_words_does_not_matter():
     assert permuted == pytest.approx(plain[:, :, order])
     P = positional(LENGTH, d)
     plain = attention(E @ one_hot(TOKENS) + P)
+    together = attention(E @ one_hot([TOKENS[k] for k in order]) + P[:, order])
+    assert together == pytest.approx(plain[:, :, order])
     permuted = attention(E @ one_hot([TOKENS[k] for k in order]) + P)
     assert np.abs(permuted - plain[:, :, order]).max() > 0.01
 

@@ -125,6 +125,8 @@ def test_dyck_1_is_not_decided_by_an_exact_0_or_1_in_floats(number):
 
 def test_dyck_1_is_decided_by_an_exact_0_or_1_in_rationals():
     for n in range(1, 8):
+        bits = [equal_zero(F(k, n * n), F(1, n * n), F) for k in range(-n, n + 1)]
+        assert bits == [*[0] * n, 1, *[0] * n]
         for x in map("".join, itertools.product("()", repeat=n)):
             assert head(x, F)[1] == balanced(x)
 
