@@ -414,7 +414,7 @@ _NEAREST: dict[str, Any] = {
         mask="strict-future",
         **_NEAREST,
     ),
-    errata=("strict-mask-first-row",),
+    errata=("strict-mask-first-row", "constant-query"),
 )
 def nearest_left(weighting: str = "average-hard") -> Attention:
     """The score aⱼ + j/n."""
@@ -436,7 +436,7 @@ def nearest_left(weighting: str = "average-hard") -> Attention:
         mask="strict-past",
         **_NEAREST,
     ),
-    errata=("strict-mask-first-row",),
+    errata=("strict-mask-first-row", "constant-query", "past-mask-sign"),
 )
 def nearest_right(weighting: str = "average-hard") -> Attention:
     """The score aⱼ − j/n."""

@@ -707,6 +707,7 @@ def conditional(lo: F = F(0), hi: F = F(1)) -> FeedForward:
         domain=lambda *, delta: Reals(1, points=(delta, -delta)),
         variants=({"delta": "1/3"}, {"delta": 4}),
     ),
+    errata=("clip-bias",),
 )
 def clip(delta: F = F(1)) -> FeedForward:
     """ReLU(x + δ) − ReLU(x − δ) − δ."""

@@ -164,6 +164,7 @@ def _clearing(stream: Stream, largest: F, *gates: Gate) -> tuple[Layer, ...]:
         "a flag in a new coordinate changes nothing else as long as d_key stays what it was, and "
         "no norm sees the flag",
     ),
+    errata=("flag-width",),
 )
 def flag(max_length: int = 64, flagged: int = 2) -> PositionTable:
     """A column of the identity matrix."""
@@ -203,6 +204,7 @@ def flag(max_length: int = 64, flagged: int = 2) -> PositionTable:
         size="width d + 1, one hidden unit",
     ),
     sources=("no infinity is used: without a clamp the same weights add v in every format",),
+    errata=("flag-added-to",),
 )
 def add_at_flag(vector: tuple[F, ...] = (F(1), F(-1)), largest: F = F(16)) -> LayerStack:
     """One hidden unit reads the flag and writes v."""
@@ -241,6 +243,7 @@ def add_at_flag(vector: tuple[F, ...] = (F(1), F(-1)), largest: F = F(16)) -> La
         "three residual sums, each clamped: B once is not enough for x < 0, and the sum taken at "
         "once, or in another order, is wrong",
     ),
+    errata=("infinity-is-largest",),
 )
 def zero_at_flag(width: int = 2, largest: F = F(16)) -> LayerStack:
     """((x + B) + B) − B where the flag is 1."""
@@ -415,6 +418,7 @@ def _mapped_at_receivers(*, x: Any, flag: Any, receiver: Any, matrix: Matrix) ->
         "d_key = d it would be exp(−B/√d)",
         "M x may not be clamped on its way: 7 + 7 − 7 is 0 where B = 7",
     ),
+    errata=("zero-times-infinity", "exp-of-minus-infinity", "product-saturates"),
 )
 def linear_to_the_right(matrix: Matrix = _M, largest: F = F(16)) -> LayerStack:
     """The receiver is cleared; a head then adds M x of the flag: its score is B, others have 0."""
@@ -474,6 +478,7 @@ def _mapped_at_flag(*, x: Any, flag: Any, matrix: Matrix) -> Any:
         "the flagged position attends to itself: its score is B, those before it have 0",
         "M x may not be clamped on its way",
     ),
+    errata=("swap-matrix", "softmax-maximum", "exp-of-minus-infinity", "product-saturates"),
 )
 def linear_in_place(matrix: Matrix = _M, largest: F = F(16)) -> LayerStack:
     """A head moves M x to the scratch and takes x away; another moves it back."""
@@ -523,6 +528,7 @@ def linear_in_place(matrix: Matrix = _M, largest: F = F(16)) -> LayerStack:
         "each number is cleared by its own flag's complement; the source crosses the flags, which "
         "gives a (1 − flag of b), and its summary adds B where the flag is 1, which clears a",
     ),
+    errata=("special-operation-summary", "infinity-is-largest"),
 )
 def gate_by_flag(width: int = 2, largest: F = F(16)) -> LayerStack:
     """Each number is cleared where 1 − flag is 1."""
@@ -608,6 +614,7 @@ def _maximum(width: int, largest: F) -> LayerStack:
         "B (b − a) is at least 1, since numbers are 1/B apart, and gates as 1 does: nothing is "
         "divided by B, of which fixed point has no inverse where r > 1/B",
     ),
+    errata=("multiply-twice", "divide-by-infinity", "maximum-tie"),
 )
 def max_of_two(largest: F = F(16)) -> LayerStack:
     """One comparison."""
@@ -632,6 +639,7 @@ def max_of_two(largest: F = F(16)) -> LayerStack:
         "a tie keeps the left block; with [a > b] and [b > a] as printed, the sum of four numbers "
         "with ties is not their maximum",
     ),
+    errata=("multiply-twice", "divide-by-infinity", "maximum-tie", "maximum-of-four"),
 )
 def max_of_many(width: int = 4, largest: F = F(16)) -> LayerStack:
     """Rounds of comparisons of blocks, of which one number each is left."""

@@ -85,6 +85,7 @@ def _pairs_scaled(*x: F, norm_epsilon: F) -> list[F]:
         size="width 2m for m numbers",
     ),
     sources=("β = 0, and γ is uniform: for other γ the ratios change",),
+    errata=("layernorm-pairs-gain",),
 )
 def layernorm_pairs(width: int = 2, norm_epsilon: F = F(0)) -> LayerNorm:
     """γ = 1, β = 0. The numbers come in pairs, so their mean is 0 and only their size changes."""
@@ -147,6 +148,7 @@ def _sign_grid(*, p: int, width: int, delta: F, norm_epsilon: F) -> tuple[Domain
         "every number has to be at least δ, a 0 included: [0.3, 0, 0.7] gives 1.22, 0, 1.22",
         "Yang & Chiang 2024",
     ),
+    errata=("sign-at-zero", "clip-bias"),
 )
 def layernorm_sign(width: int = 2, delta: F = F(1), norm_epsilon: F = F(0)) -> Sublayer:
     """Every number is clipped to ±δ (4.2 cancels the residual); the post-norm divides by δ."""

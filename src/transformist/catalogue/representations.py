@@ -137,6 +137,7 @@ def _converted(*x: F, source: str, target: str) -> list[F]:
         "and the text says that no representation has all the properties one wants",
         "the false of pair and scaled-pair is that of the text; the table exchanges the signs",
     ),
+    errata=("boolean-pair-signs", "boolean-all-properties"),
 )
 def convert_boolean(source: str = "zero-one", target: str = "pair") -> FeedForward:
     """Where the source has a gap, false′ h + true′ (1 − h) with h = ReLU(1 − z); elsewhere linear.

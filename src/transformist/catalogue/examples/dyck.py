@@ -109,6 +109,7 @@ _WORDS = {"(": {"sign": 1}, ")": {"sign": -1}, BOS: {"sign": 0}}
     ),
     sources=("Bhattamishra et al. 2020",),
     explain=_unmatched,
+    errata=("dyck-1-empty", "dyck-1-least-magnitudes"),
 )
 def dyck_1_uniform() -> Transformer:
     """Prefix means of ±1, then of the parts below zero; both are 0 at the end of a Dyck word."""
@@ -145,6 +146,7 @@ def dyck_1_uniform() -> Transformer:
     ),
     sources=("Bhattamishra et al. 2020",),
     explain=_unmatched,
+    errata=("dyck-1-empty", "dyck-1-least-magnitudes", "dyck-1-comparator-cancels"),
 )
 def dyck_1(max_length: int = 1024) -> Transformer:
     """Means are 0 or at least s in magnitude; steps that are 0 to s/4 and 1 from 3s/4 part them.
@@ -401,6 +403,7 @@ _BOUNDED: dict[str, Any] = {
     ),
     sources=_BOUNDED_SOURCES,
     explain=_first_active,
+    errata=("constant-query", "past-mask-sign", "match-keeps-marks"),
 )
 def dyck_1_2(weighting: str = "average-hard") -> Transformer:
     """Dyck-k-D for one kind and depth 2: two rounds of marking adjacent pairs."""
@@ -429,6 +432,7 @@ def dyck_1_2(weighting: str = "average-hard") -> Transformer:
     ),
     sources=_BOUNDED_SOURCES,
     explain=_first_active,
+    errata=("constant-query", "past-mask-sign", "match-keeps-marks"),
 )
 def dyck_k_d(kinds: int = 2, depth: int = 3, weighting: str = "average-hard") -> Transformer:
     """In each round, active brackets find the nearest active ones; pairs that match turn inactive.

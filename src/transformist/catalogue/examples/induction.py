@@ -198,6 +198,7 @@ def _most_recent_length(*, arithmetic: Arithmetic, alphabet: Symbols, weighting:
     ),
     sources=("Elhage et al. 2021",),
     explain=_hits,
+    errata=("induction-mask", "induction-temperature"),
 )
 def most_recent(
     alphabet: Any = "ABCD", weighting: str = "rightmost-hard", max_length: int = 1024
@@ -318,6 +319,7 @@ def _most_frequent_length(*, arithmetic: Arithmetic, weighting: str) -> int | No
     ),
     sources=("Elhage et al. 2021",),
     explain=_hits,
+    errata=("bigram-value-matrix", "bigram-count-scale", "frequent-fallback"),
 )
 def most_frequent(
     alphabet: Any = "ABCD", weighting: str = "rightmost-hard", max_length: int = 1024
