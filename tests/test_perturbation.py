@@ -42,6 +42,11 @@ from transformist.model import (
 )
 from transformist.positions import POSITIONS
 
+
+def _slow(*values):
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+
+
 in_norms = pytest.mark.parametrize("norm", NORMS)
 ORDER = {"l1": 1, "l2": 2, "linf": np.inf}
 ROOM = 1 + 1e-9
@@ -362,7 +367,7 @@ def worst_points(d):
 
 
 @in_norms
-@pytest.mark.parametrize("d", [1, 2, 3, 5, 7, 8, 16, 64])
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 7, 8, *_slow(16, 64)])
 def test_the_constants_of_norms(d, norm):
     for epsilon in (1.0, 2.0**-20):
         part = LayerNorm(gain=np.ones(d), bias=np.arange(d), epsilon=epsilon)
