@@ -1,5 +1,6 @@
 """Assembly: each function against the composition it stands for, in exact arithmetic."""
 
+import itertools
 import random
 from dataclasses import replace
 from fractions import Fraction
@@ -35,6 +36,8 @@ from transformist.model import (
     Layer,
     LayerNorm,
     LayerStack,
+    PositionFunctions,
+    Sinusoids,
     Stream,
     Transformer,
 )
@@ -294,6 +297,27 @@ def test_parallel_holds_the_streams_of_both_side_by_side():
             joint = Binary(W_out=both.stream.reading(f"second {second.stream.slots[0]}"))
             seen = parallel(first, second, joint)
             assert all(seen(x, "exact") == second(x, "exact") for x in ("", "ab", "bba"))
+
+
+def with_positions(positions):
+    return Transformer(
+        stream=Stream(("x", "y")),
+        embedding=Embedding(symbols=("a", "b"), vectors=[[1, 2], [3, 4]], positions=positions),
+        layers=(),
+        read_out=Binary(W_out=[[1, 0]]),
+    )
+
+
+def test_parallel_keeps_the_positions_of_either():
+    named, none = with_positions(PositionFunctions((None, "i/n"))), with_positions(None)
+    for first, second in itertools.product((named, none), repeat=2):
+        both = parallel(first, second)
+        for x in ("a", "bab"):
+            pairs = zip(final(first, x), final(second, x), strict=True)
+            assert final(both, x) == [u + v for u, v in pairs]
+    assert parallel(none, none).embedding.positions is None
+    with pytest.raises(InvalidValue, match=r"functions with names.*received Sinusoids"):
+        parallel(named, with_positions(Sinusoids(2)))
 
 
 def test_parallel_is_built_for_the_shorter_length():

@@ -36,6 +36,9 @@ from transformist.model import (
     Layer,
     LayerNorm,
     LayerStack,
+    PositionFunctions,
+    PositionTable,
+    Sinusoids,
     Stream,
     Sublayer,
     Transformer,
@@ -522,6 +525,18 @@ def test_the_range_of_every_position_function_is_known():
             ]
             assert max(values) == bound, (name, front, back, N)
     assert sorted([*POWERS, *FRACTIONS, *WITHIN_ONE]) == sorted(POSITIONS)
+
+
+def test_the_range_of_every_position_encoding_is_known():
+    words = {"symbols": ("a", "b"), "vectors": [[1, -2], [0, 3]]}
+    for encoding, reach in (
+        (None, [0, 0]),
+        (PositionFunctions((None, "i")), [0, 4]),
+        (PositionTable(vectors=[[1, 0], [-5, "1/2"]]), [5, F(1, 2)]),
+        (Sinusoids(2), [1, 1]),
+    ):
+        bound = embedding_bound(Embedding(**words, positions=encoding), "linf", 4)
+        assert bound == max(1 + reach[0], 3 + reach[1])
 
 
 @in_norms

@@ -16,6 +16,7 @@ from transformist.model import (
     Layer,
     LayerStack,
     Parameter,
+    PositionFunctions,
     ReadOut,
     Stream,
     Transformer,
@@ -172,13 +173,37 @@ def _merged(upper: Layer, lower: Layer) -> Layer:
 
 def _both(first: Embedding, second: Embedding) -> Embedding:
     order = [second.symbols.index(symbol) for symbol in first.symbols]
-    shifted = [(slot + first.width, name) for slot, name in second.positions]
     return Embedding(
         symbols=first.symbols,
         vectors=np.concatenate([first.vectors, second.vectors[order]], axis=1),
-        positions=(*first.positions, *shifted),
+        positions=_both_positions(first, second),
         front=first.front,
         back=first.back,
+    )
+
+
+def _both_positions(first: Embedding, second: Embedding) -> PositionFunctions | None:
+    if first.positions is None and second.positions is None:
+        return None
+    return PositionFunctions((*_position_names(first), *_position_names(second)))
+
+
+def _position_names(embedding: Embedding) -> tuple[str | None, ...]:
+    """The position function of each coordinate.
+
+    Raises:
+        InvalidValue: for positions that are no functions with names.
+
+    """
+    if embedding.positions is None:
+        return (None,) * embedding.width
+    if isinstance(embedding.positions, PositionFunctions):
+        return embedding.positions.names
+    raise InvalidValue(
+        "transformers side by side have position functions with names, or no positions",
+        received=type(embedding.positions).__name__,
+        where="parallel",
+        remedy="build both with PositionFunctions",
     )
 
 

@@ -20,6 +20,9 @@ from transformist.model import (
     LayerNorm,
     LayerStack,
     Parameter,
+    PositionFunctions,
+    PositionTable,
+    Sinusoids,
     Sublayer,
     Transformer,
     exact_product,
@@ -131,11 +134,30 @@ def embedding_bound(
         InvalidValue: for a position function that is not bounded, without a longest length.
 
     """
-    places = rationals(np.zeros(embedding.width))
-    for slot, name in embedding.positions:
-        ends = len(embedding.front), len(embedding.back)
-        places[slot] += _reach(name, *ends, max_length, where)
-    return vector_norm(abs(rationals(embedding.vectors)) + places, norm)
+    words, positions = abs(rationals(embedding.vectors)), embedding.positions
+    if positions is None:
+        return vector_norm(words, norm)
+    ends = len(embedding.front), len(embedding.back)
+    return vector_norm(words + _REACHES[type(positions)](positions, *ends, max_length, where), norm)
+
+
+def _of_functions(
+    positions: PositionFunctions, front: int, back: int, max_length: int | None, where: str
+) -> Parameter:
+    return rationals(
+        [
+            0 if name is None else _reach(name, front, back, max_length, where)
+            for name in positions.names
+        ]
+    )
+
+
+_REACHES: dict[type, Callable[..., Parameter]] = {
+    PositionFunctions: _of_functions,
+    PositionTable: lambda table, *_: abs(rationals(table.vectors)).max(axis=0),
+    Sinusoids: lambda sinusoids, *_: rationals(np.ones(sinusoids.width)),
+}
+"""The largest magnitude of each coordinate of each kind of position encoding."""
 
 
 def _reach(name: str, front: int, back: int, max_length: int | None, where: str) -> int:

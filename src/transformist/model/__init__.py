@@ -10,6 +10,7 @@ from transformist.model.position_encoding import (
     PositionEncoding,
     PositionFunctions,
     PositionTable,
+    Sinusoids,
 )
 from transformist.model.read_out import Binary, LanguageModel, MultiClass, NearZero, ReadOut
 from transformist.model.stream import LinearForm, Stream
@@ -41,6 +42,7 @@ __all__ = [
     "PositionFunctions",
     "PositionTable",
     "ReadOut",
+    "Sinusoids",
     "Stream",
     "Sublayer",
     "Symbol",

@@ -197,14 +197,13 @@ class Transformer:
     def _require_autoregressive(self) -> None:
         masks = {head.mask for layer in self.layers for head in layer.heads}
         ahead = sorted(masks - {"future", "strict-future"})
+        positions = self.embedding.positions
         lacking = {
             "a read-out with probabilities": not isinstance(self.read_out, LanguageModel),
             "EOS among the labels": EOS not in getattr(self.read_out, "labels", ()),
             "BOS in front, alone": self.embedding.front != (BOS,) or bool(self.embedding.back),
             f"future masks (it has {', '.join(ahead)})": bool(ahead),
-            "positions that do not know n": any(
-                name.endswith("/n") for _, name in self.embedding.positions
-            ),
+            "positions that do not know n": positions is not None and positions.knows_n,
         }
         missing = [need for need, is_missing in lacking.items() if is_missing]
         if missing:
