@@ -187,8 +187,9 @@ WITHIN_ONE = ("1", "1/i", "-1/i", "(-1)^i")
 def size_bound(part: Part, norm: str, size: Fraction) -> Fraction:
     """X′ with ‖f(x)‖ ≤ X′ for all ‖x‖ ≤ X; for lists of vectors, at each position.
 
-    A network: ‖W₂‖(‖W₁‖ X + ‖b₁‖) + ‖b₂‖, since |act(h)| ≤ |h|. A head: ‖W_O W_V‖ X, its values
-    being averaged. A residual connection adds X. A norm: `normalized_bound` and ‖β‖.
+    A network: ‖W₂‖(‖W₁‖ X + ‖b₁‖) + ‖b₂‖, since |act(h)| ≤ |h|. A head: ‖W_O W_V‖ X + ‖W_O b_V‖ +
+    ‖b_O‖, its values being averaged. A residual connection adds X. A norm: `normalized_bound` and
+    ‖β‖.
 
     Raises:
         InvalidValue: for what is no part of a transformer.
@@ -219,6 +220,11 @@ def normalized_bound(part: LayerNorm, norm: str) -> Fraction:
 def value_matrix(head: Attention) -> Parameter:
     """V = W_O W_V, which takes a vector to what it adds where all the weight is on it."""
     return head.W_V if head.W_O is None else exact_product(head.W_O, head.W_V)
+
+
+def value_shift(head: Attention) -> Parameter:
+    """W_O b_V, which is added to that."""
+    return head.b_V if head.W_O is None else exact_product(head.W_O, head.b_V.reshape(-1, 1))[:, 0]
 
 
 def at_least_zero(name: str, value: Any, where: str) -> Fraction:
@@ -273,7 +279,8 @@ def _networks(part: FeedForwardStack, norm: str, size: Fraction) -> Fraction:
 
 
 def _head(part: Attention, norm: str, size: Fraction) -> Fraction:
-    return operator_norm(value_matrix(part), norm) * size
+    shifts = vector_norm(value_shift(part), norm) + vector_norm(part.b_O, norm)
+    return operator_norm(value_matrix(part), norm) * size + shifts
 
 
 def _heads(part: Heads, norm: str, size: Fraction) -> Fraction:

@@ -222,11 +222,11 @@ def _results(model: Attention | LayerStack, z: Array, a: Arithmetic, rows: Any) 
     if not isinstance(model, Attention):
         return model(z, a)[:, rows]
     lists, n, _ = z.shape
-    values = a.affine(z, model.rounded(a)[2])
+    values = model.values(z, a)
     size = max(1, BLOCK // (lists * n))
     blocks = [rows[start : start + size] for start in range(0, len(rows), size)]
     joined = a.concatenate([_mean(model, z, values, a, block) for block in blocks], axis=-2)
-    return joined if model.W_O is None else a.affine(joined, model.rounded(a)[3])
+    return model.output(joined, a)
 
 
 def _mean(head: Attention, z: Array, values: Array, a: Arithmetic, rows: Any) -> Array:
