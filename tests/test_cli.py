@@ -123,14 +123,18 @@ def test_list(capsys):
     got = answer(capsys, "list")
     assert [row["name"] for row in got["recipes"]] == [recipe.name for recipe in tf.recipes()]
     assert got["programs"] == []
-    assert {"name", "chapter", "section", "summary"} == set(got["recipes"][0])
+    assert {"name", "chapter", "section", "document", "summary"} == set(got["recipes"][0])
     chapters = """
         positions representations feed-forward attention lookup weighting normalization rounding
-        composition examples
+        composition examples original
     """
     assert list(dict.fromkeys(row["chapter"] for row in got["recipes"])) == chapters.split()
     sections = answer(capsys, "list", "--chapter", "9")["recipes"]
     assert all(row["section"].startswith("9.") for row in sections)
+    third = answer(capsys, "list", "--chapter", "3")["recipes"]
+    assert third and all("Cookbook" in row["document"] for row in third)
+    (encoder,) = answer(capsys, "list", "--chapter", "original")["recipes"]
+    assert encoder["document"].startswith("Attention Is All You Need")
     only = answer(capsys, "list", "--chapter", "examples")["recipes"]
     assert {row["name"] for row in only} == {
         "parity",

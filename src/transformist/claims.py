@@ -38,6 +38,9 @@ Model: TypeAlias = (
 )
 Settings: TypeAlias = Mapping[str, Any]
 
+COOKBOOK = "The Transformer Cookbook (arXiv 2510.00368)"
+"""The paper that most recipes are from."""
+
 NO_GELU = "GELU takes irrational values"
 NO_ROOT = "the root of a variance is irrational, but for squares"
 NO_SOFTMAX = "e to a power other than 0 is irrational"
@@ -238,12 +241,18 @@ class StringClaim(LengthClaim):
         reference: the answer, written from the definition: takes the string.
         domain: the alphabet, and strings on which the construction is most likely to fail.
         features: the positional features it needs, or a function that gives them.
+        error: where an answer is in numbers, and the reference a list of vectors, one a position
+            read: a bound of the distance from `reference`, for each number; it may name n and
+            `arithmetic`. `None` where an answer is right or wrong.
+        error_statement: that bound, in words.
 
     """
 
     reference: Callable[..., Any]
     domain: Callable[..., Strings]
     features: tuple[str, ...] | Callable[..., tuple[str, ...]] = ()
+    error: Callable[..., Fraction | float] | None = None
+    error_statement: str = ""
 
     def inputs(self, settings: Settings) -> str:
         """The alphabet."""
@@ -282,7 +291,8 @@ class Recipe(Generic[C_co]):
 
     Attributes:
         name: kebab-case, stable.
-        section: of the Cookbook, where it stands.
+        section: of its document, where it stands.
+        document: the paper it is from.
         claim: what it computes.
         construct: the weights, from settings.
         sources: where the construction and its corrections are from.
@@ -301,6 +311,7 @@ class Recipe(Generic[C_co]):
     construct: Callable[..., Any]
     sources: tuple[str, ...] = ()
     explain: Callable[[Trace], Finding] | None = field(default=None)
+    document: str = COOKBOOK
 
     def __post_init__(self) -> None:
         for name in self.parameters:
@@ -443,6 +454,7 @@ def recipe(
     claim: C,
     sources: tuple[str, ...] = (),
     explain: Callable[[Trace], Finding] | None = None,
+    document: str = COOKBOOK,
 ) -> Callable[[Callable[..., Any]], Recipe[C]]:
     """Make a recipe of the function that builds its weights."""
 
@@ -452,8 +464,9 @@ def recipe(
             section=section,
             claim=claim,
             construct=construct,
-            sources=(f"The Transformer Cookbook (arXiv 2510.00368), {section}", *sources),
+            sources=(f"{document}, {section}", *sources),
             explain=explain,
+            document=document,
         )
 
     return make

@@ -56,6 +56,7 @@ LONG = """
     tie-break soften soften-by-precision serial parallel parity induction-most-recent
     induction-most-frequent dyck-1-2 dyck-k-d layernorm-pairs layernorm-sign selective-layernorm
     dyck-1 position-almost-orthogonal convert-integer convert-boolean layernorm-hash-lookup
+    original-transformer
 """
 
 
@@ -110,6 +111,7 @@ STABLE = """
     tie-break soften soften-by-precision round-to-bit layernorm-pairs layernorm-sign
     selective-layernorm layernorm-hash-lookup exact-step route serial parallel parity
     induction-most-recent induction-most-frequent dyck-1-uniform dyck-1 dyck-1-2 dyck-k-d
+    original-transformer
 """
 
 

@@ -11,6 +11,7 @@ from transformist.catalogue import (
     feed_forward,
     lookup,
     normalization,
+    original,
     positions,
     representations,
     rounding,
@@ -30,6 +31,7 @@ _RECIPES: tuple[Recipe[Any], ...] = (
     *rounding.RECIPES,
     *composition.RECIPES,
     *examples.RECIPES,
+    *original.RECIPES,
 )
 
 

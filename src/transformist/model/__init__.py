@@ -12,7 +12,14 @@ from transformist.model.position_encoding import (
     PositionTable,
     Sinusoids,
 )
-from transformist.model.read_out import Binary, LanguageModel, MultiClass, NearZero, ReadOut
+from transformist.model.read_out import (
+    Binary,
+    LanguageModel,
+    MultiClass,
+    NearZero,
+    ReadOut,
+    RealVector,
+)
 from transformist.model.stream import LinearForm, Stream
 from transformist.model.trace import Trace
 from transformist.model.transformer import Transformer
@@ -42,6 +49,7 @@ __all__ = [
     "PositionFunctions",
     "PositionTable",
     "ReadOut",
+    "RealVector",
     "Sinusoids",
     "Stream",
     "Sublayer",
