@@ -73,6 +73,7 @@ SHOWN = {
     "empty layer": (Layer(), 1),
     "after a norm": (Layer((HARD,), BIASED, post_norms=(NORM, None)), 0),
     "stack of layers": (stack(Layer((HARD,), RELU), Layer((NO_SCORES,))), 1),
+    "stack with a final norm": (LayerStack(STREAM, ("x", "y"), (Layer((HARD,)),), ("x",), NORM), 0),
     "list": ([NORM, BIASED], 0),
 }
 
@@ -94,6 +95,7 @@ NOT_SHOWN = {
     "stack of networks": FeedForwardStack((RELU, SHIFTED)),
     "layer": Layer((HARD,), BIASED),
     "stack of layers": stack(Layer((SOFT,)), Layer((HARD,))),
+    "stack with ε": LayerStack(STREAM, ("x", "y"), (Layer((HARD,)),), ("y",), WITH_EPSILON),
     "list": [BIASED, HARD],
     "norm too late": [SHIFTED, NORM],
 }

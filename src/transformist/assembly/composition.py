@@ -58,11 +58,12 @@ def serial(first: LayerStack, second: LayerStack) -> LayerStack:
 
     Raises:
         ShapeMismatch: when the first does not give as many numbers as the second reads.
-        InvalidValue: when the first gives one slot twice, or a layer of either has a norm.
+        InvalidValue: when the first gives one slot twice, or there is a norm in either.
 
     """
     for stack in (first, second):
         expect(stack, LayerStack, "serial")
+        _require_no_final_norm(stack, "serial")
     if first.width_out != second.width:
         raise ShapeMismatch(
             "the second stack reads as many numbers as the first gives",
@@ -152,11 +153,16 @@ def _require_parallel(first: Transformer, second: Transformer) -> None:
                 where="parallel",
                 remedy="build both over one alphabet, with the same special symbols",
             )
-    if first.final_norm is not None or second.final_norm is not None:
+    for model in (first, second):
+        _require_no_final_norm(model, "parallel")
+
+
+def _require_no_final_norm(model: Transformer | LayerStack, where: str) -> None:
+    if model.final_norm is not None:
         raise InvalidValue(
             "models without layer norm are composed (Lemma 8.3)",
             received="a final norm, which sees every coordinate of its stream",
-            where="parallel",
+            where=where,
             remedy="compose the parts before the norm is added",
         )
 
@@ -228,6 +234,7 @@ def split_heads(stack: LayerStack) -> LayerStack:
 
     """
     expect(stack, LayerStack, "split_heads")
+    _require_no_final_norm(stack, "split_heads")
     slots = stack.stream.slots
     aside: dict[tuple[int, int], dict[str, str]] = {}
     taken = list(slots)

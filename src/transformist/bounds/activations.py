@@ -121,7 +121,7 @@ def steps(model: Transformer | LayerStack) -> Iterator[tuple[str, Sublayer | Lay
     for number, layer in enumerate(model.layers):
         for name, sublayer in layer.sublayers():
             yield f"layer {number} {name}", sublayer
-    if isinstance(model, Transformer) and model.final_norm is not None:
+    if model.final_norm is not None:
         yield "final norm", model.final_norm
 
 

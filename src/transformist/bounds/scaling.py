@@ -124,6 +124,6 @@ _DEGREES: Mapping[type, Callable[[Any], int | None]] = {
     Heads: _of_heads,
     Sublayer: _of_sublayer,
     Layer: _of_layer,
-    LayerStack: lambda stack: _in_series(stack.layers),
+    LayerStack: lambda stack: _in_series([*stack.layers, *filter(None, [stack.final_norm])]),
 }
 """How the degree of each kind of part is found."""
