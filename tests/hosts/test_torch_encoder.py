@@ -1,7 +1,7 @@
 """PyTorch's nn.TransformerEncoder: our reading of it, its own computation, and what is refused.
 
-Differences are below 2⁻³⁹ in float64 and 2⁻¹⁵ in float32: both sides round, in different orders, and
-norms with ε = 10⁻⁵ can multiply an error by some hundred. The largest found were 7·10⁻¹⁵ and
+Differences are below 2⁻³⁹ in float64 and 2⁻¹⁵ in float32: both sides round, in different orders,
+and norms with ε = 10⁻⁵ can multiply an error by some hundred. The largest found were 7·10⁻¹⁵ and
 2·10⁻⁶.
 """
 
