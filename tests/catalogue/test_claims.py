@@ -95,7 +95,8 @@ def test_an_arithmetic_is_excluded_by_name_with_a_reason(recipe):
 def test_it_builds_without_arguments_and_knows_its_parameters(recipe):
     recipe.build()
     assert set(recipe.parameters) <= set(SETTINGS)
-    assert recipe.section and recipe.summary and recipe.sources
+    assert recipe.section and recipe.summary
+    assert recipe.sources[0] == f"{recipe.document}, {recipe.section}"
 
 
 STABLE = """

@@ -18,9 +18,9 @@ import transformist as tf
 from transformist.arithmetic import INTERVAL, SYSTEMS
 from transformist.catalogue.original import weights
 from transformist.cli import main
-from transformist.errors import InvalidValue
+from transformist.errors import InvalidValue, UndefinedValue
 from transformist.model import PositionTable, Sinusoids, rationals
-from transformist.verify import check_recipe, strings
+from transformist.verify import check_recipe, first_failure, strings
 
 TOLERANCE = 2.0**-40
 RECIPE = tf.recipe("original-transformer")
@@ -226,6 +226,44 @@ def test_a_reference_that_differs_a_little_is_refuted(monkeypatch):
     assert not check_recipe(replace(RECIPE, claim=claim), 1).held
     loose = replace(claim, error=lambda *, n: Fraction(n, 2**80))
     assert check_recipe(replace(RECIPE, claim=loose), 1).held
+
+
+def growing(error):
+    return lambda *, n: n * error
+
+
+def test_a_claim_on_numbers_is_searched_in_the_formats_it_names():
+    """Were an error claimed in float16: one that is kept, and one that is not."""
+    others = {name: why for name, why in RECIPE.claim.excluded.items() if name != "float16"}
+    for error, length in ((Fraction(1, 8), None), (Fraction(1, 2**20), 1)):
+        claim = replace(RECIPE.claim, excluded=others, error=growing(error))
+        found = first_failure(replace(RECIPE, claim=claim), "float16", longest=2)
+        assert found.length == length and found.searched >= 1
+    with pytest.raises(InvalidValue, match="claims nothing: how far rounding adds up"):
+        first_failure(RECIPE, "float16")
+
+
+def test_a_norm_of_a_constant_vector_is_refused_on_both_sides():
+    """A single coordinate, less its mean, is 0."""
+    settings = {"d_model": 1, "heads": 1, "norm_epsilon": 0, "d_ff": 1, "layers": 1}
+    assert RECIPE.claim.reference((0,), **SMALLEST, norm_epsilon=Fraction(1)) == [
+        [Fraction(*(weights(2, 1, 1, 1, 1, 0)["layers"][0]["beta_f"][0]).as_integer_ratio())]
+    ]
+    with pytest.raises(UndefinedValue, match="give a larger norm_epsilon"):
+        RECIPE.claim.reference((0,), **SMALLEST, norm_epsilon=Fraction(0))
+    with pytest.raises(UndefinedValue, match="coordinates are not all equal"):
+        RECIPE.construct(**{**RECIPE.parameters, **settings})((0,))
+
+
+SMALLEST = {
+    "d_model": 1,
+    "heads": 1,
+    "d_ff": 1,
+    "layers": 1,
+    "vocabulary": 2,
+    "mask": "none",
+    "seed": 0,
+}
 
 
 def test_heads_divide_the_width():
