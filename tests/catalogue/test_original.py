@@ -319,6 +319,7 @@ class TestCommands:
         shown = " ".join(out.split())
         assert "section 3.1 to 3.5 of Attention Is All You Need" in shown
         assert "first failure" not in shown
+        assert "not in float64, float32, float16, " in shown
         got = json.loads(self.run(capsys, "show", RECIPE.name, "--json")[1])
         assert got["sources"][0].startswith("Attention Is All You Need") and got["document"]
         assert got["safe_lengths"] == {"interval": None}

@@ -189,8 +189,10 @@ def recipe_table(facts: Mapping[str, Any]) -> Table:
         worst = facts["largest_rounding_tried"].items()
         shown = (f"{name} {'no bound' if bound is None else bound}" for name, bound in worst)
         row("at most, as tried", ", ".join(shown))
-    for name, reason in facts["excluded"].items():
-        row("not in", f"{name}: {reason}")
+    excluded = facts["excluded"]
+    for reason in dict.fromkeys(excluded.values()):
+        names = ", ".join(name for name, why in excluded.items() if why == reason)
+        row("not in", f"{names}: {reason}")
     if facts["safe_lengths"] is not None:
         safe = facts["safe_lengths"].items()
         lengths = (f"{name} {length_in_words(bound)}" for name, bound in safe)
