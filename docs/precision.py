@@ -72,7 +72,9 @@ PARTS = (
         "tie-break",
         {"term": "-1/i"},
         work=2**27,
-        quoted={"float32": "4142 is the first j to collide with the one before, beside a score of 1"},
+        quoted={
+            "float32": "4142 is the first j to collide with the one before, beside a score of 1"
+        },
         loose={"float8_e4m3": APART},
     ),
     Part(

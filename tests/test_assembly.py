@@ -1,7 +1,8 @@
 """Assembly: each function against the composition it stands for, in exact arithmetic."""
 
+import itertools
 import random
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 
 import numpy as np
@@ -35,6 +36,8 @@ from transformist.model import (
     Layer,
     LayerNorm,
     LayerStack,
+    PositionFunctions,
+    Sinusoids,
     Stream,
     Transformer,
 )
@@ -120,11 +123,13 @@ def plus(x, y):
 
 def attended(head, z):
     """The definition of a hard head."""
+    keys = [plus(times(head.W_K, x), head.b_K.tolist()) for x in z]
+    values = [plus(times(head.W_V, x), head.b_V.tolist()) for x in z]
     answer = []
     for i, x in enumerate(z):
-        q = times(head.W_Q, x)
+        q = plus(times(head.W_Q, x), head.b_Q.tolist())
         dots = {
-            j: sum(a * b for a, b in zip(q, times(head.W_K, z[j]), strict=True))
+            j: sum(a * b for a, b in zip(q, keys[j], strict=True))
             for j in range(len(z))
             if ADMITS[head.mask](i, j)
         }
@@ -132,8 +137,9 @@ def attended(head, z):
         chosen = {"leftmost-hard": best[:1], "rightmost-hard": best[-1:]}.get(head.weighting, best)
         total = [Fraction(0)] * head.W_V.shape[0]
         for j in chosen:
-            total = plus(total, [v / len(chosen) for v in times(head.W_V, z[j])])
-        answer.append(total if head.W_O is None else times(head.W_O, total))
+            total = plus(total, [v / len(chosen) for v in values[j]])
+        written = total if head.W_O is None else times(head.W_O, total)
+        answer.append(plus(written, head.b_O.tolist()))
     return answer
 
 
@@ -169,10 +175,14 @@ def drawn_head(source, d, d_out=None):
         return [[source.randint(-2, 2) for _ in range(columns)] for _ in range(rows)]
 
     with_output = {"W_V": matrix(d_value, d), "W_O": matrix(d_out or d, d_value)}
+    values = with_output if source.random() < 0.7 else {"W_V": matrix(d_out or d, d)}
+    sizes = {"b_Q": d_key, "b_K": d_key, "b_V": len(values["W_V"]), "b_O": d_out or d}
+    biases = {name: matrix(1, size)[0] for name, size in sizes.items() if source.random() < 0.5}
     return Attention(
+        **biases,
         W_Q=matrix(d_key, d),
         W_K=matrix(d_key, d),
-        **(with_output if source.random() < 0.7 else {"W_V": matrix(d_out or d, d)}),
+        **values,
         weighting=source.choice(HARD),
         mask=source.choice(sorted(ADMITS)),
     )
@@ -296,6 +306,27 @@ def test_parallel_holds_the_streams_of_both_side_by_side():
             assert all(seen(x, "exact") == second(x, "exact") for x in ("", "ab", "bba"))
 
 
+def with_positions(positions):
+    return Transformer(
+        stream=Stream(("x", "y")),
+        embedding=Embedding(symbols=("a", "b"), vectors=[[1, 2], [3, 4]], positions=positions),
+        layers=(),
+        read_out=Binary(W_out=[[1, 0]]),
+    )
+
+
+def test_parallel_keeps_the_positions_of_either():
+    named, none = with_positions(PositionFunctions((None, "i/n"))), with_positions(None)
+    for first, second in itertools.product((named, none), repeat=2):
+        both = parallel(first, second)
+        for x in ("a", "bab"):
+            pairs = zip(final(first, x), final(second, x), strict=True)
+            assert final(both, x) == [u + v for u, v in pairs]
+    assert parallel(none, none).embedding.positions is None
+    with pytest.raises(InvalidValue, match=r"functions with names.*received Sinusoids"):
+        parallel(named, with_positions(Sinusoids(2)))
+
+
 def test_parallel_is_built_for_the_shorter_length():
     source = random.Random(1)
     one = drawn_transformer(source, ("p", "q"), ["a", BOS], 1, front=[BOS])
@@ -379,10 +410,8 @@ def test_tie_break_makes_average_hard_attention_unique():
         source = random.Random(seed)
         head = drawn_head(source, 2, d_out=2)
         last = seed % 2
-        unique = Attention(
-            **{name: getattr(head, name) for name in ("W_Q", "W_K", "W_V", "W_O", "mask")},
-            weighting="rightmost-hard" if last else "leftmost-hard",
-        )
+        kept = {each.name: getattr(head, each.name) for each in fields(head) if each.init}
+        unique = Attention(**{**kept, "weighting": "rightmost-hard" if last else "leftmost-hard"})
         n = 1 + seed % 6
         z = [[Fraction(source.randint(-1, 1)) for _ in range(2)] for _ in range(n)]
         j = range(1, n + 1)
@@ -399,7 +428,9 @@ def test_soften_multiplies_queries_and_nothing_else():
     soft = soften(head, Fraction(7, 2))
     assert soft.weighting == "softmax" and soft.mask == head.mask
     assert soft.W_Q.tolist() == (np.array(head.W_Q) * 3.5).tolist()
-    assert soft.W_K.tolist() == head.W_K.tolist() and soft.W_V.tolist() == head.W_V.tolist()
+    assert np.any(head.b_Q) and soft.b_Q.tolist() == (head.b_Q * 3.5).tolist()
+    for name in ("W_K", "W_V", "b_K", "b_V", "b_O"):
+        assert getattr(soft, name).tolist() == getattr(head, name).tolist()
     assert (soft.W_O is None) == (head.W_O is None)
     for x in (drawn_input(source, 5, 3), drawn_input(source, 2, 3)):
         z = EXACT.array(x)
@@ -407,6 +438,19 @@ def test_soften_multiplies_queries_and_nothing_else():
         assert sharper == [
             [Fraction(7, 2) * s for s in row] for row in head.scores(z, EXACT).tolist()
         ]
+
+
+def test_a_head_that_is_moved_and_one_with_a_tie_break_keep_their_scores():
+    source = random.Random(7)
+    head = Attention(W_Q=[[1, 2]], W_K=[[3, -1]], W_V=[[1, 0]], W_O=[[1]], b_Q=[4], b_K=[5])
+    routed = route(head, Stream(("p", "q")), ["q", "p"], ["q"])
+    for z in (drawn_input(source, 3, 2), drawn_input(source, 5, 2)):
+        scores = head.scores(EXACT.array(z), EXACT).tolist()
+        swapped = EXACT.array([x[::-1] for x in z])
+        assert routed.scores(swapped, EXACT).tolist() == scores
+        marked = EXACT.array([[*x, 1, 2] for x in z])
+        added = tie_break(head).scores(marked, EXACT).tolist()
+        assert added == [[s + 2 for s in row] for row in scores]
 
 
 def test_units_add_what_each_of_them_says():
@@ -466,7 +510,7 @@ def test_a_head_between_linear_maps():
     stream = Stream(("x", "y", "sum"))
     routed = route(head, stream, read=[{"x": 1, "y": 2}], write=["sum"])
     assert exact(routed, [[1, 1, 0], [3, 2, 9]]) == [[0, 0, 3], [0, 0, 5]]
-    with pytest.raises(InvalidValue, match="without a bias"):
+    with pytest.raises(InvalidValue, match="without a shift"):
         route(head, stream, ["x"], ["sum"], shift=1)
 
 

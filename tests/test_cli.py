@@ -142,7 +142,7 @@ def test_a_recipe_on_finite_arithmetic_runs_in_the_first_that_it_claims(capsys):
         (["run", "max-of-two", "[[1, 2]]", "--arithmetic", "saturating:3:1"], "power of two"),
         (["run", "max-of-two", "[[1, 2]]", "--arithmetic", "saturating:8"], "no arithmetic has"),
         (["run", "dyck-1", "()", "--arithmetic", "saturating"], "dyck-1 is claimed in exact"),
-        (["precision", "max-of-two"], "claims none of them as they are"),
+        (["precision", "max-of-two"], "claims none of them as it is"),
     ],
 )
 def test_a_finite_arithmetic_that_does_not_fit_is_refused_in_a_line(capsys, arguments, words):
@@ -159,14 +159,18 @@ def test_list(capsys):
     got = answer(capsys, "list")
     assert [row["name"] for row in got["recipes"]] == [recipe.name for recipe in tf.recipes()]
     assert got["programs"] == []
-    assert {"name", "chapter", "section", "summary"} == set(got["recipes"][0])
+    assert {"name", "chapter", "section", "document", "summary"} == set(got["recipes"][0])
     chapters = """
         positions representations feed-forward attention lookup weighting normalization rounding
-        composition finite examples
+        composition finite examples original
     """
     assert list(dict.fromkeys(row["chapter"] for row in got["recipes"])) == chapters.split()
     sections = answer(capsys, "list", "--chapter", "9")["recipes"]
     assert all(row["section"].startswith("9.") for row in sections)
+    third = answer(capsys, "list", "--chapter", "3")["recipes"]
+    assert third and all("Cookbook" in row["document"] for row in third)
+    (encoder,) = answer(capsys, "list", "--chapter", "original")["recipes"]
+    assert encoder["document"].startswith("Attention Is All You Need")
     only = answer(capsys, "list", "--chapter", "examples")["recipes"]
     assert {row["name"] for row in only} == {
         "parity",

@@ -36,6 +36,9 @@ from transformist.model import (
     Layer,
     LayerNorm,
     LayerStack,
+    PositionFunctions,
+    PositionTable,
+    Sinusoids,
     Stream,
     Sublayer,
     Transformer,
@@ -273,11 +276,13 @@ def test_stacks_and_sublayers_of_networks(norm):
 def head(rng, d=3, weighting="softmax", mask="none", scale=1.0):
     d_key = int(rng.integers(1, 4))
     W_Q, W_K = scale * rng.normal(size=(2, d_key, d))
+    sizes = {"b_Q": d_key, "b_K": d_key, "b_V": 2, "b_O": d}
     return Attention(
         W_Q=W_Q,
         W_K=W_K,
         W_V=rng.normal(size=(2, d)),
         W_O=rng.normal(size=(d, 2)),
+        **{name: rng.normal(size=size) for name, size in sizes.items() if rng.uniform() < 0.5},
         weighting=weighting,
         mask=mask,
     )
@@ -347,6 +352,41 @@ def test_the_bound_of_attention_is_approached(norm):
             assert moved <= sharp * ROOM and moved <= K * by * ROOM
             best, sharpest = max(best, moved / (K * by)), max(sharpest, moved / sharp)
     assert best > REACHED[norm] and sharpest > REACHED[norm]
+
+
+@in_norms
+def test_the_bound_of_biased_queries_is_approached(norm):
+    """Two keys, 0 and −1 in the stream, and a query of the bias alone: scores b k are moved."""
+    b, best = 1.0, 0.0
+    for X in (1.0, 100.0):
+        part = Attention(
+            W_Q=[[0, 0]], W_K=[[1, 0]], W_V=[[0, 1]], b_Q=[b], b_K=[7], b_V=[5], b_O=[-3]
+        )
+        x = np.array([[0, X], [0, -X]])
+        for delta in (1e-3, 0.1, 1.0):
+            e = np.array([[delta, 0], [-delta, 0]])
+            by, moved = moves(part, x, x + e, norm)
+            sharp = float(perturbation_bound(part, by, norm, X))
+            assert moved <= sharp * ROOM
+            assert moved <= float(lipschitz_constant(part, norm, X)) * by * ROOM
+            best = max(best, moved / sharp)
+    assert best > 0.98
+
+
+@in_norms
+def test_the_size_of_a_biased_head_is_reached(norm):
+    part = Attention(
+        W_Q=[[0, 0]],
+        W_K=[[0, 0]],
+        W_V=[[2, 0], [0, 2]],
+        W_O=[[3, 0], [0, 3]],
+        b_V=[5, 0],
+        b_O=[7, 0],
+    )
+    assert part([[1, 0]]).tolist() == [[2 * 3 + 5 * 3 + 7, 0]]
+    assert size_bound(part, norm, F(1)) == pytest.approx(28, rel=1e-8)
+    empty = Attention(W_Q=[[0]], W_K=[[0]], W_V=[[1]], b_V=[5], b_O=[7], mask="strict-future")
+    assert empty([[1]]).tolist() == [[7]] and size_bound(empty, norm, F(1)) == 13
 
 
 # 7.5: norms
@@ -531,6 +571,18 @@ def test_the_range_of_every_position_function_is_known():
             ]
             assert max(values) == bound, (name, front, back, N)
     assert sorted([*POWERS, *FRACTIONS, *WITHIN_ONE]) == sorted(POSITIONS)
+
+
+def test_the_range_of_every_position_encoding_is_known():
+    words = {"symbols": ("a", "b"), "vectors": [[1, -2], [0, 3]]}
+    for encoding, reach in (
+        (None, [0, 0]),
+        (PositionFunctions((None, "i")), [0, 4]),
+        (PositionTable(vectors=[[1, 0], [-5, "1/2"]]), [5, F(1, 2)]),
+        (Sinusoids(2), [1, 1]),
+    ):
+        bound = embedding_bound(Embedding(**words, positions=encoding), "linf", 4)
+        assert bound == max(1 + reach[0], 3 + reach[1])
 
 
 @in_norms

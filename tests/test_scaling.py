@@ -35,6 +35,11 @@ def head(weighting, W_Q=((1, 0), (0, 1)), mask="none"):
     return Attention(W_Q=W_Q, W_K=W_K, W_V=[[1, 3], [0, 2]], weighting=weighting, mask=mask)
 
 
+def biased(weighting, W_Q=((1, 0), (0, 1)), **biases):
+    W_K = [[1, 1], [2, 2]]
+    return Attention(W_Q=W_Q, W_K=W_K, W_V=[[1, 3], [2, 6]], weighting=weighting, **biases)
+
+
 HARD = head("average-hard")
 SOFT = head("softmax")
 NO_SCORES = head("softmax", W_Q=((0, 0), (0, 0)), mask="future")
@@ -57,6 +62,9 @@ SHOWN = {
     "uniform softmax": (NO_SCORES, 1),
     "softmax of scores that cancel": (ORTHOGONAL, 1),
     "heads": (Heads((HARD, NO_SCORES)), 1),
+    "biased keys": (biased("leftmost-hard", b_K=[5, 1]), 1),
+    "biased keys of equal scores": (biased("softmax", W_Q=((2, 0), (-1, 0)), b_K=[5, 1]), 1),
+    "biases that cancel": (biased("average-hard", b_Q=[4, -2]), 1),
     "residual": (Sublayer(RELU), 1),
     "residual of attention": (Sublayer(Heads((HARD,))), 1),
     "post-norm": (Sublayer(RELU, post_norm=BIASED_NORM), 0),
@@ -65,6 +73,7 @@ SHOWN = {
     "empty layer": (Layer(), 1),
     "after a norm": (Layer((HARD,), BIASED, post_norms=(NORM, None)), 0),
     "stack of layers": (stack(Layer((HARD,), RELU), Layer((NO_SCORES,))), 1),
+    "stack with a final norm": (LayerStack(STREAM, ("x", "y"), (Layer((HARD,)),), ("x",), NORM), 0),
     "list": ([NORM, BIASED], 0),
 }
 
@@ -75,6 +84,10 @@ NOT_SHOWN = {
     "norm with ε": WITH_EPSILON,
     "softmax": SOFT,
     "heads": Heads((HARD, SOFT)),
+    "biased queries": biased("leftmost-hard", b_Q=[5, 0]),
+    "biased queries alone": biased("softmax", W_Q=((0, 0), (0, 0)), b_Q=[5, 0]),
+    "biased values": biased("average-hard", b_V=[1, 0]),
+    "biased output": biased("average-hard", b_O=[0, 1]),
     "residual of a norm": Sublayer(RELU, pre_norm=NORM),
     "residual of biases": Sublayer(BIASED),
     "post-norm after biases": Sublayer(BIASED, post_norm=NORM),
@@ -82,6 +95,7 @@ NOT_SHOWN = {
     "stack of networks": FeedForwardStack((RELU, SHIFTED)),
     "layer": Layer((HARD,), BIASED),
     "stack of layers": stack(Layer((SOFT,)), Layer((HARD,))),
+    "stack with ε": LayerStack(STREAM, ("x", "y"), (Layer((HARD,)),), ("y",), WITH_EPSILON),
     "list": [BIASED, HARD],
     "norm too late": [SHIFTED, NORM],
 }

@@ -11,6 +11,7 @@ from transformist.bounds import activation_bounds, lipschitz_constant, perturbat
 from transformist.catalogue import recipe, recipes
 from transformist.domains import boolean_representations
 from transformist.errors import TransformistError
+from transformist.hosts import read_encoder
 from transformist.model import (
     Attention,
     Binary,
@@ -26,6 +27,8 @@ from transformist.model import (
     NearZero,
     PositionFunctions,
     PositionTable,
+    RealVector,
+    Sinusoids,
     Stream,
     Sublayer,
     Trace,
@@ -48,6 +51,8 @@ __all__ = [
     "NearZero",
     "PositionFunctions",
     "PositionTable",
+    "RealVector",
+    "Sinusoids",
     "Stream",
     "Sublayer",
     "Trace",
@@ -60,6 +65,7 @@ __all__ = [
     "lipschitz_constant",
     "parallel",
     "perturbation_bounds",
+    "read_encoder",
     "recipe",
     "recipes",
     "route",

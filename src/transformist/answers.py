@@ -9,7 +9,9 @@ from fractions import Fraction
 from itertools import repeat
 from typing import Any
 
-from transformist.arithmetic import Arithmetic, exact_numbers, number_system
+import numpy as np
+
+from transformist.arithmetic import INTERVAL, Arithmetic, exact_numbers, number_system
 from transformist.claims import (
     Finding,
     FunctionClaim,
@@ -24,7 +26,7 @@ from transformist.claims import (
 from transformist.domains import Sequences
 from transformist.errors import InputTooLong, InvalidValue
 from transformist.inputs import read_count, read_vector, read_vectors
-from transformist.model import Symbol, Trace
+from transformist.model import Symbol, Trace, rationals
 from transformist.verify import admitted, agrees, error_bound, free_numbers
 
 
@@ -53,6 +55,8 @@ class Numbers:
 def usual_arithmetic(recipe: Recipe[Any], given: Settings) -> str:
     """float64 where the recipe is claimed in it, else the first in which it is.
 
+    An answer in numbers is float64 too: how far it is off is found beside it.
+
     Example:
         >>> import transformist as tf
         >>> usual_arithmetic(tf.recipe("zero-at-flag"), {"largest": 8})
@@ -60,6 +64,8 @@ def usual_arithmetic(recipe: Recipe[Any], given: Settings) -> str:
 
     """
     claimed = recipe.claim.claimed(recipe.settings(given))
+    if isinstance(recipe.claim, StringClaim) and recipe.claim.error is not None:
+        return "float64"
     return claimed[0] if claimed and "float64" not in claimed else "float64"
 
 
@@ -191,6 +197,9 @@ class Judged:
         safe: the longest N the claim covers in this arithmetic; `None` for any.
         covered: whether the claim covers the model.
         finding: what is found about the input; empty where the claim does not cover it.
+        distance: of an answer in numbers that the claim does not cover, a bound of how far they
+            are from the real values, which balls enclose; `None` where too many scores would be
+            enclosed, or a number is infinite.
 
     """
 
@@ -199,6 +208,7 @@ class Judged:
     safe: int | None
     covered: bool
     finding: Finding
+    distance: float | None = None
 
 
 def answer_on_symbols(
@@ -209,9 +219,12 @@ def answer_on_symbols(
     N is the length rounded up to a power of two, but not beyond the length that the claim covers
     if the input fits into it.
 
+    Numbers in a format of which nothing is claimed are compared with the real values: the input is
+    evaluated in `interval` as well.
+
     Raises:
         InvalidValue: where the claim does not cover the length and scores have a gap, or the
-            arithmetic.
+            arithmetic, the answer being no numbers.
         TransformistError: as `Transformer.run`.
 
     Example:
@@ -222,7 +235,8 @@ def answer_on_symbols(
     """
     settings, length = recipe.settings(given), len(symbols)
     safe = recipe.claim.safe_lengths(settings).get(arithmetic, 0)
-    if safe == 0:
+    in_numbers = recipe.claim.error is not None
+    if safe == 0 and not in_numbers:
         require_length(recipe, settings, length, arithmetic)
     if "max_length" in settings and "max_length" not in given:
         built_for = 1 << max(length - 1, 0).bit_length()
@@ -234,4 +248,30 @@ def answer_on_symbols(
         require_length(recipe, settings, model.max_length or length, arithmetic)
     trace = model.run(symbols, arithmetic)
     found = recipe.explain(trace) if recipe.explain and covered else Finding(sentence="")
-    return Judged(trace=trace, settings=settings, safe=safe, covered=covered, finding=found)
+    distance = _distance(trace) if in_numbers and not covered else None
+    return Judged(
+        trace=trace,
+        settings=settings,
+        safe=safe,
+        covered=covered,
+        finding=found,
+        distance=distance,
+    )
+
+
+ENCLOSED = 2**16
+"""How many attention scores are enclosed in balls to tell how near numbers are: some seconds."""
+
+
+def _distance(trace: Trace) -> float | None:
+    """How far the numbers of an answer are at most from the real values that balls enclose."""
+    heads = sum(len(layer.heads) for layer in trace.model.layers)
+    if heads * len(trace.symbols) ** 2 > ENCLOSED:
+        return None
+    (balls,) = trace.model.values([trace.input], INTERVAL)
+    (y,) = trace.model.values([trace.input], trace.arithmetic)
+    real, radii = rationals(INTERVAL.numbers(balls)), rationals(INTERVAL.radius(balls))
+    numbers = trace.arithmetic.numbers(y)
+    if numbers.dtype != object and not np.isfinite(numbers).all():
+        return None
+    return math.nextafter(float((abs(rationals(numbers) - real) + radii).max()), math.inf)

@@ -39,6 +39,7 @@ Model: TypeAlias = (
 Settings: TypeAlias = Mapping[str, Any]
 
 COOKBOOK = "The Transformer Cookbook (arXiv 2510.00368)"
+"""The paper that most recipes are from."""
 
 NO_GELU = "GELU takes irrational values"
 NO_ROOT = "the root of a variance is irrational, but for squares"
@@ -246,12 +247,18 @@ class StringClaim(LengthClaim):
         reference: the answer, written from the definition: takes the string.
         domain: the alphabet, and strings on which the construction is most likely to fail.
         features: the positional features it needs, or a function that gives them.
+        error: where an answer is in numbers, and the reference a list of vectors, one a position
+            read: a bound of the distance from `reference`, for each number; it may name n and
+            `arithmetic`. `None` where an answer is right or wrong.
+        error_statement: that bound, in words.
 
     """
 
     reference: Callable[..., Any]
     domain: Callable[..., Strings]
     features: tuple[str, ...] | Callable[..., tuple[str, ...]] = ()
+    error: Callable[..., Fraction | float] | None = None
+    error_statement: str = ""
 
     def inputs(self, settings: Settings) -> str:
         """The alphabet."""
@@ -290,7 +297,8 @@ class Recipe(Generic[C_co]):
 
     Attributes:
         name: kebab-case, stable.
-        section: of the document that it is from: a number, or a heading.
+        section: of its document, where it stands: a number, or a heading.
+        document: the paper it is from.
         claim: what it computes.
         construct: the weights, from settings.
         sources: where the construction and its corrections are from.
@@ -311,6 +319,7 @@ class Recipe(Generic[C_co]):
     sources: tuple[str, ...] = ()
     errata: tuple[str, ...] = ()
     explain: Callable[[Trace], Finding] | None = field(default=None)
+    document: str = COOKBOOK
 
     def __post_init__(self) -> None:
         for name in self.parameters:
@@ -451,10 +460,10 @@ def recipe(
     *,
     section: str,
     claim: C,
-    document: str = COOKBOOK,
     sources: tuple[str, ...] = (),
     errata: tuple[str, ...] = (),
     explain: Callable[[Trace], Finding] | None = None,
+    document: str = COOKBOOK,
 ) -> Callable[[Callable[..., Any]], Recipe[C]]:
     """Make a recipe of the function that builds its weights."""
 
@@ -467,6 +476,7 @@ def recipe(
             sources=(f"{document}, {section}", *sources),
             errata=errata,
             explain=explain,
+            document=document,
         )
 
     return make

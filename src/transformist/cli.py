@@ -23,6 +23,7 @@ from transformist.arithmetic import FAMILIES, SYSTEMS, number_system
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
 from transformist.claims import (
+    COOKBOOK,
     Finding,
     PositionClaim,
     Recipe,
@@ -42,10 +43,12 @@ from transformist.inputs import (
     read_positive,
     read_text,
 )
+from transformist.model import Trace
 from transformist.report import (
     dependence_in_words,
     found_facts,
     how_close,
+    how_near,
     numbers_facts,
     plain,
     precision_table,
@@ -161,20 +164,24 @@ def list_recipes(
 ) -> None:
     """List the recipes, chapter by chapter."""
     chapters = list(dict.fromkeys(each.chapter for each in recipes()))
-    numbers = sorted(
-        {each.section.split(".")[0] for each in recipes() if each.section[0].isdigit()}
-    )
+    numbers = sorted({number for each in recipes() if (number := _cookbook_chapter(each))})
     if chapter is not None and chapter not in (*chapters, *numbers):
         raise UnknownName.among("chapter", chapter, [*chapters, *numbers])
     chosen = [
         each
         for each in recipes()
-        if chapter is None or chapter in (each.chapter, each.section.split(".")[0])
+        if chapter is None or chapter in (each.chapter, _cookbook_chapter(each))
     ]
     if as_json:
         rows = [
-            {"name": r.name, "chapter": r.chapter, "section": r.section, "summary": r.summary}
-            for r in chosen
+            {
+                "name": each.name,
+                "chapter": each.chapter,
+                "section": each.section,
+                "document": each.document,
+                "summary": each.summary,
+            }
+            for each in chosen
         ]
         _print_json({"recipes": rows, "programs": []})
         return
@@ -182,8 +189,14 @@ def list_recipes(
     for heading in ("recipe", "section", "computes"):
         table.add_column(heading)
     for each in chosen:
-        table.add_row(each.name, each.section, escape(each.summary))
+        section = each.section if _cookbook_chapter(each) else "elsewhere"
+        table.add_row(each.name, section, escape(each.summary))
     out.print(table)
+
+
+def _cookbook_chapter(recipe: Recipe[Any]) -> str | None:
+    """The number of the chapter of the Cookbook, `None` where it is from another paper."""
+    return recipe.section.split(".")[0] if recipe.document == COOKBOOK else None
 
 
 @app.command()
@@ -314,23 +327,24 @@ def _run_on_text(
     with err.status(f"evaluating {length} symbols densely"):
         judged = answer_on_symbols(recipe, chosen, source.symbols, arithmetic)
     trace, model, finding = judged.trace, judged.trace.model, judged.finding
-    if not judged.covered:
+    in_numbers = recipe.claim.error is not None
+    if not judged.covered and judged.safe:
         err.print(
             f"warning: {recipe.name} claims n up to N = {judged.safe} in {arithmetic}, and this "
             f"model is built for {model.max_length or length}: the answer may be wrong"
         )
     if as_json:
         more = {"within_claim": judged.covered, **_found(finding, source), **finding.numbers}
+        if in_numbers:
+            more["error_bound"] = None if judged.distance is None else [judged.distance]
         if with_trace:
             more["trace"] = trace_facts(trace)
-        _print_run(recipe, length, trace.answer, arithmetic, more)
+        _print_run(recipe, length, plain(trace.answer), arithmetic, more)
         return
-    answer = _answer_in_words(trace.answer)
-    where = "" if finding.position is None else f", at {source.place(finding.position)}"
-    if finding.related:
-        where += f" (see {' and '.join(map(source.place, finding.related))})"
-    why = f": {finding.sentence}{where}" if finding.sentence else ""
-    out.print(f"[bold]{escape(answer)}[/]{escape(why)}")
+    if in_numbers:
+        _print_vectors(trace, how_near(judged, recipe))
+    else:
+        _print_answer(trace, finding, source)
     if with_trace or source.is_file:
         wide.print(trace_table(trace, finding.position, whole=with_trace))
     limit = "" if model.max_length is None else f", N = {model.max_length}"
@@ -339,6 +353,23 @@ def _run_on_text(
         f"{size(model)}; {_dependence(recipe, judged.settings)}{limit}",
         style="dim",
     )
+
+
+def _print_vectors(trace: Trace, near: str) -> None:
+    """A line for each position, and how near the numbers are to the real values."""
+    for i, (symbol, vector) in enumerate(zip(trace.input, trace.answer, strict=True), start=1):
+        out.print(f"{i:>6}  {symbol!s:>6}  {json.dumps(plain(vector))}", markup=False)
+    out.print(near, markup=False)
+
+
+def _print_answer(trace: Trace, finding: Finding, source: Text) -> None:
+    """The answer in a word or a string, and what is found about the input."""
+    answer = _answer_in_words(trace.answer)
+    where = "" if finding.position is None else f", at {source.place(finding.position)}"
+    if finding.related:
+        where += f" (see {' and '.join(map(source.place, finding.related))})"
+    why = f": {finding.sentence}{where}" if finding.sentence else ""
+    out.print(f"[bold]{escape(answer)}[/]{escape(why)}")
 
 
 def _answer_in_words(answer: Any) -> str:
@@ -514,14 +545,15 @@ def precision_command(
     if name is None:
         return _search_all(arithmetic, longest, budget, settings, as_json)
     recipe, chosen = find_recipe(name), _settings(settings)
-    found = []
     named = [arithmetic] if arithmetic else formats(recipe)
     if not named:
         raise InvalidValue(
-            "a search is done in the float formats that a recipe claims",
-            received=f"{recipe.name}, which claims none of them as they are",
-            remedy="name one of them with --arithmetic, such as float32:16",
+            "a search is done in the float formats in which something is claimed",
+            received=f"{recipe.name}, which claims none of them as it is",
+            where="precision",
+            remedy=f"transformist run {recipe.name} tells how far off it is on an input",
         )
+    found = []
     for each in named:
         with err.status(f"searching {recipe.name} in {each}"):
             found.append(search(recipe, each, chosen, longest, budget or WORK))

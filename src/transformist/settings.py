@@ -164,6 +164,10 @@ SETTINGS: Mapping[str, Setting] = {
     setting.name: setting
     for setting in (
         Setting("max_length", "N, the longest input", "a whole number of at least 1", _whole(1)),
+        Setting("d_model", "the width of the stream", "from 1 to 4096", _whole(1, 4096)),
+        Setting("d_ff", "how many hidden units a network has", "from 1 to 16384", _whole(1, 16384)),
+        Setting("layers", "how many layers", "from 1 to 64", _whole(1, 64)),
+        Setting("vocabulary", "how many words there are", "from 2 to 65536", _whole(2, 65536)),
         Setting(
             "width", "how many numbers a vector has", "a whole number from 1 to 256", _whole(1, 256)
         ),

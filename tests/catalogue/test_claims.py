@@ -62,7 +62,7 @@ LONG = """
     convert-category scale linear quadratic-lookup-soft conditional exact-step route
     greater-than-zero greater-or-equal-zero equal-zero position-layernorm-hash relu-by-gelu
     reciprocal-from-bos add-at-flag zero-at-flag ignore-coordinates linear-to-the-right
-    linear-in-place gate-by-flag max-of-two max-of-many
+    linear-in-place gate-by-flag max-of-two max-of-many original-transformer
 """
 
 
@@ -116,7 +116,8 @@ def test_an_arithmetic_is_excluded_by_name_with_a_reason(recipe):
 def test_it_builds_without_arguments_and_knows_its_parameters(recipe):
     recipe.build()
     assert set(recipe.parameters) <= set(SETTINGS)
-    assert recipe.section and recipe.summary and recipe.sources
+    assert recipe.section and recipe.summary
+    assert recipe.sources[0] == f"{recipe.document}, {recipe.section}"
 
 
 STABLE = """
@@ -134,6 +135,7 @@ STABLE = """
     zero-at-flag ignore-coordinates linear-to-the-right linear-in-place gate-by-flag max-of-two
     max-of-many parity
     induction-most-recent induction-most-frequent dyck-1-uniform dyck-1 dyck-1-2 dyck-k-d
+    original-transformer
 """
 
 

@@ -157,8 +157,9 @@ def test_symbols_may_be_whole_numbers(name):
 def test_what_the_weights_depend_on(name):
     recipe = tf.recipe(name)
     hard, averaged = recipe.build(), recipe.build(weighting="average-hard")
-    assert hard.embedding.positions == () and hard.max_length is None
-    assert dict(averaged.embedding.positions).keys() == {averaged.stream.index("place")}
+    assert hard.embedding.positions is None and hard.max_length is None
+    names = dict(zip(averaged.stream.slots, averaged.embedding.positions.names, strict=True))
+    assert {slot for slot, name in names.items() if name} == {"place"}
     assert averaged.max_length is None
     soft = recipe.build(weighting="softmax", max_length=77)
     assert soft.max_length == 77

@@ -112,9 +112,62 @@ def test_an_output_matrix_is_applied_to_the_mixed_values():
     assert head.nonzero == 4
 
 
+@pytest.mark.parametrize(("weighting", "mask"), list(itertools.product(WEIGHTINGS, MASKS)))
+def test_biases_are_a_coordinate_that_is_1(weighting, mask):
+    """The definition without biases, on vectors with a 1 before them, but for b_O."""
+    for n, d_key in ((1, 1), (2, 3), (5, 2)):
+        source = random.Random(n)
+        W_Q, W_K, W_V, z = drawn(n, n, d_key=d_key)
+        b_Q, b_K, b_V, b_O = (
+            [source.randint(-2, 2) for _ in range(size)] for size in (d_key, d_key, 3, 3)
+        )
+        before = [
+            [[b, *row] for b, row in zip(bias, W, strict=True)]
+            for bias, W in ((b_Q, W_Q), (b_K, W_K), (b_V, W_V))
+        ]
+        expected = by_definition(*before, [[1, *x] for x in z], weighting, mask)
+        expected = [[c + b for c, b in zip(row, b_O, strict=True)] for row in expected]
+        biases = {"b_Q": b_Q, "b_K": b_K, "b_V": b_V, "b_O": b_O}
+        head = Attention(W_Q=W_Q, W_K=W_K, W_V=W_V, weighting=weighting, mask=mask, **biases)
+        got = head(z)
+        assert np.allclose(got, np.array(expected, dtype=float), rtol=1e-12, atol=1e-13)
+        if weighting != "softmax":
+            assert head(z, "exact").tolist() == expected
+        if mask == "strict-future":
+            assert got[0].tolist() == b_O  # without b_V
+
+
+def test_the_bias_of_keys_is_in_the_scores():
+    """It changes no weights: to each score of a row it adds the same."""
+    W_Q, W_K, W_V, z = drawn(2, 4)
+    head = Attention(W_Q=W_Q, W_K=W_K, W_V=W_V, b_Q=[1, 2], b_K=[3, -1])
+    q, k = np.array(z) @ np.array(W_Q).T + [1, 2], np.array(z) @ np.array(W_K).T + [3, -1]
+    assert np.array_equal(EXACT.numbers(head.scores(EXACT.array(z), EXACT)), q @ k.T)
+
+
+def test_an_output_bias_comes_after_the_output_matrix():
+    zero = {"W_Q": [[0]], "W_K": [[0]]}
+    head = Attention(**zero, W_V=[[1]], b_V=[3], W_O=[[2], [5]], b_O=[0, 7])
+    assert head([[1]]).tolist() == [[8, 27]] and head.nonzero == 5
+    assert Attention(**zero, W_V=[[1]], b_V=[3], b_O=[7])([[1]], "exact").tolist() == [[11]]
+
+
+def test_what_is_written_includes_biases():
+    zero = {"W_Q": np.zeros((1, 3)), "W_K": np.zeros((1, 3))}
+    W = np.zeros((3, 3))
+    assert Attention(**zero, W_V=W, b_V=[0, 1, 0], b_O=[0, 0, 1]).written == (1, 2)
+    W_O = [[1, 0, 0], [0, 0, 0], [0, 0, 0]]
+    assert Attention(**zero, W_V=W, W_O=W_O, b_V=[0, 1, 0], b_O=[0, 0, 1]).written == (0, 2)
+
+
 @pytest.mark.parametrize(
     ("change", "refusal", "words"),
     [
+        ({"b_Q": [1]}, ShapeMismatch, r"b_Q has shape \(2\), the rows of W_Q"),
+        ({"b_K": [1]}, ShapeMismatch, "b_K"),
+        ({"b_V": [1]}, ShapeMismatch, "b_V has shape .*, the rows of W_V"),
+        ({"b_O": [1]}, ShapeMismatch, "b_O has shape .*, the rows of W_V"),
+        ({"W_O": [[1, 0]], "b_O": [1, 2]}, ShapeMismatch, "b_O has shape .*, the rows of W_O"),
         ({"W_K": [[1, 0]]}, ShapeMismatch, "W_K"),
         ({"W_V": [[1]]}, ShapeMismatch, "W_V"),
         ({"W_O": [[1, 2, 3]]}, ShapeMismatch, "W_O"),

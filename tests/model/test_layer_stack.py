@@ -7,7 +7,7 @@ import pytest
 
 from transformist.arithmetic import EXACT, SYSTEMS
 from transformist.errors import InvalidValue, ShapeMismatch, UnknownName
-from transformist.model import Attention, FeedForward, Layer, LayerStack, Stream
+from transformist.model import Attention, FeedForward, Layer, LayerNorm, LayerStack, Stream
 
 STREAM = Stream(("mean", "x", "y", "product"))
 MEAN = Attention(
@@ -118,3 +118,17 @@ def test_layers_of_another_width_are_refused():
 def test_inputs_given_twice_or_none_are_refused(inputs, outputs):
     with pytest.raises(InvalidValue, match="none twice"):
         LayerStack(STREAM, inputs, (), outputs)
+
+
+def test_a_final_norm_sees_the_whole_stream_before_outputs_are_chosen():
+    norm = LayerNorm(gain=[1, 2, 1, 4], bias=[0, 0, 0, 1], epsilon=1)
+    normed = LayerStack(STREAM, STACK.inputs, STACK.layers, STACK.outputs, norm)
+    vectors = [[1.0, 2.0], [0.5, -3.0]]
+    *_, before = STACK.streams(vectors)
+    *_, same, after = normed.streams(vectors)
+    assert (same == before).all()
+    centred = before - before.mean(axis=1, keepdims=True)
+    by_hand = centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1)
+    assert np.allclose(after, by_hand * [1, 2, 1, 4] + [0, 0, 0, 1], rtol=1e-14)
+    assert (normed(vectors) == after[:, [3, 0, 1]]).all()
+    assert normed.nonzero == STACK.nonzero + norm.nonzero

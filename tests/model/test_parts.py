@@ -8,6 +8,7 @@ import pytest
 
 from transformist.arithmetic import FLOAT64
 from transformist.errors import (
+    InputTooLong,
     InvalidValue,
     NotFinite,
     NotRepresentable,
@@ -30,6 +31,9 @@ from transformist.model import (
     LayerNorm,
     MultiClass,
     NearZero,
+    PositionFunctions,
+    PositionTable,
+    Sinusoids,
     Stream,
     Sublayer,
     Transformer,
@@ -172,6 +176,9 @@ class TestStream:
         assert STREAM.reading({"sign": Fraction(1, 3)})[0, 0] == Fraction(1, 3)
 
 
+TABLE = PositionTable(vectors=[[5], [7]])
+
+
 class TestEmbedding:
     def embedding(self, **changes):
         words = {"a": {"sign": 1}, "b": {"sign": -1}, BOS: {}, EOS: {}, CLS: {}}
@@ -195,6 +202,26 @@ class TestEmbedding:
             z = self.embedding(positions={"place": name})(["aba"], FLOAT64)[0]
             assert z[:, 1].tolist() == [float(value) for value in values]
 
+    def test_any_encoding_is_added(self):
+        words = [[1, 0], [0, 3]]
+        for encoding in (
+            PositionTable(vectors=[[1, 2], [3, 4], [5, 6]]),
+            PositionFunctions((None, "1/i")),
+            Sinusoids(2),
+        ):
+            made = Embedding(symbols=("a", "b"), vectors=words, positions=encoding)
+            for n in (1, 2, 3):
+                z = made(["abb"[:n], "bba"[:n]], FLOAT64)
+                rows = encoding(n, "exact").tolist()
+                for got, x in zip(z, ("abb", "bba"), strict=True):
+                    for i, symbol in enumerate(x[:n]):
+                        word = words["ab".index(symbol)]
+                        expected = [
+                            Fraction(one) + two for one, two in zip(word, rows[i], strict=True)
+                        ]
+                        assert got[i].tolist() == [float(value) for value in expected]
+            assert made.nonzero == 2 + encoding.nonzero
+
     def test_refusals(self):
         with pytest.raises(UnknownSymbol, match=r"'x' at position 2.*--ignore-others"):
             self.embedding(front=[BOS], back=[EOS, CLS])(["ax"], FLOAT64)
@@ -206,8 +233,19 @@ class TestEmbedding:
             self.embedding(positions={"place": "1/n^2"})
         with pytest.raises(UnknownName, match="symbol"):
             Embedding.of(STREAM, {"a": "sign"}, front=[BOS])
-        with pytest.raises(InvalidValue, match="coordinate 7"):
-            Embedding(symbols=("a",), vectors=[[1]], positions=((7, "i"),))
+        with pytest.raises(InvalidValue, match="position encoding, or None"):
+            Embedding(symbols=("a",), vectors=[[1]], positions=((0, "i"),))
+        with pytest.raises(
+            ShapeMismatch, match="of width 1; received PositionFunctions of width 2"
+        ):
+            Embedding(symbols=("a",), vectors=[[1]], positions=PositionFunctions(("i", None)))
+        table = Embedding(symbols=("a", BOS), vectors=[[1], [1]], positions=TABLE, front=(BOS,))
+        with pytest.raises(UndefinedValue, match="position 0, of a symbol in front"):
+            table(["a"], FLOAT64)
+        table = Embedding(symbols=("a", EOS), vectors=[[1], [1]], positions=TABLE, back=(EOS,))
+        assert table(["a"], FLOAT64).tolist() == [[[6], [8]]]
+        with pytest.raises(InputTooLong, match="n = 2, and a last position of 3"):
+            table(["aa"], FLOAT64)
         with pytest.raises(InvalidValue, match="once"):
             Embedding(symbols=("a", "a"), vectors=[[1, 0], [0, 1]])
 

@@ -13,7 +13,7 @@ from transformist.errors import (
     ShapeMismatch,
     UnknownName,
 )
-from transformist.model import PositionFunctions, PositionTable
+from transformist.model import PositionFunctions, PositionTable, Sinusoids
 
 FUNCTIONS = {
     "1": lambda i, n: Fraction(1),
@@ -94,3 +94,45 @@ def test_what_is_no_encoding_is_refused():
     with pytest.raises(NotFinite, match="65504"):
         PositionFunctions(("i^3",))(41, "float16")
     assert np.isfinite(PositionFunctions(("i^3",))(40, "float16")).all()
+
+
+def test_a_coordinate_without_a_name_is_0():
+    encoding = PositionFunctions((None, "i/n", None))
+    assert encoding(2, "exact").tolist() == [[0, Fraction(1, 2), 0], [0, 1, 0]]
+    assert PositionFunctions((None,))(2).tolist() == [[0], [0]]
+
+
+def test_which_encodings_know_n():
+    assert PositionFunctions(("i", "-i/n")).knows_n
+    assert not PositionFunctions(("i", None, "1/i")).knows_n
+    assert not PositionTable(vectors=TABLE).knows_n and not Sinusoids(2).knows_n
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 16, 512])
+def test_sinusoids_are_the_nearest_multiples_of_their_step(d):
+    p, delta = np.arange(40)[:, None], np.arange(d)[None, :]
+    wavelength = 2 * np.pi * 10.0 ** (4 * (delta - delta % 2) / d)
+    angle = 2 * np.pi * p / wavelength
+    real = np.where(delta % 2 == 0, np.sin(angle), np.cos(angle))
+    got = Sinusoids(d)(40)
+    assert np.abs(got - real).max() <= 2.0**-25 + 1e-13  # of float64
+    assert np.abs(got - real).max() > 2.0**-26 or d < 3
+    assert ((got * 2**24) % 1 == 0).all()
+    assert (Sinusoids(d)(40, "float32") == got).all()
+    assert Sinusoids(d)(40, "exact").tolist() == got.tolist()
+    assert got[0].tolist() == [delta % 2 for delta in range(d)]  # position 1 is 0 from 0
+
+
+def test_sinusoids_go_on_to_both_sides():
+    system = SYSTEMS["float64"]
+    around = Sinusoids(4).at(range(-1, 3), 2, system)
+    ahead = Sinusoids(4)(4)
+    assert (around[2:] == ahead[:2]).all()
+    assert (around[1] == ahead[1] * [-1, 1, -1, 1]).all()  # p = −1, sin is odd, cos even
+    assert (around[0] == ahead[2] * [-1, 1, -1, 1]).all()
+
+
+@pytest.mark.parametrize("d", [0, -2, 2.0, True, "2"])
+def test_sinusoids_have_a_width(d):
+    with pytest.raises(InvalidValue, match="whole number of at least 1"):
+        Sinusoids(d)

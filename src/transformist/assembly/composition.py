@@ -16,6 +16,7 @@ from transformist.model import (
     Layer,
     LayerStack,
     Parameter,
+    PositionFunctions,
     ReadOut,
     Stream,
     Transformer,
@@ -57,11 +58,12 @@ def serial(first: LayerStack, second: LayerStack) -> LayerStack:
 
     Raises:
         ShapeMismatch: when the first does not give as many numbers as the second reads.
-        InvalidValue: when the first gives one slot twice, or a layer of either has a norm.
+        InvalidValue: when the first gives one slot twice, or there is a norm in either.
 
     """
     for stack in (first, second):
         expect(stack, LayerStack, "serial")
+        _require_no_final_norm(stack, "serial")
     if first.width_out != second.width:
         raise ShapeMismatch(
             "the second stack reads as many numbers as the first gives",
@@ -151,11 +153,16 @@ def _require_parallel(first: Transformer, second: Transformer) -> None:
                 where="parallel",
                 remedy="build both over one alphabet, with the same special symbols",
             )
-    if first.final_norm is not None or second.final_norm is not None:
+    for model in (first, second):
+        _require_no_final_norm(model, "parallel")
+
+
+def _require_no_final_norm(model: Transformer | LayerStack, where: str) -> None:
+    if model.final_norm is not None:
         raise InvalidValue(
             "models without layer norm are composed (Lemma 8.3)",
             received="a final norm, which sees every coordinate of its stream",
-            where="parallel",
+            where=where,
             remedy="compose the parts before the norm is added",
         )
 
@@ -172,13 +179,37 @@ def _merged(upper: Layer, lower: Layer) -> Layer:
 
 def _both(first: Embedding, second: Embedding) -> Embedding:
     order = [second.symbols.index(symbol) for symbol in first.symbols]
-    shifted = [(slot + first.width, name) for slot, name in second.positions]
     return Embedding(
         symbols=first.symbols,
         vectors=np.concatenate([first.vectors, second.vectors[order]], axis=1),
-        positions=(*first.positions, *shifted),
+        positions=_both_positions(first, second),
         front=first.front,
         back=first.back,
+    )
+
+
+def _both_positions(first: Embedding, second: Embedding) -> PositionFunctions | None:
+    if first.positions is None and second.positions is None:
+        return None
+    return PositionFunctions((*_position_names(first), *_position_names(second)))
+
+
+def _position_names(embedding: Embedding) -> tuple[str | None, ...]:
+    """The position function of each coordinate.
+
+    Raises:
+        InvalidValue: for positions that are no functions with names.
+
+    """
+    if embedding.positions is None:
+        return (None,) * embedding.width
+    if isinstance(embedding.positions, PositionFunctions):
+        return embedding.positions.names
+    raise InvalidValue(
+        "transformers side by side have position functions with names, or no positions",
+        received=type(embedding.positions).__name__,
+        where="parallel",
+        remedy="build both with PositionFunctions",
     )
 
 
@@ -203,6 +234,7 @@ def split_heads(stack: LayerStack) -> LayerStack:
 
     """
     expect(stack, LayerStack, "split_heads")
+    _require_no_final_norm(stack, "split_heads")
     slots = stack.stream.slots
     aside: dict[tuple[int, int], dict[str, str]] = {}
     taken = list(slots)

@@ -79,13 +79,17 @@ def tie_break(head: Attention) -> Attention:
         W_K=np.block([[head.W_K, none], [np.zeros((1, head.width)), np.array([[0, 1]])]]),
         W_V=np.concatenate([head.W_V, np.zeros((head.W_V.shape[0], 2))], axis=1),
         W_O=head.W_O,
+        b_Q=np.append(head.b_Q, 0),
+        b_K=np.append(head.b_K, 0),
+        b_V=head.b_V,
+        b_O=head.b_O,
         weighting="average-hard",
         mask=head.mask,
     )
 
 
 def soften(head: Attention, sharpness: object) -> Attention:
-    """Softmax for hard attention (section 5.7): W_Q times 1/τ.
+    """Softmax for hard attention (section 5.7): W_Q and b_Q times 1/τ.
 
     Args:
         head: whose scores have one maximum in each row, above the others by a gap.
@@ -116,13 +120,17 @@ def soften(head: Attention, sharpness: object) -> Attention:
         W_K=head.W_K,
         W_V=head.W_V,
         W_O=head.W_O,
+        b_Q=_scaled(head.b_Q, sharpness),
+        b_K=head.b_K,
+        b_V=head.b_V,
+        b_O=head.b_O,
         weighting="softmax",
         mask=head.mask,
     )
 
 
 def _scaled(W: Parameter, factor: object) -> Parameter:
-    """The matrix times a number, without rounding; zeros, which are many, stay as they are."""
+    """The weights times a number, without rounding; zeros, which are many, stay as they are."""
     entries = W != 0
     products = exact_product(W[entries].reshape(-1, 1), [[factor]])[:, 0]
     scaled = np.zeros(W.shape, dtype=products.dtype)

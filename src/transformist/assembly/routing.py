@@ -38,7 +38,7 @@ def between(part: Attention, read: object, write: object) -> Attention: ...
 def between(part: Part, read: object, write: object) -> Part:
     """L ∘ f ∘ R for linear R and L (Lemma 8.1), f a network or a head.
 
-    A network becomes W₁ R, L W₂, L b₂; a head W_Q R, W_K R, W_V R, L W_O.
+    A network becomes W₁ R, L W₂, L b₂; a head W_Q R, W_K R, W_V R, L W_O, L b_O.
 
     Args:
         part: f, which reads vectors of width k and gives vectors of width m.
@@ -59,6 +59,10 @@ def between(part: Part, read: object, write: object) -> Part:
         W_K=exact_product(part.W_K, read),
         W_V=exact_product(part.W_V, read),
         W_O=out,
+        b_Q=part.b_Q,
+        b_K=part.b_K,
+        b_V=part.b_V,
+        b_O=exact_product(write, part.b_O.reshape(-1, 1))[:, 0],
         weighting=part.weighting,
         mask=part.mask,
     )
@@ -90,7 +94,7 @@ def route(
         stream: the slots.
         read: the k forms that f reads.
         write: the m slots or forms to which its outputs are added.
-        shift: what is added to the k forms before a network reads them; a head has no bias.
+        shift: what is added to the k forms before a network reads them; there is none for a head.
 
     Raises:
         InvalidValue: for a head with a shift.
@@ -107,7 +111,7 @@ def route(
         part = precompose(part, np.eye(part.width), offset)
     elif np.any(rationals(shift) != 0):
         raise InvalidValue(
-            "a head reads forms as they are, without a bias",
+            "a head reads forms as they are, without a shift",
             received=f"shift = {shift}",
             where="route",
             remedy="add it to the forms, times a slot that is 1",

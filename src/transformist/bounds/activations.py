@@ -20,6 +20,9 @@ from transformist.model import (
     LayerNorm,
     LayerStack,
     Parameter,
+    PositionFunctions,
+    PositionTable,
+    Sinusoids,
     Sublayer,
     Transformer,
     exact_product,
@@ -118,7 +121,7 @@ def steps(model: Transformer | LayerStack) -> Iterator[tuple[str, Sublayer | Lay
     for number, layer in enumerate(model.layers):
         for name, sublayer in layer.sublayers():
             yield f"layer {number} {name}", sublayer
-    if isinstance(model, Transformer) and model.final_norm is not None:
+    if model.final_norm is not None:
         yield "final norm", model.final_norm
 
 
@@ -131,11 +134,30 @@ def embedding_bound(
         InvalidValue: for a position function that is not bounded, without a longest length.
 
     """
-    places = rationals(np.zeros(embedding.width))
-    for slot, name in embedding.positions:
-        ends = len(embedding.front), len(embedding.back)
-        places[slot] += _reach(name, *ends, max_length, where)
-    return vector_norm(abs(rationals(embedding.vectors)) + places, norm)
+    words, positions = abs(rationals(embedding.vectors)), embedding.positions
+    if positions is None:
+        return vector_norm(words, norm)
+    ends = len(embedding.front), len(embedding.back)
+    return vector_norm(words + _REACHES[type(positions)](positions, *ends, max_length, where), norm)
+
+
+def _of_functions(
+    positions: PositionFunctions, front: int, back: int, max_length: int | None, where: str
+) -> Parameter:
+    return rationals(
+        [
+            0 if name is None else _reach(name, front, back, max_length, where)
+            for name in positions.names
+        ]
+    )
+
+
+_REACHES: dict[type, Callable[..., Parameter]] = {
+    PositionFunctions: _of_functions,
+    PositionTable: lambda table, *_: abs(rationals(table.vectors)).max(axis=0),
+    Sinusoids: lambda sinusoids, *_: rationals(np.ones(sinusoids.width)),
+}
+"""The largest magnitude of each coordinate of each kind of position encoding."""
 
 
 def _reach(name: str, front: int, back: int, max_length: int | None, where: str) -> int:
@@ -165,8 +187,9 @@ WITHIN_ONE = ("1", "1/i", "-1/i", "(-1)^i")
 def size_bound(part: Part, norm: str, size: Fraction) -> Fraction:
     """X′ with ‖f(x)‖ ≤ X′ for all ‖x‖ ≤ X; for lists of vectors, at each position.
 
-    A network: ‖W₂‖(‖W₁‖ X + ‖b₁‖) + ‖b₂‖, since |act(h)| ≤ |h|. A head: ‖W_O W_V‖ X, its values
-    being averaged. A residual connection adds X. A norm: `normalized_bound` and ‖β‖.
+    A network: ‖W₂‖(‖W₁‖ X + ‖b₁‖) + ‖b₂‖, since |act(h)| ≤ |h|. A head: ‖W_O W_V‖ X + ‖W_O b_V‖ +
+    ‖b_O‖, its values being averaged. A residual connection adds X. A norm: `normalized_bound` and
+    ‖β‖.
 
     Raises:
         InvalidValue: for what is no part of a transformer.
@@ -197,6 +220,11 @@ def normalized_bound(part: LayerNorm, norm: str) -> Fraction:
 def value_matrix(head: Attention) -> Parameter:
     """V = W_O W_V, which takes a vector to what it adds where all the weight is on it."""
     return head.W_V if head.W_O is None else exact_product(head.W_O, head.W_V)
+
+
+def value_shift(head: Attention) -> Parameter:
+    """W_O b_V, which is added to that."""
+    return head.b_V if head.W_O is None else exact_product(head.W_O, head.b_V.reshape(-1, 1))[:, 0]
 
 
 def at_least_zero(name: str, value: Any, where: str) -> Fraction:
@@ -251,7 +279,8 @@ def _networks(part: FeedForwardStack, norm: str, size: Fraction) -> Fraction:
 
 
 def _head(part: Attention, norm: str, size: Fraction) -> Fraction:
-    return operator_norm(value_matrix(part), norm) * size
+    shifts = vector_norm(value_shift(part), norm) + vector_norm(part.b_O, norm)
+    return operator_norm(value_matrix(part), norm) * size + shifts
 
 
 def _heads(part: Heads, norm: str, size: Fraction) -> Fraction:

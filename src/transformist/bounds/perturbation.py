@@ -44,7 +44,7 @@ def lipschitz_constant(part: Part, norm: str, size: Any = None) -> Fraction:
     """K with ‖f(x̂) − f(x)‖ ≤ K δ, for attention where ‖xᵢ‖ ≤ X = `size` and δ ≤ 1.
 
     Networks (7.2): ‖W₂‖ L ‖W₁‖, L the largest slope of the activation; of a stack the product.
-    Attention (7.3): Σ over heads of ‖V‖ (1 + ‖A‖_B X (2X + 1)), see `perturbation_bound`.
+    Attention (7.3): Σ over heads of ‖V‖ (1 + X (‖A‖_B (2X + 1) + ‖u‖)), see `perturbation_bound`.
     Residual connections (7.4): 1 + K. Norms (7.5): `normalization_constant`.
 
     Args:
@@ -78,12 +78,14 @@ def perturbation_bound(part: Part, delta: Any, norm: str, size: Any = None) -> F
     """How far f(x̂) can be from f(x), at every position, for any δ ≥ 0.
 
     K δ for networks and norms, for norms at most twice their largest value. For a head with
-    V = W_O W_V and A = W_Qᵀ W_K/√d_key:
+    V = W_O W_V, A = W_Qᵀ W_K/√d_key and u = b_Qᵀ W_K/√d_key, ‖u‖ the norm of y ↦ u y, 0 in 7.3:
 
-        ‖V‖ δ + 2 ‖V‖ X tanh(η/2),   η = ‖A‖_B δ (2X + δ).
+        ‖V‖ δ + 2 ‖V‖ X tanh(η/2),   η = ‖A‖_B δ (2X + δ) + ‖u‖ δ.
 
-    ĉ − c = Σ α̂ⱼ V(x̂ⱼ − xⱼ) + Σ (α̂ⱼ − αⱼ) V xⱼ. The first sum is at most ‖V‖ δ. Every score moves
-    by at most η, (x + e)·A(y + f) − x·Ay being e·Ay + x·Af + e·Af. So for any set of positions the
+    ĉ − c = Σ α̂ⱼ V(x̂ⱼ − xⱼ) + Σ (α̂ⱼ − αⱼ) V xⱼ, in which W_O b_V and b_O cancel, the weights of a
+    row having one sum. The first sum is at most ‖V‖ δ. A score is x·Ay + u y up to a term that is
+    the same for every y of its row, as is that of b_K, and that softmax does not see; it moves by
+    at most η, (x + e)·A(y + f) − x·Ay being e·Ay + x·Af + e·Af. So for any set of positions the
     log-odds t of its weight move by at most 2η, and its weight σ(t) by at most max σ(t + 2η) − σ(t)
     = tanh(η/2), at t = −η. Of all sets, that of the weights that grew moves by half of Σ|α̂ⱼ − αⱼ|:
     the second sum is at most 2 tanh(η/2) ‖V‖ X. Since tanh(η/2) ≤ η/2, K of 7.3 follows for δ ≤ 1.
@@ -290,8 +292,8 @@ def _norm(part: LayerNorm, norm: str, *_: Any) -> Fraction:
     return normalization_constant(part, norm)
 
 
-def _head_norms(head: Attention, norm: str) -> tuple[Fraction, Fraction]:
-    """‖V‖ and ‖A‖_B."""
+def _head_norms(head: Attention, norm: str) -> tuple[Fraction, Fraction, Fraction]:
+    """‖V‖, ‖A‖_B and ‖u‖."""
     if head.weighting != "softmax":
         raise InvalidValue(
             "the weights of softmax change little where scores do; a hard choice jumps, as from "
@@ -301,14 +303,15 @@ def _head_norms(head: Attention, norm: str) -> tuple[Fraction, Fraction]:
             remedy="soften the head, or bound its scores and their gap",
         )
     A = bilinear_norm(exact_product(head.W_Q.T, head.W_K), norm)
+    u = operator_norm(exact_product(head.b_Q.reshape(1, -1), head.W_K), norm)
     scale = root_above(Fraction(1, head.W_Q.shape[0]))
-    return operator_norm(value_matrix(head), norm), A * scale
+    return operator_norm(value_matrix(head), norm), A * scale, u * scale
 
 
 def _head(part: Attention, norm: str, size: Fraction, most: Fraction) -> Fraction:
     """K for δ ≤ `most`."""
-    V, A = _head_norms(part, norm)
-    return V * (1 + A * size * (2 * size + most))
+    V, A, u = _head_norms(part, norm)
+    return V * (1 + size * (A * (2 * size + most) + u))
 
 
 def _heads(part: Heads, norm: str, size: Fraction, most: Fraction) -> Fraction:
@@ -345,8 +348,8 @@ def _tanh_above(x: Fraction) -> Fraction:
 
 
 def _head_moves(part: Attention, norm: str, size: Fraction, delta: Fraction) -> Fraction:
-    V, A = _head_norms(part, norm)
-    eta = A * delta * (2 * size + delta)
+    V, A, u = _head_norms(part, norm)
+    eta = A * delta * (2 * size + delta) + u * delta
     return V * (delta + 2 * size * _tanh_above(eta / 2))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from transformist.bounds.activations import value_shift
 from transformist.errors import InvalidValue
 from transformist.model import (
     Attention,
@@ -28,11 +29,14 @@ def homogeneity(part: Any) -> int | None:
     |---|---|---|
     | `FeedForward` | 1 for ReLU without biases | ReLU(c h) = c ReLU(h), and W₂ is linear |
     | `LayerNorm` | 0 for ε = 0 | mean and √σ² of c x are c times those of x; β comes after |
-    | `Attention`, hard | 1 | scores grow by c², their order and ties stay; values grow by c |
-    | `Attention`, softmax | 1 if W_Qᵀ W_K = 0 | all scores are 0, and the mean is linear |
+    | `Attention`, hard | 1 (*) | scores grow by c², their order and ties stay; values grow by c |
+    | `Attention`, softmax | 1 if W_Qᵀ W_K = 0 (*) | a row has equal scores, and a mean is linear |
     | `Heads` | that of all of them | a sum of terms that all grow by cᵏ |
     | `Sublayer` | post-norm's, or 1, if f(pre(x)) has degree 1 | as then f(pre(x)) + x has |
     | `FeedForwardStack`, `Layer`, `LayerStack`, a list of parts | product, until one is 0 | below |
+
+    (*) Where biases change none of this: W_Kᵀ b_Q = 0, W_O b_V = 0 and b_O = 0. What b_K brings to
+    a score is the same for every j, and so for the weights nothing.
 
     Of parts one after the other, f(g(c x)) = f(cᵇ g(x)) = cᵃᵇ f(g(x)); after a g of degree 0
     nothing is left of c, so that any f after it has degree 0, biases and softmax included. A
@@ -92,7 +96,8 @@ def _of_norm(norm: LayerNorm) -> int | None:
 
 def _of_attention(head: Attention) -> int | None:
     soft = head.weighting == "softmax" and np.any(exact_product(head.W_Q.T, head.W_K) != 0)
-    return None if soft else 1
+    biases = (exact_product(head.b_Q.reshape(1, -1), head.W_K), value_shift(head), head.b_O)
+    return None if soft or any(np.any(bias != 0) for bias in biases) else 1
 
 
 def _of_heads(heads: Heads) -> int | None:
@@ -119,6 +124,6 @@ _DEGREES: Mapping[type, Callable[[Any], int | None]] = {
     Heads: _of_heads,
     Sublayer: _of_sublayer,
     Layer: _of_layer,
-    LayerStack: lambda stack: _in_series(stack.layers),
+    LayerStack: lambda stack: _in_series([*stack.layers, *filter(None, [stack.final_norm])]),
 }
 """How the degree of each kind of part is found."""

@@ -12,6 +12,7 @@ from transformist.catalogue import (
     finite,
     lookup,
     normalization,
+    original,
     positions,
     representations,
     rounding,
@@ -32,6 +33,7 @@ _RECIPES: tuple[Recipe[Any], ...] = (
     *composition.RECIPES,
     *finite.RECIPES,
     *examples.RECIPES,
+    *original.RECIPES,
 )
 
 

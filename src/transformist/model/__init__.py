@@ -10,8 +10,16 @@ from transformist.model.position_encoding import (
     PositionEncoding,
     PositionFunctions,
     PositionTable,
+    Sinusoids,
 )
-from transformist.model.read_out import Binary, LanguageModel, MultiClass, NearZero, ReadOut
+from transformist.model.read_out import (
+    Binary,
+    LanguageModel,
+    MultiClass,
+    NearZero,
+    ReadOut,
+    RealVector,
+)
 from transformist.model.stream import LinearForm, Stream
 from transformist.model.trace import Trace
 from transformist.model.transformer import Transformer
@@ -41,6 +49,8 @@ __all__ = [
     "PositionFunctions",
     "PositionTable",
     "ReadOut",
+    "RealVector",
+    "Sinusoids",
     "Stream",
     "Sublayer",
     "Symbol",

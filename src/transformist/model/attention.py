@@ -75,12 +75,17 @@ _BLOCK = 2**21
 class Attention(Parameterized):
     """A self-attention head (Definition 2.3): cᵢ = Σⱼ αᵢⱼ vⱼ, α = S(q · k / √d_key).
 
-    A row with no admissible position gives zero.
+    q = W_Q z + b_Q, k = W_K z + b_K, v = W_V z + b_V, and what the head gives is W_O cᵢ + b_O.
+    Definition 2.3 has no biases. A row with no admissible position has cᵢ = 0, without b_V; b_O is
+    added there too.
 
     Attributes:
         W_Q, W_K: shape (d_key, d).
         W_V: shape (d_value, d).
-        W_O: shape (d, d_value); left out, the head gives vⱼ itself, and d_value = d.
+        W_O: shape (d, d_value); left out, the head gives cᵢ + b_O, and d_value = d.
+        b_Q, b_K: shape (d_key,); zeros when left out.
+        b_V: shape (d_value,); zeros when left out.
+        b_O: shape (d,); zeros when left out.
         weighting: `softmax`, `average-hard`, `leftmost-hard` or `rightmost-hard`.
         mask: `none`, `future` (j ≤ i), `strict-future` (j < i), `past`, `strict-past`.
 
@@ -100,6 +105,10 @@ class Attention(Parameterized):
     W_K: Parameter = weights()
     W_V: Parameter = weights()
     W_O: Parameter = weights(default=None)
+    b_Q: Parameter = weights(default=None)
+    b_K: Parameter = weights(default=None)
+    b_V: Parameter = weights(default=None)
+    b_O: Parameter = weights(default=None)
     weighting: str = "softmax"
     mask: str = "none"
 
@@ -111,6 +120,11 @@ class Attention(Parameterized):
         self._require("W_V", ("d_value", width), "d being the columns of W_Q")
         if self.W_O is not None:
             self._require("W_O", ("d", self.W_V.shape[0]), "d_value being the rows of W_V")
+        last = "W_V" if self.W_O is None else "W_O"
+        for bias, matrix in (("b_Q", "W_Q"), ("b_K", "W_K"), ("b_V", "W_V"), ("b_O", last)):
+            rows = getattr(self, matrix).shape[0]
+            self._fill(bias, rows)
+            self._require(bias, (rows,), f"the rows of {matrix}")
         if self.weighting not in WEIGHTINGS:
             raise UnknownName.among("weighting", self.weighting, WEIGHTINGS, "Attention")
         if self.mask not in MASKS:
@@ -129,23 +143,37 @@ class Attention(Parameterized):
     @property
     def written(self) -> tuple[int, ...]:
         """The coordinates to which it may add something other than 0."""
-        matrix = self.W_V if self.W_O is None else self.W_O
-        return tuple(int(row) for row in np.flatnonzero(np.any(matrix != 0, axis=1)))
+        rows = self.b_O != 0
+        if self.W_O is None:
+            rows = rows | np.any(self.W_V != 0, axis=1) | (self.b_V != 0)
+        else:
+            rows = rows | np.any(self.W_O != 0, axis=1)
+        return tuple(int(row) for row in np.flatnonzero(rows))
 
     def __call__(self, z: Any, arithmetic: Arithmetic | str = "float64") -> Array:
-        """c for every sequence: (..., n, d) → (..., n, d_out), in blocks of rows."""
+        """W_O c + b_O for every sequence: (..., n, d) → (..., n, d_out), in blocks of rows."""
         a = number_system(arithmetic)
-        _, _, W_V, W_O = self.rounded(a)
         z = sequences(z, a, self.width, "Attention")
-        v = a.affine(z, W_V)
+        v = self.values(z, a)
         c = [a.matmul(self.weights(z, a, rows), v) for rows in self._blocks(z.shape)]
-        joined = a.concatenate(c, axis=-2)
-        return joined if W_O is None else a.affine(joined, W_O)
+        return self.output(a.concatenate(c, axis=-2), a)
+
+    def values(self, z: Array, a: Arithmetic) -> Array:
+        """vⱼ: (..., n, d) → (..., n, d_value)."""
+        _, _, W_V, _, _, _, b_V, _ = self.rounded(a)
+        return a.affine(z, W_V, b_V)
+
+    def output(self, c: Array, a: Arithmetic) -> Array:
+        """What the head gives for the mixed values c: (..., n, d_value) → (..., n, d_out)."""
+        _, _, _, W_O, _, _, _, b_O = self.rounded(a)
+        if W_O is not None:
+            return a.affine(c, W_O, b_O)
+        return a.add(c, b_O) if np.any(self.b_O != 0) else c
 
     def scores(self, z: Array, a: Arithmetic, rows: Rows = slice(None)) -> Array:
         """sᵢⱼ for the queries i in `rows` (exact arithmetic: times √d_key), before the mask."""
-        W_Q, W_K, _, _ = self.rounded(a)
-        return a.scores(a.affine(z[..., rows, :], W_Q), a.affine(z, W_K))
+        W_Q, W_K, _, _, b_Q, b_K, _, _ = self.rounded(a)
+        return a.scores(a.affine(z[..., rows, :], W_Q, b_Q), a.affine(z, W_K, b_K))
 
     def weights(self, z: Array, a: Arithmetic, rows: Rows = slice(None)) -> Array:
         """αᵢⱼ for the queries i in `rows`: (..., n, d) → (..., r, n)."""

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from transformist.arithmetic import Arithmetic, Array
-from transformist.errors import InvalidValue, UnknownName, UnknownSymbol
+from transformist.errors import InvalidValue, ShapeMismatch, UnknownName, UnknownSymbol
 from transformist.model.parameter import Parameter, Parameterized, weights
+from transformist.model.position_encoding import PositionEncoding, PositionFunctions
 from transformist.model.stream import LinearForm, Stream
-from transformist.positions import POSITIONS, position
 
 Symbol: TypeAlias = "str | int"
 
@@ -27,19 +27,19 @@ class Embedding(Parameterized):
     Attributes:
         symbols: the vocabulary, in the order of the rows of `vectors`.
         vectors: the word embedding, shape (number of symbols, d).
-        positions: for a coordinate of the stream, the name of a function in `POSITIONS`.
+        positions: pe, of the width of the vectors; `None` for no positions.
         front, back: the special symbols added before and after the input.
 
     Raises:
+        ShapeMismatch: for positions of another width.
         ShapeMismatch, NotFinite: as for every weight.
-        InvalidValue: for a vocabulary with a symbol twice.
-        UnknownName: for a position function that does not exist.
+        InvalidValue: for a vocabulary with a symbol twice, or positions that are no encoding.
 
     """
 
     symbols: tuple[Symbol, ...]
     vectors: Parameter = weights()
-    positions: tuple[tuple[int, str], ...] = ()
+    positions: PositionEncoding | None = None
     front: tuple[str, ...] = ()
     back: tuple[str, ...] = ()
 
@@ -56,16 +56,20 @@ class Embedding(Parameterized):
         for special in (*self.front, *self.back):
             if special not in self.symbols:
                 raise UnknownName.among("symbol", special, map(str, self.symbols), "Embedding")
-        for slot, name in self.positions:
-            if not 0 <= slot < self.width:
-                raise InvalidValue(
-                    f"a position goes to one of the {self.width} coordinates, from 0",
-                    received=f"coordinate {slot}",
-                    where="Embedding",
-                    remedy="name a slot of the stream with Embedding.of",
-                )
-            if name not in POSITIONS:
-                raise UnknownName.among("position function", name, POSITIONS, "Embedding")
+        if not isinstance(self.positions, PositionEncoding | None):
+            raise InvalidValue(
+                "positions are a position encoding, or None",
+                received=f"{self.positions!r:.40}",
+                where="Embedding",
+                remedy="name slots of the stream with Embedding.of, or give PositionFunctions",
+            )
+        if self.positions is not None and self.positions.width != self.width:
+            raise ShapeMismatch(
+                f"positions are added to word vectors, of width {self.width}",
+                received=f"{type(self.positions).__name__} of width {self.positions.width}",
+                where="Embedding",
+                remedy="give positions as wide as the stream, or name its slots with Embedding.of",
+            )
 
     @classmethod
     def of(
@@ -77,6 +81,16 @@ class Embedding(Parameterized):
         back: Sequence[str] = (),
     ) -> Embedding:
         """An embedding written with the slots of a stream.
+
+        Args:
+            stream: the slots.
+            words: what each symbol writes.
+            positions: for some slots, the name of a function in `POSITIONS`.
+            front: the special symbols added before the input.
+            back: those added after it.
+
+        Raises:
+            UnknownName: for a slot or a position function that does not exist.
 
         Example:
             >>> stream = Stream(("sign", "place"))
@@ -90,7 +104,7 @@ class Embedding(Parameterized):
         return cls(
             symbols=tuple(words),
             vectors=stream.reading(*words.values()),
-            positions=tuple((stream.index(slot), name) for slot, name in (positions or {}).items()),
+            positions=_on_slots(stream, positions) if positions else None,
             front=tuple(front),
             back=tuple(back),
         )
@@ -104,6 +118,11 @@ class Embedding(Parameterized):
     def width(self) -> int:
         """d."""
         return int(self.vectors.shape[1])
+
+    @property
+    def nonzero(self) -> int:
+        """How many parameters are not 0, those of a table of positions included."""
+        return super().nonzero + (0 if self.positions is None else self.positions.nonzero)
 
     def encode(self, x: Sequence[Symbol]) -> list[int]:
         """The rows of the symbols of an input, specials included.
@@ -128,11 +147,14 @@ class Embedding(Parameterized):
         """The embedded inputs, all of one length n: (batch, n + specials, d)."""
         length = len(inputs[0]) if inputs else 0
         words = self.rounded(a)[0][np.array([self.encode(x) for x in inputs])]
-        if not self.positions:
+        if self.positions is None:
             return words
-        rows = range(1 - len(self.front), length + len(self.back) + 1)
-        places = a.array([[position(name, i, length) for _, name in self.positions] for i in rows])
-        slots = np.zeros((self.width, len(self.positions)))
-        for column, (slot, _) in enumerate(self.positions):
-            slots[slot, column] = 1
-        return a.add(words, a.affine(places, a.array(slots)))
+        places = range(1 - len(self.front), length + len(self.back) + 1)
+        return a.add(words, self.positions.at(places, length, a))
+
+
+def _on_slots(stream: Stream, positions: Mapping[str, str]) -> PositionFunctions:
+    names: list[str | None] = [None] * stream.width
+    for slot, name in positions.items():
+        names[stream.index(slot)] = name
+    return PositionFunctions(tuple(names))

@@ -189,10 +189,10 @@ class LayerStack:
     """Layers one after the other, as a function of lists of vectors.
 
     The vectors it is given fill the slots `inputs`; the other slots of the stream start at 0, and
-    the slots `outputs` are what it gives.
+    the slots `outputs` are what it gives, after `final_norm` where there is one (6.2).
 
     Raises:
-        ShapeMismatch: for a layer that does not have the width of the stream.
+        ShapeMismatch: for a layer or norm that does not have the width of the stream.
         UnknownName: for an input or output that is no slot.
         InvalidValue: for an input given twice, or no input or output.
 
@@ -217,17 +217,15 @@ class LayerStack:
     inputs: tuple[str, ...]
     layers: tuple[Layer, ...]
     outputs: tuple[str, ...]
+    final_norm: LayerNorm | None = None
 
     def __post_init__(self) -> None:
         for number, layer in enumerate(self.layers):
             for name, sublayer in layer.sublayers():
-                if sublayer.width != self.stream.width:
-                    raise ShapeMismatch(
-                        f"every layer has the width of the stream, {self.stream.width}",
-                        received=f"width {sublayer.width}",
-                        where=f"layer {number}, {name}",
-                        remedy="write the weights with the slots of the stream",
-                    )
+                self._fits(f"layer {number}, {name}", sublayer.width)
+        if self.final_norm is not None:
+            self._fits("final norm", self.final_norm.width)
+            self._fits("final norm", self.final_norm.width_out)
         for slot in (*self.inputs, *self.outputs):
             self.stream.index(slot)
         if len(set(self.inputs)) != len(self.inputs) or not self.inputs or not self.outputs:
@@ -236,6 +234,15 @@ class LayerStack:
                 received=f"inputs {self.inputs}, outputs {self.outputs}",
                 where="LayerStack",
                 remedy="name each input once",
+            )
+
+    def _fits(self, part: str, width: int) -> None:
+        if width != self.stream.width:
+            raise ShapeMismatch(
+                f"every layer and norm has the width of the stream, {self.stream.width}",
+                received=f"width {width}",
+                where=part,
+                remedy="write the weights with the slots of the stream",
             )
 
     @property
@@ -251,7 +258,8 @@ class LayerStack:
     @property
     def nonzero(self) -> int:
         """How many parameters are not 0."""
-        return sum(layer.nonzero for layer in self.layers)
+        norm = 0 if self.final_norm is None else self.final_norm.nonzero
+        return sum(layer.nonzero for layer in self.layers) + norm
 
     def __call__(self, x: Any, arithmetic: Arithmetic | str = "float64") -> Array:
         """The outputs: (..., n, inputs) → (..., n, outputs)."""
@@ -259,7 +267,7 @@ class LayerStack:
         return z[..., [self.stream.index(slot) for slot in self.outputs]]
 
     def streams(self, x: Any, arithmetic: Arithmetic | str = "float64") -> Iterator[Array]:
-        """The stream (..., n, d) before the first layer and after every sublayer."""
+        """The stream (..., n, d) before the first layer, and after every sublayer and the norm."""
         a = number_system(arithmetic)
         x = sequences(x, a, self.width, "LayerStack")
         z = a.affine(x, a.array(self.stream.writing(*self.inputs)))
@@ -268,3 +276,5 @@ class LayerStack:
             for _, sublayer in layer.sublayers():
                 z = sublayer(z, a)
                 yield z
+        if self.final_norm is not None:
+            yield self.final_norm(z, a)

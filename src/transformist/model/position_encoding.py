@@ -1,20 +1,30 @@
-"""Position encodings peₙ(i) of their own (section 3.5): by formula, or from a table."""
+"""Position encodings peₙ(i) (section 3.5): by formula, from a table, or sinusoids."""
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from operator import index
 from typing import final
 
+import flint
+import numpy as np
+from flint import arb, fmpq
+
 from transformist.arithmetic import Arithmetic, Array, number_system
-from transformist.errors import InputTooLong, InvalidValue, UnknownName
+from transformist.errors import InputTooLong, InvalidValue, UndefinedValue, UnknownName
 from transformist.model.parameter import Parameter, Parameterized, weights
 from transformist.positions import POSITIONS, position
 
 
 class PositionEncoding(ABC):
-    """A position encoding: n ↦ (peₙ(1), …, peₙ(n)), an array of shape (n, d)."""
+    """A position encoding: n ↦ (peₙ(1), …, peₙ(n)), an array of shape (n, d).
+
+    In an `Embedding` it is added to the word vectors; symbols that a model adds in front have the
+    positions 0, −1, … there, those at the back n + 1, …
+    """
 
     @property
     @abstractmethod
@@ -31,9 +41,21 @@ class PositionEncoding(ABC):
     def nonzero(self) -> int:
         """How many parameters are not 0."""
 
+    @property
     @abstractmethod
-    def _encode(self, n: int, a: Arithmetic) -> Array:
-        """The vectors of positions 1 to n."""
+    def knows_n(self) -> bool:
+        """Whether the vector of a position depends on n."""
+
+    @abstractmethod
+    def at(self, places: range, n: int, a: Arithmetic) -> Array:
+        """The vectors peₙ(i) of the positions i in `places`, each number rounded once.
+
+        Raises:
+            InputTooLong: for a position beyond N.
+            UndefinedValue: for one at which there is no vector.
+            NotFinite: for a number too large for the format.
+
+        """
 
     def __call__(self, n: int, arithmetic: Arithmetic | str = "float64") -> Array:
         """The vectors of positions 1 to n, shape (n, d), each number rounded once.
@@ -51,32 +73,25 @@ class PositionEncoding(ABC):
                 where=type(self).__name__,
                 remedy="give the length of the input",
             )
-        if self.max_length is not None and n > self.max_length:
-            raise InputTooLong(
-                f"the encoding covers positions up to N = {self.max_length}",
-                received=f"n = {n}",
-                where=type(self).__name__,
-                remedy=f"build it for {n} positions or more",
-            )
-        return self._encode(index(n), number_system(arithmetic))
+        return self.at(range(1, index(n) + 1), index(n), number_system(arithmetic))
 
 
 @final
 @dataclass(frozen=True)
 class PositionFunctions(PositionEncoding):
-    """Coordinates that are functions of (i, n), by their names in `POSITIONS`.
+    """Coordinates that are functions of (i, n), by their names in `POSITIONS`; `None` gives 0.
 
     Example:
-        >>> PositionFunctions(("i", "i/n"))(2).tolist()
-        [[1.0, 0.5], [2.0, 1.0]]
+        >>> PositionFunctions(("i", None, "i/n"))(2).tolist()
+        [[1.0, 0.0, 0.5], [2.0, 0.0, 1.0]]
 
     """
 
-    names: tuple[str, ...]
+    names: tuple[str | None, ...]
 
     def __post_init__(self) -> None:
         for name in self.names:
-            if name not in POSITIONS:
+            if name is not None and name not in POSITIONS:
                 raise UnknownName.among("position function", name, POSITIONS, "PositionFunctions")
 
     @property
@@ -93,15 +108,27 @@ class PositionFunctions(PositionEncoding):
         """A formula has no parameters."""
         return 0
 
-    def _encode(self, n: int, a: Arithmetic) -> Array:
-        table = [[position(name, i, n) for name in self.names] for i in range(1, n + 1)]
-        return a.array(table)
+    @property
+    def knows_n(self) -> bool:
+        """Whether one of the functions is a multiple of 1/n."""
+        return any(name is not None and name.endswith("/n") for name in self.names)
+
+    def at(self, places: range, n: int, a: Arithmetic) -> Array:
+        """The values of the functions at (i, n).
+
+        Raises:
+            UndefinedValue, NotFinite: as `PositionEncoding.at`.
+
+        """
+        named = [column for column, name in enumerate(self.names) if name is not None]
+        values = [[position(str(self.names[column]), i, n) for column in named] for i in places]
+        return a.affine(a.array(values), a.array(np.eye(self.width)[:, named]))
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class PositionTable(Parameterized, PositionEncoding):
-    """A vector for each position up to N, whatever n is.
+    """A vector for each position from 1 to N, whatever n is.
 
     Attributes:
         vectors: shape (N, d).
@@ -128,6 +155,115 @@ class PositionTable(Parameterized, PositionEncoding):
         """N."""
         return int(self.vectors.shape[0])
 
-    def _encode(self, n: int, a: Arithmetic) -> Array:
+    @property
+    def knows_n(self) -> bool:
+        """The vectors are the same for every n."""
+        return False
+
+    def at(self, places: range, n: int, a: Arithmetic) -> Array:
+        """The rows of the table.
+
+        Raises:
+            InputTooLong: for a position beyond N.
+            UndefinedValue: for one in front of the first.
+
+        """
+        last = places[-1] if places else 0
+        if last > self.max_length:
+            raise InputTooLong(
+                f"the encoding covers positions up to N = {self.max_length}",
+                received=f"n = {n}" if last == n else f"n = {n}, and a last position of {last}",
+                where="PositionTable",
+                remedy=f"build it for {last} positions or more",
+            )
+        if places and places[0] < 1:
+            raise UndefinedValue(
+                "a table has a vector for each position from 1 on",
+                received=f"position {places[0]}, of a symbol in front of the input",
+                where="PositionTable",
+                remedy="add no symbol in front, or use positions by formula",
+            )
         (table,) = self.rounded(a)
-        return table[:n]
+        return table[places.start - 1 : places.stop - 1]
+
+
+SINUSOID_STEP = Fraction(1, 2**24)
+"""Sinusoids are whole multiples of it: float32 holds them as they are."""
+
+
+@final
+@dataclass(frozen=True)
+class Sinusoids(PositionEncoding):
+    """The sinusoids of the original transformer, as the nearest multiples of 2⁻²⁴.
+
+    Coordinate δ, from 0, of position i, from 1 (p = i − 1 from 0):
+
+        sin(p/10000^(δ/d)) for even δ,   cos(p/10000^((δ − 1)/d)) for odd δ,
+
+    within 2⁻²⁵ of the real values: no format of numbers holds these themselves, except 0 and 1.
+    The wavelengths run from 2π, for δ = 0 and 1, up to less than 2π · 10⁴.
+
+    Attributes:
+        d: the width, at least 1.
+
+    Raises:
+        InvalidValue: for a width that is not a whole number of at least 1.
+
+    Example:
+        >>> Sinusoids(2)(2).tolist()
+        [[0.0, 1.0], [0.8414709568023682, 0.5403022766113281]]
+
+    """
+
+    d: int
+
+    def __post_init__(self) -> None:
+        if type(self.d) is not int or self.d < 1:
+            raise InvalidValue(
+                "the width d of sinusoids is a whole number of at least 1",
+                received=f"d = {self.d!r}",
+                where="Sinusoids",
+                remedy="give the width of the stream",
+            )
+
+    @property
+    def width(self) -> int:
+        """d."""
+        return self.d
+
+    @property
+    def max_length(self) -> None:
+        """Any length."""
+
+    @property
+    def nonzero(self) -> int:
+        """A formula has no parameters."""
+        return 0
+
+    @property
+    def knows_n(self) -> bool:
+        """The vectors are the same for every n."""
+        return False
+
+    def at(self, places: range, n: int, a: Arithmetic) -> Array:
+        """The sinusoids."""
+        width = range(self.d)
+        return a.array([[_sinusoid(i - 1, delta, self.d) for delta in width] for i in places])
+
+
+@functools.lru_cache(maxsize=2**20)
+def _sinusoid(p: int, delta: int, d: int) -> Fraction:
+    """The multiple of 2⁻²⁴ nearest to the sinusoid.
+
+    The balls decide at some precision which it is: the argument is an algebraic number, the sine
+    or cosine of which is transcendental but at 0, and so no tie.
+    """
+    bits = 128
+    while True:
+        with flint.ctx.workprec(bits):
+            phase = p / arb(10000) ** arb(fmpq(delta - delta % 2, d))
+            value = phase.cos() if delta % 2 else phase.sin()
+            whole = (value * SINUSOID_STEP.denominator + 0.5).floor().unique_fmpz()
+        if whole is not None:
+            return int(whole) * SINUSOID_STEP
+        bits *= 2

@@ -38,8 +38,7 @@ class ReadOut(Parameterized):
 
     def __call__(self, z: Array, n: int, a: Arithmetic) -> list[Any]:
         """The answers for vectors (count, d) of inputs of length n."""
-        W_out, b_out = self.rounded(a)
-        y = a.affine(z, W_out, b_out)
+        y = self.values(z, a)
         values = a.numbers(y)
         if values.dtype != object and np.isnan(values).any():
             raise NotFinite(
@@ -49,6 +48,11 @@ class ReadOut(Parameterized):
                 remedy="use a format with a wider range",
             )
         return self.decide(y, values, n, a)
+
+    def values(self, z: Array, a: Arithmetic) -> Array:
+        """W_out z + b_out for vectors (..., d): (..., k)."""
+        W_out, b_out = self.rounded(a)
+        return a.affine(z, W_out, b_out)
 
     @abstractmethod
     def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
@@ -109,6 +113,17 @@ class LanguageModel(ReadOut):
         """A mapping from symbol to probability a vector."""
         probabilities = a.numbers(softmax(y, np.full(y.shape, True), a))
         return [dict(zip(self.labels, row.tolist(), strict=True)) for row in probabilities]
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RealVector(ReadOut):
+    """The numbers W_out z + b_out themselves; in `interval`, balls in decimals that hold them."""
+
+    def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
+        """A list of k numbers a vector."""
+        shown: list[Any] = a.shown(y)
+        return shown
 
 
 @final

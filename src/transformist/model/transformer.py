@@ -127,18 +127,50 @@ class Transformer:
         """The answers for many inputs; those of one length are evaluated together."""
         a = number_system(arithmetic)
         given = list(inputs)
+        answers: list[Any] = [None] * len(given)
+        for block, length, z in self._in_blocks(given, a):
+            for index, answer in zip(block, self._read(z, length, a), strict=True):
+                answers[index] = answer
+        return answers
+
+    def values(
+        self, inputs: Iterable[Sequence[Symbol]], arithmetic: Arithmetic | str = "float64"
+    ) -> list[Array]:
+        """What the read-out makes its answers of: W_out z + b_out at the positions it reads.
+
+        Args:
+            inputs: strings, or sequences of symbols.
+            arithmetic: the number system, by name.
+
+        Raises:
+            UnknownSymbol, InputTooLong, InputTooLarge, NotRepresentable: as `run`.
+
+        Returns:
+            For each input an array of the arithmetic, shape (positions read, k).
+
+        """
+        a = number_system(arithmetic)
+        given = list(inputs)
+        values: list[Array] = [None] * len(given)
+        for block, length, z in self._in_blocks(given, a):
+            y = self.read_out.values(z[:, self._rows_read(length)], a)
+            for row, index in enumerate(block):
+                values[index] = y[row]
+        return values
+
+    def _in_blocks(
+        self, given: list[Sequence[Symbol]], a: Arithmetic
+    ) -> Iterator[tuple[list[int], int, Array]]:
+        """Some inputs of one length at a time: their indices, the length, the final vectors."""
         by_length: dict[int, list[int]] = {}
         for index, x in enumerate(given):
             by_length.setdefault(len(x), []).append(index)
-        answers: list[Any] = [None] * len(given)
         for length, indices in by_length.items():
             size = max(1, _BATCH // (length + 1))
             for start in range(0, len(indices), size):
                 block = indices[start : start + size]
                 *_, (_, z) = self._streams([given[index] for index in block], a)
-                for index, answer in zip(block, self._read(z, length, a), strict=True):
-                    answers[index] = answer
-        return answers
+                yield block, length, z
 
     def log_probability(
         self, x: Sequence[Symbol], arithmetic: Arithmetic | str = "float64"
@@ -197,14 +229,13 @@ class Transformer:
     def _require_autoregressive(self) -> None:
         masks = {head.mask for layer in self.layers for head in layer.heads}
         ahead = sorted(masks - {"future", "strict-future"})
+        positions = self.embedding.positions
         lacking = {
             "a read-out with probabilities": not isinstance(self.read_out, LanguageModel),
             "EOS among the labels": EOS not in getattr(self.read_out, "labels", ()),
             "BOS in front, alone": self.embedding.front != (BOS,) or bool(self.embedding.back),
             f"future masks (it has {', '.join(ahead)})": bool(ahead),
-            "positions that do not know n": any(
-                name.endswith("/n") for _, name in self.embedding.positions
-            ),
+            "positions that do not know n": positions is not None and positions.knows_n,
         }
         missing = [need for need, is_missing in lacking.items() if is_missing]
         if missing:
@@ -231,14 +262,21 @@ class Transformer:
 
     def _read(self, z: Array, n: int, a: Arithmetic) -> list[Any]:
         """The answers from the final vectors (batch, rows, d) of inputs of length n."""
-        front = len(self.embedding.front)
+        rows = self._rows_read(n)
         if self.read_out.at == "every":
-            inputs = [z[each, front : front + n] for each in range(z.shape[0])]
-            return [self.read_out.join(self.read_out(rows, n, a)) for rows in inputs]
-        row = z.shape[1] - 1
+            inputs = [z[each, rows] for each in range(z.shape[0])]
+            return [self.read_out.join(self.read_out(each, n, a)) for each in inputs]
+        return self.read_out(z[:, rows.start], n, a)
+
+    def _rows_read(self, n: int) -> slice:
+        """The rows of the final vectors that the read-out reads, of an input of length n."""
+        front, back = self.embedding.front, self.embedding.back
+        if self.read_out.at == "every":
+            return slice(len(front), len(front) + n)
+        row = len(front) + n + len(back) - 1
         if self.read_out.at == "cls":
-            row = (*self.embedding.front, *[None] * n, *self.embedding.back).index(CLS)
-        return self.read_out(z[:, row], n, a)
+            row = (*front, *[None] * n, *back).index(CLS)
+        return slice(row, row + 1)
 
     def _admit(self, n: int, a: Arithmetic) -> None:
         """Refuse a length before any work is done."""

@@ -3,6 +3,7 @@
 from transformist.report.facts import (
     dependence_in_words,
     how_close,
+    how_near,
     numbers_facts,
     plain,
     recipe_facts,
@@ -24,6 +25,7 @@ __all__ = [
     "dependence_in_words",
     "found_facts",
     "how_close",
+    "how_near",
     "numbers_facts",
     "plain",
     "precision_table",

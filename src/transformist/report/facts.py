@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 from rich.markup import escape
 from rich.table import Table
 
-from transformist.answers import Numbers
+from transformist.answers import Judged, Numbers
 from transformist.arithmetic import SYSTEMS
 from transformist.claims import (
+    COOKBOOK,
     Claim,
     FunctionClaim,
     LengthClaim,
@@ -66,6 +67,7 @@ def recipe_facts(recipe: Recipe[Any], given: Mapping[str, Any]) -> dict[str, Any
     return {
         "name": recipe.name,
         "section": recipe.section,
+        "document": recipe.document,
         "claim": claim.statement,
         "parameters": parameters,
         "layers": built.layers,
@@ -118,8 +120,8 @@ GAP_AT = 1024
 def _length_facts(recipe: Recipe[LengthClaim], settings: Settings) -> dict[str, Any]:
     claim = recipe.claim
     facts: dict[str, Any] = {"why_safe": claim.why_safe}
-    if isinstance(claim, SequenceClaim | PositionClaim):
-        facts["error"] = claim.error_statement
+    if getattr(claim, "error_statement", ""):
+        facts["error"] = claim.error_statement  # type: ignore[attr-defined]
     n = settings.get("max_length") or GAP_AT
     gap = ask(claim.gap, n=n, **settings)
     if gap is not None:
@@ -171,7 +173,7 @@ def recipe_table(facts: Mapping[str, Any]) -> Table:
     def row(heading: str, text: str) -> None:
         table.add_row(escape(heading), escape(text))
 
-    row("recipe", f"{facts['name']} (section {facts['section']})")
+    row("recipe", f"{facts['name']} ({place(facts['section'], facts['document'])})")
     row("claim", facts["claim"])
     for key in ("inputs", "in_real_numbers", "floats_exact_on", "rounding", "error", "mask"):
         if facts.get(key):
@@ -206,6 +208,17 @@ def recipe_table(facts: Mapping[str, Any]) -> Table:
     if facts["errata"]:
         row("errata", f"{', '.join(facts['errata'])} (docs/errata.md)")
     return table
+
+
+def place(section: str, document: str) -> str:
+    """A section, and of what where that is not the Cookbook.
+
+    Example:
+        >>> place("3.1", "A Paper (arXiv 1234)")
+        'section 3.1 of A Paper (arXiv 1234)'
+
+    """
+    return f"section {section}" if document == COOKBOOK else f"section {section} of {document}"
 
 
 def dependence_in_words(names: Sequence[str]) -> str:
@@ -299,6 +312,16 @@ def how_close(answer: Numbers, arithmetic: str) -> str:
     else:
         close = ", which holds the exact result" if enclosed else ", exactly"
     return close if answer.stored else f"{close}, for the input as {arithmetic} rounds it"
+
+
+def how_near(judged: Judged, recipe: Recipe[StringClaim]) -> str:
+    """How near the numbers of an answer are to the real values, in a sentence."""
+    name = judged.trace.arithmetic.name
+    if judged.covered:
+        return "the balls hold the real values"
+    if judged.distance is None:
+        return f"in {name} nothing is claimed: {recipe.claim.excluded[name]}"
+    return f"each number within {judged.distance:.2g} of the real value, which interval encloses"
 
 
 def verdict_facts(verdict: Verdict) -> dict[str, Any]:

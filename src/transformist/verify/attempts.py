@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,6 +25,7 @@ from transformist.domains import Sequences, Strings
 from transformist.errors import NotFinite
 from transformist.model import Attention, LayerStack, Transformer
 from transformist.verify.sequences import admitted, close, free_numbers
+from transformist.verify.strings import admitted_in, judged
 
 EVERYWHERE = 64
 """Lists up to this length are looked at everywhere, longer ones at `places`."""
@@ -222,11 +224,11 @@ def _results(model: Attention | LayerStack, z: Array, a: Arithmetic, rows: Any) 
     if not isinstance(model, Attention):
         return model(z, a)[:, rows]
     lists, n, _ = z.shape
-    values = a.affine(z, model.rounded(a)[2])
+    values = model.values(z, a)
     size = max(1, BLOCK // (lists * n))
     blocks = [rows[start : start + size] for start in range(0, len(rows), size)]
     joined = a.concatenate([_mean(model, z, values, a, block) for block in blocks], axis=-2)
-    return joined if model.W_O is None else a.affine(joined, model.rounded(a)[3])
+    return model.output(joined, a)
 
 
 def _mean(head: Attention, z: Array, values: Array, a: Arithmetic, rows: Any) -> Array:
@@ -295,14 +297,14 @@ def string_attempt(recipe: Recipe[StringClaim], settings: Settings, a: Arithmeti
         )
 
         def run() -> Mismatch | None:
+            reference = partial(ask, recipe.claim.reference, **chosen)
+            admits = admitted_in(recipe.claim, chosen, a)
             try:
-                answers = model.answers(strings, a)
+                for string, expected, got, right in judged(model, reference, strings, a, admits):
+                    if not right:
+                        return Mismatch(string, expected, got)
             except NotFinite as refusal:
                 return _refused(n, refusal)
-            for string, got in zip(strings, answers, strict=True):
-                expected = ask(recipe.claim.reference, string, **chosen)
-                if got != expected:
-                    return Mismatch(string, expected, got)
             return None
 
         longest = max(map(len, strings), default=0)

@@ -114,7 +114,8 @@ def first_failure(
 
     Raises:
         InvalidValue: for a recipe without lengths, an arithmetic in which nothing rounds, a longest
-            length or work below 1, max_length among the settings.
+            length or work below 1, max_length among the settings, or an answer in numbers of which
+            no error is claimed in this format.
         UnknownName, InvalidValue: as `recipe.settings`.
 
     Example:
@@ -125,6 +126,7 @@ def first_failure(
 
     """
     system = float_format(arithmetic)
+    _require_right_or_wrong(recipe, system.name)
     settings = _settings(recipe, {"longest": longest, "work": work}, given)
     safe = safe_length(recipe.claim, settings, system)
     search = _Search(ATTEMPTS[type(recipe.claim)](recipe, settings, system), longest, work)
@@ -191,6 +193,18 @@ def _settings(recipe: Recipe[Any], counts: Mapping[str, int], given: Settings) -
             remedy="leave it out (--max-length n bounds the lengths that are tried)",
         )
     return recipe.settings(given)
+
+
+def _require_right_or_wrong(recipe: Recipe[Any], name: str) -> None:
+    """Refuse a format in which answers are in numbers of which no error is claimed."""
+    claim = recipe.claim
+    if isinstance(claim, StringClaim) and claim.error is not None and name in claim.excluded:
+        raise InvalidValue(
+            "an answer in numbers is wrong where it is off by more than is claimed",
+            received=f"{name}, in which {recipe.name} claims nothing: {claim.excluded[name]}",
+            where="precision",
+            remedy=f"transformist run {recipe.name} tells how far off it is on an input",
+        )
 
 
 def _claimed(tried: Mapping[int, Attempt]) -> int | None:

@@ -6,14 +6,16 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from transformist.arithmetic import Arithmetic, number_system
-from transformist.claims import Recipe, StringClaim, ask
+from transformist.claims import Recipe, Settings, StringClaim, ask
 from transformist.domains import String, Strings
 from transformist.errors import InvalidValue
 from transformist.model import Transformer
+from transformist.verify.sequences import close
 from transformist.verify.verdict import Counterexample, Verdict, described
 
 STRINGS = 2**11
@@ -80,8 +82,7 @@ def check(
         max_length = min(14, model.max_length or 14)
     _feasible(max_length, len(alphabet))
     system = number_system(arithmetic)
-    shortest = 0 if model.embedding.front or model.embedding.back else 1
-    strings = Strings(alphabet, lambda _: ()).every(max_length, shortest)
+    strings = Strings(alphabet, lambda _: ()).every(max_length, _shortest(model))
     cases, found = _compare(model, reference, strings, system)
     return Verdict("model", cases, (system.name,), f"every string to length {max_length}", found)
 
@@ -131,7 +132,10 @@ def check_strings(recipe: Recipe[StringClaim], max_length: int | None = None) ->
             for declared, strings in tried:
                 bound = {"max_length": declared} if "max_length" in recipe.parameters else {}
                 model = recipe.build(**{**given, **bound})
-                cases, found = _compare(model, reference, strings, number_system(name))
+                strings = [x for x in strings if len(x) >= _shortest(model)]
+                system = number_system(name)
+                limit = admitted_in(claim, settings, system)
+                cases, found = _compare(model, reference, strings, system, limit)
                 total += cases
                 if found is not None:
                     found = replace(found, settings=described({**given, **bound}))
@@ -139,6 +143,42 @@ def check_strings(recipe: Recipe[StringClaim], max_length: int | None = None) ->
         lengths = ", ".join(f"{n} in {name}" for name, n in reached.items())
         covered = covered or (f"{domain}: all to length {length}, hard and drawn ones to {lengths}")
     return Verdict(recipe.name, total, claimed, covered)
+
+
+def _shortest(model: Transformer) -> int:
+    """The length of the shortest input."""
+    return 0 if model.embedding.front or model.embedding.back else 1
+
+
+Limit: TypeAlias = Callable[[int], "Fraction | float"]
+"""The error admitted at a length n."""
+
+
+def admitted_in(claim: StringClaim, settings: Settings, system: Arithmetic) -> Limit | None:
+    """The error that a claim on numbers admits; `None` where answers are right or wrong."""
+    if claim.error is None:
+        return None
+    return lambda n: ask(claim.error, n=n, arithmetic=system, **settings)  # type: ignore[arg-type]
+
+
+def judged(
+    model: Transformer,
+    reference: Callable[[Any], Any],
+    strings: Sequence[String],
+    system: Arithmetic,
+    limit: Limit | None = None,
+) -> Iterator[tuple[String, Any, Any, bool]]:
+    """Each string with the answer it should have, the one given, and whether that is right."""
+    if limit is None:
+        for string, got in zip(strings, model.answers(strings, system), strict=True):
+            expected = _expected(reference, string)
+            yield string, expected, got, got == expected
+        return
+    for string, y in zip(strings, model.values(strings, system), strict=True):
+        expected = _expected(reference, string)
+        numbers, radii = system.numbers(y).tolist(), system.radius(y).tolist()
+        right = close(numbers, radii, expected, limit(len(string)))
+        yield string, expected, numbers, right
 
 
 def _length(count: int, symbols: int) -> int:
@@ -151,15 +191,14 @@ def _compare(
     reference: Callable[[Any], Any],
     strings: Iterable[String],
     system: Arithmetic,
+    limit: Limit | None = None,
 ) -> tuple[int, Counterexample | None]:
     """How many strings were compared, and the first on which the answers differ."""
     total = 0
     for block in _blocks(strings):
-        answers = model.answers(block, system)
-        for string, got in zip(block, answers, strict=True):
+        for string, expected, got, right in judged(model, reference, block, system, limit):
             total += 1
-            expected = _expected(reference, string)
-            if got != expected:
+            if not right:
                 return total, Counterexample(string, expected, got, system.name)
     return total, None
 

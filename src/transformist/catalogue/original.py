@@ -1,0 +1,327 @@
+"""The encoder of the original transformer: Vaswani et al. 2017, against its tensor equations."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction as F
+from typing import Any
+
+import flint
+import numpy as np
+from flint import arb, arb_mat, fmpq
+from numpy.typing import NDArray
+
+from transformist.arithmetic import SYSTEMS
+from transformist.claims import NO_SOFTMAX, StringClaim, recipe
+from transformist.domains import Strings
+from transformist.errors import InvalidValue, UndefinedValue
+from transformist.model import (
+    Attention,
+    Embedding,
+    FeedForward,
+    Layer,
+    LayerNorm,
+    RealVector,
+    Sinusoids,
+    Stream,
+    Transformer,
+)
+
+DOCUMENT = "Attention Is All You Need (Vaswani et al., arXiv 1706.03762)"
+
+# The weights
+
+Tensors = dict[str, Any]
+"""The weights by name; those of layers are lists, of the tensors of each layer."""
+
+UNIT = 2**8
+"""Weights are whole numbers over it, of magnitude at most 1: 8 bits hold them."""
+
+
+def _drawn(seed: int, name: str, least: int, most: int, *shape: int) -> NDArray[np.float64]:
+    """Whole numbers from `least` to `most` over 2⁸, from the digits of SHAKE-256 of the name."""
+    count = math.prod(shape)
+    digits = hashlib.shake_256(f"transformist {seed} {name}".encode()).digest(4 * count)
+    steps = np.frombuffer(digits, dtype="<u4").astype(np.uint64) * np.uint64(most - least + 1)
+    whole = (steps >> np.uint64(32)).astype(np.int64) + least
+    return whole.reshape(shape) / UNIT
+
+
+@functools.lru_cache(maxsize=8)
+def weights(
+    vocabulary: int, d_model: int, heads: int, d_ff: int, layers: int, seed: int
+) -> Tensors:
+    """The tensors, with the indices of the equations.
+
+    E has the shape (D, L), with √D in it; W_q, W_k and W_v (n_h, d, D); W_o (D, D); W_1 (d_ff, D);
+    W_2 (D, d_ff). A matrix of r rows and c columns has entries up to √(6/(r + c)), rounded down,
+    as Glorot and Bengio draw them; E entries up to 1, biases up to 1/8, gains from 1/2 to 1.
+    """
+    D, d = d_model, d_model // heads
+
+    def matrix(name: str, rows: int, columns: int) -> NDArray[np.float64]:
+        most = min(math.isqrt(6 * UNIT**2 // (rows + columns)), UNIT)
+        return _drawn(seed, name, -most, most, rows, columns)
+
+    def layer(k: int) -> Tensors:
+        drawn: Tensors = {
+            name: matrix(f"{name} {k}", D, D).reshape(heads, d, D) for name in ("W_q", "W_k", "W_v")
+        }
+        drawn["W_o"] = matrix(f"W_o {k}", D, D)
+        drawn |= {"W_1": matrix(f"W_1 {k}", d_ff, D), "W_2": matrix(f"W_2 {k}", D, d_ff)}
+        for name, size in (("b_1", d_ff), ("b_2", D), ("beta_a", D), ("beta_f", D)):
+            drawn[name] = _drawn(seed, f"{name} {k}", -UNIT // 8, UNIT // 8, size)
+        for name in ("gamma_a", "gamma_f"):
+            drawn[name] = _drawn(seed, f"{name} {k}", UNIT // 2, UNIT, D)
+        return drawn
+
+    return {
+        "E": _drawn(seed, "E", -UNIT, UNIT, D, vocabulary),
+        "layers": [layer(k) for k in range(layers)],
+    }
+
+
+# The equations, in balls of Arb, from which nothing of the model is used
+
+KNOWN = F(1, 2**200)
+"""The reference is evaluated with more and more bits until it is known within this."""
+
+ADMITTED: dict[str, Callable[[int, int], bool]] = {
+    "none": lambda _alpha, _other: True,
+    "future": lambda alpha, other: other <= alpha,
+    "strict-future": lambda alpha, other: other < alpha,
+    "past": lambda alpha, other: other >= alpha,
+    "strict-past": lambda alpha, other: other > alpha,
+}
+"""Whether position α reads position α′."""
+
+
+def _encoded(
+    x: Sequence[int],
+    *,
+    d_model: int,
+    heads: int,
+    d_ff: int,
+    layers: int,
+    vocabulary: int,
+    mask: str,
+    norm_epsilon: F,
+    seed: int,
+) -> list[list[F]]:
+    """The final vectors, a list of D numbers for each position.
+
+    Raises:
+        UndefinedValue: where they stay unknown, as a norm of a constant vector with ε = 0 does.
+
+    """
+    drawn = weights(vocabulary, d_model, heads, d_ff, layers, seed)
+    known = arb(fmpq(KNOWN.numerator, KNOWN.denominator))
+    for bits in (512, 1024, 4096, 2**14):
+        with flint.ctx.workprec(bits):
+            columns = _equations(x, drawn, heads, mask, norm_epsilon)
+            if all(ball.rad() < known for column in columns for ball in column):
+                return [[_fraction(ball.mid()) for ball in column] for column in columns]
+    raise UndefinedValue(
+        f"{bits} bits show the vectors to within {float(KNOWN):.0e}",
+        received=f"norm_epsilon = {norm_epsilon}, d_model = {d_model}, layers = {layers}",
+        where="original-transformer",
+        remedy="give a larger norm_epsilon",
+    )
+
+
+def _equations(
+    x: Sequence[int], drawn: Tensors, heads: int, mask: str, epsilon: F
+) -> list[list[arb]]:
+    """The corrected tensor equations, columns being positions; the columns at the end."""
+    E, ell = drawn["E"], len(x)
+    D = len(E)
+    e = _matrix(E[:, x])
+    for Delta in range(D):
+        for alpha in range(ell):
+            e[Delta, alpha] += _wave(alpha, Delta, D)
+    for layer in drawn["layers"]:
+        read = []
+        for nu in range(heads):
+            Q, K, V = (_matrix(layer[name][nu]) * e for name in ("W_q", "W_k", "W_v"))
+            d = Q.nrows()
+            B = Q.transpose() * K / arb(d).sqrt()
+            weight = [_softmax(B, alpha, mask) for alpha in range(ell)]
+            A = V * arb_mat(weight).transpose()
+            read += A.tolist()
+        added = e + _matrix(layer["W_o"]) * arb_mat(read)
+        e = _normalized(added, layer["gamma_a"], layer["beta_a"], epsilon)
+        hidden = (_matrix(layer["W_1"]) * e).tolist()
+        kept = [
+            [(h + arb(b)).max(arb(0)) for h in row]
+            for row, b in zip(hidden, layer["b_1"].tolist(), strict=True)
+        ]
+        moved = (_matrix(layer["W_2"]) * arb_mat(kept)).tolist()
+        biased = [
+            [y + arb(b) for y in row] for row, b in zip(moved, layer["b_2"].tolist(), strict=True)
+        ]
+        e = _normalized(e + arb_mat(biased), layer["gamma_f"], layer["beta_f"], epsilon)
+    return [list(column) for column in e.transpose().tolist()]
+
+
+def _wave(alpha: int, Delta: int, D: int) -> arb:
+    """(15), positions α and coordinates Δ from 0, as the nearest multiple of 2⁻²⁴."""
+    wavelength = 2 * arb.pi() * arb(10) ** (4 * arb(fmpq(Delta // 2 * 2, D)))
+    angle = 2 * arb.pi() * alpha / wavelength
+    wave = angle.sin() if Delta % 2 == 0 else angle.cos()
+    return (wave * 2**24 + arb(0.5)).floor() / 2**24
+
+
+def _softmax(B: arb_mat, alpha: int, mask: str) -> list[arb]:
+    """(B*)^{α, α′} for all α′: softmax over the keys α′ that α reads, 0 elsewhere."""
+    e = [
+        B[alpha, other].exp() if ADMITTED[mask](alpha, other) else arb(0)
+        for other in range(B.ncols())
+    ]
+    total = sum(e[1:], e[0])
+    return e if total.is_zero() else [value / total for value in e]
+
+
+def _normalized(e: arb_mat, gain: Any, bias: Any, epsilon: F) -> arb_mat:
+    """Each column less its mean, over √(σ² + ε), times γ, plus β."""
+    rows = []
+    for column in e.transpose().tolist():
+        D = len(column)
+        mean = sum(column, arb(0)) / D
+        variance = sum(((y - mean) * (y - mean) for y in column), arb(0)) / D
+        deviation = (variance + arb(fmpq(epsilon.numerator, epsilon.denominator))).sqrt()
+        scales = zip(column, gain.tolist(), bias.tolist(), strict=True)
+        rows.append([(y - mean) / deviation * arb(g) + arb(b) for y, g, b in scales])
+    return arb_mat(rows).transpose()
+
+
+def _matrix(values: NDArray[np.float64]) -> arb_mat:
+    return arb_mat([[arb(value) for value in row] for row in values.tolist()])
+
+
+def _fraction(ball: arb) -> F:
+    mantissa, exponent = ball.man_exp()
+    return int(mantissa) * F(2) ** int(exponent)
+
+
+# The recipe
+
+
+def _hard_inputs(n: int, *, vocabulary: int) -> list[tuple[int, ...]]:
+    """One word again and again, all words in turn, two words, drawn ones."""
+    source = random.Random(n)
+    first, last, words = 0, vocabulary - 1, range(vocabulary)
+    lists = [[first] * n, [last] * n, [k % vocabulary for k in range(n)]]
+    lists += [[first, last] * (n // 2), [last] * (n - 1) + [first], source.choices(words, k=n)]
+    return list(dict.fromkeys(tuple(each) for each in lists if each))
+
+
+def _inputs(*, vocabulary: int) -> Strings:
+    return Strings(tuple(range(vocabulary)), lambda n: _hard_inputs(n, vocabulary=vocabulary))
+
+
+UNPROVED = "how far rounding adds up through norms and softmax is not proved"
+
+CLAIM = StringClaim(
+    statement="the vectors of the encoder: post-norm layers of multi-head softmax attention and "
+    "ReLU networks on word vectors with sinusoids, as its tensor equations give them",
+    reference=_encoded,
+    domain=_inputs,
+    error=lambda: KNOWN,
+    error_statement="none: the balls hold the real values; the reference is known within 2⁻²⁰⁰",
+    excluded={
+        "exact": NO_SOFTMAX,
+        **{name: UNPROVED for name in SYSTEMS if name not in ("exact", "interval")},
+    },
+    why_safe="balls hold the real values at every length",
+    weightings=("softmax",),
+    mask="as set",
+    features=("sin and cos of (i − 1)/10000^(2c/d), as the nearest multiples of 2⁻²⁴",),
+    variants=(
+        {"mask": "future", "seed": 1, "layers": 1},
+        {"d_model": 6, "heads": 3, "d_ff": 5, "vocabulary": 3, "mask": "strict-future"},
+        {"d_model": 8, "d_ff": 3, "layers": 3, "norm_epsilon": "1/3", "vocabulary": 2},
+    ),
+    size="width d_model, whatever n",
+)
+
+
+@recipe(
+    "original-transformer",
+    section="3.1 to 3.5",
+    document=DOCUMENT,
+    claim=CLAIM,
+    sources=(
+        "The Transformer Cookbook (arXiv 2510.00368), 2.2, 3.5.2 and 6.2: its sinusoids have sin "
+        "and cos exchanged and count positions from 1; here coordinates and positions count from 0",
+        "the tensor equations of Bayesuvius, corrected and completed as docs/notation.md says",
+    ),
+)
+def original_transformer(
+    d_model: int = 16,
+    heads: int = 2,
+    d_ff: int = 32,
+    layers: int = 2,
+    vocabulary: int = 16,
+    mask: str = "none",
+    norm_epsilon: F = F(1, 2**17),
+    seed: int = 0,
+) -> Transformer:
+    """The encoder stack on words 0, …, L − 1; d_model 512, heads 8, d_ff 2048, layers 6 in 2017.
+
+    Weights are drawn from `seed` as multiples of 2⁻⁸, of magnitude at most 1: the same numbers in
+    `exact`, `interval`, float64, float32, float16 and bfloat16. What is drawn for the words is
+    √d_model times their embedding (3.4), so that no root is rounded: the embedding itself is that
+    over √d_model.
+    """
+    if d_model % heads:
+        raise InvalidValue(
+            "heads divide d_model among them",
+            received=f"d_model = {d_model}, heads = {heads}",
+            where="original-transformer",
+            remedy="give a d_model that is a multiple of heads",
+        )
+    drawn = weights(vocabulary, d_model, heads, d_ff, layers, seed)
+    stream = Stream(tuple(f"x{Delta}" for Delta in range(d_model)))
+    return Transformer(
+        stream=stream,
+        embedding=Embedding(
+            symbols=tuple(range(vocabulary)), vectors=drawn["E"].T, positions=Sinusoids(d_model)
+        ),
+        layers=tuple(_layer(each, mask, norm_epsilon) for each in drawn["layers"]),
+        read_out=RealVector(W_out=np.eye(d_model), at="every"),
+    )
+
+
+def _layer(drawn: Tensors, mask: str, epsilon: F) -> Layer:
+    """Post-norm attention, then a post-norm network."""
+    norms = (
+        LayerNorm(gain=drawn[f"gamma_{part}"], bias=drawn[f"beta_{part}"], epsilon=epsilon)
+        for part in "af"
+    )
+    first, second = norms
+    return Layer(
+        heads=tuple(_heads(drawn, mask)),
+        feed_forward=FeedForward(**{name: drawn[name] for name in ("W_1", "b_1", "W_2", "b_2")}),
+        post_norms=(first, second),
+    )
+
+
+def _heads(drawn: Tensors, mask: str) -> Iterator[Attention]:
+    """Each head with its columns of W_o."""
+    count, d, _ = drawn["W_q"].shape
+    for nu in range(count):
+        yield Attention(
+            W_Q=drawn["W_q"][nu],
+            W_K=drawn["W_k"][nu],
+            W_V=drawn["W_v"][nu],
+            W_O=drawn["W_o"][:, nu * d : (nu + 1) * d],
+            mask=mask,
+        )
+
+
+RECIPES = (original_transformer,)
+"""In the order in which they are listed."""
