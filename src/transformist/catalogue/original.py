@@ -259,6 +259,11 @@ CLAIM = StringClaim(
         "and cos exchanged and count positions from 1; here coordinates and positions count from 0",
         "the tensor equations of Bayesuvius, corrected and completed as docs/notation.md says",
     ),
+    errata=(
+        *("notation-embedding-matrix", "notation-width", "notation-output-matrix"),
+        *("notation-sum-over-queries", "notation-positions-unused", "notation-network-axis"),
+        *("notation-second-bias", "notation-softmax-norm"),
+    ),
 )
 def original_transformer(
     d_model: int = 16,
