@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import transformist as tf
-from transformist.arithmetic import BFLOAT16, FLOAT16, SYSTEMS, Floating
+from transformist.arithmetic import BFLOAT16, FLOAT16, FLOAT64, SYSTEMS, Floating
 from transformist.catalogue import positions
 from transformist.claims import LengthClaim
 from transformist.cli import main
@@ -393,3 +393,16 @@ def test_the_page_has_every_part_and_a_reason_for_every_loose_claim():
         assert rows
         loose = {row.split("|")[1].strip() for row in rows if "(loose)" in row}
         assert loose == set(part.loose), part.title
+
+
+def test_some_rows_of_a_biased_head_are_those_of_the_whole():
+    rng = np.random.default_rng(0)
+    weights = {"W_Q": (2, 3), "W_K": (2, 3), "W_V": (2, 3), "W_O": (3, 2)}
+    biases = {"b_Q": 2, "b_K": 2, "b_V": 2, "b_O": 3}
+    drawn = {name: rng.normal(size=shape) for name, shape in {**weights, **biases}.items()}
+    z = FLOAT64.array(rng.normal(size=(2, 6, 3)))
+    rows = np.array([0, 3, 5])
+    for mask in ("none", "strict-future"):
+        head = tf.Attention(**drawn, mask=mask)
+        some = _results(head, z, FLOAT64, rows)
+        assert np.allclose(some, head(z)[:, rows], rtol=1e-14, atol=1e-14)

@@ -251,7 +251,7 @@ class Sinusoids(PositionEncoding):
         return a.array([[_sinusoid(i - 1, delta, self.d) for delta in width] for i in places])
 
 
-@functools.lru_cache(maxsize=2**20)
+@functools.lru_cache(maxsize=2**18)
 def _sinusoid(p: int, delta: int, d: int) -> Fraction:
     """The multiple of 2⁻²⁴ nearest to the sinusoid.
 
