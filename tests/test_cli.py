@@ -142,12 +142,53 @@ def test_a_recipe_on_finite_arithmetic_runs_in_the_first_that_it_claims(capsys):
         (["run", "max-of-two", "[[1, 2]]", "--arithmetic", "saturating:3:1"], "power of two"),
         (["run", "max-of-two", "[[1, 2]]", "--arithmetic", "saturating:8"], "no arithmetic has"),
         (["run", "dyck-1", "()", "--arithmetic", "saturating"], "dyck-1 is claimed in exact"),
+        (["run", "add-at-flag", "[[1, 1, 1]]", "--set", 'vector=["1/3", 1]'], "none of them holds"),
+        (["run", "zero-at-flag", "[[1e400, 1, 1]]"], "a number of about 401 digits"),
         (["precision", "max-of-two"], "claims none of them as it is"),
     ],
 )
 def test_a_finite_arithmetic_that_does_not_fit_is_refused_in_a_line(capsys, arguments, words):
     code, out, err = run(capsys, *arguments)
     assert code == 2 and out == "" and words in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "vectors", "more", "outside"),
+    [
+        ("max-of-two", '[["0.03", "0.0925"]]', ["--arithmetic", "bfloat16:16"], True),
+        ("max-of-two", '[["0.03", "0.0925"]]', ["--arithmetic", "saturating"], False),
+        ("linear-in-place", '[["1.45", 1]]', ["--set", "matrix=[[11]]"], False),
+        (
+            "linear-in-place",
+            '[["1.45", 1]]',
+            ["--set", "matrix=[[11]]", "--arithmetic", "saturating:16:1/2"],
+            True,
+        ),
+        ("linear-to-the-right", "[[1, 2, 0, 0], [5, 5, 0, 1]]", [], True),
+        ("linear-to-the-right", "[[1, 2, 1, 0], [5, 5, 1, 1]]", [], True),
+    ],
+)
+def test_what_a_claim_covers_is_asked_of_the_stored_input(capsys, name, vectors, more, outside):
+    got = answer(capsys, "run", name, vectors, *more)
+    assert got["within_claim"] is not outside
+    code, out, err = run(capsys, "run", name, vectors, *more)
+    assert code == 0 and ("exactly" in out or "within" in out) is not outside
+    assert ("claims nothing" in err) is outside
+
+
+def test_the_positions_of_which_a_claim_speaks_are_named(capsys):
+    got = answer(capsys, "run", "linear-to-the-right", "[[1, 2, 1, 0], [5, 5, 0, 1]]")
+    assert got["claimed_positions"] == [2] and got["answer"][1] == [5, 1]
+    _, out, _ = run(capsys, "run", "linear-to-the-right", "[[1, 2, 1, 0], [5, 5, 0, 1]]")
+    assert "exactly, at position 2; of the others nothing is claimed" in out
+    got = answer(capsys, "run", "zero-at-flag", "[[1, 2, 1]]")
+    assert got["claimed_positions"] is None
+
+
+def test_a_bound_is_shown_rounded_up(capsys):
+    words = ("linear-in-place", '[["1/16", "1/16", 1]]', "--set", 'matrix=[["1/2", "1/2"], [0, 1]]')
+    _, out, _ = run(capsys, "run", *words)
+    assert "within 0.063 of the exact result" in out, "0.0625 is the error"
 
 
 def test_a_function_outside_its_arithmetics_is_answered_with_a_warning(capsys):

@@ -42,6 +42,7 @@ class Numbers:
             what the claim states, for the stored input; `None` where it says nothing, and infinite
             where a result may overflow.
         stored: whether the arithmetic holds the input as it is.
+        positions: of which the claim speaks, from 1; `None` for all.
 
     """
 
@@ -50,6 +51,7 @@ class Numbers:
     covered: bool
     bound: tuple[float, ...] | None
     stored: bool = True
+    positions: tuple[int, ...] | None = None
 
 
 def usual_arithmetic(recipe: Recipe[Any], given: Settings) -> str:
@@ -116,15 +118,28 @@ def _on_vectors(
     model = recipe.construct(**settings)
     require_length(recipe, settings, n, arithmetic)
     y = model(domain.encode([meaning], n, system), system)[0]
-    covered, free = meaning in domain, list(free_numbers(domain, meaning))
-    limit = float(admitted(claim, settings, free, n, system)) if covered else math.inf
+    held = domain.stored(meaning, system)
+    inside = held in domain
+    told = _told(claim, settings, held, n, system) if inside else ()
+    bound = None
+    if told:
+        bound = (float(admitted(claim, settings, free_numbers(domain, held), n, system)),)
     return Numbers(
         length=n,
         shown=system.shown(y),
-        covered=covered,
-        bound=(limit,) if covered else None,
-        stored=_is_stored(free, system),
+        covered=bool(told),
+        bound=bound,
+        stored=held == meaning,
+        positions=told if inside and len(told) < n else None,
     )
+
+
+def _told(
+    claim: SequenceClaim, settings: Settings, held: Any, n: int, system: Arithmetic
+) -> tuple[int, ...]:
+    """The positions of which the claim speaks."""
+    rows = ask(claim.reference, n=n, arithmetic=system, **held, **settings)
+    return tuple(i for i, row in enumerate(rows, start=1) if row is not None)
 
 
 def _on_positions(
@@ -172,6 +187,12 @@ def require_length(
     arithmetic = number_system(arithmetic).name
     lengths = recipe.claim.safe_lengths(settings)
     safe = lengths.get(arithmetic, 0)
+    if not lengths:
+        raise InvalidValue(
+            f"{recipe.name} is claimed in arithmetics that hold its numbers",
+            received="numbers that none of them holds",
+            remedy="give numbers such as 1/2 or 3, and no larger than the largest number",
+        )
     if safe == 0:
         reason = recipe.claim.excluded.get(arithmetic)
         raise InvalidValue(

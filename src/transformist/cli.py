@@ -301,6 +301,9 @@ def _run_on_json(
         settings = recipe.settings(chosen)
         claimed = recipe.claim.claimed(settings)
         where = f"outside {recipe.claim.inputs(settings)}"
+        where += "" if answer.stored else f" (the input as {arithmetic} rounds it)"
+        if answer.positions == ():
+            where = f"of any position of this list; {recipe.summary}"
         if arithmetic not in claimed:
             where = f"in {arithmetic}, only in {', '.join(claimed)}"
         err.print(f"warning: {recipe.name} claims nothing {where}", markup=False)

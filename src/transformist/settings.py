@@ -105,10 +105,10 @@ _POWER = "a power of two from 1 to 2^20"
 
 
 def _places(given: Any) -> tuple[int, ...]:
-    places = tuple(_whole(1)(each) for each in _plain(given))
-    if not places:
-        raise ValueError
-    return places
+    listed = _plain(given)
+    if not isinstance(listed, list | tuple) or not listed:
+        raise TypeError
+    return tuple(_whole(1)(each) for each in listed)
 
 
 def _vector(given: Any) -> tuple[Fraction, ...]:
@@ -216,7 +216,9 @@ SETTINGS: Mapping[str, Setting] = {
         Setting(
             "flagged", "the flagged position, from 1", "a whole number of at least 1", _whole(1)
         ),
-        Setting("ignored", "the coordinates that pass by, from 1", "a list of some", _places),
+        Setting(
+            "ignored", "the coordinates that pass by, from 1", "a list such as [1, 3]", _places
+        ),
         Setting("vector", "the vector v that is added", "a list of numbers", _vector),
         Setting("left", "the rows of the map after", "a list of equally long rows", _matrix),
         Setting("right", "the rows of the map before", "a list of equally long rows", _matrix),

@@ -333,6 +333,20 @@ def _tells(head: Attention, name: str, changed) -> bool:
     return name in ("W_Q", "W_K") or not np.array_equal(*products)
 
 
+@pytest.mark.parametrize("largest", [1, 2**11, 2**20])
+def test_every_largest_number_has_arithmetics(largest):
+    for name in ("zero-at-flag", "max-of-two", *["linear-in-place"] * (largest > 1)):
+        recipe = tf.recipe(name)
+        names = recipe.claim.claimed(recipe.settings({"largest": largest}))
+        fixed = [each for each in names if each.startswith("saturating")]
+        least = max(F(1, largest), F(largest, 2**20))
+        assert (
+            fixed[0] == f"saturating:{largest}:{least}" and fixed[-1] == f"saturating:{largest}:1"
+        )
+    model = tf.recipe("zero-at-flag").build(largest=largest)
+    assert model([[1, -1, 1], [1, -1, 0]], fixed[-1]).tolist() == [[0, 0], [1, -1]]
+
+
 # Refusals
 
 
@@ -345,8 +359,10 @@ def _tells(head: Attention, name: str, changed) -> bool:
         ("zero-at-flag", {"largest": "1/2"}, "largest is a power of two"),
         ("add-at-flag", {"vector": [17]}, r"at most B = 16; received v = \[17\]"),
         ("ignore-coordinates", {"ignored": [5]}, r"some of 1 to 4.*received ignored = \[5\]"),
-        ("ignore-coordinates", {"ignored": []}, "ignored is a list of some"),
+        ("ignore-coordinates", {"ignored": []}, r"ignored is a list such as \[1, 3\]"),
         ("ignore-coordinates", {"largest": 16}, r"at least \(1 \+ d\)² = 25.*largest = 16"),
+        ("ignore-coordinates", {"ignored": '"12"'}, "a list such as"),
+        ("ignore-coordinates", {"ignored": '{"1": 2}'}, "a list such as"),
         ("linear-in-place", {"matrix": [[1, 2]]}, "one that is as long; received 1 rows of 2"),
         ("linear-to-the-right", {"matrix": [[1], [2]]}, "received 2 rows of 1"),
     ],

@@ -177,7 +177,7 @@ def test_past_masked_scores_as_printed_find_the_farthest():
 
 
 def test_matches_are_lost_where_the_active_bit_is_computed_anew():
-    """(47) with l, r for the neighbours: what was marked before becomes active again."""
+    """(47) with l, r for the neighbours, which the sentence after (49) rules out."""
     assert wrong(1, 2, 8, nearest_left, nearest_right, keep=False) == (0, 7, 510)
     assert not accepts(brackets("()(())"), 2, nearest_left, nearest_right, keep=False)
     assert accepts(brackets("()(())"), 2, nearest_left, nearest_right)

@@ -14,7 +14,7 @@ from transformist.arithmetic.floating import (
 from transformist.arithmetic.given import exact_numbers, rational
 from transformist.arithmetic.interval import INTERVAL, Balls, Interval
 from transformist.arithmetic.protocol import Arithmetic, Array, Mask
-from transformist.arithmetic.saturating import SATURATING, Saturating
+from transformist.arithmetic.saturating import MOST_BITS, SATURATING, Saturating
 from transformist.arithmetic.systems import FAMILIES, SYSTEMS, number_system
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "FLOAT32",
     "FLOAT64",
     "INTERVAL",
+    "MOST_BITS",
     "SATURATING",
     "SYSTEMS",
     "Arithmetic",

@@ -20,7 +20,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.arithmetic.given import exact_numbers, nearest_float64, rational
+from transformist.arithmetic.given import exact_numbers, in_words, nearest_float64, rational
 from transformist.arithmetic.protocol import Array, Mask
 from transformist.errors import InvalidValue, NotFinite, NotRepresentable
 
@@ -121,7 +121,7 @@ class Floating:
         if overflowed.any():
             raise NotFinite(
                 f"every number must be finite in {self.name}, whose largest is {self.largest:g}",
-                received=_in_words(Fraction(exact[overflowed][0])),
+                received=in_words(Fraction(exact[overflowed][0])),
                 remedy="scale the values down or use a format with a wider range",
             )
         return rounded
@@ -389,14 +389,6 @@ def _side(value: Fraction, nearest: float) -> int:
     p, q = nearest.as_integer_ratio()
     difference = value.numerator * q - p * value.denominator
     return (difference > 0) - (difference < 0)
-
-
-def _in_words(value: Fraction) -> str:
-    """A number that may be too large for float64."""
-    size = value.numerator.bit_length() - value.denominator.bit_length()
-    if size > 100:
-        return f"a number of about {round(size * math.log10(2)) + 1} digits"
-    return str(value) if abs(size) + value.denominator.bit_length() < 100 else f"{float(value):.6g}"
 
 
 def _format(name: str, dtype: Any, precision: int) -> Floating:

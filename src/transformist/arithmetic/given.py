@@ -86,6 +86,14 @@ def rational(value: Any) -> Fraction:
 _HUGE_EXPONENT = re.compile(r"[eE][+-]?0*[1-9]\d{4}")
 
 
+def in_words(value: Fraction) -> str:
+    """A number that may be too large for float64."""
+    size = value.numerator.bit_length() - value.denominator.bit_length()
+    if size > 100:
+        return f"a number of about {round(size * math.log10(2)) + 1} digits"
+    return str(value) if abs(size) + value.denominator.bit_length() < 100 else f"{float(value):.6g}"
+
+
 def _entry(value: Any, where: str) -> Fraction:
     if type(value) is Fraction:
         return value

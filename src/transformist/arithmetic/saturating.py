@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.arithmetic.given import exact_numbers, rational
+from transformist.arithmetic.given import exact_numbers, in_words, rational
 from transformist.arithmetic.protocol import Array, Mask
 from transformist.errors import InvalidValue, NotFinite
 
@@ -104,7 +104,7 @@ class Saturating:
         if not in_range.all():
             raise NotFinite(
                 f"every number is at most {self.largest} in magnitude in {self.name}",
-                received=f"{exact[~in_range][0]}",
+                received=in_words(Fraction(exact[~in_range][0])),
                 remedy="scale the values down or use a wider range",
             )
         if exact.dtype == object:

@@ -14,7 +14,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from transformist.arithmetic import SYSTEMS, Arithmetic, Floating, Saturating, number_system
+from transformist.arithmetic import (
+    MOST_BITS,
+    SYSTEMS,
+    Arithmetic,
+    Floating,
+    Saturating,
+    number_system,
+)
 from transformist.assembly import between
 from transformist.bounds import dot_error
 from transformist.catalogue.positions import require_size
@@ -57,7 +64,8 @@ NO_INFINITY = "B is a number: of an infinity 0 · ∞ and ∞ − ∞ are NaN"
 
 def _finite(largest: F) -> list[Arithmetic]:
     """The arithmetics whose largest number is B."""
-    steps = reversed([F(1, 2**k) for k in range(int(largest).bit_length())])
+    finest = max(1 / largest, largest / 2**MOST_BITS)
+    steps = [finest * 2**k for k in range(int(1 / finest).bit_length())]
     formats = [name for name, each in SYSTEMS.items() if isinstance(each, Floating)]
     held = [name for name in formats if _holds(SYSTEMS[name], largest)]
     names = [f"saturating:{largest}:{r}" for r in steps] + [f"{name}:{largest}" for name in held]
@@ -157,7 +165,7 @@ def _clearing(stream: Stream, largest: F, *gates: Gate) -> tuple[Layer, ...]:
         error=lambda: F(0),
         error_statement="exact, in every arithmetic",
         finite=lambda: tuple(each.name for each in (*SYSTEMS.values(), *_finite(F(16)))),
-        variants=({"flagged": 1, "max_length": 1}, {"flagged": 11, "max_length": 12}),
+        variants=({"flagged": 2, "max_length": 5}, {"flagged": 11, "max_length": 12}),
         depends_on=("N",),
     ),
     sources=(
@@ -166,7 +174,7 @@ def _clearing(stream: Stream, largest: F, *gates: Gate) -> tuple[Layer, ...]:
     ),
     errata=("flag-width",),
 )
-def flag(max_length: int = 64, flagged: int = 2) -> PositionTable:
+def flag(max_length: int = 64, flagged: int = 1) -> PositionTable:
     """A column of the identity matrix."""
     require_size(max_length, 1, "flag")
     if flagged > max_length:

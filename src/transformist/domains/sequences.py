@@ -67,6 +67,10 @@ class Column(ABC):
     def encode(self, entries: list[list[Entry]], n: int, arithmetic: Arithmetic) -> Array:
         """The coordinates of lists of n entries, shape (lists, n, width)."""
 
+    def stored(self, entries: list[Entry], arithmetic: Arithmetic) -> list[Entry]:
+        """What the arithmetic holds of the entries; of balls, the entries that they hold."""
+        return entries
+
     @abstractmethod
     def read(self, numbers: Sequence[Fraction], i: int, n: int) -> Entry:
         """The entry that free numbers at position i stand for.
@@ -138,6 +142,13 @@ class Values(Column):
         numbers = np.array(list(distinct.values()), dtype=object).reshape(-1, self.width)
         table = arithmetic.array(numbers)
         return table[np.array([rows[id(entry)] for entry in flat]).reshape(-1, n)]
+
+    def stored(self, entries: list[Entry], arithmetic: Arithmetic) -> list[Entry]:
+        """The numbers, each rounded once."""
+        held = arithmetic.array(np.array(entries, dtype=object).reshape(-1, self.width))
+        if np.any(arithmetic.radius(held) != 0):
+            return entries
+        return [tuple(map(Fraction, row)) for row in arithmetic.numbers(held).tolist()]
 
     def read(self, numbers: Sequence[Fraction], i: int, n: int) -> Entry:
         """The numbers themselves."""
@@ -361,6 +372,13 @@ class Sequences:
                 own = list(itertools.islice(numbers, column.free))
                 meaning[column.label].append(column.read(own, i, n))
         return meaning
+
+    def stored(self, meaning: Meaning, arithmetic: Arithmetic) -> Meaning:
+        """What the arithmetic holds of a list: its free numbers, each rounded once."""
+        return {
+            column.label: column.stored(meaning[column.label], arithmetic)
+            for column in self.columns
+        }
 
     def __contains__(self, meaning: Meaning) -> bool:
         return all(

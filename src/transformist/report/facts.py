@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -107,7 +108,7 @@ def _function_facts(recipe: Recipe[FunctionClaim], settings: Settings) -> dict[s
         **facts,
         "rounding": claim.rounding_statement,
         "largest_rounding_tried": {
-            name: None if math.isinf(bound) else float(f"{bound:.2g}")
+            name: None if math.isinf(bound) else float(at_most(bound))
             for name, bound in worst.items()
         },
     }
@@ -264,7 +265,9 @@ def length_in_words(bound: int | None) -> str:
     """A safe length, "any" for every length."""
     if bound is None:
         return "any"
-    return f"{bound:,}" if bound < 10**15 else f"{float(bound):.2g}"
+    if bound < 10**15:
+        return f"{bound:,}"
+    return f"{float(Context(prec=2, rounding=ROUND_FLOOR).create_decimal(bound)):.2g}"
 
 
 def _found_in_words(found: Mapping[str, Mapping[str, int | None]]) -> str:
@@ -297,6 +300,7 @@ def numbers_facts(answer: Numbers) -> dict[str, Any]:
         "within_claim": answer.covered,
         "error_bound": list(answer.bound or ()) if finite else None,
         "input_rounded": not answer.stored,
+        "claimed_positions": None if answer.positions is None else list(answer.positions),
     }
 
 
@@ -308,10 +312,25 @@ def how_close(answer: Numbers, arithmetic: str) -> str:
         return ", with no bound: a result on the way may be too large, or a divisor 0"
     worst, enclosed = max(answer.bound), arithmetic == "interval"
     if worst:
-        close = f", {'a value ' if enclosed else ''}within {worst:.2g} of the exact result"
+        close = f", {'a value ' if enclosed else ''}within {at_most(worst)} of the exact result"
     else:
         close = ", which holds the exact result" if enclosed else ", exactly"
+    if answer.positions is not None:
+        places = ", ".join(map(str, answer.positions))
+        close += f", at position {places}; of the others nothing is claimed"
     return close if answer.stored else f"{close}, for the input as {arithmetic} rounds it"
+
+
+def at_most(bound: float) -> str:
+    """A bound in two digits, rounded up.
+
+    Example:
+        >>> at_most(0.0625), at_most(3e-16)
+        ('0.063', '3e-16')
+
+    """
+    digits = Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(bound)
+    return f"{float(digits):.2g}"
 
 
 def how_near(judged: Judged, recipe: Recipe[StringClaim]) -> str:
@@ -321,7 +340,9 @@ def how_near(judged: Judged, recipe: Recipe[StringClaim]) -> str:
         return "the balls hold the real values"
     if judged.distance is None:
         return f"in {name} nothing is claimed: {recipe.claim.excluded[name]}"
-    return f"each number within {judged.distance:.2g} of the real value, which interval encloses"
+    return (
+        f"each number within {at_most(judged.distance)} of the real value, which interval encloses"
+    )
 
 
 def verdict_facts(verdict: Verdict) -> dict[str, Any]:

@@ -403,7 +403,7 @@ _BOUNDED: dict[str, Any] = {
     ),
     sources=_BOUNDED_SOURCES,
     explain=_first_active,
-    errata=("constant-query", "past-mask-sign", "match-keeps-marks"),
+    errata=("constant-query", "past-mask-sign"),
 )
 def dyck_1_2(weighting: str = "average-hard") -> Transformer:
     """Dyck-k-D for one kind and depth 2: two rounds of marking adjacent pairs."""
@@ -432,7 +432,7 @@ def dyck_1_2(weighting: str = "average-hard") -> Transformer:
     ),
     sources=_BOUNDED_SOURCES,
     explain=_first_active,
-    errata=("constant-query", "past-mask-sign", "match-keeps-marks"),
+    errata=("constant-query", "past-mask-sign"),
 )
 def dyck_k_d(kinds: int = 2, depth: int = 3, weighting: str = "average-hard") -> Transformer:
     """In each round, active brackets find the nearest active ones; pairs that match turn inactive.
