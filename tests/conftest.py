@@ -26,7 +26,7 @@ def short(monkeypatch):
     """Fewer cases, shorter lists and strings: the quick side of what a slow test covers."""
     monkeypatch.setattr(functions, "CASES", 24)
     monkeypatch.setattr(sequences, "LENGTHS", (1, 2, 3, 5))
-    monkeypatch.setattr(sequences, "FINITE", (1, 2))
+    monkeypatch.setattr(sequences, "FEW", (1, 2))
     monkeypatch.setattr(sequences, "LISTS", 4)
     monkeypatch.setattr(strings, "STRINGS", 2**4)
     monkeypatch.setattr(strings, "LONGEST", 10)

@@ -164,6 +164,7 @@ def test_a_finite_arithmetic_that_does_not_fit_is_refused_in_a_line(capsys, argu
             ["--set", "matrix=[[11]]", "--arithmetic", "saturating:16:1/2"],
             True,
         ),
+        ("linear-in-place", '[["2.1", 0.05, 1]]', ["--arithmetic", "float8_e5m2"], False),
         ("linear-to-the-right", "[[1, 2, 0, 0], [5, 5, 0, 1]]", [], True),
         ("linear-to-the-right", "[[1, 2, 1, 0], [5, 5, 1, 1]]", [], True),
     ],

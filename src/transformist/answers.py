@@ -54,23 +54,6 @@ class Numbers:
     positions: tuple[int, ...] | None = None
 
 
-def usual_arithmetic(recipe: Recipe[Any], given: Settings) -> str:
-    """float64 where the recipe is claimed in it, else the first in which it is.
-
-    An answer in numbers is float64 too: how far it is off is found beside it.
-
-    Example:
-        >>> import transformist as tf
-        >>> usual_arithmetic(tf.recipe("zero-at-flag"), {"largest": 8})
-        'saturating:8:1/8'
-
-    """
-    claimed = recipe.claim.claimed(recipe.settings(given))
-    if isinstance(recipe.claim, StringClaim) and recipe.claim.error is not None:
-        return "float64"
-    return claimed[0] if claimed and "float64" not in claimed else "float64"
-
-
 def answer_in_numbers(recipe: Recipe[Any], given: Settings, text: str, arithmetic: str) -> Numbers:
     """What a recipe on vectors, on lists of them, or on positions gives for an input in JSON.
 
@@ -218,9 +201,9 @@ class Judged:
         safe: the longest N the claim covers in this arithmetic; `None` for any.
         covered: whether the claim covers the model.
         finding: what is found about the input; empty where the claim does not cover it.
-        distance: of an answer in numbers that the claim does not cover, a bound of how far they
-            are from the real values, which balls enclose; `None` where too many scores would be
-            enclosed, or a number is infinite.
+        error_bound: of an answer in numbers that the claim does not cover, how far they can be from
+            the real values, which balls enclose; infinite where a number is, `None` where the
+            scores are too many to be enclosed.
 
     """
 
@@ -229,7 +212,7 @@ class Judged:
     safe: int | None
     covered: bool
     finding: Finding
-    distance: float | None = None
+    error_bound: float | None = None
 
 
 def answer_on_symbols(
@@ -256,7 +239,7 @@ def answer_on_symbols(
     """
     settings, length = recipe.settings(given), len(symbols)
     safe = recipe.claim.safe_lengths(settings).get(arithmetic, 0)
-    in_numbers = recipe.claim.error is not None
+    in_numbers = recipe.claim.in_numbers
     if safe == 0 and not in_numbers:
         require_length(recipe, settings, length, arithmetic)
     if "max_length" in settings and "max_length" not in given:
@@ -269,14 +252,14 @@ def answer_on_symbols(
         require_length(recipe, settings, model.max_length or length, arithmetic)
     trace = model.run(symbols, arithmetic)
     found = recipe.explain(trace) if recipe.explain and covered else Finding(sentence="")
-    distance = _distance(trace) if in_numbers and not covered else None
+    bound = _enclosed_error(trace) if in_numbers and not covered else None
     return Judged(
         trace=trace,
         settings=settings,
         safe=safe,
         covered=covered,
         finding=found,
-        distance=distance,
+        error_bound=bound,
     )
 
 
@@ -284,7 +267,7 @@ ENCLOSED = 2**16
 """How many attention scores are enclosed in balls to tell how near numbers are: some seconds."""
 
 
-def _distance(trace: Trace) -> float | None:
+def _enclosed_error(trace: Trace) -> float | None:
     """How far the numbers of an answer are at most from the real values that balls enclose."""
     heads = sum(len(layer.heads) for layer in trace.model.layers)
     if heads * len(trace.symbols) ** 2 > ENCLOSED:
@@ -294,5 +277,5 @@ def _distance(trace: Trace) -> float | None:
     real, radii = rationals(INTERVAL.numbers(balls)), rationals(INTERVAL.radius(balls))
     numbers = trace.arithmetic.numbers(y)
     if numbers.dtype != object and not np.isfinite(numbers).all():
-        return None
+        return math.inf
     return math.nextafter(float((abs(rationals(numbers) - real) + radii).max()), math.inf)

@@ -54,10 +54,9 @@ class Claim(ABC):
 
     Attributes:
         statement: the function, as a formula.
-        excluded: arithmetics it does not hold in, with the reason.
-        finite: the arithmetics in which it holds under some settings, by name, where it is a claim
-            about finite arithmetic; `None` for one about the real numbers, which holds in all of
-            `SYSTEMS` that are not excluded.
+        excluded: the reason, for those of `SYSTEMS` in which it does not hold.
+        only_in: the arithmetics it speaks about under some settings, by name; `None` for all of
+            `SYSTEMS` but the excluded ones.
         variants: further settings under which it is checked.
         depends_on: what the weights and features depend on: "n", "N" or nothing; or a function
             that gives it.
@@ -67,20 +66,25 @@ class Claim(ABC):
 
     statement: str
     excluded: Mapping[str, str] = field(default_factory=dict)
-    finite: Callable[..., tuple[str, ...]] | None = None
+    only_in: Callable[..., tuple[str, ...]] | None = None
     variants: tuple[Settings, ...] = ()
     depends_on: tuple[str, ...] | Callable[..., tuple[str, ...]] = ()
     size: str = ""
 
     def arithmetics(self, settings: Settings) -> tuple[str, ...]:
-        """The arithmetics it speaks about under these settings."""
-        if self.finite is not None:
-            return tuple(ask(self.finite, **settings))
+        """The arithmetics it speaks about under these settings; in some no length may be safe."""
+        if self.only_in is not None:
+            return tuple(ask(self.only_in, **settings))
         return tuple(name for name in SYSTEMS if name not in self.excluded)
 
     def claimed(self, settings: Settings) -> tuple[str, ...]:
         """The arithmetics it holds in under these settings."""
         return self.arithmetics(settings)
+
+    def usual_arithmetic(self, settings: Settings) -> str:
+        """float64 where it holds in it, else the first in which it does."""
+        claimed = self.claimed(settings)
+        return claimed[0] if claimed and "float64" not in claimed else "float64"
 
     def dependence(self, settings: Settings) -> tuple[str, ...]:
         """What the weights and features depend on under these settings."""
@@ -191,7 +195,7 @@ class SequenceClaim(LengthClaim):
     reference: Callable[..., Sequence[Sequence[Any] | None]]
     domain: Callable[..., Sequences]
     error: Callable[..., Fraction | float] = lambda: 0
-    error_statement: str = "exact, in every arithmetic"
+    error_statement: str = "exact, wherever it is claimed"
 
     def inputs(self, settings: Settings) -> str:
         """The columns."""
@@ -259,6 +263,15 @@ class StringClaim(LengthClaim):
     features: tuple[str, ...] | Callable[..., tuple[str, ...]] = ()
     error: Callable[..., Fraction | float] | None = None
     error_statement: str = ""
+
+    @property
+    def in_numbers(self) -> bool:
+        """Whether an answer is in numbers, near the reference, and not right or wrong."""
+        return self.error is not None
+
+    def usual_arithmetic(self, settings: Settings) -> str:
+        """As for every claim; for numbers float64, as how far they are off can be found there."""
+        return "float64" if self.in_numbers else super().usual_arithmetic(settings)
 
     def inputs(self, settings: Settings) -> str:
         """The alphabet."""
@@ -331,6 +344,11 @@ class Recipe(Generic[C_co]):
         """The module of the catalogue, in kebab-case."""
         _, _, path = self.construct.__module__.partition("catalogue.")
         return path.split(".")[0].replace("_", "-")
+
+    @property
+    def cookbook_section(self) -> str | None:
+        """Its section of the Cookbook, `None` where it is from another document."""
+        return self.section if self.document == COOKBOOK else None
 
     @property
     def summary(self) -> str:

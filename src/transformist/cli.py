@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import math
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,12 +19,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from transformist import __version__
-from transformist.answers import answer_in_numbers, answer_on_symbols, usual_arithmetic
+from transformist.answers import answer_in_numbers, answer_on_symbols
 from transformist.arithmetic import FAMILIES, SYSTEMS, number_system
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
 from transformist.claims import (
-    COOKBOOK,
     Finding,
     PositionClaim,
     Recipe,
@@ -164,13 +164,13 @@ def list_recipes(
 ) -> None:
     """List the recipes, chapter by chapter."""
     chapters = list(dict.fromkeys(each.chapter for each in recipes()))
-    numbers = sorted({number for each in recipes() if (number := _cookbook_chapter(each))})
+    numbers = sorted({number for each in recipes() if (number := _chapter_number(each))})
     if chapter is not None and chapter not in (*chapters, *numbers):
         raise UnknownName.among("chapter", chapter, [*chapters, *numbers])
     chosen = [
         each
         for each in recipes()
-        if chapter is None or chapter in (each.chapter, _cookbook_chapter(each))
+        if chapter is None or chapter in (each.chapter, _chapter_number(each))
     ]
     if as_json:
         rows = [
@@ -189,14 +189,15 @@ def list_recipes(
     for heading in ("recipe", "section", "computes"):
         table.add_column(heading)
     for each in chosen:
-        section = each.section if _cookbook_chapter(each) else "elsewhere"
-        table.add_row(each.name, section, escape(each.summary))
+        where = each.cookbook_section or each.document.split(" (")[0]
+        table.add_row(each.name, where, escape(each.summary))
     out.print(table)
 
 
-def _cookbook_chapter(recipe: Recipe[Any]) -> str | None:
-    """The number of the chapter of the Cookbook, `None` where it is from another paper."""
-    return recipe.section.split(".")[0] if recipe.document == COOKBOOK else None
+def _chapter_number(recipe: Recipe[Any]) -> str | None:
+    """The number of the chapter of the Cookbook, `None` where it is from another document."""
+    section = recipe.cookbook_section
+    return None if section is None else section.split(".")[0]
 
 
 @app.command()
@@ -261,7 +262,8 @@ def run(
     if engine != "reference":
         raise UnknownName.among("engine", engine, ["reference"])
     recipe, chosen = find_recipe(model), _settings(settings)
-    arithmetic = number_system(arithmetic or usual_arithmetic(recipe, chosen)).name
+    usual = recipe.claim.usual_arithmetic(recipe.settings(chosen))
+    arithmetic = number_system(arithmetic or usual).name
     text, name = _input(given, file)
     if isinstance(recipe.claim, StringClaim):
         if "alphabet" in recipe.parameters and "alphabet" not in chosen:
@@ -330,7 +332,7 @@ def _run_on_text(
     with err.status(f"evaluating {length} symbols densely"):
         judged = answer_on_symbols(recipe, chosen, source.symbols, arithmetic)
     trace, model, finding = judged.trace, judged.trace.model, judged.finding
-    in_numbers = recipe.claim.error is not None
+    in_numbers = recipe.claim.in_numbers
     if not judged.covered and judged.safe:
         err.print(
             f"warning: {recipe.name} claims n up to N = {judged.safe} in {arithmetic}, and this "
@@ -339,7 +341,8 @@ def _run_on_text(
     if as_json:
         more = {"within_claim": judged.covered, **_found(finding, source), **finding.numbers}
         if in_numbers:
-            more["error_bound"] = None if judged.distance is None else [judged.distance]
+            bound = judged.error_bound
+            more["error_bound"] = None if bound is None or math.isinf(bound) else [bound]
         if with_trace:
             more["trace"] = trace_facts(trace)
         _print_run(recipe, length, plain(trace.answer), arithmetic, more)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from transformist.arithmetic import SYSTEMS, Floating, exact_numbers, rational
+from transformist.arithmetic import SYSTEMS, Floating, exact_numbers, is_power_of_two, rational
 from transformist.errors import InvalidValue, TransformistError
 from transformist.model import BOS, CLS, EOS, MASKS, WEIGHTINGS
 
@@ -95,16 +95,16 @@ def _whole(least: int, most: float = math.inf) -> Callable[[Any], int]:
 
 
 def _power_of_two(given: Any) -> Fraction:
-    value = _whole(1, 2**20)(given)
-    if value & (value - 1):
+    value = Fraction(_whole(1, 2**20)(given))
+    if not is_power_of_two(value):
         raise ValueError
-    return Fraction(value)
+    return value
 
 
 _POWER = "a power of two from 1 to 2^20"
 
 
-def _places(given: Any) -> tuple[int, ...]:
+def _coordinates(given: Any) -> tuple[int, ...]:
     listed = _plain(given)
     if not isinstance(listed, list | tuple) or not listed:
         raise TypeError
@@ -217,7 +217,7 @@ SETTINGS: Mapping[str, Setting] = {
             "flagged", "the flagged position, from 1", "a whole number of at least 1", _whole(1)
         ),
         Setting(
-            "ignored", "the coordinates that pass by, from 1", "a list such as [1, 3]", _places
+            "ignored", "the coordinates that pass by, from 1", "a list such as [1, 3]", _coordinates
         ),
         Setting("vector", "the vector v that is added", "a list of numbers", _vector),
         Setting("left", "the rows of the map after", "a list of equally long rows", _matrix),

@@ -195,6 +195,31 @@ def test_a_clamped_format_is_the_format_up_to_its_bound(name):
         clamped.array([11])
 
 
+@pytest.mark.parametrize("name", ["float64:8", "float32:8", "float16:8", "saturating:8:1"])
+def test_numbers_beyond_the_largest_are_refused_of_every_kind(name):
+    a = number_system(name)
+    wide = np.array([1.0, 9.0], getattr(a, "dtype", np.float64))
+    for values in (wide, [1, 9], np.array([9]), 9, F(28, 3)):
+        with pytest.raises(NotFinite, match="largest is 8|at most 8"):
+            a.array(values)
+    with pytest.raises(tf.TransformistError, match="NotFinite|finite|at most 8"):
+        a.array(wide * np.inf)
+    model = tf.recipe("zero-at-flag").build(largest=16)
+    with pytest.raises(NotFinite, match="every weight"):
+        model([[1, 2, 1]], a)
+
+
+@pytest.mark.parametrize("value", ["1/3", F(1, 3), 0.3, 1, True])
+def test_a_single_number_is_an_array_of_no_axes(value):
+    assert SATURATING.array(value).shape == ()
+    assert SATURATING.array("1/3") == F(5, 16)
+
+
+def test_a_norm_with_a_small_epsilon_is_evaluated():
+    norm = tf.LayerNorm(gain=[1, 1], epsilon="1/100000")
+    assert norm([1, -1], "saturating").tolist() == [1, -1]
+
+
 def test_a_clamped_format_has_no_infinity():
     half = Clamped.at(16, FLOAT16)
     assert half.saturates

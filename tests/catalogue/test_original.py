@@ -312,7 +312,7 @@ class TestCommands:
         text = json.dumps([1] * 600)
         words = ("run", RECIPE.name, text, "--set", "d_model=2", "--set", "layers=1")
         code, out, _ = self.run(capsys, *words)
-        assert code == 0 and "in float64 nothing is claimed" in " ".join(out.split())
+        assert code == 0 and "the scores are too many to be enclosed" in " ".join(out.split())
 
     def test_show_names_the_paper(self, capsys):
         _, out, _ = self.run(capsys, "show", RECIPE.name)

@@ -11,7 +11,7 @@ from transformist.arithmetic.floating import (
     Clamped,
     Floating,
 )
-from transformist.arithmetic.given import exact_numbers, rational
+from transformist.arithmetic.given import exact_numbers, is_power_of_two, rational
 from transformist.arithmetic.interval import INTERVAL, Balls, Interval
 from transformist.arithmetic.protocol import Arithmetic, Array, Mask
 from transformist.arithmetic.saturating import MOST_BITS, SATURATING, Saturating
@@ -41,6 +41,7 @@ __all__ = [
     "Rationals",
     "Saturating",
     "exact_numbers",
+    "is_power_of_two",
     "number_system",
     "rational",
 ]

@@ -103,6 +103,8 @@ class Exact:
 
     name = "exact"
     unit_roundoff = Fraction(0)
+    largest = None
+    saturates = False
     most_scores = 2**22
 
     def array(self, values: Any) -> Array:

@@ -20,7 +20,13 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.arithmetic.given import exact_numbers, in_words, nearest_float64, rational
+from transformist.arithmetic.given import (
+    exact_numbers,
+    in_words,
+    is_float64,
+    nearest_float64,
+    rational,
+)
 from transformist.arithmetic.protocol import Array, Mask
 from transformist.errors import InvalidValue, NotFinite, NotRepresentable
 
@@ -117,14 +123,20 @@ class Floating:
         rounded = self._nearest(
             exact if exact.dtype == np.float64 else _to_float64(exact, self.dtype)
         )
-        overflowed = ~(np.abs(self.numbers(rounded)) <= self.largest)
-        if overflowed.any():
+        self._require_within(rounded, exact)
+        return rounded
+
+    def _require_within(self, rounded: Array, given: NDArray[Any]) -> None:
+        """Refuse what is not finite once it is rounded, or beyond the largest number."""
+        beyond = ~(np.abs(self.numbers(rounded)) <= self.largest)
+        if beyond.any():
+            first = given[beyond][0]
+            shown = isinstance(first, float) and not math.isfinite(first)
             raise NotFinite(
                 f"every number must be finite in {self.name}, whose largest is {self.largest:g}",
-                received=in_words(Fraction(exact[overflowed][0])),
+                received=str(first) if shown else in_words(Fraction(first)),
                 remedy="scale the values down or use a format with a wider range",
             )
-        return rounded
 
     def drawn(self, count: int, seed: str) -> NDArray[np.float64]:
         """Every finite number where there are at most `count`, else of so many drawn patterns."""
@@ -328,34 +340,54 @@ class Clamped(Floating):
 
     """
 
-    bound: float = 0.0
+    bound: float = 1.0
+
+    def __post_init__(self) -> None:
+        wide = math.isfinite(self.bound) and self._nearest(np.array([self.bound]))
+        if not (self.bound > 0 and self.numbers(wide) == self.bound):
+            raise InvalidValue(
+                "a float format is clamped at a positive number that it holds",
+                received=f"{self.bound:g}",
+                where=self.name,
+                remedy="give a number such as 16",
+            )
 
     @classmethod
     def at(cls, bound: Any, wide: Floating) -> Clamped:
-        """`wide`, clamped at a positive number that it holds.
+        """`wide`, clamped at B.
 
         Raises:
-            InvalidValue: for another.
+            InvalidValue: for a B that is no positive number of the format.
 
         """
         try:
             exact = rational(bound)
-            if exact > 0 and Fraction(wide.numbers(wide.array([exact]))[0]) == exact:
-                fields = wide.dtype, wide.accumulator, wide.precision, float(exact)
-                return cls(f"{wide.name}:{exact}", *fields)
         except (ValueError, TypeError, OverflowError, ZeroDivisionError):
-            pass
-        raise InvalidValue(
-            f"{wide.name} is clamped at a positive number that it holds",
-            received=f"{bound!s:.40}",
-            where=f"{wide.name}:B",
-            remedy="give a power of two, such as 16",
+            exact = Fraction(0)
+        held = nearest_float64(exact) if is_float64(exact) else math.nan
+        return cls(
+            f"{wide.name}:{exact or bound!s:.40}",
+            wide.dtype,
+            wide.accumulator,
+            wide.precision,
+            held,
         )
 
     @property
     def largest(self) -> float:
         """B."""
         return self.bound
+
+    def array(self, values: Any) -> Array:
+        """Numbers rounded to the format, each once; an array of the format's own is taken as it is.
+
+        Raises:
+            NotFinite: for a number that is NaN or beyond B.
+
+        """
+        rounded = super().array(values)
+        self._require_within(rounded, self.numbers(rounded))
+        return rounded
 
     def drawn(self, count: int, seed: str) -> NDArray[np.float64]:
         """As for the format, half of them drawn evenly from −B to B."""

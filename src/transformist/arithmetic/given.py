@@ -83,6 +83,18 @@ def rational(value: Any) -> Fraction:
     return Fraction(value.item() if isinstance(value, np.generic) else value)
 
 
+def is_power_of_two(value: Fraction) -> bool:
+    """Whether a rational is 2ᵏ for a whole k.
+
+    Example:
+        >>> is_power_of_two(Fraction(1, 8)), is_power_of_two(Fraction(3))
+        (True, False)
+
+    """
+    parts = value.numerator, value.denominator
+    return value > 0 and all(part & (part - 1) == 0 for part in parts)
+
+
 _HUGE_EXPONENT = re.compile(r"[eE][+-]?0*[1-9]\d{4}")
 
 

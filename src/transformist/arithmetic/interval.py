@@ -83,6 +83,8 @@ class Interval:
 
     bits: int = 128
 
+    largest = None
+    saturates = False
     most_scores = 2**20
 
     def __post_init__(self) -> None:

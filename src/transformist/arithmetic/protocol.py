@@ -36,6 +36,14 @@ class Arithmetic(Protocol):
         """u: a rounded normal result is at most u times itself away; 0 where nothing rounds."""
 
     @property
+    def largest(self) -> Any:
+        """The largest number; `None` where numbers do not end."""
+
+    @property
+    def saturates(self) -> bool:
+        """Whether a result too large becomes the largest number."""
+
+    @property
     def most_scores(self) -> int:
         """How many attention scores the dense reference computes in this arithmetic at most."""
 

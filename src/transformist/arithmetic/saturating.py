@@ -2,7 +2,8 @@
 
 There is no infinity. The largest number B takes its part: x + B is B for every x ≥ 0, B · B is B,
 and 0 · B is 0. Every product and every partial sum is rounded and clamped before the next, from
-left to right, so that 7 + 7 − 7 is 0 where B = 7 and 7 − 7 + 7 is 7.
+left to right, so that 7 + 7 − 7 is 0 where B = 7 and 7 − 7 + 7 is 7. So is the sum of softmax: of
+more than B equal scores each has the weight 1/B.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.arithmetic.given import exact_numbers, in_words, rational
+from transformist.arithmetic.given import exact_numbers, in_words, is_power_of_two, rational
 from transformist.arithmetic.protocol import Array, Mask
 from transformist.errors import InvalidValue, NotFinite
 
 MOST_BITS = 20
-"""B is at most 2²⁰ steps, so that float64 holds every intermediate result well enough to round."""
+"""B is at most 2²⁰ steps: products, of at most 40 bits, are exact in float64 before they are
+stored, and quotients, roots and exponentials are right to 2⁻³² of a step."""
 
 _erfc = np.frompyfunc(math.erfc, 1, 1)
 _rounded = np.frompyfunc(round, 1, 1)
@@ -54,8 +56,9 @@ class Saturating:
     largest: Fraction = Fraction(16)
     resolution: Fraction = Fraction(1, 16)
 
+    saturates = True
     most_scores = 2**32
-    unit_roundoff = Fraction(0)
+    unit_roundoff = Fraction(0)  # sums round nothing; products, half the resolution
 
     def __post_init__(self) -> None:
         for name in ("largest", "resolution"):
@@ -100,12 +103,12 @@ class Saturating:
 
         """
         exact = exact_numbers(values)
-        in_range = np.abs(exact) <= float(self.largest)
+        in_range = np.asarray(np.abs(exact) <= float(self.largest), dtype=bool)
         if not in_range.all():
             raise NotFinite(
                 f"every number is at most {self.largest} in magnitude in {self.name}",
                 received=in_words(Fraction(exact[~in_range][0])),
-                remedy="scale the values down or use a wider range",
+                remedy="scale the values down, or use a wider range (widths and counts count too)",
             )
         if exact.dtype == object:
             exact = np.asarray(_rounded(exact / self.resolution), np.float64) * self._step
@@ -176,7 +179,7 @@ class Saturating:
 
     def exp(self, x: Array) -> Array:
         """eˣ, rounded once and clamped."""
-        return self._store(np.exp(np.minimum(x, 50.0)))
+        return self._store(np.exp(np.minimum(x, math.log(self.largest) + 1)))  # more is beyond B
 
     def root_two_over_pi(self) -> Array:
         """√(2/π), rounded once."""
@@ -218,8 +221,7 @@ class Saturating:
 def _power_of_two(given: Any, name: str) -> Fraction:
     try:
         value = rational(given)
-        parts = value.numerator, value.denominator
-        if value > 0 and all(part & (part - 1) == 0 for part in parts):
+        if is_power_of_two(value):
             return value
     except (ValueError, TypeError, OverflowError, ZeroDivisionError):
         pass

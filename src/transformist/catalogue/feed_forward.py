@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from transformist.arithmetic import is_power_of_two
 from transformist.assembly import beside, cancel_residual, postcompose, precompose
 from transformist.bounds import (
     GELU_BEND,
@@ -114,13 +115,6 @@ def _linear(matrix: Any) -> FeedForward:
 def scale(factor: F = F(3), width: int = 1) -> FeedForward:
     """The identity, with c in W₂."""
     return _linear(rationals(np.eye(width)) * factor)
-
-
-def is_power_of_two(x: F) -> bool:
-    """Whether x is 2^k for a whole number k."""
-    return (
-        x > 0 and x.numerator & (x.numerator - 1) == 0 and x.denominator & (x.denominator - 1) == 0
-    )
 
 
 def _interpolated(x: F, *, knots: Any, values: Any) -> list[Any]:

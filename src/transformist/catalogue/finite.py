@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from fractions import Fraction as F
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -54,7 +54,7 @@ PRIMITIVES = "Primitives of transformers (GLyC, October 2025)"
 Matrix: TypeAlias = "tuple[tuple[F, ...], ...]"
 
 NOT_CLAMPED = dict.fromkeys(SYSTEMS, "its sums are not clamped at B: (x + B) + B − B is not 0")
-"""Of recipes that clear numbers."""
+"""Why recipes that clear numbers are claimed in none of them."""
 
 NO_INFINITY = "B is a number: of an infinity 0 · ∞ and ∞ − ∞ are NaN"
 
@@ -62,7 +62,7 @@ NO_INFINITY = "B is a number: of an infinity 0 · ∞ and ∞ − ∞ are NaN"
 # In which arithmetics: fixed point of every resolution, and float formats clamped at B
 
 
-def _finite(largest: F) -> list[Arithmetic]:
+def _ending_at(largest: F) -> list[Arithmetic]:
     """The arithmetics whose largest number is B."""
     finest = max(1 / largest, largest / 2**MOST_BITS)
     steps = [finest * 2**k for k in range(int(1 / finest).bit_length())]
@@ -80,9 +80,13 @@ def _roomy(largest: F) -> list[Arithmetic]:
 
 def _holds(system: Arithmetic, value: F) -> bool:
     """Whether a number is one of the arithmetic."""
-    if isinstance(system, Floating | Saturating) and abs(value) > system.largest:
+    if system.largest is not None and abs(value) > system.largest:
         return False
     return bool(F(system.numbers(system.array([value]))[0]) == value)
+
+
+def _names(systems: Iterable[Arithmetic]) -> tuple[str, ...]:
+    return tuple(each.name for each in systems)
 
 
 def _vanishes(system: Arithmetic, largest: F) -> bool:
@@ -93,7 +97,7 @@ def _vanishes(system: Arithmetic, largest: F) -> bool:
 def _holding(systems: Iterable[Arithmetic], values: Iterable[F]) -> tuple[str, ...]:
     """The names of those in which the values are numbers."""
     kept = set(values)
-    return tuple(each.name for each in systems if all(_holds(each, value) for value in kept))
+    return _names(each for each in systems if all(_holds(each, value) for value in kept))
 
 
 def _selecting(systems: Iterable[Arithmetic], largest: F, matrix: Matrix) -> tuple[str, ...]:
@@ -104,10 +108,10 @@ def _selecting(systems: Iterable[Arithmetic], largest: F, matrix: Matrix) -> tup
 
 def _clamped(x: F, arithmetic: Arithmetic) -> F:
     """x, at most B in magnitude in an arithmetic whose largest number is B."""
-    if isinstance(arithmetic, Saturating) or getattr(arithmetic, "saturates", False):
-        limit = F(arithmetic.largest)  # type: ignore[attr-defined]  # a format, as it saturates
-        return min(max(x, -limit), limit)
-    return x
+    if not arithmetic.saturates:
+        return x
+    limit = F(arithmetic.largest)
+    return min(max(x, -limit), limit)
 
 
 def _numbers(width: int, bound: F, points: tuple[F, ...] = ()) -> Domain:
@@ -123,22 +127,31 @@ def _slots(width: int, letter: str = "x") -> tuple[str, ...]:
     return tuple(f"{letter}{k}" for k in range(1, width + 1))
 
 
-Unit: TypeAlias = "tuple[LinearForm, int, LinearForm]"
-"""A hidden unit: ReLU(form + shift), and what it is multiplied by and added to."""
+class Unit(NamedTuple):
+    """A hidden unit: ReLU(form + shift), times `adds`, is added to the stream."""
+
+    form: LinearForm
+    shift: int
+    adds: LinearForm
 
 
 def _layer(stream: Stream, *units: Unit) -> Layer:
     """The stream + Σ ReLU(form + shift) · adds."""
-    forms, shifts, adds = zip(*units, strict=True)
     return Layer(
         feed_forward=FeedForward(
-            W_1=stream.reading(*forms), b_1=list(shifts), W_2=stream.writing(*adds)
+            W_1=stream.reading(*(unit.form for unit in units)),
+            b_1=[unit.shift for unit in units],
+            W_2=stream.writing(*(unit.adds for unit in units)),
         )
     )
 
 
-Gate: TypeAlias = "tuple[LinearForm, int, Sequence[str]]"
-"""A form and a shift, whose sum is at most 0 or at least 1, and the slots cleared by the latter."""
+class Gate(NamedTuple):
+    """Slots that are cleared where form + shift is at least 1, and stay where it is at most 0."""
+
+    form: LinearForm
+    shift: int
+    slots: Sequence[str]
 
 
 def _clearing(stream: Stream, largest: F, *gates: Gate) -> tuple[Layer, ...]:
@@ -146,7 +159,7 @@ def _clearing(stream: Stream, largest: F, *gates: Gate) -> tuple[Layer, ...]:
     return tuple(
         _layer(
             stream,
-            *((form, shift, dict.fromkeys(slots, by)) for form, shift, slots in gates),
+            *(Unit(gate.form, gate.shift, dict.fromkeys(gate.slots, by)) for gate in gates),
         )
         for by in (largest, largest, -largest)
     )
@@ -163,8 +176,8 @@ def _clearing(stream: Stream, largest: F, *gates: Gate) -> tuple[Layer, ...]:
         statement="pe(i) = 1 at the flagged position, 0 elsewhere",
         reference=lambda *, i, flagged: [int(i == flagged)],
         error=lambda: F(0),
-        error_statement="exact, in every arithmetic",
-        finite=lambda: tuple(each.name for each in (*SYSTEMS.values(), *_finite(F(16)))),
+        error_statement="exact, wherever it is claimed",
+        only_in=lambda: _names((*SYSTEMS.values(), *_ending_at(F(16)))),
         variants=({"flagged": 2, "max_length": 5}, {"flagged": 11, "max_length": 12}),
         depends_on=("N",),
     ),
@@ -204,8 +217,8 @@ def flag(max_length: int = 64, flagged: int = 1) -> PositionTable:
             arithmetic.unit_roundoff * (size + max(map(abs, vector)))
         ),
         error_statement="the sum is rounded once in a float format, which holds v; else exact",
-        finite=lambda *, vector, largest: _holding(
-            (*_roomy(max(largest, *map(abs, vector))), *_finite(largest)), vector
+        only_in=lambda *, vector, largest: _holding(
+            (*_roomy(max(largest, *map(abs, vector))), *_ending_at(largest)), vector
         ),
         excluded=dict.fromkeys(("exact", "interval"), "a claim about formats, whose numbers end"),
         variants=({"vector": [3]}, {"vector": ["1/2", 0, -7], "largest": 8}, {"largest": 1}),
@@ -225,7 +238,7 @@ def add_at_flag(vector: tuple[F, ...] = (F(1), F(-1)), largest: F = F(16)) -> La
         )
     x = _slots(len(vector))
     stream = Stream((*x, "flag"))
-    added = _layer(stream, ("flag", 0, dict(zip(x, vector, strict=True))))
+    added = _layer(stream, Unit("flag", 0, dict(zip(x, vector, strict=True))))
     return LayerStack(stream, stream.slots, (added,), x)
 
 
@@ -242,7 +255,7 @@ def add_at_flag(vector: tuple[F, ...] = (F(1), F(-1)), largest: F = F(16)) -> La
             (Values("x", _numbers(width, largest)), Values("flag", Bits(1)))
         ),
         excluded=NOT_CLAMPED,
-        finite=lambda *, largest: _holding(_finite(largest), ()),
+        only_in=lambda *, largest: _names(_ending_at(largest)),
         variants=({"width": 1, "largest": 1}, {"largest": 2}, {"width": 3, "largest": 256}),
         size="width d + 1, three layers of one hidden unit",
     ),
@@ -257,7 +270,7 @@ def zero_at_flag(width: int = 2, largest: F = F(16)) -> LayerStack:
     """((x + B) + B) − B where the flag is 1."""
     x = _slots(width)
     stream = Stream((*x, "flag"))
-    return LayerStack(stream, stream.slots, _clearing(stream, largest, ("flag", 0, x)), x)
+    return LayerStack(stream, stream.slots, _clearing(stream, largest, Gate("flag", 0, x)), x)
 
 
 # What passes by
@@ -290,8 +303,8 @@ def _unclamped(*, width: int, largest: F) -> Domain:
         domain=lambda *, width, largest: Sequences(
             (Values("x", _unclamped(width=width, largest=largest)),)
         ),
-        finite=lambda *, largest: tuple(
-            each.name for each in _finite(largest) if isinstance(each, Saturating)
+        only_in=lambda *, largest: _names(
+            each for each in _ending_at(largest) if isinstance(each, Saturating)
         ),
         excluded=dict.fromkeys(SYSTEMS, "sums are claimed in fixed point, where they are exact"),
         weightings=("leftmost-hard",),
@@ -386,8 +399,8 @@ def _mapped_at_receivers(*, x: Any, flag: Any, receiver: Any, matrix: Matrix) ->
     rows: list[list[F] | None] = []
     for i, (receives,) in enumerate(receiver):
         source = _lone_flag(flag, i + 1) if receives else None
-        told = source is not None and not receiver[source][0]
-        rows.append(_times(matrix, x[source]) if told else None)
+        known = source is not None and not receiver[source][0]
+        rows.append(_times(matrix, x[source]) if known else None)
     return rows
 
 
@@ -396,8 +409,8 @@ def _mapped_at_receivers(*, x: Any, flag: Any, receiver: Any, matrix: Matrix) ->
     section="Linear transformation storing to the right",
     document=PRIMITIVES,
     claim=SequenceClaim(
-        statement="yᵢ = M xⱼ at a receiver i, where j < i, no receiver, is the one position up to "
-        "i whose flag is 1; of others nothing is said",
+        statement="yᵢ = M xⱼ at a receiver i, if exactly one position j up to i has the flag 1, "
+        "and j is before i and no receiver; elsewhere nothing is claimed",
         reference=_mapped_at_receivers,
         domain=lambda *, matrix, largest: Sequences(
             (
@@ -409,7 +422,7 @@ def _mapped_at_receivers(*, x: Any, flag: Any, receiver: Any, matrix: Matrix) ->
         error=_product_error,
         error_statement=_PRODUCT_ERROR,
         excluded=NOT_CLAMPED,
-        finite=lambda *, largest, matrix: _selecting(_finite(largest), largest, matrix),
+        only_in=lambda *, largest, matrix: _selecting(_ending_at(largest), largest, matrix),
         weightings=("softmax",),
         mask="future",
         variants=(
@@ -440,7 +453,7 @@ def linear_to_the_right(matrix: Matrix = _M, largest: F = F(16)) -> LayerStack:
         W_O=exact_product(stream.writing(*x), matrix),
         mask="future",
     )
-    cleared = _clearing(stream, largest, ("receiver", 0, x))
+    cleared = _clearing(stream, largest, Gate("receiver", 0, x))
     return LayerStack(stream, stream.slots, (*cleared, Layer((head,))), x)
 
 
@@ -459,7 +472,7 @@ def _mapped_at_flag(*, x: Any, flag: Any, matrix: Matrix) -> Any:
     document=PRIMITIVES,
     claim=SequenceClaim(
         statement="yᵢ = [M xᵢ, 0] at the first position whose flag is 1, the second half being "
-        "scratch; of other positions nothing is said",
+        "scratch; elsewhere nothing is claimed",
         reference=_mapped_at_flag,
         domain=lambda *, matrix, largest: Sequences(
             (Values("x", _mapped(matrix=matrix, largest=largest)), Values("flag", Bits(1)))
@@ -467,8 +480,8 @@ def _mapped_at_flag(*, x: Any, flag: Any, matrix: Matrix) -> Any:
         error=_product_error,
         error_statement=_PRODUCT_ERROR,
         excluded=dict.fromkeys(SYSTEMS, "exp(−B) is not 0, or 2 B is no number"),
-        finite=lambda *, largest, matrix: _selecting(
-            (*_finite(largest), *_roomy(largest)), largest, matrix
+        only_in=lambda *, largest, matrix: _selecting(
+            (*_ending_at(largest), *_roomy(largest)), largest, matrix
         ),
         weightings=("softmax",),
         mask="future",
@@ -527,7 +540,7 @@ def linear_in_place(matrix: Matrix = _M, largest: F = F(16)) -> LayerStack:
             (Values("x", _numbers(width, largest)), Values("flags", Bits(width)))
         ),
         excluded=NOT_CLAMPED,
-        finite=lambda *, largest: _holding(_finite(largest), ()),
+        only_in=lambda *, largest: _names(_ending_at(largest)),
         variants=({"width": 1, "largest": 1}, {"largest": 2}, {"width": 3, "largest": 256}),
         size="width 2d, three layers of d hidden units",
     ),
@@ -542,7 +555,7 @@ def gate_by_flag(width: int = 2, largest: F = F(16)) -> LayerStack:
     """Each number is cleared where 1 − flag is 1."""
     x, flags = _slots(width), _slots(width, "flag ")
     stream = Stream((*x, *flags))
-    gates = [({bit: -1}, 1, [slot]) for slot, bit in zip(x, flags, strict=True)]
+    gates = [Gate({bit: -1}, 1, [slot]) for slot, bit in zip(x, flags, strict=True)]
     return LayerStack(stream, stream.slots, _clearing(stream, largest, *gates), x)
 
 
@@ -568,7 +581,7 @@ Block: TypeAlias = "tuple[str, ...]"
 """Slots of which at most one is not 0."""
 
 
-def _matches(width: int) -> list[list[tuple[Block, Block, str]]]:
+def _rounds(width: int) -> list[list[tuple[Block, Block, str]]]:
     """Rounds of blocks to compare, each with a slot of its own, until one block is left."""
     blocks: list[Block] = [(slot,) for slot in _slots(width)]
     rounds, names = [], (f"less {k}" for k in itertools.count(1))
@@ -586,18 +599,18 @@ def _keep_larger(
 
     A slot becomes B ReLU(right − left), at least 1 where that is not 0, and gates as 1 does.
     """
-    compared: list[Unit] = [
-        ({**dict.fromkeys(left, -1), **dict.fromkeys(right, 1)}, 0, {less: largest})
+    compared = [
+        Unit({**dict.fromkeys(left, -1), **dict.fromkeys(right, 1)}, 0, {less: largest})
         for left, right, less in matches
     ]
-    gates: list[Gate] = [(less, 0, left) for left, _, less in matches]
-    gates += [({less: -1}, 1, right) for _, right, less in matches]
+    gates = [Gate(less, 0, left) for left, _, less in matches]
+    gates += [Gate({less: -1}, 1, right) for _, right, less in matches]
     return _layer(stream, *compared), *_clearing(stream, largest, *gates)
 
 
 def _maximum(width: int, largest: F) -> LayerStack:
     """Rounds of comparisons on slots x1, …, with a slot for each comparison."""
-    rounds = _matches(width)
+    rounds = _rounds(width)
     stream = Stream((*_slots(width), *(less for each in rounds for _, _, less in each)))
     layers = [_keep_larger(stream, largest, matches) for matches in rounds]
     return LayerStack(stream, _slots(width), tuple(itertools.chain(*layers)), _slots(width))
@@ -612,7 +625,7 @@ def _maximum(width: int, largest: F) -> LayerStack:
         reference=lambda *, x: [[a, F(0)] if a >= b else [F(0), b] for a, b in x],
         domain=lambda *, largest: Sequences((Values("x", _apart(2, largest)),)),
         excluded=NOT_CLAMPED,
-        finite=lambda *, largest: _holding(_finite(largest), ()),
+        only_in=lambda *, largest: _names(_ending_at(largest)),
         variants=({"largest": 2}, {"largest": 256}),
         size="width 3, four layers",
     ),
@@ -638,7 +651,7 @@ def max_of_two(largest: F = F(16)) -> LayerStack:
         reference=lambda *, x: [_first_maximum(row) for row in x],
         domain=lambda *, width, largest: Sequences((Values("x", _apart(width, largest)),)),
         excluded=NOT_CLAMPED,
-        finite=lambda *, largest: _holding(_finite(largest), ()),
+        only_in=lambda *, largest: _names(_ending_at(largest)),
         variants=({"width": 1}, {"width": 3, "largest": 2}, {"width": 7, "largest": 64}),
         size="width 2d − 1, 4 ⌈log₂ d⌉ layers",
     ),

@@ -10,10 +10,11 @@ from fractions import Fraction as F
 
 import numpy as np
 
+from transformist.arithmetic import is_power_of_two
 from transformist.assembly import cancel_residual, postcompose
 from transformist.bounds import layernorm_hash_gap, layernorm_hash_length
 from transformist.catalogue.attention import HARD, each
-from transformist.catalogue.feed_forward import clip, identity, is_power_of_two
+from transformist.catalogue.feed_forward import clip, identity
 from transformist.catalogue.lookup import looked_up
 from transformist.claims import NO_ROOT, FunctionClaim, SequenceClaim, recipe
 from transformist.domains import (

@@ -169,8 +169,7 @@ def _equations(
 
 def _wave(alpha: int, Delta: int, D: int) -> arb:
     """(15), positions α and coordinates Δ from 0, as the nearest multiple of 2⁻²⁴."""
-    wavelength = 2 * arb.pi() * arb(10) ** (4 * arb(fmpq(Delta // 2 * 2, D)))
-    angle = 2 * arb.pi() * alpha / wavelength
+    angle = alpha / arb(10) ** (4 * arb(fmpq(Delta - Delta % 2, D)))
     wave = angle.sin() if Delta % 2 == 0 else angle.cos()
     return (wave * 2**24 + arb(0.5)).floor() / 2**24
 
@@ -231,7 +230,7 @@ CLAIM = StringClaim(
     reference=_encoded,
     domain=_inputs,
     error=lambda: KNOWN,
-    error_statement="none: the balls hold the real values; the reference is known within 2⁻²⁰⁰",
+    error_statement="the balls hold the real values, which the reference knows within 2⁻²⁰⁰",
     excluded={
         "exact": NO_SOFTMAX,
         **{name: UNPROVED for name in SYSTEMS if name not in ("exact", "interval")},

@@ -61,7 +61,7 @@ def position_fraction() -> PositionFunctions:
         statement="pe(i) = (−1)^i",
         reference=lambda *, i: [-1 if i % 2 else 1],
         error=lambda: F(0),
-        error_statement="exact, in every arithmetic",
+        error_statement="exact, wherever it is claimed",
     ),
 )
 def position_parity() -> PositionFunctions:
@@ -91,7 +91,7 @@ def position_power() -> PositionFunctions:
         statement="pe(i) = eᵢ in R^N",
         reference=lambda *, i, max_length: [int(k == i) for k in range(1, max_length + 1)],
         error=lambda: F(0),
-        error_statement="exact, in every arithmetic",
+        error_statement="exact, wherever it is claimed",
         variants=({"max_length": 1}, {"max_length": 11}),
         depends_on=("N",),
         size="width N",

@@ -297,7 +297,7 @@ class Where:
         return case in self.domain and self.condition(case)
 
     def cases(self, arithmetic: Arithmetic, count: int, seed: int) -> list[Case]:
-        """The cases of the domain that satisfy the condition; of more where few of them do."""
+        """The cases that satisfy the condition; of up to 16 times as many where few of them do."""
         kept: list[Case] = []
         for more in (1, 4, 16):
             drawn = self.domain.cases(arithmetic, more * count, seed)

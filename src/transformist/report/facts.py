@@ -174,7 +174,7 @@ def recipe_table(facts: Mapping[str, Any]) -> Table:
     def row(heading: str, text: str) -> None:
         table.add_row(escape(heading), escape(text))
 
-    row("recipe", f"{facts['name']} ({place(facts['section'], facts['document'])})")
+    row("recipe", f"{facts['name']} ({section_in_words(facts['section'], facts['document'])})")
     row("claim", facts["claim"])
     for key in ("inputs", "in_real_numbers", "floats_exact_on", "rounding", "error", "mask"):
         if facts.get(key):
@@ -211,11 +211,11 @@ def recipe_table(facts: Mapping[str, Any]) -> Table:
     return table
 
 
-def place(section: str, document: str) -> str:
+def section_in_words(section: str, document: str) -> str:
     """A section, and of what where that is not the Cookbook.
 
     Example:
-        >>> place("3.1", "A Paper (arXiv 1234)")
+        >>> section_in_words("3.1", "A Paper (arXiv 1234)")
         'section 3.1 of A Paper (arXiv 1234)'
 
     """
@@ -334,15 +334,15 @@ def at_most(bound: float) -> str:
 
 
 def how_near(judged: Judged, recipe: Recipe[StringClaim]) -> str:
-    """How near the numbers of an answer are to the real values, in a sentence."""
-    name = judged.trace.arithmetic.name
+    """How far the numbers of an answer can be from the real values, in a sentence."""
     if judged.covered:
-        return "the balls hold the real values"
-    if judged.distance is None:
-        return f"in {name} nothing is claimed: {recipe.claim.excluded[name]}"
-    return (
-        f"each number within {at_most(judged.distance)} of the real value, which interval encloses"
-    )
+        return recipe.claim.error_statement
+    if judged.error_bound is None:
+        return "how far they are off is not told: the scores are too many to be enclosed in balls"
+    if math.isinf(judged.error_bound):
+        return "a number is infinite"
+    close = at_most(judged.error_bound)
+    return f"each number within {close} of the real value, which interval encloses"
 
 
 def verdict_facts(verdict: Verdict) -> dict[str, Any]:

@@ -198,7 +198,7 @@ def _settings(recipe: Recipe[Any], counts: Mapping[str, int], given: Settings) -
 def _require_right_or_wrong(recipe: Recipe[Any], name: str) -> None:
     """Refuse a format in which answers are in numbers of which no error is claimed."""
     claim = recipe.claim
-    if isinstance(claim, StringClaim) and claim.error is not None and name in claim.excluded:
+    if isinstance(claim, StringClaim) and claim.in_numbers and name in claim.excluded:
         raise InvalidValue(
             "an answer in numbers is wrong where it is off by more than is claimed",
             received=f"{name}, in which {recipe.name} claims nothing: {claim.excluded[name]}",

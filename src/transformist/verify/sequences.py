@@ -39,8 +39,8 @@ WORK_IN = {"interval": 2**18}
 SHORTER = 33
 """The longest lists for settings other than the defaults."""
 
-FINITE = (1, 2, 3, 9, 33)
-"""Lists of these lengths are tried in finite arithmetics, of which there are many."""
+FEW = (1, 2, 3, 9, 33)
+"""Lists of these lengths are tried where a claim names its arithmetics, of which there are many."""
 
 
 def check_sequences(recipe: Recipe[SequenceClaim], max_length: int | None = None) -> Verdict:
@@ -82,7 +82,7 @@ def _lengths(
             where="check",
             remedy="give a length of at least 1",
         )
-    lengths = LENGTHS if claim.finite is None else FINITE
+    lengths = LENGTHS if claim.only_in is None else FEW
     built_for = settings.get("max_length") or math.inf
     longest = min(
         math.inf if safe is None else safe,
@@ -149,7 +149,7 @@ def close(got: Any, radii: Any, expected: Any, limit: Fraction | float) -> bool:
 def check_positions(recipe: Recipe[PositionClaim], max_length: int | None = None) -> Verdict:
     """Encodings of many lengths, in every arithmetic, under every variant."""
     claim, total = recipe.claim, 0
-    claimed = claim.claimed(recipe.settings({}))
+    tried: dict[str, None] = {}
     for given in ({}, *claim.variants):
         settings = recipe.settings(given)
         encoding = recipe.construct(**settings)
@@ -157,6 +157,7 @@ def check_positions(recipe: Recipe[PositionClaim], max_length: int | None = None
             system = number_system(name)
             for n in _lengths(claim, name, safe, settings, max_length, shorter=bool(given)):
                 total += 1
+                tried[name] = None
                 y = encoding(n, system)
                 vectors = [list(map(Fraction, row)) for row in system.numbers(y).tolist()]
                 radius = max(system.radius(y).ravel().tolist())
@@ -171,5 +172,5 @@ def check_positions(recipe: Recipe[PositionClaim], max_length: int | None = None
                     ):
                         where = {"i": i, "n": n}
                         cx = Counterexample([where], expected, row, name, described(given))
-                        return Verdict(recipe.name, total, claimed, "n", cx)
-    return Verdict(recipe.name, total, claimed, claim.inputs({}))
+                        return Verdict(recipe.name, total, tuple(tried), "n", cx)
+    return Verdict(recipe.name, total, tuple(tried), claim.inputs({}))

@@ -109,7 +109,7 @@ def _feasible(length: int, symbols: int) -> None:
 def check_strings(recipe: Recipe[StringClaim], max_length: int | None = None) -> Verdict:
     """Every short string, then hard and drawn ones, in models built for n and for the longest N."""
     claim, total, covered = recipe.claim, 0, ""
-    claimed = claim.claimed(recipe.settings({}))
+    tried_in: dict[str, None] = {}
     for given in ({}, *claim.variants):
         settings = recipe.settings(given)
         domain: Strings = ask(claim.domain, **settings)
@@ -137,12 +137,13 @@ def check_strings(recipe: Recipe[StringClaim], max_length: int | None = None) ->
                 limit = admitted_in(claim, settings, system)
                 cases, found = _compare(model, reference, strings, system, limit)
                 total += cases
+                tried_in[name] = None
                 if found is not None:
                     found = replace(found, settings=described({**given, **bound}))
-                    return Verdict(recipe.name, total, claimed, str(domain), found)
+                    return Verdict(recipe.name, total, tuple(tried_in), str(domain), found)
         lengths = ", ".join(f"{n} in {name}" for name, n in reached.items())
         covered = covered or (f"{domain}: all to length {length}, hard and drawn ones to {lengths}")
-    return Verdict(recipe.name, total, claimed, covered)
+    return Verdict(recipe.name, total, tuple(tried_in), covered)
 
 
 def _shortest(model: Transformer) -> int:
@@ -156,7 +157,7 @@ Limit: TypeAlias = Callable[[int], "Fraction | float"]
 
 def admitted_in(claim: StringClaim, settings: Settings, system: Arithmetic) -> Limit | None:
     """The error that a claim on numbers admits; `None` where answers are right or wrong."""
-    if claim.error is None:
+    if not claim.in_numbers:
         return None
     return lambda n: ask(claim.error, n=n, arithmetic=system, **settings)  # type: ignore[arg-type]
 
