@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from transformist.arithmetic import INTERVAL, Arithmetic, exact_numbers, number_system
+from transformist.arithmetic import Arithmetic, Interval, exact_numbers, number_system
 from transformist.claims import (
     Finding,
     FunctionClaim,
@@ -24,7 +24,7 @@ from transformist.claims import (
     ask,
 )
 from transformist.domains import Sequences
-from transformist.errors import InputTooLong, InvalidValue
+from transformist.errors import InputTooLong, InvalidValue, Undecided
 from transformist.inputs import read_count, read_vector, read_vectors
 from transformist.model import Symbol, Trace, rationals
 from transformist.verify import admitted, agrees, error_bound, free_numbers
@@ -54,7 +54,9 @@ class Numbers:
     positions: tuple[int, ...] | None = None
 
 
-def answer_in_numbers(recipe: Recipe[Any], given: Settings, text: str, arithmetic: str) -> Numbers:
+def answer_in_numbers(
+    recipe: Recipe[Any], given: Settings, text: str, arithmetic: Arithmetic | str
+) -> Numbers:
     """What a recipe on vectors, on lists of them, or on positions gives for an input in JSON.
 
     Args:
@@ -72,16 +74,18 @@ def answer_in_numbers(recipe: Recipe[Any], given: Settings, text: str, arithmeti
         [[1.5], [1.5]]
 
     """
-    return _ANSWERS[type(recipe.claim)](recipe, recipe.settings(given), text, arithmetic)
+    return _ANSWERS[type(recipe.claim)](
+        recipe, recipe.settings(given), text, number_system(arithmetic)
+    )
 
 
 def _on_vector(
-    recipe: Recipe[FunctionClaim], settings: Settings, text: str, arithmetic: str
+    recipe: Recipe[FunctionClaim], settings: Settings, text: str, system: Arithmetic
 ) -> Numbers:
-    model, system = recipe.construct(**settings), number_system(arithmetic)
+    model = recipe.construct(**settings)
     vector = read_vector(text, model.width, recipe.name, tuple(recipe.parameters))
     exact = tuple(map(Fraction, exact_numbers(vector)))
-    bound = error_bound(recipe, settings, exact, arithmetic)
+    bound = error_bound(recipe, settings, exact, system)
     return Numbers(
         length=len(vector),
         shown=system.shown(model(vector, system)),
@@ -92,14 +96,14 @@ def _on_vector(
 
 
 def _on_vectors(
-    recipe: Recipe[SequenceClaim], settings: Settings, text: str, arithmetic: str
+    recipe: Recipe[SequenceClaim], settings: Settings, text: str, system: Arithmetic
 ) -> Numbers:
-    claim, system = recipe.claim, number_system(arithmetic)
+    claim = recipe.claim
     domain: Sequences = ask(claim.domain, **settings)
     meaning = read_vectors(text, domain, recipe.name)
     n = len(next(iter(meaning.values())))
     model = recipe.construct(**settings)
-    require_length(recipe, settings, n, arithmetic)
+    require_length(recipe, settings, n, system)
     y = model(domain.encode([meaning], n, system), system)[0]
     held = domain.stored(meaning, system)
     inside = held in domain
@@ -126,15 +130,15 @@ def _told(
 
 
 def _on_positions(
-    recipe: Recipe[PositionClaim], settings: Settings, text: str, arithmetic: str
+    recipe: Recipe[PositionClaim], settings: Settings, text: str, system: Arithmetic
 ) -> Numbers:
-    n, system = read_count(text, recipe.name), number_system(arithmetic)
+    n = read_count(text, recipe.name)
     encoding = recipe.construct(**settings)
-    require_length(recipe, settings, n, arithmetic)
+    require_length(recipe, settings, n, system)
     return Numbers(length=n, shown=system.shown(encoding(n, system)), covered=True, bound=None)
 
 
-_ANSWERS: Mapping[type, Callable[[Recipe[Any], Settings, str, str], Numbers]] = {
+_ANSWERS: Mapping[type, Callable[[Recipe[Any], Settings, str, Arithmetic], Numbers]] = {
     FunctionClaim: _on_vector,
     SequenceClaim: _on_vectors,
     PositionClaim: _on_positions,
@@ -151,7 +155,7 @@ def _is_stored(given: Sequence[Fraction], system: Arithmetic) -> bool:
 
 
 def require_length(
-    recipe: Recipe[LengthClaim], settings: Settings, n: int, arithmetic: str
+    recipe: Recipe[LengthClaim], settings: Settings, n: int, system: Arithmetic
 ) -> None:
     """Refuse what is longer than N, or longer than the format is safe for.
 
@@ -167,7 +171,7 @@ def require_length(
             received=f"{n}",
             remedy=f"give --set max_length={n}",
         )
-    arithmetic = number_system(arithmetic).name
+    arithmetic = system.name
     lengths = recipe.claim.safe_lengths(settings)
     safe = lengths.get(arithmetic, 0)
     if not lengths:
@@ -203,7 +207,7 @@ class Judged:
         finding: what is found about the input; empty where the claim does not cover it.
         error_bound: of an answer in numbers that the claim does not cover, how far they can be from
             the real values, which balls enclose; infinite where a number is, `None` where the
-            scores are too many to be enclosed.
+            scores are too many to be enclosed, or the balls become too wide.
 
     """
 
@@ -216,7 +220,10 @@ class Judged:
 
 
 def answer_on_symbols(
-    recipe: Recipe[StringClaim], given: Settings, symbols: Sequence[Symbol], arithmetic: str
+    recipe: Recipe[StringClaim],
+    given: Settings,
+    symbols: Sequence[Symbol],
+    arithmetic: Arithmetic | str,
 ) -> Judged:
     """What a recipe on strings answers, in a model built for the input where N is not given.
 
@@ -238,10 +245,11 @@ def answer_on_symbols(
 
     """
     settings, length = recipe.settings(given), len(symbols)
-    safe = recipe.claim.safe_lengths(settings).get(arithmetic, 0)
+    system = number_system(arithmetic)
+    safe = recipe.claim.safe_lengths(settings).get(system.name, 0)
     in_numbers = recipe.claim.in_numbers
     if safe == 0 and not in_numbers:
-        require_length(recipe, settings, length, arithmetic)
+        require_length(recipe, settings, length, system)
     if "max_length" in settings and "max_length" not in given:
         built_for = 1 << max(length - 1, 0).bit_length()
         built_for = min(built_for, safe) if safe is not None and length <= safe else built_for
@@ -249,8 +257,8 @@ def answer_on_symbols(
     model = recipe.construct(**settings)
     covered = safe is None or (model.max_length or length) <= safe
     if not covered and ask(recipe.claim.gap, n=max(length, 1), **settings) is not None:
-        require_length(recipe, settings, model.max_length or length, arithmetic)
-    trace = model.run(symbols, arithmetic)
+        require_length(recipe, settings, model.max_length or length, system)
+    trace = model.run(symbols, system)
     found = recipe.explain(trace) if recipe.explain and covered else Finding(sentence="")
     bound = _enclosed_error(trace) if in_numbers and not covered else None
     return Judged(
@@ -266,16 +274,25 @@ def answer_on_symbols(
 ENCLOSED = 2**16
 """How many attention scores are enclosed in balls to tell how near numbers are: some seconds."""
 
+PRECISIONS = (128, 1024)
+"""The bits of those balls, the second where the first do not decide a choice."""
+
 
 def _enclosed_error(trace: Trace) -> float | None:
     """How far the numbers of an answer are at most from the real values that balls enclose."""
     heads = sum(len(layer.heads) for layer in trace.model.layers)
     if heads * len(trace.symbols) ** 2 > ENCLOSED:
         return None
-    (balls,) = trace.model.values([trace.input], INTERVAL)
     (y,) = trace.model.values([trace.input], trace.arithmetic)
-    real, radii = rationals(INTERVAL.numbers(balls)), rationals(INTERVAL.radius(balls))
     numbers = trace.arithmetic.numbers(y)
     if numbers.dtype != object and not np.isfinite(numbers).all():
         return math.inf
-    return math.nextafter(float((abs(rationals(numbers) - real) + radii).max()), math.inf)
+    for bits in PRECISIONS:
+        balls = Interval(bits)
+        try:
+            (enclosed,) = trace.model.values([trace.input], balls)
+        except Undecided:
+            continue
+        real, radii = rationals(balls.numbers(enclosed)), rationals(balls.radius(enclosed))
+        return math.nextafter(float((abs(rationals(numbers) - real) + radii).max()), math.inf)
+    return None

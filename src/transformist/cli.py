@@ -20,7 +20,8 @@ from rich.table import Table
 
 from transformist import __version__
 from transformist.answers import answer_in_numbers, answer_on_symbols
-from transformist.arithmetic import FAMILIES, SYSTEMS, number_system
+from transformist.arithmetic import FAMILIES, SYSTEMS, Floating, number_system
+from transformist.arithmetic import Arithmetic as NumberSystem
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
 from transformist.claims import (
@@ -89,7 +90,7 @@ Set = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
 Arithmetic = Annotated[
-    str, typer.Option(help=f"The number system: {', '.join(SYSTEMS)}.", metavar="A")
+    str, typer.Option(help=f"The number system: {', '.join((*SYSTEMS, *FAMILIES))}.", metavar="A")
 ]
 
 
@@ -263,7 +264,7 @@ def run(
         raise UnknownName.among("engine", engine, ["reference"])
     recipe, chosen = find_recipe(model), _settings(settings)
     usual = recipe.claim.usual_arithmetic(recipe.settings(chosen))
-    arithmetic = number_system(arithmetic or usual).name
+    system = number_system(arithmetic or usual)
     text, name = _input(given, file)
     if isinstance(recipe.claim, StringClaim):
         if "alphabet" in recipe.parameters and "alphabet" not in chosen:
@@ -275,7 +276,7 @@ def run(
         else:
             keep = map(str, alphabet) if ignore_others else None
             source = Text.of(text, name, keep, is_file=file is not None)
-        _run_on_text(recipe, chosen, source, arithmetic, as_json, with_trace=trace)
+        _run_on_text(recipe, chosen, source, system, as_json, with_trace=trace)
         return
     if trace or ignore_others:
         option = "--trace" if trace else "--ignore-others"
@@ -284,7 +285,7 @@ def run(
             received=f"{option} with {recipe.name}",
             remedy="leave it out",
         )
-    _run_on_json(recipe, chosen, text, arithmetic, as_json)
+    _run_on_json(recipe, chosen, text, system, as_json)
 
 
 def _alphabet_of(text: str) -> str:
@@ -294,29 +295,29 @@ def _alphabet_of(text: str) -> str:
 
 
 def _run_on_json(
-    recipe: Recipe[Any], chosen: dict[str, str], text: str, arithmetic: str, as_json: bool
+    recipe: Recipe[Any], chosen: dict[str, str], text: str, system: NumberSystem, as_json: bool
 ) -> None:
     """An answer in numbers: one line, or a line for each position."""
-    answer = answer_in_numbers(recipe, chosen, text, arithmetic)
+    answer = answer_in_numbers(recipe, chosen, text, system)
     value = plain(answer.shown)
     if not answer.covered:
         settings = recipe.settings(chosen)
         claimed = recipe.claim.claimed(settings)
         where = f"outside {recipe.claim.inputs(settings)}"
-        where += "" if answer.stored else f" (the input as {arithmetic} rounds it)"
+        where += "" if answer.stored else f" (the input as {system.name} rounds it)"
         if answer.positions == ():
             where = f"of any position of this list; {recipe.summary}"
-        if arithmetic not in claimed:
-            where = f"in {arithmetic}, only in {', '.join(claimed)}"
+        if system.name not in claimed:
+            where = f"in {system.name}, only in {', '.join(claimed)}"
         err.print(f"warning: {recipe.name} claims nothing {where}", markup=False)
     if as_json:
-        _print_run(recipe, answer.length, value, arithmetic, numbers_facts(answer))
+        _print_run(recipe, answer.length, value, system.name, numbers_facts(answer))
     elif isinstance(recipe.claim, PositionClaim):
         for i, vector in enumerate(value, start=1):
             out.print(f"{i:>6}  {json.dumps(vector)}", markup=False)
     else:
-        said = how_close(answer, arithmetic)
-        shown = f"{recipe.name}({text.strip()}) = {json.dumps(value)} in {arithmetic}{said}"
+        said = how_close(answer, system.name)
+        shown = f"{recipe.name}({text.strip()}) = {json.dumps(value)} in {system.name}{said}"
         out.print(shown, markup=False)
 
 
@@ -324,18 +325,18 @@ def _run_on_text(
     recipe: Recipe[StringClaim],
     chosen: dict[str, str],
     source: Text,
-    arithmetic: str,
+    system: NumberSystem,
     as_json: bool,
     with_trace: bool = False,
 ) -> None:
     length = len(source.symbols)
     with err.status(f"evaluating {length} symbols densely"):
-        judged = answer_on_symbols(recipe, chosen, source.symbols, arithmetic)
+        judged = answer_on_symbols(recipe, chosen, source.symbols, system)
     trace, model, finding = judged.trace, judged.trace.model, judged.finding
     in_numbers = recipe.claim.in_numbers
     if not judged.covered and judged.safe:
         err.print(
-            f"warning: {recipe.name} claims n up to N = {judged.safe} in {arithmetic}, and this "
+            f"warning: {recipe.name} claims n up to N = {judged.safe} in {system.name}, and this "
             f"model is built for {model.max_length or length}: the answer may be wrong"
         )
     if as_json:
@@ -345,7 +346,7 @@ def _run_on_text(
             more["error_bound"] = None if bound is None or math.isinf(bound) else [bound]
         if with_trace:
             more["trace"] = trace_facts(trace)
-        _print_run(recipe, length, plain(trace.answer), arithmetic, more)
+        _print_run(recipe, length, plain(trace.answer), system.name, more)
         return
     if in_numbers:
         _print_vectors(trace, how_near(judged, recipe))
@@ -355,7 +356,7 @@ def _run_on_text(
         wide.print(trace_table(trace, finding.position, whole=with_trace))
     limit = "" if model.max_length is None else f", N = {model.max_length}"
     out.print(
-        f"{recipe.name} on {length} symbol{'' if length == 1 else 's'} in {arithmetic}: "
+        f"{recipe.name} on {length} symbol{'' if length == 1 else 's'} in {system.name}: "
         f"{size(model)}; {_dependence(recipe, judged.settings)}{limit}",
         style="dim",
     )
@@ -557,7 +558,7 @@ def precision_command(
             "a search is done in the float formats in which something is claimed",
             received=f"{recipe.name}, which claims none of them as it is",
             where="precision",
-            remedy=f"transformist run {recipe.name} tells how far off it is on an input",
+            remedy=_instead_of_a_search(recipe),
         )
     found = []
     for each in named:
@@ -570,6 +571,15 @@ def precision_command(
     else:
         wide.print(precision_table(recipe.name, found))
     return _refuted(found)
+
+
+def _instead_of_a_search(recipe: Recipe[Any]) -> str:
+    """A format that it does claim, or what tells how far off it is."""
+    names = recipe.claim.claimed(recipe.settings({}))
+    clamped = [name for name in names if isinstance(number_system(name), Floating)]
+    if clamped:
+        return f"name one that it claims: --arithmetic {clamped[0]}"
+    return f"transformist run {recipe.name} tells how far off it is on an input"
 
 
 def _search_all(

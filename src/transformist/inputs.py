@@ -72,10 +72,9 @@ class Text:
             numbers = None
         if not isinstance(numbers, list) or not all(type(value) is int for value in numbers):
             raise InvalidValue(
-                "the alphabet of this model is whole numbers (from 5 kinds of brackets on, t opens "
-                "and -t closes), and the input a JSON list of them",
+                "the alphabet of this model is whole numbers, and the input a JSON list of them",
                 received=repr(text)[:60],
-                remedy="give one such as '[1, 2, -2, -1]'",
+                remedy="give one such as '[1, 2]' (of 5 kinds of brackets or more, t opens, -t closes)",
             )
         kept = None if keep is None else set(keep)
         chosen = (value for value in numbers if kept is None or value in kept)

@@ -13,7 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transformist as tf
-from transformist.arithmetic import FLOAT16, SATURATING, Clamped, Saturating, number_system
+from transformist.arithmetic import (
+    FLOAT16,
+    SATURATING,
+    Clamped,
+    Interval,
+    Saturating,
+    number_system,
+)
 from transformist.bounds import count_length, rounding_error, sum_error
 from transformist.errors import InvalidValue, NotFinite, UnknownName
 
@@ -161,6 +168,9 @@ def test_finite_arithmetics_are_asked_for_by_name():
     assert number_system("saturating") is SATURATING
     assert number_system("saturating:8:1/2") == Saturating(8, F(1, 2))
     assert number_system("float16:16").name == "float16:16"
+    assert number_system("interval:512") == Interval(512)
+    with pytest.raises(InvalidValue, match="received bits = 'x'"):
+        number_system("interval:x")
     for name in ("saturating:8", "saturating:8:1:1", "exact:3", "float9:3", "float16:16:1"):
         with pytest.raises(UnknownName, match="no arithmetic has this name"):
             number_system(name)

@@ -312,7 +312,19 @@ class TestCommands:
         text = json.dumps([1] * 600)
         words = ("run", RECIPE.name, text, "--set", "d_model=2", "--set", "layers=1")
         code, out, _ = self.run(capsys, *words)
-        assert code == 0 and "the scores are too many to be enclosed" in " ".join(out.split())
+        assert (
+            code == 0
+            and "how far they are off is not told: the scores are too many" in " ".join(out.split())
+        )
+
+    def test_deep_stacks_take_balls_of_more_bits(self, capsys):
+        words = ("run", RECIPE.name, "[1, 2]", "--set", "layers=12", "--set", "d_model=4")
+        code, _, err = self.run(capsys, *words, "--arithmetic", "interval:64")
+        assert code == 2 and "evaluate with more bits" in err and err.count("\n") == 1
+        code, out, _ = self.run(capsys, *words, "--arithmetic", "interval:512")
+        assert code == 0 and "the balls hold the real values" in out
+        code, out, _ = self.run(capsys, *words)
+        assert code == 0 and "of the real value, which interval encloses" in out
 
     def test_show_names_the_paper(self, capsys):
         _, out, _ = self.run(capsys, "show", RECIPE.name)

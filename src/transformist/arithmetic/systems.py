@@ -1,8 +1,8 @@
 """The arithmetics by name.
 
-Those that stand for the real numbers, in which claims are checked, have fixed names (`SYSTEMS`).
-The finite ones come in families, and their names hold their numbers: `saturating:B:r` is fixed
-point, and `float32:B` is float32 clamped at B.
+Those in which every claim on the real numbers is checked have fixed names (`SYSTEMS`).
+Others come in families, and their names hold their numbers: `saturating:B:r` is fixed point that
+ends at B, `float32:B` is float32 clamped at B, and `interval:BITS` has balls of more bits, or fewer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from transformist.arithmetic.floating import (
     Clamped,
     Floating,
 )
-from transformist.arithmetic.interval import INTERVAL
+from transformist.arithmetic.interval import INTERVAL, Interval
 from transformist.arithmetic.protocol import Arithmetic
 from transformist.arithmetic.saturating import SATURATING, Saturating
 from transformist.errors import UnknownName
@@ -40,20 +40,21 @@ SYSTEMS: dict[str, Arithmetic] = {
 }
 
 
-FAMILIES = ("saturating", "saturating:B:r", "FORMAT:B")
-"""The names of finite arithmetics; `saturating` alone is `saturating:16:1/16`."""
+FAMILIES = ("saturating", "saturating:B:r", "FORMAT:B", "interval:BITS")
+"""Names that spell out numbers; `saturating` alone is `saturating:16:1/16`."""
 
 
 def number_system(arithmetic: str | Arithmetic) -> Arithmetic:
     """The arithmetic of this name; an arithmetic is its own answer.
 
     Args:
-        arithmetic: one of `SYSTEMS`, or a finite one: `saturating`, `saturating:B:r` (fixed point
-            of largest number B and resolution r), or a float format clamped at B, `float32:B`.
+        arithmetic: one of `SYSTEMS`, or of a family: `saturating`, `saturating:B:r` (fixed point of
+            largest number B and resolution r), a float format clamped at B, `float32:B`, or
+            `interval:BITS`.
 
     Raises:
         UnknownName: when there is none.
-        InvalidValue: for a finite one whose numbers do not fit.
+        InvalidValue: for one whose numbers do not fit.
 
     Example:
         >>> number_system("bfloat16").unit_roundoff
@@ -63,19 +64,21 @@ def number_system(arithmetic: str | Arithmetic) -> Arithmetic:
 
     """
     if isinstance(arithmetic, str):
-        return SYSTEMS.get(arithmetic) or _finite(arithmetic)
+        return SYSTEMS.get(arithmetic) or _member(arithmetic)
     if not hasattr(arithmetic, "unit_roundoff"):
         raise _unknown(arithmetic)
     return arithmetic
 
 
 @functools.cache
-def _finite(name: str) -> Arithmetic:
+def _member(name: str) -> Arithmetic:
     """The member of a family that a name spells out."""
     family, *numbers = name.split(":")
     wide = SYSTEMS.get(family)
     if family == "saturating" and len(numbers) in (0, 2):
         return Saturating(*numbers) if numbers else SATURATING  # type: ignore[arg-type]
+    if family == "interval" and len(numbers) == 1:
+        return Interval(int(numbers[0]) if numbers[0].isdecimal() else numbers[0])  # type: ignore[arg-type]
     if isinstance(wide, Floating) and len(numbers) == 1:
         return Clamped.at(numbers[0], wide)
     raise _unknown(name)

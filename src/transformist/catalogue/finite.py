@@ -572,7 +572,7 @@ def _apart(width: int, largest: F) -> Domain:
         pairs = itertools.pairwise(sorted(case))
         return all(low == high or high - low >= 1 / largest for low, high in pairs)
 
-    text = "numbers are equal or 1/B apart, as all are in fixed point"
+    text = "numbers are equal or at least 1/B apart, as all are in fixed point"
     points = 1 / largest, F(1), largest / 2
     return Where(_numbers(width, largest, points), apart, text)
 

@@ -235,7 +235,8 @@ CLAIM = StringClaim(
         "exact": NO_SOFTMAX,
         **{name: UNPROVED for name in SYSTEMS if name not in ("exact", "interval")},
     },
-    why_safe="balls hold the real values at every length",
+    why_safe="balls hold the real values; where they grow too wide (about 10 layers, the sizes of "
+    "2017) interval refuses, and interval:BITS takes more bits",
     weightings=("softmax",),
     mask="as set",
     features=("sin and cos of (i − 1)/10000^(2c/d), as the nearest multiples of 2⁻²⁴",),
