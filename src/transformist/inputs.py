@@ -74,7 +74,7 @@ class Text:
             raise InvalidValue(
                 "the alphabet of this model is whole numbers, and the input a JSON list of them",
                 received=repr(text)[:60],
-                remedy="give one such as '[1, 2]' (of 5 kinds of brackets or more, t opens, -t closes)",
+                remedy="give one such as '[1, 2]' (of 5 and more brackets, t opens, -t closes)",
             )
         kept = None if keep is None else set(keep)
         chosen = (value for value in numbers if kept is None or value in kept)

@@ -41,6 +41,13 @@ def exact_numbers(values: Any, where: str = "array") -> NDArray[Any]:
             where=where,
             remedy="make the rows equally long",
         ) from None
+    except (TypeError, RuntimeError) as error:  # a tensor that numpy does not read
+        raise InvalidValue(
+            "an array holds numbers that numpy reads",
+            received=f"{type(values).__name__}: {error}"[:90],
+            where=where,
+            remedy="give a list or a numpy array; of a tensor, x.detach().double().numpy()",
+        ) from None
     if not isinstance(values, np.ndarray) and given.dtype.kind not in "iub":
         given = np.array(values, dtype=object)  # a list of mixed kinds would be rounded to one
     if given.dtype.kind == "f":

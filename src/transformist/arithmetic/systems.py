@@ -2,7 +2,7 @@
 
 Those in which every claim on the real numbers is checked have fixed names (`SYSTEMS`).
 Others come in families, and their names hold their numbers: `saturating:B:r` is fixed point that
-ends at B, `float32:B` is float32 clamped at B, and `interval:BITS` has balls of more bits, or fewer.
+ends at B, `float32:B` is float32 clamped at B, `interval:BITS` has balls of other precisions.
 """
 
 from __future__ import annotations

@@ -54,6 +54,9 @@ def read_encoder(
     rows of in_proj are the queries, keys and values, d each, of which every head has d/heads.
     The bias of out_proj, which is added once, is that of the first head.
 
+    A list of vectors has the shape (…, n, d), as with `batch_first=True`. What the state dict does
+    not hold cannot be checked: a final norm without weights, or one of another kind, is not read.
+
     Args:
         state: the state dict, of torch tensors or numpy arrays; the layers have biases or none.
         heads: `nhead`, which the state dict does not hold.
@@ -126,8 +129,8 @@ def _require_names(state: Any) -> None:
 
 def _numbers(key: str, value: Any) -> NDArray[Any]:
     """The numbers of a tensor or an array, exactly."""
-    value = value.detach().cpu() if hasattr(value, "detach") else value
     try:
+        value = value.detach().cpu() if hasattr(value, "detach") else value
         try:
             array = np.asarray(value)
         except TypeError:  # numpy has no bfloat16, of which float64 holds every number
