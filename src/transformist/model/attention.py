@@ -160,20 +160,20 @@ class Attention(Parameterized):
 
     def values(self, z: Array, a: Arithmetic) -> Array:
         """vⱼ: (..., n, d) → (..., n, d_value)."""
-        _, _, W_V, _, _, _, b_V, _ = self.rounded(a)
-        return a.affine(z, W_V, b_V)
+        w = self.rounded(a)
+        return a.affine(z, w.W_V, w.b_V)
 
     def output(self, c: Array, a: Arithmetic) -> Array:
         """What the head gives for the mixed values c: (..., n, d_value) → (..., n, d_out)."""
-        _, _, _, W_O, _, _, _, b_O = self.rounded(a)
-        if W_O is not None:
-            return a.affine(c, W_O, b_O)
-        return a.add(c, b_O) if np.any(self.b_O != 0) else c
+        w = self.rounded(a)
+        if w.W_O is not None:
+            return a.affine(c, w.W_O, w.b_O)
+        return a.add(c, w.b_O) if np.any(self.b_O != 0) else c
 
     def scores(self, z: Array, a: Arithmetic, rows: Rows = slice(None)) -> Array:
         """sᵢⱼ for the queries i in `rows` (exact arithmetic: times √d_key), before the mask."""
-        W_Q, W_K, _, _, b_Q, b_K, _, _ = self.rounded(a)
-        return a.scores(a.affine(z[..., rows, :], W_Q, b_Q), a.affine(z, W_K, b_K))
+        w = self.rounded(a)
+        return a.scores(a.affine(z[..., rows, :], w.W_Q, w.b_Q), a.affine(z, w.W_K, w.b_K))
 
     def weights(self, z: Array, a: Arithmetic, rows: Rows = slice(None)) -> Array:
         """αᵢⱼ for the queries i in `rows`: (..., n, d) → (..., r, n)."""
