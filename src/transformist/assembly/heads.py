@@ -124,7 +124,7 @@ def soften(head: Attention, sharpness: object) -> Attention:
 def _scaled(W: Parameter, factor: object) -> Parameter:
     """The weights times a number, without rounding; zeros, which are many, stay as they are."""
     entries = W != 0
-    products = exact_product(W[entries].reshape(-1, 1), [[factor]])[:, 0]
+    products = exact_product(W[entries].reshape(-1, 1), [factor])
     scaled = np.zeros(W.shape, dtype=products.dtype)
     scaled[entries] = products
     return parameter(scaled)

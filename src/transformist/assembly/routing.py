@@ -60,7 +60,7 @@ def between(part: Part, read: object, write: object) -> Part:
         W_K=exact_product(part.W_K, read),
         W_V=exact_product(part.W_V, read),
         W_O=write if part.W_O is None else exact_product(write, part.W_O),
-        b_O=exact_product(write, part.b_O.reshape(-1, 1))[:, 0],
+        b_O=exact_product(write, part.b_O),
     )
 
 

@@ -224,7 +224,7 @@ def value_matrix(head: Attention) -> Parameter:
 
 def value_shift(head: Attention) -> Parameter:
     """W_O b_V, which is added to that."""
-    return head.b_V if head.W_O is None else exact_product(head.W_O, head.b_V.reshape(-1, 1))[:, 0]
+    return head.b_V if head.W_O is None else exact_product(head.W_O, head.b_V)
 
 
 def at_least_zero(name: str, value: Any, where: str) -> Fraction:

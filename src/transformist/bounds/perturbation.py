@@ -303,7 +303,7 @@ def _head_norms(head: Attention, norm: str) -> tuple[Fraction, Fraction, Fractio
             remedy="soften the head, or bound its scores and their gap",
         )
     A = bilinear_norm(exact_product(head.W_Q.T, head.W_K), norm)
-    u = operator_norm(exact_product(head.b_Q.reshape(1, -1), head.W_K), norm)
+    u = operator_norm(exact_product(head.b_Q, head.W_K)[None], norm)
     scale = root_above(Fraction(1, head.W_Q.shape[0]))
     return operator_norm(value_matrix(head), norm), A * scale, u * scale
 

@@ -96,7 +96,7 @@ def _of_norm(norm: LayerNorm) -> int | None:
 
 def _of_attention(head: Attention) -> int | None:
     soft = head.weighting == "softmax" and np.any(exact_product(head.W_Q.T, head.W_K) != 0)
-    biases = (exact_product(head.b_Q.reshape(1, -1), head.W_K), value_shift(head), head.b_O)
+    biases = (exact_product(head.b_Q, head.W_K), value_shift(head), head.b_O)
     return None if soft or any(np.any(bias != 0) for bias in biases) else 1
 
 

@@ -38,11 +38,13 @@ def parameter(values: Any, where: str = "parameter") -> Parameter:
 
 
 def exact_product(left: Any, right: Any) -> Parameter:
-    """The matrix product of two parameters without rounding.
+    """The product of two matrices, or of a matrix and a vector on either side, without rounding.
 
     Example:
         >>> exact_product([["1/3", 1]], [[3], [1]])
         array([[2.]])
+        >>> exact_product([["1/3", 1]], [3, 1]), exact_product([2], [["1/3", 1]])
+        (array([2.]), array([Fraction(2, 3), Fraction(2, 1)], dtype=object))
 
     """
     return parameter(EXACT.numbers(EXACT.matmul(EXACT.array(left), EXACT.array(right))))
