@@ -25,7 +25,6 @@ from transformist.model import (
     Sinusoids,
     Sublayer,
     Transformer,
-    exact_product,
     rationals,
 )
 
@@ -217,16 +216,6 @@ def normalized_bound(part: LayerNorm, norm: str) -> Fraction:
     return root_above(Fraction(by_norm(square, norm))) * vector_norm(part.gain, "linf")
 
 
-def value_matrix(head: Attention) -> Parameter:
-    """V = W_O W_V, which takes a vector to what it adds where all the weight is on it."""
-    return head.W_V if head.W_O is None else exact_product(head.W_O, head.W_V)
-
-
-def value_shift(head: Attention) -> Parameter:
-    """W_O b_V, which is added to that."""
-    return head.b_V if head.W_O is None else exact_product(head.W_O, head.b_V)
-
-
 def at_least_zero(name: str, value: Any, where: str) -> Fraction:
     """A bound that a user gives.
 
@@ -279,8 +268,8 @@ def _networks(part: FeedForwardStack, norm: str, size: Fraction) -> Fraction:
 
 
 def _head(part: Attention, norm: str, size: Fraction) -> Fraction:
-    shifts = vector_norm(value_shift(part), norm) + vector_norm(part.b_O, norm)
-    return operator_norm(value_matrix(part), norm) * size + shifts
+    shifts = vector_norm(part.value_shift, norm) + vector_norm(part.b_O, norm)
+    return operator_norm(part.value_matrix, norm) * size + shifts
 
 
 def _heads(part: Heads, norm: str, size: Fraction) -> Fraction:

@@ -21,7 +21,6 @@ from transformist.bounds.activations import (
     size_bound,
     steps,
     stream_bounds,
-    value_matrix,
 )
 from transformist.bounds.approximation import ACTIVATION_SLOPES
 from transformist.bounds.norms import bilinear_norm, by_norm, operator_norm, root_above, vector_norm
@@ -305,7 +304,7 @@ def _head_norms(head: Attention, norm: str) -> tuple[Fraction, Fraction, Fractio
     A = bilinear_norm(exact_product(head.W_Q.T, head.W_K), norm)
     u = operator_norm(exact_product(head.b_Q, head.W_K)[None], norm)
     scale = root_above(Fraction(1, head.W_Q.shape[0]))
-    return operator_norm(value_matrix(head), norm), A * scale, u * scale
+    return operator_norm(head.value_matrix, norm), A * scale, u * scale
 
 
 def _head(part: Attention, norm: str, size: Fraction, most: Fraction) -> Fraction:

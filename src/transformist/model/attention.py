@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Array, Mask, number_system
 from transformist.errors import UnknownName
-from transformist.model.parameter import Parameter, Parameterized, sequences, weights
+from transformist.model.parameter import (
+    Parameter,
+    Parameterized,
+    exact_product,
+    sequences,
+    weights,
+)
 
 Positions = NDArray[np.int64]
 
@@ -138,16 +144,26 @@ class Attention(Parameterized):
     @property
     def width_out(self) -> int:
         """The length of the vectors it gives."""
-        return int((self.W_V if self.W_O is None else self.W_O).shape[0])
+        return int(self.b_O.shape[0])
+
+    @property
+    def value_matrix(self) -> Parameter:
+        """V = W_O W_V: what the head gives is V zⱼ, averaged, beside its biases."""
+        return self.W_V if self.W_O is None else exact_product(self.W_O, self.W_V)
+
+    @property
+    def value_shift(self) -> Parameter:
+        """W_O b_V, which is added to that in a row with an admissible position."""
+        return self.b_V if self.W_O is None else exact_product(self.W_O, self.b_V)
 
     @property
     def written(self) -> tuple[int, ...]:
-        """The coordinates to which it may add something other than 0."""
-        rows = self.b_O != 0
-        if self.W_O is None:
-            rows = rows | np.any(self.W_V != 0, axis=1) | (self.b_V != 0)
-        else:
-            rows = rows | np.any(self.W_O != 0, axis=1)
+        """The coordinates to which it may add something other than 0, in any arithmetic.
+
+        What cancels in V need not cancel where W_V z is rounded: the rows of W_O are asked.
+        """
+        last = self.W_V if self.W_O is None else self.W_O
+        rows = np.any(last != 0, axis=1) | (self.value_shift != 0) | (self.b_O != 0)
         return tuple(int(row) for row in np.flatnonzero(rows))
 
     def __call__(self, z: Any, arithmetic: Arithmetic | str = "float64") -> Array:
