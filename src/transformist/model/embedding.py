@@ -31,9 +31,11 @@ class Embedding(Parameterized):
         front, back: the special symbols added before and after the input.
 
     Raises:
-        ShapeMismatch: for positions of another width.
-        ShapeMismatch, NotFinite: as for every weight.
-        InvalidValue: for a vocabulary with a symbol twice, or positions that are no encoding.
+        ShapeMismatch, NotFinite: as for every weight; ShapeMismatch also for positions of another
+            width.
+        UnknownName: for a special symbol outside the vocabulary.
+        InvalidValue: for a vocabulary with a symbol twice, or positions that are
+            neither an encoding nor `None`.
 
     """
 
