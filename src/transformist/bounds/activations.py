@@ -50,8 +50,9 @@ def activation_bounds(
         A bound by the name of the step, as in `model.run(x).streams`; a stack begins with "input".
 
     Raises:
-        InvalidValue: for positions such as i² without a longest length, a stack without `size`, or
-            a `size` where the embedding says it, or what is neither.
+        InvalidValue: for positions such as i² without a longest length, positions of a kind that
+            is not known, a stack without `size`, a `size` where the embedding says it, or what is
+            neither.
         UnknownName: for a norm that does not exist.
 
     Example:
@@ -130,12 +131,21 @@ def embedding_bound(
     """The largest ‖we(x)ᵢ + peₙ(i)‖ that the magnitudes of its position functions leave room for.
 
     Raises:
-        InvalidValue: for a position function that is not bounded, without a longest length.
+        InvalidValue: for a position function that is not bounded, without a longest length, or
+            positions of a kind whose magnitudes are not known.
 
     """
     words, positions = abs(rationals(embedding.vectors)), embedding.positions
     if positions is None:
         return vector_norm(words, norm)
+    if type(positions) not in _REACHES:
+        raise InvalidValue(
+            f"magnitudes are known of {', '.join(kind.__name__ for kind in _REACHES)}",
+            received=f"positions of the kind {type(positions).__name__}",
+            where=where,
+            remedy="give a PositionTable of the same vectors, or the layers in a LayerStack, with "
+            "size",
+        )
     ends = len(embedding.front), len(embedding.back)
     return vector_norm(words + _REACHES[type(positions)](positions, *ends, max_length, where), norm)
 
