@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction as F
 
 import numpy as np
@@ -36,6 +37,7 @@ from transformist.model import (
     Layer,
     LayerNorm,
     LayerStack,
+    PositionEncoding,
     PositionFunctions,
     PositionTable,
     Sinusoids,
@@ -583,6 +585,40 @@ def test_the_range_of_every_position_encoding_is_known():
     ):
         bound = embedding_bound(Embedding(**words, positions=encoding), "linf", 4)
         assert bound == max(1 + reach[0], 3 + reach[1])
+
+
+class Squares(PositionEncoding):
+    """An encoding of a user's own."""
+
+    width, max_length, nonzero, knows_n = 1, None, 0, False
+
+    def at(self, places, n, a):
+        return a.array([[i * i] for i in places])
+
+
+def test_positions_of_an_unknown_kind_are_not_bounded():
+    embedding = Embedding(symbols=("a",), vectors=[[1]], positions=Squares())
+    head = Attention(W_Q=[[1]], W_K=[[1]], W_V=[[1]])
+    model = Transformer(
+        stream=Stream(("p",)),
+        embedding=embedding,
+        layers=(Layer((head,)),),
+        read_out=Binary(W_out=[[1]]),
+        max_length=3,
+    )
+    assert dict(model.run("aa").streams)["embedding"].tolist() == [[2], [5]]
+    reason = (
+        r": magnitudes are known of PositionFunctions, PositionTable, Sinusoids; "
+        r"received positions of the kind Squares; give a PositionTable of the same vectors, "
+    )
+    with pytest.raises(InvalidValue, match="^embedding_bound" + reason):
+        embedding_bound(embedding, "l1", 3)
+    with pytest.raises(InvalidValue, match="^activation_bounds" + reason):
+        tf.activation_bounds(model, "l1")
+    with pytest.raises(InvalidValue, match="^perturbation_bounds" + reason):
+        tf.perturbation_bounds(model, 1, "l1")
+    table = PositionTable(vectors=Squares()(3))  # the remedy
+    assert embedding_bound(replace(embedding, positions=table), "l1", 3) == 10
 
 
 @in_norms

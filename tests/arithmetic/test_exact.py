@@ -32,6 +32,15 @@ def test_operations_equal_those_of_fractions(x, y):
     assert plain(EXACT.matmul(a, b)) == [
         [sum(x[i][k] * y[k][j] for k in range(3)) for j in range(3)] for i in range(3)
     ]
+    assert plain(EXACT.matmul(a, EXACT.array(y[0]))) == [
+        sum(x[i][k] * y[0][k] for k in range(3)) for i in range(3)
+    ]
+    assert plain(EXACT.matmul(EXACT.array(x[0]), b)) == [
+        sum(x[0][k] * y[k][j] for k in range(3)) for j in range(3)
+    ]
+    assert plain(EXACT.matmul(EXACT.array(x[0]), EXACT.array(y[0]))) == sum(
+        x[0][k] * y[0][k] for k in range(3)
+    )
     assert plain(EXACT.scores(a, b)) == [
         [sum(x[i][k] * y[j][k] for k in range(3)) for j in range(3)] for i in range(3)
     ]
@@ -73,6 +82,8 @@ def test_products_stay_exact_beyond_64_bits():
     assert plain(EXACT.matmul(EXACT.array([[2**31] * 3]), EXACT.array([[2**31]] * 3))) == [
         [3 * 2**62]
     ]
+    lone = EXACT.matmul(EXACT.array([2**63]), EXACT.array([1]))
+    assert plain(lone) == 2**63 and lone.numerators.dtype == object  # not 64 bits without a sign
     tiny = EXACT.array([Fraction(1, 7**40)])
     assert plain(EXACT.subtract(EXACT.add(tiny, tiny), tiny)) == [Fraction(1, 7**40)]
     zeros = EXACT.array([Fraction(1, 7**40), 0])[1:]

@@ -160,6 +160,16 @@ def test_what_is_written_includes_biases():
     assert Attention(**zero, W_V=W, W_O=W_O, b_V=[0, 1, 0], b_O=[0, 0, 1]).written == (0, 2)
 
 
+def test_what_cancels_in_the_value_matrix_is_written_where_it_rounds():
+    zero = {"W_Q": [[0]], "W_K": [[0]]}
+    head = Attention(**zero, W_V=[["1/3"], [1]], W_O=[[3, -1]], b_V=[0, 2])
+    assert head.value_matrix.tolist() == [[0]] and head.value_shift.tolist() == [-2]
+    assert Attention(**zero, W_V=[[3]], b_V=[2]).value_matrix.tolist() == [[3]]
+    assert Attention(**zero, W_V=[[3]], b_V=[2]).value_shift.tolist() == [2]
+    cancelling = Attention(**zero, W_V=[["1/3"], [1]], W_O=[[3, -1]])
+    assert cancelling([[1]], "bfloat16").tolist() != [[0]] and cancelling.written == (0,)
+
+
 @pytest.mark.parametrize(
     ("change", "refusal", "words"),
     [
@@ -191,4 +201,4 @@ def test_the_weights_are_read_only_and_exact():
     with pytest.raises(ValueError, match="read-only"):
         head.W_V[0, 0] = 2
     assert head.W_K[0, 0] == Fraction(1, 3)
-    assert EXACT.numbers(head.rounded(EXACT)[1])[0, 0] == Fraction(1, 3)
+    assert EXACT.numbers(head.rounded(EXACT).W_K)[0, 0] == Fraction(1, 3)

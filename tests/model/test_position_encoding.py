@@ -14,6 +14,7 @@ from transformist.errors import (
     UnknownName,
 )
 from transformist.model import PositionFunctions, PositionTable, Sinusoids
+from transformist.positions import POSITIONS
 
 FUNCTIONS = {
     "1": lambda i, n: Fraction(1),
@@ -106,6 +107,9 @@ def test_which_encodings_know_n():
     assert PositionFunctions(("i", "-i/n")).knows_n
     assert not PositionFunctions(("i", None, "1/i")).knows_n
     assert not PositionTable(vectors=TABLE).knows_n and not Sinusoids(2).knows_n
+    for name, function in POSITIONS.items():
+        rows = [[function(i, n) for i in range(1, 5)] for n in range(4, 9)]
+        assert PositionFunctions((name,)).knows_n == any(row != rows[0] for row in rows), name
 
 
 @pytest.mark.parametrize("d", [1, 2, 5, 16, 512])

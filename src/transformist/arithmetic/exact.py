@@ -154,13 +154,11 @@ class Exact:
         read = W.numerators.any(axis=0)
         if read.any() and not read.all():
             x, W = x[..., read], W[:, read]
-        row = x.numerators.ndim == 1
-        product = self.matmul(x[None] if row else x, Rationals(W.numerators.T, W.denominator))
-        product = product[0] if row else product
+        product = self.matmul(x, Rationals(W.numerators.T, W.denominator))
         return product if b is None else self.add(product, b)
 
     def matmul(self, x: Array, y: Array) -> Array:
-        """The matrix product (..., r, k), (..., k, c) → (..., r, c)."""
+        """The matrix product (..., r, k), (..., k, c) → (..., r, c), or of a vector (k,)."""
         return _product(_matmul, x, y, terms=x.shape[-1])
 
     def scores(self, q: Array, k: Array) -> Array:
@@ -307,7 +305,7 @@ def _product(function: Callable[..., Any], x: Rationals, y: Rationals, terms: in
 def _matmul(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """The product; by way of float64, in which no partial sum rounds, where all are below 2⁵³."""
     if a.dtype == object or _peak(a) * _peak(b) * a.shape[-1] >= 2**53:
-        return np.asarray(np.matmul(a, b))
+        return np.asarray(np.matmul(a, b), dtype=np.result_type(a, b))  # numpy unwraps a lone one
     return np.asarray(np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64))
 
 

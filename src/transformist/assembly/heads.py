@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -74,17 +75,14 @@ def tie_break(head: Attention) -> Attention:
     """
     expect(head, Attention, "tie_break")
     none = np.zeros((head.W_Q.shape[0], 2))
-    return Attention(
+    return replace(
+        head,
         W_Q=np.block([[head.W_Q, none], [np.zeros((1, head.width)), np.array([[1, 0]])]]),
         W_K=np.block([[head.W_K, none], [np.zeros((1, head.width)), np.array([[0, 1]])]]),
         W_V=np.concatenate([head.W_V, np.zeros((head.W_V.shape[0], 2))], axis=1),
-        W_O=head.W_O,
         b_Q=np.append(head.b_Q, 0),
         b_K=np.append(head.b_K, 0),
-        b_V=head.b_V,
-        b_O=head.b_O,
         weighting="average-hard",
-        mask=head.mask,
     )
 
 
@@ -115,24 +113,18 @@ def soften(head: Attention, sharpness: object) -> Attention:
             where="soften",
             remedy="derive it with bounds.sharpness",
         )
-    return Attention(
+    return replace(
+        head,
         W_Q=_scaled(head.W_Q, sharpness),
-        W_K=head.W_K,
-        W_V=head.W_V,
-        W_O=head.W_O,
         b_Q=_scaled(head.b_Q, sharpness),
-        b_K=head.b_K,
-        b_V=head.b_V,
-        b_O=head.b_O,
         weighting="softmax",
-        mask=head.mask,
     )
 
 
 def _scaled(W: Parameter, factor: object) -> Parameter:
     """The weights times a number, without rounding; zeros, which are many, stay as they are."""
     entries = W != 0
-    products = exact_product(W[entries].reshape(-1, 1), [[factor]])[:, 0]
+    products = exact_product(W[entries].reshape(-1, 1), [factor])
     scaled = np.zeros(W.shape, dtype=products.dtype)
     scaled[entries] = products
     return parameter(scaled)

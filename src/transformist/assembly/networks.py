@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,25 +34,13 @@ def precompose(network: FeedForward, A: object, b: object = None) -> FeedForward
 
     """
     b = np.zeros(network.width) if b is None else b
-    offset = exact_product(network.W_1, rationals(b).reshape(-1, 1))[:, 0]
-    return FeedForward(
-        W_1=exact_product(network.W_1, A),
-        b_1=_exact_sum(offset, network.b_1),
-        W_2=network.W_2,
-        b_2=network.b_2,
-        activation=network.activation,
-    )
+    offset = exact_product(network.W_1, rationals(b).ravel())
+    return replace(network, W_1=exact_product(network.W_1, A), b_1=_exact_sum(offset, network.b_1))
 
 
 def postcompose(A: object, network: FeedForward) -> FeedForward:
     """x ↦ A f(x), with no further hidden units: A W₂ and A b₂."""
-    return FeedForward(
-        W_1=network.W_1,
-        b_1=network.b_1,
-        W_2=exact_product(A, network.W_2),
-        b_2=exact_product(A, network.b_2.reshape(-1, 1))[:, 0],
-        activation=network.activation,
-    )
+    return replace(network, W_2=exact_product(A, network.W_2), b_2=exact_product(A, network.b_2))
 
 
 def beside(*networks: FeedForward) -> FeedForward:

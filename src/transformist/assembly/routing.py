@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeAlias, overload
 
 import numpy as np
@@ -53,18 +54,13 @@ def between(part: Part, read: object, write: object) -> Part:
     """
     if isinstance(part, FeedForward):
         return postcompose(write, precompose(part, read))
-    out = write if part.W_O is None else exact_product(write, part.W_O)
-    return Attention(
+    return replace(
+        part,
         W_Q=exact_product(part.W_Q, read),
         W_K=exact_product(part.W_K, read),
         W_V=exact_product(part.W_V, read),
-        W_O=out,
-        b_Q=part.b_Q,
-        b_K=part.b_K,
-        b_V=part.b_V,
-        b_O=exact_product(write, part.b_O.reshape(-1, 1))[:, 0],
-        weighting=part.weighting,
-        mask=part.mask,
+        W_O=write if part.W_O is None else exact_product(write, part.W_O),
+        b_O=exact_product(write, part.b_O),
     )
 
 

@@ -25,7 +25,6 @@ from transformist.model import (
     Sinusoids,
     Sublayer,
     Transformer,
-    exact_product,
     rationals,
 )
 
@@ -51,8 +50,9 @@ def activation_bounds(
         A bound by the name of the step, as in `model.run(x).streams`; a stack begins with "input".
 
     Raises:
-        InvalidValue: for positions such as i² without a longest length, a stack without `size`, or
-            a `size` where the embedding says it, or what is neither.
+        InvalidValue: for positions such as i² without a longest length, positions of a kind that
+            is not known, a stack without `size`, a `size` where the embedding says it, or what is
+            neither.
         UnknownName: for a norm that does not exist.
 
     Example:
@@ -131,12 +131,21 @@ def embedding_bound(
     """The largest ‖we(x)ᵢ + peₙ(i)‖ that the magnitudes of its position functions leave room for.
 
     Raises:
-        InvalidValue: for a position function that is not bounded, without a longest length.
+        InvalidValue: for a position function that is not bounded, without a longest length, or
+            positions of a kind whose magnitudes are not known.
 
     """
     words, positions = abs(rationals(embedding.vectors)), embedding.positions
     if positions is None:
         return vector_norm(words, norm)
+    if type(positions) not in _REACHES:
+        raise InvalidValue(
+            f"magnitudes are known of {', '.join(kind.__name__ for kind in _REACHES)}",
+            received=f"positions of the kind {type(positions).__name__}",
+            where=where,
+            remedy="give a PositionTable of the same vectors, or the layers in a LayerStack, with "
+            "size",
+        )
     ends = len(embedding.front), len(embedding.back)
     return vector_norm(words + _REACHES[type(positions)](positions, *ends, max_length, where), norm)
 
@@ -217,16 +226,6 @@ def normalized_bound(part: LayerNorm, norm: str) -> Fraction:
     return root_above(Fraction(by_norm(square, norm))) * vector_norm(part.gain, "linf")
 
 
-def value_matrix(head: Attention) -> Parameter:
-    """V = W_O W_V, which takes a vector to what it adds where all the weight is on it."""
-    return head.W_V if head.W_O is None else exact_product(head.W_O, head.W_V)
-
-
-def value_shift(head: Attention) -> Parameter:
-    """W_O b_V, which is added to that."""
-    return head.b_V if head.W_O is None else exact_product(head.W_O, head.b_V.reshape(-1, 1))[:, 0]
-
-
 def at_least_zero(name: str, value: Any, where: str) -> Fraction:
     """A bound that a user gives.
 
@@ -279,8 +278,8 @@ def _networks(part: FeedForwardStack, norm: str, size: Fraction) -> Fraction:
 
 
 def _head(part: Attention, norm: str, size: Fraction) -> Fraction:
-    shifts = vector_norm(value_shift(part), norm) + vector_norm(part.b_O, norm)
-    return operator_norm(value_matrix(part), norm) * size + shifts
+    shifts = vector_norm(part.value_shift, norm) + vector_norm(part.b_O, norm)
+    return operator_norm(part.value_matrix, norm) * size + shifts
 
 
 def _heads(part: Heads, norm: str, size: Fraction) -> Fraction:

@@ -21,7 +21,6 @@ from transformist.bounds.activations import (
     size_bound,
     steps,
     stream_bounds,
-    value_matrix,
 )
 from transformist.bounds.approximation import ACTIVATION_SLOPES
 from transformist.bounds.norms import bilinear_norm, by_norm, operator_norm, root_above, vector_norm
@@ -83,12 +82,14 @@ def perturbation_bound(part: Part, delta: Any, norm: str, size: Any = None) -> F
         ‖V‖ δ + 2 ‖V‖ X tanh(η/2),   η = ‖A‖_B δ (2X + δ) + ‖u‖ δ.
 
     ĉ − c = Σ α̂ⱼ V(x̂ⱼ − xⱼ) + Σ (α̂ⱼ − αⱼ) V xⱼ, in which W_O b_V and b_O cancel, the weights of a
-    row having one sum. The first sum is at most ‖V‖ δ. A score is x·Ay + u y up to a term that is
-    the same for every y of its row, as is that of b_K, and that softmax does not see; it moves by
-    at most η, (x + e)·A(y + f) − x·Ay being e·Ay + x·Af + e·Af. So for any set of positions the
-    log-odds t of its weight move by at most 2η, and its weight σ(t) by at most max σ(t + 2η) − σ(t)
-    = tanh(η/2), at t = −η. Of all sets, that of the weights that grew moves by half of Σ|α̂ⱼ − αⱼ|:
-    the second sum is at most 2 tanh(η/2) ‖V‖ X. Since tanh(η/2) ≤ η/2, K of 7.3 follows for δ ≤ 1.
+    row having one sum. The first sum is at most ‖V‖ δ.
+
+    Biases add to a score u y and two terms that are the same for all y of a row; softmax does not
+    see those. What is left, x·Ay + u y, moves by at most η, since (x + e)·A(y + f) − x·Ay =
+    e·Ay + x·Af + e·Af and u(y + f) − u y = u f. So for any set of positions the log-odds t of its
+    weight move by at most 2η, and its weight σ(t) by at most max σ(t + 2η) − σ(t) = tanh(η/2), at
+    t = −η. Of all sets, that of the weights that grew moves by half of Σ|α̂ⱼ − αⱼ|: the second sum
+    is at most 2 tanh(η/2) ‖V‖ X. Since tanh(η/2) ≤ η/2, K of 7.3 follows for δ ≤ 1.
 
     Args:
         part: a network, a head or heads, a norm, or a sublayer.
@@ -303,9 +304,9 @@ def _head_norms(head: Attention, norm: str) -> tuple[Fraction, Fraction, Fractio
             remedy="soften the head, or bound its scores and their gap",
         )
     A = bilinear_norm(exact_product(head.W_Q.T, head.W_K), norm)
-    u = operator_norm(exact_product(head.b_Q.reshape(1, -1), head.W_K), norm)
+    u = operator_norm(exact_product(head.b_Q, head.W_K)[None], norm)
     scale = root_above(Fraction(1, head.W_Q.shape[0]))
-    return operator_norm(value_matrix(head), norm), A * scale, u * scale
+    return operator_norm(head.value_matrix, norm), A * scale, u * scale
 
 
 def _head(part: Attention, norm: str, size: Fraction, most: Fraction) -> Fraction:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from transformist.bounds.activations import value_shift
 from transformist.errors import InvalidValue
 from transformist.model import (
     Attention,
@@ -96,7 +95,7 @@ def _of_norm(norm: LayerNorm) -> int | None:
 
 def _of_attention(head: Attention) -> int | None:
     soft = head.weighting == "softmax" and np.any(exact_product(head.W_Q.T, head.W_K) != 0)
-    biases = (exact_product(head.b_Q.reshape(1, -1), head.W_K), value_shift(head), head.b_O)
+    biases = (exact_product(head.b_Q, head.W_K), head.value_shift, head.b_O)
     return None if soft or any(np.any(bias != 0) for bias in biases) else 1
 
 

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Array, Mask, number_system
 from transformist.errors import UnknownName
-from transformist.model.parameter import Parameter, Parameterized, sequences, weights
+from transformist.model.parameter import (
+    Parameter,
+    Parameterized,
+    exact_product,
+    sequences,
+    weights,
+)
 
 Positions = NDArray[np.int64]
 
@@ -138,16 +144,26 @@ class Attention(Parameterized):
     @property
     def width_out(self) -> int:
         """The length of the vectors it gives."""
-        return int((self.W_V if self.W_O is None else self.W_O).shape[0])
+        return int(self.b_O.shape[0])
+
+    @property
+    def value_matrix(self) -> Parameter:
+        """V = W_O W_V: what the head gives is V zⱼ, averaged, beside its biases."""
+        return self.W_V if self.W_O is None else exact_product(self.W_O, self.W_V)
+
+    @property
+    def value_shift(self) -> Parameter:
+        """W_O b_V, which is added to that in a row with an admissible position."""
+        return self.b_V if self.W_O is None else exact_product(self.W_O, self.b_V)
 
     @property
     def written(self) -> tuple[int, ...]:
-        """The coordinates to which it may add something other than 0."""
-        rows = self.b_O != 0
-        if self.W_O is None:
-            rows = rows | np.any(self.W_V != 0, axis=1) | (self.b_V != 0)
-        else:
-            rows = rows | np.any(self.W_O != 0, axis=1)
+        """The coordinates to which it may add something other than 0, in any arithmetic.
+
+        What cancels in V need not cancel where W_V z is rounded: the rows of W_O are asked.
+        """
+        last = self.W_V if self.W_O is None else self.W_O
+        rows = np.any(last != 0, axis=1) | (self.value_shift != 0) | (self.b_O != 0)
         return tuple(int(row) for row in np.flatnonzero(rows))
 
     def __call__(self, z: Any, arithmetic: Arithmetic | str = "float64") -> Array:
@@ -160,20 +176,20 @@ class Attention(Parameterized):
 
     def values(self, z: Array, a: Arithmetic) -> Array:
         """vⱼ: (..., n, d) → (..., n, d_value)."""
-        _, _, W_V, _, _, _, b_V, _ = self.rounded(a)
-        return a.affine(z, W_V, b_V)
+        w = self.rounded(a)
+        return a.affine(z, w.W_V, w.b_V)
 
     def output(self, c: Array, a: Arithmetic) -> Array:
         """What the head gives for the mixed values c: (..., n, d_value) → (..., n, d_out)."""
-        _, _, _, W_O, _, _, _, b_O = self.rounded(a)
-        if W_O is not None:
-            return a.affine(c, W_O, b_O)
-        return a.add(c, b_O) if np.any(self.b_O != 0) else c
+        w = self.rounded(a)
+        if w.W_O is not None:
+            return a.affine(c, w.W_O, w.b_O)
+        return a.add(c, w.b_O) if np.any(self.b_O != 0) else c
 
     def scores(self, z: Array, a: Arithmetic, rows: Rows = slice(None)) -> Array:
         """sᵢⱼ for the queries i in `rows` (exact arithmetic: times √d_key), before the mask."""
-        W_Q, W_K, _, _, b_Q, b_K, _, _ = self.rounded(a)
-        return a.scores(a.affine(z[..., rows, :], W_Q, b_Q), a.affine(z, W_K, b_K))
+        w = self.rounded(a)
+        return a.scores(a.affine(z[..., rows, :], w.W_Q, w.b_Q), a.affine(z, w.W_K, w.b_K))
 
     def weights(self, z: Array, a: Arithmetic, rows: Rows = slice(None)) -> Array:
         """αᵢⱼ for the queries i in `rows`: (..., n, d) → (..., r, n)."""

@@ -31,9 +31,11 @@ class Embedding(Parameterized):
         front, back: the special symbols added before and after the input.
 
     Raises:
-        ShapeMismatch: for positions of another width.
-        ShapeMismatch, NotFinite: as for every weight.
-        InvalidValue: for a vocabulary with a symbol twice, or positions that are no encoding.
+        ShapeMismatch, NotFinite: as for every weight; ShapeMismatch also for positions of another
+            width.
+        UnknownName: for a special symbol outside the vocabulary.
+        InvalidValue: for a vocabulary with a symbol twice, or positions that are
+            neither an encoding nor `None`.
 
     """
 
@@ -146,7 +148,7 @@ class Embedding(Parameterized):
     def __call__(self, inputs: Sequence[Sequence[Symbol]], a: Arithmetic) -> Array:
         """The embedded inputs, all of one length n: (batch, n + specials, d)."""
         length = len(inputs[0]) if inputs else 0
-        words = self.rounded(a)[0][np.array([self.encode(x) for x in inputs])]
+        words = self.rounded(a).vectors[np.array([self.encode(x) for x in inputs])]
         if self.positions is None:
             return words
         places = range(1 - len(self.front), length + len(self.back) + 1)

@@ -107,10 +107,10 @@ class FeedForward(Parameterized):
     def __call__(self, x: Any, arithmetic: Arithmetic | str = "float64") -> Array:
         """y for every vector along the last axis of x: (..., d) → (..., d_out)."""
         a = number_system(arithmetic)
-        W_1, b_1, W_2, b_2 = self.rounded(a)
+        w = self.rounded(a)
         x = vectors(x, a, self.width, "FeedForward")
-        h = ACTIVATIONS[self.activation](a.affine(x, W_1, b_1), a)
-        return a.affine(h, W_2, b_2)
+        h = ACTIVATIONS[self.activation](a.affine(x, w.W_1, w.b_1), a)
+        return a.affine(h, w.W_2, w.b_2)
 
 
 @dataclass(frozen=True)

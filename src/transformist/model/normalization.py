@@ -70,14 +70,14 @@ class LayerNorm(Parameterized):
     def __call__(self, x: Any, arithmetic: Arithmetic | str = "float64") -> Array:
         """The normalized vectors along the last axis: (..., d_in) → (..., d)."""
         a = number_system(arithmetic)
-        gain, bias, epsilon, W_N = self.rounded(a)
+        w = self.rounded(a)
         x = vectors(x, a, self.width, "LayerNorm")
-        if W_N is not None:
-            x = a.affine(x, W_N)
+        if w.W_N is not None:
+            x = a.affine(x, w.W_N)
         d = a.array([self.width_out])
         centred = a.subtract(x, a.divide(a.sum(x), d))
         variance = a.divide(a.sum(a.multiply(centred, centred)), d)
-        deviation = a.sqrt(a.add(variance, epsilon))
+        deviation = a.sqrt(a.add(variance, w.epsilon))
         if not np.all(a.positive(deviation)):
             raise UndefinedValue(
                 "a norm with ε = 0 needs a vector whose coordinates are not all equal",
@@ -85,4 +85,4 @@ class LayerNorm(Parameterized):
                 where="LayerNorm",
                 remedy="give ε > 0, or coordinates that differ by more than the format loses",
             )
-        return a.add(a.multiply(a.divide(centred, deviation), gain), bias)
+        return a.add(a.multiply(a.divide(centred, deviation), w.gain), w.bias)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import Field, dataclass, field, fields
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -37,11 +38,13 @@ def parameter(values: Any, where: str = "parameter") -> Parameter:
 
 
 def exact_product(left: Any, right: Any) -> Parameter:
-    """The matrix product of two parameters without rounding.
+    """The product of two matrices, or of a matrix and a vector on either side, without rounding.
 
     Example:
         >>> exact_product([["1/3", 1]], [[3], [1]])
         array([[2.]])
+        >>> exact_product([["1/3", 1]], [3, 1]), exact_product([2], [["1/3", 1]])
+        (array([2.]), array([Fraction(2, 3), Fraction(2, 1)], dtype=object))
 
     """
     return parameter(EXACT.numbers(EXACT.matmul(EXACT.array(left), EXACT.array(right))))
@@ -62,7 +65,7 @@ class Parameterized:
     A field declared with `weights(...)` becomes a `Parameter`; `shapes` says how they must fit.
     """
 
-    _rounded: dict[Arithmetic, tuple[Array, ...]] = field(
+    _rounded: dict[Arithmetic, SimpleNamespace] = field(
         init=False, repr=False, default_factory=dict
     )
 
@@ -86,12 +89,15 @@ class Parameterized:
         arrays = (getattr(self, each.name) for each in self._weights())
         return sum(int(np.count_nonzero(array)) for array in arrays if array is not None)
 
-    def rounded(self, arithmetic: Arithmetic) -> tuple[Any, ...]:
-        """The weights as arrays of `arithmetic`, in the order of the fields, rounded once."""
+    def rounded(self, arithmetic: Arithmetic) -> SimpleNamespace:
+        """The weights as arrays of `arithmetic`, by the names of the fields, rounded once."""
         if arithmetic not in self._rounded:
-            exact = (getattr(self, each.name) for each in self._weights())
-            self._rounded[arithmetic] = tuple(
-                None if weights is None else self._round(weights, arithmetic) for weights in exact
+            exact = {each.name: getattr(self, each.name) for each in self._weights()}
+            self._rounded[arithmetic] = SimpleNamespace(
+                **{
+                    name: None if weights is None else self._round(weights, arithmetic)
+                    for name, weights in exact.items()
+                }
             )
         return self._rounded[arithmetic]
 

@@ -183,8 +183,7 @@ class PositionTable(Parameterized, PositionEncoding):
                 where="PositionTable",
                 remedy="add no symbol in front, or use positions by formula",
             )
-        (table,) = self.rounded(a)
-        return table[places.start - 1 : places.stop - 1]
+        return self.rounded(a).vectors[places.start - 1 : places.stop - 1]
 
 
 SINUSOID_STEP = Fraction(1, 2**24)

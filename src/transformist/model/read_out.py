@@ -51,8 +51,8 @@ class ReadOut(Parameterized):
 
     def values(self, z: Array, a: Arithmetic) -> Array:
         """W_out z + b_out for vectors (..., d): (..., k)."""
-        W_out, b_out = self.rounded(a)
-        return a.affine(z, W_out, b_out)
+        w = self.rounded(a)
+        return a.affine(z, w.W_out, w.b_out)
 
     @abstractmethod
     def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
