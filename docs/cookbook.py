@@ -297,7 +297,7 @@ def _disorder(invariant: str, received: str) -> None:
 
 
 def _check_recipes(places: Sequence[Place]) -> None:
-    """Each recipe whose section is a number stands in that section; other documents have none."""
+    """Each recipe of the Cookbook stands in its section."""
     here = {
         (section.number, pointer)
         for section, parts in by_section(places)
@@ -305,11 +305,11 @@ def _check_recipes(places: Sequence[Place]) -> None:
         for pointer in place.realised
     }
     for each in recipes():
-        numbered = re.fullmatch(NUMBERS["section"], each.section)
-        if numbered and (each.section, f"recipe:{each.name}") not in here:
+        due = each.cookbook_section
+        if due is not None and (due, f"recipe:{each.name}") not in here:
             raise InvalidValue(
                 "every recipe of a section of the Cookbook stands on the map there",
-                received=f"no recipe:{each.name} in section {each.section}",
+                received=f"no recipe:{each.name} in section {due}",
                 where="the map",
                 remedy="add it in docs/cookbook/ where it realises something",
             )

@@ -176,13 +176,14 @@ def _require_consistent(found: Erratum, where: str) -> None:
         raise _refusal(invariant, "neither", where)
     if found.test and found.untested:
         raise _refusal("an entry has a test or says why there is none", "both", where)
-    sections = {each.name: each.section for each in recipes()}
+    sections = {each.name: each.cookbook_section for each in recipes()}
     for name in found.apart:
         if name not in sections:
             raise UnknownName.among("recipe set apart", name, sections, where)
         if sections[name] != found.section:
             invariant = f"only recipes of section {found.section} are set apart"
-            raise _refusal(invariant, f"{name} of {sections[name]}", where)
+            came = f"{name} of {sections[name] or 'another document'}"
+            raise _refusal(invariant, came, where)
 
 
 # The page

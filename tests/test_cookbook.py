@@ -250,12 +250,12 @@ def test_a_fault_is_refused(fault):
 
 
 def test_recipes_of_other_documents_need_no_place(monkeypatch):
-    other = replace(tf.recipe("min"), name="other", section="The encoder")
+    other = replace(tf.recipe("min"), name="other", document="A paper", section="4.4")
     monkeypatch.setattr(page, "recipes", lambda: (*tf.recipes(), other))
     page.check(PLACES)
-    for section in ("4.4", "4.10"):
-        numbered = replace(other, section=section)
-        monkeypatch.setattr(page, "recipes", lambda each=numbered: (*tf.recipes(), each))
+    for section in ("4.4", "4.10", "The encoder"):
+        here = replace(tf.recipe("min"), name="other", section=section)
+        monkeypatch.setattr(page, "recipes", lambda each=here: (*tf.recipes(), each))
         with pytest.raises(InvalidValue, match=f"no recipe:other in section {section}; add it in"):
             page.check(PLACES)
 

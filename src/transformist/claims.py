@@ -333,6 +333,20 @@ class Recipe(Generic[C_co]):
         return path.split(".")[0].replace("_", "-")
 
     @property
+    def cookbook_section(self) -> str | None:
+        """The section of the Cookbook where it stands; `None` for other documents.
+
+        Example:
+            >>> import transformist as tf
+            >>> tf.recipe("clip").cookbook_section
+            '6.4'
+            >>> tf.recipe("original-transformer").cookbook_section is None
+            True
+
+        """
+        return self.section if self.document == COOKBOOK else None
+
+    @property
     def summary(self) -> str:
         """One line: what it computes."""
         return self.claim.statement

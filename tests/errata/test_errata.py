@@ -82,7 +82,7 @@ def unheeded(entries, recipes):
             yield f"{recipe.name} names an entry twice"
         for each in entries:
             ruled = each.source == "cookbook" and each.kind in RULED
-            if not ruled or each.section != recipe.section:
+            if not ruled or each.section != recipe.cookbook_section:
                 continue
             if (recipe.name in each.apart) == (each.id in recipe.errata):
                 yield f"{recipe.name} heeds {each.id}, or is set apart, not both"
@@ -110,6 +110,8 @@ def test_a_recipe_that_does_not_heed_is_noticed():
     assert said("a", apart=["min"]) == said()
     assert said("a", "d") == ["min heeds d, which is no entry"]
     assert said("a", "a") == ["min names an entry twice"]
+    elsewhere = dataclasses.replace(tf.recipe("min"), document="A paper")
+    assert elsewhere.section == "4.4" and list(unheeded(entries, [elsewhere])) == []
 
 
 def test_show_tells_what_a_recipe_heeds(capsys):
@@ -186,6 +188,7 @@ BAD = [
     ({"untested": "no time"}, "an entry has a test or says why there is none; received both"),
     ({"apart": {"minimum": "why"}}, "no recipe set apart has this name; received 'minimum'"),
     ({"apart": {"add": "why"}}, "only recipes of section 4.4 are set apart; received add of 4.5"),
+    ({"apart": {"flag": "why"}}, "section 4.4 are set apart; received flag of another document"),
     ({"apart": {"min": ""}}, "the field apart.min is not empty"),
     ({"apart": "min"}, "the field apart is a table of recipes and reasons; received 'min'"),
 ]
