@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
-import functools
-import importlib
 import itertools
 import re
-import sys
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import transformist
+import pages
 from transformist.catalogue import recipes
-from transformist.errors import InvalidValue, TransformistError
+from transformist.errors import InvalidValue
 
 PAGE = Path(__file__).with_name("cookbook.md")
 DATA = Path(__file__).with_name("cookbook")
-ROOT = Path(__file__).parents[1]
 
 EQUATIONS = 49
 """The number of the last equation of the paper."""
@@ -82,26 +76,7 @@ def read(folder: Path = DATA) -> tuple[Place, ...]:
             or of the wrong kind.
 
     """
-    return tuple(
-        _place(entry, f"{path.name}, place {count}")
-        for path in sorted(folder.glob("*.toml"))
-        for count, entry in enumerate(_tables(path), start=1)
-    )
-
-
-def _tables(path: Path) -> list[dict[str, Any]]:
-    try:
-        tables = tomllib.loads(path.read_text("utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        tables = {"no TOML": error}
-    if tables.keys() != {"place"} or not isinstance(tables["place"], list):
-        raise InvalidValue(
-            "a file of the map is TOML with tables [[place]] and nothing else",
-            received=", ".join(f"{key} ({value!s:.60})" for key, value in tables.items()) or "none",
-            where=path.name,
-            remedy="write each place under [[place]]",
-        )
-    return tables["place"]
+    return tuple(_place(entry, where) for where, entry in pages.tables(folder, "place"))
 
 
 def _place(entry: dict[str, Any], where: str) -> Place:
@@ -128,75 +103,17 @@ def _place(entry: dict[str, Any], where: str) -> Place:
 
 def _recipe(name: str) -> Path | None:
     modules = {each.name: each.construct.__module__ for each in recipes()}
-    return _file_of(modules[name]) if name in modules else None
-
-
-def _code(name: str) -> Path | None:
-    """The file of a module, or of an attribute of one; dataclass fields count as attributes."""
-    parts = name.split(".")
-    if parts[0] != "transformist" or any(part.startswith("_") for part in parts):
-        return None
-    module, rest = _imported(parts)
-    value, home = module, module.__name__
-    for part in rest:
-        fields = getattr(value, "__dataclass_fields__", {})
-        if not hasattr(value, part) and part not in fields:
-            return None
-        value = getattr(value, part, fields.get(part))
-        given = getattr(value, "__module__", None)
-        home = given if isinstance(given, str) and given.startswith("transformist") else home
-    return _file_of(home)
-
-
-def _imported(parts: Sequence[str]) -> tuple[Any, Sequence[str]]:
-    """The module that the longest part of a dotted name imports, and what is left of the name."""
-    module, rest = transformist, parts[1:]
-    for end in range(2, len(parts) + 1):
-        try:
-            module, rest = importlib.import_module(".".join(parts[:end])), parts[end:]
-        except ModuleNotFoundError:
-            break
-    return module, rest
-
-
-def _file_of(module: str) -> Path:
-    package = Path(transformist.__file__).parents[1]
-    return Path("src") / Path(str(sys.modules[module].__file__)).relative_to(package)
-
-
-def _test(name: str) -> Path | None:
-    path, _, function = name.partition("::")
-    return Path(path) if function and function in _tests_of(path) else None
-
-
-@functools.cache
-def _tests_of(path: str) -> frozenset[str]:
-    """The tests in a file, those of a class as `Class::name`."""
-    if not _is_file(path) or not re.fullmatch(r"tests/.*test_\w+\.py", path):
-        return frozenset()
-    return frozenset(_tests(ast.parse((ROOT / path).read_text("utf-8")).body))
-
-
-def _tests(body: Sequence[ast.stmt]) -> Iterator[str]:
-    for node in body:
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-            yield node.name
-        elif isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
-            yield from (f"{node.name}::{name}" for name in _tests(node.body))
+    return pages.file_of(modules[name]) if name in modules else None
 
 
 def _page(name: str) -> Path | None:
-    return Path(name) if _is_file(name) else None
-
-
-def _is_file(name: str) -> bool:
-    return (ROOT / name).resolve().is_relative_to(ROOT) and (ROOT / name).is_file()
+    return Path(name) if pages.is_file(name) else None
 
 
 LEADS: dict[str, Callable[[str], Path | None]] = {
     "recipe": _recipe,
-    "code": _code,
-    "test": _test,
+    "code": pages.code,
+    "test": pages.test,
     "page": _page,
 }
 """By kind of pointer, the file it leads into, from the root of the project; `None` for none."""
@@ -364,9 +281,4 @@ def _content(place: Place) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        sys.exit("python docs/cookbook.py takes no arguments and writes docs/cookbook.md")
-    try:
-        PAGE.write_text(page(read()), encoding="utf-8")
-    except TransformistError as refusal:
-        sys.exit(str(refusal))
+    pages.write(PAGE, lambda: page(read()))

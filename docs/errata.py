@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import sys
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+import pages
 from transformist.catalogue import recipes
-from transformist.errors import InvalidValue, TransformistError, UnknownName
+from transformist.errors import InvalidValue, UnknownName
 
 DATA = Path(__file__).with_name("errata")
 PAGE = Path(__file__).with_name("errata.md")
@@ -91,13 +90,11 @@ def load(folder: Path = DATA) -> list[Erratum]:
 
     """
     entries: dict[str, Erratum] = {}
-    for path in sorted(folder.glob("*.toml")):
-        for number, table in enumerate(_tables(path), start=1):
-            where = f"{path.parent.name}/{path.name}, {_label(table, number)}"
-            found = _erratum(table, where)
-            if found.id in entries:
-                raise _refusal("an id is unique over all files", repr(found.id), where)
-            entries[found.id] = found
+    for where, table in pages.tables(folder, "erratum"):
+        found = _erratum(table, where)
+        if found.id in entries:
+            raise _refusal("an id is unique over all files", repr(found.id), where)
+        entries[found.id] = found
     return list(entries.values())
 
 
@@ -105,28 +102,8 @@ def _refusal(invariant: str, received: str, where: str) -> InvalidValue:
     return InvalidValue(invariant, received=received, where=where, remedy=REMEDY)
 
 
-def _tables(path: Path) -> list[Any]:
-    where = f"{path.parent.name}/{path.name}"
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise _refusal("the file is TOML", str(error), where) from error
-    tables = data.get("erratum")
-    if set(data) != {"erratum"} or not isinstance(tables, list) or not tables:
-        came = ", ".join(data) or "an empty file"
-        raise _refusal("the file holds tables [[erratum]] and nothing else", came, where)
-    return tables
-
-
-def _label(table: Any, number: int) -> str:
-    name = table.get("id") if isinstance(table, dict) else None
-    return name if isinstance(name, str) and name.strip() else f"entry {number}"
-
-
-def _erratum(table: Any, where: str) -> Erratum:
+def _erratum(table: Mapping[str, Any], where: str) -> Erratum:
     """One entry, checked."""
-    if not isinstance(table, dict):
-        raise _refusal("an entry is a table", repr(table), where)
     for name in table:
         if name not in (*REQUIRED, *OPTIONAL):
             raise UnknownName.among("field of an erratum", name, (*REQUIRED, *OPTIONAL), where)
@@ -174,6 +151,8 @@ def _require_consistent(found: Erratum, where: str) -> None:
     if found.kind == "wrong" and not (found.test or found.untested):
         invariant = "an entry of kind wrong has a test, or says in untested why there is none"
         raise _refusal(invariant, "neither", where)
+    if found.test and pages.test(found.test) is None:
+        raise _refusal("the test that an entry names exists", found.test, where)
     if found.test and found.untested:
         raise _refusal("an entry has a test or says why there is none", "both", where)
     sections = {each.name: each.cookbook_section for each in recipes()}
@@ -280,9 +259,4 @@ def _prose(text: str) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        sys.exit("python docs/errata.py takes no arguments and writes docs/errata.md")
-    try:
-        PAGE.write_text(page(load()), encoding="utf-8")
-    except TransformistError as error:
-        sys.exit(str(error))
+    pages.write(PAGE, lambda: page(load()))

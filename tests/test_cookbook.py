@@ -278,7 +278,7 @@ PLACE = '[[place]]\nkind = "equation"\nnumber = "1"\ntitle = "one"\nrealised = [
 def test_a_field_that_is_wrong_is_refused_with_its_place(text, tmp_path):
     (tmp_path / "01.toml").write_text(PLACE, "utf-8")
     (tmp_path / "02.toml").write_text(PLACE + text, "utf-8")
-    with pytest.raises(InvalidValue, match=r"^02\.toml, place 2: a place has the strings kind"):
+    with pytest.raises(InvalidValue, match=r"/02\.toml, place 2: a place has the strings kind"):
         page.read(tmp_path)
 
 
@@ -288,13 +288,26 @@ def test_a_field_that_is_wrong_is_refused_with_its_place(text, tmp_path):
         (PLACE.replace("[[place]]", "[[places]]"), r"received places \("),
         (PLACE.replace("[[place]]", "[place]"), r"received place \("),
         (PLACE + "[[places]]", r"received place \(.*, places \("),
-        ("", "received none; write"),
-        (PLACE + "note", r"received no TOML \("),
+        ("", "received an empty file; write"),
+        ("place = []", r"received place \(\[\]\)"),
     ],
 )
 def test_a_file_of_something_else_is_refused(text, words, tmp_path):
     (tmp_path / "01.toml").write_text(text, "utf-8")
-    with pytest.raises(InvalidValue, match=rf"^01\.toml: a file of the map is TOML.* {words}"):
+    with pytest.raises(InvalidValue, match=rf"/01\.toml: the file holds tables .* {words}"):
+        page.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (PLACE + "note", r"/01\.toml: the file is TOML"),
+        ("place = [3]", "place 1: an entry is a table"),
+    ],
+)
+def test_what_is_no_table_is_refused(text, words, tmp_path):
+    (tmp_path / "01.toml").write_text(text, "utf-8")
+    with pytest.raises(InvalidValue, match=words):
         page.read(tmp_path)
 
 

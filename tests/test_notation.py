@@ -1,6 +1,5 @@
 """docs/notation.md: its examples run, its names exist, and no equation is left out."""
 
-import dataclasses
 import doctest
 import re
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import pages
 import transformist as tf
 from transformist.settings import SETTINGS
 
@@ -22,14 +22,7 @@ def rows(heading):
 
 
 def exists(name):
-    found = tf
-    for part in name.split(".")[1:]:
-        if dataclasses.is_dataclass(found) and part in {f.name for f in dataclasses.fields(found)}:
-            return True
-        if not hasattr(found, part):
-            return False
-        found = getattr(found, part)
-    return True
+    return name.startswith("tf.") and pages.code(f"transformist.{name.removeprefix('tf.')}")
 
 
 def test_its_examples_run():
@@ -43,7 +36,7 @@ def test_its_names_exist():
     names = re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", PAGE, flags=re.S))
     assert len([name for name in names if name.startswith("tf.")]) > 25
     for name in names:
-        known = exists(name) if name.startswith("tf.") else name in SETTINGS
+        known = name in SETTINGS or exists(name)
         assert known or name in ("interval", "original-transformer"), name
     assert not exists("tf.Attention.W_X") and not exists("tf.Atention")
 
