@@ -11,7 +11,8 @@ import pages
 import transformist as tf
 from transformist.settings import SETTINGS
 
-PAGE = (Path(__file__).parents[1] / "docs" / "notation.md").read_text()
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
 
 
 def rows(heading):
@@ -56,16 +57,33 @@ def corrected(number):
     return next(row[1] for row in rows("The corrected equations") if row[0] == f"({number})")
 
 
+def sinusoid(alpha, Delta, D):
+    """Equation (15), as the page has it."""
+    if Delta % 2 == 0:
+        return np.sin(alpha / 10 ** (4 * Delta / D))
+    return np.cos(alpha / 10 ** (4 * (Delta - 1) / D))
+
+
 @pytest.mark.parametrize("D", [2, 6, 16])
 def test_the_sinusoids_are_those_of_equation_15(D):
-    """The formula of the page, read as Python, without its index letters."""
-    text = corrected(15).split(" = ")[1]
-    even, odd = (text.split(", ")[0].split(" for ")[0], text.split(", ")[1].split(" for ")[0])
-    names = {"α": "alpha", "Δ": "Delta", "^": "**", "−": "-", "4Delta": "4*Delta", "4(": "4*("}
-    for symbol, python in names.items():
-        even, odd = even.replace(symbol, python), odd.replace(symbol, python)
-    for Delta in range(D):
-        for alpha in range(5):
-            known = {"sin": np.sin, "cos": np.cos, "alpha": alpha, "Delta": Delta, "D": D}
-            value = eval(odd if Delta % 2 else even, {}, known)
-            assert abs(tf.Sinusoids(D)(5)[alpha, Delta] - value) <= 2.0**-24
+    printed = "E_pos^Δ,α = sin(α/10^(4Δ/D)) for even Δ, cos(α/10^(4(Δ−1)/D)) for odd Δ"
+    assert corrected(15) == printed
+    expected = [[sinusoid(alpha, Delta, D) for Delta in range(D)] for alpha in range(5)]
+    assert np.abs(tf.Sinusoids(D)(5) - expected).max() <= 2.0**-24
+
+
+def equations(where):
+    """The numbers of the equations that an erratum is about."""
+    numbers = [int(number) for number in re.findall(r"\((\d+)\)", where)]
+    return range(numbers[0], numbers[-1] + 1) if " to " in where else numbers
+
+
+def test_what_is_wrong_is_linked_to_its_errata():
+    tables = [table for _, table in pages.tables(ROOT / "docs" / "errata", "erratum")]
+    about = {each["id"]: each["where"] for each in tables if each["source"] == "notation"}
+    linked = set()
+    for number, _, wrong in rows("The corrected equations"):
+        for name, anchor in re.findall(r"\[([a-z-]+)\]\(errata\.md#([a-z-]+)\)", wrong):
+            assert name == anchor and int(number.strip("()")) in equations(about[name])
+            linked.add(name)
+    assert linked == about.keys()
