@@ -185,10 +185,10 @@ def _require_consistent(found: Erratum, where: str) -> None:
 
 INTRODUCTION = """# Errata
 
-Where formulas of the documents below are wrong, ambiguous, or miss a condition. The entries were made
-from the text of these documents. The test that an entry names evaluates the printed formula as it
-stands, shows where it fails, and shows that the correction does not. Recipes name what they heed;
-`transformist show NAME` tells. This page is made by `python docs/errata.py` from the files in
+Where formulas of the documents below are wrong, ambiguous, or miss a condition. The entries were
+made from the text of these documents. The test that an entry names evaluates the printed formula as
+it stands, shows where it fails, and shows that the correction does not. Recipes name what they
+heed; `transformist show NAME` tells. This page is made by `python docs/errata.py` from the files in
 `docs/errata/`.
 """
 
