@@ -11,10 +11,11 @@ from typing import Any
 
 import pages
 from transformist.catalogue import recipes
-from transformist.errors import InvalidValue
+from transformist.errors import InvalidValue, UnknownName
 
 PAGE = Path(__file__).with_name("cookbook.md")
 DATA = Path(__file__).with_name("cookbook")
+ERRATA = Path(__file__).with_name("errata")
 
 EQUATIONS = 49
 """The number of the last equation of the paper."""
@@ -39,6 +40,10 @@ LABELS = {
 }
 
 
+CORRECTED = "corrected:"
+"""What a note on a formula that does not hold begins with."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Place:
     """A place of the paper.
@@ -51,6 +56,7 @@ class Place:
             `page:FILE`.
         left_out: what is not realised, and why.
         note: where what is realised differs from what is printed.
+        errata: the entries of docs/errata.md on what the note says is corrected, by id.
 
     """
 
@@ -60,6 +66,7 @@ class Place:
     realised: tuple[str, ...] = ()
     left_out: str = ""
     note: str = ""
+    errata: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return LABELS.get(self.kind, f"{self.kind} {{}}").format(self.number)
@@ -80,22 +87,22 @@ def read(folder: Path = DATA) -> tuple[Place, ...]:
 
 
 def _place(entry: dict[str, Any], where: str) -> Place:
-    pointers = entry.get("realised", [])
-    strings = [value for name, value in entry.items() if name != "realised"]
+    lists = {name: entry.get(name, []) for name in ("realised", "errata")}
+    strings = [value for name, value in entry.items() if name not in lists]
     known = {each.name for each in dataclasses.fields(Place)}
     if (
         not {"kind", "number", "title"} <= entry.keys() <= known
-        or not isinstance(pointers, list)
-        or not all(isinstance(each, str) for each in [*strings, *pointers])
+        or not all(isinstance(each, list) for each in lists.values())
+        or not all(isinstance(each, str) for each in itertools.chain(strings, *lists.values()))
     ):
         raise InvalidValue(
-            "a place has the strings kind, number and title, and may have a list realised of "
-            "strings and the strings left_out and note",
+            "a place has the strings kind, number and title, and may have the lists realised and "
+            "errata of strings and the strings left_out and note",
             received=repr(entry),
             where=where,
             remedy="correct its fields",
         )
-    return Place(**{**entry, "realised": tuple(pointers)})
+    return Place(**{**entry, **{name: tuple(each) for name, each in lists.items()}})
 
 
 # What a pointer leads to
@@ -147,12 +154,17 @@ def check(places: Sequence[Place]) -> None:
 
     Raises:
         InvalidValue: for a place that is not of the paper, twice there, or out of order; that says
-            neither what realises it nor why nothing does, or points to nothing; for an equation
-            that is missing; for a recipe of a section of the paper that does not stand there.
+            neither what realises it nor why nothing does, or points to nothing; that names errata
+            and corrects nothing; for an equation that is missing; for a recipe of a section of the
+            paper that does not stand there.
+        UnknownName: for a place that names an erratum of the Cookbook that does not exist.
 
     """
+    errata = (table for _, table in pages.tables(ERRATA, "erratum"))
+    known = [str(each.get("id")) for each in errata if each.get("source") == "cookbook"]
     for place in places:
         _check_place(place)
+        _check_errata(place, known)
         for pointer in place.realised:
             link(pointer, place)
     _check_order(places)
@@ -173,6 +185,19 @@ def _check_place(place: Place) -> None:
             received="neither",
             where=str(place),
             remedy="add realised or left_out",
+        )
+
+
+def _check_errata(place: Place, known: Sequence[str]) -> None:
+    for name in place.errata:
+        if name not in known:
+            raise UnknownName.among("erratum of the Cookbook", name, known, str(place))
+    if place.errata and not place.note.startswith(CORRECTED):
+        raise InvalidValue(
+            f"a place names errata where its note says what is {CORRECTED}",
+            received=f"errata {', '.join(place.errata)} and the note {place.note!r}",
+            where=str(place),
+            remedy="say it in the note, or leave them out",
         )
 
 
@@ -249,7 +274,7 @@ equation, lemma, proposition and row of a table of *The Transformer Cookbook*
 it here: a recipe (`transformist show NAME` has its claim, which `tests/catalogue/test_claims.py`
 checks in every arithmetic that it names), code that can be imported, a test, or a page.
 *Left out* says what is not here, and why. *Corrected* says where the printed formula does not hold
-and another one is realised; [the errata](errata.md) have the counterexamples.
+and another one is realised; the [errata](errata.md) that it names have the counterexamples.
 
 {count} places, of which {whole} are left out as a whole and {part} in part.
 """
@@ -275,7 +300,9 @@ def _content(place: Place) -> str:
         f"{kind} {', '.join(link(pointer, place) for pointer in group)}" for kind, group in kinds
     )
     left_out = f"*Left out:* {place.left_out}." if place.left_out else ""
-    note = re.sub("^corrected:", "*Corrected:*", place.note)
+    note = re.sub(f"^{CORRECTED}", f"*{CORRECTED.capitalize()}*", place.note)
+    if place.errata:
+        note += f" ({', '.join(f'[{name}](errata.md#{name})' for name in place.errata)})"
     sentences = [f"{links}." if links else "", f"{note}." if note else ""]
     return " ".join(each for each in [*sentences, left_out] if each)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import transformist as tf
-from transformist.errors import InvalidValue
+from transformist.errors import InvalidValue, UnknownName
 
 ROOT = Path(__file__).parents[1]
 
@@ -110,7 +110,16 @@ def test_links_of_the_page_lead_to_files():
     local = {each for each in links if "://" not in each}
     assert len(local) > 30
     for each in local:
-        assert (ROOT / "docs" / each).is_file(), each
+        path, _, anchor = each.partition("#")
+        file = ROOT / "docs" / path
+        assert file.is_file(), each
+        assert not anchor or f'<a id="{anchor}"></a>' in file.read_text("utf-8"), each
+
+
+def test_errata_are_linked_after_the_note():
+    place = replace(PLACES[0], note="corrected: it is 3", errata=("one-hot-gap", "clip-bias"))
+    links = "[one-hot-gap](errata.md#one-hot-gap), [clip-bias](errata.md#clip-bias)"
+    assert f" *Corrected:* it is 3 ({links})." in page.page([place, *PLACES[1:]])
 
 
 @pytest.mark.parametrize(
@@ -237,6 +246,18 @@ FAULTS = {
         lambda: _changed(_by_name("Eq. 9"), number="2.3"),
         "received equation '2.3'",
     ),
+    "an erratum that is none": (
+        lambda: _changed(_by_name("Eq. 38"), errata=("one-hot-gap", "one-hot-gp")),
+        "Eq. 38: no erratum of the Cookbook has this name; received 'one-hot-gp'",
+    ),
+    "an erratum of another document": (
+        lambda: _changed(_by_name("Eq. 38"), errata=("notation-width",)),
+        "Eq. 38: no erratum of the Cookbook has this name; received 'notation-width'",
+    ),
+    "errata of a note that corrects nothing": (
+        lambda: _changed(_by_name("Eq. 9"), note="it is 3", errata=("one-hot-gap",)),
+        "Eq. 9: a place names errata where its note says what is corrected:; received errata",
+    ),
     "no title": (lambda: _changed(_by_name("Eq. 9"), title=""), "title ''; write it as"),
 }
 
@@ -244,7 +265,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_refused(fault):
     places, words = FAULTS[fault]
-    with pytest.raises(InvalidValue) as refused:
+    with pytest.raises((InvalidValue, UnknownName)) as refused:
         page.page(places())
     assert words in str(refused.value)
 
@@ -272,6 +293,8 @@ PLACE = '[[place]]\nkind = "equation"\nnumber = "1"\ntitle = "one"\nrealised = [
         PLACE.replace('["recipe:min"]', '"recipe:min"'),
         PLACE.replace('["recipe:min"]', "[1]"),
         PLACE + "note = 3\n",
+        PLACE + 'errata = "clip-bias"\n',
+        PLACE + "errata = [3]\n",
         PLACE + 'other = ""\n',
     ],
 )
