@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
-import functools
-import importlib
 import itertools
 import re
-import sys
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import transformist
+import pages
 from transformist.catalogue import recipes
-from transformist.errors import InvalidValue, TransformistError
+from transformist.errors import InvalidValue, UnknownName
 
 PAGE = Path(__file__).with_name("cookbook.md")
 DATA = Path(__file__).with_name("cookbook")
-ROOT = Path(__file__).parents[1]
+ERRATA = Path(__file__).with_name("errata")
 
 EQUATIONS = 49
 """The number of the last equation of the paper."""
@@ -45,6 +40,10 @@ LABELS = {
 }
 
 
+CORRECTED = "corrected:"
+"""What a note on a formula that does not hold begins with."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Place:
     """A place of the paper.
@@ -57,6 +56,7 @@ class Place:
             `page:FILE`.
         left_out: what is not realised, and why.
         note: where what is realised differs from what is printed.
+        errata: the entries of docs/errata.md on what the note says is corrected, by id.
 
     """
 
@@ -66,6 +66,7 @@ class Place:
     realised: tuple[str, ...] = ()
     left_out: str = ""
     note: str = ""
+    errata: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return LABELS.get(self.kind, f"{self.kind} {{}}").format(self.number)
@@ -82,45 +83,26 @@ def read(folder: Path = DATA) -> tuple[Place, ...]:
             or of the wrong kind.
 
     """
-    return tuple(
-        _place(entry, f"{path.name}, place {count}")
-        for path in sorted(folder.glob("*.toml"))
-        for count, entry in enumerate(_tables(path), start=1)
-    )
-
-
-def _tables(path: Path) -> list[dict[str, Any]]:
-    try:
-        tables = tomllib.loads(path.read_text("utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        tables = {"no TOML": error}
-    if tables.keys() != {"place"} or not isinstance(tables["place"], list):
-        raise InvalidValue(
-            "a file of the map is TOML with tables [[place]] and nothing else",
-            received=", ".join(f"{key} ({value!s:.60})" for key, value in tables.items()) or "none",
-            where=path.name,
-            remedy="write each place under [[place]]",
-        )
-    return tables["place"]
+    return tuple(_place(entry, where) for where, entry in pages.tables(folder, "place"))
 
 
 def _place(entry: dict[str, Any], where: str) -> Place:
-    pointers = entry.get("realised", [])
-    strings = [value for name, value in entry.items() if name != "realised"]
+    lists = {name: entry.get(name, []) for name in ("realised", "errata")}
+    strings = [value for name, value in entry.items() if name not in lists]
     known = {each.name for each in dataclasses.fields(Place)}
     if (
         not {"kind", "number", "title"} <= entry.keys() <= known
-        or not isinstance(pointers, list)
-        or not all(isinstance(each, str) for each in [*strings, *pointers])
+        or not all(isinstance(each, list) for each in lists.values())
+        or not all(isinstance(each, str) for each in itertools.chain(strings, *lists.values()))
     ):
         raise InvalidValue(
-            "a place has the strings kind, number and title, and may have a list realised of "
-            "strings and the strings left_out and note",
+            "a place has the strings kind, number and title, and may have the lists realised and "
+            "errata of strings and the strings left_out and note",
             received=repr(entry),
             where=where,
             remedy="correct its fields",
         )
-    return Place(**{**entry, "realised": tuple(pointers)})
+    return Place(**{**entry, **{name: tuple(each) for name, each in lists.items()}})
 
 
 # What a pointer leads to
@@ -128,75 +110,17 @@ def _place(entry: dict[str, Any], where: str) -> Place:
 
 def _recipe(name: str) -> Path | None:
     modules = {each.name: each.construct.__module__ for each in recipes()}
-    return _file_of(modules[name]) if name in modules else None
-
-
-def _code(name: str) -> Path | None:
-    """The file of a module, or of an attribute of one; dataclass fields count as attributes."""
-    parts = name.split(".")
-    if parts[0] != "transformist" or any(part.startswith("_") for part in parts):
-        return None
-    module, rest = _imported(parts)
-    value, home = module, module.__name__
-    for part in rest:
-        fields = getattr(value, "__dataclass_fields__", {})
-        if not hasattr(value, part) and part not in fields:
-            return None
-        value = getattr(value, part, fields.get(part))
-        given = getattr(value, "__module__", None)
-        home = given if isinstance(given, str) and given.startswith("transformist") else home
-    return _file_of(home)
-
-
-def _imported(parts: Sequence[str]) -> tuple[Any, Sequence[str]]:
-    """The module that the longest part of a dotted name imports, and what is left of the name."""
-    module, rest = transformist, parts[1:]
-    for end in range(2, len(parts) + 1):
-        try:
-            module, rest = importlib.import_module(".".join(parts[:end])), parts[end:]
-        except ModuleNotFoundError:
-            break
-    return module, rest
-
-
-def _file_of(module: str) -> Path:
-    package = Path(transformist.__file__).parents[1]
-    return Path("src") / Path(str(sys.modules[module].__file__)).relative_to(package)
-
-
-def _test(name: str) -> Path | None:
-    path, _, function = name.partition("::")
-    return Path(path) if function and function in _tests_of(path) else None
-
-
-@functools.cache
-def _tests_of(path: str) -> frozenset[str]:
-    """The tests in a file, those of a class as `Class::name`."""
-    if not _is_file(path) or not re.fullmatch(r"tests/.*test_\w+\.py", path):
-        return frozenset()
-    return frozenset(_tests(ast.parse((ROOT / path).read_text("utf-8")).body))
-
-
-def _tests(body: Sequence[ast.stmt]) -> Iterator[str]:
-    for node in body:
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-            yield node.name
-        elif isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
-            yield from (f"{node.name}::{name}" for name in _tests(node.body))
+    return pages.file_of(modules[name]) if name in modules else None
 
 
 def _page(name: str) -> Path | None:
-    return Path(name) if _is_file(name) else None
-
-
-def _is_file(name: str) -> bool:
-    return (ROOT / name).resolve().is_relative_to(ROOT) and (ROOT / name).is_file()
+    return Path(name) if pages.is_file(name) else None
 
 
 LEADS: dict[str, Callable[[str], Path | None]] = {
     "recipe": _recipe,
-    "code": _code,
-    "test": _test,
+    "code": pages.code,
+    "test": pages.test,
     "page": _page,
 }
 """By kind of pointer, the file it leads into, from the root of the project; `None` for none."""
@@ -230,12 +154,17 @@ def check(places: Sequence[Place]) -> None:
 
     Raises:
         InvalidValue: for a place that is not of the paper, twice there, or out of order; that says
-            neither what realises it nor why nothing does, or points to nothing; for an equation
-            that is missing; for a recipe of a section of the paper that does not stand there.
+            neither what realises it nor why nothing does, or points to nothing; that names errata
+            and corrects nothing; for an equation that is missing; for a recipe of a section of the
+            paper that does not stand there.
+        UnknownName: for a place that names an erratum of the Cookbook that does not exist.
 
     """
+    errata = (table for _, table in pages.tables(ERRATA, "erratum"))
+    known = [str(each.get("id")) for each in errata if each.get("source") == "cookbook"]
     for place in places:
         _check_place(place)
+        _check_errata(place, known)
         for pointer in place.realised:
             link(pointer, place)
     _check_order(places)
@@ -256,6 +185,19 @@ def _check_place(place: Place) -> None:
             received="neither",
             where=str(place),
             remedy="add realised or left_out",
+        )
+
+
+def _check_errata(place: Place, known: Sequence[str]) -> None:
+    for name in place.errata:
+        if name not in known:
+            raise UnknownName.among("erratum of the Cookbook", name, known, str(place))
+    if place.errata and not place.note.startswith(CORRECTED):
+        raise InvalidValue(
+            f"a place names errata where its note says what is {CORRECTED}",
+            received=f"errata {', '.join(place.errata)} and the note {place.note!r}",
+            where=str(place),
+            remedy="say it in the note, or leave them out",
         )
 
 
@@ -297,7 +239,7 @@ def _disorder(invariant: str, received: str) -> None:
 
 
 def _check_recipes(places: Sequence[Place]) -> None:
-    """Each recipe whose section is a number stands in that section; other documents have none."""
+    """Each recipe of the Cookbook stands in its section."""
     here = {
         (section.number, pointer)
         for section, parts in by_section(places)
@@ -305,11 +247,11 @@ def _check_recipes(places: Sequence[Place]) -> None:
         for pointer in place.realised
     }
     for each in recipes():
-        numbered = re.fullmatch(NUMBERS["section"], each.section)
-        if numbered and (each.section, f"recipe:{each.name}") not in here:
+        due = each.cookbook_section
+        if due is not None and (due, f"recipe:{each.name}") not in here:
             raise InvalidValue(
                 "every recipe of a section of the Cookbook stands on the map there",
-                received=f"no recipe:{each.name} in section {each.section}",
+                received=f"no recipe:{each.name} in section {due}",
                 where="the map",
                 remedy="add it in docs/cookbook/ where it realises something",
             )
@@ -332,7 +274,7 @@ equation, lemma, proposition and row of a table of *The Transformer Cookbook*
 it here: a recipe (`transformist show NAME` has its claim, which `tests/catalogue/test_claims.py`
 checks in every arithmetic that it names), code that can be imported, a test, or a page.
 *Left out* says what is not here, and why. *Corrected* says where the printed formula does not hold
-and another one is realised; [the errata](errata.md) have the counterexamples.
+and another one is realised; the [errata](errata.md) that it names have the counterexamples.
 
 {count} places, of which {whole} are left out as a whole and {part} in part.
 """
@@ -358,15 +300,12 @@ def _content(place: Place) -> str:
         f"{kind} {', '.join(link(pointer, place) for pointer in group)}" for kind, group in kinds
     )
     left_out = f"*Left out:* {place.left_out}." if place.left_out else ""
-    note = re.sub("^corrected:", "*Corrected:*", place.note)
+    note = re.sub(f"^{CORRECTED}", f"*{CORRECTED.capitalize()}*", place.note)
+    if place.errata:
+        note += f" ({', '.join(f'[{name}](errata.md#{name})' for name in place.errata)})"
     sentences = [f"{links}." if links else "", f"{note}." if note else ""]
     return " ".join(each for each in [*sentences, left_out] if each)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        sys.exit("python docs/cookbook.py takes no arguments and writes docs/cookbook.md")
-    try:
-        PAGE.write_text(page(read()), encoding="utf-8")
-    except TransformistError as refusal:
-        sys.exit(str(refusal))
+    pages.write(PAGE, lambda: page(read()))

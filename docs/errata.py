@@ -3,40 +3,55 @@
 from __future__ import annotations
 
 import re
-import sys
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import pages
 from transformist.catalogue import recipes
-from transformist.errors import InvalidValue, TransformistError, UnknownName
+from transformist.catalogue.finite import PRIMITIVES
+from transformist.claims import COOKBOOK
+from transformist.errors import InvalidValue, UnknownName
 
 DATA = Path(__file__).with_name("errata")
 PAGE = Path(__file__).with_name("errata.md")
 
 SOURCES = {
-    "cookbook": "The Transformer Cookbook (arXiv 2510.00368), in the text form at hand",
-    "extraction": "A technical extraction of arXiv 2510.00368v1",
-    "notation": "A tensor notation for the original transformer (Bayesuvius)",
-    "summary": "A summary of the Cookbook with experiments",
-    "primitives": "Primitives of transformers (GLyC, October 2025)",
+    "cookbook": COOKBOOK,
+    "extraction": "An unpublished technical extraction of arXiv 2510.00368v1",
+    "notation": "A tensor notation with reference to Bayesuvius",
+    "summary": "An unpublished summary of the Cookbook with experiments",
+    "primitives": PRIMITIVES,
 }
-"""The sources, in the order of the page. The first two are by the Cookbook's sections."""
+"""The sources, in the order of the page."""
 
 BY_SECTION = ("cookbook", "extraction")
+"""The sources of which an entry is of a section of the Cookbook."""
+
+
+class Kind(NamedTuple):
+    """What an entry can be.
+
+    Attributes:
+        meaning: for the page.
+        brief: whether it is told in a line, and no recipe has to heed it.
+
+    """
+
+    meaning: str
+    brief: bool = False
+
 
 KINDS = {
-    "wrong": "the formula or statement fails as printed",
-    "ambiguous": "it can be read in two ways that differ",
-    "missing": "it fails without a condition that is not printed",
-    "wording": "a slip of words; the formulas beside it hold",
-    "scan": "a slip that may be of the text copy and not of the paper",
+    "wrong": Kind("the formula or statement fails as printed"),
+    "ambiguous": Kind("it can be read in two ways that differ"),
+    "missing": Kind("it fails without a condition that is not printed"),
+    "wording": Kind("a slip of words; the formulas beside it hold", brief=True),
+    "scan": Kind(
+        "a slip that may be of the text and not of the paper: compare the PDF", brief=True
+    ),
 }
-"""What an entry can be; the last two are told in a line."""
-
-BRIEF = ("wording", "scan")
 
 REMEDY = "CONTRIBUTING.md says what an entry holds"
 
@@ -56,7 +71,7 @@ class Erratum:
         correction: what holds.
         test: the test that shows both, `tests/errata/test_FILE.py::test_NAME`.
         untested: why there is none, for kind wrong.
-        apart: recipes of the section that it does not concern, with the reason.
+        apart: recipes of the section that it does not concern, with the reason; not on the page.
 
     """
 
@@ -91,13 +106,11 @@ def load(folder: Path = DATA) -> list[Erratum]:
 
     """
     entries: dict[str, Erratum] = {}
-    for path in sorted(folder.glob("*.toml")):
-        for number, table in enumerate(_tables(path), start=1):
-            where = f"{path.parent.name}/{path.name}, {_label(table, number)}"
-            found = _erratum(table, where)
-            if found.id in entries:
-                raise _refusal("an id is unique over all files", repr(found.id), where)
-            entries[found.id] = found
+    for where, table in pages.tables(folder, "erratum"):
+        found = _erratum(table, where)
+        if found.id in entries:
+            raise _refusal("an id is unique over all files", repr(found.id), where)
+        entries[found.id] = found
     return list(entries.values())
 
 
@@ -105,28 +118,8 @@ def _refusal(invariant: str, received: str, where: str) -> InvalidValue:
     return InvalidValue(invariant, received=received, where=where, remedy=REMEDY)
 
 
-def _tables(path: Path) -> list[Any]:
-    where = f"{path.parent.name}/{path.name}"
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise _refusal("the file is TOML", str(error), where) from error
-    tables = data.get("erratum")
-    if set(data) != {"erratum"} or not isinstance(tables, list) or not tables:
-        came = ", ".join(data) or "an empty file"
-        raise _refusal("the file holds tables [[erratum]] and nothing else", came, where)
-    return tables
-
-
-def _label(table: Any, number: int) -> str:
-    name = table.get("id") if isinstance(table, dict) else None
-    return name if isinstance(name, str) and name.strip() else f"entry {number}"
-
-
-def _erratum(table: Any, where: str) -> Erratum:
+def _erratum(table: Mapping[str, Any], where: str) -> Erratum:
     """One entry, checked."""
-    if not isinstance(table, dict):
-        raise _refusal("an entry is a table", repr(table), where)
     for name in table:
         if name not in (*REQUIRED, *OPTIONAL):
             raise UnknownName.among("field of an erratum", name, (*REQUIRED, *OPTIONAL), where)
@@ -174,25 +167,29 @@ def _require_consistent(found: Erratum, where: str) -> None:
     if found.kind == "wrong" and not (found.test or found.untested):
         invariant = "an entry of kind wrong has a test, or says in untested why there is none"
         raise _refusal(invariant, "neither", where)
+    if found.test and pages.test(found.test) is None:
+        raise _refusal("the test that an entry names exists", found.test, where)
     if found.test and found.untested:
         raise _refusal("an entry has a test or says why there is none", "both", where)
-    sections = {each.name: each.section for each in recipes()}
+    sections = {each.name: each.cookbook_section for each in recipes()}
     for name in found.apart:
         if name not in sections:
             raise UnknownName.among("recipe set apart", name, sections, where)
         if sections[name] != found.section:
             invariant = f"only recipes of section {found.section} are set apart"
-            raise _refusal(invariant, f"{name} of {sections[name]}", where)
+            came = f"{name} of {sections[name] or 'another document'}"
+            raise _refusal(invariant, came, where)
 
 
 # The page
 
 INTRODUCTION = """# Errata
 
-Where formulas that this edition is made from are wrong in print, ambiguous, or miss a condition.
-The test that an entry names evaluates the printed formula as it stands, shows where it fails, and
-shows that the correction does not. Recipes name what they heed; `transformist show NAME` tells.
-This page is made by `python docs/errata.py` from the files in `docs/errata/`.
+Where formulas of the documents below are wrong, ambiguous, or miss a condition. The entries were
+made from the text of these documents. The test that an entry names evaluates the printed formula as
+it stands, shows where it fails, and shows that the correction does not. Recipes name what they
+heed; `transformist show NAME` tells. This page is made by `python docs/errata.py` from the files in
+`docs/errata/`.
 """
 
 
@@ -218,16 +215,16 @@ def _summary(entries: Sequence[Erratum]) -> Iterator[str]:
     """How many there are of each kind."""
     yield "| kind | entries | what it means |"
     yield "|---|---|---|"
-    for kind, meaning in KINDS.items():
-        yield f"| {kind} | {sum(each.kind == kind for each in entries)} | {meaning} |"
+    for name, kind in KINDS.items():
+        yield f"| {name} | {sum(each.kind == name for each in entries)} | {kind.meaning} |"
 
 
 def _section(entries: Sequence[Erratum]) -> Iterator[str]:
     """Each entry, those told in a line last."""
+    brief = [each for each in entries if KINDS[each.kind].brief]
     for each in entries:
-        if each.kind not in BRIEF:
+        if each not in brief:
             yield from _long(each)
-    brief = [each for each in entries if each.kind in BRIEF]
     yield from map(_short, brief)
     if brief:
         yield ""
@@ -247,8 +244,6 @@ def _long(found: Erratum) -> Iterator[str]:
     heeding = ", ".join(f"`{each.name}`" for each in recipes() if found.id in each.errata)
     if heeding:
         yield f"- Heeded by: {heeding}"
-    for name, reason in found.apart.items():
-        yield f"- Not a matter of `{name}`: {_prose(reason)}"
     yield ""
 
 
@@ -279,9 +274,4 @@ def _prose(text: str) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        sys.exit("python docs/errata.py takes no arguments and writes docs/errata.md")
-    try:
-        PAGE.write_text(page(load()), encoding="utf-8")
-    except TransformistError as error:
-        sys.exit(str(error))
+    pages.write(PAGE, lambda: page(load()))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pages
 from transformist.catalogue import recipe, recipes
 from transformist.report import cells
 from transformist.verify import Breakdown, LeastError, formats, search
@@ -193,6 +194,4 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        sys.exit("python docs/precision.py takes no arguments and writes docs/precision.md")
-    PAGE.write_text(page(), encoding="utf-8")
+    pages.write(PAGE, page)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import transformist as tf
-from transformist.errors import InvalidValue
+from transformist.errors import InvalidValue, UnknownName
 
 ROOT = Path(__file__).parents[1]
 
@@ -110,7 +110,16 @@ def test_links_of_the_page_lead_to_files():
     local = {each for each in links if "://" not in each}
     assert len(local) > 30
     for each in local:
-        assert (ROOT / "docs" / each).is_file(), each
+        path, _, anchor = each.partition("#")
+        file = ROOT / "docs" / path
+        assert file.is_file(), each
+        assert not anchor or f'<a id="{anchor}"></a>' in file.read_text("utf-8"), each
+
+
+def test_errata_are_linked_after_the_note():
+    place = replace(PLACES[0], note="corrected: it is 3", errata=("one-hot-gap", "clip-bias"))
+    links = "[one-hot-gap](errata.md#one-hot-gap), [clip-bias](errata.md#clip-bias)"
+    assert f" *Corrected:* it is 3 ({links})." in page.page([place, *PLACES[1:]])
 
 
 @pytest.mark.parametrize(
@@ -237,6 +246,18 @@ FAULTS = {
         lambda: _changed(_by_name("Eq. 9"), number="2.3"),
         "received equation '2.3'",
     ),
+    "an erratum that is none": (
+        lambda: _changed(_by_name("Eq. 38"), errata=("one-hot-gap", "one-hot-gp")),
+        "Eq. 38: no erratum of the Cookbook has this name; received 'one-hot-gp'",
+    ),
+    "an erratum of another document": (
+        lambda: _changed(_by_name("Eq. 38"), errata=("notation-width",)),
+        "Eq. 38: no erratum of the Cookbook has this name; received 'notation-width'",
+    ),
+    "errata of a note that corrects nothing": (
+        lambda: _changed(_by_name("Eq. 9"), note="it is 3", errata=("one-hot-gap",)),
+        "Eq. 9: a place names errata where its note says what is corrected:; received errata",
+    ),
     "no title": (lambda: _changed(_by_name("Eq. 9"), title=""), "title ''; write it as"),
 }
 
@@ -244,18 +265,18 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_refused(fault):
     places, words = FAULTS[fault]
-    with pytest.raises(InvalidValue) as refused:
+    with pytest.raises((InvalidValue, UnknownName)) as refused:
         page.page(places())
     assert words in str(refused.value)
 
 
 def test_recipes_of_other_documents_need_no_place(monkeypatch):
-    other = replace(tf.recipe("min"), name="other", section="The encoder")
+    other = replace(tf.recipe("min"), name="other", document="A paper", section="4.4")
     monkeypatch.setattr(page, "recipes", lambda: (*tf.recipes(), other))
     page.check(PLACES)
-    for section in ("4.4", "4.10"):
-        numbered = replace(other, section=section)
-        monkeypatch.setattr(page, "recipes", lambda each=numbered: (*tf.recipes(), each))
+    for section in ("4.4", "4.10", "The encoder"):
+        here = replace(tf.recipe("min"), name="other", section=section)
+        monkeypatch.setattr(page, "recipes", lambda each=here: (*tf.recipes(), each))
         with pytest.raises(InvalidValue, match=f"no recipe:other in section {section}; add it in"):
             page.check(PLACES)
 
@@ -272,13 +293,15 @@ PLACE = '[[place]]\nkind = "equation"\nnumber = "1"\ntitle = "one"\nrealised = [
         PLACE.replace('["recipe:min"]', '"recipe:min"'),
         PLACE.replace('["recipe:min"]', "[1]"),
         PLACE + "note = 3\n",
+        PLACE + 'errata = "clip-bias"\n',
+        PLACE + "errata = [3]\n",
         PLACE + 'other = ""\n',
     ],
 )
 def test_a_field_that_is_wrong_is_refused_with_its_place(text, tmp_path):
     (tmp_path / "01.toml").write_text(PLACE, "utf-8")
     (tmp_path / "02.toml").write_text(PLACE + text, "utf-8")
-    with pytest.raises(InvalidValue, match=r"^02\.toml, place 2: a place has the strings kind"):
+    with pytest.raises(InvalidValue, match=r"/02\.toml, place 2: a place has the strings kind"):
         page.read(tmp_path)
 
 
@@ -288,13 +311,26 @@ def test_a_field_that_is_wrong_is_refused_with_its_place(text, tmp_path):
         (PLACE.replace("[[place]]", "[[places]]"), r"received places \("),
         (PLACE.replace("[[place]]", "[place]"), r"received place \("),
         (PLACE + "[[places]]", r"received place \(.*, places \("),
-        ("", "received none; write"),
-        (PLACE + "note", r"received no TOML \("),
+        ("", "received an empty file; write"),
+        ("place = []", r"received place \(\[\]\)"),
     ],
 )
 def test_a_file_of_something_else_is_refused(text, words, tmp_path):
     (tmp_path / "01.toml").write_text(text, "utf-8")
-    with pytest.raises(InvalidValue, match=rf"^01\.toml: a file of the map is TOML.* {words}"):
+    with pytest.raises(InvalidValue, match=rf"/01\.toml: the file holds tables .* {words}"):
+        page.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (PLACE + "note", r"/01\.toml: the file is TOML"),
+        ("place = [3]", "place 1: an entry is a table"),
+    ],
+)
+def test_what_is_no_table_is_refused(text, words, tmp_path):
+    (tmp_path / "01.toml").write_text(text, "utf-8")
+    with pytest.raises(InvalidValue, match=words):
         page.read(tmp_path)
 
 

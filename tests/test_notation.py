@@ -1,6 +1,5 @@
 """docs/notation.md: its examples run, its names exist, and no equation is left out."""
 
-import dataclasses
 import doctest
 import re
 from pathlib import Path
@@ -8,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import pages
 import transformist as tf
 from transformist.settings import SETTINGS
 
-PAGE = (Path(__file__).parents[1] / "docs" / "notation.md").read_text()
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
 
 
 def rows(heading):
@@ -22,14 +23,7 @@ def rows(heading):
 
 
 def exists(name):
-    found = tf
-    for part in name.split(".")[1:]:
-        if dataclasses.is_dataclass(found) and part in {f.name for f in dataclasses.fields(found)}:
-            return True
-        if not hasattr(found, part):
-            return False
-        found = getattr(found, part)
-    return True
+    return name.startswith("tf.") and pages.code(f"transformist.{name.removeprefix('tf.')}")
 
 
 def test_its_examples_run():
@@ -43,7 +37,7 @@ def test_its_names_exist():
     names = re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", PAGE, flags=re.S))
     assert len([name for name in names if name.startswith("tf.")]) > 25
     for name in names:
-        known = exists(name) if name.startswith("tf.") else name in SETTINGS
+        known = name in SETTINGS or exists(name)
         assert known or name in ("interval", "original-transformer"), name
     assert not exists("tf.Attention.W_X") and not exists("tf.Atention")
 
@@ -63,16 +57,33 @@ def corrected(number):
     return next(row[1] for row in rows("The corrected equations") if row[0] == f"({number})")
 
 
+def sinusoid(alpha, Delta, D):
+    """Equation (15), as the page has it."""
+    if Delta % 2 == 0:
+        return np.sin(alpha / 10 ** (4 * Delta / D))
+    return np.cos(alpha / 10 ** (4 * (Delta - 1) / D))
+
+
 @pytest.mark.parametrize("D", [2, 6, 16])
 def test_the_sinusoids_are_those_of_equation_15(D):
-    """The formula of the page, read as Python, without its index letters."""
-    text = corrected(15).split(" = ")[1]
-    even, odd = (text.split(", ")[0].split(" for ")[0], text.split(", ")[1].split(" for ")[0])
-    names = {"α": "alpha", "Δ": "Delta", "^": "**", "−": "-", "4Delta": "4*Delta", "4(": "4*("}
-    for symbol, python in names.items():
-        even, odd = even.replace(symbol, python), odd.replace(symbol, python)
-    for Delta in range(D):
-        for alpha in range(5):
-            known = {"sin": np.sin, "cos": np.cos, "alpha": alpha, "Delta": Delta, "D": D}
-            value = eval(odd if Delta % 2 else even, {}, known)
-            assert abs(tf.Sinusoids(D)(5)[alpha, Delta] - value) <= 2.0**-24
+    printed = "E_pos^Δ,α = sin(α/10^(4Δ/D)) for even Δ, cos(α/10^(4(Δ−1)/D)) for odd Δ"
+    assert corrected(15) == printed
+    expected = [[sinusoid(alpha, Delta, D) for Delta in range(D)] for alpha in range(5)]
+    assert np.abs(tf.Sinusoids(D)(5) - expected).max() <= 2.0**-24
+
+
+def equations(where):
+    """The numbers of the equations that an erratum is about."""
+    numbers = [int(number) for number in re.findall(r"\((\d+)\)", where)]
+    return range(numbers[0], numbers[-1] + 1) if " to " in where else numbers
+
+
+def test_what_is_wrong_is_linked_to_its_errata():
+    tables = [table for _, table in pages.tables(ROOT / "docs" / "errata", "erratum")]
+    about = {each["id"]: each["where"] for each in tables if each["source"] == "notation"}
+    linked = set()
+    for number, _, wrong in rows("The corrected equations"):
+        for name, anchor in re.findall(r"\[([a-z-]+)\]\(errata\.md#([a-z-]+)\)", wrong):
+            assert name == anchor and int(number.strip("()")) in equations(about[name])
+            linked.add(name)
+    assert linked == about.keys()

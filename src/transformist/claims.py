@@ -347,7 +347,16 @@ class Recipe(Generic[C_co]):
 
     @property
     def cookbook_section(self) -> str | None:
-        """Its section of the Cookbook, `None` where it is from another document."""
+        """The section of the Cookbook where it stands; `None` for other documents.
+
+        Example:
+            >>> import transformist as tf
+            >>> tf.recipe("clip").cookbook_section
+            '6.4'
+            >>> tf.recipe("original-transformer").cookbook_section is None
+            True
+
+        """
         return self.section if self.document == COOKBOOK else None
 
     @property

@@ -1,6 +1,5 @@
 """The errata: their data, their page, their tests, and the recipes that heed them."""
 
-import ast
 import dataclasses
 import importlib.util
 import json
@@ -21,8 +20,6 @@ errata = sys.modules["errata_page"] = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(errata)
 ENTRIES = errata.load()
 
-RULED = ("wrong", "ambiguous", "missing")
-
 
 def test_the_page_is_made_of_the_data():
     written = errata.PAGE.read_text(encoding="utf-8")
@@ -35,37 +32,6 @@ def test_the_page_has_every_entry():
         assert written.count(f'<a id="{each.id}"></a>') == 1
     changed = dataclasses.replace(ENTRIES[0], correction="something else")
     assert errata.page([changed, *ENTRIES[1:]]) != written
-
-
-# Tests that entries name
-
-
-def absent_tests(entries, root=ROOT):
-    """Tests that entries name and no file defines."""
-    defined = {}
-    for path in (root / "tests" / "errata").glob("test_*.py"):
-        body = ast.parse(path.read_text(encoding="utf-8")).body
-        names = {each.name for each in body if isinstance(each, ast.FunctionDef)}
-        defined[path.relative_to(root).as_posix()] = names
-    for each in entries:
-        path, _, name = each.test.partition("::")
-        if each.test and name not in defined.get(path, ()):
-            yield f"{each.id}: {each.test}"
-
-
-def test_every_named_test_is_there():
-    assert list(absent_tests(ENTRIES)) == []
-
-
-def test_a_test_that_is_not_there_is_noticed():
-    here = "tests/errata/test_errata.py::"
-    entries = [
-        dataclasses.replace(ENTRIES[0], id="there", test=f"{here}test_every_named_test_is_there"),
-        dataclasses.replace(ENTRIES[0], id="no-name", test=f"{here}test_of_nothing"),
-        dataclasses.replace(ENTRIES[0], id="no-file", test="tests/errata/test_no.py::test_page"),
-        dataclasses.replace(ENTRIES[0], id="no-test", test=""),
-    ]
-    assert [line.partition(":")[0] for line in absent_tests(entries)] == ["no-name", "no-file"]
 
 
 # Recipes that heed them
@@ -81,8 +47,8 @@ def unheeded(entries, recipes):
         if len(set(recipe.errata)) != len(recipe.errata):
             yield f"{recipe.name} names an entry twice"
         for each in entries:
-            ruled = each.source == "cookbook" and each.kind in RULED
-            if not ruled or each.section != recipe.section:
+            ruled = each.source == "cookbook" and not errata.KINDS[each.kind].brief
+            if not ruled or each.section != recipe.cookbook_section:
                 continue
             if (recipe.name in each.apart) == (each.id in recipe.errata):
                 yield f"{recipe.name} heeds {each.id}, or is set apart, not both"
@@ -110,6 +76,8 @@ def test_a_recipe_that_does_not_heed_is_noticed():
     assert said("a", apart=["min"]) == said()
     assert said("a", "d") == ["min heeds d, which is no entry"]
     assert said("a", "a") == ["min names an entry twice"]
+    elsewhere = dataclasses.replace(tf.recipe("min"), document="A paper")
+    assert elsewhere.section == "4.4" and list(unheeded(entries, [elsewhere])) == []
 
 
 def test_show_tells_what_a_recipe_heeds(capsys):
@@ -160,6 +128,12 @@ def test_good_data_are_read(tmp_path):
     assert other.id == "other" and other.apart == {}
 
 
+def test_why_recipes_are_set_apart_is_not_on_the_page(tmp_path):
+    (tmp_path / "a.toml").write_text(toml({**GOOD, "apart": {"min": "a reason to look for"}}))
+    written = errata.page(errata.load(tmp_path))
+    assert "reason to look for" not in written and "`min`" not in written
+
+
 def test_white_space_in_texts_is_single(tmp_path):
     (tmp_path / "a.toml").write_text(toml({**GOOD, "problem": "x\n  is not y.\n"}))
     assert errata.load(tmp_path)[0].problem == "x is not y."
@@ -182,10 +156,15 @@ BAD = [
     ({"section": ""}, "received section '' of cookbook"),
     ({"source": "summary"}, "received section '4.4' of summary"),
     ({"test": "tests/test_bounds.py::test_it"}, "is tests/errata/test_FILE.py::test_NAME"),
+    *[
+        ({"test": f"tests/errata/{name}"}, f"an entry names exists; received tests/errata/{name};")
+        for name in ("test_errata.py::test_of_nothing", "test_no.py::test_good_data_are_read")
+    ],
     ({"test": None}, "an entry of kind wrong has a test, or says in untested why there is none"),
     ({"untested": "no time"}, "an entry has a test or says why there is none; received both"),
     ({"apart": {"minimum": "why"}}, "no recipe set apart has this name; received 'minimum'"),
     ({"apart": {"add": "why"}}, "only recipes of section 4.4 are set apart; received add of 4.5"),
+    ({"apart": {"flag": "why"}}, "section 4.4 are set apart; received flag of another document"),
     ({"apart": {"min": ""}}, "the field apart.min is not empty"),
     ({"apart": "min"}, "the field apart is a table of recipes and reasons; received 'min'"),
 ]
@@ -196,7 +175,7 @@ def test_bad_data_are_refused(tmp_path, change, message):
     (tmp_path / "a.toml").write_text(toml({**GOOD, **change}))
     with pytest.raises((InvalidValue, UnknownName)) as refused:
         errata.load(tmp_path)
-    label = "entry 1" if change.get("id", "some") in (None, " ", 3) else {**GOOD, **change}["id"]
+    label = "erratum 1" if change.get("id", "some") in (None, " ", 3) else {**GOOD, **change}["id"]
     assert str(refused.value).startswith(f"{tmp_path.name}/a.toml, {label}: ")
     assert message in str(refused.value)
 
@@ -212,9 +191,9 @@ def test_an_untested_entry_says_why_and_is_printed(tmp_path):
     [
         ("[[erratum]\n", "the file is TOML"),
         ("", "the file holds tables [[erratum]] and nothing else; received an empty file"),
-        ("erratum = []\n", "nothing else; received erratum"),
-        ("erratum = [3]\n", "entry 1: an entry is a table; received 3"),
-        ("title = 'x'\n" + toml(GOOD), "nothing else; received title, erratum"),
+        ("erratum = []\n", "nothing else; received erratum ([])"),
+        ("erratum = [3]\n", "erratum 1: an entry is a table; received 3"),
+        ("title = 'x'\n" + toml(GOOD), "nothing else; received title (x), erratum ("),
     ],
 )
 def test_bad_files_are_refused(tmp_path, text, message):
