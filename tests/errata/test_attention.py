@@ -98,6 +98,8 @@ def test_printed_first_does_not_retrieve():
             rows = [[1, (-1) ** i, v] for i, v in enumerate(values, start=1)]
             for weighting in HARD:
                 assert numbers("first-value", rows, weighting=weighting) == [values[0]] * n
+            at_once = [attend([0] * n, values, "leftmost-hard") for _ in range(n)]
+            assert at_once == [values[0]] * n
 
 
 def test_printed_zeros_for_masked_scores():
