@@ -67,7 +67,7 @@ def test_a_trace_holds_streams_scores_and_weights():
     assert not trace.scores(0, 0).any()
     assert trace.symbols == ("a", "b", "b")
     for layer, head in ((1, 0), (0, 1), (-1, 0)):
-        with pytest.raises(InvalidValue, match="count from 0"):
+        with pytest.raises(InvalidValue, match="counted from 0"):
             trace.attention(layer, head)
 
 
@@ -131,3 +131,28 @@ def test_the_same_weights_give_the_same_bits_twice():
     x = "(()" * 50
     for (_, first), (_, second) in zip(model.run(x).streams, again.run(x).streams, strict=True):
         assert first.tobytes() == second.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (lambda model, _: model(0), "a string, or a sequence of symbols; received 0"),
+        (lambda model, _: model.answers([3.5]), "sequence of symbols; received 3.5"),
+        (lambda _, trace: trace.attention(layer="0", head=0), "received layer '0', head 0"),
+        (lambda _, trace: trace.attention(layer=0, head=9), "received layer 0, head 9"),
+        (lambda _, trace: trace.values("balance", after=9), "received after = 9"),
+        (lambda _, trace: trace.shown("balance", after=None), "received after = None"),
+    ],
+)
+def test_what_is_not_there_is_refused(asked, words):
+    model = tf.recipe("dyck-1").build(max_length=4)
+    with pytest.raises(InvalidValue, match=words):
+        asked(model, model.run("()"))
+
+
+def test_a_head_is_asked_with_the_name_of_an_arithmetic():
+    head = tf.recipe("mean").build(width=1)
+    assert head.weights([[1], [2]], "float64").tolist() == [[0.5, 0.5]] * 2
+    assert head.scores([[1], [2]], "float64").tolist() == [[0, 0]] * 2
+    with pytest.raises(ShapeMismatch, match="epsilon is given; received None"):
+        tf.LayerNorm(gain=[1, 1], epsilon=None)

@@ -186,13 +186,16 @@ class Attention(Parameterized):
             return a.affine(c, w.W_O, w.b_O)
         return a.add(c, w.b_O) if np.any(self.b_O != 0) else c
 
-    def scores(self, z: Array, a: Arithmetic, rows: Rows = slice(None)) -> Array:
+    def scores(self, z: Any, arithmetic: Arithmetic | str, rows: Rows = slice(None)) -> Array:
         """sᵢⱼ for the queries i in `rows` (exact arithmetic: times √d_key), before the mask."""
-        w = self.rounded(a)
+        a = number_system(arithmetic)
+        z, w = sequences(z, a, self.width, "Attention"), self.rounded(a)
         return a.scores(a.affine(z[..., rows, :], w.W_Q, w.b_Q), a.affine(z, w.W_K, w.b_K))
 
-    def weights(self, z: Array, a: Arithmetic, rows: Rows = slice(None)) -> Array:
+    def weights(self, z: Any, arithmetic: Arithmetic | str, rows: Rows = slice(None)) -> Array:
         """αᵢⱼ for the queries i in `rows`: (..., n, d) → (..., r, n)."""
+        a = number_system(arithmetic)
+        z = sequences(z, a, self.width, "Attention")
         j = np.arange(z.shape[-2])
         admissible = MASKS[self.mask](j[rows, None], j[None, :])
         return WEIGHTINGS[self.weighting](self.scores(z, a, rows), admissible, a)

@@ -119,7 +119,15 @@ class Parameterized:
 
     def _require(self, name: str, shape: tuple[int | str, ...], why: str) -> None:
         """Refuse a weight whose shape differs from `shape`; a letter in `shape` is any size ≥ 1."""
-        actual = getattr(self, name).shape
+        given = getattr(self, name)
+        if given is None:
+            raise ShapeMismatch(
+                f"{name} is given",
+                received="None",
+                where=self._kind,
+                remedy=f"give {name}, or leave it out where it has a default",
+            )
+        actual = given.shape
         fits = len(actual) == len(shape) and all(
             size >= 1 if isinstance(wanted, str) else size == wanted
             for size, wanted in zip(actual, shape, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Array
@@ -61,14 +62,18 @@ class Trace:
         return self.values(slot)
 
     def values(self, slot: str, after: int = -1) -> NDArray[Any]:
-        """The values of a slot at every row in the stream `streams[after]`."""
-        column = self.model.stream.index(slot)
-        return self.arithmetic.numbers(self.streams[after][1][:, column])
+        """The values of a slot at every row in the stream `streams[after]`.
+
+        Raises:
+            UnknownName: for a slot that is not there.
+            InvalidValue: for a stream that is not there.
+
+        """
+        return self.arithmetic.numbers(self._column(slot, after))
 
     def shown(self, slot: str, after: int = -1) -> list[Any]:
         """As `values`, for a person: numbers, or balls in decimals that hold the real values."""
-        column = self.model.stream.index(slot)
-        shown: list[Any] = self.arithmetic.shown(self.streams[after][1][:, column])
+        shown: list[Any] = self.arithmetic.shown(self._column(slot, after))
         return shown
 
     def scores(self, layer: int, head: int) -> NDArray[Any]:
@@ -90,12 +95,24 @@ class Trace:
         z, attention = self._head(layer, head)
         return self.arithmetic.numbers(attention.weights(z, self.arithmetic))
 
+    def _column(self, slot: str, after: int) -> Array:
+        column = self.model.stream.index(slot)
+        if type(after) is not int or not -len(self.streams) <= after < len(self.streams):
+            raise InvalidValue(
+                f"there are {len(self.streams)} streams, counted from 0, or from −1 backwards",
+                received=f"after = {after!r}",
+                where="Trace",
+                remedy="trace.streams has them, with their names",
+            )
+        return self.streams[after][1][:, column]
+
     def _head(self, layer: int, head: int) -> tuple[Array, Any]:
         layers = self.model.layers
-        if not 0 <= layer < len(layers) or not 0 <= head < len(layers[layer].heads):
+        whole = all(isinstance(each, int | np.integer) for each in (layer, head))
+        if not (whole and 0 <= layer < len(layers) and 0 <= head < len(layers[layer].heads)):
             raise InvalidValue(
-                "layers and heads count from 0",
-                received=f"layer {layer}, head {head}",
+                "layers and heads are whole numbers, counted from 0",
+                received=f"layer {layer!r}, head {head!r}",
                 remedy=f"the model has heads {[len(each.heads) for each in layers]} in its layers",
             )
         rows = len(self.symbols)

@@ -164,7 +164,7 @@ class Transformer:
         """Some inputs of one length at a time: their indices, the length, the final vectors."""
         by_length: dict[int, list[int]] = {}
         for index, x in enumerate(given):
-            by_length.setdefault(len(x), []).append(index)
+            by_length.setdefault(_length(x), []).append(index)
         for length, indices in by_length.items():
             size = max(1, _BATCH // (length + 1))
             for start in range(0, len(indices), size):
@@ -250,7 +250,7 @@ class Transformer:
         self, inputs: list[Sequence[Symbol]], a: Arithmetic
     ) -> Iterator[tuple[str, Array]]:
         """The streams (batch, rows, d) of inputs of one length, after each step, with its name."""
-        self._admit(len(inputs[0]), a)
+        self._admit(_length(inputs[0]), a)
         z = self.embedding(inputs, a)
         yield "embedding", z
         for number, layer in enumerate(self.layers):
@@ -303,3 +303,20 @@ class Transformer:
                 f"(a matrix of {rows**2 * 8 / 2**30:.1f} GiB a head in float64)",
                 remedy=f"give at most {longest} symbols",
             )
+
+
+def _length(x: Any) -> int:
+    """How many symbols an input has.
+
+    Raises:
+        InvalidValue: for what is no sequence.
+
+    """
+    if not hasattr(x, "__len__"):
+        raise InvalidValue(
+            "an input is a string, or a sequence of symbols",
+            received=repr(x)[:60],
+            where="Transformer",
+            remedy="give a string, a list or a tuple",
+        )
+    return len(x)
