@@ -18,4 +18,4 @@ quick:
 	pytest -n 2 -m "not slow"
 
 tests:
-	pytest
+	pytest -n auto
