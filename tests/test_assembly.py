@@ -13,6 +13,7 @@ from transformist.arithmetic import EXACT
 from transformist.assembly import (
     attend,
     beside,
+    between,
     cancel_residual,
     move,
     parallel,
@@ -518,3 +519,20 @@ def test_serial_finds_free_names():
     first = LayerStack(Stream(("p", "then x")), ("p",), (), ("p",))
     second = LayerStack(Stream(("q", "x", "then x")), ("q",), (), ("q",))
     assert serial(first, second).stream.width == 4
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda h, s: tf.route(h, s, ["a", "b"], ["a"]), "as many columns as the right one has"),
+        (lambda h, s: tf.route(h, s, ["a"], ["a", "b"]), "as many columns as the right one has"),
+        (lambda h, s: between(h, [[1, 2], [3, 4]], [[1]]), "as many columns as the right one has"),
+        (lambda h, s: between(h, 5, [[1]]), "as many columns as the right one has"),
+        (lambda h, s: tf.soften(h, [1, 2]), "sharpness 1/τ is a positive number"),
+        (lambda h, s: tf.soften(h, "much"), "sharpness 1/τ is a positive number"),
+    ],
+)
+def test_maps_that_do_not_fit_a_head_are_refused(ask, words):
+    head = tf.Attention(W_Q=[[1]], W_K=[[1]], W_V=[[1]])
+    with pytest.raises(tf.TransformistError, match=words):
+        ask(head, tf.Stream(("a", "b")))

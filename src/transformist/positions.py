@@ -42,5 +42,6 @@ def position(name: str, i: int, n: int) -> Fraction | int:
             f"the position function {name} needs a divisor other than 0",
             received=f"i = {i}, n = {n}",
             where="position",
-            remedy="place no symbol in front of the input, or use another position function",
+            remedy="use another position function: an added symbol in front has i = 0, and the "
+            "empty input n = 0",
         ) from None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from transformist.arithmetic import rational
 from transformist.assembly.routing import expect
 from transformist.errors import InvalidValue
 from transformist.model import (
@@ -16,7 +18,6 @@ from transformist.model import (
     Stream,
     exact_product,
     parameter,
-    rationals,
 )
 
 
@@ -106,7 +107,7 @@ def soften(head: Attention, sharpness: object) -> Attention:
 
     """
     expect(head, Attention, "soften")
-    if not rationals(sharpness).item() > 0:
+    if not _is_positive(sharpness):
         raise InvalidValue(
             "the sharpness 1/τ is a positive number",
             received=f"sharpness = {sharpness}",
@@ -119,6 +120,13 @@ def soften(head: Attention, sharpness: object) -> Attention:
         b_Q=_scaled(head.b_Q, sharpness),
         weighting="softmax",
     )
+
+
+def _is_positive(value: Any) -> bool:
+    try:
+        return rational(value) > 0
+    except (TypeError, ValueError, ArithmeticError):
+        return False
 
 
 def _scaled(W: Parameter, factor: object) -> Parameter:

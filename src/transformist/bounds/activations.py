@@ -94,7 +94,7 @@ def _embedded(
             where=where,
             remedy="leave size out; it is for the inputs of a LayerStack",
         )
-    longest = model.max_length if max_length is None else max_length
+    longest = model.max_length if max_length is None else _length(max_length, where)
     return "embedding", embedding_bound(model.embedding, norm, longest, where)
 
 
@@ -224,6 +224,18 @@ def normalized_bound(part: LayerNorm, norm: str) -> Fraction:
     d = part.width_out
     square = {"l1": 4 * (d // 2) * (d - d // 2), "l2": d if d > 1 else 0, "linf": d - 1}
     return root_above(Fraction(by_norm(square, norm))) * vector_norm(part.gain, "linf")
+
+
+def _length(given: Any, where: str) -> int:
+    """N, as a user gives it."""
+    if type(given) is not int or given < 0:
+        raise InvalidValue(
+            "max_length is a whole number of at least 0",
+            received=f"max_length = {given!r:.40}",
+            where=where,
+            remedy="give the longest input, or leave it out",
+        )
+    return given
 
 
 def at_least_zero(name: str, value: Any, where: str) -> Fraction:

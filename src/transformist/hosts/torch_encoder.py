@@ -137,7 +137,7 @@ def _numbers(key: str, value: Any) -> NDArray[Any]:
             array = np.asarray(value.double())
     except (AttributeError, TypeError, ValueError, RuntimeError):
         array = np.asarray(None)
-    if "float" not in str(array.dtype):
+    if array.dtype.kind != "f" and "float" not in str(array.dtype):
         raise InvalidValue(
             "a state dict holds tensors of real floating-point numbers",
             received=f"{type(value).__name__} of {getattr(value, 'dtype', 'no dtype')}",

@@ -46,8 +46,19 @@ def exact_product(left: Any, right: Any) -> Parameter:
         >>> exact_product([["1/3", 1]], [3, 1]), exact_product([2], [["1/3", 1]])
         (array([2.]), array([Fraction(2, 3), Fraction(2, 1)], dtype=object))
 
+    Raises:
+        ShapeMismatch: where the columns of the left are not as many as the rows of the right.
+
     """
-    return parameter(EXACT.numbers(EXACT.matmul(EXACT.array(left), EXACT.array(right))))
+    x, y = EXACT.array(left), EXACT.array(right)
+    if not (x.shape and y.shape) or x.shape[-1] != y.shape[-2 if len(y.shape) > 1 else -1]:
+        raise ShapeMismatch(
+            "the left factor of a product has as many columns as the right one has rows",
+            received=f"shapes {x.shape} and {y.shape}",
+            where="matrix product",
+            remedy="read and write as many numbers as the part takes and gives",
+        )
+    return parameter(EXACT.numbers(EXACT.matmul(x, y)))
 
 
 def rationals(values: Any) -> NDArray[Any]:

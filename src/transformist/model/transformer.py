@@ -99,7 +99,9 @@ class Transformer:
 
     def __repr__(self) -> str:
         """The size, in a line."""
-        built = "any length" if self.max_length is None else f"N = {self.max_length}"
+        positions = self.embedding.positions
+        longest = self.max_length or (positions and positions.max_length)
+        built = "any length" if longest is None else f"N = {longest}"
         return f"Transformer({len(self.layers)} layers, width {self.width}, {built})"
 
     def run(self, x: Sequence[Symbol], arithmetic: Arithmetic | str = "float64") -> Trace:
