@@ -55,7 +55,8 @@ def read_encoder(
     The bias of out_proj, which is added once, is that of the first head.
 
     A list of vectors has the shape (…, n, d), as with `batch_first=True`. What the state dict does
-    not hold cannot be checked: a final norm without weights, or one of another kind, is not read.
+    not hold cannot be checked: norms are read as `nn.LayerNorm`, also where they are `nn.RMSNorm`, and
+    a final norm without weights is not seen.
 
     Args:
         state: the state dict, of torch tensors or numpy arrays; the layers have biases or none.
@@ -148,7 +149,7 @@ def _numbers(key: str, value: Any) -> NDArray[Any]:
     return exact_numbers(np.atleast_1d(wide), key)
 
 
-_LAYER = re.compile(r"layers\.(0|[1-9]\d*)\.(.+)")
+_LAYER = re.compile(r"layers\.(0|[1-9]\d{0,5})\.(.+)")
 
 
 def _require_keys(tensors: Tensors) -> int:

@@ -131,9 +131,9 @@ class Attention(Parameterized):
             rows = getattr(self, matrix).shape[0]
             self._fill(bias, rows)
             self._require(bias, (rows,), f"the rows of {matrix}")
-        if self.weighting not in WEIGHTINGS:
+        if self.weighting not in tuple(WEIGHTINGS):
             raise UnknownName.among("weighting", self.weighting, WEIGHTINGS, "Attention")
-        if self.mask not in MASKS:
+        if self.mask not in tuple(MASKS):
             raise UnknownName.among("mask", self.mask, MASKS, "Attention")
 
     @property

@@ -85,7 +85,7 @@ class FeedForward(Parameterized):
         self._fill("b_2", self.width_out)
         self._require("b_1", (hidden,), "the rows of W_1")
         self._require("b_2", (self.width_out,), "the rows of W_2")
-        if self.activation not in ACTIVATIONS:
+        if self.activation not in tuple(ACTIVATIONS):
             raise UnknownName.among("activation", self.activation, ACTIVATIONS, "FeedForward")
 
     @property
