@@ -55,8 +55,8 @@ def read_encoder(
     The bias of out_proj, which is added once, is that of the first head.
 
     A list of vectors has the shape (…, n, d), as with `batch_first=True`. What the state dict does
-    not hold cannot be checked: norms are read as `nn.LayerNorm`, also where they are `nn.RMSNorm`, and
-    a final norm without weights is not seen.
+    not hold cannot be checked: norms are read as `nn.LayerNorm`, also where they are `nn.RMSNorm`,
+    and a final norm without weights is not seen.
 
     Args:
         state: the state dict, of torch tensors or numpy arrays; the layers have biases or none.
