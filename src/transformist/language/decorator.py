@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from transformist.errors import InvalidValue
@@ -14,7 +13,7 @@ from transformist.language.definition import Program
 from transformist.language.leaves import Token
 from transformist.language.node import different
 from transformist.language.outputs import Output
-from transformist.language.places import Place, here, refusal
+from transformist.language.places import Place, definition, here, refusal
 from transformist.language.quantities import Numbers
 from transformist.language.tracing import Tracing
 from transformist.language.types import Boolean, Category, Number
@@ -64,7 +63,7 @@ def trace(function: Callable[[Any], Any], alphabet: tuple[Any, ...]) -> Program:
             received=f"{function!r:.60}",
             remedy="write @tf.program(alphabet=…) above def name(x):",
         )
-    place = Place(Path(code.co_filename).name, code.co_firstlineno, f"def {code.co_name}")
+    place = definition(code)
     tracing = Tracing(alphabet, code, WRAPPERS)
     returned = function(tracing.sequence(Token((), alphabet)))
     output = _the_output(tracing, returned, place)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from transformist.errors import UnknownSymbol
+from transformist.errors import InvalidValue, UnknownSymbol
 from transformist.language.node import Column, Entry, Node, different, restored
 from transformist.language.outputs import Output
 from transformist.language.places import Place
@@ -92,14 +92,25 @@ class Program:
         return columns
 
     def _require_symbols(self, x: Sequence[Any]) -> None:
-        for i, symbol in enumerate(x, start=1):
-            if symbol not in self._symbols:
-                raise UnknownSymbol(
-                    f"every symbol is one of {' '.join(map(str, self.alphabet))}",
-                    received=f"{symbol!r} at position {i}",
-                    where=self.name,
-                    remedy="remove it, or add it to the alphabet of the program",
-                )
+        try:
+            if self._symbols.issuperset(x):
+                return
+        except TypeError:
+            pass
+        if not isinstance(x, Sequence):
+            raise InvalidValue(
+                "an input is a string or a list of symbols",
+                received=f"{x!r:.40}",
+                where=self.name,
+                remedy="give one",
+            )
+        i = next(i for i, symbol in enumerate(x) if symbol not in self.alphabet)
+        raise UnknownSymbol(
+            f"every symbol is one of {' '.join(map(str, self.alphabet))}",
+            received=f"{x[i]!r} at position {i + 1}",
+            where=self.name,
+            remedy="remove it, or add it to the alphabet of the program",
+        )
 
     def __repr__(self) -> str:
         symbols = " ".join(map(str, self.alphabet))

@@ -55,6 +55,13 @@ _OPERATORS = {
 }
 
 
+_MAKE = {
+    Number: "x.map({…}) or b.where(1, 0) makes a number",
+    Boolean: "a comparison makes a Boolean",
+    Category: 'b.where("yes", "no") makes a category',
+}
+
+
 class PerPosition:
     """A value at each position of the input.
 
@@ -76,8 +83,16 @@ class PerPosition:
         if name.startswith("_") or name in ("node", "tracing"):
             raise AttributeError(name)
         known = [each for each in dir(type(self)) if not each.startswith("_")]
-        noun = self.node.type.noun
-        raise UnknownName.among(f"operation on {noun}", name, known, str(here()))
+        noun, place = self.node.type.noun, str(here())
+        for kind, wrapper in self.tracing.wrappers.items():
+            if hasattr(wrapper, name):
+                raise UnknownName(
+                    f"no operation on {noun} has this name",
+                    received=repr(name),
+                    where=place,
+                    remedy=f"it is one on {kind.noun}: {_MAKE[kind]}",
+                )
+        raise UnknownName.among(f"operation on {noun}", name, known, place)
 
     def _make(self, kind: type[Node], children: tuple[Node, ...], *attributes: Any) -> Any:
         kept = tuple(map(self.tracing.node, children))

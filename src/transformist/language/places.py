@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import functools
 import linecache
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
+from typing import Any
 
 from transformist.errors import InvalidValue
 
@@ -45,7 +47,10 @@ def user_frame() -> FrameType:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    return Path(frame.f_code.co_filename).parent == _PACKAGE
+    path = frame.f_code.co_filename
+    if path == "<string>":  # what dataclasses generate
+        return str(frame.f_globals.get("__name__", "")).startswith(__package__ or "")
+    return Path(path).parent == _PACKAGE or path == functools.__file__
 
 
 _PACKAGE = Path(__file__).parent
@@ -133,31 +138,42 @@ def _construct(frame: FrameType) -> tuple[type[ast.AST], str]:
     except (SyntaxError, ValueError):
         return ast.AST, ""
     at = (line, start or 0)
-    around = [each for each in _constructs(tree) if _begin(each[1]) <= at < _end(each[1])]
+    around = [each for each in _constructs(tree) if _begin(each[1]) <= at < _end(each[2])]
     if not around:
         return ast.AST, ""
-    kind, region = max(around, key=lambda each: (_begin(each[1]), [-v for v in _end(each[1])]))
-    return kind, ast.get_source_segment(source, region) or ""
+    kind, _, region = max(around, key=lambda each: (_begin(each[1]), [-v for v in _end(each[2])]))
+    inner = [each for each in _constructs(region) if each[2] is region]
+    return (inner[0][0] if inner else kind), ast.get_source_segment(source, region) or ""
 
 
-def _constructs(tree: ast.AST) -> Iterator[tuple[type[ast.AST], ast.expr]]:
-    """Each construct that asks for truth values, with the expression that it asks."""
+def _constructs(tree: ast.AST) -> Iterator[tuple[type[ast.AST], ast.AST, ast.expr]]:
+    """Each construct that asks for truth values: its kind, where it begins, what it asks."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BoolOp):
-            yield type(node.op), node
+            yield type(node.op), node, node
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            yield ast.Not, node
-        elif isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
-            yield type(node), node.test
+            yield ast.Not, node, node
+        elif isinstance(node, ast.If | ast.While | ast.Assert):
+            yield type(node), node, node.test
+        elif isinstance(node, ast.IfExp):
+            yield ast.IfExp, node.test, node.test
         elif isinstance(node, ast.comprehension):
-            yield from ((ast.comprehension, each) for each in node.ifs)
+            yield from ((ast.comprehension, each, each) for each in node.ifs)
         elif isinstance(node, ast.Compare) and len(node.ops) > 1:
-            yield ast.Compare, node
+            yield ast.Compare, node, node
 
 
-def _begin(node: ast.expr) -> tuple[int, int]:
+def _begin(node: Any) -> tuple[int, int]:
     return node.lineno, node.col_offset
 
 
 def _end(node: ast.expr) -> tuple[int, int]:
     return node.end_lineno or node.lineno, node.end_col_offset or 0
+
+
+def definition(code: CodeType) -> Place:
+    """Where a function begins, below its decorators."""
+    path, line = code.co_filename, code.co_firstlineno
+    lines = linecache.getlines(path)
+    names = (k for k in range(line, len(lines) + 1) if f"def {code.co_name}" in lines[k - 1])
+    return Place(Path(path).name, next(names, line), f"def {code.co_name}")

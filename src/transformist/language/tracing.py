@@ -25,7 +25,8 @@ class Tracing:
             children.
         places: where each was first written.
         names: the user's names of subexpressions, when an output was made.
-        outputs: how many there are.
+        outputs: those that were made.
+        wrappers: what the user holds of each type.
 
     """
 
@@ -40,7 +41,7 @@ class Tracing:
         self.places: dict[int, Place] = {}
         self.names: dict[str, Node] = {}
         self.outputs: list[Output] = []
-        self._code, self._wrappers = code, wrappers
+        self._code, self.wrappers = code, wrappers
 
     def node(self, node: Node) -> Node:
         """The node, or the one before that is alike."""
@@ -53,7 +54,7 @@ class Tracing:
     def sequence(self, node: Node) -> Any:
         """The sequence that the user holds of a node."""
         kept = self.node(node)
-        return self._wrappers[type(kept.type)](kept, self)
+        return self.wrappers[type(kept.type)](kept, self)
 
     def over_nothing(self, root: Node) -> Any:
         """The value of a subexpression over no positions; `None` where it has none."""
