@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 class Booleans(PerPosition):
     """False or true at each position."""
 
-    def _boolean(self, other: Any) -> Booleans:
-        return self.tracing.sequence(self._operand(other, Boolean))  # type: ignore[no-any-return]
-
     def _combined(self, other: Any, bits: str) -> Booleans:
         rows = tuple(bit == "1" for bit in bits)
         nodes = (self.node, self._operand(other, Boolean))

@@ -31,7 +31,8 @@ class Matches:
     def mean(self, values: Any, *, default: Any = 0) -> Numbers:
         """The mean of the values at the matches (a Boolean is 1 or 0); the default for none."""
         if kind_of(values) is Boolean:
-            values = self._queries._boolean(values).where(1, 0)
+            node = self._queries._operand(values, Boolean)
+            values = self._queries.tracing.sequence(node).where(1, 0)
         return self._choose("mean", self._queries._operand(values, Number), default)  # type: ignore[no-any-return]
 
     def any(self) -> Booleans:

@@ -64,6 +64,7 @@ def here() -> Place:
 def _place(frame: FrameType) -> Place:
     path = frame.f_code.co_filename
     line, last, start, end = _position(frame)
+    linecache.checkcache(path)  # the file may have changed since
     text = linecache.getline(path, line)
     if last == line and start is not None:
         text = text.encode()[start:end].decode()
