@@ -7,7 +7,10 @@ from fractions import Fraction
 import pytest
 
 import transformist as tf
+from transformist.language.across import Mean
+from transformist.language.selection import Select
 
+NODES = {"Mean": Mean, "Select": Select}
 HEAD = """\
 import transformist as tf
 
@@ -28,7 +31,7 @@ def refused(tmp_path):
         source = HEAD + textwrap.indent(textwrap.dedent(body).strip("\n"), "    ") + "\n"
         path.write_text(source)
         with pytest.raises(tf.TransformistError) as error:
-            exec(compile(source, str(path), "exec"), {"__name__": "user"})
+            exec(compile(source, str(path), "exec"), dict(NODES, __name__="user"))
         return str(error.value)
 
     return message
@@ -177,6 +180,12 @@ NUMBER = (
          "each; received 2 knots and 1 values; sort the knots"),
         ("balance.cpwl([1, 0], [0, 1])", "received 2 knots and 2 values, and the knots do not "
          "increase"),
+        ("x.isin(3)", "a list is needed here; received 3; give a list of them"),
+        ("balance.cpwl(3, [0, 1])", "a list is needed here; received 3"),
+        ("balance.cpwl([0, 1], 3)", "a list is needed here; received 3"),
+        ("Select((x.node, x.node, x.node), 'last', 'none', '(')", "a selection takes rightmost, "
+         "leftmost, mean; received 'last'; choose one of these"),
+        ("Mean((x.node,), 'none')", "a mean takes a number here; received a category"),
         ("opens.where(1, 'a')", "a number is needed here; received 'a'"),
         ("opens.where(x, balance)", "a category is needed here; received balance, a number; "
          "give a symbol: a string, a whole number or a tuple of these"),

@@ -12,7 +12,7 @@ from transformist.language.per_position import PerPosition
 from transformist.language.places import refusal
 from transformist.language.pointwise import Table, rows_of
 from transformist.language.tables import tabulated
-from transformist.language.tracing import described
+from transformist.language.tracing import described, listed
 from transformist.language.types import Boolean, Category
 from transformist.model import EOS
 
@@ -43,7 +43,7 @@ class Categories(PerPosition):
             InvalidValue: for what it never is.
 
         """
-        wanted = list(symbols)
+        wanted = listed(symbols)
         for symbol in wanted:
             if symbol not in self._values:
                 raise refusal(

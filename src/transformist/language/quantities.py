@@ -9,7 +9,7 @@ from transformist.language.booleans import Booleans
 from transformist.language.per_position import PerPosition
 from transformist.language.places import refusal
 from transformist.language.pointwise import Comparison, Linear, PiecewiseLinear, Product, slopes
-from transformist.language.tracing import constant
+from transformist.language.tracing import constant, listed
 from transformist.language.types import Exact, Number, quotient
 
 if TYPE_CHECKING:
@@ -128,8 +128,8 @@ class Numbers(PerPosition):
             InvalidValue: unless the knots increase, are at least two, and have a value each.
 
         """
-        x = tuple(constant(each, Number).value for each in knots)
-        y = tuple(constant(each, Number).value for each in values)
+        x = tuple(constant(each, Number).value for each in listed(knots))
+        y = tuple(constant(each, Number).value for each in listed(values))
         if len(x) < 2 or len(x) != len(y) or list(x) != sorted(set(x)):
             raise refusal(
                 "knots are at least two, increase strictly, and have a value each",

@@ -34,6 +34,12 @@ class Select(Node):
     def type(self) -> Type:
         """The values and the default; a number without listed values for a mean."""
         require_mask(self.mask)
+        if self.choose not in CHOICES:
+            raise refusal(
+                f"a selection takes {', '.join(CHOICES)}",
+                received=repr(self.choose),
+                remedy="choose one of these",
+            )
         keys, queries, values = self.children
         if keys.type.noun != queries.type.noun:
             raise refusal(

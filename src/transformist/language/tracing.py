@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +114,20 @@ _REMEDY: Mapping[type[Type], str] = {
     Category: "give a symbol: a string, a whole number or a tuple of these",
 }
 """What to do where a value is not of the type."""
+
+
+def listed(values: Any) -> list[Any]:
+    """The members of what a user gives as a list.
+
+    Raises:
+        InvalidValue: when it is none.
+
+    """
+    if not isinstance(values, Iterable):
+        raise refusal(
+            "a list is needed here", received=described(values), remedy="give a list of them"
+        )
+    return list(values)
 
 
 def kind_of(value: Any) -> type[Type]:
