@@ -295,6 +295,25 @@ def test_alphabets(alphabet):
         tf.program(alphabet=alphabet)
 
 
+def test_the_alphabet_has_to_be_given():
+    with pytest.raises(
+        tf.TransformistError, match="alphabet is a string .*; received alphabet = <f"
+    ):
+
+        @tf.program
+        def bare(x):
+            return x.tag()
+
+    with pytest.raises(tf.TransformistError, match="received alphabet = None; give a string of"):
+        tf.program()
+
+
+def test_a_program_is_no_operation_of_another():
+    same = tf.program(alphabet="ab")(lambda x: x.tag())
+    with pytest.raises(tf.TransformistError, match=r"same\(x\): a sequence stands for every input"):
+        tf.program(alphabet="ab")(lambda x: same(x))
+
+
 @pytest.mark.parametrize("function", [3, lambda: 0, lambda x, y: 0, lambda *x: 0, len, int])
 def test_functions_of_something_else(function):
     with pytest.raises(tf.TransformistError, match="a program is a Python function of one argum"):

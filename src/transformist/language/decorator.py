@@ -23,12 +23,12 @@ WRAPPERS = {Boolean: Booleans, Category: Categories, Number: Numbers}
 """What the user holds of each type."""
 
 
-def program(*, alphabet: Any) -> Callable[[Callable[[Any], Any]], Program]:
+def program(alphabet: Any = None) -> Callable[[Callable[[Any], Any]], Program]:
     """Make a program of a function of the tokens, which is run once to see what it computes.
 
     Args:
         alphabet: the symbols of the inputs: a string of at least two characters, or a list of
-            strings or whole numbers.
+            strings or whole numbers; it has to be given.
 
     Raises:
         InvalidValue: for an alphabet that is none, a function that does not return one output,
