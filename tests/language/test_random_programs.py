@@ -1,9 +1,11 @@
 """Random small programs: their meaning from the definitions, structure, pickling, n = 0 and 1."""
 
+import itertools
 import operator
 import pickle
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,6 +81,8 @@ OPERATIONS = {
     "add": (lambda v, w: v + w, each(lambda v, w: v + w)),
     "subtract": (lambda v, w: v - w, each(lambda v, w: v - w)),
     "from": (lambda v: "1/3" - v, each(lambda v: Fraction(1, 3) - v)),
+    "from-nothing": (lambda v: 0 - v, each(operator.neg)),
+    "choose": (lambda a, b, c: a.where(b, c), each(lambda a, b, c: b if a else c)),
     "times": (lambda v: v * Fraction(-2, 3), each(lambda v: v * Fraction(-2, 3))),
     "half": (lambda v: v / 2, each(lambda v: Fraction(v) / 2)),
     "negative": (operator.neg, each(operator.neg)),
@@ -152,12 +156,12 @@ def expressions(draw, kind, depth=3):
     if kind == "B":
         return draw(operations(
             ("compare", st.sampled_from(list(RELATIONS)), N, N), ("and", B, B), ("or", B, B),
-            ("xor", B, B), ("same", B, B), ("not", B), ("table", B, B, B), ("equal", C, C),
+            ("xor", B, B), ("same", B, B), ("not", B), ("table", B, B, B), ("choose", B, B, B), ("equal", C, C),
             ("unequal", C, C), ("any", masks, B), ("all", masks, B),
             ("matches", masks, C, C), ("matches", masks, N, N), ("matches", masks, B, B),
         ))  # fmt: skip
     return draw(operations(
-        ("add", N, N), ("subtract", N, N), ("from", N), ("times", N), ("half", N), ("negative", N),
+        ("add", N, N), ("subtract", N, N), ("from", N), ("from-nothing", N), ("times", N), ("half", N), ("negative", N),
         ("relu", N), ("abs", N), ("min", N, N), ("max", N, N), ("clip", N), ("cpwl", N),
         ("gate", B, N), ("where", B, N, N), ("mean", masks, N), ("share", masks, B),
         ("count", masks, B), ("predecessor", k, N), ("successor", k, N), ("lookup", N, N),
@@ -264,3 +268,44 @@ def test_the_answer_on_nothing_is_what_every_mask_leaves_nothing_for(expression)
 
     assert empty("") is True
     assert empty("a") is True
+
+
+X = ("token",)
+A, B = ("is", "a", X), ("is", "b", X)
+STEP, PLACE = ("map", (-1, 1, Fraction(1, 2))), ("position", "i")
+V = ("subtract", STEP, ("times", PLACE))
+W = ("add", STEP, ("from", PLACE))
+ALONE = [
+    *[(name, V, W) for name in ("add", "subtract", "min", "max")],
+    *[(name, v) for name in ("from", "from-nothing", "times", "half", "negative", "relu", "abs", "clip", "cpwl",
+                             "first", "last") for v in (V, W, STEP)],
+    *[("compare", relation, STEP, ("mean", "future", STEP)) for relation in RELATIONS],
+    *[(name, A, B) for name in ("and", "or", "xor", "same")],
+    *[(name, X, ("before", X)) for name in ("equal", "unequal")],
+    ("choose", A, B, ("any", "future", B)), ("choose", A, ("any", "past", B), B),
+    ("not", A), ("table", A, B, ("any", "future", A)), ("is", "c", X), ("gate", A, V),
+    ("where", A, V, W), ("equal", ("before", X), X), ("lookup", V, STEP), ("lookup", V, PLACE),
+    *[(name, mask, A) for name in ("share", "count", "any", "all") for mask in MASKS],
+    *[("mean", mask, v) for mask in MASKS for v in (V, STEP)],
+    *[(name, k, V) for name in ("predecessor", "successor") for k in (1, 2, 3)],
+    *[(name, V, A) for name in ("left", "right")],
+    *[("matches", mask, ("before", X), X) for mask in MASKS],
+    *[("select", choose, mask, ("before", X), X, V)
+      for choose in ("rightmost", "leftmost", "mean") for mask in MASKS],
+    *[("select-else", choose, "strict-future", X, X, V, W)
+      for choose in ("rightmost", "leftmost", "mean")],
+    ("select", "rightmost", "none", STEP, ("mean", "none", STEP), PLACE),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", ALONE, ids=lambda e: "-".join(map(str, e[:2]))[:30])
+def test_each_operation_alone_on_every_short_string(expression):
+    program = traced(expression)
+    for n in range(5):
+        for symbols in itertools.product(ALPHABET, repeat=n):
+            x = "".join(symbols)
+            assert program(x) == plain(expression, x), x
+
+
+def test_no_operation_is_left_out():
+    assert {name for name, *_ in ALONE} | {"before"} == set(OPERATIONS)
