@@ -1,12 +1,13 @@
 """Random small programs: their meaning from the definitions, structure, pickling, n = 0 and 1."""
 
+import functools
 import itertools
 import operator
 import pickle
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import transformist as tf
@@ -144,33 +145,6 @@ def operations(*rows):
     return st.one_of([st.tuples(st.just(name), *parts) for name, *parts in rows])
 
 
-@st.composite
-def expressions(draw, kind, depth=3):
-    """An expression as nested tuples."""
-    if depth == 0:
-        return draw(LEAVES[kind])
-    B, N, C = (expressions(kind, depth - 1) for kind in "BNC")
-    k = st.integers(1, 2)
-    if kind == "C":
-        return draw(operations(("before", C)) | LEAVES["C"])
-    if kind == "B":
-        return draw(operations(
-            ("compare", st.sampled_from(list(RELATIONS)), N, N), ("and", B, B), ("or", B, B),
-            ("xor", B, B), ("same", B, B), ("not", B), ("table", B, B, B), ("choose", B, B, B), ("equal", C, C),
-            ("unequal", C, C), ("any", masks, B), ("all", masks, B),
-            ("matches", masks, C, C), ("matches", masks, N, N), ("matches", masks, B, B),
-        ))  # fmt: skip
-    return draw(operations(
-        ("add", N, N), ("subtract", N, N), ("from", N), ("from-nothing", N), ("times", N), ("half", N), ("negative", N),
-        ("relu", N), ("abs", N), ("min", N, N), ("max", N, N), ("clip", N), ("cpwl", N),
-        ("gate", B, N), ("where", B, N, N), ("mean", masks, N), ("share", masks, B),
-        ("count", masks, B), ("predecessor", k, N), ("successor", k, N), ("lookup", N, N),
-        ("first", N), ("last", N), ("left", N, B), ("right", N, B),
-        ("select", choices, masks, C, C, N), ("select", choices, masks, N, N, N),
-        ("select-else", choices, masks, C, C, N, N),
-    ))  # fmt: skip
-
-
 LEAVES = {
     "C": st.just(("token",)),
     "B": st.tuples(st.just("is"), st.sampled_from(ALPHABET), st.just(("token",))),
@@ -179,6 +153,33 @@ LEAVES = {
         st.tuples(st.just("position"), st.sampled_from(list(POSITIONS))),
     ),
 }
+
+
+@functools.cache
+def expressions(kind, depth=3):
+    """Expressions as nested tuples."""
+    if depth == 0:
+        return LEAVES[kind]
+    B, N, C = (expressions(kind, depth - 1) for kind in "BNC")
+    k = st.integers(1, 2)
+    if kind == "C":
+        return operations(("before", C)) | LEAVES["C"]
+    if kind == "B":
+        return operations(
+            ("compare", st.sampled_from(list(RELATIONS)), N, N), ("and", B, B), ("or", B, B),
+            ("xor", B, B), ("same", B, B), ("not", B), ("table", B, B, B), ("choose", B, B, B),
+            ("equal", C, C), ("unequal", C, C), ("any", masks, B), ("all", masks, B),
+            ("matches", masks, C, C), ("matches", masks, N, N), ("matches", masks, B, B),
+        )  # fmt: skip
+    return operations(
+        ("add", N, N), ("subtract", N, N), ("from", N), ("from-nothing", N), ("times", N),
+        ("half", N), ("negative", N), ("relu", N), ("abs", N), ("min", N, N), ("max", N, N),
+        ("clip", N), ("cpwl", N), ("gate", B, N), ("where", B, N, N), ("mean", masks, N),
+        ("share", masks, B), ("count", masks, B), ("predecessor", k, N), ("successor", k, N),
+        ("lookup", N, N), ("first", N), ("last", N), ("left", N, B), ("right", N, B),
+        ("select", choices, masks, C, C, N), ("select", choices, masks, N, N, N),
+        ("select-else", choices, masks, C, C, N, N),
+    )  # fmt: skip
 
 
 def built(expression, x):
@@ -213,16 +214,19 @@ def traced(expression):
     return program
 
 
+calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 kinds = st.sampled_from("BN").flatmap(expressions)
 inputs = st.text(ALPHABET, max_size=7)
 
 
+@calm
 @given(kinds, inputs)
 def test_the_meaning_is_that_of_the_definitions(expression, x):
     for string in (x, x[:1], ""):
         assert traced(expression)(string) == plain(expression, string)
 
 
+@calm
 @given(kinds, kinds)
 def test_two_traces_of_one_program_are_equal(one, other):
     first, second, third = traced(one), traced(one), traced(other)
@@ -232,6 +236,7 @@ def test_two_traces_of_one_program_are_equal(one, other):
         assert first != third
 
 
+@calm
 @given(kinds, inputs)
 def test_a_program_survives_pickling(expression, x):
     program = traced(expression)
@@ -242,6 +247,7 @@ def test_a_program_survives_pickling(expression, x):
     assert pickle.loads(pickle.dumps(root)) == root
 
 
+@calm
 @given(expressions("N"), inputs)
 def test_prefix_mean_is_a_selection_of_everything_so_far(expression, x):
     @tf.program(alphabet=ALPHABET)
@@ -257,6 +263,7 @@ def test_prefix_mean_is_a_selection_of_everything_so_far(expression, x):
     assert means != selections
 
 
+@calm
 @given(expressions("B"))
 def test_the_answer_on_nothing_is_what_every_mask_leaves_nothing_for(expression):
     @tf.program(alphabet=ALPHABET)
@@ -277,8 +284,8 @@ V = ("subtract", STEP, ("times", PLACE))
 W = ("add", STEP, ("from", PLACE))
 ALONE = [
     *[(name, V, W) for name in ("add", "subtract", "min", "max")],
-    *[(name, v) for name in ("from", "from-nothing", "times", "half", "negative", "relu", "abs", "clip", "cpwl",
-                             "first", "last") for v in (V, W, STEP)],
+    *[(name, v) for name in ("from", "from-nothing", "times", "half", "negative", "relu",
+                             "abs", "clip", "cpwl", "first", "last") for v in (V, W, STEP)],
     *[("compare", relation, STEP, ("mean", "future", STEP)) for relation in RELATIONS],
     *[(name, A, B) for name in ("and", "or", "xor", "same")],
     *[(name, X, ("before", X)) for name in ("equal", "unequal")],

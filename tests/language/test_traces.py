@@ -65,6 +65,15 @@ def test_constants_of_different_types_are_different():
     assert [type(v) for v in (*one("a"), *true("a"))] == [int, bool]
 
 
+def test_equal_hashes_do_not_make_equal_programs():
+    """hash(-1) == hash(-2) in Python."""
+    one, two = (
+        tf.program(alphabet="ab")(lambda_of(lambda x, v: x.map({"a": v, "b": 0}).tag(), value))
+        for value in (-1, -2)
+    )
+    assert hash(one) == hash(two) and one != two and one("a") != two("a")
+
+
 def lambda_of(function, value):
     def program(x):
         return function(x, value)
