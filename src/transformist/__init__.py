@@ -12,6 +12,7 @@ from transformist.catalogue import recipe, recipes
 from transformist.domains import boolean_representations
 from transformist.errors import TransformistError
 from transformist.hosts import read_encoder
+from transformist.language import Program, program
 from transformist.model import (
     Attention,
     Binary,
@@ -51,6 +52,7 @@ __all__ = [
     "NearZero",
     "PositionFunctions",
     "PositionTable",
+    "Program",
     "RealVector",
     "Sinusoids",
     "Stream",
@@ -65,6 +67,7 @@ __all__ = [
     "lipschitz_constant",
     "parallel",
     "perturbation_bounds",
+    "program",
     "read_encoder",
     "recipe",
     "recipes",

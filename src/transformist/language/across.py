@@ -1,0 +1,177 @@
+"""Subexpressions across positions: means, counts, any, a position given by its number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Any
+
+from transformist.language.node import Column, Node
+from transformist.language.places import refusal
+from transformist.language.pointwise import require_kinds
+from transformist.language.types import Boolean, Category, Exact, Number, Type, number_of, quotient
+from transformist.language.types import union as either
+from transformist.model import MASKS
+
+_SPANS: Mapping[str, Callable[[int, int], tuple[int, int]]] = {
+    "none": lambda _i, n: (0, n),
+    "future": lambda i, _n: (0, i),
+    "strict-future": lambda i, _n: (0, i - 1),
+    "past": lambda i, n: (i - 1, n),
+    "strict-past": lambda i, n: (i, n),
+}
+"""Which positions a mask leaves: those after the first number, up to the second."""
+
+
+def spans(mask: str, n: int) -> list[tuple[int, int]]:
+    """The positions that the mask leaves at 1 to n, as ranges of indices from 0.
+
+    Example:
+        >>> spans("strict-future", 3)
+        [(0, 0), (0, 1), (0, 2)]
+
+    """
+    span = _SPANS[mask]
+    return [span(i, n) for i in range(1, n + 1)]
+
+
+def require_mask(mask: str) -> None:
+    """Refuse what is no mask."""
+    if mask not in MASKS:
+        raise refusal(
+            f"a mask is one of {', '.join(MASKS)}",
+            received=repr(mask),
+            remedy="write future for the positions up to here, strict-future for those before",
+        )
+
+
+def sums(values: Column, mask: str) -> list[tuple[Exact, int]]:
+    """The sum over the positions that the mask leaves, and how many these are, at 1 to n."""
+    total = list(accumulate(values, initial=0))
+    return [(total[end] - total[start], end - start) for start, end in spans(mask, len(values))]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mean(Node):
+    """The mean of x over the positions that the mask leaves; 0 over none."""
+
+    mask: str
+
+    @cached_property
+    def type(self) -> Type:
+        """A number."""
+        require_mask(self.mask)
+        require_kinds("a mean", self.children, Number)
+        return Number()
+
+    def meaning(self, x: Column, *columns: Column) -> list[Any]:
+        """By differences of sums from the left."""
+        return [quotient(total, count or 1) for total, count in sums(columns[0], self.mask)]
+
+    def over_nothing(self, *values: Any) -> Exact:
+        """0."""
+        return 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Count(Node):
+    """At how many of the positions that the mask leaves b holds.
+
+    The whole number; it is the mean of b times how many positions there are, so that a fraction
+    whose denominator is known says the same.
+    """
+
+    mask: str
+
+    @cached_property
+    def type(self) -> Type:
+        """A number."""
+        require_mask(self.mask)
+        require_kinds("a count", self.children, Boolean)
+        return Number()
+
+    def meaning(self, x: Column, *columns: Column) -> list[Any]:
+        """By differences of counts from the left."""
+        return [total for total, _ in sums(columns[0], self.mask)]
+
+    def over_nothing(self, *values: Any) -> Exact:
+        """0."""
+        return 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Exists(Node):
+    """Whether b holds at one of the positions that the mask leaves; false over none."""
+
+    mask: str
+
+    @cached_property
+    def type(self) -> Type:
+        """A Boolean."""
+        require_mask(self.mask)
+        require_kinds("any", self.children, Boolean)
+        return Boolean()
+
+    def meaning(self, x: Column, *columns: Column) -> list[Any]:
+        """Whether the count is above 0."""
+        return [total > 0 for total, _ in sums(columns[0], self.mask)]
+
+    def over_nothing(self, *values: Any) -> bool:
+        """False."""
+        return False
+
+
+def with_default(type_: Type, default: Any) -> Type:
+    """The type of a value of this type or the default."""
+    if isinstance(type_, Category):
+        return either(type_, Category((default,)))
+    return either(type_, number_of([default])) if isinstance(type_, Number) else type_
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shift(Node):
+    """x at position i − k; the default where there is no such position."""
+
+    k: int
+    default: Any
+
+    @cached_property
+    def type(self) -> Type:
+        """The values of x and the default."""
+        return with_default(self.children[0].type, self.default)
+
+    def meaning(self, x: Column, *columns: Column) -> list[Any]:
+        """The values, moved."""
+        (values,) = columns
+        n = len(values)
+        moved = (i - self.k for i in range(n))
+        return [values[j] if 0 <= j < n else self.default for j in moved]
+
+    def over_nothing(self, *values: Any) -> Any:
+        """The default."""
+        return self.default
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Lookup(Node):
+    """x at the position that a number gives, from 1; the default where it gives none of 1 to n."""
+
+    default: Any
+
+    @cached_property
+    def type(self) -> Type:
+        """The values of x and the default."""
+        values, index = self.children
+        require_kinds("an index", (index,), Number)
+        return with_default(values.type, self.default)
+
+    def meaning(self, x: Column, *columns: Column) -> list[Any]:
+        """The value looked up at each position."""
+        at = dict(enumerate(columns[0], start=1))
+        return [at.get(index, self.default) for index in columns[1]]
+
+    def over_nothing(self, *values: Any) -> Any:
+        """The default."""
+        return self.default

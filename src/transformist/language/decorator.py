@@ -1,0 +1,104 @@
+"""How a program is made: a Python function of the tokens, run once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from transformist.errors import InvalidValue
+from transformist.language.booleans import Booleans
+from transformist.language.categories import Categories
+from transformist.language.definition import Program
+from transformist.language.leaves import Token
+from transformist.language.node import different
+from transformist.language.outputs import Output
+from transformist.language.places import Place, definition, here, refusal
+from transformist.language.quantities import Numbers
+from transformist.language.tracing import Tracing
+from transformist.language.types import Boolean, Category, Number
+from transformist.settings import SETTINGS
+
+WRAPPERS = {Boolean: Booleans, Category: Categories, Number: Numbers}
+"""What the user holds of each type."""
+
+
+def program(alphabet: Any = None) -> Callable[[Callable[[Any], Any]], Program]:
+    """Make a program of a function of the tokens, which is run once to see what it computes.
+
+    Args:
+        alphabet: the symbols of the inputs: a string of at least two characters, or a list of
+            strings or whole numbers; it has to be given.
+
+    Raises:
+        InvalidValue: for an alphabet that is none, a function that does not return one output,
+            and for what the language does not have, with the place in the source.
+
+    Example:
+        >>> @program(alphabet="()")
+        ... def dyck1(x):
+        ...     step = x.map({"(": 1, ")": -1})
+        ...     balance = step.prefix_mean()
+        ...     return ((balance == 0) & (balance >= 0).all_so_far()).accept()
+        >>> dyck1("(())"), dyck1(")("), dyck1("")
+        (True, False, True)
+        >>> dyck1.values("())")["balance"]
+        [1, 0, Fraction(-1, 3)]
+
+    """
+    symbols = SETTINGS["alphabet"].value(alphabet, f"{here().file}, line {here().line}")
+
+    def traced(function: Callable[[Any], Any]) -> Program:
+        return trace(function, symbols)
+
+    return traced
+
+
+def trace(function: Callable[[Any], Any], alphabet: tuple[Any, ...]) -> Program:
+    """Run a function on a sequence that stands for every input, and keep what it does."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_argcount != 1 or code.co_flags & _MANY:
+        raise refusal(
+            "a program is a Python function of one argument, the tokens",
+            received=f"{function!r:.60}",
+            remedy="write @tf.program(alphabet=…) above def name(x):",
+        )
+    place = definition(code)
+    tracing = Tracing(alphabet, code, WRAPPERS)
+    returned = function(tracing.sequence(Token((), alphabet)))
+    output = _the_output(tracing, returned, place)
+    names = tuple(tracing.names.items())
+    nodes, _ = different(output.node, *tracing.names.values())
+    return Program(
+        alphabet=alphabet,
+        output=output,
+        name=code.co_name,
+        description=inspect.getdoc(function) or "",
+        names=names,
+        places=tuple(tracing.places.get(id(node), place) for node in nodes.values()),
+    )
+
+
+_MANY = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS | inspect.CO_GENERATOR | inspect.CO_COROUTINE
+
+
+def _the_output(tracing: Tracing, returned: object, place: Place) -> Output:
+    """The one output that a function made and returned."""
+    outputs = tracing.outputs
+    if len(outputs) == 1 and returned is outputs[0]:
+        return outputs[0]
+    raise _no_output(tracing, returned, place)
+
+
+def _no_output(tracing: Tracing, returned: object, place: Place) -> InvalidValue:
+    received = f"{returned!r:.60}"
+    if returned is None:
+        received = "None: nothing is returned"
+    if len(tracing.outputs) > 1:
+        received = f"{len(tracing.outputs)} outputs"
+    return refusal(
+        "a program returns one output: b.accept(), y.tag() or y.next_token()",
+        received=received,
+        where=place,
+        remedy="write return … .accept() for a verdict, and a program for each other output",
+    )

@@ -1,0 +1,146 @@
+"""What a program is: subexpressions with an output, interpreted exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from transformist.errors import InvalidValue, UnknownSymbol
+from transformist.language.node import Column, Entry, Node, different, restored
+from transformist.language.outputs import Output
+from transformist.language.places import Place
+
+
+@dataclass(frozen=True, repr=False)
+class Program:
+    """A function of strings, written as operations on a value at each position.
+
+    Programs are equal where their alphabets and outputs are, written alike; names and places in
+    the source are for messages.
+
+    Attributes:
+        alphabet: the symbols of its inputs.
+        output: the subexpression that is handed out, and how.
+        name: of the function.
+        description: its docstring.
+        names: the user's names of subexpressions.
+        places: where each of `nodes` is written.
+
+    """
+
+    alphabet: tuple[Any, ...]
+    output: Output
+    name: str = field(default="program", compare=False)
+    description: str = field(default="", compare=False)
+    names: tuple[tuple[str, Node], ...] = field(default=(), compare=False)
+    places: tuple[Place, ...] = field(default=(), compare=False)
+
+    def __call__(self, x: Sequence[Any]) -> Any:
+        """The answer on a string, or on a list of symbols.
+
+        Raises:
+            UnknownSymbol: for a symbol outside the alphabet, with its position (from 1).
+
+        """
+        return self.output.answer(self._columns(x)[self._number])
+
+    def values(self, x: Sequence[Any]) -> dict[str, list[Any]]:
+        """The values at each position of every subexpression that has a name, by its name.
+
+        Raises:
+            UnknownSymbol: as for the answer.
+
+        """
+        columns = self._columns(x)
+        return {name: list(columns[number]) for name, number in self._named}
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """Each different subexpression once, after those that it is made of."""
+        return tuple(self._numbered[0].values())
+
+    @cached_property
+    def _numbered(self) -> tuple[dict[Entry, Node], list[int]]:
+        return different(self.output.node, *(node for _, node in self.names))
+
+    @cached_property
+    def _number(self) -> int:
+        return self._numbered[1][0]
+
+    @cached_property
+    def _named(self) -> list[tuple[str, int]]:
+        names = (name for name, _ in self.names)
+        return list(zip(names, self._numbered[1][1:], strict=True))
+
+    @cached_property
+    def _steps(self) -> list[tuple[Callable[..., list[Any]], tuple[int, ...]]]:
+        entries, _ = self._numbered
+        return [(node.meaning, children) for (_, _, children), node in entries.items()]
+
+    @cached_property
+    def _symbols(self) -> frozenset[Any]:
+        return frozenset(self.alphabet)
+
+    def _columns(self, x: Sequence[Any]) -> list[Column]:
+        """The values of all `nodes`."""
+        self._require_symbols(x)
+        columns: list[Column] = []
+        for meaning, children in self._steps:
+            columns.append(meaning(x, *(columns[each] for each in children)))
+        return columns
+
+    def _require_symbols(self, x: Sequence[Any]) -> None:
+        try:
+            if self._symbols.issuperset(x):
+                return
+        except TypeError:
+            pass
+        if not isinstance(x, Sequence):
+            raise InvalidValue(
+                "an input is a string or a list of symbols",
+                received=f"{x!r:.40}",
+                where=self.name,
+                remedy="give one",
+            )
+        i = next(i for i, symbol in enumerate(x) if symbol not in self.alphabet)
+        raise UnknownSymbol(
+            f"every symbol is one of {' '.join(map(str, self.alphabet))}",
+            received=f"{x[i]!r} at position {i + 1}",
+            where=self.name,
+            remedy="remove it, or add it to the alphabet of the program",
+        )
+
+    def __repr__(self) -> str:
+        symbols = " ".join(map(str, self.alphabet))
+        count = len(self.nodes)
+        return f"Program({self.name}: {self.output.does} over {symbols}, {count} subexpressions)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As the list of its nodes, however deep they are nested."""
+        entries, numbers = self._numbered
+        kind, *rest = type(self.output), *_attributes(self.output)
+        names = tuple(name for name, _ in self.names)
+        about = (self.name, self.description, self.places)
+        return _restore, (self.alphabet, kind, tuple(rest), tuple(entries), numbers, names, about)
+
+
+def _attributes(output: Output) -> Iterator[Any]:
+    return (value for name, value in vars(output).items() if name != "node")
+
+
+def _restore(
+    alphabet: tuple[Any, ...],
+    kind: type[Output],
+    attributes: tuple[Any, ...],
+    entries: tuple[Entry, ...],
+    numbers: list[int],
+    names: tuple[str, ...],
+    about: tuple[str, str, tuple[Place, ...]],
+) -> Program:
+    nodes = restored(entries)
+    root, *named = (nodes[number] for number in numbers)
+    name, description, places = about
+    pairs = tuple(zip(names, named, strict=True))
+    return Program(alphabet, kind(root, *attributes), name, description, pairs, places)

@@ -1,0 +1,84 @@
+"""Subexpressions without children: the input, constants, positions."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from transformist.language.node import Column, Node
+from transformist.language.places import refusal
+from transformist.language.types import Boolean, Category, Exact, Number, Type, exact, number_of
+from transformist.positions import POSITIONS, position
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Token(Node):
+    """xᵢ."""
+
+    alphabet: tuple[Hashable, ...]
+
+    @cached_property
+    def type(self) -> Type:
+        """A category."""
+        return Category(self.alphabet)
+
+    def meaning(self, x: Column, *columns: Column) -> list[Any]:
+        """The input itself."""
+        return list(x)
+
+    def over_nothing(self, *values: Any) -> None:
+        """No symbol."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Constant(Node):
+    """c at every position, for a Boolean, a number or a category."""
+
+    kind: type[Type]
+    value: Any
+
+    @cached_property
+    def type(self) -> Type:
+        """Of the kind, with one value."""
+        if self.kind is Category:
+            return Category((self.value,))
+        return number_of([self.value]) if self.kind is Number else Boolean()
+
+    def meaning(self, x: Column, *columns: Column) -> list[Any]:
+        """The value, n times."""
+        return [self.value] * len(x)
+
+
+NAMES = ("i", "n", *(name for name in POSITIONS if name != "i"))
+"""The functions of a position i, from 1, and of the length n that a program may use."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Position(Node):
+    """A function of the position i, from 1, and of n, by its name."""
+
+    name: str
+
+    @cached_property
+    def type(self) -> Type:
+        """A number."""
+        if self.name not in NAMES:
+            raise refusal(
+                f"a function of the position is one of {', '.join(NAMES)}",
+                received=repr(self.name),
+                remedy="compute it from one of these",
+            )
+        return number_of([1, -1]) if self.name == "(-1)^i" else Number()
+
+    def meaning(self, x: Column, *columns: Column) -> list[Any]:
+        """The function at 1 to n."""
+        n = len(x)
+        if self.name == "n":
+            return [n] * n
+        return [exact(position(self.name, i, n)) for i in range(1, n + 1)]
+
+    def over_nothing(self, *values: Any) -> Exact | None:
+        """Of n it is 0; there is no position."""
+        return 0 if self.name == "n" else None

@@ -1,0 +1,47 @@
+"""The positions that a selection finds for each query, before it is said what becomes of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from transformist.language.node import Node
+from transformist.language.tracing import constant, kind_of
+from transformist.language.types import Boolean, Number
+
+if TYPE_CHECKING:
+    from transformist.language.booleans import Booleans
+    from transformist.language.per_position import PerPosition
+    from transformist.language.quantities import Numbers
+
+
+class Matches:
+    """At each position i, the positions j that the mask leaves with keyⱼ = queryᵢ."""
+
+    def __init__(self, queries: PerPosition, keys: Node, mask: str) -> None:
+        self._queries, self._keys, self._mask = queries, keys, mask
+
+    def rightmost(self, values: Any, *, default: Any = None) -> Any:
+        """The value at the last match; the default, a constant or a sequence, where none is."""
+        return self._choose("rightmost", self._node(values), default)
+
+    def leftmost(self, values: Any, *, default: Any = None) -> Any:
+        """The value at the first match; the default, a constant or a sequence, where none is."""
+        return self._choose("leftmost", self._node(values), default)
+
+    def mean(self, values: Any, *, default: Any = 0) -> Numbers:
+        """The mean of the values at the matches (a Boolean is 1 or 0); the default for none."""
+        if kind_of(values) is Boolean:
+            node = self._queries._operand(values, Boolean)
+            values = self._queries.tracing.sequence(node).where(1, 0)
+        return self._choose("mean", self._queries._operand(values, Number), default)  # type: ignore[no-any-return]
+
+    def any(self) -> Booleans:
+        """Whether there is a match."""
+        return self._choose("rightmost", constant(True, Boolean), False)  # type: ignore[no-any-return]
+
+    def _node(self, values: Any) -> Node:
+        return self._queries._operand(values, kind_of(values))
+
+    def _choose(self, choose: str, values: Node, default: Any) -> Any:
+        queries = self._queries
+        return queries._matched(self._keys, queries.node, values, default, choose, self._mask)

@@ -1,0 +1,132 @@
+"""A subexpression of a program: a frozen value, equal to another that is written alike."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from transformist.language.types import Type
+
+Column: TypeAlias = "Sequence[Any]"
+"""The values of a subexpression at positions 1 to n."""
+
+Entry: TypeAlias = "tuple[type[Node], tuple[Any, ...], tuple[int, ...]]"
+"""A node by its kind, its attributes and the numbers of its children."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Node:
+    """A subexpression.
+
+    A node is defined by its kind, its children and the attributes of its kind; its type and its
+    meaning follow from these. Where it is written, and how the user calls it, are no part of it.
+
+    Attributes:
+        children: the subexpressions it is made of.
+
+    """
+
+    children: tuple[Node, ...]
+
+    def __post_init__(self) -> None:
+        self.type  # noqa: B018 - checks that the types of the children fit
+        hash(self)
+
+    @cached_property
+    def type(self) -> Type:
+        """The type of its values.
+
+        Raises:
+            InvalidValue: where the types of the children do not fit.
+
+        """
+        raise NotImplementedError
+
+    @cached_property
+    def attributes(self) -> tuple[Any, ...]:
+        """What defines it beside its children."""
+        return tuple(getattr(self, each.name) for each in dataclasses.fields(self)[1:])
+
+    def meaning(self, x: Column, *columns: Column) -> list[Any]:
+        """Its values at the n positions of an input.
+
+        Args:
+            x: the input.
+            columns: the values of the children.
+
+        """
+        raise NotImplementedError
+
+    def over_nothing(self, *values: Any) -> Any:
+        """Its value over no positions, from those of its children; `None` where it has none.
+
+        Of what is computed position by position it is the same function.
+        """
+        if any(value is None for value in values):
+            return None
+        return self.meaning((None,), *([value] for value in values))[0]
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((type(self), self.attributes, self.children))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(self) is not type(other) or hash(self) != hash(other):
+            return False
+        return listing(self) == listing(other)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without what is remembered: hashes of strings differ between processes."""
+        return type(self), (self.children, *self.attributes)
+
+    def __repr__(self) -> str:
+        given = ", ".join(map(repr, self.attributes))
+        return f"{type(self).__name__}({given})"
+
+
+def different(*roots: Node) -> tuple[dict[Entry, Node], list[int]]:
+    """Each different subexpression once, after its children; and the numbers of the roots."""
+    number: dict[int, int] = {}
+    entries: dict[Entry, Node] = {}
+    numbered: dict[Entry, int] = {}
+    for root in roots:
+        for node in _postorder(root, number):
+            entry = (type(node), node.attributes, tuple(number[id(c)] for c in node.children))
+            number[id(node)] = numbered.setdefault(entry, len(numbered))
+            entries.setdefault(entry, node)
+    return entries, [number[id(root)] for root in roots]
+
+
+def listing(*roots: Node) -> tuple[Entry, ...]:
+    """The entries of each different subexpression, the same for expressions written alike."""
+    return tuple(different(*roots)[0])
+
+
+def restored(entries: Sequence[Entry]) -> list[Node]:
+    """The nodes of a listing."""
+    nodes: list[Node] = []
+    for kind, attributes, children in entries:
+        nodes.append(kind(tuple(nodes[each] for each in children), *attributes))
+    return nodes
+
+
+def _postorder(root: Node, done: dict[int, int]) -> Iterator[Node]:
+    """The nodes below, children first, without those that are `done`; no recursion."""
+    stack = [(root, False)]
+    while stack:
+        node, is_ready = stack.pop()
+        if id(node) in done:
+            continue
+        if is_ready:
+            yield node
+        else:
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(node.children))

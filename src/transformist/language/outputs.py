@@ -1,0 +1,78 @@
+"""What a program hands out: a verdict, a tag at every position, predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from transformist.language.node import Column, Node
+
+
+@dataclass(frozen=True)
+class Output:
+    """The values of a subexpression as an answer.
+
+    Attributes:
+        node: the subexpression.
+
+    """
+
+    does: ClassVar[str]
+    node: Node
+
+    def answer(self, values: Column) -> Any:
+        """The answer from the values at positions 1 to n."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Accept(Output):
+    """Whether the Boolean holds at the last position.
+
+    Attributes:
+        empty: the answer on the empty input.
+
+    """
+
+    does = "accepts"
+    empty: bool
+
+    def answer(self, values: Column) -> bool:
+        """A bool."""
+        return bool(values[-1]) if len(values) else self.empty
+
+
+@dataclass(frozen=True)
+class Tag(Output):
+    """The value at every position."""
+
+    does = "tags"
+
+    def answer(self, values: Column) -> Any:
+        """A string where every category is one character, a list elsewhere."""
+        return joined(self.node.type.values or (None,), values)
+
+
+@dataclass(frozen=True)
+class NextToken(Output):
+    """At every position the prediction of the symbol after it."""
+
+    does = "predicts"
+
+    def answer(self, values: Column) -> Any:
+        """A string where every category is one character, a list elsewhere."""
+        return joined(self.node.type.values or (None,), values)
+
+
+def joined(labels: tuple[Hashable, ...], values: Column) -> Any:
+    """The values as a string where every label is one character, as a list elsewhere.
+
+    Example:
+        >>> joined(("a", "b"), ["b", "a"]), joined(("a", "EOS"), ["a"])
+        ('ba', ['a'])
+
+    """
+    if all(isinstance(label, str) and len(label) == 1 for label in labels):
+        return "".join(values)
+    return list(values)

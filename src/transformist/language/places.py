@@ -1,0 +1,180 @@
+"""Where in the user's file something is written, and refusals that say so."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from transformist.errors import InvalidValue
+
+LONGEST_QUOTE = 70
+"""So many characters of the user's source are quoted."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A piece of the user's source.
+
+    Attributes:
+        file: the name of the file, without its directories.
+        line: from 1.
+        text: the expression that is written there, or the line.
+
+    """
+
+    file: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}, line {self.line}{': ' if self.text else ''}{self.text}"
+
+
+def user_frame() -> FrameType:
+    """The nearest frame outside this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame):
+        frame = frame.f_back
+    return frame
+
+
+def _is_ours(frame: FrameType) -> bool:
+    path = frame.f_code.co_filename
+    if path == "<string>":  # what dataclasses generate
+        return str(frame.f_globals.get("__name__", "")).startswith(__package__ or "")
+    return Path(path).parent == _PACKAGE or path == functools.__file__
+
+
+_PACKAGE = Path(__file__).parent
+
+
+def here() -> Place:
+    """The expression that the user's code evaluates at this moment."""
+    return _place(user_frame())
+
+
+def _place(frame: FrameType) -> Place:
+    path = frame.f_code.co_filename
+    line, last, start, end = _position(frame)
+    linecache.checkcache(path)  # the file may have changed since
+    text = linecache.getline(path, line)
+    if last == line and start is not None:
+        text = text.encode()[start:end].decode()
+    return Place(Path(path).name, line, _quoted(text))
+
+
+def _position(frame: FrameType) -> tuple[int, int | None, int | None, int | None]:
+    found = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
+    line, last, start, end = found
+    return line or frame.f_lineno, last, start, end
+
+
+def _quoted(text: str) -> str:
+    joined = " ".join(text.split())
+    return joined if len(joined) <= LONGEST_QUOTE else f"{joined[: LONGEST_QUOTE - 1]}…"
+
+
+def refusal(
+    invariant: str, *, received: str, remedy: str, where: Place | None = None
+) -> InvalidValue:
+    """The exception for what stands at a place of the user's source, here when it is left out."""
+    return InvalidValue(invariant, received=received, where=str(where or here()), remedy=remedy)
+
+
+def name_of(value: object) -> str | None:
+    """The variable that holds a value in the user's code."""
+    for name, held in user_frame().f_locals.items():
+        if held is value:
+            return name
+    return None
+
+
+_WHERE = "b.where(x, y), which is x where b holds and y elsewhere"
+
+_INSTEAD: Mapping[type[ast.AST], tuple[str, str]] = {
+    ast.And: ("and", "write & for and, each side in parentheses"),
+    ast.Or: ("or", "write | for or, each side in parentheses"),
+    ast.Not: ("not", "write ~ for not"),
+    ast.If: ("if", f"write {_WHERE}"),
+    ast.IfExp: ("if", f"write {_WHERE}"),
+    ast.While: ("while", "write prefix_mean, all_so_far or another operation across positions"),
+    ast.Assert: ("assert", "assert something about the program's answers, outside of it"),
+    ast.comprehension: ("if", f"write {_WHERE}"),
+    ast.Compare: ("a chained comparison", "write (a < b) & (b < c) for a < b < c"),
+}
+"""What asks for one truth value, and what to write instead."""
+
+
+def refused_truth() -> InvalidValue:
+    """The refusal to be one truth value, for the construct in the user's source that asks it."""
+    frame = user_frame()
+    kind, text = _construct(frame)
+    word, remedy = _INSTEAD.get(
+        kind, ("bool()", f"write & | ~ for and, or, not; and for if {_WHERE}")
+    )
+    place = _place(frame)
+    line = Place(place.file, place.line, _quoted(text) if text else place.text)
+    return refusal(
+        "a sequence has a value at each position, not one truth value",
+        received=word if kind in _INSTEAD else f"{word}, and, or, not, if or while",
+        where=line,
+        remedy=remedy,
+    )
+
+
+def _construct(frame: FrameType) -> tuple[type[ast.AST], str]:
+    """The kind and the text of the smallest construct around the instruction."""
+    source = "".join(linecache.getlines(frame.f_code.co_filename))
+    line, _, start, _ = _position(frame)
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return ast.AST, ""
+    at = (line, start or 0)
+    around = [each for each in _constructs(tree) if _begin(each[1]) <= at < _end(each[2])]
+    if not around:
+        return ast.AST, ""
+    kind, _, region = max(around, key=lambda each: (_begin(each[1]), [-v for v in _end(each[2])]))
+    inner = [each for each in _constructs(region) if each[2] is region]
+    return (inner[0][0] if inner else kind), ast.get_source_segment(source, region) or ""
+
+
+def _constructs(tree: ast.AST) -> Iterator[tuple[type[ast.AST], ast.AST, ast.expr]]:
+    """Each construct that asks for truth values: its kind, where it begins, what it asks."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BoolOp):
+            yield type(node.op), node, node
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            yield ast.Not, node, node
+        elif isinstance(node, ast.If | ast.While | ast.Assert):
+            yield type(node), node, node.test
+        elif isinstance(node, ast.IfExp):
+            yield ast.IfExp, node.test, node.test
+        elif isinstance(node, ast.comprehension):
+            yield from ((ast.comprehension, each, each) for each in node.ifs)
+        elif isinstance(node, ast.Compare) and len(node.ops) > 1:
+            yield ast.Compare, node, node
+
+
+def _begin(node: Any) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _end(node: ast.expr) -> tuple[int, int]:
+    return node.end_lineno or node.lineno, node.end_col_offset or 0
+
+
+def definition(code: CodeType) -> Place:
+    """Where a function begins, below its decorators."""
+    path, line = code.co_filename, code.co_firstlineno
+    lines = linecache.getlines(path)
+    names = (k for k in range(line, len(lines) + 1) if f"def {code.co_name}" in lines[k - 1])
+    return Place(Path(path).name, next(names, line), f"def {code.co_name}")

@@ -1,0 +1,236 @@
+"""Subexpressions computed at each position from the values there."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from transformist.language.node import Column, Node
+from transformist.language.places import refusal
+from transformist.language.types import Boolean, Category, Exact, Number, Type, exact, image, union
+
+LARGEST_TABLE = 2**16
+"""So many rows a table has at most."""
+
+RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+"""The comparisons of a number with 0."""
+
+
+def require_kinds(name: str, children: tuple[Node, ...], *kinds: Any) -> None:
+    """Refuse children of other types."""
+    for child, kind in zip(children, kinds, strict=True):
+        if not isinstance(child.type, kind):
+            raise refusal(
+                f"{name} takes {kind.noun} here",
+                received=child.type.noun,
+                remedy="compare a number, or map a category, to make a Boolean; "
+                "b.where(1, 0) makes a number of one",
+            )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table(Node):
+    """f(a, b, …) for Booleans and categories a, b, …, from the list of its values.
+
+    `rows` has them in the order of the product of the values of a, b, …, the last the fastest;
+    with Booleans that is f(0, …, 0, 0), f(0, …, 0, 1), …
+    """
+
+    rows: tuple[Any, ...]
+    result: Type
+
+    @cached_property
+    def type(self) -> Type:
+        """Of the listed values."""
+        if any(isinstance(child.type, Number) for child in self.children):
+            raise refusal(
+                "a table is a function of Booleans and categories",
+                received="a number",
+                remedy="compare the number, or use cpwl(knots, values)",
+            )
+        count = rows_of(*(child.type for child in self.children))
+        if len(self.rows) != count:
+            raise refusal(
+                f"this table has {count} values, one for each combination",
+                received=f"{len(self.rows)}",
+                remedy=f"give {count}",
+            )
+        return self.result
+
+    @cached_property
+    def function(self) -> Mapping[Any, Any]:
+        """The value for each argument, for tuples of them where there are more."""
+        values = [child.type.values or () for child in self.children]
+        keys = values[0] if len(values) == 1 else itertools.product(*values)
+        return dict(zip(keys, self.rows, strict=True))
+
+    def meaning(self, x: Column, *columns: Column) -> list[Any]:
+        """f at each position."""
+        arguments = columns[0] if len(columns) == 1 else zip(*columns, strict=True)
+        return [self.function[each] for each in arguments]
+
+
+def rows_of(*types: Type) -> int:
+    """How many rows a table of these has.
+
+    Raises:
+        InvalidValue: for more than `LARGEST_TABLE`.
+
+    """
+    count = 1
+    for each in types:
+        count *= len(each.values or ())
+    if count > LARGEST_TABLE:
+        raise refusal(
+            f"a table has at most {LARGEST_TABLE:,} rows",
+            received=f"{count:,}",
+            remedy="take the arguments in two steps, with a smaller table for each",
+        )
+    return count
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Linear(Node):
+    """a x + b y + … + c."""
+
+    factors: tuple[Exact, ...]
+    constant: Exact
+
+    @cached_property
+    def type(self) -> Type:
+        """A number."""
+        require_kinds("a sum", self.children, *[Number] * len(self.factors))
+        return image(self._at, *(child.type for child in self.children))
+
+    def _at(self, *values: Exact) -> Exact:
+        total = self.constant
+        for factor, value in zip(self.factors, values, strict=True):
+            total += factor * value
+        return total if type(total) is int else exact(total)
+
+    def meaning(self, x: Column, *columns: Column) -> list[Any]:
+        """The sum at each position."""
+        return list(map(self._at, *columns))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PiecewiseLinear(Node):
+    """The continuous function of x with these values at the knots, straight between them.
+
+    Beyond the knots it goes on with the slopes of `ends`, left and right.
+    """
+
+    knots: tuple[Exact, ...]
+    values: tuple[Exact, ...]
+    ends: tuple[Exact, Exact]
+
+    @cached_property
+    def type(self) -> Type:
+        """A number."""
+        require_kinds("a function of a number", self.children, Number)
+        if list(self.knots) != sorted(set(self.knots)) or len(self.knots) != len(self.values):
+            raise refusal(
+                "knots increase strictly, and each has a value",
+                received=f"knots {_listed(self.knots)} and values {_listed(self.values)}",
+                remedy="sort the knots, keep each once, and give as many values",
+            )
+        return image(self._at, self.children[0].type)
+
+    def _at(self, x: Exact) -> Exact:
+        k = bisect_left(self.knots, x)
+        if k == 0:
+            y = self.values[0] + self.ends[0] * (x - self.knots[0])
+        elif k == len(self.knots):
+            y = self.values[-1] + self.ends[1] * (x - self.knots[-1])
+        else:
+            y = self.values[k - 1] + self._slopes[k - 1] * (x - self.knots[k - 1])
+        return exact(y)
+
+    @cached_property
+    def _slopes(self) -> tuple[Exact, ...]:
+        return slopes(self.knots, self.values)
+
+    def meaning(self, x: Column, *columns: Column) -> list[Any]:
+        """The function at each position."""
+        return [self._at(value) for value in columns[0]]
+
+
+def slopes(knots: tuple[Exact, ...], values: tuple[Exact, ...]) -> tuple[Exact, ...]:
+    """The slope of each piece between neighbouring knots."""
+    rises = [after - before for before, after in itertools.pairwise(values)]
+    runs = [after - before for before, after in itertools.pairwise(knots)]
+    return tuple(exact(Fraction(rise) / run) for rise, run in zip(rises, runs, strict=True))
+
+
+def _listed(values: tuple[Exact, ...]) -> str:
+    return f"[{', '.join(map(str, values))}]"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Product(Node):
+    """x y for numbers whose values are finitely many and known."""
+
+    @cached_property
+    def type(self) -> Type:
+        """A number."""
+        require_kinds("a product", self.children, Number, Number)
+        known = [child for child in self.children if child.type.values is not None]
+        if len(known) < 2:
+            raise refusal(
+                "the factors of a product are numbers of finitely many known values",
+                received="a mean, count or position, or one of more than 64 values",
+                remedy="multiply by a constant, or by a Boolean (x * b is x where b holds, else 0)",
+            )
+        return image(operator.mul, *(child.type for child in self.children))
+
+    def meaning(self, x: Column, *columns: Column) -> list[Any]:
+        """The product at each position."""
+        return list(map(exact, map(operator.mul, *columns)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Node):
+    """Whether x stands in a relation to 0."""
+
+    relation: str
+
+    @cached_property
+    def type(self) -> Type:
+        """A Boolean."""
+        require_kinds("a comparison", self.children, Number)
+        return Boolean()
+
+    def meaning(self, x: Column, *columns: Column) -> list[Any]:
+        """Whether it does at each position."""
+        compare = RELATIONS[self.relation]
+        return [compare(value, 0) for value in columns[0]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Where(Node):
+    """x where b holds, y elsewhere; x and y both numbers or both categories."""
+
+    @cached_property
+    def type(self) -> Type:
+        """The values of both."""
+        _, x, y = self.children
+        kind = Category if isinstance(x.type, Category) else Number
+        require_kinds("where", self.children, Boolean, kind, kind)
+        return union(x.type, y.type)
+
+    def meaning(self, x: Column, *columns: Column) -> list[Any]:
+        """The choice at each position."""
+        return [a if b else c for b, a, c in zip(*columns, strict=True)]

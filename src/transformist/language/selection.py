@@ -1,0 +1,84 @@
+"""The subexpression that matches keys to queries."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Any
+
+from transformist.language.across import require_mask, spans, with_default
+from transformist.language.node import Column, Node
+from transformist.language.places import refusal
+from transformist.language.pointwise import require_kinds
+from transformist.language.types import Number, Type, quotient
+
+CHOICES = ("rightmost", "leftmost", "mean")
+"""What becomes of several matches."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Select(Node):
+    """From the positions j that the mask leaves with keyⱼ = queryᵢ, a value.
+
+    The children are keys, queries and values. The value is that of the last such j (`rightmost`),
+    of the first (`leftmost`), or the mean of them all (`mean`); the default where there is none.
+    """
+
+    choose: str
+    mask: str
+    default: Any
+
+    @cached_property
+    def type(self) -> Type:
+        """The values and the default; a number without listed values for a mean."""
+        require_mask(self.mask)
+        if self.choose not in CHOICES:
+            raise refusal(
+                f"a selection takes {', '.join(CHOICES)}",
+                received=repr(self.choose),
+                remedy="choose one of these",
+            )
+        keys, queries, values = self.children
+        if keys.type.noun != queries.type.noun:
+            raise refusal(
+                "keys are of the type of the queries",
+                received=f"keys that are {keys.type.noun}, for queries that are "
+                f"{queries.type.noun}",
+                remedy="map or compare one of them, so that both are of one type",
+            )
+        if self.choose == "mean":
+            require_kinds("a mean", (values,), Number)
+            return Number()
+        return with_default(values.type, self.default)
+
+    def meaning(self, x: Column, *columns: Column) -> list[Any]:
+        """By bisection: the positions with one key, and those a mask leaves, are in order."""
+        keys, queries, values = columns
+        places: dict[Any, list[int]] = {}
+        for j, key in enumerate(keys):
+            places.setdefault(key, []).append(j)
+        sums = {key: self._sums(values, listed) for key, listed in places.items()}
+        chosen = []
+        for query, (start, end) in zip(queries, spans(self.mask, len(x)), strict=True):
+            listed = places.get(query, [])
+            first, last = bisect_left(listed, start), bisect_left(listed, end)
+            if first == last:
+                chosen.append(self.default)
+            elif self.choose == "mean":
+                total = sums[query][last] - sums[query][first]
+                chosen.append(quotient(total, last - first))
+            else:
+                chosen.append(values[listed[last - 1 if self.choose == "rightmost" else first]])
+        return chosen
+
+    def _sums(self, values: Column, places: list[int]) -> list[Any]:
+        """The sums of the first of these values, for a mean."""
+        if self.choose != "mean":
+            return []
+        return list(accumulate((values[j] for j in places), initial=0))
+
+    def over_nothing(self, *values: Any) -> Any:
+        """The default."""
+        return self.default

@@ -1,0 +1,148 @@
+"""The record of one run of a user's function on sequences that stand for every input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from transformist.language.leaves import Constant
+from transformist.language.node import Entry, Node, different
+from transformist.language.outputs import Output
+from transformist.language.places import Place, here, name_of, refusal, user_frame
+from transformist.language.types import Boolean, Category, Number, Type, exact
+
+if TYPE_CHECKING:
+    from transformist.language.per_position import PerPosition
+
+
+class Tracing:
+    """What is traced of a program.
+
+    Attributes:
+        alphabet: of its inputs.
+        nodes: every subexpression once, by its kind, its attributes and the identity of its
+            children.
+        places: where each was first written.
+        names: the user's names of subexpressions, when an output was made.
+        outputs: those that were made.
+        wrappers: what the user holds of each type.
+
+    """
+
+    def __init__(
+        self,
+        alphabet: tuple[Any, ...],
+        code: CodeType,
+        wrappers: Mapping[type[Type], type[PerPosition]],
+    ) -> None:
+        self.alphabet = alphabet
+        self.nodes: dict[Entry, Node] = {}
+        self.places: dict[int, Place] = {}
+        self.names: dict[str, Node] = {}
+        self.outputs: list[Output] = []
+        self._code, self.wrappers = code, wrappers
+
+    def node(self, node: Node) -> Node:
+        """The node, or the one before that is alike."""
+        entry = (type(node), node.attributes, tuple(map(id, node.children)))
+        if entry not in self.nodes:
+            self.nodes[entry] = node
+            self.places[id(node)] = here()
+        return self.nodes[entry]
+
+    def sequence(self, node: Node) -> Any:
+        """The sequence that the user holds of a node."""
+        kept = self.node(node)
+        return self.wrappers[type(kept.type)](kept, self)
+
+    def over_nothing(self, root: Node) -> Any:
+        """The value of a subexpression over no positions; `None` where it has none."""
+        entries, (number,) = different(root)
+        values: list[Any] = []
+        for (_, _, children), node in entries.items():
+            values.append(node.over_nothing(*(values[each] for each in children)))
+        return values[number]
+
+    def output(self, output: Output) -> Output:
+        """Remember an output, and how the program's variables are called."""
+        frame = user_frame()
+        while frame.f_code is not self._code and frame.f_back is not None:
+            frame = frame.f_back
+        for name, value in frame.f_locals.items():
+            if getattr(value, "tracing", None) is self:
+                self.names[name] = value.node
+        self.outputs.append(output)
+        return output
+
+
+def constant(value: Any, kind: type[Type]) -> Constant:
+    """A Python value as a constant of this type.
+
+    Raises:
+        InvalidValue: when it is none.
+
+    """
+    try:
+        return Constant((), kind, _READ[kind](value))
+    except (ValueError, TypeError, ArithmeticError):
+        raise refusal(
+            f"{kind.noun} is needed here", received=described(value), remedy=_REMEDY[kind]
+        ) from None
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+def _category(value: Any) -> Any:
+    hash(value)
+    if value is None or isinstance(value, bool | float):
+        raise TypeError
+    return value
+
+
+_READ: Mapping[type[Type], Any] = {Boolean: _boolean, Number: exact, Category: _category}
+
+_REMEDY: Mapping[type[Type], str] = {
+    Boolean: "compare it (x == 0), or give True or False; put comparisons beside & and | in "
+    "parentheses",
+    Number: 'give a finite number, or a text such as "1/3"; b.where(1, 0) makes a number of a '
+    "Boolean, and x.map({…}) of a category",
+    Category: "give a symbol: a string, a whole number or a tuple of these",
+}
+"""What to do where a value is not of the type."""
+
+
+def listed(values: Any) -> list[Any]:
+    """The members of what a user gives as a list.
+
+    Raises:
+        InvalidValue: when it is none.
+
+    """
+    if not isinstance(values, Iterable):
+        raise refusal(
+            "a list is needed here", received=described(values), remedy="give a list of them"
+        )
+    return list(values)
+
+
+def kind_of(value: Any) -> type[Type]:
+    """The type of a sequence, or of a Python value as a constant."""
+    if hasattr(value, "node"):
+        return type(value.node.type)
+    if isinstance(value, bool):
+        return Boolean
+    return Category if isinstance(value, str | tuple) else Number
+
+
+def described(value: Any) -> str:
+    """A sequence by its name and type, a Python value as it is written."""
+    if not hasattr(value, "node"):
+        return f"{value!r:.40}"
+    name = name_of(value)
+    noun: str = value.node.type.noun
+    return f"{name}, {noun}" if name else noun

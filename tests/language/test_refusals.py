@@ -1,0 +1,346 @@
+"""What does not fit is refused: the invariant, what came, the line, what to write instead."""
+
+import math
+import textwrap
+from fractions import Fraction
+
+import pytest
+
+import transformist as tf
+from transformist.language.across import Mean
+from transformist.language.selection import Select
+
+NODES = {"Mean": Mean, "Select": Select}
+HEAD = """\
+import transformist as tf
+
+@tf.program(alphabet="()")
+def dyck(x):
+    step = x.map({"(": 1, ")": -1})
+    balance = step.prefix_mean()
+    opens = x == "("
+"""
+
+
+@pytest.fixture
+def refused(tmp_path):
+    """The message for a body after `HEAD`, whose first line is line 8."""
+
+    def message(body):
+        path = tmp_path / "dyck.py"
+        source = HEAD + textwrap.indent(textwrap.dedent(body).strip("\n"), "    ") + "\n"
+        path.write_text(source)
+        with pytest.raises(tf.TransformistError) as error:
+            exec(compile(source, str(path), "exec"), dict(NODES, __name__="user"))
+        return str(error.value)
+
+    return message
+
+
+TRUTH = "a sequence has a value at each position, not one truth value; received "
+WHERE = "write b.where(x, y), which is x where b holds and y elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            "return (balance == 0 and (balance >= 0).all_so_far()).accept()",
+            "dyck.py, line 8: balance == 0 and (balance >= 0).all_so_far(): "
+            f"{TRUTH}and; write & for and, each side in parentheses",
+        ),
+        (
+            "return (opens or balance == 0).accept()",
+            "dyck.py, line 8: opens or balance == 0: "
+            f"{TRUTH}or; write | for or, each side in parentheses",
+        ),
+        (
+            "return (not opens).accept()",
+            f"dyck.py, line 8: not opens: {TRUTH}not; write ~ for not",
+        ),
+        ("if opens:\n    step = step + 1", f"dyck.py, line 8: opens: {TRUTH}if; {WHERE}"),
+        ("if not opens:\n    pass", f"dyck.py, line 8: not opens: {TRUTH}not; write ~ for not"),
+        (
+            "if opens and step > 0:\n    pass",
+            f"dyck.py, line 8: opens and step > 0: {TRUTH}and; "
+            "write & for and, each side in parentheses",
+        ),
+        ("y = 1 if balance > 0 else 0", f"dyck.py, line 8: balance > 0: {TRUTH}if; {WHERE}"),
+        (
+            "y = [k for k in (1, 2)\n     if balance > k]",
+            f"dyck.py, line 9: balance > k: {TRUTH}if; {WHERE}",
+        ),
+        (
+            "return (0 <= balance < 1).accept()",
+            f"dyck.py, line 8: 0 <= balance < 1: {TRUTH}a chained comparison; "
+            "write (a < b) & (b < c) for a < b < c",
+        ),
+        (
+            "while balance > 0:\n    balance = balance - 1",
+            f"dyck.py, line 8: balance > 0: {TRUTH}while; "
+            "write prefix_mean, all_so_far or another operation across positions",
+        ),
+        (
+            "assert opens",
+            f"dyck.py, line 8: opens: {TRUTH}assert; "
+            "assert something about the program's answers, outside of it",
+        ),
+        (
+            "return bool(opens)",
+            f"dyck.py, line 8: bool(opens): {TRUTH}bool(), and, or, not, if or while; "
+            "write & | ~ for and, or, not; and for if b.where(x, y), which is x where b holds "
+            "and y elsewhere",
+        ),
+        (
+            "y = max(balance, 0)",
+            f"dyck.py, line 8: max(balance, 0): {TRUTH}bool(), and, or, not, if or while; "
+            "write & | ~ for and, or, not; and for if b.where(x, y), which is x where b holds "
+            "and y elsewhere",
+        ),
+    ],
+)
+def test_python_s_own_control_flow(refused, body, message):
+    assert refused(body) == message
+
+
+STANDS = "a sequence stands for every input, and"
+LOOP = "write an operation across positions, such as prefix_mean, any, all_so_far or predecessor"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("for t in x: pass", f"{STANDS} a loop over its positions is "
+         f"not defined on it; received x, a category; {LOOP}"),
+        ("sum(balance)", f"a loop over its positions is not defined on it; "
+         f"received balance, a number; {LOOP}"),
+        ("x[0]", f"line 8: x[0]: {STANDS} an index is not defined on it; received x, a category; "
+         "write x.lookup(i, default=…) for the value at position i, from 1"),
+        ("len(x)", 'line 8: len(x): a sequence stands for every input, and len is not defined on '
+         'it; received x, a category; write x.position("n") for the length'),
+        ("float(balance)", "float is not defined on it; received balance, a number; "
+         "it is exact as it is: leave float out"),
+        ("int(balance)", "int is not defined on it; received balance, a number"),
+        ("range(balance)", "int is not defined on it; received balance, a number"),
+        ("round(balance)", "rounding is not defined on it; received balance, a number; "
+         "compare it with constants"),
+        ('"(" in x', "line 8: \"(\" in x: a sequence stands for every input, and in is not "
+         "defined on it; received x, a category; write (x == \"a\").any()"),
+    ],
+)  # fmt: skip
+def test_python_s_own_sequences(refused, body, message):
+    assert message in refused(body)
+
+
+BOOLEAN = (
+    "compare it (x == 0), or give True or False; put comparisons beside & and | in parentheses"
+)
+NUMBER = (
+    'give a finite number, or a text such as "1/3"; b.where(1, 0) makes a number of a Boolean, '
+    "and x.map({…}) of a category"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("opens & balance",
+         "dyck.py, line 8: opens & balance: a Boolean is needed here; received balance, a number; "
+         + BOOLEAN),
+        ("balance & opens", "dyck.py, line 8: balance & opens: & is not defined on a number; "
+         "received balance, a number with opens, a Boolean; a number has + - * and comparisons; "
+         "comparisons beside & and | go in parentheses"),
+        ("balance == 0 & opens", "a Boolean is needed here; received 0; " + BOOLEAN),
+        ("balance + opens", "a number is needed here; received opens, a Boolean; " + NUMBER),
+        ("balance + x", "a number is needed here; received x, a category; " + NUMBER),
+        ("balance + True", "a number is needed here; received True; " + NUMBER),
+        ("balance < 'a'", "a number is needed here; received 'a'; " + NUMBER),
+        ("balance < float('nan')", "a number is needed here; received nan; " + NUMBER),
+        ("balance + float('inf')", "a number is needed here; received inf; " + NUMBER),
+        ("balance.mean(mask='left')", "a mask is one of none, future, strict-future, past, "
+         "strict-past; received 'left'; write future for the positions up to here, strict-future "
+         "for those before"),
+        ("x + 1", "+ is not defined on a category; received x, a category with 1; "
+         "a category has == and !=; x.map({…}) makes a number of it"),
+        ("opens + 1", "+ is not defined on a Boolean; received opens, a Boolean with 1; a Boolean "
+         "has & | ^ ~ == != and * with a number; b.where(1, 0) makes a number of it"),
+        ("x < '('", "< is not defined on a category"),
+        ("balance % 2", "% is not defined on a number; received balance, a number with 2"),
+        ("2 ** balance", "** is not defined on a number"),
+        ("~balance", "~ is not defined on a number; received balance, a number; a number has"),
+        ("balance * step * step.prefix_mean()", "the factors of a product are numbers of finitely "
+         "many known values; received a mean, count or position, or one of more than 64 values; "
+         "multiply by a constant, or by a Boolean (x * b is x where b holds, else 0)"),
+        ("balance / step", "a number is divided by a constant other than 0; received a sequence; "
+         "take mean or prefix_mean for a count over n or i; compare x with c * y for x / y with c"),
+        ("balance / 0", "a number is divided by a constant other than 0; received 0"),
+        ("balance.clip(1, 0)", "knots increase strictly, and each has a value; received "
+         "knots [1, 0] and values [1, 0]; sort the knots, keep each once"),
+        ("balance.cpwl([0, 1], [0])", "knots are at least two, increase strictly, and have a value "
+         "each; received 2 knots and 1 values; sort the knots"),
+        ("balance.cpwl([1, 0], [0, 1])", "received 2 knots and 2 values, and the knots do not "
+         "increase"),
+        ("x.isin(3)", "a list is needed here; received 3; give a list of them"),
+        ("balance.cpwl(3, [0, 1])", "a list is needed here; received 3"),
+        ("balance.cpwl([0, 1], 3)", "a list is needed here; received 3"),
+        ("Select((x.node, x.node, x.node), 'last', 'none', '(')", "a selection takes rightmost, "
+         "leftmost, mean; received 'last'; choose one of these"),
+        ("Mean((x.node,), 'none')", "a mean takes a number here; received a category"),
+        ("opens.where(1, 'a')", "a number is needed here; received 'a'"),
+        ("opens.where(x, balance)", "a category is needed here; received balance, a number; "
+         "give a symbol: a string, a whole number or a tuple of these"),
+        ("balance.accept()", "no operation on a number has this name; received 'accept'; "
+         "it is one on a Boolean: a comparison makes a Boolean"),
+        ("x.prefix_mean()", "no operation on a category has this name; received 'prefix_mean'; "
+         "it is one on a Boolean: a comparison makes a Boolean"),
+        ("balance.clamp(0, 1)", "no operation on a number has this name; received 'clamp'; "
+         "did you mean clip"),
+        ("x.position('j')", "a function of the position is one of i, n, "),
+        ("x.predecessor()", "where there is no such position, a category needs a default; received "
+         "none; give default=…, a symbol or any other value such as 'none'"),
+        ("x.predecessor(0, default='(')", "k is a whole number of at least 1; received 0; "
+         "give how many positions away it is"),
+        ("step.predecessor(default='x')", "a number is needed here; received 'x'"),
+        ("x.select(balance)", "a category is needed here; received balance, a number"),
+        ("x.lookup(opens, default='(')", "a number is needed here; received opens, a Boolean"),
+        ("balance.nearest_left(step)", "a Boolean is needed here; received step, a number"),
+        ("x == 'a'", "x, a category, is one of '(' ')'; received 'a'; compare it with one of "
+         "these, or add it to the alphabet"),
+    ],
+)  # fmt: skip
+def test_types_that_do_not_fit(refused, body, message):
+    found = refused(body)
+    assert message in found
+    assert found.startswith("dyck.py, line 8: ")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ('x.map({"(": 1})', "a table has a value for each of '(' ')'; received none for ')'; "
+         "add it"),
+        ('x.map({"(": 1, ")": 2, "EOS": 3})', "a table is of '(' ')'; received a value for 'EOS'; "
+         "leave it out, or add it to the alphabet"),
+        ('x.map({"(": 1, ")": "b"})', "the values of a table are of one type; received a category "
+         "and a number: 1 'b'; give only Booleans, only numbers, or only categories"),
+        ('x.map({"(": 1, ")": True})', "received a Boolean and a number: 1 True"),
+        ('x.map({"(": 1, ")": float("nan")})', "a number is needed here; received nan"),
+        ('x.map({"(": 1, ")": None})', "the values of a table are of one type"),
+        ("x.map(3)", "a table is a mapping, a list of values, or bits such as 0110; received 3"),
+        ('opens.table(opens, values="011")', "this table has 4 values, one for each combination; "
+         "received 3; give 4"),
+        ('opens.table(balance, values="0111")', "a table takes a Boolean here; received a number"),
+        ("opens.table(*[opens] * 16, values=[0])", "a table has at most 65,536 rows; received "
+         "131,072; take the arguments in two steps, with a smaller table for each"),
+    ],
+)  # fmt: skip
+def test_tables(refused, body, message):
+    assert message in refused(body)
+
+
+RETURNS = "a program returns one output: b.accept(), y.tag() or y.next_token(); received "
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("pass", f"dyck.py, line 4: def dyck: {RETURNS}None: nothing is returned; "
+         "write return … .accept() for a verdict, and a program for each other output"),
+        ("opens.accept(empty=True)", f"{RETURNS}None: nothing is returned"),
+        ("return True", f"{RETURNS}True"),
+        ("return opens", f"{RETURNS}<a Boolean at each position>"),
+        ("return opens.tag(), balance.tag()", f"{RETURNS}2 outputs"),
+        ("opens.tag()\nreturn opens.accept(empty=True)", f"{RETURNS}2 outputs"),
+        ("return opens.accept()", "a program that accepts has an answer on the empty input; "
+         "received opens, a Boolean with no value over no positions, as of a token; "
+         "write accept(empty=True) or accept(empty=False)"),
+        ("return opens.accept(empty=1)", "empty is True or False; received 1"),
+        ('return x.predecessor(default="none").next_token()', "what is predicted is a symbol of "
+         "the alphabet, or 'EOS'; received a category that can be 'none'; give another default, "
+         "or map it to a symbol"),
+    ],
+)  # fmt: skip
+def test_outputs(refused, body, message):
+    assert message in refused(body)
+
+
+def test_sequences_of_two_programs():
+    kept = []
+
+    @tf.program(alphabet="ab")
+    def first(x):
+        kept.append(x == "a")
+        return kept[0].tag()
+
+    with pytest.raises(tf.TransformistError) as error:
+
+        @tf.program(alphabet="ab")
+        def second(x):
+            other = kept[0]
+            return ((x == "a") & other).tag()
+
+    message = str(error.value)
+    assert message.startswith("test_refusals.py, line ")
+    assert '(x == "a") & other: an operation is between sequences of one program' in message
+    assert (
+        "received other, a Boolean, of another; compute both from the arguments of one" in message
+    )
+
+
+@pytest.mark.parametrize("alphabet", ["", "a", "aa", ["a", 1.5], 3, ["BOS", "a"]])
+def test_alphabets(alphabet):
+    with pytest.raises(
+        tf.TransformistError, match=r"test_refusals.py, line \d+: alphabet is a str"
+    ):
+        tf.program(alphabet=alphabet)
+
+
+def test_the_alphabet_has_to_be_given():
+    with pytest.raises(
+        tf.TransformistError, match="alphabet is a string .*; received alphabet = <f"
+    ):
+
+        @tf.program
+        def bare(x):
+            return x.tag()
+
+    with pytest.raises(tf.TransformistError, match="received alphabet = None; give a string of"):
+        tf.program()
+
+
+def test_a_program_is_no_operation_of_another():
+    same = tf.program(alphabet="ab")(lambda x: x.tag())
+    with pytest.raises(tf.TransformistError, match=r"same\(x\): a sequence stands for every input"):
+        tf.program(alphabet="ab")(lambda x: same(x))
+
+
+@pytest.mark.parametrize("function", [3, lambda: 0, lambda x, y: 0, lambda *x: 0, len, int])
+def test_functions_of_something_else(function):
+    with pytest.raises(tf.TransformistError, match="a program is a Python function of one argum"):
+        tf.program(alphabet="ab")(function)
+
+
+def test_unknown_symbols_are_refused_as_a_transformer_does():
+    @tf.program(alphabet="ab")
+    def same(x):
+        return x.tag()
+
+    message = "same: every symbol is one of a b; received 'c' at position 2; remove it, or add it"
+    for given in ("aca", ["a", "c"]):
+        with pytest.raises(tf.TransformistError, match=message):
+            same(given)
+    with pytest.raises(tf.TransformistError, match="received 1 at position 1"):
+        same([1])
+    with pytest.raises(tf.TransformistError, match=r"received \['a'\] at position 1"):
+        same([["a"]])
+    with pytest.raises(tf.TransformistError, match="an input is a string or a list of symbols"):
+        same(3)
+
+
+def test_constants_are_taken_exactly():
+    @tf.program(alphabet="ab")
+    def tenth(x):
+        return (x.map({"a": 0.1, "b": 0}) * "1/3" + Fraction(1, 7)).tag()
+
+    assert tenth("ab") == [Fraction(0.1) / 3 + Fraction(1, 7), Fraction(1, 7)]
+    assert math.isclose(float(tenth("b")[0]), 1 / 7)
