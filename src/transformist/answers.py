@@ -26,7 +26,7 @@ from transformist.claims import (
 from transformist.domains import Sequences
 from transformist.errors import InputTooLong, InvalidValue, Undecided
 from transformist.inputs import read_count, read_vector, read_vectors
-from transformist.model import Symbol, Trace, rationals
+from transformist.model import Symbol, Trace, Transformer, rationals
 from transformist.verify import admitted, agrees, error_bound, free_numbers
 
 
@@ -207,7 +207,7 @@ class Judged:
         finding: what is found about the input; empty where the claim does not cover it.
         error_bound: of an answer in numbers that the claim does not cover, how far they can be from
             the real values, which balls enclose; infinite where a number is, `None` where the
-            scores are too many to be enclosed, or the balls become too wide.
+            products are too many to be enclosed, or the balls become too wide.
 
     """
 
@@ -271,17 +271,23 @@ def answer_on_symbols(
     )
 
 
-ENCLOSED = 2**16
-"""How many attention scores are enclosed in balls to tell how near numbers are: some seconds."""
+ENCLOSED = 2**21
+"""How many products are enclosed in balls to tell how near numbers are: some seconds."""
 
 PRECISIONS = (128, 1024)
 """The bits of those balls, the second where the first do not decide a choice."""
 
 
+def _products(model: Transformer, rows: int) -> int:
+    """About how many products an evaluation takes."""
+    heads = [head for layer in model.layers for head in layer.heads]
+    mixed = sum(head.W_Q.shape[0] + head.W_V.shape[0] for head in heads)
+    return int(rows * model.nonzero + rows**2 * mixed)
+
+
 def _enclosed_error(trace: Trace) -> float | None:
     """How far the numbers of an answer are at most from the real values that balls enclose."""
-    heads = sum(len(layer.heads) for layer in trace.model.layers)
-    if heads * len(trace.symbols) ** 2 > ENCLOSED:
+    if _products(trace.model, len(trace.symbols)) > ENCLOSED:
         return None
     (y,) = trace.model.values([trace.input], trace.arithmetic)
     numbers = trace.arithmetic.numbers(y)

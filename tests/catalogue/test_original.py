@@ -309,12 +309,11 @@ class TestCommands:
         assert "the balls hold the real values" in self.run(capsys, *words)[1]
 
     def test_a_longer_input_than_balls_reach_says_so(self, capsys):
-        text = json.dumps([1] * 600)
+        text = json.dumps([1] * 900)
         words = ("run", RECIPE.name, text, "--set", "d_model=2", "--set", "layers=1")
         code, out, _ = self.run(capsys, *words)
-        assert (
-            code == 0
-            and "how far they are off is not told: the scores are too many" in " ".join(out.split())
+        assert code == 0 and "how far off is not told: the products are too many" in " ".join(
+            out.split()
         )
 
     def test_deep_stacks_take_balls_of_more_bits(self, capsys):
@@ -340,3 +339,11 @@ class TestCommands:
     def test_there_is_no_search_where_nothing_is_claimed(self, capsys, more):
         code, _, err = self.run(capsys, "precision", RECIPE.name, *more)
         assert code == 2 and "tells how far off it is on an input" in " ".join(err.split())
+
+
+def test_drawn_weights_cannot_be_changed():
+    drawn = weights(2, 2, 1, 1, 1, 0)
+    with pytest.raises(ValueError, match="read-only"):
+        drawn["E"][:] = 0
+    with pytest.raises(ValueError, match="read-only"):
+        drawn["layers"][0]["W_q"][0] = 0

@@ -161,3 +161,11 @@ def test_the_signs_are_signs_at_every_position():
     assert trace["never"].tolist() == [1, 1, 1, -1, -1]
     without = replace(dyck_1(), layers=dyck_1().layers[:1])
     assert without.run("(", "exact")["up"].tolist() == [1, 1]
+
+
+def test_an_epsilon_that_the_format_loses_is_named():
+    norm = tf.LayerNorm(gain=[1, 1], epsilon=2**-17)
+    with pytest.raises(tf.TransformistError, match="ε = 7.62939e-06 needs .* does not round to 0"):
+        norm([3, 3], "float8_e5m2")
+    with pytest.raises(tf.TransformistError, match="ε = 0 needs a vector whose coordinates"):
+        tf.LayerNorm(gain=[1, 1])([3, 3])

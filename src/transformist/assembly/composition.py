@@ -227,7 +227,8 @@ def split_heads(stack: LayerStack) -> LayerStack:
     """Layers of H heads as layers of one (section 5.5).
 
     Each head of a layer writes to fresh slots of its own, so that the heads after it still read
-    what it read; a feed-forward network adds them up at the end.
+    what it read; a feed-forward network adds them up at the end. In a format that rounds, the sums
+    are taken in another order.
 
     Raises:
         InvalidValue: for a layer with norms.

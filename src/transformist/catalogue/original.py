@@ -48,7 +48,9 @@ def _drawn(seed: int, name: str, least: int, most: int, *shape: int) -> NDArray[
     digits = hashlib.shake_256(f"transformist {seed} {name}".encode()).digest(4 * count)
     steps = np.frombuffer(digits, dtype="<u4").astype(np.uint64) * np.uint64(most - least + 1)
     whole = (steps >> np.uint64(32)).astype(np.int64) + least
-    return whole.reshape(shape) / UNIT
+    drawn = whole.reshape(shape) / UNIT
+    drawn.setflags(write=False)
+    return drawn
 
 
 @functools.lru_cache(maxsize=8)

@@ -80,9 +80,13 @@ class LayerNorm(Parameterized):
         deviation = a.sqrt(a.add(variance, w.epsilon))
         if not np.all(a.positive(deviation)):
             raise UndefinedValue(
-                "a norm with ε = 0 needs a vector whose coordinates are not all equal",
+                f"a norm with ε = {self.epsilon:g} needs a vector whose σ² + ε is not 0"
+                if self.epsilon
+                else "a norm with ε = 0 needs a vector whose coordinates are not all equal",
                 received=f"a vector with σ² + ε = 0 in {a.name}",
                 where="LayerNorm",
-                remedy="give ε > 0, or coordinates that differ by more than the format loses",
+                remedy="give ε > 0"
+                + (" that the format does not round to 0" if self.epsilon else "")
+                + ", or coordinates that differ by more than the format loses",
             )
         return a.add(a.multiply(a.divide(centred, deviation), w.gain), w.bias)

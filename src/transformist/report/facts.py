@@ -338,9 +338,7 @@ def how_near(judged: Judged, recipe: Recipe[StringClaim]) -> str:
     if judged.covered:
         return recipe.claim.error_statement
     if judged.error_bound is None:
-        return (
-            "how far they are off is not told: the scores are too many for balls, or balls too wide"
-        )
+        return "how far off is not told: the products are too many for balls, or balls too wide"
     if math.isinf(judged.error_bound):
         return "a number is infinite"
     close = at_most(judged.error_bound)
