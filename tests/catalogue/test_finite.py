@@ -13,6 +13,7 @@ import pytest
 import transformist as tf
 from transformist.arithmetic import SYSTEMS, Saturating, number_system
 from transformist.assembly import between
+from transformist.claims import ask
 from transformist.errors import InvalidValue, NotFinite
 from transformist.model import Attention, FeedForward, Layer, LayerStack, exact_product
 from transformist.verify import check_recipe
@@ -345,6 +346,21 @@ def test_every_largest_number_has_arithmetics(largest):
         )
     model = tf.recipe("zero-at-flag").build(largest=largest)
     assert model([[1, -1, 1], [1, -1, 0]], fixed[-1]).tolist() == [[0, 0], [1, -1]]
+
+
+@pytest.mark.parametrize("name", ["linear-to-the-right", "linear-in-place"])
+def test_a_check_tries_positions_of_which_something_is_claimed(name):
+    """Of the lists of each length from 2, a sixteenth at least says something, at two positions."""
+    recipe = tf.recipe(name)
+    settings = recipe.settings({})
+    for arithmetic in recipe.claim.claimed(settings):
+        a = number_system(arithmetic)
+        for n in (2, 3, 9, 33):
+            domain = ask(recipe.claim.domain, **settings)
+            cases = domain.cases(n, 16, a)
+            rows = [ask(recipe.claim.reference, **case, **settings) for case in cases]
+            told = [i for each in rows for i, row in enumerate(each) if row is not None]
+            assert len(told) >= len(cases) / 16 and len(set(told)) >= min(n - 1, 2), (arithmetic, n)
 
 
 # Refusals

@@ -22,7 +22,6 @@ from transformist.arithmetic import (
     Saturating,
     number_system,
 )
-from transformist.assembly import between
 from transformist.bounds import dot_error
 from transformist.catalogue.positions import require_size
 from transformist.claims import PositionClaim, SequenceClaim, recipe
@@ -326,7 +325,10 @@ def _unclamped(*, width: int, largest: F) -> Domain:
 def ignore_coordinates(
     width: int = 4, ignored: tuple[int, ...] = (2,), largest: F = F(64)
 ) -> LayerStack:
-    """A head that fetches the sum at the first position, and a network, between projections."""
+    """A head that fetches the sum at the first position, and a network that adds up what is there.
+
+    Both read the kept coordinates only, and write to them only.
+    """
     if largest < (1 + width) ** 2:
         raise InvalidValue(
             f"B is at least (1 + d)² = {(1 + width) ** 2}, so that sums of ones are not clamped",
@@ -341,11 +343,10 @@ def ignore_coordinates(
             where="ignore-coordinates",
             remedy="give smaller ones, or a larger width",
         )
-    kept = np.diag([float(k + 1 not in ignored) for k in range(width)])
-    ones, none = np.ones((width, width)), np.zeros((1, width))
-    head = Attention(W_Q=none, W_K=none, W_V=ones, weighting="leftmost-hard")
-    network = FeedForward(W_1=np.ones((1, width)), W_2=np.ones((width, 1)))
-    layer = Layer((between(head, kept, kept),), between(network, kept, kept))
+    kept = np.array([[float(k + 1 not in ignored) for k in range(width)]])
+    none = np.zeros_like(kept)
+    head = Attention(W_Q=none, W_K=none, W_V=kept, W_O=kept.T, weighting="leftmost-hard")
+    layer = Layer((head,), FeedForward(W_1=kept, W_2=kept.T))
     stream = Stream(_slots(width))
     return LayerStack(stream, stream.slots, (layer,), stream.slots)
 
@@ -389,19 +390,15 @@ _M: Matrix = ((F(1), F(2)), (F(-1), F(1)))
 
 
 def _lone_flag(flags: Sequence[Sequence[F]], before: int) -> int | None:
-    """Where the flag is 1, if it is so at exactly one of the first positions."""
-    places = [j for j, (bit,) in enumerate(flags[:before]) if bit]
-    return places[0] if len(places) == 1 else None
+    """Where the flag is 1, if it is so at exactly one of the first positions, and no receiver."""
+    places = [j for j, (flagged, _) in enumerate(flags[:before]) if flagged]
+    return places[0] if len(places) == 1 and not flags[places[0]][1] else None
 
 
-def _mapped_at_receivers(*, x: Any, flag: Any, receiver: Any, matrix: Matrix) -> Any:
-    """M x of the one flagged position before a receiver, itself none; `None` elsewhere."""
-    rows: list[list[F] | None] = []
-    for i, (receives,) in enumerate(receiver):
-        source = _lone_flag(flag, i + 1) if receives else None
-        known = source is not None and not receiver[source][0]
-        rows.append(_times(matrix, x[source]) if known else None)
-    return rows
+def _mapped_at_receivers(*, x: Any, flags: Any, matrix: Matrix) -> Any:
+    """M x of the one flagged position before a receiver; `None` elsewhere."""
+    sources = [_lone_flag(flags, i) if flags[i - 1][1] else None for i in range(1, len(x) + 1)]
+    return [None if source is None else _times(matrix, x[source]) for source in sources]
 
 
 @recipe(
@@ -409,14 +406,13 @@ def _mapped_at_receivers(*, x: Any, flag: Any, receiver: Any, matrix: Matrix) ->
     section="Linear transformation storing to the right",
     document=PRIMITIVES,
     claim=SequenceClaim(
-        statement="yᵢ = M xⱼ at a receiver i, if exactly one position j up to i has the flag 1, "
-        "and j is before i and no receiver; elsewhere nothing is claimed",
+        statement="yᵢ = M xⱼ at a receiver i, if exactly one position j up to i is flagged, and j "
+        "is no receiver; elsewhere nothing is claimed; flags are [flagged, receiver], 0 or 1",
         reference=_mapped_at_receivers,
         domain=lambda *, matrix, largest: Sequences(
             (
                 Values("x", _mapped(matrix=matrix, largest=largest)),
-                Values("flag", Bits(1)),
-                Values("receiver", Bits(1)),
+                Values("flags", Bits(2)),
             )
         ),
         error=_product_error,
