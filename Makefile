@@ -1,6 +1,6 @@
 .PHONY: check format quick lint types layers tests
 
-check: format lint types layers quick  ## everything before a commit, in under two minutes
+check: format lint types layers quick  ## everything before a commit, in two to three minutes on two processors
 
 format:
 	ruff format --check src tests benchmarks examples docs
