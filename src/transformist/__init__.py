@@ -11,7 +11,7 @@ from transformist.bounds import activation_bounds, lipschitz_constant, perturbat
 from transformist.catalogue import recipe, recipes
 from transformist.domains import boolean_representations
 from transformist.errors import TransformistError
-from transformist.hosts import read_encoder
+from transformist.hosts import load, read_encoder, save
 from transformist.language import Program, program
 from transformist.model import (
     Attention,
@@ -65,6 +65,7 @@ __all__ = [
     "boolean_representations",
     "check",
     "lipschitz_constant",
+    "load",
     "parallel",
     "perturbation_bounds",
     "program",
@@ -72,6 +73,7 @@ __all__ = [
     "recipe",
     "recipes",
     "route",
+    "save",
     "sensitivity",
     "serial",
     "soften",

@@ -109,4 +109,4 @@ class InputTooLarge(TransformistError, ValueError):
 
 
 class UnreadableInput(TransformistError, ValueError):
-    """A file that cannot be read as text."""
+    """A file that cannot be read."""
