@@ -9,6 +9,7 @@
 from transformist.assembly import parallel, route, serial, soften, split_heads, tie_break
 from transformist.bounds import activation_bounds, lipschitz_constant, perturbation_bounds
 from transformist.catalogue import recipe, recipes
+from transformist.compiler import compile
 from transformist.domains import boolean_representations
 from transformist.errors import TransformistError
 from transformist.hosts import load, read_encoder, save
@@ -25,6 +26,7 @@ from transformist.model import (
     LayerNorm,
     LayerStack,
     MultiClass,
+    NearestFraction,
     NearZero,
     PositionFunctions,
     PositionTable,
@@ -50,6 +52,7 @@ __all__ = [
     "LayerStack",
     "MultiClass",
     "NearZero",
+    "NearestFraction",
     "PositionFunctions",
     "PositionTable",
     "Program",
@@ -64,6 +67,7 @@ __all__ = [
     "activation_bounds",
     "boolean_representations",
     "check",
+    "compile",
     "lipschitz_constant",
     "load",
     "parallel",

@@ -42,7 +42,7 @@ from transformist.bounds.perturbation import (
     perturbation_bound,
     perturbation_bounds,
 )
-from transformist.bounds.powers import power_of_two_at_most
+from transformist.bounds.powers import power_of_two_at_most, rounded_up
 from transformist.bounds.rounding import (
     layernorm_hash_error,
     mean_error,
@@ -101,6 +101,7 @@ __all__ = [
     "recency_length",
     "recency_sharpness",
     "relu_by_gelu_scale",
+    "rounded_up",
     "rounding_error",
     "scaled_quadratic_length",
     "sharpness",

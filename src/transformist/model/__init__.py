@@ -16,11 +16,12 @@ from transformist.model.read_out import (
     Binary,
     LanguageModel,
     MultiClass,
+    NearestFraction,
     NearZero,
     ReadOut,
     RealVector,
 )
-from transformist.model.stream import LinearForm, Stream
+from transformist.model.stream import LinearForm, Span, Stream
 from transformist.model.trace import Trace
 from transformist.model.transformer import Transformer
 
@@ -44,6 +45,7 @@ __all__ = [
     "LinearForm",
     "MultiClass",
     "NearZero",
+    "NearestFraction",
     "Parameter",
     "PositionEncoding",
     "PositionFunctions",
@@ -51,6 +53,7 @@ __all__ = [
     "ReadOut",
     "RealVector",
     "Sinusoids",
+    "Span",
     "Stream",
     "Sublayer",
     "Symbol",

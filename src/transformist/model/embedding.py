@@ -148,7 +148,7 @@ class Embedding(Parameterized):
     def __call__(self, inputs: Sequence[Sequence[Symbol]], a: Arithmetic) -> Array:
         """The embedded inputs, all of one length n: (batch, n + specials, d)."""
         length = len(inputs[0]) if inputs else 0
-        words = self.rounded(a).vectors[np.array([self.encode(x) for x in inputs])]
+        words = self.rounded(a).vectors[np.array([self.encode(x) for x in inputs], dtype=np.int64)]
         if self.positions is None:
             return words
         places = range(1 - len(self.front), length + len(self.back) + 1)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Array
 from transformist.errors import InvalidValue, NotFinite, Undecided, UnknownName
-from transformist.model.attention import softmax
+from transformist.model.attention import MASKS, softmax
 from transformist.model.embedding import Symbol
 from transformist.model.parameter import Parameter, Parameterized, rationals, weights
 
@@ -124,6 +124,52 @@ class RealVector(ReadOut):
         """A list of k numbers a vector."""
         shown: list[Any] = a.shown(y)
         return shown
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NearestFraction(ReadOut):
+    """At every position the multiple of 1/(scale · D) nearest to the mean W_out z + b_out.
+
+    D is the number of symbols that the mask leaves there. A mean over them of multiples of
+    1/scale is such a fraction, so that this check outside the transformer takes the rounding of a
+    format away. A mean that BOS takes part in, as 0, is made one of the symbols alone.
+
+    Attributes:
+        scale: a whole number, at least 1.
+        mask: of the mean.
+        with_bos: whether BOS takes part.
+
+    """
+
+    scale: int
+    mask: str
+    with_bos: bool
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("W_out", (1, "d"), "one row")
+        if self.at != "every" or self.mask not in MASKS or self.scale < 1:
+            raise InvalidValue(
+                "a mean is read at every position, its scale is at least 1, and its mask exists",
+                received=f"at = {self.at}, scale = {self.scale}, mask = {self.mask}",
+                where="NearestFraction",
+                remedy=f"give at='every' and one of {', '.join(MASKS)}",
+            )
+
+    def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
+        """A number a vector, whole ones as int; 0 where the mask leaves no symbol."""
+        means = rationals(values)[:, 0]
+        i = np.arange(n)
+        counts = MASKS[self.mask](i[:, None], i[None, :]).sum(-1)
+        return [self._nearest(mean, int(count)) for mean, count in zip(means, counts, strict=True)]
+
+    def _nearest(self, mean: Fraction, count: int) -> int | Fraction:
+        if not count:
+            return 0
+        total = round(mean * self.scale * (count + self.with_bos))
+        fraction = Fraction(total, self.scale * count)
+        return fraction.numerator if fraction.denominator == 1 else fraction
 
 
 @final

@@ -17,8 +17,30 @@ LinearForm: TypeAlias = "str | Mapping[str, Any]"
 
 
 @dataclass(frozen=True)
+class Span:
+    """A number that a slot holds for some of the sublayers.
+
+    Attributes:
+        name: of the number.
+        slot: the coordinate, from 0.
+        first, last: the streams in which it is there; 0 is the embedding, k that after the k-th
+            sublayer.
+
+    """
+
+    name: str
+    slot: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
 class Stream:
     """The names of the d coordinates of the residual stream, in order.
+
+    Attributes:
+        slots: the names.
+        spans: where slots hold one number after another, which holds what and when.
 
     Example:
         >>> stream = Stream(("sign", "balance"))
@@ -32,6 +54,7 @@ class Stream:
     """
 
     slots: tuple[str, ...]
+    spans: tuple[Span, ...] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.slots, str):

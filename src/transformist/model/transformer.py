@@ -289,7 +289,7 @@ class Transformer:
                 remedy=f"build it with max_length={n} or more",
             )
         rows = len(self.embedding.front) + n + len(self.embedding.back)
-        if rows == 0:
+        if rows == 0 and self.read_out.at != "every":
             raise InvalidValue(
                 "a model that adds no symbol of its own reads at least one symbol",
                 received="the empty input",

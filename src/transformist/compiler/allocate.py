@@ -1,0 +1,144 @@
+"""From layers to slots: where in the residual stream each number is kept, and for how long.
+
+What is kept of a sublayer are the sums of its atoms that are read later, where these are not more
+than the atoms. A slot whose value is read no more is emptied by a feed-forward network, where there
+is one in time, and used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from transformist.compiler.circuit import Embedded, Feature, Fetched
+from transformist.compiler.forms import Form
+from transformist.compiler.schedule import EMBEDDING, Schedule
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A number in the stream.
+
+    Attributes:
+        form: a sum of atoms of one time.
+        born: the time at which it is written.
+        last: the last time at which it is read.
+        slot: the coordinate.
+        emptied: when the slot is emptied for another, if it is.
+
+    """
+
+    form: Form
+    born: int
+    last: int
+    slot: int
+    emptied: int | None = None
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Where the numbers of a schedule are kept.
+
+    Attributes:
+        schedule: when they are computed.
+        kept: all of them, in order of time.
+
+    """
+
+    schedule: Schedule
+    kept: tuple[Kept, ...]
+
+    def __post_init__(self) -> None:
+        for one in self.kept:
+            for other in self.kept:
+                if one is not other and one.slot == other.slot and one.born <= other.born:
+                    assert one.emptied is not None, "a slot is used again that is not emptied"
+                    assert one.last <= one.emptied < other.born, "a slot is used twice at a time"
+
+    @property
+    def width(self) -> int:
+        """d."""
+        return 1 + max((each.slot for each in self.kept), default=0)
+
+    def reading(self, form: Form, time: int) -> tuple[dict[int, Fraction], Fraction]:
+        """A form as factors of slots, at a time, and its constant."""
+        factors: dict[int, Fraction] = {}
+        for site, part in _parts(self.schedule, form):
+            for kept, factor in self._kept_of(site, part):
+                assert kept.born < time <= kept.last, "a number is read that is not there"
+                factors[kept.slot] = factors.get(kept.slot, Fraction(0)) + factor
+        return factors, form.constant
+
+    def _kept_of(self, site: tuple[int, bool], part: Form) -> Iterator[tuple[Kept, Fraction]]:
+        normal, factor = part.normalized()
+        here = {each.form: each for each in self.kept if each.born == site[0]}
+        if normal in here:
+            yield here[normal], factor
+            return
+        for atom, share in part.terms:
+            yield here[Form.atom(atom)], share
+
+
+def _parts(schedule: Schedule, form: Form) -> Iterator[tuple[tuple[int, bool], Form]]:
+    """The parts of a form by the time at which they are computed; features by themselves."""
+    sites: dict[tuple[int, bool], list[int]] = {}
+    for atom in form.atoms:
+        is_feature = isinstance(schedule.circuit.atoms[atom], Feature)
+        sites.setdefault((schedule.times[atom], is_feature), []).append(atom)
+    for site in sorted(sites):
+        if site[1]:
+            yield from ((site, form.part([atom])) for atom in sites[site])
+        else:
+            yield site, form.part(sites[site])
+
+
+def allocate(schedule: Schedule) -> Allocation:
+    """Slots for what is read after it is computed, as few as the reuse of dead ones allows."""
+    kept: list[Kept] = []
+    for form, born, last in _lifetimes(schedule):
+        slot, emptied = _free(schedule, kept, born)
+        if emptied is not None:
+            before = max(k for k, each in enumerate(kept) if each.slot == slot)
+            old = kept[before]
+            kept[before] = Kept(old.form, old.born, old.last, slot, emptied)
+        kept.append(Kept(form, born, last, slot))
+    return Allocation(schedule, tuple(kept))
+
+
+def _free(schedule: Schedule, kept: list[Kept], born: int) -> tuple[int, int | None]:
+    """A slot that can be emptied before, and when; else a new one."""
+    networks = {time for time in schedule.times.values() if time % 2 and time > 0}
+    for slot in range(max((each.slot for each in kept), default=-1) + 1):
+        holder = [each for each in kept if each.slot == slot][-1]
+        times = [time for time in networks if holder.last <= time < born and time > holder.born]
+        if times:
+            return slot, min(times)
+    return max((each.slot for each in kept), default=-1) + 1, None
+
+
+def _lifetimes(schedule: Schedule) -> list[tuple[Form, int, int]]:
+    """The sums that are kept, when they are written, and when they are read last."""
+    circuit = schedule.circuit
+    reads = [(time, form) for n, time in schedule.times.items() for form in circuit.atoms[n].reads]
+    reads += [(schedule.end, form) for form in schedule.outputs]
+    sums: dict[tuple[int, bool], dict[Form, int]] = {}
+    atoms: dict[tuple[int, bool], dict[Form, int]] = {}
+    for time, form in reads:
+        for site, part in _parts(schedule, form):
+            normal, _ = part.normalized()
+            _extend(sums.setdefault(site, {}), normal, time)
+            for atom in part.atoms:
+                _extend(atoms.setdefault(site, {}), Form.atom(atom), time)
+    found = []
+    for site in sorted(sums):
+        chosen = sums[site] if len(sums[site]) <= len(atoms[site]) else atoms[site]
+        found += [(form, site[0], last) for form, last in chosen.items()]
+    return found
+
+
+def _extend(lives: dict[Form, int], form: Form, time: int) -> None:
+    lives[form] = max(lives.get(form, time), time)
+
+
+__all__ = ["EMBEDDING", "Allocation", "Embedded", "Fetched", "Kept", "allocate"]

@@ -1,0 +1,299 @@
+"""From slots to weights: a transformer, a table of what each kind of atom becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from transformist.assembly import units
+from transformist.compiler.allocate import Allocation, Kept
+from transformist.compiler.answers import Accepted, Answer, Counted, Labelled, Measured
+from transformist.compiler.circuit import Embedded, Feature, Fetched, Relu, Step
+from transformist.compiler.forms import Form, total
+from transformist.compiler.heads import SCORES, Head, Uniform
+from transformist.model import (
+    BOS,
+    Attention,
+    Binary,
+    Embedding,
+    FeedForward,
+    Layer,
+    MultiClass,
+    NearestFraction,
+    ReadOut,
+    Span,
+    Stream,
+    Transformer,
+)
+
+Unit = tuple[Form, Fraction, Fraction]
+"""A hidden unit of an atom: factor · ReLU(form + shift)."""
+
+
+def _relu(atom: Relu) -> list[Unit]:
+    return [(atom.form, Fraction(0), Fraction(1))]
+
+
+def _step(atom: Step) -> list[Unit]:
+    """Two ReLUs of slope 2/zone, which part at zone/4 and at 3 zone/4."""
+    scaled = atom.form * (2 / atom.zone)
+    return [(scaled, -Fraction(1, 2), Fraction(1)), (scaled, -Fraction(3, 2), Fraction(-1))]
+
+
+UNITS: Mapping[type[Any], Callable[[Any], list[Unit]]] = {Relu: _relu, Step: _step}
+"""The hidden units of each kind of atom that a feed-forward network computes."""
+
+
+@dataclass(frozen=True)
+class Emission:
+    """What the weights are written from.
+
+    Attributes:
+        allocation: where every number is.
+        sharpness: 1/τ of each head.
+        answer: what is read out.
+        stream: the names of the slots.
+
+    """
+
+    allocation: Allocation
+    sharpness: Mapping[Head, Fraction]
+    answer: Answer
+    stream: Stream
+
+    def form(self, form: Form, time: int) -> tuple[dict[str, Fraction], Fraction]:
+        """A form with the slots of the stream, and its constant."""
+        factors, constant = self.allocation.reading(form, time)
+        return {self.stream.slots[slot]: factor for slot, factor in factors.items()}, constant
+
+    def slot(self, kept: Kept) -> str:
+        """The name of the slot where a number is kept."""
+        return self.stream.slots[kept.slot]
+
+
+def emit(allocation: Allocation, sharpness: Mapping[Head, Fraction], answer: Answer) -> Transformer:
+    """The weights.
+
+    Args:
+        allocation: where every number is kept, and when.
+        sharpness: 1/τ of each head.
+        answer: what is read out.
+
+    """
+    emission = Emission(allocation, sharpness, answer, _stream(allocation))
+    schedule = allocation.schedule
+    circuit = schedule.circuit
+    return Transformer(
+        stream=emission.stream,
+        embedding=_embedding(emission),
+        layers=tuple(
+            Layer(_heads(emission, 2 * layer), _network(emission, 2 * layer + 1))
+            for layer in range(schedule.layers)
+        ),
+        read_out=READ_OUTS[type(answer)](emission, answer),
+        max_length=circuit.max_length,
+    )
+
+
+def _stream(allocation: Allocation) -> Stream:
+    """A slot by the name of the first number that it holds; the spans tell the others."""
+    schedule = allocation.schedule
+    steps = _steps(allocation)
+    names: list[str] = []
+    slots = [""] * allocation.width
+    spans = []
+    for kept in allocation.kept:
+        name = _unique(_name(allocation, kept), names)
+        names.append(name)
+        slots[kept.slot] = slots[kept.slot] or name
+        end = schedule.end if kept.emptied is None else kept.emptied
+        spans.append(Span(name, kept.slot, steps[kept.born], steps[end - 1]))
+    return Stream(tuple(slots) or ("nothing",), tuple(spans))
+
+
+def _steps(allocation: Allocation) -> dict[int, int]:
+    """How many sublayers there are up to each time."""
+    times = set(allocation.schedule.times.values())
+    found, count = {-1: 0}, 0
+    for time in range(allocation.schedule.end + 1):
+        count += time in times
+        found[time] = count
+    return found
+
+
+def _name(allocation: Allocation, kept: Kept) -> str:
+    circuit = allocation.schedule.circuit
+    if kept.form in circuit.called:
+        return circuit.called[kept.form]
+    parts = []
+    for atom, factor in kept.form.terms:
+        sign = "" if factor == 1 else "-" if factor == -1 else f"{factor} "
+        parts.append(f"{sign}{circuit.names[atom]}")
+    return " + ".join(parts)
+
+
+def _unique(name: str, taken: list[str]) -> str:
+    found, count = name, 1
+    while found in taken:
+        count += 1
+        found = f"{name} ({count})"
+    return found
+
+
+def _embedding(emission: Emission) -> Embedding:
+    circuit = emission.allocation.schedule.circuit
+    start = [kept for kept in emission.allocation.kept if kept.born < 0]
+    positions = {}
+    words: list[dict[str, Fraction]] = [{} for _ in (*circuit.alphabet, *[BOS] * circuit.bos)]
+    for kept in start:
+        atoms = [circuit.atoms[atom] for atom in kept.form.atoms]
+        if isinstance(atoms[0], Feature):
+            positions[emission.slot(kept)] = atoms[0].name
+            continue
+        rows = circuit.rows(kept.form)
+        for word, row in zip(words, rows, strict=True):
+            if row.lo:
+                word[emission.slot(kept)] = Fraction(row.lo)
+    symbols = (*circuit.alphabet, *[BOS] * circuit.bos)
+    return Embedding.of(
+        emission.stream,
+        dict(zip(symbols, words, strict=True)),
+        positions=positions,
+        front=[BOS] * circuit.bos,
+    )
+
+
+def _heads(emission: Emission, time: int) -> tuple[Attention, ...]:
+    circuit = emission.allocation.schedule.circuit
+    fetched = {
+        n: atom
+        for n in emission.allocation.schedule.at(time)
+        if isinstance(atom := circuit.atoms[n], Fetched)
+    }
+    heads = dict.fromkeys(atom.head for atom in fetched.values())
+    kept = [each for each in emission.allocation.kept if each.born == time]
+    return tuple(_head(emission, head, time, list(_values(head, fetched, kept))) for head in heads)
+
+
+def _values(
+    head: Head, fetched: Mapping[int, Fetched], kept: list[Kept]
+) -> Iterator[tuple[Kept, Form]]:
+    """What a head fetches for each number that is kept."""
+    for each in kept:
+        parts = [
+            fetched[atom].value * factor
+            for atom, factor in each.form.terms
+            if fetched[atom].head == head
+        ]
+        if parts:
+            yield each, total(parts)
+
+
+def _head(emission: Emission, head: Head, time: int, values: list[tuple[Kept, Form]]) -> Attention:
+    circuit = emission.allocation.schedule.circuit
+    pairs = SCORES[type(head)](head, circuit.reach)
+    size = 1
+    while size < len(pairs):
+        size *= 4
+    scale = emission.sharpness[head] * _root(size)
+    queries = [emission.form(query * scale, time) for query, _ in pairs]
+    keys = [emission.form(key, time) for _, key in pairs]
+    padding = [({}, Fraction(0))] * (size - len(pairs))
+    read = [emission.form(value, time) for _, value in values]
+    stream = emission.stream
+    return Attention(
+        W_Q=stream.reading(*(form for form, _ in (*queries, *padding))),
+        b_Q=[shift for _, shift in (*queries, *padding)],
+        W_K=stream.reading(*(form for form, _ in (*keys, *padding))),
+        b_K=[shift for _, shift in (*keys, *padding)],
+        W_V=stream.reading(*(form for form, _ in read)),
+        b_V=[shift for _, shift in read],
+        W_O=stream.writing(*(emission.slot(kept) for kept, _ in values)),
+        weighting=_weighting(head, circuit.weighting),
+        mask=head.mask,
+    )
+
+
+def _weighting(head: Head, weighting: str) -> str:
+    return weighting
+
+
+def _root(size: int) -> int:
+    """√d_key, a power of two."""
+    return 2 ** ((size.bit_length() - 1) // 2)
+
+
+def _network(emission: Emission, time: int) -> FeedForward | None:
+    circuit = emission.allocation.schedule.circuit
+    allocation = emission.allocation
+    hidden = []
+    for number in allocation.schedule.at(time):
+        atom = circuit.atoms[number]
+        written = {
+            emission.slot(kept): factor
+            for kept in allocation.kept
+            if kept.born == time and (factor := kept.form.factors.get(number))
+        }
+        for form, shift, factor in UNITS[type(atom)](atom):
+            read, constant = emission.form(form, time)
+            added = {slot: share * factor for slot, share in written.items()}
+            hidden.append((read, constant + shift, added))
+    for kept in allocation.kept:
+        if kept.emptied == time:
+            hidden += _emptying(emission, kept)
+    return units(emission.stream, *hidden) if hidden else None
+
+
+def _emptying(emission: Emission, kept: Kept) -> list[Any]:
+    """Units that take the number away again: −ReLU(x) + ReLU(−x), the second where x may be < 0."""
+    rows = emission.allocation.schedule.circuit.rows(kept.form)
+    slot = emission.slot(kept)
+    found = []
+    if any(row.hi > 0 for row in rows):
+        found.append(({slot: 1}, 0, {slot: -1}))
+    if any(row.lo < 0 for row in rows):
+        found.append(({slot: -1}, 0, {slot: 1}))
+    return found
+
+
+# Read-outs
+
+
+def _rows(emission: Emission, forms: tuple[Form, ...]) -> dict[str, Any]:
+    end = emission.allocation.schedule.end
+    read = [emission.form(form, end) for form in forms]
+    return {
+        "W_out": emission.stream.reading(*(form for form, _ in read)),
+        "b_out": [shift for _, shift in read],
+    }
+
+
+def _binary(emission: Emission, answer: Accepted) -> Binary:
+    return Binary(**_rows(emission, (answer.form - Fraction(1, 2),)))
+
+
+def _labels(emission: Emission, answer: Labelled | Counted) -> MultiClass:
+    return MultiClass(**_rows(emission, answer.forms), labels=answer.labels, at="every")
+
+
+def _fraction(emission: Emission, answer: Measured) -> NearestFraction:
+    return NearestFraction(
+        **_rows(emission, (answer.form,)),
+        scale=answer.scale,
+        mask=answer.mask,
+        with_bos=answer.with_bos,
+        at="every",
+    )
+
+
+READ_OUTS: Mapping[type[Any], Callable[[Emission, Any], ReadOut]] = {
+    Accepted: _binary,
+    Labelled: _labels,
+    Counted: _labels,
+    Measured: _fraction,
+}
+"""The read-out of each kind of answer."""
+
+__all__ = ["READ_OUTS", "UNITS", "Embedded", "Uniform", "emit"]

@@ -1,0 +1,101 @@
+"""Affine forms of atoms, which are known by their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Form:
+    """Σ factor · atom + constant.
+
+    Attributes:
+        terms: pairs of an atom's number and its factor, not 0; the numbers increase.
+        constant: a rational number.
+
+    Example:
+        >>> x, y = Form.atom(0), Form.atom(1)
+        >>> x + y * 2 - x - 1
+        Form(terms=((1, Fraction(2, 1)),), constant=Fraction(-1, 1))
+
+    """
+
+    terms: tuple[tuple[int, Fraction], ...] = ()
+    constant: Fraction = Fraction(0)
+
+    @classmethod
+    def atom(cls, number: int) -> Form:
+        """The atom itself."""
+        return cls(((number, Fraction(1)),))
+
+    @classmethod
+    def of(cls, value: Any) -> Form:
+        """A constant."""
+        return cls((), Fraction(value))
+
+    @classmethod
+    def made(cls, factors: Iterable[tuple[int, Fraction]], constant: Fraction) -> Form:
+        """The form with these factors, added up where an atom comes twice."""
+        total: dict[int, Fraction] = {}
+        for atom, factor in factors:
+            total[atom] = total.get(atom, Fraction(0)) + factor
+        return cls(tuple(sorted((a, f) for a, f in total.items() if f)), constant)
+
+    @cached_property
+    def factors(self) -> dict[int, Fraction]:
+        """The factor of each atom."""
+        return dict(self.terms)
+
+    @property
+    def atoms(self) -> tuple[int, ...]:
+        """The numbers of its atoms."""
+        return tuple(atom for atom, _ in self.terms)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it has no atom."""
+        return not self.terms
+
+    def __add__(self, other: Any) -> Form:
+        more = other if isinstance(other, Form) else Form.of(other)
+        if not more.terms:
+            return Form(self.terms, self.constant + more.constant)
+        return Form.made((*self.terms, *more.terms), self.constant + more.constant)
+
+    __radd__ = __add__
+
+    def __mul__(self, factor: Any) -> Form:
+        scale = Fraction(factor)
+        if not scale:
+            return Form()
+        return Form(tuple((a, f * scale) for a, f in self.terms), self.constant * scale)
+
+    def __neg__(self) -> Form:
+        return self * -1
+
+    def __sub__(self, other: Any) -> Form:
+        return self + -(other if isinstance(other, Form) else Form.of(other))
+
+    def __rsub__(self, other: Any) -> Form:
+        return -self + other
+
+    def part(self, atoms: Iterable[int]) -> Form:
+        """Its terms in these atoms, without the constant."""
+        kept = set(atoms)
+        return Form(tuple(term for term in self.terms if term[0] in kept))
+
+    def normalized(self) -> tuple[Form, Fraction]:
+        """The form without its constant, divided by its first factor; and that factor."""
+        first = self.terms[0][1]
+        return Form(tuple((a, f / first) for a, f in self.terms)), first
+
+
+def total(forms: Iterable[Form]) -> Form:
+    """The sum of forms."""
+    listed = list(forms)
+    terms = (term for form in listed for term in form.terms)
+    return Form.made(terms, sum((form.constant for form in listed), Fraction(0)))

@@ -1,0 +1,131 @@
+"""The heads that programs need: what each attends to, and its scores.
+
+Scores are in units of positions. With P a power of two above N, a row's admissible scores are
+
+    match:   2P · Σ keyⱼ · queryᵢ ± j + P · [j is BOS], whole numbers, all different,
+    at:      2 q j − j², less by m² at distance m of q than at q,
+    uniform: 0.
+
+Under softmax they are multiplied by 1/τ, which `temperatures` derives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from transformist.compiler.forms import Form
+from transformist.laws import Bound, Range, hull
+
+BEHIND = ("none", "future", "strict-future")
+"""The masks under which a symbol sees BOS."""
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """The mean over the positions that the mask leaves, BOS among them where it is seen."""
+
+    mask: str
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """What queries and keys are made of."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Match:
+    """The positions that the mask leaves where Σ keyⱼ · queryᵢ is 1 rather than 0.
+
+    Attributes:
+        keys, queries: as many of each; without any, all positions match.
+        choose: the last of several (`rightmost`), the first (`leftmost`), or their `mean`.
+        mask: which positions there are.
+        place: j, where it is needed to choose.
+        bos: [j is BOS], where it counts.
+        is_sink: whether BOS is attended to when nothing matches, rather than never.
+
+    """
+
+    keys: tuple[Form, ...]
+    queries: tuple[Form, ...]
+    choose: str
+    mask: str
+    place: Form | None = None
+    bos: Form | None = None
+    is_sink: bool = False
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """What queries and keys are made of."""
+        more = tuple(form for form in (self.place, self.bos) if form is not None)
+        return (*self.keys, *self.queries, *more)
+
+
+@dataclass(frozen=True)
+class At:
+    """The position that a whole number gives; BOS is position 0.
+
+    Attributes:
+        index: q.
+        place, square: j and j².
+
+    """
+
+    index: Form
+    place: Form
+    square: Form
+
+    mask = "none"
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """What queries and keys are made of."""
+        return (self.index, self.place, self.square)
+
+
+Head: TypeAlias = "Uniform | Match | At"
+
+Scores: TypeAlias = "list[tuple[Form, Form]]"
+"""Pairs of a query and a key, whose products are summed."""
+
+
+def _uniform_scores(head: Uniform, reach: int) -> Scores:
+    return []
+
+
+def _match_scores(head: Match, reach: int) -> Scores:
+    match, half = (2 * reach, reach) if head.place is not None else (1, Fraction(1, 2))
+    pairs = list(zip(head.queries, head.keys, strict=True))
+    asked = [(query * match, key) for query, key in pairs if not query.is_constant]
+    last = Form()
+    for query, key in pairs:
+        if query.is_constant:
+            last += key * (query.constant * match)
+    if head.place is not None:
+        last += head.place * (1 if head.choose == "rightmost" else -1)
+    if head.bos is not None:
+        last += head.bos * (half if head.is_sink else -match)
+    return asked if last == Form() else [*asked, (Form.of(1), last)]
+
+
+def _at_scores(head: At, reach: int) -> Scores:
+    return [(head.index * 2, head.place), (Form.of(-1), head.square)]
+
+
+SCORES: Mapping[type[Any], Callable[[Any, int], Scores]] = {
+    Uniform: _uniform_scores,
+    Match: _match_scores,
+    At: _at_scores,
+}
+"""The scores of each kind of head, from P."""
+
+
+def mean_range(symbols: Range, bos: Range | None, most: Bound) -> Range:
+    """The range of the mean of one to `most` numbers in a range, and of that of BOS."""
+    if bos is None:
+        return symbols
+    share = Fraction(0) if most == float("inf") else 1 / (Fraction(most) + 1)
+    return hull((bos, symbols.times(1 - share) + bos.times(share)))

@@ -1,0 +1,49 @@
+"""What a program asks that no weights can do, said in the user's own names and lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from transformist.errors import InvalidValue
+from transformist.language import Program
+from transformist.language.node import Node
+from transformist.language.places import Place
+
+
+class Uncompilable(InvalidValue):
+    """A program, or a subexpression of it, that cannot be compiled as asked."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the subexpressions of a program are called, and where they are written."""
+
+    program: Program
+
+    @cached_property
+    def names(self) -> dict[Node, str]:
+        """The user's names, and the source text of what has none."""
+        program = self.program
+        texts = [place.text or type(node).__name__ for node, place in self._placed]
+        return dict(zip(program.nodes, texts, strict=True)) | {
+            node: name for name, node in reversed(program.names)
+        }
+
+    @cached_property
+    def places(self) -> dict[Node, Place]:
+        """Where each is written."""
+        return dict(self._placed)
+
+    @property
+    def _placed(self) -> list[tuple[Node, Place]]:
+        return list(zip(self.program.nodes, self.program.places, strict=True))
+
+    def refused(self, node: Node, invariant: str, *, received: str, remedy: str) -> Uncompilable:
+        """The refusal of a subexpression, with its name and its line."""
+        return Uncompilable(
+            invariant,
+            received=f"{self.names[node]}, {received}",
+            where=str(self.places[node]),
+            remedy=remedy,
+        )

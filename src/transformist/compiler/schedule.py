@@ -1,0 +1,116 @@
+"""From a circuit to layers: when each atom is computed.
+
+Times count sublayers: −1 is the embedding, 2l the attention of layer l, 2l + 1 its feed-forward
+network. Heads come as early as they can, ReLUs as late, so that sums of them share a slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from transformist.compiler.circuit import Circuit, Embedded, Feature, Fetched
+from transformist.compiler.forms import Form
+
+EMBEDDING = -1
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When the atoms of a circuit are computed.
+
+    Attributes:
+        circuit: the atoms.
+        outputs: the forms that are read out.
+        times: of the atoms that serve the outputs, by their numbers.
+
+    """
+
+    circuit: Circuit
+    outputs: tuple[Form, ...]
+    times: dict[int, int]
+
+    def __post_init__(self) -> None:
+        for number, time in self.times.items():
+            late = [each for each in self.circuit.reads(number) if self.times[each] >= time]
+            parity = {Embedded: -1, Feature: -1, Fetched: time - time % 2}
+            fits = parity.get(type(self.circuit.atoms[number]), time - (time + 1) % 2) == time
+            assert not late and fits, f"atom {number} at {time} reads {late}"
+
+    @property
+    def layers(self) -> int:
+        """How many layers there are."""
+        return max(self.times.values(), default=EMBEDDING) // 2 + 1
+
+    @property
+    def end(self) -> int:
+        """The time of the read-out."""
+        return 2 * self.layers
+
+    def at(self, time: int) -> tuple[int, ...]:
+        """The atoms that are computed at a time."""
+        return tuple(number for number, each in self.times.items() if each == time)
+
+
+def schedule(circuit: Circuit, outputs: tuple[Form, ...], heads: str) -> Schedule:
+    """The fewest layers that the dependencies allow; with one head a layer, in order.
+
+    Args:
+        circuit: the atoms.
+        outputs: the forms that are read out.
+        heads: `many` or `one` a layer.
+
+    """
+    needed = _needed(circuit, outputs)
+    early = _earliest(circuit, needed, heads)
+    end = 2 * (max(early.values(), default=EMBEDDING) // 2 + 1)
+    return Schedule(circuit, outputs, _latest(circuit, needed, early, outputs, end))
+
+
+def _needed(circuit: Circuit, outputs: Iterable[Form]) -> list[int]:
+    """The atoms that serve the outputs, in order."""
+    found = {atom for form in outputs for atom in form.atoms}
+    for number in range(len(circuit.atoms) - 1, -1, -1):
+        if number in found:
+            found.update(circuit.reads(number))
+    return sorted(found)
+
+
+def _earliest(circuit: Circuit, needed: list[int], heads: str) -> dict[int, int]:
+    times: dict[int, int] = {}
+    taken: dict[int, object] = {}
+    for number in needed:
+        atom = circuit.atoms[number]
+        ready = max((times[each] for each in circuit.reads(number)), default=EMBEDDING) + 1
+        if isinstance(atom, Embedded | Feature):
+            times[number] = EMBEDDING
+        elif isinstance(atom, Fetched):
+            time = ready + ready % 2
+            while heads == "one" and taken.setdefault(time, atom.head) != atom.head:
+                time += 2
+            times[number] = time
+        else:
+            times[number] = ready + (ready + 1) % 2
+    return times
+
+
+def _latest(
+    circuit: Circuit,
+    needed: list[int],
+    early: dict[int, int],
+    outputs: Iterable[Form],
+    end: int,
+) -> dict[int, int]:
+    """The times, with the ReLUs as late as what reads them allows."""
+    deadline = dict.fromkeys(needed, end)
+    times: dict[int, int] = {}
+    for number in reversed(needed):
+        atom = circuit.atoms[number]
+        time = early[number]
+        if not isinstance(atom, Embedded | Feature | Fetched):
+            latest = deadline[number] - 1
+            time = latest - (latest + 1) % 2
+        times[number] = time
+        for each in circuit.reads(number):
+            deadline[each] = min(deadline[each], time)
+    return dict(sorted(times.items()))

@@ -1,0 +1,134 @@
+"""1/τ of every softmax head, from what its results are used for.
+
+Backwards from the output, each use of a number says how far off it may be; a head gets half of that
+for the weight it leaves elsewhere, what it fetches the other half. With η the error of a score and
+δ that of an index, in units of positions, the weight elsewhere, relative to that of the place, is
+
+    match, last or first: Σ_m e^(−β(m − 2η)), η ≤ 1/8, at most x^(3/4)/(1 − x) with x = e^−β,
+    at:                   2 Σ_m e^(−β(m² − 2mδ − 2η)), δ + η ≤ 1/8, at most 2y/(1 − y), y = e^(−3β/4),
+    match, mean:          (N + 1) e^(−β(1/2 − 2η)), η ≤ 1/16.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from transformist.bounds import rounded_up
+from transformist.compiler.circuit import Circuit, Fetched, Relu, Step
+from transformist.compiler.forms import Form
+from transformist.compiler.heads import At, Head, Match, Uniform
+
+SCORE_ERROR = Fraction(1, 8)
+"""η, or δ + η: so far may a score be off, in units of positions."""
+
+LARGEST_SHARE = Fraction(1, 4)
+"""More of the weight no head leaves elsewhere."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """A form that is used, and how far off it may be."""
+
+    form: Form
+    allowed: Fraction
+
+
+def sharpnesses(circuit: Circuit, outputs: Iterable[Use]) -> dict[Head, Fraction]:
+    """1/τ for each head that has scores; 1 where the weighting is hard.
+
+    Args:
+        circuit: the atoms.
+        outputs: what the read-out uses.
+
+    """
+    allowed: dict[int, Fraction] = {}
+    first = _first_atoms(circuit)
+    shares: dict[Head, Fraction] = {}
+    found: dict[Head, Fraction] = {}
+
+    def use(each: Use) -> None:
+        inexact = [(a, f) for a, f in each.form.terms if circuit.is_approximate(Form.atom(a))]
+        weight = sum((abs(factor) for _, factor in inexact), Fraction(0))
+        for atom, _ in inexact:
+            limit = each.allowed / weight
+            allowed[atom] = min(allowed.get(atom, limit), limit)
+
+    for output in outputs:
+        use(output)
+    for number in range(len(circuit.atoms) - 1, -1, -1):
+        atom = circuit.atoms[number]
+        if isinstance(atom, Step):
+            use(Use(atom.form, atom.zone / 8))
+        elif number in allowed and isinstance(atom, Relu):
+            use(Use(atom.form, allowed[number]))
+        elif number in allowed and isinstance(atom, Fetched):
+            half = allowed[number] / 2
+            use(Use(atom.value, half))
+            spread = max(_diameter(circuit, atom.value), Fraction(1, 2**20))
+            shares[atom.head] = min(shares.get(atom.head, LARGEST_SHARE), half / spread)
+        if isinstance(atom, Fetched) and first[atom.head] == number:
+            head = atom.head
+            found[head] = _sharpness(circuit, head, shares.get(head, LARGEST_SHARE))
+            for each in USES[type(head)](circuit, head, found[head], shares.get(head, Fraction(1))):
+                use(each)
+    return found
+
+
+def _first_atoms(circuit: Circuit) -> dict[Head, int]:
+    first: dict[Head, int] = {}
+    for number, atom in enumerate(circuit.atoms):
+        if isinstance(atom, Fetched):
+            first.setdefault(atom.head, number)
+    return first
+
+
+def _diameter(circuit: Circuit, value: Form) -> Fraction:
+    rows = circuit.rows(value)
+    return Fraction(max(row.hi for row in rows) - min(row.lo for row in rows))
+
+
+def _sharpness(circuit: Circuit, head: Head, share: Fraction) -> Fraction:
+    if circuit.weighting != "softmax" or isinstance(head, Uniform):
+        return Fraction(1)
+    return max(rounded_up(LOGARITHMS[type(head)](circuit, head, share)), Fraction(1))
+
+
+def _match_logarithm(circuit: Circuit, head: Match, share: Fraction) -> float:
+    if head.choose == "mean":
+        return 8 / 3 * math.log(Fraction(circuit.longest) + 1) + 8 / 3 * math.log(1 / share)
+    return 4 / 3 * math.log1p(1 / share)
+
+
+def _at_logarithm(circuit: Circuit, head: At, share: Fraction) -> float:
+    return 4 / 3 * math.log1p(2 / share)
+
+
+LOGARITHMS: Mapping[type[Any], Callable[[Circuit, Any, Fraction], float]] = {
+    Match: _match_logarithm,
+    At: _at_logarithm,
+}
+"""The least 1/τ that leaves at most this share of the weight elsewhere."""
+
+
+def _match_uses(circuit: Circuit, head: Match, sharpness: Fraction, share: Fraction) -> list[Use]:
+    limit = SCORE_ERROR / 2 / (2 * circuit.reach if head.place is not None else 1)
+    if head.choose == "mean":
+        limit = min(limit / 2, share / (4 * sharpness))
+    forms = (*head.keys, *head.queries)
+    return [Use(form, limit / (2 * len(forms))) for form in forms]
+
+
+def _at_uses(circuit: Circuit, head: At, sharpness: Fraction, share: Fraction) -> list[Use]:
+    return [Use(head.index, SCORE_ERROR / 4)]
+
+
+USES: Mapping[type[Any], Callable[[Circuit, Any, Fraction, Fraction], list[Use]]] = {
+    Uniform: lambda *_: [],
+    Match: _match_uses,
+    At: _at_uses,
+}
+"""How far off the queries and keys of each kind of head may be."""
