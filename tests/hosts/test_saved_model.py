@@ -18,9 +18,11 @@ from safetensors.numpy import load_file, save_file
 import transformist as tf
 from transformist import model as definitions
 from transformist.claims import StringClaim, ask
+from transformist.domains import Strings
 from transformist.errors import InvalidValue, TransformistError, UnreadableInput
 from transformist.hosts import plain_values, saved_model
 from transformist.hosts.plain_values import CLASSES, decoded, encoded
+from transformist.programs import PROGRAMS
 
 STRINGS = [each.name for each in tf.recipes() if isinstance(each.claim, StringClaim)]
 
@@ -75,6 +77,15 @@ class TestWhatComesBack:
         domain = ask(tf.recipe(name).claim.domain, **tf.recipe(name).settings({}))
         strings = [x for x in (*domain.hard(6), *domain.drawn(6, 5, seed=1)) if len(x)]
         assert strings and model.answers(strings) == back.answers(strings)
+
+    @pytest.mark.parametrize("weighting", ["softmax", "average-hard"])
+    @pytest.mark.parametrize("name", PROGRAMS)
+    def test_every_compiled_program(self, name, weighting, tmp_path):
+        model = tf.compile(PROGRAMS[name], max_length=20, weighting=weighting)
+        back = through_a_file(model, tmp_path)
+        assert same(model, back) and repr(model) == repr(back)
+        strings = Strings(model.alphabet, lambda _: ()).drawn(20, 10, seed=2)
+        assert model.answers(strings) == back.answers(strings)
 
     def test_there_is_no_other_recipe_of_a_transformer(self):
         others = (each for each in tf.recipes() if each.name not in STRINGS)
@@ -235,12 +246,14 @@ class TestTheFile:
     def test_the_bytes_are_a_function_of_the_model(self, tmp_path):
         code = (
             "import sys, transformist as tf;"
+            "from transformist.programs import PROGRAMS;"
+            "tf.save(tf.compile(PROGRAMS['reverse'], max_length=9), sys.argv[3]);"
             "tf.save(tf.recipe('dyck-k-d').build(kinds=2, depth=2), sys.argv[1]);"
             "tf.save(tf.recipe('parity').build(), sys.argv[2])"
         )
         digests = set()
         for seed in ("0", "1", "2"):
-            files = [tmp_path / f"{number}-{seed}" for number in range(2)]
+            files = [tmp_path / f"{number}-{seed}" for number in range(3)]
             environment = {**os.environ, "PYTHONHASHSEED": seed}
             subprocess.run([sys.executable, "-c", code, *files], check=True, env=environment)
             digests.add(tuple(hashlib.sha256(each.read_bytes()).hexdigest() for each in files))

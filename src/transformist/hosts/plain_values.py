@@ -27,11 +27,13 @@ from transformist.model import (
     Layer,
     LayerNorm,
     MultiClass,
+    NearestFraction,
     NearZero,
     PositionFunctions,
     PositionTable,
     RealVector,
     Sinusoids,
+    Span,
     Stream,
     Transformer,
     rationals,
@@ -48,11 +50,13 @@ CLASSES: Mapping[str, type] = {
         Layer,
         LayerNorm,
         MultiClass,
+        NearestFraction,
         NearZero,
         PositionFunctions,
         PositionTable,
         RealVector,
         Sinusoids,
+        Span,
         Stream,
         Transformer,
     )
@@ -161,8 +165,8 @@ def decoded(json: Json, tensor: Read) -> Any:
         Exception: of many kinds, for what `encoded` did not write.
 
     Example:
-        >>> decoded({"Stream": {"slots": ["balance"]}}, {}.__getitem__)
-        Stream(slots=('balance',))
+        >>> decoded({"Stream": {"slots": ["balance"]}}, {}.__getitem__).slots
+        ('balance',)
 
     """
     if isinstance(json, list):
