@@ -108,5 +108,19 @@ class InputTooLarge(TransformistError, ValueError):
     """An input that the dense reference refuses, with its estimate."""
 
 
+class BrokenInvariant(TransformistError, AssertionError):
+    """What one step of a computation hands to the next does not fit: a fault of this library."""
+
+    def __init__(
+        self,
+        invariant: str,
+        *,
+        received: str,
+        where: str | None,
+        remedy: str = "please report it, with what was asked",
+    ) -> None:
+        super().__init__(invariant, received=received, where=where, remedy=remedy)
+
+
 class UnreadableInput(TransformistError, ValueError):
     """A file that cannot be read."""

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from transformist.compiler.circuit import Embedded, Feature, Fetched
+from transformist.compiler.circuit import Feature
 from transformist.compiler.forms import Form
-from transformist.compiler.schedule import EMBEDDING, Schedule
+from transformist.compiler.schedule import Schedule
+from transformist.errors import BrokenInvariant
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,14 @@ class Allocation:
     def __post_init__(self) -> None:
         for one in self.kept:
             for other in self.kept:
-                if one is not other and one.slot == other.slot and one.born <= other.born:
-                    assert one.emptied is not None, "a slot is used again that is not emptied"
-                    assert one.last <= one.emptied < other.born, "a slot is used twice at a time"
+                if one is other or one.slot != other.slot or one.born > other.born:
+                    continue
+                if one.emptied is None or not one.last <= one.emptied < other.born:
+                    raise BrokenInvariant(
+                        "a slot holds one number at a time, and is emptied between two",
+                        received=f"{one} and {other}",
+                        where="Allocation",
+                    )
 
     @property
     def width(self) -> int:
@@ -66,7 +72,12 @@ class Allocation:
         factors: dict[int, Fraction] = {}
         for site, part in _parts(self.schedule, form):
             for kept, factor in self._kept_of(site, part):
-                assert kept.born < time <= kept.last, "a number is read that is not there"
+                if not kept.born < time <= kept.last:
+                    raise BrokenInvariant(
+                        "a number is read while a slot holds it",
+                        received=f"{kept} at {time}",
+                        where="Allocation",
+                    )
                 factors[kept.slot] = factors.get(kept.slot, Fraction(0)) + factor
         return factors, form.constant
 
@@ -139,6 +150,3 @@ def _lifetimes(schedule: Schedule) -> list[tuple[Form, int, int]]:
 
 def _extend(lives: dict[Form, int], form: Form, time: int) -> None:
     lives[form] = max(lives.get(form, time), time)
-
-
-__all__ = ["EMBEDDING", "Allocation", "Embedded", "Fetched", "Kept", "allocate"]

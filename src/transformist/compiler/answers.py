@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -137,7 +138,7 @@ def _number(lowering: Lowering, node: Node) -> Answer:
     if node.type.values is not None:
         return _listed(lowering, node)
     kind, mask = unit
-    if kind == "count" and _is_whole_count(lowering, form, unit):
+    if kind == "count" and _is_whole_count(lowering, form):
         return _counted(lowering, node, form, unit)
     means = _means_below(node)
     grid = lowering.circuit.grid(form)
@@ -157,13 +158,13 @@ def _number(lowering: Lowering, node: Node) -> Answer:
 def _listed(lowering: Lowering, node: Node) -> Labelled:
     """The value v with the largest 2 v y − v²."""
     y = lowering.number(node)
-    values = node.type.values or ()
+    values: tuple[Any, ...] = node.type.values or ()
     forms = tuple(y * (2 * value) - value**2 for value in values)
-    squares = [(b - a) ** 2 for a, b in zip(values, values[1:], strict=False)]
+    squares = [(b - a) ** 2 for a, b in itertools.pairwise(values)]
     return Labelled(values, forms, Fraction(min(squares, default=1)))
 
 
-def _is_whole_count(lowering: Lowering, form: Form, unit: Unit) -> bool:
+def _is_whole_count(lowering: Lowering, form: Form) -> bool:
     grid = lowering.circuit.grid(form)
     return grid is not None and grid.c == 1 and len(grid.counts) == 1
 

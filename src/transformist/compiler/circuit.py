@@ -158,7 +158,7 @@ class Circuit:
     @property
     def reach(self) -> int:
         """P, the least power of two above N."""
-        return 2 ** int(self.max_length or 0).bit_length()
+        return 1 << int(self.max_length or 0).bit_length()
 
     @cached_property
     def at_bos(self) -> Form:

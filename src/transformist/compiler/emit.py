@@ -10,9 +10,9 @@ from typing import Any
 from transformist.assembly import units
 from transformist.compiler.allocate import Allocation, Kept
 from transformist.compiler.answers import Accepted, Answer, Counted, Labelled, Measured
-from transformist.compiler.circuit import Embedded, Feature, Fetched, Relu, Step
+from transformist.compiler.circuit import Feature, Fetched, Relu, Step
 from transformist.compiler.forms import Form, total
-from transformist.compiler.heads import SCORES, Head, Uniform
+from transformist.compiler.heads import SCORES, Head
 from transformist.model import (
     BOS,
     Attention,
@@ -200,7 +200,7 @@ def _head(emission: Emission, head: Head, time: int, values: list[tuple[Kept, Fo
     scale = emission.sharpness[head] * _root(size)
     queries = [emission.form(query * scale, time) for query, _ in pairs]
     keys = [emission.form(key, time) for _, key in pairs]
-    padding = [({}, Fraction(0))] * (size - len(pairs))
+    padding: list[tuple[dict[str, Fraction], Fraction]] = [({}, Fraction(0))] * (size - len(pairs))
     read = [emission.form(value, time) for _, value in values]
     stream = emission.stream
     return Attention(
@@ -211,18 +211,14 @@ def _head(emission: Emission, head: Head, time: int, values: list[tuple[Kept, Fo
         W_V=stream.reading(*(form for form, _ in read)),
         b_V=[shift for _, shift in read],
         W_O=stream.writing(*(emission.slot(kept) for kept, _ in values)),
-        weighting=_weighting(head, circuit.weighting),
+        weighting=circuit.weighting,
         mask=head.mask,
     )
 
 
-def _weighting(head: Head, weighting: str) -> str:
-    return weighting
-
-
 def _root(size: int) -> int:
     """√d_key, a power of two."""
-    return 2 ** ((size.bit_length() - 1) // 2)
+    return 1 << (size.bit_length() - 1) // 2
 
 
 def _network(emission: Emission, time: int) -> FeedForward | None:
@@ -295,5 +291,3 @@ READ_OUTS: Mapping[type[Any], Callable[[Emission, Any], ReadOut]] = {
     Measured: _fraction,
 }
 """The read-out of each kind of answer."""
-
-__all__ = ["READ_OUTS", "UNITS", "Embedded", "Uniform", "emit"]

@@ -78,10 +78,10 @@ class Form:
         return self * -1
 
     def __sub__(self, other: Any) -> Form:
-        return self + -(other if isinstance(other, Form) else Form.of(other))
+        return self + (-other if isinstance(other, Form) else Form.of(-other))
 
     def __rsub__(self, other: Any) -> Form:
-        return -self + other
+        return (-self).__add__(other)
 
     def part(self, atoms: Iterable[int]) -> Form:
         """Its terms in these atoms, without the constant."""

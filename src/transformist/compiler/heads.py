@@ -92,7 +92,7 @@ Scores: TypeAlias = "list[tuple[Form, Form]]"
 """Pairs of a query and a key, whose products are summed."""
 
 
-def _uniform_scores(head: Uniform, reach: int) -> Scores:
+def _uniform_scores(_head: Uniform, _reach: int) -> Scores:
     return []
 
 
@@ -111,7 +111,7 @@ def _match_scores(head: Match, reach: int) -> Scores:
     return asked if last == Form() else [*asked, (Form.of(1), last)]
 
 
-def _at_scores(head: At, reach: int) -> Scores:
+def _at_scores(head: At, _reach: int) -> Scores:
     return [(head.index * 2, head.place), (Form.of(-1), head.square)]
 
 

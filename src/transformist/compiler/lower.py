@@ -121,10 +121,9 @@ class Lowering:
         return self.circuit.call(RULES[type(node)].number(self, node, unit), self.name(node))
 
     def _in_unit(self, columns: Sequence[Any], unit: Unit, name: str) -> Form:
-        if unit == ONE or len(set(columns)) == 1:
-            scale = self.unit(unit) if len(set(columns)) == 1 else Form.of(1)
-            if len(set(columns)) == 1:
-                return scale * columns[0]
+        if len(set(columns)) == 1:
+            return self.unit(unit) * columns[0]
+        if unit == ONE:
             return self.embedded(columns, name)
         values = dict.fromkeys(value for value in columns if value)
         return total(
@@ -325,7 +324,7 @@ _POINTWISE = (Token, Constant, Table, Linear, PiecewiseLinear, Product, Comparis
 # Pointwise
 
 
-def _constant_literal(lowering: Lowering, node: Constant, value: Any) -> Form:
+def _constant_literal(_lowering: Lowering, node: Constant, value: Any) -> Form:
     return Form.of(int(node.value == value))
 
 
@@ -410,11 +409,11 @@ def _interpolated(
     return total(parts)
 
 
-def _product(lowering: Lowering, node: Product, unit: Unit) -> Form:
+def _product(lowering: Lowering, node: Product, _unit: Unit) -> Form:
     """x y = ((x + y)² − x² − y²)/2, the squares interpolated at the values there are."""
     x, y = node.children
     forms = [lowering.number(each) for each in (x, y)]
-    values = [each.type.values or () for each in (x, y)]
+    values: list[Any] = [each.type.values or () for each in (x, y)]
     sums = sorted({a + b for a, b in itertools.product(*values)})
     squares = [
         _square(lowering, form, listed, lowering.name(node))
@@ -515,12 +514,12 @@ def _position_units(lowering: Lowering, node: Position) -> tuple[Unit, ...]:
     return (ONE, *{"i": (("count", "future"),), "n": (("count", "none"),)}.get(node.name, ()))
 
 
-def _mean(lowering: Lowering, node: Mean, unit: Unit) -> Form:
+def _mean(lowering: Lowering, node: Mean, _unit: Unit) -> Form:
     value = lowering.quiet(lowering.number(node.children[0]), lowering.name(node))
     return lowering.mean(node, node.mask, value)
 
 
-def _count(lowering: Lowering, node: Count, unit: Unit) -> Form:
+def _count(lowering: Lowering, node: Count, _unit: Unit) -> Form:
     value = lowering.quiet(lowering.boolean(node.children[0]), lowering.name(node))
     return lowering.mean(node, node.mask, value)
 
@@ -632,7 +631,6 @@ _TRUE = Constant((), Boolean, True)
 
 def _matching(lowering: Lowering, node: Select, *, has_sink: bool) -> Match:
     """The head of a selection."""
-    keys, queries, _ = node.children
     pairs = _pairs(lowering, node)
     circuit, weighting = lowering.circuit, lowering.options.weighting
     if node.choose == "mean" and weighting == "rightmost-hard":
@@ -728,7 +726,10 @@ CHANNELS: Mapping[type[Node], Channel] = {Shift: _shift, Lookup: _lookup, Select
 
 
 def _channel(lowering: Lowering, node: Any) -> Callable[[Form], Form]:
-    return lowering._once("channel", node, lambda each: CHANNELS[type(each)](lowering, each))  # type: ignore[no-any-return]
+    made: Callable[[Form], Form] = lowering._once(
+        "channel", node, lambda each: CHANNELS[type(each)](lowering, each)
+    )
+    return made
 
 
 def _values(node: Any) -> Node:
@@ -746,7 +747,7 @@ def _fetched_literal(lowering: Lowering, node: Any, value: Any) -> Form:
     return default + _channel(lowering, node)(lowering.literal(_values(node), value) - default)
 
 
-def _fetched_number(lowering: Lowering, node: Any, unit: Unit) -> Form:
+def _fetched_number(lowering: Lowering, node: Any, _unit: Unit) -> Form:
     value = lowering.number(_values(node))
     return node.default + _channel(lowering, node)(value - node.default)
 

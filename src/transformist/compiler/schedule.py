@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from transformist.compiler.circuit import Circuit, Embedded, Feature, Fetched
 from transformist.compiler.forms import Form
+from transformist.errors import BrokenInvariant
 
 EMBEDDING = -1
 
@@ -35,7 +36,12 @@ class Schedule:
             late = [each for each in self.circuit.reads(number) if self.times[each] >= time]
             parity = {Embedded: -1, Feature: -1, Fetched: time - time % 2}
             fits = parity.get(type(self.circuit.atoms[number]), time - (time + 1) % 2) == time
-            assert not late and fits, f"atom {number} at {time} reads {late}"
+            if late or not fits:
+                raise BrokenInvariant(
+                    "an atom is computed in a sublayer of its kind, after those that it reads",
+                    received=f"atom {number} at {time}, which reads {late}",
+                    where="Schedule",
+                )
 
     @property
     def layers(self) -> int:
@@ -64,7 +70,7 @@ def schedule(circuit: Circuit, outputs: tuple[Form, ...], heads: str) -> Schedul
     needed = _needed(circuit, outputs)
     early = _earliest(circuit, needed, heads)
     end = 2 * (max(early.values(), default=EMBEDDING) // 2 + 1)
-    return Schedule(circuit, outputs, _latest(circuit, needed, early, outputs, end))
+    return Schedule(circuit, outputs, _latest(circuit, needed, early, end))
 
 
 def _needed(circuit: Circuit, outputs: Iterable[Form]) -> list[int]:
@@ -98,7 +104,6 @@ def _latest(
     circuit: Circuit,
     needed: list[int],
     early: dict[int, int],
-    outputs: Iterable[Form],
     end: int,
 ) -> dict[int, int]:
     """The times, with the ReLUs as late as what reads them allows."""

@@ -4,9 +4,9 @@ Backwards from the output, each use of a number says how far off it may be; a he
 for the weight it leaves elsewhere, what it fetches the other half. With η the error of a score and
 δ that of an index, in units of positions, the weight elsewhere, relative to that of the place, is
 
-    match, last or first: Σ_m e^(−β(m − 2η)), η ≤ 1/8, at most x^(3/4)/(1 − x) with x = e^−β,
-    at:                   2 Σ_m e^(−β(m² − 2mδ − 2η)), δ + η ≤ 1/8, at most 2y/(1 − y), y = e^(−3β/4),
-    match, mean:          (N + 1) e^(−β(1/2 − 2η)), η ≤ 1/16.
+    match, last or first: Σ e^(−β(m − 2η)), m ≥ 1, η ≤ 1/8; at most x^(3/4)/(1 − x), x = e^−β;
+    at: 2 Σ e^(−β(m² − 2mδ − 2η)), m ≥ 1, δ + η ≤ 1/8; at most 2y/(1 − y), y = e^(−3β/4);
+    match, mean: (N + 1) e^(−β(1/2 − 2η)), η ≤ 1/16.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _match_logarithm(circuit: Circuit, head: Match, share: Fraction) -> float:
     return 4 / 3 * math.log1p(1 / share)
 
 
-def _at_logarithm(circuit: Circuit, head: At, share: Fraction) -> float:
+def _at_logarithm(_circuit: Circuit, _head: At, share: Fraction) -> float:
     return 4 / 3 * math.log1p(2 / share)
 
 
@@ -122,7 +122,7 @@ def _match_uses(circuit: Circuit, head: Match, sharpness: Fraction, share: Fract
     return [Use(form, limit / (2 * len(forms))) for form in forms]
 
 
-def _at_uses(circuit: Circuit, head: At, sharpness: Fraction, share: Fraction) -> list[Use]:
+def _at_uses(_circuit: Circuit, head: At, _sharpness: Fraction, _share: Fraction) -> list[Use]:
     return [Use(head.index, SCORE_ERROR / 4)]
 
 
