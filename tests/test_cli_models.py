@@ -251,6 +251,25 @@ class TestCheck:
             assert row["held"] and row["name"] == models[kind] and row["cases"] == 2 * 63
             assert row["arithmetics"] == ["float32", "exact"]
 
+    def test_no_longer_strings_than_the_model_is_built_for(self, capsys, source, tmp_path):
+        path = tmp_path / "short"
+        tf.save(tf.recipe("dyck-1").build(max_length=4), path)
+        arguments = ("check", path, "--against", f"{source}:balanced")
+        (row,) = answer(capsys, *arguments)["recipes"]
+        assert row["covered"] == "every string to length 4" and row["cases"] == 31
+        code, out, err = run(capsys, *arguments, "--max-length", "5")
+        assert code == 2 and out == "" and "at most N = 4; received length 5" in err
+
+    def test_the_programs_follow_the_recipes(self, capsys, monkeypatch):
+        from transformist import cli
+
+        one = tf.verify.check_recipe(tf.recipe("min"))
+        monkeypatch.setattr(cli, "check_recipes", lambda names, length: iter([one]))
+        monkeypatch.setattr(tf.verify.programs, "TRIED", (("softmax", "float32", 2**4),))
+        rows = answer(capsys, "check")["recipes"]
+        assert [row["name"] for row in rows] == ["min", *(f"programs/{name}" for name in PROGRAMS)]
+        assert all(row["held"] and row["cases"] >= 5 for row in rows)
+
     def test_what_is_compiled_wrongly_is_found(self, capsys, monkeypatch):
         from transformist.verify import programs
 
@@ -305,6 +324,7 @@ def bad_requests(source, saved):
             "at most 24",
         ),
         (["check", "programs/dyck-1", "--max-length", "999999999"], "at most 24"),
+        (["check", "programs/histogram", "--max-length", "999999999"], "at most 12"),
         (["check", "programs/dyck-1", "--set", "max_length=4"], "without --against"),
         (["check", "programs/nothing"], "MODEL is"),
         (["compile", "dyck-1", "-o", out], "a program is programs/NAME, or a file"),

@@ -436,8 +436,10 @@ def _check_against(
         )
     reference = load_function(against)
     require_feasible(length, len(named.alphabet(settings)))
-    verdict = check(named.transformer(settings, length), reference, length, arithmetic)
-    return replace(verdict, name=named.name)
+    model = named.transformer(settings, length)
+    if max_length is None and model.max_length is not None:
+        length = min(length, model.max_length)
+    return replace(check(model, reference, length, arithmetic), name=named.name)
 
 
 def _with_progress(verdicts: Iterator[Verdict], total: int) -> Iterator[Verdict]:
