@@ -149,6 +149,20 @@ class TestRun:
         code, out, _ = run(capsys, "run", "programs/dyck-1", "(", "--set", "max_length=5")
         assert code == 0 and out.rstrip().endswith("N = 5")
 
+    def test_a_format_for_which_nothing_is_compiled_is_marked(self, capsys):
+        arguments = ("run", "programs/dyck-1", "()", "--json", "--arithmetic")
+        for fine in ("float32", "float64", "exact", "interval"):
+            assert run(capsys, *arguments, fine)[2] == ""
+        code, out, err = run(capsys, *arguments, "bfloat16")
+        assert code == 0 and "answer" in json.loads(out)
+        line = "programs/dyck-1 is compiled for float32: in bfloat16 the answer may be wrong"
+        assert err == f"warning: {line}\n"
+        assert run(capsys, *arguments, "bfloat16", "--set", "arithmetic=bfloat16")[2] == ""
+        assert (
+            "for exact: in float64"
+            in run(capsys, *arguments, "float64", "--set", "arithmetic=exact")[2]
+        )
+
     def test_a_file_with_other_characters(self, capsys, models, tmp_path):
         path = tmp_path / "code"
         path.write_text("f(x))\n")

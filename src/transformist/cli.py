@@ -305,6 +305,8 @@ def _run_on_text(
     with err.status(f"evaluating {length} symbols densely"):
         judged = named.answer(chosen, source.symbols, system)
     trace, model = judged.trace, judged.trace.model
+    if caution := named.caution(chosen, system):
+        err.print(f"warning: {caution}", markup=False)
     if not judged.covered and judged.safe:
         err.print(
             f"warning: {named.name} claims n up to N = {judged.safe} in {system.name}, and this "

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, final
 
 from transformist.answers import Judged, answer_on_symbols
-from transformist.arithmetic import Arithmetic
+from transformist.arithmetic import Arithmetic, Floating, number_system
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
 from transformist.claims import Finding, Recipe, Settings, StringClaim
@@ -24,6 +24,9 @@ from transformist.language import Program
 from transformist.model import Symbol, Transformer
 from transformist.programs import PROGRAMS
 from transformist.verify import Verdict, built_for, check_program, check_recipe
+
+FINE = ("exact", "interval", "float64")
+"""Arithmetics in which what is compiled for any float format has its margins too."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,10 @@ class Named(ABC):
     def adapted(self, given: Settings, text: str) -> Settings:
         """The settings for an input: what is given, and what the input says where it is not."""
         return given
+
+    def caution(self, given: Settings, system: Arithmetic) -> str:
+        """What a user of this arithmetic is warned of; empty where there is nothing."""
+        return ""
 
     @abstractmethod
     def alphabet(self, given: Settings) -> tuple[Symbol, ...]:
@@ -118,6 +125,14 @@ class NamedProgram(Named):
     def alphabet(self, given: Settings) -> tuple[Symbol, ...]:
         """That of the program."""
         return self.program.alphabet
+
+    def caution(self, given: Settings, system: Arithmetic) -> str:
+        """That another format is narrower than the one it is compiled for, or may be."""
+        asked = self.options(given)["arithmetic"]
+        fine = FINE if isinstance(number_system(asked), Floating) else ()
+        if system.name in (asked, *fine):
+            return ""
+        return f"{self.name} is compiled for {asked}: in {system.name} the answer may be wrong"
 
     def transformer(self, given: Settings, length: int) -> Transformer:
         """Compiled for the length rounded up to a power of two, 16 or more."""
