@@ -85,6 +85,16 @@ class Lowering:
         found = rule.loosely(self, node)
         return self.boolean(node) if found is None else found
 
+    def parted(self, node: Node) -> tuple[Form, Fraction]:
+        """A number that is above 0 where the Boolean holds, else below, and how far at least."""
+        if isinstance(node, Comparison) and node.relation in _SIDES:
+            form, _ = self.in_some_unit(node.children[0])
+            if not form.is_constant:
+                sign, side = _SIDES[node.relation]
+                half = _zone(self, node.children[0], form) / 2
+                return form * sign + half * side, half
+        return self.loosely(node) - Fraction(1, 2), Fraction(1, 2)
+
     def literal(self, node: Node, value: Any) -> Form:
         """A form that is 1 where the Boolean or category has this value, 0 elsewhere."""
         if isinstance(node.type, Boolean):
@@ -325,6 +335,9 @@ def _in_words(units: tuple[Unit, ...] | None) -> str:
     said = [f"{kinds[kind]}{f' under mask {mask}' * bool(mask)}" for kind, mask in units or ()]
     return f"({' or '.join(said) or 'in any way'})"
 
+
+_SIDES = {">": (1, -1), ">=": (1, 1), "<": (-1, -1), "<=": (-1, 1)}
+"""For a comparison with 0, the sign of the number, and that of half its separation."""
 
 _POINTWISE = (Token, Constant, Table, Linear, PiecewiseLinear, Product, Comparison, Where)
 

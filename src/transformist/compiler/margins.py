@@ -291,7 +291,7 @@ ERRORS: Mapping[type[Any], Callable[[Margins, Any, Node | None], Errors]] = {
 
 
 def _accepted(margins: Margins, answer: Accepted) -> None:
-    margins.require(None, "the answer", margins.error(answer.form - Fraction(1, 2)), 1 / 2)
+    margins.require(None, "the answer", margins.error(answer.form), answer.margin)
 
 
 def _labelled(margins: Margins, answer: Labelled) -> None:
