@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from transformist.compiler.forms import Form
@@ -73,10 +74,10 @@ class Counted:
         """The numbers."""
         return tuple(range(self.least, self.most + 1))
 
-    @property
+    @cached_property
     def forms(self) -> tuple[Form, ...]:
         """A form for each label."""
-        return tuple(self.y * (2 * k) - self.w * k**2 for k in self.labels)
+        return tuple(self.y * (2 * k) + self.w * -(k**2) for k in self.labels)
 
 
 @dataclass(frozen=True)
