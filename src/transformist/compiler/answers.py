@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, TypeAlias
 
 from transformist.compiler.forms import Form
@@ -74,10 +73,15 @@ class Counted:
         """The numbers."""
         return tuple(range(self.least, self.most + 1))
 
-    @cached_property
+    @property
     def forms(self) -> tuple[Form, ...]:
-        """A form for each label."""
-        return tuple(self.y * (2 * k) + self.w * -(k**2) for k in self.labels)
+        """What is read."""
+        return self.y, self.w
+
+    @property
+    def factors(self) -> list[tuple[int, int]]:
+        """Those of y and w for each label."""
+        return [(2 * k, -(k**2)) for k in self.labels]
 
 
 @dataclass(frozen=True)
