@@ -5,6 +5,7 @@ import itertools
 import re
 
 import golden
+import numpy as np
 import pytest
 from references import (
     ALPHABETS,
@@ -123,6 +124,32 @@ def test_one_symbol_more_than_declared_is_refused(name, weighting):
         model(ALPHABETS[name][0] * 13)
 
 
+# Margins: what softmax leaves elsewhere, and what rounding does, stay within what is derived
+
+
+@pytest.mark.parametrize("N", LENGTHS)
+@pytest.mark.parametrize("arithmetic", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["induction-most-recent", "reverse"])
+def test_labels_are_far_apart(name, arithmetic, N):
+    """The label's number is within an eighth of 1, the others of 0."""
+    model, strings = compiled(name, "softmax", N), [x for x in hard_strings(name, N) if x]
+    labels = model.read_out.labels
+    for x, values in zip(strings, model.values(strings, arithmetic), strict=True):
+        expected = [[label == symbol for label in labels] for symbol in REFERENCES[name](x)]
+        assert np.abs(values - np.array(expected)).max() <= 1 / 8, (len(x), x)
+
+
+@pytest.mark.parametrize("N", LENGTHS)
+@pytest.mark.parametrize("arithmetic", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["dyck-1", "majority"])
+def test_acceptance_is_far_from_rejection(name, arithmetic, N):
+    """What is compared with 0 is within a quarter of 1/2, or at most −1/4."""
+    model, strings = compiled(name, "softmax", N), hard_strings(name, N)
+    for x, values in zip(strings, model.values(strings, arithmetic), strict=True):
+        ((value,),) = values
+        assert 1 / 4 <= value <= 3 / 4 if REFERENCES[name](x) else value <= -1 / 4, (len(x), x)
+
+
 # Options
 
 
@@ -184,6 +211,14 @@ def test_any_length(name, weighting, N):
     assert_right(model, name, every_string(ALPHABETS[name], 3), "float32")
     for arithmetic in arithmetics(weighting):
         assert_right(model, name, hard_strings(name, N, drawn=2), arithmetic)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "weighting"), UNIFORM)
+def test_a_thousand_symbols(name, weighting):
+    alphabet = ALPHABETS[name]
+    strings = [(alphabet * 1000)[:1000], alphabet[0] * 999 + alphabet[1], alphabet[1] * 1000]
+    assert_right(compiled(name, weighting, None), name, strings, "float32")
 
 
 @pytest.mark.parametrize(("name", "weighting"), UNIFORM)
