@@ -89,6 +89,36 @@ class Stream:
             raise UnknownName.among("slot of the stream", slot, self.slots)
         return self.slots.index(slot)
 
+    def place(self, name: str) -> tuple[int, int]:
+        """The coordinate of a slot or of a number it holds, and the last stream that has it.
+
+        Raises:
+            UnknownName: when there is none.
+
+        Example:
+            >>> reused = Stream(("sign",), (Span("sign", 0, 0, 1), Span("share", 0, 2, 3)))
+            >>> reused.place("sign"), reused.place("share"), Stream(("sign",)).place("sign")
+            ((0, 1), (0, 3), (0, -1))
+
+        """
+        for span in self.spans:
+            if span.name == name:
+                return span.slot, span.last
+        return self.index(name), -1
+
+    def held(self, slot: int, after: int) -> str:
+        """What a coordinate holds in a stream, by its name; "nothing" between two numbers.
+
+        Example:
+            >>> reused = Stream(("sign",), (Span("sign", 0, 0, 1), Span("share", 0, 3, 4)))
+            >>> [reused.held(0, after) for after in (0, 2, 3)]
+            ['sign', 'nothing', 'share']
+
+        """
+        spans = [span for span in self.spans if span.slot == slot]
+        names = [span.name for span in spans if span.first <= after <= span.last]
+        return names[0] if names else "nothing" if spans else self.slots[slot]
+
     def vector(self, form: LinearForm) -> Parameter:
         """The form as a vector of d coefficients."""
         return self._rows((form,))[0]
