@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from typing import TypeVar
 
 from transformist.compiler.circuit import Feature
 from transformist.compiler.forms import Form
 from transformist.compiler.schedule import Schedule
 from transformist.errors import BrokenInvariant
+
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True)
@@ -81,9 +85,17 @@ class Allocation:
                 factors[kept.slot] = factors.get(kept.slot, Fraction(0)) + factor
         return factors, form.constant
 
+    @cached_property
+    def _born(self) -> dict[int, dict[Form, Kept]]:
+        """The numbers that are written at each time, by their forms."""
+        found: dict[int, dict[Form, Kept]] = {}
+        for each in self.kept:
+            found.setdefault(each.born, {})[each.form] = each
+        return found
+
     def _kept_of(self, site: tuple[int, bool], part: Form) -> Iterator[tuple[Kept, Fraction]]:
         normal, factor = part.normalized()
-        here = {each.form: each for each in self.kept if each.born == site[0]}
+        here = self._born[site[0]]
         if normal in here:
             yield here[normal], factor
             return
@@ -134,19 +146,21 @@ def _lifetimes(schedule: Schedule) -> list[tuple[Form, int, int]]:
     reads = [(time, form) for n, time in schedule.times.items() for form in circuit.atoms[n].reads]
     reads += [(schedule.end, form) for form in schedule.outputs]
     sums: dict[tuple[int, bool], dict[Form, int]] = {}
-    atoms: dict[tuple[int, bool], dict[Form, int]] = {}
+    atoms: dict[tuple[int, bool], dict[int, int]] = {}
     for time, form in reads:
         for site, part in _parts(schedule, form):
             normal, _ = part.normalized()
             _extend(sums.setdefault(site, {}), normal, time)
             for atom in part.atoms:
-                _extend(atoms.setdefault(site, {}), Form.atom(atom), time)
+                _extend(atoms.setdefault(site, {}), atom, time)
     found = []
     for site in sorted(sums):
-        chosen = sums[site] if len(sums[site]) <= len(atoms[site]) else atoms[site]
+        chosen = sums[site]
+        if len(chosen) > len(atoms[site]):
+            chosen = {Form.atom(atom): last for atom, last in atoms[site].items()}
         found += [(form, site[0], last) for form, last in chosen.items()]
     return found
 
 
-def _extend(lives: dict[Form, int], form: Form, time: int) -> None:
-    lives[form] = max(lives.get(form, time), time)
+def _extend(lives: dict[Key, int], key: Key, time: int) -> None:
+    lives[key] = max(lives.get(key, time), time)

@@ -76,8 +76,13 @@ class Counted:
 
     @property
     def forms(self) -> tuple[Form, ...]:
-        """A form for each label."""
-        return tuple(self.y * (2 * k) - self.w * k**2 for k in self.labels)
+        """What is read."""
+        return self.y, self.w
+
+    @property
+    def factors(self) -> list[tuple[int, int]]:
+        """Those of y and w for each label."""
+        return [(2 * k, -(k**2)) for k in self.labels]
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from transformist.model import (
     Span,
     Stream,
     Transformer,
+    exact_product,
 )
 
 Unit = tuple[Form, Fraction, Fraction]
@@ -270,8 +271,16 @@ def _binary(emission: Emission, answer: Accepted) -> Binary:
     return Binary(**_rows(emission, answer.forms))
 
 
-def _labels(emission: Emission, answer: Labelled | Counted) -> MultiClass:
+def _labels(emission: Emission, answer: Labelled) -> MultiClass:
     return MultiClass(**_rows(emission, answer.forms), labels=answer.labels, at="every")
+
+
+def _counts(emission: Emission, answer: Counted) -> MultiClass:
+    rows = {
+        name: exact_product(answer.factors, read)
+        for name, read in _rows(emission, answer.forms).items()
+    }
+    return MultiClass(**rows, labels=answer.labels, at="every")
 
 
 def _fraction(emission: Emission, answer: Measured) -> NearestFraction:
@@ -287,7 +296,7 @@ def _fraction(emission: Emission, answer: Measured) -> NearestFraction:
 READ_OUTS: Mapping[type[Any], Callable[[Emission, Any], ReadOut]] = {
     Accepted: _binary,
     Labelled: _labels,
-    Counted: _labels,
+    Counted: _counts,
     Measured: _fraction,
 }
 """The read-out of each kind of answer."""
