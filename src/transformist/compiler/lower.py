@@ -178,7 +178,11 @@ class Lowering:
         if unit == ONE:
             return Form.of(1)
         counted = self.circuit.at_bos if kind == "count" else self.circuit.at_symbols
-        return self.circuit.add(Fetched(Uniform(mask), counted), f"1 in {kind} {mask}")
+        form = self.circuit.add(Fetched(Uniform(mask), counted), f"1 in {kind} {mask}")
+        if (kind, mask) != ("mean", "strict-future"):
+            return form
+        share = self.unit(("count", mask))  # 1/D; over no symbols a mean is 0, in any unit but 0
+        return form + self.relu(share * 2 - 1, f"nothing in {mask}")
 
     def mean_unit(self, mask: str) -> Unit:
         """That of a mean under a mask."""
