@@ -106,3 +106,41 @@ def test_whole_numbers_of_positions_are_handed_out():
     require_right(lambda x: x.position("i").tag())
     require_right(lambda x: (x.position("n") - x.position("i") * "3/2").tag())
     require_right(lambda x: x.position("i").predecessor(default=9).tag())
+
+
+def test_a_mean_of_the_positions_is_no_whole_number():
+    require_right(lambda x: x.position("i").mean().tag())
+    require_right(lambda x: x.position("i").mean("past").tag())
+
+
+def test_programs_that_are_nested_deeper_than_python():
+    def deep(x):
+        value = x.map({"a": 1, "b": 0}).mean()
+        for _ in range(700):
+            value = (value - 1).abs()
+        return (value > 0).tag()
+
+    require_right(deep, longest=2)
+
+
+def test_a_conjunction_of_what_is_shared_is_lowered_once():
+    def shared(x):
+        b, c = (x == "a").any(), (x == "b").any("future")
+        for _ in range(60):
+            b = (b & c) & (b & (x == "a"))
+        return b.accept(empty=False)
+
+    require_right(shared, longest=3)
+
+
+def test_whether_there_is_one_is_a_whole_number_under_hard_attention():
+    require_right(lambda x: ((x == "a").any("strict-past").count() >= 2).tag())
+    require_right(lambda x: ((x == "a").any("future").mean("past") > "1/2").tag())
+
+
+def test_a_function_without_a_value_at_bos_is_refused_where_it_is_written():
+    def first(x):
+        return (x.position("1/i") > "1/2").tag()
+
+    message = r'test_programs_that_failed.py, line \d+: x.position\("1/i"\): a position function '
+    require_refused(first, message + "has a value at BOS, which is at i = 0; received .*1/i in a ")

@@ -128,7 +128,7 @@ Answer: TypeAlias = "Accepted | Labelled | Counted | Measured"
 def answer(lowering: Lowering) -> Answer:
     """What is read out of the output of the program that is lowered."""
     output = lowering.program.output
-    return ANSWERS[type(output)](lowering, output)
+    return lowering.settled(lambda: ANSWERS[type(output)](lowering, output))  # type: ignore[no-any-return]
 
 
 def _accepted(lowering: Lowering, output: Accept) -> Accepted:
@@ -164,7 +164,7 @@ def _number(lowering: Lowering, node: Node) -> Answer:
     grid = circuit.grid(form)
     if kind == "count" and grid is not None and grid.counts == {rows_under(under)}:
         return _counted(lowering, node, form, unit, grid.c)
-    mask = _denominator(lowering, grid.counts) if grid is not None else None
+    mask = _denominator(grid.counts, unit) if grid is not None else None
     if kind != "count" and grid is not None and mask is not None:
         if mask.startswith("strict") and not _vanishes(circuit, form):
             raise lowering.refuse(
@@ -196,19 +196,21 @@ def _listed(lowering: Lowering, node: Node) -> Labelled:
 
 def _vanishes(circuit: Circuit, form: Form) -> bool:
     """Whether a form is 0 where the masks of its means leave no symbols."""
-    atoms = [circuit.atoms[number] for number in form.atoms]
-    return form.constant == 0 and all(
-        _vanishes(circuit, atom.form)
-        if isinstance(atom, Relu)
-        else isinstance(atom, Fetched)
-        and isinstance(atom.head, Uniform)
-        and circuit.span_at_bos(atom.value) == ZERO
-        for atom in atoms
-    )
+    known: list[bool] = []
+    for atom in circuit.atoms[: max(form.atoms, default=-1) + 1]:
+        if isinstance(atom, Relu):
+            inner = atom.form
+            known.append(not inner.constant and all(known[number] for number in inner.atoms))
+        else:
+            is_mean = isinstance(atom, Fetched) and isinstance(atom.head, Uniform)
+            known.append(is_mean and circuit.span_at_bos(atom.reads[-1]) == ZERO)
+    return not form.constant and all(known[number] for number in form.atoms)
 
 
-def _denominator(lowering: Lowering, counts: frozenset[str]) -> str | None:
-    """The mask that leaves as many positions as the denominator says."""
+def _denominator(counts: frozenset[str], unit: Unit) -> str | None:
+    """The mask that leaves as many positions as the denominator says, or more than it needs."""
+    if unit != ONE:
+        return unit[1] if counts <= {rows_under(unit[1])} else None
     known = {rows_under(mask): mask for mask in MASKS} | {"i": "future", "n": "none"}
     (count,) = counts if len(counts) == 1 else ("" if counts else "i",)
     return known.get(count)

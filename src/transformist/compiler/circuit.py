@@ -366,7 +366,8 @@ def _match(circuit: Circuit, head: Match | At, value: Form) -> Law:
     if grid is not None:
         elsewhere = f"of atom {len(circuit.atoms)}"
         grid = Grid(grid.c, frozenset(f"{count} {elsewhere}" for count in grid.counts))
-        if isinstance(head, Match) and head.choose == "mean":
+        is_mean = isinstance(head, Match) and head.choose == "mean"
+        if is_mean and head.keys != (value,):  # all that match have the same key
             grid = grid.divided(f"matches {elsewhere}")
     at_bos = {"strict-future": ZERO, "future": rows[-1]}.get(head.mask, seen)
     return Law((seen,) * len(circuit.alphabet) + (at_bos,) * circuit.bos, grid)

@@ -21,6 +21,7 @@ from transformist.compiler.forms import Form, total
 from transformist.compiler.heads import BEHIND, At, Head, Match, Uniform
 from transformist.compiler.options import Options
 from transformist.compiler.refusals import Source, Uncompilable
+from transformist.errors import UndefinedValue
 from transformist.language import Program
 from transformist.language.across import Count, Exists, Lookup, Mean, Shift
 from transformist.language.leaves import Constant, Position, Token
@@ -36,6 +37,7 @@ from transformist.language.pointwise import (
 )
 from transformist.language.selection import Select
 from transformist.language.types import Boolean, Category
+from transformist.positions import position
 
 Unit: TypeAlias = "tuple[str, str]"
 """("mean", mask) for (D − 1)/D, ("count", mask) for 1/D, D being the rows that the mask leaves."""
@@ -58,6 +60,7 @@ class Lowering:
     options: Options
     circuit: Circuit
     _made: dict[tuple[Any, ...], Any] = field(default_factory=dict)
+    _depth: int = 0
 
     @cached_property
     def source(self) -> Source:
@@ -78,11 +81,15 @@ class Lowering:
 
     def loosely(self, node: Node) -> Form:
         """A whole number that is 1 where the Boolean holds, at most 0 elsewhere."""
+        return self._once("loosely", node, self._loosely)  # type: ignore[no-any-return]
+
+    def _loosely(self, node: Node) -> Form:
         rule = RULES[type(node)]
         if rule.loosely is None or self.by_symbol(node) is not None:
             return self.boolean(node)
         found = rule.loosely(self, node)
-        return self.boolean(node) if found is None else found
+        is_near = found is not None and self.circuit.span(found).lo >= -LOOSEST
+        return found if is_near else self.boolean(node)  # type: ignore[return-value]
 
     def literal(self, node: Node, value: Any) -> Form:
         """A form that is 1 where the Boolean or category has this value, 0 elsewhere."""
@@ -218,6 +225,16 @@ class Lowering:
                 received=f"positions = {', '.join(allowed) or 'none'}",
                 remedy=f"allow {name}, or leave positions out",
             )
+        try:
+            position(name, 0, 0)
+        except UndefinedValue:
+            if self.circuit.bos:
+                raise self.refuse(
+                    node,
+                    "a position function has a value at BOS, which is at i = 0",
+                    received=f"{name} in a model with BOS",
+                    remedy="compare with i, or take a mean for a count over i or n",
+                ) from None
         return self.circuit.add(Feature(name), name)
 
     def quiet(self, form: Form, name: str) -> Form:
@@ -305,11 +322,44 @@ class Lowering:
     def _once(self, what: str, node: Node, make: Callable[..., Any], *more: Any) -> Any:
         key = (what, node, *more)
         if key not in self._made:
+            if self._depth == DEEPEST:
+                raise _Deep(lambda: self._once(what, node, make, *more))
+            self._depth += 1
             try:
                 self._made[key] = make(node, *more)
             except _Unbounded:
                 raise self.needs_length(node, "how large it can be") from None
+            finally:
+                self._depth -= 1
         return self._made[key]
+
+    def settled(self, make: Callable[[], Any]) -> Any:
+        """What this makes, however deep the program is nested: first what is needed, then again."""
+        waiting = [make]
+        while True:
+            try:
+                made = waiting[-1]()
+            except _Deep as below:
+                waiting.append(below.make)
+                continue
+            waiting.pop()
+            if not waiting:
+                return made
+
+
+LOOSEST = 2**6
+"""A loose form is at least minus this: 8 significand bits hold it and the sums on the way."""
+
+DEEPEST = 40
+"""So many subexpressions within each other are lowered at once."""
+
+
+class _Deep(Exception):
+    """What is to be made first."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        super().__init__()
+        self.make = make
 
 
 class _Unbounded(Exception):
