@@ -11,6 +11,7 @@ from rich.console import Console
 
 import transformist as tf
 from transformist.cli import main
+from transformist.programs import PROGRAMS
 from transformist.report import recipe_facts, recipe_table
 
 
@@ -200,7 +201,10 @@ def test_a_function_outside_its_arithmetics_is_answered_with_a_warning(capsys):
 def test_list(capsys):
     got = answer(capsys, "list")
     assert [row["name"] for row in got["recipes"]] == [recipe.name for recipe in tf.recipes()]
-    assert got["programs"] == []
+    assert [row["name"] for row in got["programs"]] == list(PROGRAMS)
+    assert all(set(row) == {"name", "summary"} for row in got["programs"])
+    assert got["programs"][0]["summary"].startswith("Whether the parentheses are well nested")
+    assert answer(capsys, "list", "--chapter", "9")["programs"] == []
     assert {"name", "chapter", "section", "document", "summary"} == set(got["recipes"][0])
     chapters = """
         positions representations feed-forward attention lookup weighting normalization rounding
@@ -225,6 +229,7 @@ def test_list(capsys):
     }
     code, out, _ = run(capsys, "list")
     assert code == 0 and all(recipe.name in out for recipe in tf.recipes())
+    assert all(f"programs/{name} " in out for name in PROGRAMS)
 
 
 by_name = pytest.mark.parametrize("recipe", tf.recipes(), ids=lambda recipe: recipe.name)
@@ -310,7 +315,9 @@ class TestCheck:
     def test_the_whole_catalogue(self, capsys):
         got = answer(capsys, "check")
         assert got["held"] is True
-        assert [row["name"] for row in got["recipes"]] == [recipe.name for recipe in tf.recipes()]
+        programs = [f"programs/{name}" for name in PROGRAMS]
+        names = [recipe.name for recipe in tf.recipes()]
+        assert [row["name"] for row in got["recipes"]] == [*names, *programs]
 
 
 def bad_requests(tmp_path):
@@ -416,7 +423,7 @@ def test_help_and_version(capsys):
     assert code == 0 and "Usage" in out and err == ""
     code, out, _ = run(capsys, "--version")
     assert code == 0 and tf.__version__ in out
-    for command in ("demo", "list", "show", "run", "check"):
+    for command in ("demo", "list", "show", "run", "check", "compile"):
         code, out, _ = run(capsys, command, "--help")
         assert code == 0 and "Usage" in out
 

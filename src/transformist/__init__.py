@@ -12,7 +12,7 @@ from transformist.catalogue import recipe, recipes
 from transformist.compiler import compile
 from transformist.domains import boolean_representations
 from transformist.errors import TransformistError
-from transformist.hosts import read_encoder
+from transformist.hosts import load, read_encoder, save
 from transformist.language import Program, program
 from transformist.model import (
     Attention,
@@ -69,6 +69,7 @@ __all__ = [
     "check",
     "compile",
     "lipschitz_constant",
+    "load",
     "parallel",
     "perturbation_bounds",
     "program",
@@ -76,6 +77,7 @@ __all__ = [
     "recipe",
     "recipes",
     "route",
+    "save",
     "sensitivity",
     "serial",
     "soften",

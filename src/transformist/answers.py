@@ -208,6 +208,7 @@ class Judged:
         error_bound: of an answer in numbers that the claim does not cover, how far they can be from
             the real values, which balls enclose; infinite where a number is, `None` where the
             products are too many to be enclosed, or the balls become too wide.
+        recipe: whose claim it is; `None` for a model of which nothing is claimed.
 
     """
 
@@ -217,6 +218,7 @@ class Judged:
     covered: bool
     finding: Finding
     error_bound: float | None = None
+    recipe: Recipe[StringClaim] | None = None
 
 
 def answer_on_symbols(
@@ -268,6 +270,7 @@ def answer_on_symbols(
         covered=covered,
         finding=found,
         error_bound=bound,
+        recipe=recipe,
     )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import io
+import itertools
 import json
-import math
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -16,10 +17,9 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from rich.table import Table
 
 from transformist import __version__
-from transformist.answers import answer_in_numbers, answer_on_symbols
+from transformist.answers import answer_in_numbers
 from transformist.arithmetic import FAMILIES, SYSTEMS, Floating, number_system
 from transformist.arithmetic import Arithmetic as NumberSystem
 from transformist.catalogue import recipe as find_recipe
@@ -28,7 +28,7 @@ from transformist.claims import (
     Finding,
     PositionClaim,
     Recipe,
-    StringClaim,
+    Settings,
 )
 from transformist.errors import (
     InvalidValue,
@@ -36,29 +36,39 @@ from transformist.errors import (
     UnknownName,
     UnreadableInput,
 )
+from transformist.hosts import save
 from transformist.inputs import (
     Text,
     decode,
     load_function,
     read_length,
     read_positive,
+    read_settings,
     read_text,
 )
 from transformist.model import Trace
+from transformist.named import Named, named_model, named_program
+from transformist.programs import PROGRAMS
 from transformist.report import (
-    dependence_in_words,
+    answer_in_words,
+    compiled_facts,
+    compiled_in_words,
+    contents_facts,
+    contents_table,
     found_facts,
     how_close,
     how_near,
+    judged_facts,
     numbers_facts,
     plain,
     precision_table,
     recipe_facts,
     recipe_table,
-    size,
+    run_in_words,
     trace_facts,
     trace_table,
     verdict_facts,
+    verdict_line,
 )
 from transformist.verify import (
     WORK,
@@ -66,9 +76,11 @@ from transformist.verify import (
     LeastError,
     Verdict,
     check,
+    check_programs,
     check_recipes,
     float_format,
     formats,
+    require_feasible,
     search,
     search_all,
 )
@@ -84,9 +96,17 @@ out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 wide = Console(highlight=False, width=160)
 
+MODEL_HELP = (
+    "A recipe's name, a packaged program (programs/NAME), a program in a file (FILE.py:NAME), or a "
+    "saved file; `list` has the names."
+)
 Set = Annotated[
     list[str],
-    typer.Option("--set", metavar="k=v", help="A parameter of the recipe; repeatable."),
+    typer.Option(
+        "--set",
+        metavar="k=v",
+        help="A parameter of the recipe, or an option of the compiler; repeatable.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
 Arithmetic = Annotated[
@@ -163,42 +183,12 @@ def list_recipes(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List the recipes, chapter by chapter."""
-    chapters = list(dict.fromkeys(each.chapter for each in recipes()))
-    numbers = sorted({number for each in recipes() if (number := _chapter_number(each))})
-    if chapter is not None and chapter not in (*chapters, *numbers):
-        raise UnknownName.among("chapter", chapter, [*chapters, *numbers])
-    chosen = [
-        each
-        for each in recipes()
-        if chapter is None or chapter in (each.chapter, _chapter_number(each))
-    ]
+    """List the recipes, chapter by chapter, and the packaged programs."""
+    facts = contents_facts(chapter)
     if as_json:
-        rows = [
-            {
-                "name": each.name,
-                "chapter": each.chapter,
-                "section": each.section,
-                "document": each.document,
-                "summary": each.summary,
-            }
-            for each in chosen
-        ]
-        _print_json({"recipes": rows, "programs": []})
+        _print_json(facts)
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("recipe", "section", "computes"):
-        table.add_column(heading)
-    for each in chosen:
-        where = each.cookbook_section or each.document.split(" (")[0]
-        table.add_row(each.name, where, escape(each.summary))
-    out.print(table)
-
-
-def _chapter_number(recipe: Recipe[Any]) -> str | None:
-    """The number of the chapter of the Cookbook, `None` where it is from another document."""
-    section = recipe.cookbook_section
-    return None if section is None else section.split(".")[0]
+    out.print(contents_table(facts))
 
 
 @app.command()
@@ -209,22 +199,16 @@ def show(
 ) -> None:
     """Show what a recipe claims, what it takes, and how large its weights are."""
     recipe = find_recipe(name)
-    facts = recipe_facts(recipe, _settings(settings))
+    facts = recipe_facts(recipe, read_settings(settings))
     if as_json:
         _print_json(facts)
         return
     out.print(recipe_table(facts))
 
 
-def _dependence(recipe: Recipe[Any], settings: Mapping[str, Any]) -> str:
-    return dependence_in_words(recipe.claim.dependence(recipe.settings(settings)))
-
-
 @app.command(context_settings={"ignore_unknown_options": True})
 def run(
-    model: Annotated[
-        str, typer.Argument(help="The name of a recipe; `list` has them.", metavar="MODEL")
-    ],
+    model: Annotated[str, typer.Argument(help=MODEL_HELP, metavar="MODEL", show_default=False)],
     given: Annotated[
         Optional[str],  # noqa: UP045
         typer.Argument(
@@ -254,44 +238,32 @@ def run(
     trace: Annotated[bool, typer.Option("--trace", help="Show the layers at work.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Run a recipe on an input and print the answer.
+    """Run a model on an input and print the answer.
 
     A newline at the very end of a file or of standard input is not part of the input. Where
     max_length is not set, the model is built for the length of the input, rounded up to a power of
-    two, but not beyond the length that the claim covers if the input fits into it.
+    two: a program for at least 16, a recipe not beyond the length that its claim covers if the
+    input fits into it.
     """
     if engine != "reference":
         raise UnknownName.among("engine", engine, ["reference"])
-    recipe, chosen = find_recipe(model), _settings(settings)
-    usual = recipe.claim.usual_arithmetic(recipe.settings(chosen))
-    system = number_system(arithmetic or usual)
+    named, chosen = named_model(model), read_settings(settings)
+    system = number_system(arithmetic or named.usual_arithmetic(chosen))
     text, name = _input(given, file)
-    if isinstance(recipe.claim, StringClaim):
-        if "alphabet" in recipe.parameters and "alphabet" not in chosen:
-            chosen["alphabet"] = _alphabet_of(text)
-        alphabet = recipe.build(**chosen).alphabet
-        if all(isinstance(symbol, int) for symbol in alphabet):
-            kept = alphabet if ignore_others else None
-            source = Text.of_numbers(text, name, kept, is_file=file is not None)
-        else:
-            keep = map(str, alphabet) if ignore_others else None
-            source = Text.of(text, name, keep, is_file=file is not None)
-        _run_on_text(recipe, chosen, source, system, as_json, with_trace=trace)
+    if named.takes_strings:
+        adapted = named.adapted(chosen, text)
+        alphabet, is_file = named.alphabet(adapted), file is not None
+        source = Text.over(alphabet, text, name, ignore_others, is_file)
+        _run_on_text(named, adapted, source, system, as_json, with_trace=trace)
         return
     if trace or ignore_others:
         option = "--trace" if trace else "--ignore-others"
         raise InvalidValue(
             f"{option} is for models on strings",
-            received=f"{option} with {recipe.name}",
+            received=f"{option} with {named.name}",
             remedy="leave it out",
         )
-    _run_on_json(recipe, chosen, text, system, as_json)
-
-
-def _alphabet_of(text: str) -> str:
-    """The characters of a text in order; a and b beside them where there are not two."""
-    characters = sorted(set(text))
-    return "".join(characters) if len(characters) > 1 else "".join(sorted({*characters, *"ab"}))
+    _run_on_json(find_recipe(model), chosen, text, system, as_json)
 
 
 def _run_on_json(
@@ -311,7 +283,7 @@ def _run_on_json(
             where = f"in {system.name}, only in {', '.join(claimed)}"
         err.print(f"warning: {recipe.name} claims nothing {where}", markup=False)
     if as_json:
-        _print_run(recipe, answer.length, value, system.name, numbers_facts(answer))
+        _print_run(recipe.name, answer.length, value, system.name, numbers_facts(answer))
     elif isinstance(recipe.claim, PositionClaim):
         for i, vector in enumerate(value, start=1):
             out.print(f"{i:>6}  {json.dumps(vector)}", markup=False)
@@ -322,8 +294,8 @@ def _run_on_json(
 
 
 def _run_on_text(
-    recipe: Recipe[StringClaim],
-    chosen: dict[str, str],
+    named: Named,
+    chosen: Settings,
     source: Text,
     system: NumberSystem,
     as_json: bool,
@@ -331,35 +303,28 @@ def _run_on_text(
 ) -> None:
     length = len(source.symbols)
     with err.status(f"evaluating {length} symbols densely"):
-        judged = answer_on_symbols(recipe, chosen, source.symbols, system)
-    trace, model, finding = judged.trace, judged.trace.model, judged.finding
-    in_numbers = recipe.claim.in_numbers
+        judged = named.answer(chosen, source.symbols, system)
+    trace, model = judged.trace, judged.trace.model
+    if caution := named.caution(chosen, system):
+        err.print(f"warning: {caution}", markup=False)
     if not judged.covered and judged.safe:
         err.print(
-            f"warning: {recipe.name} claims n up to N = {judged.safe} in {system.name}, and this "
+            f"warning: {named.name} claims n up to N = {judged.safe} in {system.name}, and this "
             f"model is built for {model.max_length or length}: the answer may be wrong"
         )
     if as_json:
-        more = {"within_claim": judged.covered, **_found(finding, source), **finding.numbers}
-        if in_numbers:
-            bound = judged.error_bound
-            more["error_bound"] = None if bound is None or math.isinf(bound) else [bound]
+        more = judged_facts(judged, source)
         if with_trace:
             more["trace"] = trace_facts(trace)
-        _print_run(recipe, length, plain(trace.answer), system.name, more)
+        _print_run(named.name, length, plain(trace.answer), system.name, more)
         return
-    if in_numbers:
-        _print_vectors(trace, how_near(judged, recipe))
+    if judged.recipe and judged.recipe.claim.in_numbers:
+        _print_vectors(trace, how_near(judged))
     else:
-        _print_answer(trace, finding, source)
+        _print_answer(trace, judged.finding, source)
     if with_trace or source.is_file:
-        wide.print(trace_table(trace, finding.position, whole=with_trace))
-    limit = "" if model.max_length is None else f", N = {model.max_length}"
-    out.print(
-        f"{recipe.name} on {length} symbol{'' if length == 1 else 's'} in {system.name}: "
-        f"{size(model)}; {_dependence(recipe, judged.settings)}{limit}",
-        style="dim",
-    )
+        wide.print(trace_table(trace, judged.finding.position, whole=with_trace))
+    out.print(run_in_words(named.name, judged), style="dim", markup=False)
 
 
 def _print_vectors(trace: Trace, near: str) -> None:
@@ -371,7 +336,7 @@ def _print_vectors(trace: Trace, near: str) -> None:
 
 def _print_answer(trace: Trace, finding: Finding, source: Text) -> None:
     """The answer in a word or a string, and what is found about the input."""
-    answer = _answer_in_words(trace.answer)
+    answer = answer_in_words(trace.answer)
     where = "" if finding.position is None else f", at {source.place(finding.position)}"
     if finding.related:
         where += f" (see {' and '.join(map(source.place, finding.related))})"
@@ -379,33 +344,15 @@ def _print_answer(trace: Trace, finding: Finding, source: Text) -> None:
     out.print(f"[bold]{escape(answer)}[/]{escape(why)}")
 
 
-def _answer_in_words(answer: Any) -> str:
-    """A verdict as a word, a tag as a string, its beginning where it is long."""
-    if isinstance(answer, bool):
-        return "accepted" if answer else "rejected"
-    text = answer if isinstance(answer, str) else " ".join(map(str, answer))
-    return text if len(text) <= 200 else f"{text[:200]}…"
-
-
-def _found(finding: Finding, source: Text) -> dict[str, Any]:
-    place = None if finding.position is None else source.place(finding.position)
-    return {
-        "finding": finding.sentence or None,
-        "position": finding.position,
-        "place": place,
-        "related": [source.place(position) for position in finding.related],
-    }
-
-
 def _print_run(
-    recipe: Recipe[Any],
+    name: str,
     length: int,
     answer: Any,
     arithmetic: str,
     more: dict[str, Any] | None = None,
 ) -> None:
     facts = {
-        "model": recipe.name,
+        "model": name,
         "length": length,
         "answer": answer,
         "arithmetic": arithmetic,
@@ -416,15 +363,20 @@ def _print_run(
 
 @app.command(name="check")
 def check_command(
-    name: Annotated[
+    model: Annotated[
         Optional[str],  # noqa: UP045
         typer.Argument(
-            help="A recipe's name; the whole catalogue when left out.", metavar="[NAME]"
+            help="A recipe's name, programs/NAME, FILE.py:NAME, or, with --against, a saved file; "
+            "every recipe and packaged program when left out.",
+            metavar="[MODEL]",
         ),
     ] = None,
     against: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option(metavar="FILE.py:NAME", help="Compare with this Python function of a string."),
+        typer.Option(
+            metavar="FILE.py:NAME",
+            help="Compare with this Python function of a string, or with programs/NAME.",
+        ),
     ] = None,
     length: Annotated[
         Optional[str],  # noqa: UP045
@@ -434,60 +386,62 @@ def check_command(
     arithmetic: Arithmetic = "float64",
     as_json: Json = False,
 ) -> int:
-    """Test what recipes claim, each from its own claim; exit code 1 when one does not hold.
+    """Test what recipes claim, each from its own claim, and programs against what is compiled.
 
-    --set and --arithmetic go with --against, which tests one model on every string.
+    Exit code 1 when one does not hold. --set and --arithmetic go with --against, which tests one
+    model on every string. A program is compiled with softmax, evaluated in float32, and with
+    average-hard attention, evaluated in exact arithmetic.
     """
-    chosen = recipes() if name is None else (find_recipe(name),)
+    named = None if model is None else named_model(model)
     max_length = None if length is None else read_length(length)
     verdicts: Iterable[Verdict]
     if against is not None:
-        verdicts = [_check_against(chosen, against, _settings(settings), arithmetic, max_length)]
+        chosen = read_settings(settings)
+        verdicts = [_check_against(named, against, chosen, arithmetic, max_length)]
     elif settings or arithmetic != "float64":
         raise InvalidValue(
             "a claim is checked in every arithmetic and setting it names",
             received="--set or --arithmetic without --against",
             remedy="leave them out, or give --against FILE.py:NAME",
         )
+    elif named is not None:
+        verdicts = [named.verdict(max_length)]
     else:
-        verdicts = _with_progress(
-            check_recipes([each.name for each in chosen], max_length), len(chosen)
-        )
+        names = [each.name for each in recipes()]
+        every = itertools.chain(check_recipes(names, max_length), check_programs(max_length))
+        verdicts = _with_progress(every, len(names) + len(PROGRAMS))
     held, rows = True, []
     for verdict in verdicts:
         held = held and verdict.held
         if as_json:
             rows.append(verdict_facts(verdict))
         else:
-            out.print(_verdict_line(verdict))
+            out.print(verdict_line(verdict))
     if as_json:
         _print_json({"held": held, "recipes": rows})
     return 0 if held else 1
 
 
 def _check_against(
-    chosen: Sequence[Recipe[Any]],
+    named: Named | None,
     against: str,
     settings: dict[str, str],
     arithmetic: str,
     max_length: int | None,
 ) -> Verdict:
     length = 10 if max_length is None else max_length
-    if len(chosen) != 1 or not isinstance(chosen[0].claim, StringClaim):
+    if named is None or not named.takes_strings:
         raise InvalidValue(
             "--against compares one model on strings with a function",
-            received="the whole catalogue" if len(chosen) != 1 else chosen[0].name,
-            remedy="name a recipe on strings, such as dyck-1",
+            received="the whole catalogue" if named is None else named.name,
+            remedy="name a recipe on strings, such as dyck-1, a program, or a saved file",
         )
-    if "max_length" in chosen[0].parameters:
-        settings = {"max_length": str(max(length, 1)), **settings}
     reference = load_function(against)
-    verdict = check(chosen[0].build(**settings), reference, length, arithmetic)
-    return Verdict(chosen[0].name, verdict.cases, verdict.arithmetics, *_rest(verdict))
-
-
-def _rest(verdict: Verdict) -> tuple[str, Any]:
-    return verdict.covered, verdict.counterexample
+    require_feasible(length, len(named.alphabet(settings)))
+    model = named.transformer(settings, length)
+    if max_length is None and model.max_length is not None:
+        length = min(length, model.max_length)
+    return replace(check(model, reference, length, arithmetic), name=named.name)
 
 
 def _with_progress(verdicts: Iterator[Verdict], total: int) -> Iterator[Verdict]:
@@ -505,15 +459,30 @@ def _with_progress(verdicts: Iterator[Verdict], total: int) -> Iterator[Verdict]
             yield verdict
 
 
-def _verdict_line(verdict: Verdict) -> str:
-    mark = "[green]held[/]" if verdict.held else "[red]FAILED[/]"
-    line = (
-        f"{verdict.name:<28} {mark}  {verdict.cases:>6} inputs in "
-        f"{', '.join(verdict.arithmetics)}; {escape(verdict.covered)}"
-    )
-    if verdict.counterexample is None:
-        return line
-    return f"{line}\n    {escape(str(verdict.counterexample))}"
+@app.command(name="compile")
+def compile_command(
+    program: Annotated[
+        str,
+        typer.Argument(
+            help="FILE.py:NAME, a function below @tf.program, or programs/NAME.", metavar="PROGRAM"
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="F", help="The file; what is there is replaced."),
+    ],
+    settings: Set = [],  # noqa: B006
+    as_json: Json = False,
+) -> None:
+    """Compile a program to the weights of a transformer, and save them."""
+    named, chosen = named_program(program), read_settings(settings)
+    model = named.compiled(chosen)
+    save(model, output)
+    facts = compiled_facts(named.name, str(output), model, named.options(chosen)["weighting"])
+    if as_json:
+        _print_json(facts)
+    else:
+        out.print(compiled_in_words(facts), markup=False)
 
 
 @app.command(name="precision")
@@ -551,7 +520,7 @@ def precision_command(
     budget = None if work is None else read_positive(work, "--work")
     if name is None:
         return _search_all(arithmetic, longest, budget, settings, as_json)
-    recipe, chosen = find_recipe(name), _settings(settings)
+    recipe, chosen = find_recipe(name), read_settings(settings)
     named = [arithmetic] if arithmetic else formats(recipe)
     if not named:
         raise InvalidValue(
@@ -658,17 +627,6 @@ def _input(given: str | None, file: Path | None) -> tuple[str, str]:
 
 def _without_last_newline(text: str) -> str:
     return text.removesuffix("\n").removesuffix("\r")
-
-
-def _settings(given: Sequence[str]) -> dict[str, str]:
-    """The pairs of --set."""
-    pairs = [setting.partition("=") for setting in given]
-    for setting, (name, equals, _) in zip(given, pairs, strict=True):
-        if not equals or not name:
-            raise InvalidValue(
-                "--set takes name=value", received=repr(setting), remedy="write --set epsilon=1/8"
-            )
-    return {name.strip().replace("-", "_"): value for name, _, value in pairs}
 
 
 def _print_json(facts: dict[str, Any]) -> None:

@@ -123,4 +123,4 @@ class BrokenInvariant(TransformistError, AssertionError):
 
 
 class UnreadableInput(TransformistError, ValueError):
-    """A file that cannot be read as text."""
+    """A file that cannot be read."""

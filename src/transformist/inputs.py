@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -13,6 +13,9 @@ from typing import Any
 from transformist.arithmetic import rational
 from transformist.domains import Meaning, Sequences
 from transformist.errors import InvalidValue, TransformistError, UnknownName, UnreadableInput
+from transformist.language import Program
+from transformist.model import Symbol
+from transformist.programs import PROGRAMS
 
 
 @dataclass(frozen=True)
@@ -20,15 +23,15 @@ class Text:
     """Symbols taken from a text, with the place of each.
 
     Attributes:
-        symbols: what a model reads: characters, or whole numbers.
-        offsets: for each character, its index in the text; none for numbers.
+        symbols: what a model reads: characters, or other symbols.
+        offsets: for each character, its index in the text; none for other symbols.
         line_starts: the index at which each line of the text begins.
         name: the file, or a word for another source.
         is_file: whether it is a file.
 
     """
 
-    symbols: str | tuple[int, ...]
+    symbols: str | tuple[Symbol, ...]
     offsets: tuple[int, ...]
     line_starts: tuple[int, ...]
     name: str
@@ -53,32 +56,56 @@ class Text:
         return cls("".join(text[index] for index in offsets), offsets, starts, name, is_file)
 
     @classmethod
-    def of_numbers(
+    def of_list(
         cls, text: str, name: str, keep: Iterable[Any] | None = None, is_file: bool = False
     ) -> Text:
-        """A JSON list of whole numbers, whole or only those in `keep`, for an alphabet of them.
+        """A JSON list of symbols, whole or only those in `keep`: whole numbers, or longer strings.
 
         Raises:
             InvalidValue: when it is none.
 
         Example:
-            >>> Text.of_numbers("[1, -1]", "a line").symbols
+            >>> Text.of_list("[1, -1]", "a line").symbols
             (1, -1)
 
         """
         try:
-            numbers = json.loads(text)
+            symbols = json.loads(text)
         except (RecursionError, ValueError):
-            numbers = None
-        if not isinstance(numbers, list) or not all(type(value) is int for value in numbers):
+            symbols = None
+        if not isinstance(symbols, list) or not all(type(each) in (int, str) for each in symbols):
             raise InvalidValue(
-                "the alphabet of this model is whole numbers, and the input a JSON list of them",
+                "the symbols of this model are not all characters, and the input a JSON list of "
+                "them",
                 received=repr(text)[:60],
                 remedy="give one such as '[1, 2]' (of 5 and more brackets, t opens, -t closes)",
             )
         kept = None if keep is None else set(keep)
-        chosen = (value for value in numbers if kept is None or value in kept)
+        chosen = (each for each in symbols if kept is None or each in kept)
         return cls(tuple(chosen), (), (0,), name, is_file)
+
+    @classmethod
+    def over(
+        cls,
+        alphabet: Sequence[Symbol],
+        text: str,
+        name: str,
+        ignore_others: bool = False,
+        is_file: bool = False,
+    ) -> Text:
+        """A text for a model: characters where its symbols are, a JSON list elsewhere.
+
+        Example:
+            >>> Text.over(("a", "b"), "a-b", "a line", ignore_others=True).symbols
+            'ab'
+            >>> Text.over(("no", "yes"), '["yes"]', "a line").symbols
+            ('yes',)
+
+        """
+        characters = all(isinstance(each, str) and len(each) == 1 for each in alphabet)
+        if characters:
+            return cls.of(text, name, map(str, alphabet) if ignore_others else None, is_file)
+        return cls.of_list(text, name, alphabet if ignore_others else None, is_file)
 
     def place(self, position: int) -> str:
         """Where the symbol at a position (from 1) stands: file, line and column (from 1)."""
@@ -218,38 +245,109 @@ def read_count(text: str, name: str) -> int:
     )
 
 
-def load_function(against: str) -> Callable[[str], Any]:
-    """The function that FILE.py:NAME points to.
+def alphabet_of(text: str) -> str:
+    """The characters of a text in order; a and b beside them where there are not two.
+
+    Example:
+        >>> alphabet_of("cab"), alphabet_of("b"), alphabet_of("c")
+        ('abc', 'ab', 'abc')
+
+    """
+    characters = sorted(set(text))
+    return "".join(characters) if len(characters) > 1 else "".join(sorted({*characters, *"ab"}))
+
+
+def read_settings(given: Sequence[str]) -> dict[str, str]:
+    """The pairs of --set.
+
+    Raises:
+        InvalidValue: for what is no pair.
+
+    Example:
+        >>> read_settings(["max-length=8"])
+        {'max_length': '8'}
+
+    """
+    pairs = [setting.partition("=") for setting in given]
+    for setting, (name, equals, _) in zip(given, pairs, strict=True):
+        if not equals or not name:
+            raise InvalidValue(
+                "--set takes name=value", received=repr(setting), remedy="write --set epsilon=1/8"
+            )
+    return {name.strip().replace("-", "_"): value for name, _, value in pairs}
+
+
+PACKAGED = "programs/"
+"""What the names of the packaged programs begin with."""
+
+
+def load_function(against: str) -> Callable[[Any], Any]:
+    """The function that --against names: programs/NAME, or FILE.py:NAME.
 
     Raises:
         InvalidValue: when it is not of that form.
         UnreadableInput: when the file cannot be read or does not run.
-        UnknownName: when the file has no such function.
+        UnknownName: when there is no such program, or no such function in the file.
+
+    Example:
+        >>> load_function("programs/majority")("0111")
+        True
+
     """
-    path, _, name = against.rpartition(":")
+    if against.startswith(PACKAGED):
+        return load_program(against)
+    path, name, values = _run_file(against, "--against")
+    if not callable(values.get(name)):
+        known = [key for key, value in values.items() if callable(value)]
+        raise UnknownName.among("function of the file", name, known, path)
+    function: Callable[[Any], Any] = values[name]
+    return function
+
+
+def load_program(given: str) -> Program:
+    """The program that programs/NAME or FILE.py:NAME names.
+
+    Raises:
+        InvalidValue: when it is not of that form.
+        UnreadableInput: when the file cannot be read or does not run.
+        UnknownName: when there is no such program.
+        TransformistError: for what the program language does not have, with the place in the file.
+
+    """
+    if given.startswith(PACKAGED):
+        name = given.removeprefix(PACKAGED)
+        if name not in PROGRAMS:
+            raise UnknownName.among("packaged program", name, PROGRAMS)
+        return PROGRAMS[name]
+    path, name, values = _run_file(given, "a program")
+    found = values.get(name)
+    if not isinstance(found, Program):
+        known = [key for key, value in values.items() if isinstance(value, Program)]
+        raise UnknownName.among("program (a function below @tf.program)", name, known, path)
+    return found
+
+
+def _run_file(given: str, what: str) -> tuple[str, str, dict[str, Any]]:
+    """The file and the name in FILE.py:NAME, and what the file defines."""
+    path, _, name = given.rpartition(":")
     if not path or not name:
         raise InvalidValue(
-            "--against names a file and a function in it, FILE.py:NAME",
-            received=repr(against),
-            remedy="write --against oracle.py:balanced",
+            f"{what} is programs/NAME, or a file and a name in it, FILE.py:NAME",
+            received=repr(given),
+            remedy="write oracle.py:balanced",
         )
-    namespace: dict[str, Any] = {"__name__": "transformist_reference"}
+    values: dict[str, Any] = {"__name__": "transformist_reference"}
     try:
-        exec(compile(read_text(Path(path)), path, "exec"), namespace)
+        exec(compile(read_text(Path(path)), path, "exec"), values)
     except TransformistError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UnreadableInput(
-            "the file of --against runs",
+            "a file of Python runs",
             received=f"{path}, which raises {type(error).__name__}: {error}",
             remedy="mend the file",
         ) from None
-    if not callable(namespace.get(name)):
-        known = [key for key, value in namespace.items() if callable(value)]
-        raise UnknownName.among("function of the file", name, known, path)
-
-    function: Callable[[str], Any] = namespace[name]
-    return function
+    return path, name, values
 
 
 def read_length(text: str) -> int:

@@ -130,7 +130,7 @@ def test_a_conjunction_of_what_is_shared_is_lowered_once():
             b = (b & c) & (b & (x == "a"))
         return b.accept(empty=False)
 
-    require_right(shared, longest=3)
+    require_right(shared, longest=3, how=HOW[:1])
 
 
 def test_whether_there_is_one_is_a_whole_number_under_hard_attention():

@@ -141,7 +141,7 @@ def test_the_same_weights_give_the_same_bits_twice():
         (lambda _, trace: trace.attention(layer="0", head=0), "received layer '0', head 0"),
         (lambda _, trace: trace.attention(layer=0, head=9), "received layer 0, head 9"),
         (lambda _, trace: trace.values("balance", after=9), "received after = 9"),
-        (lambda _, trace: trace.shown("balance", after=None), "received after = None"),
+        (lambda _, trace: trace.shown("balance", after="1"), "received after = '1'"),
     ],
 )
 def test_what_is_not_there_is_refused(asked, words):

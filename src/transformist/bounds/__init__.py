@@ -44,6 +44,7 @@ from transformist.bounds.perturbation import (
 )
 from transformist.bounds.powers import power_of_two_at_most, rounded_up
 from transformist.bounds.rounding import (
+    float_format_of,
     layernorm_hash_error,
     mean_error,
     rounding_error,
@@ -75,6 +76,7 @@ __all__ = [
     "count_length",
     "dot_error",
     "error_after",
+    "float_format_of",
     "fraction_length",
     "gelu_product_scale",
     "hash_range_length",

@@ -23,9 +23,10 @@ from transformist.model import MASKS
 
 @dataclass(frozen=True)
 class Accepted:
-    """Whether a whole number, at most 1, is 1 at the last position."""
+    """Whether a number is above 0 at the last position; it is `margin` away from 0 at least."""
 
     form: Form
+    margin: Fraction
 
     @property
     def forms(self) -> tuple[Form, ...]:
@@ -35,7 +36,7 @@ class Accepted:
     @property
     def uses(self) -> tuple[Use, ...]:
         """The forms that are used, and how far off softmax may leave them."""
-        return (Use(self.form, Fraction(1, 4)),)
+        return (Use(self.form, self.margin / 2),)
 
 
 @dataclass(frozen=True)
@@ -133,12 +134,12 @@ def answer(lowering: Lowering) -> Answer:
 
 def _accepted(lowering: Lowering, output: Accept) -> Accepted:
     """The answer on the empty input is what BOS alone gives; where it is not, BOS says so."""
-    form = lowering.loosely(output.node)
+    form, margin = lowering.parted(output.node)
     circuit = lowering.circuit
     alone = circuit.over_nothing(form)
-    if output.empty != (alone > Fraction(1, 2)):
-        form += circuit.at_bos * (int(output.empty) - alone)
-    return Accepted(form)
+    if output.empty != (alone > 0):
+        form += circuit.at_bos * ((margin if output.empty else -margin) - alone)
+    return Accepted(form, margin)
 
 
 def _tagged(lowering: Lowering, output: Tag | NextToken) -> Answer:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from transformist.compiler.forms import Form, total
 from transformist.compiler.heads import BEHIND, At, Head, Match, Uniform, mean_range, rows_under
+from transformist.language.node import Node
 from transformist.laws import Bound, Grid, Range, hull
 from transformist.positions import position
 
@@ -115,6 +116,7 @@ class Circuit:
         atoms: by their numbers.
         laws: of each.
         names: what each is called.
+        origins: the subexpression that each serves, first.
         called: what sums of atoms are called.
 
     """
@@ -126,17 +128,23 @@ class Circuit:
     atoms: list[Atom] = field(default_factory=list)
     laws: list[Law] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
+    origins: list[Node | None] = field(default_factory=list)
     called: dict[Form, str] = field(default_factory=dict)
     _numbers: dict[Atom, int] = field(default_factory=dict)
 
-    def add(self, atom: Atom, name: str) -> Form:
+    def add(self, atom: Atom, name: str, origin: Node | None = None) -> Form:
         """The atom as a form; it is numbered when it is new."""
         if atom not in self._numbers:
             self._numbers[atom] = len(self.atoms)
             self.atoms.append(atom)
             self.laws.append(LAWS[type(atom)](self, atom))
             self.names.append(name)
+            self.origins.append(origin)
         return Form.atom(self._numbers[atom])
+
+    def number(self, atom: Atom) -> int:
+        """The number of an atom that is there."""
+        return self._numbers[atom]
 
     def call(self, form: Form, name: str) -> Form:
         """The form, which has this name if it has none yet."""
@@ -366,8 +374,7 @@ def _match(circuit: Circuit, head: Match | At, value: Form) -> Law:
     if grid is not None:
         elsewhere = f"of atom {len(circuit.atoms)}"
         grid = Grid(grid.c, frozenset(f"{count} {elsewhere}" for count in grid.counts))
-        is_mean = isinstance(head, Match) and head.choose == "mean"
-        if is_mean and head.keys != (value,):  # all that match have the same key
+        if isinstance(head, Match) and head.choose == "mean":
             grid = grid.divided(f"matches {elsewhere}")
     at_bos = {"strict-future": ZERO, "future": rows[-1]}.get(head.mask, seen)
     return Law((seen,) * len(circuit.alphabet) + (at_bos,) * circuit.bos, grid)

@@ -277,7 +277,7 @@ def _rows(emission: Emission, forms: tuple[Form, ...]) -> dict[str, Any]:
 
 
 def _binary(emission: Emission, answer: Accepted) -> Binary:
-    return Binary(**_rows(emission, (answer.form - Fraction(1, 2),)))
+    return Binary(**_rows(emission, answer.forms))
 
 
 def _labels(emission: Emission, answer: Labelled | Counted) -> MultiClass:

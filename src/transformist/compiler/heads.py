@@ -46,7 +46,8 @@ class Match:
 
     Attributes:
         keys, queries: as many of each; without any, all positions match.
-        choose: the last of several (`rightmost`), the first (`leftmost`), or their `mean`.
+        choose: the last of several (`rightmost`), the first (`leftmost`), their `mean`, or `any`,
+            where all that match have the same value.
         mask: which positions there are.
         place: j, where it is needed to choose.
         bos: [j is BOS], where it counts.

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from transformist.bounds import power_of_two_at_most
-from transformist.compiler.circuit import Circuit, Embedded, Feature, Fetched, Relu, Step
+from transformist.compiler.circuit import Atom, Circuit, Embedded, Feature, Fetched, Relu, Step
 from transformist.compiler.forms import Form, total
 from transformist.compiler.heads import BEHIND, At, Head, Match, Uniform
 from transformist.compiler.options import Options
@@ -60,7 +60,7 @@ class Lowering:
     options: Options
     circuit: Circuit
     _made: dict[tuple[Any, ...], Any] = field(default_factory=dict)
-    _depth: int = 0
+    _stack: list[Node] = field(default_factory=list)
 
     @cached_property
     def source(self) -> Source:
@@ -89,7 +89,17 @@ class Lowering:
             return self.boolean(node)
         found = rule.loosely(self, node)
         is_near = found is not None and self.circuit.span(found).lo >= -LOOSEST
-        return found if is_near else self.boolean(node)  # type: ignore[return-value]
+        return found if is_near else self.boolean(node)
+
+    def parted(self, node: Node) -> tuple[Form, Fraction]:
+        """A number that is above 0 where the Boolean holds, else below, and how far at least."""
+        if isinstance(node, Comparison) and node.relation in _SIDES:
+            form, _ = self.in_some_unit(node.children[0])
+            if not form.is_constant:
+                sign, side = _SIDES[node.relation]
+                half = _zone(self, node.children[0], form) / 2
+                return form * sign + half * side, half
+        return self.loosely(node) - Fraction(1, 2), Fraction(1, 2)
 
     def literal(self, node: Node, value: Any) -> Form:
         """A form that is 1 where the Boolean or category has this value, 0 elsewhere."""
@@ -129,7 +139,7 @@ class Lowering:
 
     def _in_unit(self, columns: Sequence[Any], unit: Unit, name: str) -> Form:
         if len(set(columns)) == 1:
-            return self.unit(unit) * columns[0]
+            return self.unit(unit) * Fraction(columns[0])
         if unit == ONE:
             return self.embedded(columns, name)
         values = dict.fromkeys(value for value in columns if value)
@@ -185,11 +195,15 @@ class Lowering:
         if unit == ONE:
             return Form.of(1)
         counted = self.circuit.at_bos if kind == "count" else self.circuit.at_symbols
-        form = self.circuit.add(Fetched(Uniform(mask), counted), f"1 in {kind} {mask}")
+        form = self.add(Fetched(Uniform(mask), counted), f"1 in {kind} {mask}")
         if (kind, mask) != ("mean", "strict-future"):
             return form
         share = self.unit(("count", mask))  # 1/D; over no symbols a mean is 0, in any unit but 0
         return form + self.relu(share * 2 - 1, f"nothing in {mask}")
+
+    def add(self, atom: Atom, name: str) -> Form:
+        """An atom, for the subexpression that is lowered."""
+        return self.circuit.add(atom, name, self._stack[-1] if self._stack else None)
 
     def mean_unit(self, mask: str) -> Unit:
         """That of a mean under a mask."""
@@ -213,7 +227,7 @@ class Lowering:
         if len(set(numbers)) == 1:
             return Form.of(numbers[0])
         at_bos = (Fraction(0),) * self.circuit.bos
-        return self.circuit.add(Embedded((*numbers, *at_bos)), name)
+        return self.add(Embedded((*numbers, *at_bos)), name)
 
     def feature(self, name: str, node: Node) -> Form:
         """A function of the position, by name."""
@@ -235,7 +249,7 @@ class Lowering:
                     received=f"{name} in a model with BOS",
                     remedy="compare with i, or take a mean for a count over i or n",
                 ) from None
-        return self.circuit.add(Feature(name), name)
+        return self.add(Feature(name), name)
 
     def quiet(self, form: Form, name: str) -> Form:
         """A form with the same values at the symbols, and 0 at BOS."""
@@ -256,7 +270,7 @@ class Lowering:
             return form
         if all(row.hi <= 0 for row in rows):
             return Form()
-        return self.circuit.add(Relu(form), name)
+        return self.add(Relu(form), name)
 
     def step(self, form: Form, zone: Fraction, name: str) -> Form:
         """[form > 0], where it is at most 0, or at least the zone, at the symbols."""
@@ -265,7 +279,7 @@ class Lowering:
             return Form()
         if within.lo >= zone:
             return Form.of(1)
-        return self.circuit.add(Step(form, zone), name)
+        return self.add(Step(form, zone), name)
 
     def conjunction(self, loose: Form, name: str) -> Form:
         """[form = 1] of a whole number that is at most 1."""
@@ -301,7 +315,7 @@ class Lowering:
                 received="a mean or count",
                 remedy="compile it with average-hard or softmax attention",
             )
-        return self.circuit.add(Fetched(Uniform(mask), value), self.name(node))
+        return self.add(Fetched(Uniform(mask), value), self.name(node))
 
     # Refusals and names
 
@@ -322,15 +336,15 @@ class Lowering:
     def _once(self, what: str, node: Node, make: Callable[..., Any], *more: Any) -> Any:
         key = (what, node, *more)
         if key not in self._made:
-            if self._depth == DEEPEST:
+            if len(self._stack) == DEEPEST:
                 raise _Deep(lambda: self._once(what, node, make, *more))
-            self._depth += 1
+            self._stack.append(node)
             try:
                 self._made[key] = make(node, *more)
             except _Unbounded:
                 raise self.needs_length(node, "how large it can be") from None
             finally:
-                self._depth -= 1
+                self._stack.pop()
         return self._made[key]
 
     def settled(self, make: Callable[[], Any]) -> Any:
@@ -371,6 +385,9 @@ def _in_words(units: tuple[Unit, ...] | None) -> str:
     said = [f"{kinds[kind]}{f' under mask {mask}' * bool(mask)}" for kind, mask in units or ()]
     return f"({' or '.join(said) or 'in any way'})"
 
+
+_SIDES = {">": (1, -1), ">=": (1, 1), "<": (-1, -1), "<=": (-1, 1)}
+"""For a comparison with 0, the sign of the number, and that of half its separation."""
 
 _POINTWISE = (Token, Constant, Table, Linear, PiecewiseLinear, Product, Comparison, Where)
 
@@ -556,7 +573,7 @@ def _own_default(lowering: Lowering, node: Where) -> Callable[[Form], Form] | No
         return None
     head = _matching(lowering, chosen, has_sink=False)
     name = lowering.name(node)
-    return lambda value: lowering.circuit.add(Fetched(head, lowering.quiet(value, name)), name)
+    return lambda value: lowering.add(Fetched(head, lowering.quiet(value, name)), name)
 
 
 # Across positions
@@ -597,9 +614,8 @@ def _exists(lowering: Lowering, node: Exists) -> Form:
         return value
     weighting = lowering.options.weighting
     if weighting != "softmax":
-        choose = "rightmost" if weighting == "rightmost-hard" else "mean"
-        head = Match((value,), (Form.of(1),), choose, node.mask)
-        return lowering.circuit.add(Fetched(head, value), name)
+        head = Match((value,), (Form.of(1),), "any", node.mask)
+        return lowering.add(Fetched(head, value), name)
     mean = lowering.mean(node, node.mask, value)
     return lowering.step(mean, _zone(lowering, node, mean), name)
 
@@ -649,7 +665,7 @@ def _fetching(lowering: Lowering, node: Node, head: Head) -> Callable[[Form], Fo
 
     def fetch(value: Form) -> Form:
         quiet = lowering.quiet(value, name)
-        return quiet if quiet == Form() else lowering.circuit.add(Fetched(head, quiet), name)
+        return quiet if quiet == Form() else lowering.add(Fetched(head, quiet), name)
 
     return fetch
 
@@ -761,8 +777,8 @@ def _length(lowering: Lowering, node: Node) -> Form:
     circuit = lowering.circuit
     place = lowering.feature("i", node)
     if lowering.options.weighting == "rightmost-hard":
-        return circuit.add(Fetched(Match((), (), "rightmost", "none"), place), "n")
-    mean = circuit.add(Fetched(Uniform("none"), place), "mean of i")
+        return lowering.add(Fetched(Match((), (), "rightmost", "none"), place), "n")
+    mean = lowering.add(Fetched(Uniform("none"), place), "mean of i")
     return mean * 2 if circuit.bos else mean * 2 - 1
 
 
@@ -802,8 +818,8 @@ def _fetched_literal(lowering: Lowering, node: Any, value: Any) -> Form:
 
 
 def _fetched_number(lowering: Lowering, node: Any, _unit: Unit) -> Form:
-    value = lowering.number(_values(node))
-    return node.default + _channel(lowering, node)(value - node.default)
+    default = Fraction(node.default)
+    return default + _channel(lowering, node)(lowering.number(_values(node)) - default)
 
 
 # The table

@@ -1,15 +1,18 @@
-"""From a program to a transformer: lower < temperatures < schedule < allocate < emit."""
+"""From a program to a transformer: lower < temperatures < margins < schedule < allocate < emit."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from transformist.compiler.allocate import allocate
 from transformist.compiler.answers import answer
 from transformist.compiler.circuit import Circuit
 from transformist.compiler.emit import emit
 from transformist.compiler.lower import Lowering
+from transformist.compiler.margins import MarginExceeded, require_margins
 from transformist.compiler.options import Options
+from transformist.compiler.refusals import Source, Uncompilable
 from transformist.compiler.schedule import schedule
 from transformist.compiler.temperatures import sharpnesses
 from transformist.language import Accept, Program
@@ -64,11 +67,52 @@ def compile(
 
     """
     options = Options(max_length, weighting, arithmetic, heads, positions)  # type: ignore[arg-type]
-    circuit = Circuit(program.alphabet, begins_with_bos(program), max_length, weighting)
+    try:
+        return _compiled(program, options)
+    except MarginExceeded as excess:
+        raise _without_margin(program, options, excess) from None
+
+
+def _compiled(program: Program, options: Options) -> Transformer:
+    """The passes, one after the other.
+
+    Raises:
+        MarginExceeded: where the format does not keep a margin.
+
+    """
+    circuit = Circuit(
+        program.alphabet, begins_with_bos(program), options.max_length, options.weighting
+    )
     read = answer(Lowering(program, options, circuit))
     sharpness = sharpnesses(circuit, read.uses)
-    placed = schedule(circuit, read.forms, heads)
-    return emit(allocate(placed), sharpness, read)
+    require_margins(circuit, sharpness, read, options.arithmetic)
+    return emit(allocate(schedule(circuit, read.forms, options.heads)), sharpness, read)
+
+
+def _without_margin(program: Program, options: Options, excess: MarginExceeded) -> Uncompilable:
+    """The refusal for a format that does not keep a margin, with the largest N that fits."""
+    node = program.output.node if excess.node is None else excess.node
+    longest = _longest(program, options)
+    fits = f"max_length={longest} fits" if longest else "no max_length fits"
+    return Source(program).refused(
+        node,
+        f"the error of {excess.what} in {options.arithmetic} is below {excess.allowed:.3g}",
+        received=f"an error of up to {excess.error:.3g} for N = {options.max_length}",
+        remedy=f"{fits}; or compile it for an arithmetic with more bits",
+    )
+
+
+def _longest(program: Program, options: Options) -> int:
+    """The largest N below that which was asked for which every margin fits, by bisection."""
+    fits, fails = 0, options.max_length or 1
+    while fails - fits > 1:
+        middle = (fits + fails) // 2
+        try:
+            _compiled(program, replace(options, max_length=middle))
+            fits = middle
+        except MarginExceeded:
+            fails = middle
+    return fits
 
 
 _WITHOUT_BOS = (

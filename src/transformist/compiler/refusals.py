@@ -23,21 +23,18 @@ class Source:
 
     @cached_property
     def names(self) -> dict[Node, str]:
-        """The user's names, and the source text of what has none."""
-        program = self.program
-        texts = [place.text or type(node).__name__ for node, place in self._placed]
-        return dict(zip(program.nodes, texts, strict=True)) | {
-            node: name for name, node in reversed(program.names)
-        }
+        """The user's names; the source text of what has none, "in …" of a part of it."""
+        names = {node: place.text or type(node).__name__ for node, place in self.places.items()}
+        for node in self.program.nodes:
+            for child in node.children:
+                if self.places[child] == self.places[node]:
+                    names[child] = f"in {self.places[node].text}"
+        return names | {node: name for name, node in reversed(self.program.names)}
 
     @cached_property
     def places(self) -> dict[Node, Place]:
         """Where each is written."""
-        return dict(self._placed)
-
-    @property
-    def _placed(self) -> list[tuple[Node, Place]]:
-        return list(zip(self.program.nodes, self.program.places, strict=True))
+        return dict(zip(self.program.nodes, self.program.places, strict=True))
 
     def refused(self, node: Node, invariant: str, *, received: str, remedy: str) -> Uncompilable:
         """The refusal of a subexpression, with its name and its line."""

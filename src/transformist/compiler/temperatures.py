@@ -4,9 +4,9 @@ Backwards from the output, each use of a number says how far off it may be; a he
 for the weight it leaves elsewhere, what it fetches the other half. With η the error of a score and
 δ that of an index, in units of positions, the weight elsewhere, relative to that of the place, is
 
-    match, last or first: Σ e^(−β(m − 2η)), m ≥ 1, η ≤ 1/8; at most x^(3/4)/(1 − x), x = e^−β;
-    at: 2 Σ e^(−β(m² − 2mδ − 2η)), m ≥ 1, δ + η ≤ 1/8; at most 2y/(1 − y), y = e^(−3β/4);
-    match, mean: (N + 1) e^(−β(1/2 − 2η)), η ≤ 1/16.
+    match, last or first: Σ e^(−β(m − 2η)), m ≥ 1, η ≤ 1/4; at most y/(1 − y²), y = e^(−β/2);
+    at: 2 Σ e^(−β(m² − 2mδ − 2η)), m ≥ 1, δ + η ≤ 1/4; at most 2y/(1 − y), y = e^(−β/2);
+    match, mean: (N + 1) e^(−β(1/2 − 2η)), η ≤ 1/16; at most (N + 1) y, y = e^(−3β/8).
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ from transformist.compiler.circuit import Circuit, Fetched, Relu, Step
 from transformist.compiler.forms import Form
 from transformist.compiler.heads import At, Head, Match, Uniform
 
-SCORE_ERROR = Fraction(1, 8)
+SCORE_ERROR = Fraction(1, 4)
 """η, or δ + η: so far may a score be off, in units of positions."""
+
+MEAN_SCORE_ERROR = Fraction(1, 16)
+"""As much, where all that matches is to get the same weight, in units of a match."""
 
 LARGEST_SHARE = Fraction(1, 4)
 """More of the weight no head leaves elsewhere."""
@@ -94,30 +97,47 @@ def _diameter(circuit: Circuit, value: Form) -> Fraction:
 def _sharpness(circuit: Circuit, head: Head, share: Fraction) -> Fraction:
     if circuit.weighting != "softmax" or isinstance(head, Uniform):
         return Fraction(1)
-    return max(rounded_up(LOGARITHMS[type(head)](circuit, head, share)), Fraction(1))
+    return max(rounded_up(LEAST_SHARPNESS[type(head)](circuit, head, float(share))), Fraction(1))
 
 
-def _match_logarithm(circuit: Circuit, head: Match, share: Fraction) -> float:
+def _match_sharpness(circuit: Circuit, head: Match, share: float) -> float:
     if head.choose == "mean":
-        return 8 / 3 * math.log(Fraction(circuit.longest) + 1) + 8 / 3 * math.log(1 / share)
-    return 4 / 3 * math.log1p(1 / share)
+        return 8 / 3 * math.log(float(circuit.longest + 1) / share)
+    return 2 * math.log1p(1 / share)
 
 
-def _at_logarithm(_circuit: Circuit, _head: At, share: Fraction) -> float:
-    return 4 / 3 * math.log1p(2 / share)
+def _at_sharpness(_circuit: Circuit, _head: At, share: float) -> float:
+    return 2 * math.log1p(2 / share)
 
 
-LOGARITHMS: Mapping[type[Any], Callable[[Circuit, Any, Fraction], float]] = {
-    Match: _match_logarithm,
-    At: _at_logarithm,
+LEAST_SHARPNESS: Mapping[type[Any], Callable[[Circuit, Any, float], float]] = {
+    Match: _match_sharpness,
+    At: _at_sharpness,
 }
-"""The least 1/τ that leaves at most this share of the weight elsewhere."""
+"""A 1/τ that leaves at most this share of the weight elsewhere."""
+
+
+def _match_share(circuit: Circuit, head: Match, sharpness: float) -> float:
+    if head.choose == "mean":
+        return float(circuit.longest + 1) * math.exp(-3 / 8 * sharpness)
+    return math.exp(-sharpness / 2) / -math.expm1(-sharpness)
+
+
+def _at_share(_circuit: Circuit, _head: At, sharpness: float) -> float:
+    return 2 * math.exp(-sharpness / 2) / -math.expm1(-sharpness / 2)
+
+
+SHARES: Mapping[type[Any], Callable[[Circuit, Any, float], float]] = {
+    Match: _match_share,
+    At: _at_share,
+}
+"""The share of the weight that 1/τ leaves elsewhere, at most."""
 
 
 def _match_uses(circuit: Circuit, head: Match, sharpness: Fraction, share: Fraction) -> list[Use]:
     limit = SCORE_ERROR / 2 / (2 * circuit.reach if head.place is not None else 1)
     if head.choose == "mean":
-        limit = min(limit / 2, share / (4 * sharpness))
+        limit = min(MEAN_SCORE_ERROR / 2, share / (4 * sharpness))
     forms = (*head.keys, *head.queries)
     return [Use(form, limit / (2 * len(forms))) for form in forms]
 

@@ -1,5 +1,6 @@
-"""Models of other software, read as our own; nothing of that software is imported."""
+"""Models in files and of other software; nothing of that software is imported."""
 
+from transformist.hosts.saved_model import load, save
 from transformist.hosts.torch_encoder import read_encoder
 
-__all__ = ["read_encoder"]
+__all__ = ["load", "read_encoder", "save"]

@@ -16,6 +16,10 @@ LinearForm: TypeAlias = "str | Mapping[str, Any]"
 """A slot, or the coefficients of a sum of slots."""
 
 
+NOTHING = "nothing"
+"""What a slot holds between two numbers."""
+
+
 @dataclass(frozen=True)
 class Span:
     """A number that a slot holds for some of the sublayers.
@@ -88,6 +92,36 @@ class Stream:
         if slot not in self.slots:
             raise UnknownName.among("slot of the stream", slot, self.slots)
         return self.slots.index(slot)
+
+    def place(self, name: str) -> tuple[int, int]:
+        """The coordinate of a slot or of a number it holds, and the last stream that has it.
+
+        Raises:
+            UnknownName: when there is none.
+
+        Example:
+            >>> reused = Stream(("sign",), (Span("sign", 0, 0, 1), Span("share", 0, 2, 3)))
+            >>> reused.place("sign"), reused.place("share"), Stream(("sign",)).place("sign")
+            ((0, 1), (0, 3), (0, -1))
+
+        """
+        for span in self.spans:
+            if span.name == name:
+                return span.slot, span.last
+        return self.index(name), -1
+
+    def held(self, slot: int, after: int) -> str:
+        """What a coordinate holds in a stream, by its name; "nothing" between two numbers.
+
+        Example:
+            >>> reused = Stream(("sign",), (Span("sign", 0, 0, 1), Span("share", 0, 3, 4)))
+            >>> [reused.held(0, after) for after in (0, 2, 3)]
+            ['sign', 'nothing', 'share']
+
+        """
+        spans = [span for span in self.spans if span.slot == slot]
+        names = [span.name for span in spans if span.first <= after <= span.last]
+        return names[0] if names else NOTHING if spans else self.slots[slot]
 
     def vector(self, form: LinearForm) -> Parameter:
         """The form as a vector of d coefficients."""

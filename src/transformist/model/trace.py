@@ -54,15 +54,18 @@ class Trace:
         return (*self.model.embedding.front, *self.input, *self.model.embedding.back)
 
     def __getitem__(self, slot: str) -> NDArray[Any]:
-        """The values of a slot at every row after the last sublayer.
+        """The values of a slot at every row, after the last sublayer that leaves them there.
 
         float64 holds the values of every float format exactly; `exact` gives `Fraction`, and
         `interval` the midpoints of its balls, which `shown` gives whole.
         """
         return self.values(slot)
 
-    def values(self, slot: str, after: int = -1) -> NDArray[Any]:
+    def values(self, slot: str, after: int | None = None) -> NDArray[Any]:
         """The values of a slot at every row in the stream `streams[after]`.
+
+        Where a slot holds one number after another, each has a name, and is found by it in the
+        last stream that has it when `after` is left out.
 
         Raises:
             UnknownName: for a slot that is not there.
@@ -71,7 +74,7 @@ class Trace:
         """
         return self.arithmetic.numbers(self._column(slot, after))
 
-    def shown(self, slot: str, after: int = -1) -> list[Any]:
+    def shown(self, slot: str, after: int | None = None) -> list[Any]:
         """As `values`, for a person: numbers, or balls in decimals that hold the real values."""
         shown: list[Any] = self.arithmetic.shown(self._column(slot, after))
         return shown
@@ -95,8 +98,9 @@ class Trace:
         z, attention = self._head(layer, head)
         return self.arithmetic.numbers(attention.weights(z, self.arithmetic))
 
-    def _column(self, slot: str, after: int) -> Array:
-        column = self.model.stream.index(slot)
+    def _column(self, slot: str, stream: int | None) -> Array:
+        column, last = self.model.stream.place(slot)
+        after = last if stream is None else stream
         if type(after) is not int or not -len(self.streams) <= after < len(self.streams):
             raise InvalidValue(
                 f"there are {len(self.streams)} streams, counted from 0, or from −1 backwards",

@@ -1,15 +1,23 @@
 """What a person sees of a model."""
 
+from transformist.report.contents_table import contents_facts, contents_table
 from transformist.report.facts import (
+    answer_in_words,
+    compiled_facts,
+    compiled_in_words,
     dependence_in_words,
+    finding_facts,
     how_close,
     how_near,
+    judged_facts,
     numbers_facts,
     plain,
     recipe_facts,
     recipe_table,
+    run_in_words,
     trace_facts,
     verdict_facts,
+    verdict_line,
 )
 from transformist.report.precision_table import (
     cells,
@@ -21,18 +29,27 @@ from transformist.report.trace_table import trace_table
 
 __all__ = [
     "Size",
+    "answer_in_words",
     "cells",
+    "compiled_facts",
+    "compiled_in_words",
+    "contents_facts",
+    "contents_table",
     "dependence_in_words",
+    "finding_facts",
     "found_facts",
     "how_close",
     "how_near",
+    "judged_facts",
     "numbers_facts",
     "plain",
     "precision_table",
     "recipe_facts",
     "recipe_table",
+    "run_in_words",
     "size",
     "trace_facts",
     "trace_table",
     "verdict_facts",
+    "verdict_line",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ from transformist.arithmetic import SYSTEMS
 from transformist.claims import (
     COOKBOOK,
     Claim,
+    Finding,
     FunctionClaim,
     LengthClaim,
     PositionClaim,
@@ -26,7 +28,8 @@ from transformist.claims import (
     ask,
 )
 from transformist.errors import NotFinite
-from transformist.model import Trace
+from transformist.inputs import Text
+from transformist.model import NOTHING, Trace, Transformer
 from transformist.report.size import Size, size
 from transformist.settings import SETTINGS
 from transformist.verify import SHORT_WORK, Verdict, first_failure, formats, worst_rounding
@@ -333,16 +336,39 @@ def at_most(bound: float) -> str:
     return f"{float(digits):.2g}"
 
 
-def how_near(judged: Judged, recipe: Recipe[StringClaim]) -> str:
+def how_near(judged: Judged) -> str:
     """How far the numbers of an answer can be from the real values, in a sentence."""
     if judged.covered:
-        return recipe.claim.error_statement
+        return judged.recipe.claim.error_statement if judged.recipe else ""
     if judged.error_bound is None:
         return "how far off is not told: the products are too many for balls, or balls too wide"
     if math.isinf(judged.error_bound):
         return "a number is infinite"
     close = at_most(judged.error_bound)
     return f"each number within {close} of the real value, which interval encloses"
+
+
+def judged_facts(judged: Judged, source: Text) -> dict[str, Any]:
+    """What `run` tells of an answer on symbols beside the answer: what its claim covers."""
+    if judged.recipe is None:
+        return {}
+    facts = {"within_claim": judged.covered, **finding_facts(judged.finding, source)}
+    if judged.recipe.claim.in_numbers:
+        bound = judged.error_bound
+        facts["error_bound"] = None if bound is None or math.isinf(bound) else [bound]
+    return facts
+
+
+def run_in_words(name: str, judged: Judged) -> str:
+    """What was run, and how large it is, in a line."""
+    trace, length = judged.trace, len(judged.trace.input)
+    told = [str(size(trace.model))]
+    if judged.recipe is not None:
+        depends = judged.recipe.claim.dependence(judged.recipe.settings(judged.settings))
+        told.append(dependence_in_words(depends))
+    limit = "" if trace.model.max_length is None else f", N = {trace.model.max_length}"
+    symbols = f"{length} symbol{'' if length == 1 else 's'}"
+    return f"{name} on {symbols} in {trace.arithmetic.name}: {'; '.join(told)}{limit}"
 
 
 def verdict_facts(verdict: Verdict) -> dict[str, Any]:
@@ -365,13 +391,73 @@ def verdict_facts(verdict: Verdict) -> dict[str, Any]:
     }
 
 
+def verdict_line(verdict: Verdict) -> str:
+    """A verdict for a person, in rich's markup: a line, and the counterexample in another."""
+    mark = "[green]held[/]" if verdict.held else "[red]FAILED[/]"
+    line = (
+        f"{verdict.name:<28} {mark}  {verdict.cases:>6} inputs in "
+        f"{', '.join(verdict.arithmetics)}; {escape(verdict.covered)}"
+    )
+    if verdict.counterexample is None:
+        return line
+    return f"{line}\n    {escape(str(verdict.counterexample))}"
+
+
+def finding_facts(finding: Finding, source: Text) -> dict[str, Any]:
+    """What is found about an input, with the places of the symbols."""
+    place = None if finding.position is None else source.place(finding.position)
+    return {
+        "finding": finding.sentence or None,
+        "position": finding.position,
+        "place": place,
+        "related": [source.place(position) for position in finding.related],
+        **finding.numbers,
+    }
+
+
+def answer_in_words(answer: Any) -> str:
+    """A verdict as a word, a tag as a string, its beginning where it is long.
+
+    Example:
+        >>> answer_in_words(True), answer_in_words([1, Fraction(1, 2)]), answer_in_words("ab")
+        ('accepted', '1 1/2', 'ab')
+
+    """
+    if isinstance(answer, bool):
+        return "accepted" if answer else "rejected"
+    text = " ".join(map(str, answer)) if isinstance(answer, list) else str(answer)
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def compiled_facts(program: str, file: str, model: Transformer, weighting: str) -> dict[str, Any]:
+    """What `compile` tells of a program and the model that was saved."""
+    return {
+        "program": program,
+        "file": file,
+        **asdict(size(model)),
+        "max_length": model.max_length,
+        "weighting": weighting,
+    }
+
+
+def compiled_in_words(facts: Mapping[str, Any]) -> str:
+    """What `compile` tells, in a line."""
+    counts = Size(*(facts[key] for key in ("layers", "width", "heads", "nonzero")))
+    longest = "any length" if facts["max_length"] is None else f"N = {facts['max_length']}"
+    return f"{facts['program']} → {facts['file']}: {counts}; {longest}, {facts['weighting']}"
+
+
 def trace_facts(trace: Trace) -> list[dict[str, Any]]:
-    """The streams of a trace: after each step, the values of each slot at every row."""
-    slots = trace.model.stream.slots
+    """The streams of a trace: after each step, the values at every row of what each slot holds."""
+    stream = trace.model.stream
     return [
         {
             "after": name,
-            "values": {slot: plain(trace.shown(slot, step)) for slot in slots},
+            "values": {
+                stream.held(index, step): plain(trace.shown(slot, step))
+                for index, slot in enumerate(stream.slots)
+                if stream.held(index, step) != NOTHING
+            },
         }
         for step, (name, _) in enumerate(trace.streams)
     ]

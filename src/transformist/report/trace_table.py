@@ -47,7 +47,8 @@ def trace_table(trace: Trace, around: int | None = None, *, whole: bool = True) 
             table.add_row(f"… {len(steps) - len(shown)} more", "")
         for index, slot in enumerate(slots[:SLOTS]):
             label = "" if index else name
-            escaped = slot.encode("unicode_escape").decode() if slot.isascii() else slot
+            held = trace.model.stream.held(trace.model.stream.index(slot), after)
+            escaped = held.encode("unicode_escape").decode() if held.isascii() else held
             table.add_row(label, escape(escaped), *_cells(trace.values(slot, after), columns))
         if len(slots) > SLOTS:
             table.add_row("", f"… {len(slots) - SLOTS} more slots")

@@ -3,10 +3,11 @@
 from transformist.verify.changes import sensitivity
 from transformist.verify.functions import error_bound, worst_rounding
 from transformist.verify.precision import SHORT_WORK, WORK, Breakdown, first_failure, float_format
+from transformist.verify.programs import built_for, check_program
 from transformist.verify.searches import formats, search, search_all, searched
 from transformist.verify.sequences import admitted, free_numbers
-from transformist.verify.strings import check
-from transformist.verify.suite import check_recipe, check_recipes
+from transformist.verify.strings import check, require_feasible
+from transformist.verify.suite import check_programs, check_recipe, check_recipes
 from transformist.verify.tolerances import LeastError, least_error
 from transformist.verify.verdict import Counterexample, Verdict, agrees
 
@@ -19,7 +20,10 @@ __all__ = [
     "Verdict",
     "admitted",
     "agrees",
+    "built_for",
     "check",
+    "check_program",
+    "check_programs",
     "check_recipe",
     "check_recipes",
     "error_bound",
@@ -28,6 +32,7 @@ __all__ = [
     "formats",
     "free_numbers",
     "least_error",
+    "require_feasible",
     "search",
     "search_all",
     "searched",

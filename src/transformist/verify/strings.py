@@ -80,15 +80,20 @@ def check(
         )
     if max_length is None:
         max_length = min(14, model.max_length or 14)
-    _feasible(max_length, len(alphabet))
+    require_feasible(max_length, len(alphabet))
     system = number_system(arithmetic)
     strings = Strings(alphabet, lambda _: ()).every(max_length, _shortest(model))
     cases, found = _compare(model, reference, strings, system)
     return Verdict("model", cases, (system.name,), f"every string to length {max_length}", found)
 
 
-def _feasible(length: int, symbols: int) -> None:
-    """Refuse a length to which there are too many strings to try."""
+def require_feasible(length: int, symbols: int) -> None:
+    """Refuse a length to which there are too many strings to try.
+
+    Raises:
+        InvalidValue: below 0, and beyond the longest.
+
+    """
     if length < 0:
         raise InvalidValue(
             "strings have a length of at least 0",
@@ -114,9 +119,9 @@ def check_strings(recipe: Recipe[StringClaim], max_length: int | None = None) ->
         settings = recipe.settings(given)
         domain: Strings = ask(claim.domain, **settings)
         symbols = len(domain.alphabet)
-        length = _length(STRINGS // (4 if given else 1), symbols)
+        length = length_within(STRINGS // (4 if given else 1), symbols)
         if max_length is not None:
-            _feasible(max_length, symbols)
+            require_feasible(max_length, symbols)
             length = max_length
         reference = partial(ask, claim.reference, **settings)
         reached = {}
@@ -182,7 +187,7 @@ def judged(
         yield string, expected, numbers, right
 
 
-def _length(count: int, symbols: int) -> int:
+def length_within(count: int, symbols: int) -> int:
     """The length up to which there are at most `count` strings."""
     return next(n for n in itertools.count() if symbols ** (n + 2) > count * (symbols - 1))
 

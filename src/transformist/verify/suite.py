@@ -8,7 +8,9 @@ from typing import Any
 
 from transformist.catalogue import recipe as find_recipe
 from transformist.claims import FunctionClaim, PositionClaim, Recipe, SequenceClaim, StringClaim
+from transformist.programs import PROGRAMS
 from transformist.verify.functions import check_function
+from transformist.verify.programs import check_program
 from transformist.verify.sequences import check_positions, check_sequences
 from transformist.verify.strings import check_strings
 from transformist.verify.verdict import Verdict
@@ -55,6 +57,23 @@ def check_recipes(
 
     """
     yield from spread(partial(_check_named, max_length=max_length), names, processes)
+
+
+def check_programs(
+    max_length: int | None = None, processes: int | None = None
+) -> Iterator[Verdict]:
+    """The verdicts of the packaged programs, in order, as they come.
+
+    Args:
+        max_length: as for `check_program`.
+        processes: how many work at a time; as many as there are processors, when left out.
+
+    """
+    yield from spread(partial(_check_packaged, max_length=max_length), list(PROGRAMS), processes)
+
+
+def _check_packaged(name: str, max_length: int | None) -> Verdict:
+    return check_program(f"programs/{name}", PROGRAMS[name], max_length)
 
 
 def _check_named(name: str, max_length: int | None) -> Verdict:

@@ -1,0 +1,321 @@
+"""Whether a number format keeps every margin: a bound of the error of every number, atom by atom.
+
+An error is bounded as it is; times D, the number of rows a mean is over, for numbers whose scale is
+1/D; and, for numbers that are never negative and whose 0 is exactly 0, in relation to them. Sums of
+t terms are bounded in any order. What is exact in the format, sums of whole numbers or of other
+multiples of one power of two that its significand holds, has no error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from transformist.arithmetic import Floating, is_power_of_two
+from transformist.bounds import float_format_of, mean_error
+from transformist.compiler.answers import Accepted, Answer, Counted, Labelled, Measured
+from transformist.compiler.circuit import Circuit, Embedded, Feature, Fetched, Relu, Step
+from transformist.compiler.forms import Form
+from transformist.compiler.heads import At, Head, Match, Uniform
+from transformist.compiler.temperatures import MEAN_SCORE_ERROR, SCORE_ERROR, SHARES
+from transformist.language.node import Node
+
+
+class MarginExceeded(Exception):
+    """An error bound above what a use allows.
+
+    Attributes:
+        node: the subexpression.
+        what: the use.
+        error, allowed: in its units.
+
+    """
+
+    def __init__(self, node: Node | None, what: str, error: float, allowed: float) -> None:
+        super().__init__(what)
+        self.node, self.what, self.error, self.allowed = node, what, error, allowed
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How far an atom can be off.
+
+    Attributes:
+        absolute: as it is.
+        scaled: times D.
+        relative: in relation to it, if it is at least 0 and its 0 exactly 0; else infinite.
+
+    """
+
+    absolute: float
+    scaled: float
+    relative: float = math.inf
+
+
+@dataclass(eq=False)
+class Margins:
+    """The errors of the atoms of a circuit in a format.
+
+    Attributes:
+        circuit: the atoms.
+        sharpness: 1/τ of each head.
+        a: the format.
+        errors: of each atom.
+
+    """
+
+    circuit: Circuit
+    sharpness: Mapping[Head, Fraction]
+    a: Floating
+    errors: list[Errors] = field(default_factory=list)
+
+    @property
+    def most(self) -> int:
+        """The largest D."""
+        return self.circuit.most_seen or 1
+
+    @property
+    def u(self) -> float:
+        """The unit roundoff of the format."""
+        return float(self.a.unit_roundoff)
+
+    @property
+    def w(self) -> float:
+        """That of its accumulator."""
+        return float(self.a.accumulator_roundoff)
+
+    def size(self, form: Form) -> float:
+        """Σ |factor| |atom| + |constant|, at the symbols or BOS."""
+        total = float(abs(form.constant))
+        for atom, factor in form.terms:
+            most = max(row.size for row in self.circuit.laws[atom].rows)
+            total += float(abs(factor)) * float(most)
+        return total
+
+    def is_exact(self, form: Form) -> bool:
+        """Whether the format computes it without an error, in any order of summation."""
+        grid = self.circuit.grid(form)
+        exact = grid is not None and not grid.counts and not grid.c & (grid.c - 1)
+        if not exact or any(self.errors[atom].absolute for atom in form.atoms):
+            return False
+        return grid is not None and self.size(form) * grid.c <= 2.0**self.a.precision
+
+    def rounding(self, form: Form) -> float:
+        """How far the evaluation of a form can be off, its atoms as they are."""
+        if self.is_exact(form) or _is_a_power_of_two(form):
+            return 0.0
+        return self._relative(form) * self.size(form)
+
+    def error(self, form: Form) -> float:
+        """How far a form can be off."""
+        inherited = sum(abs(float(f)) * self.errors[atom].absolute for atom, f in form.terms)
+        return inherited + self.rounding(form)
+
+    def scaled_error(self, form: Form) -> float:
+        """How far a form can be off, times D."""
+        inherited = sum(abs(float(f)) * self.errors[atom].scaled for atom, f in form.terms)
+        return inherited + self.rounding(form) * self.most
+
+    def relative_error(self, form: Form) -> float:
+        """How far a sum can be off in relation to it, where no term is negative, and 0 exact."""
+        if form.constant or any(factor < 0 for _, factor in form.terms):
+            return math.inf
+        inherited = max((self.errors[atom].relative for atom in form.atoms), default=0.0)
+        return (1 + inherited) * (1 + 0.0 if self.is_exact(form) else 1 + self._relative(form)) - 1
+
+    def _relative(self, form: Form) -> float:
+        terms = len(form.terms) + 2
+        return terms * self.w / (1 - terms * self.w) + 2 * self.u
+
+    def require(self, node: Node | None, what: str, error: float, allowed: Any) -> None:
+        """Refuse an error that is not below what is allowed."""
+        if not error < float(allowed):
+            raise MarginExceeded(node, what, error, float(allowed))
+
+
+def _is_a_power_of_two(form: Form) -> bool:
+    """Whether the form is an atom times a power of two."""
+    return not form.constant and len(form.terms) == 1 and is_power_of_two(abs(form.terms[0][1]))
+
+
+def require_margins(
+    circuit: Circuit, sharpness: Mapping[Head, Fraction], answer: Answer, arithmetic: str
+) -> None:
+    """Refuse a circuit whose margins a format does not keep.
+
+    Nothing is asked where nothing rounds, nor where there is no longest input.
+
+    Raises:
+        MarginExceeded: with the first use whose error may be too large.
+
+    """
+    a = float_format_of(arithmetic)
+    if a is None or circuit.max_length is None:
+        return
+    margins = Margins(circuit, sharpness, a)
+    for atom, origin in zip(circuit.atoms, circuit.origins, strict=True):
+        margins.errors.append(ERRORS[type(atom)](margins, atom, origin))
+    REQUIRED[type(answer)](margins, answer)
+
+
+def _embedded(margins: Margins, atom: Embedded, _origin: Node | None) -> Errors:
+    error = max(abs(float(value - _stored(value, margins.a))) for value in atom.values)
+    relative = (2 * margins.u if error else 0.0) if min(atom.values) >= 0 else math.inf
+    return Errors(error, error * margins.most, relative)
+
+
+def _stored(value: Fraction, a: Floating) -> Fraction:
+    return Fraction(float(a.numbers(a.array([value]))[0]))
+
+
+def _feature(margins: Margins, atom: Feature, _origin: Node | None) -> Errors:
+    law = margins.circuit.laws[margins.circuit.number(atom)]
+    size = float(law.rows[0].size)
+    whole = law.grid is not None and not law.grid.counts
+    if whole and size <= 2**margins.a.precision:
+        return Errors(0.0, 0.0)
+    return Errors(2 * margins.u * size, 2 * margins.u * size * margins.most)
+
+
+def _relu(margins: Margins, atom: Relu, _origin: Node | None) -> Errors:
+    return Errors(margins.error(atom.form), margins.scaled_error(atom.form))
+
+
+def _step(margins: Margins, atom: Step, origin: Node | None) -> Errors:
+    """0 is exact; 1 is the difference of two numbers that round."""
+    shifted = atom.form - atom.zone / 4
+    if not margins.relative_error(atom.form) < 1 / 8:
+        margins.require(origin, "a comparison", margins.error(shifted), atom.zone / 4)
+    scaled = atom.form * (2 / atom.zone) - Fraction(3, 2)
+    error = 2 * margins.rounding(scaled) + (0 if margins.is_exact(scaled) else 2 * margins.u)
+    return Errors(error, error * margins.most, error)
+
+
+def _fetched(margins: Margins, atom: Fetched, origin: Node | None) -> Errors:
+    return FETCHED[type(atom.head)](margins, atom.head, atom.value, origin)
+
+
+def _mean(margins: Margins, _head: Uniform, value: Form, origin: Node | None) -> Errors:
+    """A mean with one term that is not 0 has the error of its weight, whatever D is."""
+    size = margins.size(value)
+    error = mean_error(margins.most, Fraction(size), margins.a)
+    margins.require(origin, "a mean", error, math.inf)
+    inherited = margins.error(value)
+    scaled = error * margins.most
+    if margins.circuit.bos and value == margins.circuit.at_bos:
+        scaled = 4 * margins.u
+    one = mean_error(margins.most, Fraction(1), margins.a)
+    relative = (1 + margins.relative_error(value)) * (1 + one) - 1
+    return Errors(error + inherited, scaled + inherited * margins.most, relative)
+
+
+def _match(margins: Margins, head: Match, value: Form, origin: Node | None) -> Errors:
+    match = 2 * margins.circuit.reach if head.place is not None else 1
+    largest = 2 * match if head.keys or head.bos else float(margins.circuit.longest)
+    inexact = sum(margins.error(form) for form in (*head.keys, *head.queries)) * match
+    whole = all(margins.is_exact(form) for form in head.forms)
+    sharp = _bits(margins.sharpness[head])
+    if not whole or largest * sharp > 2**margins.a.precision:
+        inexact += (len(head.keys) + 4) * (margins.w + margins.u) * largest
+    allowed: Any = SCORE_ERROR
+    if head.choose == "mean":
+        allowed = MEAN_SCORE_ERROR if margins.circuit.weighting == "softmax" else Fraction(0)
+    if inexact:
+        margins.require(origin, "a selection", inexact, allowed)
+    return _chosen(margins, head, value, inexact)
+
+
+def _at(margins: Margins, head: At, value: Form, origin: Node | None) -> Errors:
+    longest = float(margins.circuit.longest)
+    error = margins.error(head.index)
+    if error or 3 * longest**2 * _bits(margins.sharpness[head]) > 2**margins.a.precision:
+        error += (3 * margins.w + margins.u) * longest**2
+    error += 0 if longest**2 <= 2**margins.a.precision else math.inf
+    margins.require(origin, "a position that is looked up", error, SCORE_ERROR)
+    return _chosen(margins, head, value, 0.0)
+
+
+def _bits(sharpness: Fraction) -> int:
+    """By how much it can lengthen the significand of a whole number."""
+    return sharpness.numerator // (sharpness.numerator & -sharpness.numerator)
+
+
+def _chosen(margins: Margins, head: Match | At, value: Form, spread: float) -> Errors:
+    """What a head fetches from one place, or from all that match."""
+    circuit = margins.circuit
+    rows = circuit.rows(value)
+    diameter = float(max(row.hi for row in rows) - min(row.lo for row in rows))
+    size = margins.size(value)
+    error = margins.error(value)
+    if circuit.weighting == "softmax":
+        sharpness = float(margins.sharpness[head])
+        error += SHARES[type(head)](circuit, head, sharpness) * diameter
+        if isinstance(head, Match) and head.choose == "mean":
+            error += 2 * spread * sharpness * diameter
+        terms = min(float(margins.most), _heavy(margins, head, sharpness))
+        error += math.expm1(7 * margins.u + 2 * (terms + 2) * margins.w) * size
+    elif isinstance(head, Match) and head.choose == "mean":
+        error += mean_error(margins.most, Fraction(size), margins.a)
+    return Errors(error, error * margins.most)
+
+
+def _heavy(margins: Margins, head: Match | At, sharpness: float) -> float:
+    """How many weights can round a sum: adding a number e ≥ 0 is off by at most e.
+
+    The weights are at most e^(−βm/2), m ≥ 1, at most two for an m; those below w together have less
+    than 2w/(1 − e^(−β/2)), which the two more terms cover for β ≥ 1.
+    """
+    if isinstance(head, Match) and head.choose == "mean":
+        return math.inf
+    return 4 * math.log(1 / margins.w) / sharpness + 6
+
+
+FETCHED: Mapping[type[Any], Callable[[Margins, Any, Form, Node | None], Errors]] = {
+    Uniform: _mean,
+    Match: _match,
+    At: _at,
+}
+"""The error of what each kind of head fetches."""
+
+ERRORS: Mapping[type[Any], Callable[[Margins, Any, Node | None], Errors]] = {
+    Embedded: _embedded,
+    Feature: _feature,
+    Relu: _relu,
+    Step: _step,
+    Fetched: _fetched,
+}
+"""The error of each kind of atom."""
+
+
+def _accepted(margins: Margins, answer: Accepted) -> None:
+    margins.require(None, "the answer", margins.error(answer.form), answer.margin)
+
+
+def _labelled(margins: Margins, answer: Labelled) -> None:
+    error = max((margins.error(form) for form in answer.forms), default=0.0)
+    margins.require(None, "the answer", 2 * error, answer.gap)
+
+
+def _counted(margins: Margins, answer: Counted) -> None:
+    """2 k y − k² w of neighbouring k, in units of w/scale²: D y and D w are off, and round."""
+    y, w = answer.scale * margins.scaled_error(answer.y), margins.scaled_error(answer.w)
+    most = max(answer.most, -answer.least, 1)
+    error = 2 * y + (2 * most + 1) * w + 4 * (margins.w + margins.u) * most**2
+    margins.require(None, "the answer, a count", error, 1)
+
+
+def _measured(margins: Margins, answer: Measured) -> None:
+    error = answer.scale * margins.scaled_error(answer.form)
+    margins.require(None, "the answer, a mean", error, 1 / 2)
+
+
+REQUIRED: Mapping[type[Any], Callable[[Margins, Any], None]] = {
+    Accepted: _accepted,
+    Labelled: _labelled,
+    Counted: _counted,
+    Measured: _measured,
+}
+"""What each kind of answer asks."""

@@ -1,0 +1,189 @@
+"""A transformer in a file, exactly: safetensors, with the structure in the metadata."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from transformist.errors import InvalidValue, TransformistError, UnreadableInput
+from transformist.hosts.plain_values import Tensors, decoded, encoded
+from transformist.model import Transformer
+
+VERSION = 1
+"""Of the format; a reader takes its own and those before."""
+
+KEY = "transformist"
+"""The one key of the metadata: the order of several is not the same in every process."""
+
+LARGEST_HEADER = 100_000_000
+"""In bytes: safetensors reads no larger one."""
+
+
+def save(model: Transformer, path: str | os.PathLike[str]) -> None:
+    """Write a transformer to one safetensors file, every weight exactly.
+
+    Each array of weights is a float64 tensor, such as `layers.0.heads.1.W_Q`; all else, and the
+    rationals that float64 does not hold, are JSON in the metadata. The bytes are a function of the
+    model. The file is written beside its place and moved there when it is whole.
+
+    Args:
+        model: the transformer.
+        path: of the file; a file that is there is replaced.
+
+    Raises:
+        InvalidValue: for another kind of model, rationals whose digits are too many for the
+            metadata, or a place that cannot be written to.
+
+    Example:
+        >>> import tempfile, transformist as tf
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     path = Path(directory) / "dyck-1.safetensors"
+        ...     tf.save(tf.recipe("dyck-1").build(), path)
+        ...     tf.load(path)("(())")
+        True
+
+    """
+    if not isinstance(model, Transformer):
+        raise InvalidValue(
+            "a Transformer is saved",
+            received=f"{model!r:.60}",
+            where="save",
+            remedy="give one, such as tf.recipe('dyck-1').build()",
+        )
+    _replace(Path(path), _bytes(model))
+
+
+def _bytes(model: Transformer) -> bytes:
+    from safetensors.numpy import save as serialized
+
+    tensors: Tensors = {}
+    described = {"version": VERSION, "model": encoded(model, "", tensors)}
+    text = json.dumps(described, separators=(",", ":"))
+    data = serialized(dict(tensors), {KEY: text})
+    header = int.from_bytes(data[:8], "little")
+    if header > LARGEST_HEADER:
+        raise InvalidValue(
+            f"the header of a safetensors file has at most {LARGEST_HEADER:,} bytes",
+            received=f"{header:,}, most of them digits of rationals",
+            where="save",
+            remedy="build the model with dyadic weights, which are tensors",
+        )
+    return data
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Put a file in its place, whole or not at all."""
+    try:
+        place = _place(path)
+        beside = place.with_name(f".{secrets.token_hex(8)}.part")
+        try:
+            with beside.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(place)
+        finally:
+            beside.unlink(missing_ok=True)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InvalidValue(
+            "a model is saved to a file, in a directory that can be written to",
+            received=f"{path} ({getattr(error, 'strerror', None) or error})",
+            where="save",
+            remedy="give the path of a new file, or of one to replace",
+        ) from None
+
+
+def _place(path: Path) -> Path:
+    """Where a file goes, links followed: what is there is a file or nothing."""
+    place = path.resolve()
+    if place.exists() and not place.is_file():
+        raise OSError("not a file")
+    return place
+
+
+def load(path: str | os.PathLike[str]) -> Transformer:
+    """The transformer that `save` wrote.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        UnreadableInput: for a file that is not there, is not whole, is of another program or of a
+            newer version, or whose parts do not fit together.
+
+    """
+    from safetensors import SafetensorError, safe_open
+
+    if not _is_there(Path(path)):
+        raise _unreadable("is a file that is there", f"{path}", "check the path")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return _model(Path(path), file)
+    except (SafetensorError, OSError) as error:
+        raise _unreadable(
+            "is a whole safetensors file",
+            f"{path} ({error})",
+            "check the file and its permissions, or save the model again",
+        ) from None
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _model(path: Path, file: Any) -> Transformer:
+    text = (file.metadata() or {}).get(KEY)
+    if text is None:
+        raise _unreadable(
+            "is a file that tf.save wrote",
+            f"{path}, a safetensors file of another program",
+            "give one that tf.save or transformist compile wrote",
+        )
+    described = _attempt(path, lambda: json.loads(text))
+    version = described.get("version") if isinstance(described, dict) else None
+    if type(version) is int and version > VERSION:
+        raise _unreadable(
+            f"has a format version of at most {VERSION}",
+            f"{path}, of version {version}",
+            "update transformist",
+        )
+    model: Transformer = _attempt(
+        path, lambda: _whole(version, described["model"], file.get_tensor)
+    )
+    return model
+
+
+def _whole(version: Any, described: Any, tensor: Any) -> Transformer:
+    model = decoded(described, tensor)
+    if version != VERSION or not isinstance(model, Transformer):
+        raise TypeError(f"version {version!r:.20}, {type(model).__name__}")
+    return model
+
+
+def _attempt(path: Path, read: Callable[[], Any]) -> Any:
+    """What is read, or a refusal in one line, whatever is wrong with it."""
+    from safetensors import SafetensorError
+
+    try:
+        return read()
+    except (SafetensorError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError,
+            RecursionError) as error:  # fmt: skip
+        reason = error.invariant if isinstance(error, TransformistError) else f"{error}"
+        raise _unreadable(
+            "has metadata that fit its tensors, as tf.save writes them",
+            f"{path} ({type(error).__name__}: {reason:.120})",
+            "save the model again",
+        ) from None
+
+
+def _unreadable(invariant: str, received: str, remedy: str) -> UnreadableInput:
+    return UnreadableInput(
+        f"a saved model {invariant}", received=received, where="load", remedy=remedy
+    )

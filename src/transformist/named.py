@@ -1,0 +1,269 @@
+"""What MODEL names on the command line: a recipe, a program, or a saved transformer."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from transformist.answers import Judged, answer_on_symbols
+from transformist.arithmetic import Arithmetic, Floating, number_system
+from transformist.catalogue import recipe as find_recipe
+from transformist.catalogue import recipes
+from transformist.claims import Finding, Recipe, Settings, StringClaim
+from transformist.compiler import compile as compile_program
+from transformist.errors import InvalidValue, UnknownName
+from transformist.hosts import load
+from transformist.inputs import PACKAGED, alphabet_of, load_program
+from transformist.language import Program
+from transformist.model import Symbol, Transformer
+from transformist.programs import PROGRAMS
+from transformist.verify import Verdict, built_for, check_program, check_recipe
+
+FINE = ("exact", "interval", "float64")
+"""Arithmetics in which what is compiled for any float format has its margins too."""
+
+
+@dataclass(frozen=True)
+class Named(ABC):
+    """A model with the name that it has on the command line."""
+
+    name: str
+
+    @property
+    def takes_strings(self) -> bool:
+        """Whether it is a transformer, which is run on strings."""
+        return True
+
+    def usual_arithmetic(self, given: Settings) -> str:
+        """That in which it is run where none is asked for."""
+        return "float64"
+
+    def adapted(self, given: Settings, text: str) -> Settings:
+        """The settings for an input: what is given, and what the input says where it is not."""
+        return given
+
+    def caution(self, given: Settings, system: Arithmetic) -> str:
+        """What a user of this arithmetic is warned of; empty where there is nothing."""
+        return ""
+
+    @abstractmethod
+    def alphabet(self, given: Settings) -> tuple[Symbol, ...]:
+        """The symbols of its inputs."""
+
+    @abstractmethod
+    def transformer(self, given: Settings, length: int) -> Transformer:
+        """The model for inputs up to a length, or up to `max_length` where that is given."""
+
+    @abstractmethod
+    def verdict(self, max_length: int | None) -> Verdict:
+        """Whether it does what it is said to do."""
+
+    def answer(self, given: Settings, symbols: Sequence[Symbol], system: Arithmetic) -> Judged:
+        """Its answer on an input."""
+        trace = self.transformer(given, len(symbols)).run(symbols, system)
+        return Judged(
+            trace=trace, settings=given, safe=None, covered=True, finding=Finding(sentence="")
+        )
+
+
+@final
+@dataclass(frozen=True)
+class NamedRecipe(Named):
+    """A recipe of the catalogue."""
+
+    recipe: Recipe[Any]
+
+    @property
+    def takes_strings(self) -> bool:
+        """Whether its claim is on strings."""
+        return isinstance(self.recipe.claim, StringClaim)
+
+    def usual_arithmetic(self, given: Settings) -> str:
+        """As its claim says."""
+        usual: str = self.recipe.claim.usual_arithmetic(self.recipe.settings(given))
+        return usual
+
+    def adapted(self, given: Settings, text: str) -> Settings:
+        """The alphabet is that of the text where it is a setting that is not given."""
+        if "alphabet" not in self.recipe.parameters or "alphabet" in given:
+            return given
+        return {**given, "alphabet": alphabet_of(text)}
+
+    def alphabet(self, given: Settings) -> tuple[Symbol, ...]:
+        """That of the model."""
+        alphabet: tuple[Symbol, ...] = self.recipe.build(**given).alphabet
+        return alphabet
+
+    def transformer(self, given: Settings, length: int) -> Transformer:
+        """Built for this length."""
+        built = {"max_length": max(length, 1)} if "max_length" in self.recipe.parameters else {}
+        model: Transformer = self.recipe.build(**{**built, **given})
+        return model
+
+    def verdict(self, max_length: int | None) -> Verdict:
+        """Of its claim."""
+        return check_recipe(self.recipe, max_length)
+
+    def answer(self, given: Settings, symbols: Sequence[Symbol], system: Arithmetic) -> Judged:
+        """With what its claim covers."""
+        return answer_on_symbols(self.recipe, given, symbols, system)
+
+
+@final
+@dataclass(frozen=True)
+class NamedProgram(Named):
+    """A packaged program, or one in a file, which is compiled."""
+
+    program: Program
+
+    def alphabet(self, given: Settings) -> tuple[Symbol, ...]:
+        """That of the program."""
+        return self.program.alphabet
+
+    def caution(self, given: Settings, system: Arithmetic) -> str:
+        """That another format is narrower than the one it is compiled for, or may be."""
+        asked = self.options(given)["arithmetic"]
+        fine = FINE if isinstance(number_system(asked), Floating) else ()
+        if system.name in (asked, *fine):
+            return ""
+        return f"{self.name} is compiled for {asked}: in {system.name} the answer may be wrong"
+
+    def transformer(self, given: Settings, length: int) -> Transformer:
+        """Compiled for the length rounded up to a power of two, 16 or more."""
+        return self.compiled({"max_length": built_for(length), **given})
+
+    def compiled(self, given: Settings) -> Transformer:
+        """Compiled with these options; those left out have their defaults.
+
+        Raises:
+            UnknownName: for an option that does not exist.
+            TransformistError: for a program that is not compiled as asked.
+
+        """
+        return compile_program(self.program, **self.options(given))
+
+    def options(self, given: Settings) -> dict[str, Any]:
+        """All options of the compiler; a text is JSON where it can be.
+
+        Raises:
+            UnknownName: for an option that does not exist.
+
+        """
+        known = inspect.getfullargspec(compile_program).kwonlydefaults or {}
+        for name in given:
+            if name not in known:
+                raise UnknownName.among("option of the compiler", name, known, self.name)
+        return {**known, **{name: _value(each) for name, each in given.items()}}
+
+    def verdict(self, max_length: int | None) -> Verdict:
+        """What is compiled against the interpretation."""
+        return check_program(self.name, self.program, max_length)
+
+
+@final
+@dataclass(frozen=True)
+class NamedFile(Named):
+    """A saved transformer, which has no settings."""
+
+    model: Transformer
+
+    def alphabet(self, given: Settings) -> tuple[Symbol, ...]:
+        """That of the model."""
+        return self.model.alphabet
+
+    def transformer(self, given: Settings, length: int) -> Transformer:
+        """The model as it is.
+
+        Raises:
+            InvalidValue: for settings.
+
+        """
+        if given:
+            raise InvalidValue(
+                "the weights of a saved model are what they are",
+                received=f"--set {next(iter(given))}",
+                where=self.name,
+                remedy="leave --set out, or compile the program anew",
+            )
+        return self.model
+
+    def verdict(self, max_length: int | None) -> Verdict:
+        """None: a file does not say what it computes.
+
+        Raises:
+            InvalidValue: always.
+
+        """
+        raise InvalidValue(
+            "a saved model is compared with a function or a program",
+            received="no --against",
+            where=self.name,
+            remedy="give --against FILE.py:NAME, or --against programs/NAME",
+        )
+
+
+def _value(given: Any) -> Any:
+    """What the text of --set says: JSON, `None`, or the text."""
+    try:
+        return None if given == "None" else json.loads(given)
+    except (RecursionError, TypeError, ValueError):
+        return given
+
+
+def named_model(given: str) -> Named:
+    """The model that MODEL names; where a recipe and a file have one name, the recipe.
+
+    Raises:
+        UnknownName: where there is none, with what MODEL can be.
+        TransformistError: for a file that cannot be read.
+
+    Example:
+        >>> named_model("min").takes_strings, named_model("programs/dyck-1").alphabet({})
+        (False, ('(', ')'))
+
+    """
+    names = [each.name for each in recipes()]
+    if given in names:
+        return NamedRecipe(given, find_recipe(given))
+    if given.removeprefix(PACKAGED) in PROGRAMS and given.startswith(PACKAGED):
+        return NamedProgram(given, load_program(given))
+    if _is_there(given) and not given.endswith(".py"):
+        return NamedFile(given, load(given))
+    if _names_a_place(given):
+        return NamedProgram(given, load_program(given))
+    known = [*names, *(f"{PACKAGED}{name}" for name in PROGRAMS)]
+    near = difflib.get_close_matches(given, known, n=3, cutoff=0.5)
+    raise UnknownName(
+        "MODEL is a recipe's name, a packaged program (programs/NAME), a program in a file "
+        "(FILE.py:NAME), or a saved file; no recipe, program or file has this name",
+        received=repr(given),
+        remedy=f"did you mean {' or '.join(near)}?" if near else "transformist list has the names",
+    )
+
+
+def named_program(given: str) -> NamedProgram:
+    """The program that programs/NAME or FILE.py:NAME names.
+
+    Raises:
+        TransformistError: as `load_program`.
+
+    """
+    return NamedProgram(given, load_program(given))
+
+
+def _names_a_place(given: str) -> bool:
+    """Whether it has the form FILE.py:NAME, or is the FILE.py of one."""
+    return given.endswith(".py") or given.rpartition(":")[0].endswith(".py")
+
+
+def _is_there(given: str) -> bool:
+    try:
+        return bool(given) and Path(given).exists()
+    except (OSError, ValueError):
+        return False

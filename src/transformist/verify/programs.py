@@ -1,0 +1,59 @@
+"""Programs against the transformers that are compiled from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from transformist.compiler import compile as compile_program
+from transformist.language import Program
+from transformist.verify.strings import check, length_within, require_feasible
+from transformist.verify.verdict import Verdict
+
+TRIED = (("softmax", "float32", 2**13), ("average-hard", "exact", 2**11))
+"""A weighting, the arithmetic it is evaluated in, and how many strings are tried one and all."""
+
+SHORTEST_BUILT = 16
+"""Programs are compiled for inputs of at least this length."""
+
+
+def built_for(length: int) -> int:
+    """N of the model that is compiled for an input: its length rounded up to a power of two.
+
+    Example:
+        >>> built_for(3), built_for(16), built_for(17)
+        (16, 16, 32)
+
+    """
+    return max(SHORTEST_BUILT, 1 << max(length - 1, 0).bit_length())
+
+
+def check_program(name: str, program: Program, max_length: int | None = None) -> Verdict:
+    """Compare what is compiled from a program with its interpretation, on every short string.
+
+    Softmax is evaluated in float32, average-hard attention in exact arithmetic.
+
+    Args:
+        name: of the program, for the verdict.
+        program: what is compiled.
+        max_length: the longest strings; chosen by the number of strings when left out.
+
+    Raises:
+        InvalidValue: for a length below 0 or beyond what is feasible.
+        TransformistError: for a program that is not compiled.
+
+    """
+    cases, lengths = 0, {}
+    for weighting, arithmetic, count in TRIED:
+        length = length_within(count, len(program.alphabet)) if max_length is None else max_length
+        require_feasible(length, len(program.alphabet))
+        model = compile_program(program, max_length=built_for(length), weighting=weighting)
+        verdict = check(model, program, length, arithmetic)
+        cases += verdict.cases
+        lengths[f"{length} with {weighting}"] = arithmetic
+        found = verdict.counterexample
+        if found is not None:
+            found = replace(found, settings=f"weighting={weighting}")
+            return Verdict(name, cases, tuple(lengths.values()), verdict.covered, found)
+    return Verdict(
+        name, cases, tuple(lengths.values()), f"every string to length {' and '.join(lengths)}"
+    )

@@ -1,0 +1,373 @@
+"""What MODEL may be on the command line: a recipe, a program, a saved file; and `compile`."""
+
+import dataclasses
+import json
+import os
+
+import pytest
+
+import transformist as tf
+from transformist.cli import main
+from transformist.errors import UnknownName
+from transformist.inputs import Text, load_function, load_program
+from transformist.named import NamedFile, NamedProgram, NamedRecipe, named_model
+from transformist.programs import PROGRAMS
+
+SOURCE = '''
+import transformist as tf
+
+@tf.program(alphabet="()")
+def nested(x):
+    """Whether the parentheses are well nested."""
+    balance = x.map({"(": 1, ")": -1}).prefix_mean()
+    return ((balance == 0) & (balance >= 0).all_so_far()).accept()
+
+@tf.program(alphabet="ab")
+def share(x):
+    """The fraction of a up to each position."""
+    return (x == "a").prefix_mean().tag()
+
+@tf.program(alphabet="ab")
+def both_ways(x):
+    return (((x == "a").prefix_mean() > 0) & ((x == "a").mean() > "1/2")).accept()
+
+def balanced(x):
+    while "()" in x:
+        x = x.replace("()", "")
+    return x == ""
+
+def even(x):
+    return x.count("(") == x.count(")")
+'''
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def answer(capsys, *arguments):
+    code, out, err = run(capsys, *arguments, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(SOURCE)
+    return path
+
+
+@pytest.fixture
+def models(source, tmp_path):
+    """The four ways to name a model that judges parentheses."""
+    saved = tmp_path / "saved"
+    tf.save(tf.recipe("dyck-1").build(max_length=16), saved)
+    return {
+        "recipe": "dyck-1",
+        "packaged": "programs/dyck-1",
+        "file": f"{source}:nested",
+        "saved": str(saved),
+    }
+
+
+KINDS = ("recipe", "packaged", "file", "saved")
+
+
+class TestNames:
+    def test_each_kind(self, models):
+        kinds = {"recipe": NamedRecipe, "saved": NamedFile}
+        for kind, given in models.items():
+            named = named_model(given)
+            assert type(named) is kinds.get(kind, NamedProgram) and named.name == given
+            assert named.takes_strings and named.alphabet({}) == ("(", ")")
+
+    def test_a_recipe_comes_before_a_file_and_a_program_before_a_directory(
+        self, tmp_path, monkeypatch
+    ):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "dyck-1").write_text("not a model")
+        (tmp_path / "programs").mkdir()
+        (tmp_path / "programs" / "dyck-1").write_text("not a model")
+        model = tf.recipe("parity").build()
+        tf.save(model, tmp_path / "programs" / "own")
+        assert isinstance(named_model("dyck-1"), NamedRecipe)
+        assert isinstance(named_model("programs/dyck-1"), NamedProgram)
+        assert named_model("programs/own").alphabet({}) == model.alphabet
+
+    def test_a_file_may_have_a_colon_in_its_name(self, tmp_path):
+        tf.save(tf.recipe("parity").build(), tmp_path / "a:b.py:c")
+        assert isinstance(named_model(str(tmp_path / "a:b.py:c")), NamedFile)
+
+    @pytest.mark.parametrize("given", ["", "xyzzy", "\0", "no/such.safetensors", "x" * 5000])
+    def test_what_is_no_name_is_told_what_it_may_be(self, given):
+        with pytest.raises(
+            UnknownName, match=r"^MODEL is a recipe's name, a packaged program \(pro"
+        ):
+            named_model(given)
+
+    def test_near_names(self):
+        with pytest.raises(UnknownName, match=r"did you mean programs/dyck-1 or "):
+            named_model("programs/dyck1")
+
+    def test_functions_and_programs(self, source):
+        assert load_function(f"{source}:balanced")("()") is True
+        assert load_function("programs/majority") is PROGRAMS["majority"]
+        assert load_function(f"{source}:nested") == PROGRAMS["dyck-1"]
+        assert load_program(f"{source}:nested").name == "nested"
+
+
+class TestRun:
+    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize(
+        ("string", "expected"), [("(()())", True), (")(", False), ("", True), ("(" * 16, False)]
+    )
+    def test_every_kind(self, capsys, models, kind, string, expected):
+        got = answer(capsys, "run", models[kind], string)
+        keys = ("model", "length", "answer", "arithmetic", "engine")
+        assert [got[key] for key in keys] == [
+            models[kind],
+            len(string),
+            expected,
+            "float64",
+            "reference",
+        ]
+        assert ("within_claim" in got) is (kind == "recipe")
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_in_words_with_the_layers(self, capsys, models, kind):
+        code, out, _ = run(capsys, "run", models[kind], "())", "--trace", "--arithmetic", "float32")
+        assert code == 0 and out.startswith("rejected")
+        assert "layer 0 attention" in out and f"{models[kind]} on 3 symbols in float32: " in out
+
+    def test_a_program_is_compiled_for_the_length(self, capsys):
+        for length, built in ((0, 16), (3, 16), (16, 16), (17, 32)):
+            code, out, _ = run(capsys, "run", "programs/dyck-1", "(" * length)
+            assert code == 0 and out.rstrip().endswith(f"N = {built}")
+        code, out, _ = run(capsys, "run", "programs/dyck-1", "(", "--set", "max_length=5")
+        assert code == 0 and out.rstrip().endswith("N = 5")
+
+    def test_a_format_for_which_nothing_is_compiled_is_marked(self, capsys):
+        arguments = ("run", "programs/dyck-1", "()", "--json", "--arithmetic")
+        for fine in ("float32", "float64", "exact", "interval"):
+            assert run(capsys, *arguments, fine)[2] == ""
+        code, out, err = run(capsys, *arguments, "bfloat16")
+        assert code == 0 and "answer" in json.loads(out)
+        line = "programs/dyck-1 is compiled for float32: in bfloat16 the answer may be wrong"
+        assert err == f"warning: {line}\n"
+        assert run(capsys, *arguments, "bfloat16", "--set", "arithmetic=bfloat16")[2] == ""
+        assert (
+            "for exact: in float64"
+            in run(capsys, *arguments, "float64", "--set", "arithmetic=exact")[2]
+        )
+
+    def test_a_file_with_other_characters(self, capsys, models, tmp_path):
+        path = tmp_path / "code"
+        path.write_text("f(x))\n")
+        for model in models.values():
+            got = answer(capsys, "run", model, "--file", path, "--ignore-others")
+            assert got["answer"] is False and got["length"] == 3
+
+    def test_fractions(self, capsys, source):
+        got = answer(capsys, "run", f"{source}:share", "aba")
+        assert got["answer"] == [1, "1/2", "2/3"]
+        code, out, _ = run(capsys, "run", f"{source}:share", "aba")
+        assert code == 0 and out.startswith("1 1/2 2/3\n")
+
+    def test_symbols_that_are_no_characters(self, capsys, tmp_path):
+        embedding = tf.Embedding(symbols=("no", "yes", 3), vectors=[[-1], [1], [0]])
+        read_out = tf.MultiClass(W_out=[[1], [-1]], labels=(7, "minus"), at="last")
+        model = tf.Transformer(
+            stream=tf.Stream(("x",)), embedding=embedding, layers=(), read_out=read_out
+        )
+        tf.save(model, tmp_path / "model")
+        assert answer(capsys, "run", tmp_path / "model", '["no", "yes"]')["answer"] == 7
+        assert answer(capsys, "run", tmp_path / "model", '["yes", "no"]')["answer"] == "minus"
+        code, out, _ = run(capsys, "run", tmp_path / "model", "[3]")
+        assert code == 0 and out.startswith("7\n")
+        more = ("run", tmp_path / "model", '["maybe", "no"]', "--ignore-others")
+        assert answer(capsys, *more)["length"] == 1
+        assert Text.over((1, -1), "[1, 2]", "x", ignore_others=True).symbols == (1,)
+
+
+class TestCompile:
+    def test_what_is_compiled_is_saved_and_runs(self, capsys, models, tmp_path):
+        for kind in ("packaged", "file"):
+            path = tmp_path / f"{kind}.safetensors"
+            got = answer(capsys, "compile", models[kind], "-o", path, "--set", "max_length=20")
+            model = tf.load(path)
+            heads = sum(len(layer.heads) for layer in model.layers)
+            assert got == {
+                "program": models[kind],
+                "file": str(path),
+                "layers": len(model.layers),
+                "width": model.width,
+                "heads": heads,
+                "nonzero": model.nonzero,
+                "max_length": 20,
+                "weighting": "softmax",
+            }
+            assert answer(capsys, "run", path, "(())")["answer"] is True
+        code, out, _ = run(capsys, "compile", models["packaged"], "-o", path)
+        assert code == 0 and out.count("\n") == 1
+        assert out.startswith(f"programs/dyck-1 → {path}: ")
+        assert out.endswith("; N = 1024, softmax\n") and tf.load(path).max_length == 1024
+
+    def test_the_options_reach_the_compiler(self, capsys, tmp_path, source):
+        path = tmp_path / "model"
+
+        def compiled(program, **options):
+            pairs = [word for pair in options.items() for word in ("--set", "=".join(pair))]
+            return answer(capsys, "compile", program, "-o", path, *pairs)
+
+        def heads():
+            return [len(layer.heads) for layer in tf.load(path).layers]
+
+        assert compiled("programs/dyck-1", weighting="average-hard")["weighting"] == "average-hard"
+        layers = tf.load(path).layers
+        assert {head.weighting for layer in layers for head in layer.heads} == {"average-hard"}
+        assert compiled(f"{source}:both_ways")["heads"] == 2 and heads() == [2]
+        assert compiled(f"{source}:both_ways", heads="one")["layers"] == 2 and heads() == [1, 1]
+        for none in ("None", "null"):
+            made = compiled("programs/reverse", max_length=none, weighting="average-hard")
+            assert made["max_length"] is None and tf.load(path).max_length is None
+        assert compiled("programs/reverse", positions='["i", "i^2"]')["layers"] == 2
+
+    def test_a_file_that_is_there_stays_whole_when_it_fails(self, capsys, tmp_path, monkeypatch):
+        def full(_descriptor):
+            raise OSError(28, "No space left on device")
+
+        path = tmp_path / "model"
+        path.write_text("before")
+        monkeypatch.setattr(os, "fsync", full)
+        code, out, err = run(capsys, "compile", "programs/dyck-1", "-o", path)
+        assert code == 2 and out == "" and "No space left" in err and err.count("\n") == 1
+        assert path.read_text() == "before" and list(tmp_path.iterdir()) == [path]
+
+
+class TestCheck:
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_every_kind_against_a_function_and_a_program(self, capsys, models, source, kind):
+        for against in (f"{source}:balanced", f"{source}:nested", "programs/dyck-1"):
+            got = answer(capsys, "check", models[kind], "--against", against, "--max-length", 6)
+            (row,) = got["recipes"]
+            assert got["held"] and row["name"] == models[kind] and row["cases"] == 127
+        arguments = ("check", models[kind], "--against", f"{source}:even", "--json")
+        code, out, _ = run(capsys, *arguments)
+        found = json.loads(out)["recipes"][0]["counterexample"]
+        assert code == 1 and found["input"] == ")(" and found["expected"] is True
+
+    def test_a_program_against_what_is_compiled(self, capsys, models):
+        for kind in ("packaged", "file"):
+            (row,) = answer(capsys, "check", models[kind], "--max-length", 5)["recipes"]
+            assert row["held"] and row["name"] == models[kind] and row["cases"] == 2 * 63
+            assert row["arithmetics"] == ["float32", "exact"]
+
+    def test_no_longer_strings_than_the_model_is_built_for(self, capsys, source, tmp_path):
+        path = tmp_path / "short"
+        tf.save(tf.recipe("dyck-1").build(max_length=4), path)
+        arguments = ("check", path, "--against", f"{source}:balanced")
+        (row,) = answer(capsys, *arguments)["recipes"]
+        assert row["covered"] == "every string to length 4" and row["cases"] == 31
+        code, out, err = run(capsys, *arguments, "--max-length", "5")
+        assert code == 2 and out == "" and "at most N = 4; received length 5" in err
+
+    def test_the_programs_follow_the_recipes(self, capsys, monkeypatch):
+        from transformist import cli
+
+        one = tf.verify.check_recipe(tf.recipe("min"))
+        monkeypatch.setattr(cli, "check_recipes", lambda names, length: iter([one]))
+        monkeypatch.setattr(tf.verify.programs, "TRIED", (("softmax", "float32", 2**4),))
+        rows = answer(capsys, "check")["recipes"]
+        assert [row["name"] for row in rows] == ["min", *(f"programs/{name}" for name in PROGRAMS)]
+        assert all(row["held"] and row["cases"] >= 5 for row in rows)
+
+    def test_what_is_compiled_wrongly_is_found(self, capsys, monkeypatch):
+        from transformist.verify import programs
+
+        right = tf.recipe("dyck-1").build(max_length=16)
+        vectors = right.embedding.vectors[[1, 0, 2]]
+        embedding = dataclasses.replace(right.embedding, vectors=vectors)
+        model = dataclasses.replace(right, embedding=embedding)
+        for weighting, arithmetic in (("softmax", "float32"), ("average-hard", "exact")):
+            monkeypatch.setattr(
+                programs,
+                "compile_program",
+                lambda _, weighting, wrong=weighting, **__: model if weighting == wrong else right,
+            )
+            code, out, _ = run(capsys, "check", "programs/dyck-1", "--json")
+            found = json.loads(out)["recipes"][0]["counterexample"]
+            assert code == 1 and found["input"] == "()" and found["arithmetic"] == arithmetic
+            assert found["settings"] == f"weighting={weighting}"
+
+
+def bad_requests(source, saved):
+    broken = source.with_name("broken.py")
+    broken.write_text("import sys\nsys.exit(3)\n")
+    refused = source.with_name("refused.py")
+    refused.write_text(
+        "import transformist as tf\n\n@tf.program(alphabet='ab')\ndef f(x):\n    return 3\n"
+    )
+    junk = source.with_name("junk.safetensors")
+    junk.write_bytes(b"junk")
+    out = source.with_name("out")
+    return [
+        (["run", "programs/dyck1", "()"], "did you mean programs/dyck-1"),
+        (["run", source, "()"], "FILE.py:NAME"),
+        (["run", f"{source}:balanced", "()"], "no program", "nested"),
+        (["run", f"{source}:nestde", "()"], "did you mean nested"),
+        (["run", f"{source}:nested", "(x"], "'x' at position 2"),
+        (["run", "absent.py:f", "()"], "absent.py", "No such file"),
+        (["run", f"{broken}:f", "()"], "broken.py, which raises SystemExit: 3"),
+        (["run", f"{refused}:f", "()"], "refused.py, line ", "a program returns one output"),
+        (["run", junk, "()"], "junk.safetensors", "a whole safetensors file"),
+        (["run", source.parent, "()"], "is a file that is there"),
+        (["run", saved, "()", "--set", "max_length=3"], "received --set max_length", "anew"),
+        (["run", saved, "(" * 17], "at most N = 16", "length 17"),
+        (["run", saved, "(a"], "'a' at position 2"),
+        (["run", "programs/dyck-1", "((", "--set", "max_length=1"], "at most N = 1"),
+        (["run", "programs/dyck-1", "()", "--set", "kinds=2"], "no option of the compiler"),
+        (["run", "programs/dyck-1", "()", "--set", "weighting=hard"], "'hard'"),
+        (["run", "programs/dyck-1", "()", "--arithmetic", "flaot32"], "did you mean float32"),
+        (["check", saved], "no --against", "give --against"),
+        (["check", saved, "--against", "programs/nothing"], "no packaged program has this name"),
+        (
+            ["check", saved, "--against", f"{source}:even", "--max-length", "999999999"],
+            "at most 24",
+        ),
+        (["check", "programs/dyck-1", "--max-length", "999999999"], "at most 24"),
+        (["check", "programs/histogram", "--max-length", "999999999"], "at most 12"),
+        (["check", "programs/dyck-1", "--set", "max_length=4"], "without --against"),
+        (["check", "programs/nothing"], "MODEL is"),
+        (["compile", "dyck-1", "-o", out], "a program is programs/NAME, or a file"),
+        (["compile", saved, "-o", out], "a program is programs/NAME, or a file"),
+        (["compile", "programs/dyck1", "-o", out], "did you mean dyck-1"),
+        (["compile", "programs/dyck-1"], "'-o'"),
+        (["compile", "programs/dyck-1", "-o", source.parent], "not a file"),
+        (["compile", "programs/dyck-1", "-o", out / "in" / "none"], "No such file or directory"),
+        (["compile", "programs/dyck-1", "-o", out, "--set", "wieghting=1"], "mean weighting"),
+        (["compile", "programs/dyck-1", "-o", out, "--set", "weighting"], "name=value"),
+        (["compile", "programs/dyck-1", "-o", out, "--set", "max_length=ten"], "'ten'"),
+        (["compile", "programs/dyck-1", "-o", out, "--set", "max_length=0"], "at least 1"),
+        (["compile", "programs/dyck-1", "-o", out, "--set", "positions=i"], "positions is a list"),
+        (["compile", "programs/reverse", "-o", out, "--set", 'positions=["j"]'], "'j'"),
+        (
+            ["compile", "programs/reverse", "-o", out, "--set", 'positions=["i/n"]'],
+            "line 23",
+            "allow",
+        ),
+    ]
+
+
+def test_every_bad_request_is_one_line_and_exit_code_2(capsys, source, models):
+    for arguments, *words in bad_requests(source, models["saved"]):
+        for more in ([], ["--json"]):
+            code, out, err = run(capsys, *arguments, *more)
+            assert code == 2, (arguments, out)
+            assert out == "", arguments
+            assert err.startswith("error: ") and err.count("\n") == 1, (arguments, err)
+            for word in words:
+                assert word in err, (arguments, err)
+    assert not source.with_name("out").exists()
