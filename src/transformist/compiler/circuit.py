@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from transformist.compiler.forms import Form, total
-from transformist.compiler.heads import BEHIND, At, Head, Match, Uniform, mean_range
+from transformist.compiler.heads import BEHIND, At, Head, Match, Uniform, mean_range, rows_under
 from transformist.language.node import Node
 from transformist.laws import Bound, Grid, Range, hull
 from transformist.positions import position
@@ -353,7 +353,7 @@ def _mean(circuit: Circuit, head: Uniform, value: Form) -> Law:
     elif grid is not None:
         if circuit.bos and head.mask in BEHIND:
             grid |= Grid.of([circuit.span_at_bos(value).lo])  # type: ignore[list-item]
-        grid = None if grid.counts else grid.divided(f"rows under mask {head.mask}")
+        grid = None if grid.counts else grid.divided(rows_under(head.mask))
     return Law((seen,) * len(circuit.alphabet) + (at_bos,) * circuit.bos, grid)
 
 

@@ -23,6 +23,11 @@ BEHIND = ("none", "future", "strict-future")
 """The masks under which a symbol sees BOS."""
 
 
+def rows_under(mask: str) -> str:
+    """What the denominator of a mean counts, for the grid that it lies on."""
+    return f"rows under mask {mask}"
+
+
 @dataclass(frozen=True)
 class Uniform:
     """The mean over the positions that the mask leaves, BOS among them where it is seen."""

@@ -21,6 +21,7 @@ from transformist.compiler.forms import Form, total
 from transformist.compiler.heads import BEHIND, At, Head, Match, Uniform
 from transformist.compiler.options import Options
 from transformist.compiler.refusals import Source, Uncompilable
+from transformist.errors import UndefinedValue
 from transformist.language import Program
 from transformist.language.across import Count, Exists, Lookup, Mean, Shift
 from transformist.language.leaves import Constant, Position, Token
@@ -36,6 +37,7 @@ from transformist.language.pointwise import (
 )
 from transformist.language.selection import Select
 from transformist.language.types import Boolean, Category
+from transformist.positions import position
 
 Unit: TypeAlias = "tuple[str, str]"
 """("mean", mask) for (D − 1)/D, ("count", mask) for 1/D, D being the rows that the mask leaves."""
@@ -79,11 +81,15 @@ class Lowering:
 
     def loosely(self, node: Node) -> Form:
         """A whole number that is 1 where the Boolean holds, at most 0 elsewhere."""
+        return self._once("loosely", node, self._loosely)  # type: ignore[no-any-return]
+
+    def _loosely(self, node: Node) -> Form:
         rule = RULES[type(node)]
         if rule.loosely is None or self.by_symbol(node) is not None:
             return self.boolean(node)
         found = rule.loosely(self, node)
-        return self.boolean(node) if found is None else found
+        is_near = found is not None and self.circuit.span(found).lo >= -LOOSEST
+        return found if is_near else self.boolean(node)
 
     def parted(self, node: Node) -> tuple[Form, Fraction]:
         """A number that is above 0 where the Boolean holds, else below, and how far at least."""
@@ -189,7 +195,11 @@ class Lowering:
         if unit == ONE:
             return Form.of(1)
         counted = self.circuit.at_bos if kind == "count" else self.circuit.at_symbols
-        return self.add(Fetched(Uniform(mask), counted), f"1 in {kind} {mask}")
+        form = self.add(Fetched(Uniform(mask), counted), f"1 in {kind} {mask}")
+        if (kind, mask) != ("mean", "strict-future"):
+            return form
+        share = self.unit(("count", mask))  # 1/D; over no symbols a mean is 0, in any unit but 0
+        return form + self.relu(share * 2 - 1, f"nothing in {mask}")
 
     def add(self, atom: Atom, name: str) -> Form:
         """An atom, for the subexpression that is lowered."""
@@ -229,6 +239,16 @@ class Lowering:
                 received=f"positions = {', '.join(allowed) or 'none'}",
                 remedy=f"allow {name}, or leave positions out",
             )
+        try:
+            position(name, 0, 0)
+        except UndefinedValue:
+            if self.circuit.bos:
+                raise self.refuse(
+                    node,
+                    "a position function has a value at BOS, which is at i = 0",
+                    received=f"{name} in a model with BOS",
+                    remedy="compare with i, or take a mean for a count over i or n",
+                ) from None
         return self.add(Feature(name), name)
 
     def quiet(self, form: Form, name: str) -> Form:
@@ -316,6 +336,8 @@ class Lowering:
     def _once(self, what: str, node: Node, make: Callable[..., Any], *more: Any) -> Any:
         key = (what, node, *more)
         if key not in self._made:
+            if len(self._stack) == DEEPEST:
+                raise _Deep(lambda: self._once(what, node, make, *more))
             self._stack.append(node)
             try:
                 self._made[key] = make(node, *more)
@@ -324,6 +346,34 @@ class Lowering:
             finally:
                 self._stack.pop()
         return self._made[key]
+
+    def settled(self, make: Callable[[], Any]) -> Any:
+        """What this makes, however deep the program is nested: first what is needed, then again."""
+        waiting = [make]
+        while True:
+            try:
+                made = waiting[-1]()
+            except _Deep as below:
+                waiting.append(below.make)
+                continue
+            waiting.pop()
+            if not waiting:
+                return made
+
+
+LOOSEST = 2**6
+"""A loose form is at least minus this: 8 significand bits hold it and the sums on the way."""
+
+DEEPEST = 40
+"""So many subexpressions within each other are lowered at once."""
+
+
+class _Deep(Exception):
+    """What is to be made first."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        super().__init__()
+        self.make = make
 
 
 class _Unbounded(Exception):

@@ -300,9 +300,9 @@ def _labelled(margins: Margins, answer: Labelled) -> None:
 
 
 def _counted(margins: Margins, answer: Counted) -> None:
-    """2 k y − k² w of neighbouring k, in units of w: D y and D w are off, and each rounds."""
-    y, w = margins.scaled_error(answer.y), margins.scaled_error(answer.w)
-    most = max(answer.most, 1)
+    """2 k y − k² w of neighbouring k, in units of w/scale²: D y and D w are off, and round."""
+    y, w = answer.scale * margins.scaled_error(answer.y), margins.scaled_error(answer.w)
+    most = max(answer.most, -answer.least, 1)
     error = 2 * y + (2 * most + 1) * w + 4 * (margins.w + margins.u) * most**2
     margins.require(None, "the answer, a count", error, 1)
 
