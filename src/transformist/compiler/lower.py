@@ -590,9 +590,27 @@ def _mean(lowering: Lowering, node: Mean, _unit: Unit) -> Form:
     return lowering.mean(node, node.mask, value)
 
 
-def _count(lowering: Lowering, node: Count, _unit: Unit) -> Form:
+def _count(lowering: Lowering, node: Count, unit: Unit) -> Form:
+    """A mean, count/D, from which the count as it is is the place that it gives."""
+    if unit == ONE:
+        place, mask = lowering.feature("i", node), "none" if node.mask == "none" else "future"
+        return lowering.add(Fetched(_at_count(lowering, node, mask), place), lowering.name(node))
     value = lowering.quiet(lowering.boolean(node.children[0]), lowering.name(node))
     return lowering.mean(node, node.mask, value)
+
+
+def _at_count(lowering: Lowering, node: Count, mask: str) -> At:
+    """The head that finds the position whose number is the count."""
+    if lowering.circuit.max_length is None and lowering.options.weighting == "softmax":
+        raise lowering.needs_length(node, "how sharp the scores are")
+    unit = ("count", node.mask)
+    return At(
+        lowering.number(node, unit),
+        lowering.feature("i", node),
+        lowering.feature("i^2", node),
+        mask,
+        lowering.unit(unit),
+    )
 
 
 def _count_units(lowering: Lowering, node: Count) -> tuple[Unit, ...]:
@@ -603,7 +621,7 @@ def _count_units(lowering: Lowering, node: Count) -> tuple[Unit, ...]:
             received=f"a count under mask {node.mask}, which does not see BOS",
             remedy="count under mask none, future or strict-future, or take the mean",
         )
-    return (("count", node.mask),)
+    return (("count", node.mask), ONE)
 
 
 def _exists(lowering: Lowering, node: Exists) -> Form:
@@ -633,7 +651,10 @@ def _shift(lowering: Lowering, node: Shift) -> Callable[[Form], Form]:
 
 
 def _lookup(lowering: Lowering, node: Lookup) -> Callable[[Form], Form]:
-    index = lowering.number(node.children[1])
+    asked = node.children[1]
+    if isinstance(asked, Count):  # at most n
+        return _fetching(lowering, node, _at_count(lowering, asked, "none"))
+    index = lowering.number(asked)
     if not lowering.circuit.is_whole(index):
         raise lowering.refuse(
             node.children[1],

@@ -231,6 +231,8 @@ def _match(margins: Margins, head: Match, value: Form, origin: Node | None) -> E
 def _at(margins: Margins, head: At, value: Form, origin: Node | None) -> Errors:
     longest = float(margins.circuit.longest)
     error = margins.error(head.index)
+    if not head.unit.is_constant:
+        error = margins.scaled_error(head.index) + longest**2 * margins.scaled_error(head.unit)
     if error or 3 * longest**2 * _bits(margins.sharpness[head]) > 2**margins.a.precision:
         error += (3 * margins.w + margins.u) * longest**2
     error += 0 if longest**2 <= 2**margins.a.precision else math.inf
