@@ -375,7 +375,8 @@ def _match(circuit: Circuit, head: Match | At, value: Form) -> Law:
         elsewhere = f"of atom {len(circuit.atoms)}"
         grid = Grid(grid.c, frozenset(f"{count} {elsewhere}" for count in grid.counts))
         if isinstance(head, Match) and head.choose == "mean":
-            grid = grid.divided(f"matches {elsewhere}")
+            matches = f"matches {elsewhere}" if head.keys else f"symbols under mask {head.mask}"
+            grid = grid.divided(matches)
     at_bos = {"strict-future": ZERO, "future": rows[-1]}.get(head.mask, seen)
     return Law((seen,) * len(circuit.alphabet) + (at_bos,) * circuit.bos, grid)
 

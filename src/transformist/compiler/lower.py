@@ -308,6 +308,11 @@ class Lowering:
 
     def mean(self, node: Node, mask: str, value: Form) -> Form:
         """The mean of a form, by a head with equal scores."""
+        self.require_means(node)
+        return self.add(Fetched(Uniform(mask), value), self.name(node))
+
+    def require_means(self, node: Node) -> None:
+        """Refuse a mean where each position attends to one."""
         if self.options.weighting == "rightmost-hard":
             raise self.refuse(
                 node,
@@ -315,7 +320,6 @@ class Lowering:
                 received="a mean or count",
                 remedy="compile it with average-hard or softmax attention",
             )
-        return self.add(Fetched(Uniform(mask), value), self.name(node))
 
     # Refusals and names
 
@@ -585,9 +589,21 @@ def _position_units(lowering: Lowering, node: Position) -> tuple[Unit, ...]:
     return (ONE, *{"i": (("count", "future"),), "n": (("count", "none"),)}.get(node.name, ()))
 
 
-def _mean(lowering: Lowering, node: Mean, _unit: Unit) -> Form:
-    value = lowering.quiet(lowering.number(node.children[0]), lowering.name(node))
-    return lowering.mean(node, node.mask, value)
+def _mean(lowering: Lowering, node: Mean, unit: Unit) -> Form:
+    """A mean that BOS takes part in, as 0; or one that leaves it out."""
+    name = lowering.name(node)
+    value = lowering.quiet(lowering.number(node.children[0]), name)
+    if unit == lowering.mean_unit(node.mask):
+        return lowering.mean(node, node.mask, value)
+    lowering.require_means(node)
+    if lowering.circuit.max_length is None and lowering.options.weighting == "softmax":
+        raise lowering.needs_length(node, "how sharp the scores are")
+    head = Match((), (), "mean", node.mask, bos=lowering.circuit.at_bos)
+    return lowering.add(Fetched(head, value), name)
+
+
+def _mean_units(lowering: Lowering, node: Mean) -> tuple[Unit, ...]:
+    return tuple(dict.fromkeys((lowering.mean_unit(node.mask), ONE)))
 
 
 def _count(lowering: Lowering, node: Count, unit: Unit) -> Form:
@@ -889,7 +905,7 @@ RULES: Mapping[type[Node], Any] = {
         number=_where_number,
         units=lambda lowering, node: lowering.common_units(node.children[1:]),
     ),
-    Mean: Rule(number=_mean, units=lambda lowering, node: (lowering.mean_unit(node.mask),)),
+    Mean: Rule(number=_mean, units=_mean_units),
     Count: Rule(number=_count, units=_count_units),
     Exists: Rule(boolean=_exists),
     Shift: _FETCHING,

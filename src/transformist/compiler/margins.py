@@ -20,7 +20,7 @@ from transformist.compiler.answers import Accepted, Answer, Counted, Labelled, M
 from transformist.compiler.circuit import Circuit, Embedded, Feature, Fetched, Relu, Step
 from transformist.compiler.forms import Form
 from transformist.compiler.heads import At, Head, Match, Uniform
-from transformist.compiler.temperatures import MEAN_SCORE_ERROR, SCORE_ERROR, SHARES
+from transformist.compiler.temperatures import MEAN_SCORE_ERROR, SCORE_ERROR, SHARES, inverse
 from transformist.language.node import Node
 
 
@@ -272,7 +272,7 @@ def _heavy(margins: Margins, head: Match | At, sharpness: float) -> float:
     """
     if isinstance(head, Match) and head.choose == "mean":
         return math.inf
-    return 4 * math.log(1 / margins.w) / sharpness + 6
+    return 4 * math.log(1 / margins.w) * inverse(margins.circuit, head) / sharpness + 6
 
 
 FETCHED: Mapping[type[Any], Callable[[Margins, Any, Form, Node | None], Errors]] = {

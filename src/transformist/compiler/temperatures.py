@@ -107,12 +107,13 @@ def _match_sharpness(circuit: Circuit, head: Match, share: float) -> float:
 
 
 def _at_sharpness(circuit: Circuit, head: At, share: float) -> float:
-    return 2 * math.log1p(2 / share) * _inverse(circuit, head)
+    return 2 * math.log1p(2 / share) * inverse(circuit, head)
 
 
-def _inverse(circuit: Circuit, head: At) -> int:
-    """The most that the unit of an index divides by."""
-    return 1 if head.unit.is_constant else circuit.most_seen or 1
+def inverse(circuit: Circuit, head: Match | At) -> int:
+    """The most that the unit of scores divides by."""
+    of_one = isinstance(head, Match) or head.unit.is_constant
+    return 1 if of_one else circuit.most_seen or 1
 
 
 LEAST_SHARPNESS: Mapping[type[Any], Callable[[Circuit, Any, float], float]] = {
@@ -129,7 +130,7 @@ def _match_share(circuit: Circuit, head: Match, sharpness: float) -> float:
 
 
 def _at_share(circuit: Circuit, head: At, sharpness: float) -> float:
-    scaled = sharpness / _inverse(circuit, head)
+    scaled = sharpness / inverse(circuit, head)
     return 2 * math.exp(-scaled / 2) / -math.expm1(-scaled / 2)
 
 
@@ -149,7 +150,7 @@ def _match_uses(circuit: Circuit, head: Match, sharpness: Fraction, share: Fract
 
 
 def _at_uses(circuit: Circuit, head: At, _sharpness: Fraction, _share: Fraction) -> list[Use]:
-    return [Use(head.index, SCORE_ERROR / 4 / _inverse(circuit, head))]
+    return [Use(head.index, SCORE_ERROR / 4 / inverse(circuit, head))]
 
 
 USES: Mapping[type[Any], Callable[[Circuit, Any, Fraction, Fraction], list[Use]]] = {
