@@ -509,9 +509,12 @@ def _comparison(lowering: Lowering, node: Comparison) -> Form:
     """By steps above and below 0."""
     child, name = node.children[0], lowering.name(node)
     form, _ = lowering.in_some_unit(child)
-    zone = _zone(lowering, child, form)
-    above = lowering.step(form, zone, f"{name}: above") if node.relation != "<" else Form()
-    below = lowering.step(-form, zone, f"{name}: below") if node.relation != ">" else Form()
+    within = lowering.circuit.span(form)
+    above = below = Form()
+    if within.hi > 0 and node.relation not in ("<", ">="):
+        above = lowering.step(form, _zone(lowering, child, form), f"{name}: above")
+    if within.lo < 0 and node.relation not in (">", "<="):
+        below = lowering.step(-form, _zone(lowering, child, form), f"{name}: below")
     return {
         ">": lambda: above,
         "<": lambda: below,
@@ -525,19 +528,18 @@ def _comparison(lowering: Lowering, node: Comparison) -> Form:
 def _zone(lowering: Lowering, node: Node, form: Form) -> Fraction:
     """A power of two within the least magnitude of a form but 0."""
     circuit = lowering.circuit
-    grid = circuit.grid(form)
-    if grid is None:
-        raise lowering.refuse(
-            node,
-            "a number that is compared is 0 or at least some number in magnitude",
-            received="no such number is known: it is a mean of numbers that are means, or whose "
-            "denominators depend on the position",
-            remedy="compare those first, and take the mean of the Boolean; or count",
-        )
-    found = grid.separation(circuit.most_seen)
-    if found is None:
+    found = circuit.separation(form)
+    if found is not None:
+        return power_of_two_at_most(found)
+    if circuit.max_length is None:
         raise lowering.needs_length(node, "how small it can be without being 0")
-    return power_of_two_at_most(found)
+    raise lowering.refuse(
+        node,
+        "a number that is compared is 0 or at least some number in magnitude",
+        received="no such number is known: it is a mean of numbers of both signs that are means, "
+        "or whose denominators depend on the position",
+        remedy="compare those first, or take their ReLU, and then the mean; or count",
+    )
 
 
 def _where_number(lowering: Lowering, node: Where, unit: Unit) -> Form:
