@@ -251,6 +251,18 @@ class Circuit:
     def _approximations(self) -> list[bool]:
         return []
 
+    def is_clean(self, form: Form) -> bool:
+        """Whether a format computes a whole number from whole numbers, so that nothing rounds."""
+        known = self._clean
+        for each in range(len(known), max(form.atoms, default=-1) + 1):
+            forms = self.atoms[each].reads
+            known.append(all(self.is_whole(f) and all(known[a] for a in f.atoms) for f in forms))
+        return not self.is_approximate(form) and all(known[atom] for atom in form.atoms)
+
+    @cached_property
+    def _clean(self) -> list[bool]:
+        return []
+
     def reads(self, number: int) -> Iterator[int]:
         """The numbers of the atoms that an atom is computed from."""
         for form in self.atoms[number].reads:

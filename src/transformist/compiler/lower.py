@@ -288,7 +288,7 @@ class Lowering:
             return Form()
         if within.lo >= 1:
             return Form.of(1)
-        if self.circuit.is_approximate(loose):
+        if not self.circuit.is_clean(loose):
             return self.step(loose, Fraction(1), name)
         return self.relu(loose, name)
 

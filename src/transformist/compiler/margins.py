@@ -215,7 +215,7 @@ def _mean(margins: Margins, _head: Uniform, value: Form, origin: Node | None) ->
 def _match(margins: Margins, head: Match, value: Form, origin: Node | None) -> Errors:
     match = 2 * margins.circuit.reach if head.place is not None else 1
     largest = 2 * match if head.keys or head.bos else float(margins.circuit.longest)
-    inexact = sum(margins.error(form) for form in (*head.keys, *head.queries)) * match
+    inexact = _product_error(margins, head) * match
     whole = all(margins.is_exact(form) for form in head.forms)
     sharp = _bits(margins.sharpness[head])
     if not whole or largest * sharp > 2**margins.a.precision:
@@ -226,6 +226,14 @@ def _match(margins: Margins, head: Match, value: Form, origin: Node | None) -> E
     if inexact:
         margins.require(origin, "a selection", inexact, allowed)
     return _chosen(margins, head, value, inexact)
+
+
+def _product_error(margins: Margins, head: Match) -> float:
+    """Of Σ key · query, at most one of the keys being 1, one of the queries, and the others 0."""
+    keys = [margins.error(form) for form in head.keys]
+    queries = [margins.error(form) for form in head.queries]
+    both = sum(key * query for key, query in zip(keys, queries, strict=True))
+    return max(keys, default=0.0) + max(queries, default=0.0) + both
 
 
 def _at(margins: Margins, head: At, value: Form, origin: Node | None) -> Errors:

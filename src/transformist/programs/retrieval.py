@@ -6,7 +6,11 @@
 
 from __future__ import annotations
 
-from transformist.language import Categories, NextToken, Tag, program
+import functools
+import operator
+
+from transformist.language import Accept, Categories, NextToken, Numbers, Tag, program
+from transformist.programs.counting import first_of_the_most
 
 
 @program(alphabet="abc")
@@ -21,3 +25,32 @@ def induction_most_recent(x: Categories) -> NextToken:
 def reverse(x: Categories) -> Tag:
     """The symbols in opposite order."""
     return x.lookup(x.position("n") + 1 - x.position("i"), default="a").tag()
+
+
+@program(alphabet="abc")
+def induction_most_frequent(x: Categories) -> NextToken:
+    """What has most often followed each symbol so far, of several the first; else itself."""
+    previous = x.predecessor(default="none")
+    counts: list[Numbers] = [
+        sum((x == a) * ((previous == a) & (x == b)).count("future") for a in x.alphabet)
+        for b in x.alphabet
+    ]
+    followed = functools.reduce(operator.add, counts)
+    most = first_of_the_most(x.alphabet, counts)
+    following: Categories = (followed > 0).where(most, x)
+    return following.next_token()
+
+
+@program(alphabet="ab")
+def palindrome(x: Categories) -> Accept:
+    """Whether it reads the same in opposite order."""
+    opposite: Categories = x.lookup(x.position("n") + 1 - x.position("i"), default="a")
+    return (opposite == x).all().accept()
+
+
+@program(alphabet="abcd")
+def contains_abc(x: Categories) -> Accept:
+    """Whether abc stands in it."""
+    a = (x == "a").predecessor()
+    ab = (a & (x == "b")).predecessor()
+    return (ab & (x == "c")).any().accept()
