@@ -9,22 +9,24 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from transformist.compiler.circuit import ZERO, Circuit, Fetched, Relu
 from transformist.compiler.forms import Form
-from transformist.compiler.heads import BEHIND
+from transformist.compiler.heads import Uniform, rows_under
 from transformist.compiler.lower import ONE, Lowering, Unit
 from transformist.compiler.temperatures import Use
 from transformist.language import Accept, NextToken, Tag
-from transformist.language.across import Count, Mean
 from transformist.language.node import Node
 from transformist.language.outputs import Output
-from transformist.language.types import Boolean, Category, Number
+from transformist.language.types import Boolean, Category, Number, quotient
+from transformist.model import MASKS
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """Whether a whole number, at most 1, is 1 at the last position."""
+    """Whether a number is above 0 at the last position; it is `margin` away from 0 at least."""
 
     form: Form
+    margin: Fraction
 
     @property
     def forms(self) -> tuple[Form, ...]:
@@ -34,7 +36,7 @@ class Accepted:
     @property
     def uses(self) -> tuple[Use, ...]:
         """The forms that are used, and how far off softmax may leave them."""
-        return (Use(self.form, Fraction(1, 4)),)
+        return (Use(self.form, self.margin / 2),)
 
 
 @dataclass(frozen=True)
@@ -53,25 +55,35 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Counted:
-    """At every position the number k from 0 to `most` with 2 k y − k² w the largest.
+    """At every position the label k with 2 k y − k² w the largest.
 
-    y is the count and w is 1, both in one unit.
+    y is the count and w is 1, both in one unit. Between the best and the second best label lies
+    w/scale², and w is at least 1/D.
+
+    Attributes:
+        y, w: the forms.
+        scale: the labels are multiples of 1/scale.
+        least, most: the first and the last, times the scale.
+        seen: the largest D.
+
     """
 
     y: Form
     w: Form
+    scale: int
     least: int
     most: int
+    seen: int
 
     @property
     def uses(self) -> tuple[Use, ...]:
         """The forms that are used, and how far off softmax may leave them."""
-        return (Use(self.y, Fraction(1, 8 * (self.most + 1))),)
+        return (Use(self.y, Fraction(1, 8 * self.scale * self.seen)),)
 
     @property
-    def labels(self) -> tuple[int, ...]:
+    def labels(self) -> tuple[Any, ...]:
         """The numbers."""
-        return tuple(range(self.least, self.most + 1))
+        return tuple(quotient(k, self.scale) for k in range(self.least, self.most + 1))
 
     @property
     def forms(self) -> tuple[Form, ...]:
@@ -86,12 +98,22 @@ class Counted:
 
 @dataclass(frozen=True)
 class Measured:
-    """At every position a number on the grid of a mean: the multiple of 1/(scale · D) nearest."""
+    """At every position a number on the grid of a mean: the multiple of 1/(scale · D) nearest.
+
+    Attributes:
+        form: what is read.
+        scale: the known part of the denominator.
+        mask: that leaves D positions.
+        with_bos: whether the form is the number times (D − 1)/D, D with BOS.
+        seen: the largest D; `None` where it has no bound.
+
+    """
 
     form: Form
     scale: int
     mask: str
     with_bos: bool
+    seen: int | None
 
     @property
     def forms(self) -> tuple[Form, ...]:
@@ -101,7 +123,9 @@ class Measured:
     @property
     def uses(self) -> tuple[Use, ...]:
         """The forms that are used, and how far off softmax may leave them."""
-        return ()
+        if self.seen is None:
+            return ()
+        return (Use(self.form, Fraction(1, 8 * self.scale * self.seen)),)
 
 
 Answer: TypeAlias = "Accepted | Labelled | Counted | Measured"
@@ -110,17 +134,17 @@ Answer: TypeAlias = "Accepted | Labelled | Counted | Measured"
 def answer(lowering: Lowering) -> Answer:
     """What is read out of the output of the program that is lowered."""
     output = lowering.program.output
-    return ANSWERS[type(output)](lowering, output)
+    return lowering.settled(lambda: ANSWERS[type(output)](lowering, output))  # type: ignore[no-any-return]
 
 
 def _accepted(lowering: Lowering, output: Accept) -> Accepted:
     """The answer on the empty input is what BOS alone gives; where it is not, BOS says so."""
-    form = lowering.loosely(output.node)
+    form, margin = lowering.parted(output.node)
     circuit = lowering.circuit
     alone = circuit.over_nothing(form)
-    if output.empty != (alone > Fraction(1, 2)):
-        form += circuit.at_bos * (int(output.empty) - alone)
-    return Accepted(form)
+    if output.empty != (alone > 0):
+        form += circuit.at_bos * ((margin if output.empty else -margin) - alone)
+    return Accepted(form, margin)
 
 
 def _tagged(lowering: Lowering, output: Tag | NextToken) -> Answer:
@@ -142,15 +166,22 @@ def _number(lowering: Lowering, node: Node) -> Answer:
     form, unit = lowering.in_some_unit(node)
     if node.type.values is not None:
         return _listed(lowering, node)
-    kind, mask = unit
-    if kind == "count" and _is_whole_count(lowering, form):
-        return _counted(lowering, node, form, unit)
-    means = _means_below(node)
-    grid = lowering.circuit.grid(form)
-    if grid is not None and len(means) == 1 and len(grid.counts) == 1:
-        (mask,) = means
-        with_bos = lowering.circuit.bos and mask in BEHIND
-        return Measured(form, grid.c, mask, with_bos)
+    circuit, (kind, under) = lowering.circuit, unit
+    grid = circuit.grid(form)
+    if kind == "count" and grid is not None and grid.counts == {rows_under(under)}:
+        return _counted(lowering, node, form, unit, grid.c)
+    mask = _denominator(grid.counts, unit) if grid is not None else None
+    if kind != "count" and grid is not None and mask is not None:
+        if mask.startswith("strict") and not _vanishes(circuit, form):
+            raise lowering.refuse(
+                node,
+                "a number that is handed out is 0 where the mask of its mean leaves no position",
+                received=f"a number that is made of a mean under mask {mask} and of others",
+                remedy="hand out the mean by itself",
+            )
+        if circuit.max_length is None and circuit.is_approximate(form):
+            raise lowering.needs_length(node, "how sharp the scores are")
+        return Measured(form, grid.c, mask, unit != ONE, circuit.most_seen)
     raise lowering.refuse(
         node,
         "a number that is handed out has listed values, is a whole count, or is made of means "
@@ -169,29 +200,36 @@ def _listed(lowering: Lowering, node: Node) -> Labelled:
     return Labelled(values, forms, Fraction(min(squares, default=1)))
 
 
-def _is_whole_count(lowering: Lowering, form: Form) -> bool:
-    grid = lowering.circuit.grid(form)
-    return grid is not None and grid.c == 1 and len(grid.counts) == 1
+def _vanishes(circuit: Circuit, form: Form) -> bool:
+    """Whether a form is 0 where the masks of its means leave no symbols."""
+    known: list[bool] = []
+    for atom in circuit.atoms[: max(form.atoms, default=-1) + 1]:
+        if isinstance(atom, Relu):
+            inner = atom.form
+            known.append(not inner.constant and all(known[number] for number in inner.atoms))
+        else:
+            is_mean = isinstance(atom, Fetched) and isinstance(atom.head, Uniform)
+            known.append(is_mean and circuit.span_at_bos(atom.reads[-1]) == ZERO)
+    return not form.constant and all(known[number] for number in form.atoms)
 
 
-def _counted(lowering: Lowering, node: Node, form: Form, unit: Unit) -> Counted:
+def _denominator(counts: frozenset[str], unit: Unit) -> str | None:
+    """The mask that leaves as many positions as the denominator says, or more than it needs."""
+    if unit != ONE:
+        return unit[1] if counts <= {rows_under(unit[1])} else None
+    known = {rows_under(mask): mask for mask in MASKS} | {"i": "future", "n": "none"}
+    (count,) = counts if len(counts) == 1 else ("" if counts else "i",)
+    return known.get(count)
+
+
+def _counted(lowering: Lowering, node: Node, form: Form, unit: Unit, scale: int) -> Counted:
     circuit = lowering.circuit
     if circuit.most_seen is None:
         raise lowering.needs_length(node, "how many labels there are")
-    within = circuit.span(form)
-    ends = (within.lo * circuit.most_seen, within.hi * circuit.most_seen)
-    return Counted(form, lowering.unit(unit), math.ceil(ends[0]), math.floor(ends[1]))
-
-
-def _means_below(node: Node) -> set[str]:
-    found: set[str] = set()
-    stack = [node]
-    while stack:
-        each = stack.pop()
-        if isinstance(each, Mean | Count):
-            found.add(each.mask)
-        stack.extend(each.children)
-    return found
+    within = circuit.span(form).times(Fraction(scale))
+    least = math.ceil(within.lo * (circuit.most_seen if within.lo < 0 else 1))
+    most = math.floor(within.hi * (circuit.most_seen if within.hi > 0 else 1))
+    return Counted(form, lowering.unit(unit), scale, least, most, circuit.most_seen)
 
 
 TAGS: Mapping[type[Any], Callable[[Lowering, Node], Answer]] = {

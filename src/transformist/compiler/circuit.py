@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from transformist.compiler.forms import Form, total
-from transformist.compiler.heads import BEHIND, At, Head, Match, Uniform, mean_range
+from transformist.compiler.heads import BEHIND, At, Head, Match, Uniform, mean_range, rows_under
 from transformist.language.node import Node
 from transformist.laws import Bound, Grid, Range, hull
 from transformist.positions import position
@@ -97,11 +97,13 @@ class Law:
     Attributes:
         rows: its range at each kind of row.
         grid: that it lies on, where there is one; at BOS it may not.
+        least: its least magnitude but 0, where that is known without a grid.
 
     """
 
     rows: Rows
     grid: Grid | None
+    least: Fraction | None = None
 
 
 @dataclass(eq=False)
@@ -209,9 +211,24 @@ class Circuit:
         return grid
 
     def separation(self, form: Form) -> Fraction | None:
-        """The least magnitude of a form but 0, where one is known."""
+        """The least magnitude of a form but 0, where one is known.
+
+        It is that of its grid; or, where no term is negative, the least of its terms.
+        """
         grid = self.grid(form)
-        return None if grid is None else grid.separation(self.most_seen)
+        if grid is not None:
+            return grid.separation(self.most_seen)
+        terms = [(abs(factor), *self._term(number, factor)) for number, factor in form.terms]
+        if form.constant < 0 or any(least is None or span.lo < 0 for _, least, span in terms):
+            return None
+        least = min(factor * least for factor, least, _ in terms)  # type: ignore[operator]
+        return form.constant or least
+
+    def _term(self, number: int, factor: Fraction) -> tuple[Fraction | None, Range]:
+        """The least magnitude but 0 of an atom, and the range of it times a factor."""
+        law = self.laws[number]
+        least = law.least if law.grid is None else law.grid.separation(self.most_seen)
+        return least, hull(law.rows[: len(self.alphabet)]).times(factor)
 
     def is_whole(self, form: Form) -> bool:
         """Whether a form is a whole number at the symbols."""
@@ -294,7 +311,8 @@ def _feature(circuit: Circuit, atom: Feature) -> Law:
 
 
 def _relu(circuit: Circuit, atom: Relu) -> Law:
-    return Law(tuple(each.relu() for each in circuit.rows(atom.form)), circuit.grid(atom.form))
+    rows = tuple(each.relu() for each in circuit.rows(atom.form))
+    return Law(rows, circuit.grid(atom.form), circuit.separation(atom.form))
 
 
 def _step(circuit: Circuit, atom: Step) -> Law:
@@ -353,8 +371,11 @@ def _mean(circuit: Circuit, head: Uniform, value: Form) -> Law:
     elif grid is not None:
         if circuit.bos and head.mask in BEHIND:
             grid |= Grid.of([circuit.span_at_bos(value).lo])  # type: ignore[list-item]
-        grid = None if grid.counts else grid.divided(f"rows under mask {head.mask}")
-    return Law((seen,) * len(circuit.alphabet) + (at_bos,) * circuit.bos, grid)
+        grid = None if grid.counts else grid.divided(rows_under(head.mask))
+    least = circuit.separation(value) if min(row.lo for row in rows) >= 0 else None
+    if least is not None:
+        least = None if circuit.most_seen is None else least / circuit.most_seen
+    return Law((seen,) * len(circuit.alphabet) + (at_bos,) * circuit.bos, grid, least)
 
 
 def _place(circuit: Circuit) -> Form | None:
@@ -375,7 +396,8 @@ def _match(circuit: Circuit, head: Match | At, value: Form) -> Law:
         elsewhere = f"of atom {len(circuit.atoms)}"
         grid = Grid(grid.c, frozenset(f"{count} {elsewhere}" for count in grid.counts))
         if isinstance(head, Match) and head.choose == "mean":
-            grid = grid.divided(f"matches {elsewhere}")
+            matches = f"matches {elsewhere}" if head.keys else f"symbols under mask {head.mask}"
+            grid = grid.divided(matches)
     at_bos = {"strict-future": ZERO, "future": rows[-1]}.get(head.mask, seen)
     return Law((seen,) * len(circuit.alphabet) + (at_bos,) * circuit.bos, grid)
 

@@ -11,7 +11,7 @@ from transformist.assembly import units
 from transformist.compiler.allocate import Allocation, Kept
 from transformist.compiler.answers import Accepted, Answer, Counted, Labelled, Measured
 from transformist.compiler.circuit import Feature, Fetched, Relu, Step
-from transformist.compiler.forms import Form, total
+from transformist.compiler.forms import Form
 from transformist.compiler.heads import SCORES, Head
 from transformist.model import (
     BOS,
@@ -68,6 +68,16 @@ class Emission:
         """A form with the slots of the stream, and its constant."""
         factors, constant = self.allocation.reading(form, time)
         return {self.stream.slots[slot]: factor for slot, factor in factors.items()}, constant
+
+    def sum(self, forms: list[Form], time: int) -> tuple[dict[str, Fraction], Fraction]:
+        """The sum of forms that are kept each by itself."""
+        factors: dict[str, Fraction] = {}
+        shift = Fraction(0)
+        for part, constant in (self.form(form, time) for form in forms):
+            shift += constant
+            for slot, factor in part.items():
+                factors[slot] = factors.get(slot, Fraction(0)) + factor
+        return factors, shift
 
     def slot(self, kept: Kept) -> str:
         """The name of the slot where a number is kept."""
@@ -180,8 +190,8 @@ def _heads(emission: Emission, time: int) -> tuple[Attention, ...]:
 
 def _values(
     head: Head, fetched: Mapping[int, Fetched], kept: list[Kept]
-) -> Iterator[tuple[Kept, Form]]:
-    """What a head fetches for each number that is kept."""
+) -> Iterator[tuple[Kept, list[Form]]]:
+    """What a head fetches for each number that is kept: forms whose sum it is."""
     for each in kept:
         parts = [
             fetched[atom].value * factor
@@ -189,10 +199,10 @@ def _values(
             if fetched[atom].head == head
         ]
         if parts:
-            yield each, total(parts)
+            yield each, parts
 
 
-def _head(emission: Emission, head: Head, time: int, values: list[tuple[Kept, Form]]) -> Attention:
+def _head(emission: Emission, head: Head, time: int, values: list[Any]) -> Attention:
     circuit = emission.allocation.schedule.circuit
     pairs = SCORES[type(head)](head, circuit.reach)
     size = 1
@@ -202,7 +212,7 @@ def _head(emission: Emission, head: Head, time: int, values: list[tuple[Kept, Fo
     queries = [emission.form(query * scale, time) for query, _ in pairs]
     keys = [emission.form(key, time) for _, key in pairs]
     padding: list[tuple[dict[str, Fraction], Fraction]] = [({}, Fraction(0))] * (size - len(pairs))
-    read = [emission.form(value, time) for _, value in values]
+    read = [emission.sum(parts, time) for _, parts in values]
     stream = emission.stream
     return Attention(
         W_Q=stream.reading(*(form for form, _ in (*queries, *padding))),
@@ -268,7 +278,7 @@ def _rows(emission: Emission, forms: tuple[Form, ...]) -> dict[str, Any]:
 
 
 def _binary(emission: Emission, answer: Accepted) -> Binary:
-    return Binary(**_rows(emission, (answer.form - Fraction(1, 2),)))
+    return Binary(**_rows(emission, answer.forms))
 
 
 def _labels(emission: Emission, answer: Labelled) -> MultiClass:

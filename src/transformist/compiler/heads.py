@@ -3,7 +3,7 @@
 Scores are in units of positions. With P a power of two above N, a row's admissible scores are
 
     match:   2P · Σ keyⱼ · queryᵢ ± j + P · [j is BOS], whole numbers, all different,
-    at:      2 q j − j², less by m² at distance m of q than at q,
+    at:      (2 q j − j²) w, less by m² w at distance m of q than at q,
     uniform: 0.
 
 Under softmax they are multiplied by 1/τ, which `temperatures` derives.
@@ -19,8 +19,15 @@ from typing import Any, TypeAlias
 from transformist.compiler.forms import Form
 from transformist.laws import Bound, Range, hull
 
+ONE = Form.of(1)
+
 BEHIND = ("none", "future", "strict-future")
 """The masks under which a symbol sees BOS."""
+
+
+def rows_under(mask: str) -> str:
+    """What the denominator of a mean counts, for the grid that it lies on."""
+    return f"rows under mask {mask}"
 
 
 @dataclass(frozen=True)
@@ -70,21 +77,23 @@ class At:
     """The position that a whole number gives; BOS is position 0.
 
     Attributes:
-        index: q.
+        index: q w, the number in its unit.
         place, square: j and j².
+        mask: which positions there are.
+        unit: w, which is 1 or, of a count, at least 1/D.
 
     """
 
     index: Form
     place: Form
     square: Form
-
-    mask = "none"
+    mask: str = "none"
+    unit: Form = ONE
 
     @property
     def forms(self) -> tuple[Form, ...]:
         """What queries and keys are made of."""
-        return (self.index, self.place, self.square)
+        return (self.index, self.place, self.square, self.unit)
 
 
 Head: TypeAlias = "Uniform | Match | At"
@@ -113,7 +122,7 @@ def _match_scores(head: Match, reach: int) -> Scores:
 
 
 def _at_scores(head: At, _reach: int) -> Scores:
-    return [(head.index * 2, head.place), (Form.of(-1), head.square)]
+    return [(head.index * 2, head.place), (-head.unit, head.square)]
 
 
 SCORES: Mapping[type[Any], Callable[[Any, int], Scores]] = {

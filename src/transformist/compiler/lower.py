@@ -21,6 +21,7 @@ from transformist.compiler.forms import Form, total
 from transformist.compiler.heads import BEHIND, At, Head, Match, Uniform
 from transformist.compiler.options import Options
 from transformist.compiler.refusals import Source, Uncompilable
+from transformist.errors import UndefinedValue
 from transformist.language import Program
 from transformist.language.across import Count, Exists, Lookup, Mean, Shift
 from transformist.language.leaves import Constant, Position, Token
@@ -36,6 +37,7 @@ from transformist.language.pointwise import (
 )
 from transformist.language.selection import Select
 from transformist.language.types import Boolean, Category
+from transformist.positions import position
 
 Unit: TypeAlias = "tuple[str, str]"
 """("mean", mask) for (D − 1)/D, ("count", mask) for 1/D, D being the rows that the mask leaves."""
@@ -79,11 +81,25 @@ class Lowering:
 
     def loosely(self, node: Node) -> Form:
         """A whole number that is 1 where the Boolean holds, at most 0 elsewhere."""
+        return self._once("loosely", node, self._loosely)  # type: ignore[no-any-return]
+
+    def _loosely(self, node: Node) -> Form:
         rule = RULES[type(node)]
         if rule.loosely is None or self.by_symbol(node) is not None:
             return self.boolean(node)
         found = rule.loosely(self, node)
-        return self.boolean(node) if found is None else found
+        is_near = found is not None and self.circuit.span(found).lo >= -LOOSEST
+        return found if is_near else self.boolean(node)
+
+    def parted(self, node: Node) -> tuple[Form, Fraction]:
+        """A number that is above 0 where the Boolean holds, else below, and how far at least."""
+        if isinstance(node, Comparison) and node.relation in _SIDES:
+            form, _ = self.in_some_unit(node.children[0])
+            if not form.is_constant:
+                sign, side = _SIDES[node.relation]
+                half = _zone(self, node.children[0], form) / 2
+                return form * sign + half * side, half
+        return self.loosely(node) - Fraction(1, 2), Fraction(1, 2)
 
     def literal(self, node: Node, value: Any) -> Form:
         """A form that is 1 where the Boolean or category has this value, 0 elsewhere."""
@@ -179,7 +195,11 @@ class Lowering:
         if unit == ONE:
             return Form.of(1)
         counted = self.circuit.at_bos if kind == "count" else self.circuit.at_symbols
-        return self.add(Fetched(Uniform(mask), counted), f"1 in {kind} {mask}")
+        form = self.add(Fetched(Uniform(mask), counted), f"1 in {kind} {mask}")
+        if (kind, mask) != ("mean", "strict-future"):
+            return form
+        share = self.unit(("count", mask))  # 1/D; over no symbols a mean is 0, in any unit but 0
+        return form + self.relu(share * 2 - 1, f"nothing in {mask}")
 
     def add(self, atom: Atom, name: str) -> Form:
         """An atom, for the subexpression that is lowered."""
@@ -219,6 +239,16 @@ class Lowering:
                 received=f"positions = {', '.join(allowed) or 'none'}",
                 remedy=f"allow {name}, or leave positions out",
             )
+        try:
+            position(name, 0, 0)
+        except UndefinedValue:
+            if self.circuit.bos:
+                raise self.refuse(
+                    node,
+                    "a position function has a value at BOS, which is at i = 0",
+                    received=f"{name} in a model with BOS",
+                    remedy="compare with i, or take a mean for a count over i or n",
+                ) from None
         return self.add(Feature(name), name)
 
     def quiet(self, form: Form, name: str) -> Form:
@@ -278,6 +308,11 @@ class Lowering:
 
     def mean(self, node: Node, mask: str, value: Form) -> Form:
         """The mean of a form, by a head with equal scores."""
+        self.require_means(node)
+        return self.add(Fetched(Uniform(mask), value), self.name(node))
+
+    def require_means(self, node: Node) -> None:
+        """Refuse a mean where each position attends to one."""
         if self.options.weighting == "rightmost-hard":
             raise self.refuse(
                 node,
@@ -285,7 +320,6 @@ class Lowering:
                 received="a mean or count",
                 remedy="compile it with average-hard or softmax attention",
             )
-        return self.add(Fetched(Uniform(mask), value), self.name(node))
 
     # Refusals and names
 
@@ -306,6 +340,8 @@ class Lowering:
     def _once(self, what: str, node: Node, make: Callable[..., Any], *more: Any) -> Any:
         key = (what, node, *more)
         if key not in self._made:
+            if len(self._stack) == DEEPEST:
+                raise _Deep(lambda: self._once(what, node, make, *more))
             self._stack.append(node)
             try:
                 self._made[key] = make(node, *more)
@@ -314,6 +350,34 @@ class Lowering:
             finally:
                 self._stack.pop()
         return self._made[key]
+
+    def settled(self, make: Callable[[], Any]) -> Any:
+        """What this makes, however deep the program is nested: first what is needed, then again."""
+        waiting = [make]
+        while True:
+            try:
+                made = waiting[-1]()
+            except _Deep as below:
+                waiting.append(below.make)
+                continue
+            waiting.pop()
+            if not waiting:
+                return made
+
+
+LOOSEST = 2**6
+"""A loose form is at least minus this: 8 significand bits hold it and the sums on the way."""
+
+DEEPEST = 40
+"""So many subexpressions within each other are lowered at once."""
+
+
+class _Deep(Exception):
+    """What is to be made first."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        super().__init__()
+        self.make = make
 
 
 class _Unbounded(Exception):
@@ -325,6 +389,9 @@ def _in_words(units: tuple[Unit, ...] | None) -> str:
     said = [f"{kinds[kind]}{f' under mask {mask}' * bool(mask)}" for kind, mask in units or ()]
     return f"({' or '.join(said) or 'in any way'})"
 
+
+_SIDES = {">": (1, -1), ">=": (1, 1), "<": (-1, -1), "<=": (-1, 1)}
+"""For a comparison with 0, the sign of the number, and that of half its separation."""
 
 _POINTWISE = (Token, Constant, Table, Linear, PiecewiseLinear, Product, Comparison, Where)
 
@@ -442,9 +509,12 @@ def _comparison(lowering: Lowering, node: Comparison) -> Form:
     """By steps above and below 0."""
     child, name = node.children[0], lowering.name(node)
     form, _ = lowering.in_some_unit(child)
-    zone = _zone(lowering, child, form)
-    above = lowering.step(form, zone, f"{name}: above") if node.relation != "<" else Form()
-    below = lowering.step(-form, zone, f"{name}: below") if node.relation != ">" else Form()
+    within = lowering.circuit.span(form)
+    above = below = Form()
+    if within.hi > 0 and node.relation not in ("<", ">="):
+        above = lowering.step(form, _zone(lowering, child, form), f"{name}: above")
+    if within.lo < 0 and node.relation not in (">", "<="):
+        below = lowering.step(-form, _zone(lowering, child, form), f"{name}: below")
     return {
         ">": lambda: above,
         "<": lambda: below,
@@ -458,19 +528,18 @@ def _comparison(lowering: Lowering, node: Comparison) -> Form:
 def _zone(lowering: Lowering, node: Node, form: Form) -> Fraction:
     """A power of two within the least magnitude of a form but 0."""
     circuit = lowering.circuit
-    grid = circuit.grid(form)
-    if grid is None:
-        raise lowering.refuse(
-            node,
-            "a number that is compared is 0 or at least some number in magnitude",
-            received="no such number is known: it is a mean of numbers that are means, or whose "
-            "denominators depend on the position",
-            remedy="compare those first, and take the mean of the Boolean; or count",
-        )
-    found = grid.separation(circuit.most_seen)
-    if found is None:
+    found = circuit.separation(form)
+    if found is not None:
+        return power_of_two_at_most(found)
+    if circuit.max_length is None:
         raise lowering.needs_length(node, "how small it can be without being 0")
-    return power_of_two_at_most(found)
+    raise lowering.refuse(
+        node,
+        "a number that is compared is 0 or at least some number in magnitude",
+        received="no such number is known: it is a mean of numbers of both signs that are means, "
+        "or whose denominators depend on the position",
+        remedy="compare those first, or take their ReLU, and then the mean; or count",
+    )
 
 
 def _where_number(lowering: Lowering, node: Where, unit: Unit) -> Form:
@@ -522,14 +591,44 @@ def _position_units(lowering: Lowering, node: Position) -> tuple[Unit, ...]:
     return (ONE, *{"i": (("count", "future"),), "n": (("count", "none"),)}.get(node.name, ()))
 
 
-def _mean(lowering: Lowering, node: Mean, _unit: Unit) -> Form:
-    value = lowering.quiet(lowering.number(node.children[0]), lowering.name(node))
-    return lowering.mean(node, node.mask, value)
+def _mean(lowering: Lowering, node: Mean, unit: Unit) -> Form:
+    """A mean that BOS takes part in, as 0; or one that leaves it out."""
+    name = lowering.name(node)
+    value = lowering.quiet(lowering.number(node.children[0]), name)
+    if unit == lowering.mean_unit(node.mask):
+        return lowering.mean(node, node.mask, value)
+    lowering.require_means(node)
+    if lowering.circuit.max_length is None and lowering.options.weighting == "softmax":
+        raise lowering.needs_length(node, "how sharp the scores are")
+    head = Match((), (), "mean", node.mask, bos=lowering.circuit.at_bos)
+    return lowering.add(Fetched(head, value), name)
 
 
-def _count(lowering: Lowering, node: Count, _unit: Unit) -> Form:
+def _mean_units(lowering: Lowering, node: Mean) -> tuple[Unit, ...]:
+    return tuple(dict.fromkeys((lowering.mean_unit(node.mask), ONE)))
+
+
+def _count(lowering: Lowering, node: Count, unit: Unit) -> Form:
+    """A mean, count/D, from which the count as it is is the place that it gives."""
+    if unit == ONE:
+        place, mask = lowering.feature("i", node), "none" if node.mask == "none" else "future"
+        return lowering.add(Fetched(_at_count(lowering, node, mask), place), lowering.name(node))
     value = lowering.quiet(lowering.boolean(node.children[0]), lowering.name(node))
     return lowering.mean(node, node.mask, value)
+
+
+def _at_count(lowering: Lowering, node: Count, mask: str) -> At:
+    """The head that finds the position whose number is the count."""
+    if lowering.circuit.max_length is None and lowering.options.weighting == "softmax":
+        raise lowering.needs_length(node, "how sharp the scores are")
+    unit = ("count", node.mask)
+    return At(
+        lowering.number(node, unit),
+        lowering.feature("i", node),
+        lowering.feature("i^2", node),
+        mask,
+        lowering.unit(unit),
+    )
 
 
 def _count_units(lowering: Lowering, node: Count) -> tuple[Unit, ...]:
@@ -540,7 +639,7 @@ def _count_units(lowering: Lowering, node: Count) -> tuple[Unit, ...]:
             received=f"a count under mask {node.mask}, which does not see BOS",
             remedy="count under mask none, future or strict-future, or take the mean",
         )
-    return (("count", node.mask),)
+    return (("count", node.mask), ONE)
 
 
 def _exists(lowering: Lowering, node: Exists) -> Form:
@@ -570,7 +669,10 @@ def _shift(lowering: Lowering, node: Shift) -> Callable[[Form], Form]:
 
 
 def _lookup(lowering: Lowering, node: Lookup) -> Callable[[Form], Form]:
-    index = lowering.number(node.children[1])
+    asked = node.children[1]
+    if isinstance(asked, Count):  # at most n
+        return _fetching(lowering, node, _at_count(lowering, asked, "none"))
+    index = lowering.number(asked)
     if not lowering.circuit.is_whole(index):
         raise lowering.refuse(
             node.children[1],
@@ -805,7 +907,7 @@ RULES: Mapping[type[Node], Any] = {
         number=_where_number,
         units=lambda lowering, node: lowering.common_units(node.children[1:]),
     ),
-    Mean: Rule(number=_mean, units=lambda lowering, node: (lowering.mean_unit(node.mask),)),
+    Mean: Rule(number=_mean, units=_mean_units),
     Count: Rule(number=_count, units=_count_units),
     Exists: Rule(boolean=_exists),
     Shift: _FETCHING,

@@ -20,7 +20,7 @@ from transformist.compiler.answers import Accepted, Answer, Counted, Labelled, M
 from transformist.compiler.circuit import Circuit, Embedded, Feature, Fetched, Relu, Step
 from transformist.compiler.forms import Form
 from transformist.compiler.heads import At, Head, Match, Uniform
-from transformist.compiler.temperatures import MEAN_SCORE_ERROR, SCORE_ERROR, SHARES
+from transformist.compiler.temperatures import MEAN_SCORE_ERROR, SCORE_ERROR, SHARES, inverse
 from transformist.language.node import Node
 
 
@@ -231,6 +231,8 @@ def _match(margins: Margins, head: Match, value: Form, origin: Node | None) -> E
 def _at(margins: Margins, head: At, value: Form, origin: Node | None) -> Errors:
     longest = float(margins.circuit.longest)
     error = margins.error(head.index)
+    if not head.unit.is_constant:
+        error = margins.scaled_error(head.index) + longest**2 * margins.scaled_error(head.unit)
     if error or 3 * longest**2 * _bits(margins.sharpness[head]) > 2**margins.a.precision:
         error += (3 * margins.w + margins.u) * longest**2
     error += 0 if longest**2 <= 2**margins.a.precision else math.inf
@@ -270,7 +272,7 @@ def _heavy(margins: Margins, head: Match | At, sharpness: float) -> float:
     """
     if isinstance(head, Match) and head.choose == "mean":
         return math.inf
-    return 4 * math.log(1 / margins.w) / sharpness + 6
+    return 4 * math.log(1 / margins.w) * inverse(margins.circuit, head) / sharpness + 6
 
 
 FETCHED: Mapping[type[Any], Callable[[Margins, Any, Form, Node | None], Errors]] = {
@@ -291,7 +293,7 @@ ERRORS: Mapping[type[Any], Callable[[Margins, Any, Node | None], Errors]] = {
 
 
 def _accepted(margins: Margins, answer: Accepted) -> None:
-    margins.require(None, "the answer", margins.error(answer.form - Fraction(1, 2)), 1 / 2)
+    margins.require(None, "the answer", margins.error(answer.form), answer.margin)
 
 
 def _labelled(margins: Margins, answer: Labelled) -> None:
@@ -300,9 +302,9 @@ def _labelled(margins: Margins, answer: Labelled) -> None:
 
 
 def _counted(margins: Margins, answer: Counted) -> None:
-    """2 k y − k² w of neighbouring k, in units of w: D y and D w are off, and each rounds."""
-    y, w = margins.scaled_error(answer.y), margins.scaled_error(answer.w)
-    most = max(answer.most, 1)
+    """2 k y − k² w of neighbouring k, in units of w/scale²: D y and D w are off, and round."""
+    y, w = answer.scale * margins.scaled_error(answer.y), margins.scaled_error(answer.w)
+    most = max(answer.most, -answer.least, 1)
     error = 2 * y + (2 * most + 1) * w + 4 * (margins.w + margins.u) * most**2
     margins.require(None, "the answer, a count", error, 1)
 

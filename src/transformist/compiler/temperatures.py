@@ -5,7 +5,7 @@ for the weight it leaves elsewhere, what it fetches the other half. With η the 
 δ that of an index, in units of positions, the weight elsewhere, relative to that of the place, is
 
     match, last or first: Σ e^(−β(m − 2η)), m ≥ 1, η ≤ 1/4; at most y/(1 − y²), y = e^(−β/2);
-    at: 2 Σ e^(−β(m² − 2mδ − 2η)), m ≥ 1, δ + η ≤ 1/4; at most 2y/(1 − y), y = e^(−β/2);
+    at: 2 Σ e^(−βw(m² − 2mδ − 2η)), m ≥ 1, δ + η ≤ 1/4; at most 2y/(1 − y), y = e^(−βw/2);
     match, mean: (N + 1) e^(−β(1/2 − 2η)), η ≤ 1/16; at most (N + 1) y, y = e^(−3β/8).
 """
 
@@ -106,8 +106,14 @@ def _match_sharpness(circuit: Circuit, head: Match, share: float) -> float:
     return 2 * math.log1p(1 / share)
 
 
-def _at_sharpness(_circuit: Circuit, _head: At, share: float) -> float:
-    return 2 * math.log1p(2 / share)
+def _at_sharpness(circuit: Circuit, head: At, share: float) -> float:
+    return 2 * math.log1p(2 / share) * inverse(circuit, head)
+
+
+def inverse(circuit: Circuit, head: Match | At) -> int:
+    """The most that the unit of scores divides by."""
+    of_one = isinstance(head, Match) or head.unit.is_constant
+    return 1 if of_one else circuit.most_seen or 1
 
 
 LEAST_SHARPNESS: Mapping[type[Any], Callable[[Circuit, Any, float], float]] = {
@@ -123,8 +129,9 @@ def _match_share(circuit: Circuit, head: Match, sharpness: float) -> float:
     return math.exp(-sharpness / 2) / -math.expm1(-sharpness)
 
 
-def _at_share(_circuit: Circuit, _head: At, sharpness: float) -> float:
-    return 2 * math.exp(-sharpness / 2) / -math.expm1(-sharpness / 2)
+def _at_share(circuit: Circuit, head: At, sharpness: float) -> float:
+    scaled = sharpness / inverse(circuit, head)
+    return 2 * math.exp(-scaled / 2) / -math.expm1(-scaled / 2)
 
 
 SHARES: Mapping[type[Any], Callable[[Circuit, Any, float], float]] = {
@@ -142,8 +149,8 @@ def _match_uses(circuit: Circuit, head: Match, sharpness: Fraction, share: Fract
     return [Use(form, limit / (2 * len(forms))) for form in forms]
 
 
-def _at_uses(_circuit: Circuit, head: At, _sharpness: Fraction, _share: Fraction) -> list[Use]:
-    return [Use(head.index, SCORE_ERROR / 4)]
+def _at_uses(circuit: Circuit, head: At, _sharpness: Fraction, _share: Fraction) -> list[Use]:
+    return [Use(head.index, SCORE_ERROR / 4 / inverse(circuit, head))]
 
 
 USES: Mapping[type[Any], Callable[[Circuit, Any, Fraction, Fraction], list[Use]]] = {

@@ -21,7 +21,7 @@ from transformist.model.read_out import (
     ReadOut,
     RealVector,
 )
-from transformist.model.stream import LinearForm, Span, Stream
+from transformist.model.stream import NOTHING, LinearForm, Span, Stream
 from transformist.model.trace import Trace
 from transformist.model.transformer import Transformer
 
@@ -31,6 +31,7 @@ __all__ = [
     "CLS",
     "EOS",
     "MASKS",
+    "NOTHING",
     "WEIGHTINGS",
     "Attention",
     "Binary",

@@ -16,6 +16,10 @@ LinearForm: TypeAlias = "str | Mapping[str, Any]"
 """A slot, or the coefficients of a sum of slots."""
 
 
+NOTHING = "nothing"
+"""What a slot holds between two numbers."""
+
+
 @dataclass(frozen=True)
 class Span:
     """A number that a slot holds for some of the sublayers.
@@ -117,7 +121,7 @@ class Stream:
         """
         spans = [span for span in self.spans if span.slot == slot]
         names = [span.name for span in spans if span.first <= after <= span.last]
-        return names[0] if names else "nothing" if spans else self.slots[slot]
+        return names[0] if names else NOTHING if spans else self.slots[slot]
 
     def vector(self, form: LinearForm) -> Parameter:
         """The form as a vector of d coefficients."""

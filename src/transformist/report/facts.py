@@ -29,7 +29,7 @@ from transformist.claims import (
 )
 from transformist.errors import NotFinite
 from transformist.inputs import Text
-from transformist.model import Trace, Transformer
+from transformist.model import NOTHING, Trace, Transformer
 from transformist.report.size import Size, size
 from transformist.settings import SETTINGS
 from transformist.verify import SHORT_WORK, Verdict, first_failure, formats, worst_rounding
@@ -448,12 +448,16 @@ def compiled_in_words(facts: Mapping[str, Any]) -> str:
 
 
 def trace_facts(trace: Trace) -> list[dict[str, Any]]:
-    """The streams of a trace: after each step, the values of each slot at every row."""
-    slots = trace.model.stream.slots
+    """The streams of a trace: after each step, the values at every row of what each slot holds."""
+    stream = trace.model.stream
     return [
         {
             "after": name,
-            "values": {slot: plain(trace.shown(slot, step)) for slot in slots},
+            "values": {
+                stream.held(index, step): plain(trace.shown(slot, step))
+                for index, slot in enumerate(stream.slots)
+                if stream.held(index, step) != NOTHING
+            },
         }
         for step, (name, _) in enumerate(trace.streams)
     ]

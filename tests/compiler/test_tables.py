@@ -1,0 +1,137 @@
+"""Every kind of node, atom, head, answer and output has its entry in every table."""
+
+import itertools
+
+import pytest
+
+import transformist as tf
+from transformist.compiler import answers, circuit, emit, heads, lower, margins, temperatures
+from transformist.compiler import compile as compiled
+from transformist.language import across, leaves, outputs, pointwise, selection
+from transformist.language.node import Node
+from transformist.language.outputs import Output
+from transformist.language.types import Boolean, Category, Number
+
+
+def kinds_below(base):
+    """The classes that are made of one."""
+    below = set(base.__subclasses__())
+    return below.union(*map(kinds_below, below))
+
+
+def named_in(module, union):
+    """The classes of a union that is written as a text."""
+    return {getattr(module, name) for name in union.split(" | ")}
+
+
+NODES, OUTPUTS = kinds_below(Node), kinds_below(Output)
+ATOMS, HEADS = named_in(circuit, circuit.Atom), named_in(heads, heads.Head)
+ANSWERS = named_in(answers, answers.Answer)
+COMPUTED = {
+    atom for atom in ATOMS if atom not in (circuit.Embedded, circuit.Feature, circuit.Fetched)
+}
+
+TABLES = {
+    "rules": (lower.RULES, NODES),
+    "laws": (circuit.LAWS, ATOMS),
+    "laws of what is fetched": (circuit.FETCHED, HEADS),
+    "values over nothing": (circuit.ALONE, ATOMS),
+    "hidden units": (emit.UNITS, COMPUTED),
+    "scores": (heads.SCORES, HEADS),
+    "sharpness": (temperatures.LEAST_SHARPNESS, HEADS - {heads.Uniform}),
+    "shares": (temperatures.SHARES, HEADS - {heads.Uniform}),
+    "errors": (margins.ERRORS, ATOMS),
+    "errors of what is fetched": (margins.FETCHED, HEADS),
+    "what answers ask": (margins.REQUIRED, ANSWERS),
+    "uses": (temperatures.USES, HEADS),
+    "outputs": (answers.ANSWERS, OUTPUTS),
+    "tags": (answers.TAGS, {Boolean, Category, Number}),
+    "read-outs": (emit.READ_OUTS, ANSWERS),
+    "what fetches": (lower.CHANNELS, {across.Shift, across.Lookup, selection.Select}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_has_an_entry_for_each_kind_and_no_other(name):
+    table, kinds = TABLES[name]
+    assert set(table) == kinds
+
+
+def test_every_kind_of_node_has_a_meaning_of_its_own():
+    for kind in NODES:
+        assert kind.meaning is not Node.meaning and kind.type is not Node.type, kind
+
+
+def p(function):
+    return tf.program(alphabet="ab")(function)
+
+
+def bits(x):
+    return x.map({"a": 1, "b": 0})
+
+
+def any_a(x):
+    return (x == "a").any()
+
+
+HOW = (
+    {"weighting": "average-hard", "arithmetic": "exact"},
+    {"weighting": "softmax", "arithmetic": "float32"},
+)
+
+EXAMPLES = {
+    # a kind of node, the type of its values: a program, the layers it needs, hard and softmax
+    (leaves.Token, Category): (p(lambda x: x.tag()), 0, 0),
+    (leaves.Constant, Category): (p(lambda x: any_a(x).where("p", "q").tag()), 1, 1),
+    (leaves.Constant, Number): (p(lambda x: any_a(x).where(1, 2).tag()), 1, 1),
+    (leaves.Constant, Boolean): (p(lambda x: (any_a(x) & True).tag()), 1, 1),
+    (leaves.Position, Number): (p(lambda x: (x.position("i") <= 2).tag()), 1, 1),
+    (pointwise.Table, Boolean): (p(lambda x: (any_a(x) ^ (x == "b")).tag()), 1, 2),
+    (pointwise.Table, Category): (p(lambda x: x.table(any_a(x), values=list("pqrs")).tag()), 1, 2),
+    (pointwise.Table, Number): (p(lambda x: x.table(any_a(x), values=[1, 2, 3, 4]).tag()), 1, 2),
+    (pointwise.Linear, Number): (p(lambda x: (bits(x) + bits(x).mean() > 1).tag()), 1, 1),
+    (pointwise.PiecewiseLinear, Number): (p(lambda x: ((bits(x) - bits(x).mean()).relu() > 0).tag()), 2, 2),
+    (pointwise.Product, Number): (p(lambda x: (bits(x) * any_a(x).where(1, 2)).tag()), 1, 2),
+    (pointwise.Comparison, Boolean): (p(lambda x: (bits(x).mean() == "1/2").tag()), 1, 1),
+    (pointwise.Where, Number): (p(lambda x: (any_a(x).where(bits(x).mean(), 1) > 0).tag()), 2, 3),
+    (pointwise.Where, Category): (p(lambda x: any_a(x).where(x, "c").tag()), 1, 2),
+    (across.Mean, Number): (p(lambda x: bits(x).mean().tag()), 1, 1),
+    (across.Count, Number): (p(lambda x: (x == "a").count().tag()), 1, 1),
+    (across.Exists, Boolean): (p(lambda x: any_a(x).tag()), 1, 1),
+    (across.Shift, Boolean): (p(lambda x: (x == "a").predecessor().tag()), 1, 1),
+    (across.Shift, Category): (p(lambda x: x.predecessor(default="a").tag()), 1, 1),
+    (across.Shift, Number): (p(lambda x: bits(x).predecessor(2).tag()), 1, 1),
+    (across.Lookup, Boolean): (p(lambda x: (x == "a").lookup(2).tag()), 2, 2),
+    (across.Lookup, Category): (p(lambda x: x.lookup(2, default="a").tag()), 2, 2),
+    (across.Lookup, Number): (p(lambda x: bits(x).lookup(2).tag()), 2, 2),
+    (selection.Select, Boolean): (p(lambda x: (x == "a").nearest_left(x == "b").tag()), 1, 1),
+    (selection.Select, Category): (p(lambda x: x.nearest_right(x == "b", default="a").tag()), 2, 2),
+    (selection.Select, Number): (p(lambda x: bits(x).last().tag()), 1, 1),
+}  # fmt: skip
+
+
+def test_there_is_an_example_of_each_kind_of_node_and_of_each_type_it_can_have():
+    assert {kind for kind, _ in EXAMPLES} == NODES
+    for (kind, type_), (program, *_) in EXAMPLES.items():
+        found = {(type(node), type(node.type)) for node in program.nodes}
+        assert (kind, type_) in found, (kind, type_)
+
+
+@pytest.mark.parametrize("kind, type_", EXAMPLES, ids=lambda each: each.__name__)
+def test_each_kind_of_node_costs_the_layers_it_should_and_is_right(kind, type_):
+    program, *layers = EXAMPLES[kind, type_]
+    given = ["".join(x) for n in range(5) for x in itertools.product("ab", repeat=n)]
+    for how, expected in zip(HOW, layers, strict=True):
+        model = compiled(program, max_length=5, **how)
+        assert len(model.layers) == expected, how
+        assert model.answers(given, how["arithmetic"]) == [program(x) for x in given], how
+
+
+def test_each_kind_of_output_is_among_the_examples_or_here():
+    for output in OUTPUTS - {outputs.Tag}:
+        make = {outputs.Accept: lambda x: any_a(x).accept(),
+                outputs.NextToken: lambda x: x.predecessor(default="a").next_token()}[output]  # fmt: skip
+        program = p(make)
+        model = compiled(program, max_length=5, weighting="average-hard")
+        assert type(program.output) is output
+        assert all(model(x, arithmetic="exact") == program(x) for x in ("", "a", "ba", "abba"))
