@@ -282,7 +282,9 @@ def test_positions_that_are_not_allowed(name, weighting):
 def test_the_square_of_the_position_is_asked_for_by_name(weighting):
     with pytest.raises(tf.TransformistError, match=r"position function i\^2; received .*lookup"):
         tf.compile(PROGRAMS["reverse"], max_length=12, weighting=weighting, positions=("i",))
-    model = tf.compile(PROGRAMS["reverse"], weighting=weighting, positions=("i", "i^2"))
+    model = tf.compile(
+        PROGRAMS["reverse"], max_length=12, weighting=weighting, positions=("i", "i^2")
+    )
     assert model("abc") == "cba"
 
 
