@@ -318,14 +318,30 @@ def kinds_of_nodes():
     return kinds
 
 
-@pytest.mark.trials(150, 2000)
+def require_refused_or_right(case):
+    what, found = outcome(case)
+    assert what != "wrong", f"{case}: {found}"
+    return what, found
+
+
+@pytest.mark.trials(2, 12)
+def test_each_operation_on_little_is_refused_or_right(trials):
+    draw = random.Random(2)
+    counts = Counter()
+    for kind, template, kinds in OPERATIONS:
+        for _ in range(trials):
+            body = Expression("output", "$0.tag()", (filled(template, kind, kinds, 1, draw),))
+            counts[require_refused_or_right(Case(body, *draw.choice(SETTINGS), 5))[0]] += 1
+    print(dict(counts))
+    assert counts["right"] > sum(counts.values()) / 2
+
+
+@pytest.mark.trials(100, 2000)
 def test_random_programs_are_refused_or_right(trials):
     draw = random.Random(0)
     counts, seen = Counter(), set()
     while sum(counts.values()) < trials:
-        case = drawn(draw)
-        what, found = outcome(case)
-        assert what != "wrong", f"{case}: {found}"
+        what, found = require_refused_or_right(drawn(draw))
         if what != "no program":
             counts[what] += 1
         if what == "right":
