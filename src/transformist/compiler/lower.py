@@ -221,6 +221,11 @@ class Lowering:
             return None
         return node.meaning(self.circuit.alphabet, *columns)  # type: ignore[arg-type]
 
+    def always(self, node: Node, value: Any) -> bool:
+        """Whether it has this value at every symbol."""
+        columns = self.by_symbol(node)
+        return columns is not None and set(columns) == {value}
+
     def embedded(self, values: Sequence[Any], name: str) -> Form:
         """A number for each symbol, 0 at BOS; a constant where they are all the same."""
         numbers = [Fraction(value) for value in values]
@@ -421,8 +426,9 @@ def _table_bit(lowering: Lowering, node: Table, value: Any) -> Form:
 
 
 def _row(lowering: Lowering, node: Table, row: tuple[Any, ...], name: str) -> Form:
-    if len(row) == 1:
-        return lowering.literal(node.children[0], row[0])
+    asked = [each for each in zip(node.children, row, strict=True) if not lowering.always(*each)]
+    if len(asked) == 1:
+        return lowering.literal(*asked[0])
     return lowering.conjunction(_row_loosely(lowering, node, row), name)
 
 
@@ -561,7 +567,9 @@ def _where_literal(lowering: Lowering, node: Where, value: Any) -> Form:
     name = f"{lowering.name(node)} = {value}"
     bit = lowering.boolean(condition)
     return total(
-        lowering.conjunction(lowering.literal(each, value) + chosen - 1, name)
+        chosen
+        if lowering.always(each, value)
+        else lowering.conjunction(lowering.literal(each, value) + chosen - 1, name)
         for chosen, each in ((bit, x), (1 - bit, y))
     )
 
