@@ -16,15 +16,16 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from references import CASES
 
 import transformist as tf
+from transformist.compiler.options import WEIGHTINGS
+from transformist.compiler.refusals import Uncompilable
 from transformist.programs import PROGRAMS
 from transformist.report import size
 
 FILE = Path(__file__).with_suffix(".json")
 
-KEYS = [(name, weighting, N) for name, weighting in CASES for N in (12, 200)]
+KEYS = [(name, weighting, N) for name in PROGRAMS for weighting in WEIGHTINGS for N in (12, 200)]
 
 
 def serial(value):
@@ -51,7 +52,11 @@ def weights(model):
 
 
 def entry(name, weighting, N):
-    model = tf.compile(PROGRAMS[name], max_length=N, weighting=weighting)
+    """Size and fingerprint of a program that is compiled, and which is refused."""
+    try:
+        model = tf.compile(PROGRAMS[name], max_length=N, weighting=weighting)
+    except Uncompilable:
+        return {"refused": True}
     found = dataclasses.asdict(size(model))
     return {**found, "sha256": hashlib.sha256(text(model).encode()).hexdigest()}
 

@@ -63,7 +63,7 @@ def compile(
         ...     return (x.map({"a": 1, "b": -1}).mean() > 0).accept()
         >>> model = tf.compile(most_a, max_length=100)
         >>> model, model("aab"), model("ab")
-        (Transformer(1 layers, width 3, N = 100), True, False)
+        (Transformer(1 layers, width 2, N = 100), True, False)
 
     """
     options = Options(max_length, weighting, arithmetic, heads, positions)  # type: ignore[arg-type]
@@ -81,7 +81,11 @@ def _compiled(program: Program, options: Options) -> Transformer:
 
     """
     circuit = Circuit(
-        program.alphabet, begins_with_bos(program), options.max_length, options.weighting
+        program.alphabet,
+        begins_with_bos(program),
+        options.max_length,
+        options.weighting,
+        Source(program).places,
     )
     read = answer(Lowering(program, options, circuit))
     sharpness = sharpnesses(circuit, read.uses)

@@ -23,7 +23,7 @@ class Source:
 
     @cached_property
     def names(self) -> dict[Node, str]:
-        """The user's names; the source text of what has none, "part of …" for what stands within."""
+        """The user's names; the source text of what has none, "part of …" of what is within."""
         names = {node: place.text or type(node).__name__ for node, place in self.places.items()}
         for node in self.program.nodes:
             for child in node.children:
