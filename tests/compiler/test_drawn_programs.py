@@ -304,7 +304,7 @@ def drawn(draw):
     lengths = (5, 6, 7, 8, 9, 11, 12, 30, None) if weighting == "softmax" else (5, 8, 12, None)
     heads = draw.choice(("many", "many", "one"))
     alphabet = draw.choice(("ab", "ab", "ab", "abc"))
-    positions = draw.choice((None,) * 8 + (("i",), ("i", "i^2"), ()))
+    positions = draw.choice((None,) * 8 + (("i",), ("i", "i^2"), ("i/n",), ("i/n", "i"), ()))
     return Case(body, weighting, arithmetic, draw.choice(lengths), heads, alphabet, positions)
 
 
