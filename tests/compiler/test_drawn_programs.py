@@ -327,25 +327,24 @@ def require_refused_or_right(case):
 @pytest.mark.trials(2, 12)
 def test_each_operation_on_little_is_refused_or_right(trials):
     draw = random.Random(2)
-    counts = Counter()
+    counts, seen = Counter(), set()
     for kind, template, kinds in OPERATIONS:
         for _ in range(trials):
             body = Expression("output", "$0.tag()", (filled(template, kind, kinds, 1, draw),))
-            counts[require_refused_or_right(Case(body, *draw.choice(SETTINGS), 5))[0]] += 1
+            what, found = require_refused_or_right(Case(body, *draw.choice(SETTINGS), 5))
+            counts[what] += 1
+            seen.update(map(type, found if what == "right" else ()))
     print(dict(counts))
     assert counts["right"] > sum(counts.values()) / 2
+    assert seen == kinds_of_nodes()
 
 
 @pytest.mark.trials(100, 2000)
 def test_drawn_programs_are_refused_or_right(trials):
     draw = random.Random(0)
-    counts, seen = Counter(), set()
+    counts = Counter()
     while sum(counts.values()) < trials:
-        what, found = require_refused_or_right(drawn(draw))
-        if what != "no program":
-            counts[what] += 1
-        if what == "right":
-            seen.update(map(type, found))
+        what, _ = require_refused_or_right(drawn(draw))
+        counts[what] += what != "no program"
     print(dict(counts))
     assert counts["right"] > trials / 2
-    assert seen == kinds_of_nodes()

@@ -22,7 +22,7 @@ def require_right(function, *, longest=5, max_length=6, heads="many", how=HOW):
             program, max_length=max_length, weighting=weighting, arithmetic=arithmetic, heads=heads
         )
         for x in strings(longest):
-            assert model(x, arithmetic=arithmetic) == program(x), (x, weighting)
+            assert repr(model(x, arithmetic=arithmetic)) == repr(program(x)), (x, weighting)
 
 
 def require_refused(function, message):
@@ -144,3 +144,11 @@ def test_a_function_without_a_value_at_bos_is_refused_where_it_is_written():
 
     message = r'test_programs_that_failed.py, line \d+: x.position\("1/i"\): a position function '
     require_refused(first, message + "has a value at BOS, which is at i = 0; received .*1/i in a ")
+
+
+def test_a_product_that_is_whole_is_handed_out_as_an_int():
+    def doubled(x):
+        half = (x == "a").predecessor().where(0.5, 1.5)
+        return (half * (x == "a").where(2, 4)).tag()
+
+    require_right(doubled)

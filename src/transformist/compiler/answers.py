@@ -17,7 +17,7 @@ from transformist.compiler.temperatures import Use
 from transformist.language import Accept, NextToken, Tag
 from transformist.language.node import Node
 from transformist.language.outputs import Output
-from transformist.language.types import Boolean, Category, Number, quotient
+from transformist.language.types import Boolean, Category, Number, exact, quotient
 from transformist.model import MASKS
 
 
@@ -197,7 +197,7 @@ def _listed(lowering: Lowering, node: Node) -> Labelled:
     values: tuple[Any, ...] = node.type.values or ()
     forms = tuple(y * (2 * value) - value**2 for value in values)
     squares = [(b - a) ** 2 for a, b in itertools.pairwise(values)]
-    return Labelled(values, forms, Fraction(min(squares, default=1)))
+    return Labelled(tuple(map(exact, values)), forms, Fraction(min(squares, default=1)))
 
 
 def _vanishes(circuit: Circuit, form: Form) -> bool:
