@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from transformist.compiler.forms import Form, total
 from transformist.compiler.heads import BEHIND, At, Head, Match, Uniform, mean_range, rows_under
 from transformist.language.node import Node
+from transformist.language.places import Place
 from transformist.laws import Bound, Grid, Range, hull
 from transformist.positions import position
 
@@ -115,6 +116,7 @@ class Circuit:
         bos: whether BOS is added in front.
         max_length: N, or `None` for any length.
         weighting: of the heads.
+        places: where subexpressions are written.
         atoms: by their numbers.
         laws: of each.
         names: what each is called.
@@ -127,6 +129,7 @@ class Circuit:
     bos: bool
     max_length: int | None
     weighting: str
+    places: Mapping[Node, Place] = field(default_factory=dict)
     atoms: list[Atom] = field(default_factory=list)
     laws: list[Law] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
@@ -147,6 +150,11 @@ class Circuit:
     def number(self, atom: Atom) -> int:
         """The number of an atom that is there."""
         return self._numbers[atom]
+
+    def written(self, form: Form) -> list[str]:
+        """Where the subexpressions are written that the atoms of a form serve."""
+        origins = [self.origins[atom] for atom in form.atoms]
+        return list(dict.fromkeys(str(self.places[each]) for each in origins if each is not None))
 
     def call(self, form: Form, name: str) -> Form:
         """The form, which has this name if it has none yet."""

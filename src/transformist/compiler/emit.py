@@ -120,7 +120,8 @@ def _stream(allocation: Allocation) -> Stream:
         names.append(name)
         slots[kept.slot] = slots[kept.slot] or name
         end = schedule.end if kept.emptied is None else kept.emptied
-        spans.append(Span(name, kept.slot, steps[kept.born], steps[end - 1]))
+        source = "; ".join(schedule.circuit.written(kept.form))
+        spans.append(Span(name, kept.slot, steps[kept.born], steps[end - 1], source))
     return Stream(tuple(slots) or ("nothing",), tuple(spans))
 
 

@@ -251,6 +251,18 @@ class Lowering:
                 ) from None
         return self.add(Feature(name), name)
 
+    def place(self, node: Node) -> Form:
+        """A number whose values at different positions are at least 1 apart, in their order.
+
+        It is i, or N i/n where i is not allowed: at most N, and 0 at BOS.
+        """
+        allowed = self.options.positions
+        if allowed is not None and "i" not in allowed and "i/n" in allowed:
+            if self.circuit.max_length is None:
+                raise self.needs_length(node, "how far apart multiples of i/n are")
+            return self.feature("i/n", node) * self.circuit.max_length
+        return self.feature("i", node)
+
     def quiet(self, form: Form, name: str) -> Form:
         """A form with the same values at the symbols, and 0 at BOS."""
         if not self.circuit.bos:
@@ -663,7 +675,7 @@ def _shift(lowering: Lowering, node: Shift) -> Callable[[Form], Form]:
         mask, choose = {1: ("strict-future", "rightmost"), -1: ("strict-past", "leftmost")}[k]
         place = None
         if (lowering.options.weighting, k) != ("rightmost-hard", 1):
-            place = lowering.feature("i", node)
+            place = lowering.place(node)
         return _fetching(lowering, node, Match((), (), choose, mask, place))
     return _looking_up(lowering, node, lowering.feature("i", node) - k)
 
@@ -751,7 +763,7 @@ def _matching(lowering: Lowering, node: Select, *, has_sink: bool) -> Match:
         )
     place = None
     if node.choose == "leftmost" or (node.choose == "rightmost" and weighting != "rightmost-hard"):
-        place = lowering.feature("i", node)
+        place = lowering.place(node)
     is_seen = circuit.bos and node.mask in BEHIND
     is_kept_out = is_seen and not pairs and node.choose == "leftmost"
     bos = circuit.at_bos if is_seen and (has_sink or is_kept_out) else None

@@ -81,7 +81,11 @@ def _compiled(program: Program, options: Options) -> Transformer:
 
     """
     circuit = Circuit(
-        program.alphabet, begins_with_bos(program), options.max_length, options.weighting
+        program.alphabet,
+        begins_with_bos(program),
+        options.max_length,
+        options.weighting,
+        Source(program).places,
     )
     read = answer(Lowering(program, options, circuit))
     sharpness = sharpnesses(circuit, read.uses)

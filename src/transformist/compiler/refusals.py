@@ -23,12 +23,12 @@ class Source:
 
     @cached_property
     def names(self) -> dict[Node, str]:
-        """The user's names; the source text of what has none, "in …" of a part of it."""
+        """The user's names; the source text of what has none, "part of …" of what is within."""
         names = {node: place.text or type(node).__name__ for node, place in self.places.items()}
         for node in self.program.nodes:
             for child in node.children:
                 if self.places[child] == self.places[node]:
-                    names[child] = f"in {self.places[node].text}"
+                    names[child] = f"part of {self.places[node].text}"
         return names | {node: name for name, node in reversed(self.program.names)}
 
     @cached_property

@@ -29,6 +29,7 @@ class Span:
         slot: the coordinate, from 0.
         first, last: the streams in which it is there; 0 is the embedding, k that after the k-th
             sublayer.
+        source: where it is computed in the source of a program, if it is.
 
     """
 
@@ -36,6 +37,7 @@ class Span:
     slot: int
     first: int
     last: int
+    source: str = ""
 
 
 @dataclass(frozen=True)

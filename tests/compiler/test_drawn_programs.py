@@ -337,7 +337,7 @@ def test_each_operation_on_little_is_refused_or_right(trials):
 
 
 @pytest.mark.trials(100, 2000)
-def test_random_programs_are_refused_or_right(trials):
+def test_drawn_programs_are_refused_or_right(trials):
     draw = random.Random(0)
     counts, seen = Counter(), set()
     while sum(counts.values()) < trials:
