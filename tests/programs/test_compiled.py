@@ -133,15 +133,19 @@ def half_a_mean(N):
 
 
 @pytest.mark.parametrize("N", LENGTHS)
-@pytest.mark.parametrize("arithmetic", ["float32", "float64"])
+@pytest.mark.parametrize(("arithmetic", "far"), [("float32", 1 / 16), ("float64", 1 / 16**2)])
 @pytest.mark.parametrize("name", ["induction-most-recent", "reverse"])
-def test_labels_are_far_apart(name, arithmetic, N):
-    """The label's number is within an eighth of 1, the others of 0."""
+def test_labels_are_far_apart(name, arithmetic, far, N):
+    """The label's number is near 1, the others near 0.
+
+    A sixteenth of the weight may lie elsewhere where scores are as far off as is allowed for, the
+    square of it where they are exact.
+    """
     model, strings = compiled(name, "softmax", N), [x for x in hard_strings(name, N) if x]
     labels = model.read_out.labels
     for x, values in zip(strings, model.values(strings, arithmetic), strict=True):
         expected = [[label == symbol for label in labels] for symbol in REFERENCES[name](x)]
-        assert np.abs(values - np.array(expected)).max() <= 1 / 8, (len(x), x)
+        assert np.abs(values - np.array(expected)).max() <= far, (len(x), x)
 
 
 @pytest.mark.parametrize("N", LENGTHS)
@@ -264,7 +268,7 @@ def test_no_constant_depends_on_the_length(name, weighting):
 
 SUBEXPRESSIONS = {
     "dyck-1": "balance",
-    "induction-most-recent": 'x.select(previous, mask="future").rightmost(x, default=x)',
+    "induction-most-recent": 'part of x.select(previous, mask="future").rightmost(x, default=x)',
     "histogram": "own",
     "majority": "lead",
 }
@@ -273,9 +277,7 @@ SUBEXPRESSIONS = {
 @pytest.mark.parametrize(("name", "weighting"), [case for case in CASES if case not in UNIFORM])
 def test_any_length_is_refused_where_a_constant_depends_on_it(name, weighting):
     named = re.escape(SUBEXPRESSIONS[name])
-    message = (
-        rf"py, line \d+: .*depends on N; received (in )?{named}, max_length = None; give max_length"
-    )
+    message = rf"py, line \d+: .*depends on N; received {named}, max_length = None; give max_length"
     with pytest.raises(tf.TransformistError, match=message):
         tf.compile(PROGRAMS[name], max_length=None, weighting=weighting)
 

@@ -9,6 +9,6 @@ def test_the_page_is_made_of_the_programs():
 
 
 def test_what_is_recorded_elsewhere_is_said_to_be():
-    _, _, recorded = page.page().partition("## Recorded elsewhere")
+    _, _, recorded = page.PAGE.read_text("utf-8").partition("## Recorded elsewhere")
     assert "not measured" in recorded and "tracr" in recorded
     assert "tracr" not in page.HEAD
