@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from transformist.arithmetic import number_system
+from transformist.bounds import float_format_of
 from transformist.errors import InvalidValue, UnknownName
 from transformist.positions import POSITIONS
 
@@ -40,7 +40,7 @@ class Options:
             raise UnknownName.among("weighting of a compiled program", self.weighting, WEIGHTINGS)
         if self.heads not in HEADS:
             raise UnknownName.among("number of heads a layer", self.heads, HEADS)
-        number_system(self.arithmetic)
+        float_format_of(self.arithmetic)  # refuses what stands for no real numbers
         if self.max_length is not None and (
             type(self.max_length) is not int or self.max_length < 1
         ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from transformist.errors import InvalidValue, NotFinite, Undecided, UnknownName
 from transformist.model.attention import MASKS, softmax
 from transformist.model.embedding import Symbol
 from transformist.model.parameter import Parameter, Parameterized, rationals, weights
+
+Label: TypeAlias = "str | int | Fraction | bool | tuple[str | int, ...]"
+"""What a position can be labelled with."""
 
 PLACES = ("last", "every", "cls")
 """The positions read: the last of the sequence, every position of the input, or that of CLS."""
@@ -82,7 +85,7 @@ class Binary(ReadOut):
 class MultiClass(ReadOut):
     """The label of the largest coordinate of W_out z + b_out (Eq. 18); the first on a tie."""
 
-    labels: tuple[Symbol, ...]
+    labels: tuple[Label, ...]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -214,7 +217,7 @@ class NearZero(ReadOut):
         return [bool(accept) for accept in near.all(axis=1)]
 
 
-def _string_or_list(labels: tuple[Symbol, ...], answers: list[Any]) -> Any:
+def _string_or_list(labels: tuple[Label, ...], answers: list[Any]) -> Any:
     if all(isinstance(label, str) and len(label) == 1 for label in labels):
         return "".join(answers)
     return answers
