@@ -157,7 +157,8 @@ class TestRun:
         assert code == 0 and "answer" in json.loads(out)
         line = "programs/dyck-1 is compiled for float32: in bfloat16 the answer may be wrong"
         assert err == f"warning: {line}\n"
-        assert run(capsys, *arguments, "bfloat16", "--set", "arithmetic=bfloat16")[2] == ""
+        asked = ("run", "programs/majority", "0", "--arithmetic", "float16")
+        assert run(capsys, *asked, "--set", "arithmetic=float16")[2] == ""
         assert (
             "for exact: in float64"
             in run(capsys, *arguments, "float64", "--set", "arithmetic=exact")[2]
@@ -228,8 +229,10 @@ class TestCompile:
         assert compiled("programs/dyck-1", weighting="average-hard")["weighting"] == "average-hard"
         layers = tf.load(path).layers
         assert {head.weighting for layer in layers for head in layer.heads} == {"average-hard"}
-        assert compiled(f"{source}:both_ways")["heads"] == 2 and heads() == [2]
-        assert compiled(f"{source}:both_ways", heads="one")["layers"] == 2 and heads() == [1, 1]
+        assert compiled(f"{source}:both_ways", max_length="500")["heads"] == 2 and heads() == [2]
+        assert compiled(f"{source}:both_ways", max_length="500", heads="one")[
+            "layers"
+        ] == 2 and heads() == [1, 1]
         for none in ("None", "null"):
             made = compiled("programs/reverse", max_length=none, weighting="average-hard")
             assert made["max_length"] is None and tf.load(path).max_length is None
@@ -355,7 +358,7 @@ def bad_requests(source, saved):
         (["compile", "programs/reverse", "-o", out, "--set", 'positions=["j"]'], "'j'"),
         (
             ["compile", "programs/reverse", "-o", out, "--set", 'positions=["i/n"]'],
-            "line 23",
+            "line 27",
             "allow",
         ),
     ]

@@ -16,6 +16,7 @@ from transformist.arithmetic import Arithmetic, Floating, number_system
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
 from transformist.claims import Finding, Recipe, Settings, StringClaim
+from transformist.compiler import Options
 from transformist.compiler import compile as compile_program
 from transformist.errors import InvalidValue, UnknownName
 from transformist.hosts import load
@@ -128,7 +129,7 @@ class NamedProgram(Named):
 
     def caution(self, given: Settings, system: Arithmetic) -> str:
         """That another format is narrower than the one it is compiled for, or may be."""
-        asked = self.options(given)["arithmetic"]
+        asked = Options.of(**self.options(given)).arithmetic
         fine = FINE if isinstance(number_system(asked), Floating) else ()
         if system.name in (asked, *fine):
             return ""

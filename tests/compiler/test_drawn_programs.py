@@ -280,7 +280,7 @@ def outcome(case):
         "positions": case.positions,
     }
     try:
-        model = compiled(program, arithmetic=case.arithmetic, **how)
+        model = compiled(program, arithmetic=case.arithmetic if case.max_length else None, **how)
     except TransformistError as refusal:
         if ".py, line " not in str(refusal):
             return "wrong", f"refused without its place: {refusal}"

@@ -1,5 +1,6 @@
 """Programs into weights: every tolerance and temperature follows from what the values can be."""
 
+from transformist.compiler.options import Options
 from transformist.compiler.pipeline import compile
 
-__all__ = ["compile"]
+__all__ = ["Options", "compile"]

@@ -34,7 +34,7 @@ def compile(
     *,
     max_length: int | None = 1024,
     weighting: str = "softmax",
-    arithmetic: str = "float32",
+    arithmetic: str | None = None,
     heads: str = "many",
     positions: Sequence[str] | None = None,
 ) -> Transformer:
@@ -47,7 +47,8 @@ def compile(
         program: made by `tf.program`.
         max_length: N, the longest input; `None` for any length, where no constant depends on N.
         weighting: `softmax`, `average-hard`, or `rightmost-hard` where no mean is needed.
-        arithmetic: the number system in which the margins have to fit.
+        arithmetic: the number system in which the margins have to fit: float32 when left out. For
+            any length it is `exact`, in which nothing rounds; no format keeps the margins of all.
         heads: `many` or `one` a layer.
         positions: the functions of positions that may be used, all when left out.
 
@@ -66,7 +67,13 @@ def compile(
         (Transformer(1 layers, width 2, N = 100), True, False)
 
     """
-    options = Options(max_length, weighting, arithmetic, heads, positions)  # type: ignore[arg-type]
+    options = Options.of(
+        max_length=max_length,
+        weighting=weighting,
+        arithmetic=arithmetic,
+        heads=heads,
+        positions=positions,
+    )
     try:
         return _compiled(program, options)
     except MarginExceeded as excess:
