@@ -146,8 +146,12 @@ class Margins:
         return (1 + inherited) * (1 + 0.0 if self.is_exact(form) else 1 + self._relative(form)) - 1
 
     def _relative(self, form: Form) -> float:
+        """Each head adds to a slot by itself, and is stored; the others round once together."""
         terms = len(form.terms) + 2
-        return terms * self.w / (1 - terms * self.w) + 2 * self.u
+        atoms = [self.circuit.atoms[atom] for atom in form.atoms]
+        heads = len({atom.head for atom in atoms if isinstance(atom, Fetched)})
+        stored = 2 * (heads + 1) * self.u
+        return terms * self.w / (1 - terms * self.w) + stored / (1 - stored)
 
     def require(self, node: Node | None, what: str, error: float, allowed: Any) -> None:
         """Refuse an error that is not below what is allowed."""
@@ -245,6 +249,8 @@ def _match(margins: Margins, head: Match, value: Form, origin: Node | None) -> E
     allowed: Any = SCORE_ERROR
     if head.choose == "mean":
         allowed = MEAN_SCORE_ERROR if margins.circuit.weighting == "softmax" else Fraction(0)
+    elif head.place is None and head.choose != "any":  # equal scores, of which the last is chosen
+        allowed = Fraction(0)
     if inexact:
         margins.require(origin, "a selection", inexact, allowed)
     return _chosen(margins, head, value, inexact)
