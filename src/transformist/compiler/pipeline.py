@@ -107,8 +107,8 @@ def _without_margin(program: Program, options: Options, excess: MarginExceeded) 
     fits = f"max_length={longest} fits" if longest else "no max_length fits"
     return Source(program).refused(
         node,
-        f"the error of {excess.what} in {options.arithmetic} is below {excess.allowed:.3g}",
-        received=f"an error of up to {excess.error:.3g} for N = {options.max_length}",
+        f"{excess.what} in {options.arithmetic} is below {excess.allowed:.3g}",
+        received=f"up to {excess.error:.3g} for N = {options.max_length}",
         remedy=f"{fits}; or compile it for an arithmetic with more bits",
     )
 
