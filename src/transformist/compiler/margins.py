@@ -165,12 +165,14 @@ class Margins:
     def _relative(self, form: Form) -> float:
         """In relation to its terms: a sum is stored, or what a head brings, and each further head.
 
-        Then it is read, and stored again.
+        Then it is read, and stored again. A factor that the format does not hold rounds as well.
         """
         terms = len(form.terms) + 2
         atoms = [self.circuit.atoms[atom] for atom in form.atoms]
         heads = len({atom.head for atom in atoms if isinstance(atom, Fetched)})
-        stored = (max(heads, 1) + 1) * self.u
+        weights = (*(factor for _, factor in form.terms), form.constant)
+        rounded = any(significant_bits(weight) > self.a.precision for weight in weights)
+        stored = (max(heads, 1) + 1 + rounded) * self.u
         return terms * self.w / (1 - terms * self.w) + stored / (1 - stored)
 
     def require(self, node: Node | None, what: str, error: float, allowed: Any) -> None:
@@ -185,6 +187,20 @@ def magnitude(value: Any) -> float:
         return abs(float(value))
     except OverflowError:
         return math.inf
+
+
+def significant_bits(value: Fraction) -> float:
+    """How many bits the significand of a number has; infinite where it has no end.
+
+    Example:
+        >>> significant_bits(Fraction(5, 8)), significant_bits(Fraction(1, 3))
+        (3, inf)
+
+    """
+    if value.denominator & (value.denominator - 1):
+        return math.inf
+    odd = abs(value.numerator)
+    return (odd // (odd & -odd)).bit_length() if odd else 0
 
 
 def _times(factor: Fraction, error: float) -> float:
@@ -326,7 +342,7 @@ def _require_range(margins: Margins, head: Match | At, largest: float, origin: N
 
 def _bits(sharpness: Fraction) -> int:
     """By how much it can lengthen the significand of a whole number."""
-    return sharpness.numerator // (sharpness.numerator & -sharpness.numerator)
+    return 1 << int(significant_bits(sharpness))
 
 
 def _chosen(margins: Margins, head: Match | At, value: Form, spread: float) -> Errors:
