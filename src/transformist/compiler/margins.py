@@ -91,8 +91,7 @@ class Margins:
         """Σ |factor| |atom| + |constant|, at the symbols or BOS."""
         total = float(abs(form.constant))
         for atom, factor in form.terms:
-            most = max(row.size for row in self.circuit.laws[atom].rows)
-            total += float(abs(factor)) * float(most)
+            total += float(abs(factor)) * self.circuit.laws[atom].size
         return total
 
     def is_exact(self, form: Form) -> bool:
