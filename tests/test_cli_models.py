@@ -214,7 +214,7 @@ class TestCompile:
         code, out, _ = run(capsys, "compile", models["packaged"], "-o", path)
         assert code == 0 and out.count("\n") == 1
         assert out.startswith(f"programs/dyck-1 → {path}: ")
-        assert out.endswith("; N = 1024, softmax\n") and tf.load(path).max_length == 1024
+        assert out.endswith("; N = 256, softmax\n") and tf.load(path).max_length == 256
 
     def test_the_options_reach_the_compiler(self, capsys, tmp_path, source):
         path = tmp_path / "model"

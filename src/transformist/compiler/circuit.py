@@ -391,11 +391,13 @@ def _mean(circuit: Circuit, head: Uniform, value: Form) -> Law:
         seen = symbols
     if head.mask.startswith("strict"):
         seen = seen.hull(ZERO)
-    at_bos = hull((*rows, ZERO))
-    if head.mask == "future":
-        at_bos = rows[-1]
-    elif head.mask == "strict-future":
-        at_bos = ZERO
+    at_bos = {
+        "none": seen,
+        "future": rows[-1],
+        "strict-future": ZERO,
+        "past": mean_range(symbols, rows[-1], circuit.longest),
+        "strict-past": symbols.hull(ZERO),
+    }[head.mask]
     grid = circuit.grid(value)
     if circuit.bos and head.mask in BEHIND and not circuit.span_at_bos(value).is_point:
         grid = None

@@ -8,6 +8,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from transformist.bounds import power_of_two_at_most
+
 
 @dataclass(frozen=True)
 class Form:
@@ -89,8 +91,12 @@ class Form:
         return Form(tuple(term for term in self.terms if term[0] in kept))
 
     def normalized(self) -> tuple[Form, Fraction]:
-        """The form without its constant, divided by its first factor; and that factor."""
+        """The form without its constant, its first factor in [1, 2); and what it was divided by.
+
+        That is a power of two, or minus one: what a format holds exactly it holds in this form too.
+        """
         first = self.terms[0][1]
+        first = power_of_two_at_most(abs(first)) * (1 if first > 0 else -1)
         return Form(tuple((a, f / first) for a, f in self.terms)), first
 
 

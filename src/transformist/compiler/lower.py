@@ -778,7 +778,9 @@ def _matching(lowering: Lowering, node: Select, *, has_sink: bool) -> Match:
             remedy="compile it with average-hard or softmax attention",
         )
     place = None
-    if node.choose == "leftmost" or (node.choose == "rightmost" and weighting != "rightmost-hard"):
+    forms = [form for pair in pairs for form in pair]
+    are_tied = weighting == "rightmost-hard" and all(map(circuit.is_clean, forms))
+    if node.choose == "leftmost" or (node.choose == "rightmost" and not are_tied):
         place = lowering.place(node)
     is_seen = circuit.bos and node.mask in BEHIND
     is_kept_out = is_seen and not pairs and node.choose == "leftmost"

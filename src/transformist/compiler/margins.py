@@ -20,7 +20,13 @@ from transformist.compiler.answers import Accepted, Answer, Counted, Labelled, M
 from transformist.compiler.circuit import Circuit, Embedded, Feature, Fetched, Relu, Step
 from transformist.compiler.forms import Form
 from transformist.compiler.heads import At, Head, Match, Uniform
-from transformist.compiler.temperatures import MEAN_SCORE_ERROR, SCORE_ERROR, SHARES, inverse
+from transformist.compiler.temperatures import (
+    INDEX_ERROR,
+    MEAN_SCORE_ERROR,
+    SCORE_ERROR,
+    SHARES,
+    inverse,
+)
 from transformist.language.node import Node
 
 
@@ -47,12 +53,14 @@ class Errors:
         absolute: as it is.
         scaled: times D.
         relative: in relation to it, if it is at least 0 and its 0 exactly 0; else infinite.
+        silent: the kinds of rows at which it is exactly 0.
 
     """
 
     absolute: float
     scaled: float
     relative: float = math.inf
+    silent: frozenset[int] = frozenset()
 
 
 @dataclass(eq=False)
@@ -110,13 +118,24 @@ class Margins:
 
     def error(self, form: Form) -> float:
         """How far a form can be off."""
-        inherited = sum(abs(float(f)) * self.errors[atom].absolute for atom, f in form.terms)
-        return inherited + self.rounding(form)
+        return self._inherited(form, "absolute") + self.rounding(form)
+
+    def _inherited(self, form: Form, which: str) -> float:
+        """The errors of the atoms together, at the kind of row where they are the most."""
+        parts = [
+            (abs(float(f)) * getattr(self.errors[atom], which), self.errors[atom].silent)
+            for atom, f in form.terms
+        ]
+        everywhere: float = sum(error for error, silent in parts if not silent)
+        kinds = range(len(self.circuit.alphabet) + self.circuit.bos)
+        return everywhere + max(
+            math.fsum(error for error, silent in parts if silent and kind not in silent)
+            for kind in kinds
+        )
 
     def scaled_error(self, form: Form) -> float:
         """How far a form can be off, times D."""
-        inherited = sum(abs(float(f)) * self.errors[atom].scaled for atom, f in form.terms)
-        return inherited + self.rounding(form) * self.most
+        return self._inherited(form, "scaled") + self.rounding(form) * self.most
 
     def relative_error(self, form: Form) -> float:
         """How far a sum can be off in relation to it, where no term is negative, and 0 exact."""
@@ -126,8 +145,12 @@ class Margins:
         return (1 + inherited) * (1 + 0.0 if self.is_exact(form) else 1 + self._relative(form)) - 1
 
     def _relative(self, form: Form) -> float:
+        """Each head adds to a slot by itself, and is stored; the others round once together."""
         terms = len(form.terms) + 2
-        return terms * self.w / (1 - terms * self.w) + 2 * self.u
+        atoms = [self.circuit.atoms[atom] for atom in form.atoms]
+        heads = len({atom.head for atom in atoms if isinstance(atom, Fetched)})
+        stored = 2 * (heads + 1) * self.u
+        return terms * self.w / (1 - terms * self.w) + stored / (1 - stored)
 
     def require(self, node: Node | None, what: str, error: float, allowed: Any) -> None:
         """Refuse an error that is not below what is allowed."""
@@ -180,7 +203,10 @@ def _feature(margins: Margins, atom: Feature, _origin: Node | None) -> Errors:
 
 
 def _relu(margins: Margins, atom: Relu, _origin: Node | None) -> Errors:
-    return Errors(margins.error(atom.form), margins.scaled_error(atom.form))
+    error = margins.error(atom.form)
+    rows = margins.circuit.rows(atom.form)
+    silent = frozenset(kind for kind, row in enumerate(rows) if row.hi < -error)
+    return Errors(error, margins.scaled_error(atom.form), silent=silent)
 
 
 def _step(margins: Margins, atom: Step, origin: Node | None) -> Errors:
@@ -198,14 +224,14 @@ def _fetched(margins: Margins, atom: Fetched, origin: Node | None) -> Errors:
 
 
 def _mean(margins: Margins, _head: Uniform, value: Form, origin: Node | None) -> Errors:
-    """A mean with one term that is not 0 has the error of its weight, whatever D is."""
+    """The mean of BOS is its weight 1/D, rounded; D is counted exactly in the accumulator."""
     size = margins.size(value)
     error = mean_error(margins.most, Fraction(size), margins.a)
     margins.require(origin, "a mean", error, math.inf)
     inherited = margins.error(value)
     scaled = error * margins.most
     if margins.circuit.bos and value == margins.circuit.at_bos:
-        scaled = 4 * margins.u
+        scaled = margins.u if margins.u == margins.w else 4 * margins.u
     one = mean_error(margins.most, Fraction(1), margins.a)
     relative = (1 + margins.relative_error(value)) * (1 + one) - 1
     return Errors(error + inherited, scaled + inherited * margins.most, relative)
@@ -222,6 +248,8 @@ def _match(margins: Margins, head: Match, value: Form, origin: Node | None) -> E
     allowed: Any = SCORE_ERROR
     if head.choose == "mean":
         allowed = MEAN_SCORE_ERROR if margins.circuit.weighting == "softmax" else Fraction(0)
+    elif head.place is None and head.choose != "any":  # equal scores, of which the last is chosen
+        allowed = Fraction(0)
     if inexact:
         margins.require(origin, "a selection", inexact, allowed)
     return _chosen(margins, head, value, inexact)
@@ -241,9 +269,10 @@ def _at(margins: Margins, head: At, value: Form, origin: Node | None) -> Errors:
     if not head.unit.is_constant:
         error = margins.scaled_error(head.index) + longest**2 * margins.scaled_error(head.unit)
     if error or 3 * longest**2 * _bits(margins.sharpness[head]) > 2**margins.a.precision:
-        error += (3 * margins.w + margins.u) * longest**2
+        stored = margins.u if margins.u > margins.w else 0.0
+        error += (3 * margins.w + stored) * longest**2
     error += 0 if longest**2 <= 2**margins.a.precision else math.inf
-    margins.require(origin, "a position that is looked up", error, SCORE_ERROR)
+    margins.require(origin, "a position that is looked up", error, INDEX_ERROR)
     return _chosen(margins, head, value, 0.0)
 
 
@@ -274,12 +303,12 @@ def _chosen(margins: Margins, head: Match | At, value: Form, spread: float) -> E
 def _heavy(margins: Margins, head: Match | At, sharpness: float) -> float:
     """How many weights can round a sum: adding a number e ≥ 0 is off by at most e.
 
-    The weights are at most e^(−βm/2), m ≥ 1, at most two for an m; those below w together have less
-    than 2w/(1 − e^(−β/2)), which the two more terms cover for β ≥ 1.
+    The weights are at most e^(−βm/4), m ≥ 1, at most two for an m; those below w together have less
+    than 2w/(1 − e^(−β/4)), which the ten more terms cover for β ≥ 1.
     """
     if isinstance(head, Match) and head.choose == "mean":
         return math.inf
-    return 4 * math.log(1 / margins.w) * inverse(margins.circuit, head) / sharpness + 6
+    return 8 * math.log(1 / margins.w) * inverse(margins.circuit, head) / sharpness + 10
 
 
 FETCHED: Mapping[type[Any], Callable[[Margins, Any, Form, Node | None], Errors]] = {

@@ -31,7 +31,7 @@ class Options:
 
     """
 
-    max_length: int | None = 1024
+    max_length: int | None = 256
     weighting: str = "softmax"
     arithmetic: str = ""
     heads: str = "many"

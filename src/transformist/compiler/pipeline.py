@@ -32,7 +32,7 @@ from transformist.model import Transformer
 def compile(
     program: Program,
     *,
-    max_length: int | None = 1024,
+    max_length: int | None = 256,
     weighting: str = "softmax",
     arithmetic: str | None = None,
     heads: str = "many",

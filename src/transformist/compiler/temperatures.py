@@ -5,7 +5,7 @@ for the weight it leaves elsewhere, what it fetches the other half. With η the 
 δ that of an index, in units of positions, the weight elsewhere, relative to that of the place, is
 
     match, last or first: Σ e^(−β(m − 2η)), m ≥ 1, η ≤ 1/4; at most y/(1 − y²), y = e^(−β/2);
-    at: 2 Σ e^(−βw(m² − 2mδ − 2η)), m ≥ 1, δ + η ≤ 1/4; at most 2y/(1 − y), y = e^(−βw/2);
+    at: 2 Σ e^(−βw(m² − 2mδ − 2η)), m ≥ 1, δ + η ≤ 3/8; at most 2y/(1 − y), y = e^(−βw/4);
     match, mean: (N + 1) e^(−β(1/2 − 2η)), η ≤ 1/16; at most (N + 1) y, y = e^(−3β/8).
 """
 
@@ -23,7 +23,10 @@ from transformist.compiler.forms import Form
 from transformist.compiler.heads import At, Head, Match, Uniform
 
 SCORE_ERROR = Fraction(1, 4)
-"""η, or δ + η: so far may a score be off, in units of positions."""
+"""η: so far may the score of a match be off, in units of positions."""
+
+INDEX_ERROR = Fraction(3, 8)
+"""δ + η: so far may an index and the scores of positions be off."""
 
 MEAN_SCORE_ERROR = Fraction(1, 16)
 """As much, where all that matches is to get the same weight, in units of a match."""
@@ -107,7 +110,7 @@ def _match_sharpness(circuit: Circuit, head: Match, share: float) -> float:
 
 
 def _at_sharpness(circuit: Circuit, head: At, share: float) -> float:
-    return 2 * math.log1p(2 / share) * inverse(circuit, head)
+    return 4 * math.log1p(2 / share) * inverse(circuit, head)
 
 
 def inverse(circuit: Circuit, head: Match | At) -> int:
@@ -131,7 +134,7 @@ def _match_share(circuit: Circuit, head: Match, sharpness: float) -> float:
 
 def _at_share(circuit: Circuit, head: At, sharpness: float) -> float:
     scaled = sharpness / inverse(circuit, head)
-    return 2 * math.exp(-scaled / 2) / -math.expm1(-scaled / 2)
+    return 2 * math.exp(-scaled / 4) / -math.expm1(-scaled / 4)
 
 
 SHARES: Mapping[type[Any], Callable[[Circuit, Any, float], float]] = {
@@ -150,7 +153,7 @@ def _match_uses(circuit: Circuit, head: Match, sharpness: Fraction, share: Fract
 
 
 def _at_uses(circuit: Circuit, head: At, _sharpness: Fraction, _share: Fraction) -> list[Use]:
-    return [Use(head.index, SCORE_ERROR / 4 / inverse(circuit, head))]
+    return [Use(head.index, INDEX_ERROR / 4 / inverse(circuit, head))]
 
 
 USES: Mapping[type[Any], Callable[[Circuit, Any, Fraction, Fraction], list[Use]]] = {
