@@ -295,9 +295,14 @@ def _chosen(margins: Margins, head: Match | At, value: Form, spread: float) -> E
             error += 2 * spread * sharpness * diameter
         terms = min(float(margins.most), _heavy(margins, head, sharpness))
         error += math.expm1(7 * margins.u + 2 * (terms + 2) * margins.w) * size
-    elif isinstance(head, Match) and head.choose == "mean":
+    elif circuit.weighting == "average-hard" and _is_a_mean(head):
         error += mean_error(margins.most, Fraction(size), margins.a)
     return Errors(error, error * margins.most)
+
+
+def _is_a_mean(head: Match | At) -> bool:
+    """Whether equal scores are meant: one of several that are alike is their mean."""
+    return isinstance(head, Match) and head.choose in ("mean", "any")
 
 
 def _heavy(margins: Margins, head: Match | At, sharpness: float) -> float:
