@@ -107,9 +107,9 @@ class Law:
     least: Fraction | None = None
 
     @cached_property
-    def size(self) -> float:
+    def size(self) -> Bound:
         """The largest magnitude."""
-        return float(max(row.size for row in self.rows))
+        return max(row.size for row in self.rows)
 
 
 @dataclass(eq=False)

@@ -91,11 +91,14 @@ class Form:
         return Form(tuple(term for term in self.terms if term[0] in kept))
 
     def normalized(self) -> tuple[Form, Fraction]:
-        """The form without its constant, its first factor in [1, 2); and what it was divided by.
+        """The form without its constant, scaled; and the scale.
 
-        That is a power of two, or minus one: what a format holds exactly it holds in this form too.
+        A single atom is itself. A sum has its first factor in [1, 2): divided by a power of two,
+        what a format holds exactly it still does.
         """
         first = self.terms[0][1]
+        if len(self.terms) == 1:
+            return Form.atom(self.terms[0][0]), first
         first = power_of_two_at_most(abs(first)) * (1 if first > 0 else -1)
         return Form(tuple((a, f / first) for a, f in self.terms)), first
 

@@ -19,7 +19,7 @@ from transformist.bounds import float_format_of, mean_error
 from transformist.compiler.answers import Accepted, Answer, Counted, Labelled, Measured
 from transformist.compiler.circuit import Circuit, Embedded, Feature, Fetched, Relu, Step
 from transformist.compiler.forms import Form
-from transformist.compiler.heads import At, Head, Match, Uniform
+from transformist.compiler.heads import SCORES, At, Head, Match, Uniform
 from transformist.compiler.temperatures import (
     INDEX_ERROR,
     MEAN_SCORE_ERROR,
@@ -97,9 +97,10 @@ class Margins:
 
     def size(self, form: Form) -> float:
         """Σ |factor| |atom| + |constant|, at the symbols or BOS."""
-        total = float(abs(form.constant))
+        total = magnitude(form.constant)
         for atom, factor in form.terms:
-            total += float(abs(factor)) * self.circuit.laws[atom].size
+            most = self.circuit.laws[atom].size
+            total += magnitude(factor) * magnitude(most) if most else 0.0
         return total
 
     def is_exact(self, form: Form) -> bool:
@@ -108,13 +109,20 @@ class Margins:
         exact = grid is not None and not grid.counts and not grid.c & (grid.c - 1)
         if not exact or any(self.errors[atom].absolute for atom in form.atoms):
             return False
-        return grid is not None and self.size(form) * grid.c <= 2.0**self.a.precision
+        c = math.inf if grid is None else magnitude(grid.c)
+        return self.size(form) * c <= 2.0**self.a.precision and c * self.a.smallest <= 1
 
     def rounding(self, form: Form) -> float:
         """How far the evaluation of a form can be off, its atoms as they are."""
-        if self.is_exact(form) or _is_a_power_of_two(form):
+        size = self.size(form)
+        if 2 * size >= self.a.largest:
+            return math.inf
+        if self.is_exact(form):
             return 0.0
-        return self._relative(form) * self.size(form)
+        underflow = 2 * (len(form.terms) + 1) * self.a.smallest
+        if _is_a_power_of_two(form):
+            return underflow if abs(form.terms[0][1]) < 1 else 0.0
+        return self._relative(form) * size + underflow
 
     def error(self, form: Form) -> float:
         """How far a form can be off."""
@@ -123,7 +131,7 @@ class Margins:
     def _inherited(self, form: Form, which: str) -> float:
         """The errors of the atoms together, at the kind of row where they are the most."""
         parts = [
-            (abs(float(f)) * getattr(self.errors[atom], which), self.errors[atom].silent)
+            (_times(f, getattr(self.errors[atom], which)), self.errors[atom].silent)
             for atom, f in form.terms
         ]
         everywhere: float = sum(error for error, silent in parts if not silent)
@@ -139,23 +147,48 @@ class Margins:
 
     def relative_error(self, form: Form) -> float:
         """How far a sum can be off in relation to it, where no term is negative, and 0 exact."""
-        if form.constant or any(factor < 0 for _, factor in form.terms):
+        negative = form.constant or any(factor < 0 for _, factor in form.terms)
+        if negative or not self._is_normal(form):
             return math.inf
         inherited = max((self.errors[atom].relative for atom in form.atoms), default=0.0)
         return (1 + inherited) * (1 + 0.0 if self.is_exact(form) else 1 + self._relative(form)) - 1
 
+    def _is_normal(self, form: Form) -> bool:
+        """Whether no part of it, nor of a mean of it, is so small that the format loses bits."""
+        least = 2 * self.most * self.a.smallest / self.u
+        separations = [
+            magnitude(factor) * magnitude(self.circuit.separation(Form.atom(atom)) or 0)
+            for atom, factor in form.terms
+        ]
+        return min(separations, default=math.inf) >= least
+
     def _relative(self, form: Form) -> float:
-        """Each head adds to a slot by itself, and is stored; the others round once together."""
+        """In relation to its terms: a sum is stored, or what a head brings, and each further head.
+
+        Then it is read, and stored again.
+        """
         terms = len(form.terms) + 2
         atoms = [self.circuit.atoms[atom] for atom in form.atoms]
         heads = len({atom.head for atom in atoms if isinstance(atom, Fetched)})
-        stored = 2 * (heads + 1) * self.u
+        stored = (max(heads, 1) + 1) * self.u
         return terms * self.w / (1 - terms * self.w) + stored / (1 - stored)
 
     def require(self, node: Node | None, what: str, error: float, allowed: Any) -> None:
         """Refuse an error that is not below what is allowed."""
-        if not error < float(allowed):
-            raise MarginExceeded(node, what, error, float(allowed))
+        if not error < magnitude(allowed):
+            raise MarginExceeded(node, what, error, magnitude(allowed))
+
+
+def magnitude(value: Any) -> float:
+    """|x| in float64; infinite where that is too large for it."""
+    try:
+        return abs(float(value))
+    except OverflowError:
+        return math.inf
+
+
+def _times(factor: Fraction, error: float) -> float:
+    return magnitude(factor) * error if error else 0.0
 
 
 def _is_a_power_of_two(form: Form) -> bool:
@@ -184,8 +217,14 @@ def require_margins(
 
 
 def _embedded(margins: Margins, atom: Embedded, _origin: Node | None) -> Errors:
-    error = max(abs(float(value - _stored(value, margins.a))) for value in atom.values)
-    relative = (2 * margins.u if error else 0.0) if min(atom.values) >= 0 else math.inf
+    if max(map(abs, atom.values)) >= margins.a.largest:
+        return Errors(math.inf, math.inf)
+    gaps = [abs(value - _stored(value, margins.a)) for value in atom.values]
+    error = magnitude(max(gaps))
+    relative = max(
+        magnitude(gap / value) if value > 0 else math.inf if value < 0 else 0.0
+        for gap, value in zip(gaps, atom.values, strict=True)
+    )
     return Errors(error, error * margins.most, relative)
 
 
@@ -213,7 +252,7 @@ def _step(margins: Margins, atom: Step, origin: Node | None) -> Errors:
     """0 is exact; 1 is the difference of two numbers that round."""
     shifted = atom.form - atom.zone / 4
     if not margins.relative_error(atom.form) < 1 / 8:
-        margins.require(origin, "a comparison", margins.error(shifted), atom.zone / 4)
+        margins.require(origin, "the error of a comparison", margins.error(shifted), atom.zone / 4)
     scaled = atom.form * (2 / atom.zone) - Fraction(3, 2)
     error = 2 * margins.rounding(scaled) + (0 if margins.is_exact(scaled) else 2 * margins.u)
     return Errors(error, error * margins.most, error)
@@ -227,7 +266,7 @@ def _mean(margins: Margins, _head: Uniform, value: Form, origin: Node | None) ->
     """The mean of BOS is its weight 1/D, rounded; D is counted exactly in the accumulator."""
     size = margins.size(value)
     error = mean_error(margins.most, Fraction(size), margins.a)
-    margins.require(origin, "a mean", error, math.inf)
+    margins.require(origin, "the error of a mean", error, math.inf)
     inherited = margins.error(value)
     scaled = error * margins.most
     if margins.circuit.bos and value == margins.circuit.at_bos:
@@ -240,6 +279,7 @@ def _mean(margins: Margins, _head: Uniform, value: Form, origin: Node | None) ->
 def _match(margins: Margins, head: Match, value: Form, origin: Node | None) -> Errors:
     match = 2 * margins.circuit.reach if head.place is not None else 1
     largest = 2 * match if head.keys or head.bos else float(margins.circuit.longest)
+    _require_range(margins, head, 2.0 * largest, origin)
     inexact = _product_error(margins, head) * match
     whole = all(margins.is_exact(form) for form in head.forms)
     sharp = _bits(margins.sharpness[head])
@@ -251,7 +291,7 @@ def _match(margins: Margins, head: Match, value: Form, origin: Node | None) -> E
     elif head.place is None and head.choose != "any":  # equal scores, of which the last is chosen
         allowed = Fraction(0)
     if inexact:
-        margins.require(origin, "a selection", inexact, allowed)
+        margins.require(origin, "the error of a selection", inexact, allowed)
     return _chosen(margins, head, value, inexact)
 
 
@@ -272,8 +312,16 @@ def _at(margins: Margins, head: At, value: Form, origin: Node | None) -> Errors:
         stored = margins.u if margins.u > margins.w else 0.0
         error += (3 * margins.w + stored) * longest**2
     error += 0 if longest**2 <= 2**margins.a.precision else math.inf
-    margins.require(origin, "a position that is looked up", error, INDEX_ERROR)
+    _require_range(margins, head, 4 * longest**2, origin)
+    margins.require(origin, "the error of a position that is looked up", error, INDEX_ERROR)
     return _chosen(margins, head, value, 0.0)
+
+
+def _require_range(margins: Margins, head: Match | At, largest: float, origin: Node | None) -> None:
+    """Refuse scores that are too large for the format, times 1/τ and √d_key."""
+    pairs = len(SCORES[type(head)](head, margins.circuit.reach))
+    scale = magnitude(margins.sharpness[head]) * 2 * max(pairs, 1) ** 0.5
+    margins.require(origin, "the size of scores", largest * scale, margins.a.largest)
 
 
 def _bits(sharpness: Fraction) -> int:
@@ -334,12 +382,12 @@ ERRORS: Mapping[type[Any], Callable[[Margins, Any, Node | None], Errors]] = {
 
 
 def _accepted(margins: Margins, answer: Accepted) -> None:
-    margins.require(None, "the answer", margins.error(answer.form), answer.margin)
+    margins.require(None, "the error of the answer", margins.error(answer.form), answer.margin)
 
 
 def _labelled(margins: Margins, answer: Labelled) -> None:
     error = max((margins.error(form) for form in answer.forms), default=0.0)
-    margins.require(None, "the answer", 2 * error, answer.gap)
+    margins.require(None, "the error of the answer", 2 * error, answer.gap)
 
 
 def _counted(margins: Margins, answer: Counted) -> None:
@@ -347,12 +395,12 @@ def _counted(margins: Margins, answer: Counted) -> None:
     y, w = answer.scale * margins.scaled_error(answer.y), margins.scaled_error(answer.w)
     most = max(answer.most, -answer.least, 1)
     error = 2 * y + (2 * most + 1) * w + 4 * (margins.w + margins.u) * most**2
-    margins.require(None, "the answer, a count", error, 1)
+    margins.require(None, "the error of the answer, a count", error, 1)
 
 
 def _measured(margins: Margins, answer: Measured) -> None:
     error = answer.scale * margins.scaled_error(answer.form)
-    margins.require(None, "the answer, a mean", error, 1 / 2)
+    margins.require(None, "the error of the answer, a mean", error, 1 / 2)
 
 
 REQUIRED: Mapping[type[Any], Callable[[Margins, Any], None]] = {
