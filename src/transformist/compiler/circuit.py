@@ -106,6 +106,11 @@ class Law:
     grid: Grid | None
     least: Fraction | None = None
 
+    @cached_property
+    def size(self) -> Bound:
+        """The largest magnitude."""
+        return max(row.size for row in self.rows)
+
 
 @dataclass(eq=False)
 class Circuit:
@@ -136,6 +141,7 @@ class Circuit:
     origins: list[Node | None] = field(default_factory=list)
     called: dict[Form, str] = field(default_factory=dict)
     _numbers: dict[Atom, int] = field(default_factory=dict)
+    _rows: dict[Form, Rows] = field(default_factory=dict)
 
     def add(self, atom: Atom, name: str, origin: Node | None = None) -> Form:
         """The atom as a form; it is numbered when it is new."""
@@ -191,7 +197,12 @@ class Circuit:
         return self.add(Embedded(tuple(values)), "symbol")
 
     def rows(self, form: Form) -> Rows:
-        """The range of a form at each kind of row."""
+        """The range of a form at each kind of row; kept, since no law changes."""
+        if form not in self._rows:
+            self._rows[form] = self._summed(form)
+        return self._rows[form]
+
+    def _summed(self, form: Form) -> Rows:
         kinds = range(len(self.alphabet) + self.bos)
         constant = Range.of(form.constant)
         sums = [constant] * len(kinds)
@@ -344,8 +355,8 @@ def _step(circuit: Circuit, atom: Step) -> Law:
 
     symbols = len(circuit.alphabet)
     rows = circuit.rows(atom.form)
-    kept = [Range(_floor(ends(each).lo), _ceil(ends(each).hi)) for each in rows[:symbols]]
-    return Law((*kept, *(ends(each) for each in rows[symbols:])), Grid(1))
+    kept = [Range(_floor(each.lo), _ceil(each.hi)) for each in map(ends, rows[:symbols])]
+    return Law((*kept, *map(ends, rows[symbols:])), Grid(1))
 
 
 def _floor(x: Bound) -> Fraction:

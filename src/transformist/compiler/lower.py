@@ -61,6 +61,8 @@ class Lowering:
     circuit: Circuit
     _made: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     _stack: list[Node] = field(default_factory=list)
+    _first: dict[Node, Node] = field(default_factory=dict)
+    _firsts: dict[int, tuple[Node, Node]] = field(default_factory=dict)
 
     @cached_property
     def source(self) -> Source:
@@ -355,7 +357,7 @@ class Lowering:
         return self.source.names[node]
 
     def _once(self, what: str, node: Node, make: Callable[..., Any], *more: Any) -> Any:
-        key = (what, node, *more)
+        key = (what, self._same(node), *more)
         if key not in self._made:
             if len(self._stack) == DEEPEST:
                 raise _Deep(lambda: self._once(what, node, make, *more))
@@ -367,6 +369,12 @@ class Lowering:
             finally:
                 self._stack.pop()
         return self._made[key]
+
+    def _same(self, node: Node) -> Node:
+        """The first of equal nodes; two that are written apart are compared only once."""
+        if id(node) not in self._firsts:
+            self._firsts[id(node)] = node, self._first.setdefault(node, node)
+        return self._firsts[id(node)][1]
 
     def settled(self, make: Callable[[], Any]) -> Any:
         """What this makes, however deep the program is nested: first what is needed, then again."""

@@ -99,7 +99,7 @@ class Margins:
         """Σ |factor| |atom| + |constant|, at the symbols or BOS."""
         total = magnitude(form.constant)
         for atom, factor in form.terms:
-            most = max(row.size for row in self.circuit.laws[atom].rows)
+            most = self.circuit.laws[atom].size
             total += magnitude(factor) * magnitude(most) if most else 0.0
         return total
 
@@ -359,9 +359,14 @@ def _chosen(margins: Margins, head: Match | At, value: Form, spread: float) -> E
             error += 2 * spread * sharpness * diameter
         terms = min(float(margins.most), _heavy(margins, head, sharpness))
         error += math.expm1(7 * margins.u + 2 * (terms + 2) * margins.w) * size
-    elif isinstance(head, Match) and head.choose == "mean":
+    elif circuit.weighting == "average-hard" and _is_a_mean(head):
         error += mean_error(margins.most, Fraction(size), margins.a)
     return Errors(error, error * margins.most)
+
+
+def _is_a_mean(head: Match | At) -> bool:
+    """Whether equal scores are meant: one of several that are alike is their mean."""
+    return isinstance(head, Match) and head.choose in ("mean", "any")
 
 
 def _heavy(margins: Margins, head: Match | At, sharpness: float) -> float:

@@ -80,6 +80,31 @@ def compile(
         raise _without_margin(program, options, excess) from None
 
 
+def largest_length(
+    program: Program, *, most: int, weighting: str = "softmax", arithmetic: str = "float32"
+) -> int:
+    """The largest N up to `most` for which a number format keeps every margin; 0 for none.
+
+    The others are found by bisection: a format that keeps the margins of N keeps those of less.
+
+    Raises:
+        InvalidValue: for a subexpression that cannot be compiled, whatever N is.
+        UnknownName: for an option that does not exist.
+
+    Example:
+        >>> from transformist.programs import PROGRAMS
+        >>> largest_length(PROGRAMS["majority"], most=10**5, arithmetic="bfloat16")
+        15
+
+    """
+    options = Options.of(max_length=most, weighting=weighting, arithmetic=arithmetic)
+    try:
+        _compiled(program, options)
+    except MarginExceeded:
+        return _longest(program, options)
+    return most
+
+
 def _compiled(program: Program, options: Options) -> Transformer:
     """The passes, one after the other.
 
