@@ -85,14 +85,12 @@ class Ideal:
         return {"leftmost": best[:1], "rightmost": best[-1:]}.get(head.choose, best)
 
     def score(self, head, i, j):
-        """By what comes first: a match, BOS as a sink, the others; then the place."""
+        """By the match first, then by the place."""
         match = sum(
             self.form(key, j) * self.form(query, i)
             for key, query in zip(head.keys, head.queries, strict=True)
         )
-        is_bos = head.bos is not None and self.form(head.bos, j)
-        rank = match if not is_bos else Fraction(1, 2) if head.is_sink else Fraction(-1)
-        return (rank, j if head.choose == "rightmost" else -j if head.choose == "leftmost" else 0)
+        return (match, j if head.choose == "rightmost" else -j if head.choose == "leftmost" else 0)
 
 
 def circuit_of(program, max_length, weighting, arithmetic):

@@ -205,7 +205,7 @@ def _values(
 
 def _head(emission: Emission, head: Head, time: int, values: list[Any]) -> Attention:
     circuit = emission.allocation.schedule.circuit
-    pairs = SCORES[type(head)](head, circuit.reach)
+    pairs = SCORES[type(head)](head)
     size = 1
     while size < len(pairs):
         size *= 4

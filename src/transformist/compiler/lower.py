@@ -628,7 +628,7 @@ def _mean(lowering: Lowering, node: Mean, unit: Unit) -> Form:
     lowering.require_means(node)
     if lowering.circuit.max_length is None and lowering.options.weighting == "softmax":
         raise lowering.needs_length(node, "how sharp the scores are")
-    head = Match((), (), "mean", node.mask, bos=lowering.circuit.at_bos)
+    head = Match((lowering.circuit.at_bos,), (Form.of(-1),), "mean", node.mask)
     return lowering.add(Fetched(head, value), name)
 
 
@@ -784,8 +784,9 @@ def _matching(lowering: Lowering, node: Select, *, has_sink: bool) -> Match:
         place = lowering.place(node)
     is_seen = circuit.bos and node.mask in BEHIND
     is_kept_out = is_seen and not pairs and node.choose == "leftmost"
-    bos = circuit.at_bos if is_seen and (has_sink or is_kept_out) else None
-    if circuit.max_length is None and place is not None and (pairs or bos is not None):
+    if is_seen and (has_sink or is_kept_out):
+        pairs = [*pairs, (circuit.at_bos, Form.of(Fraction(1, 2) if has_sink else -1))]
+    if circuit.max_length is None and place is not None and pairs:
         raise lowering.needs_length(node, "how far a match outweighs the place")
     if circuit.max_length is None and node.choose == "mean" and weighting == "softmax":
         raise lowering.needs_length(node, "how sharp the scores are")
@@ -795,8 +796,7 @@ def _matching(lowering: Lowering, node: Select, *, has_sink: bool) -> Match:
         choose=node.choose,
         mask=node.mask,
         place=place,
-        bos=bos,
-        is_sink=has_sink and bos is not None,
+        scale=Fraction(1 if place is None else 2 * circuit.reach),
     )
 
 

@@ -293,13 +293,14 @@ def _mean(margins: Margins, _head: Uniform, value: Form, origin: Node | None) ->
 
 
 def _match(margins: Margins, head: Match, value: Form, origin: Node | None) -> Errors:
-    match = 2 * margins.circuit.reach if head.place is not None else 1
-    largest = 2 * match if head.keys or head.bos else float(margins.circuit.longest)
-    _require_range(margins, head, 2.0 * largest, origin)
-    inexact = _product_error(margins, head) * match
+    keys, queries = (_by_kind(margins, forms) for forms in (head.keys, head.queries))
+    scale = magnitude(head.scale)
+    largest = scale * max(_dot(key, query) for key in keys for query in queries)
+    largest += magnitude(margins.circuit.longest) if head.place is not None else 0.0
+    _require_range(margins, head, 2 * largest, origin)
+    inexact = _product_error(margins, head, keys, queries) * scale
     whole = all(margins.is_exact(form) for form in head.forms)
-    sharp = _bits(margins.sharpness[head])
-    if not whole or largest * sharp > 2**margins.a.precision:
+    if not whole or largest * _bits(margins.sharpness[head]) > 2**margins.a.precision:
         inexact += (len(head.keys) + 4) * (margins.w + margins.u) * largest
     allowed: Any = SCORE_ERROR
     if head.choose == "mean":
@@ -311,12 +312,26 @@ def _match(margins: Margins, head: Match, value: Form, origin: Node | None) -> E
     return _chosen(margins, head, value, inexact)
 
 
-def _product_error(margins: Margins, head: Match) -> float:
-    """Of Σ key · query, at most one of the keys being 1, one of the queries, and the others 0."""
-    keys = [margins.error(form) for form in head.keys]
-    queries = [margins.error(form) for form in head.queries]
-    both = sum(key * query for key, query in zip(keys, queries, strict=True))
-    return max(keys, default=0.0) + max(queries, default=0.0) + both
+def _by_kind(margins: Margins, forms: tuple[Form, ...]) -> list[list[float]]:
+    """The largest magnitudes of forms, at each kind of row."""
+    rows = [margins.circuit.rows(form) for form in forms]
+    kinds = range(len(margins.circuit.alphabet) + margins.circuit.bos)
+    return [[magnitude(row[kind].size) for row in rows] for kind in kinds]
+
+
+def _dot(x: list[float], y: list[float]) -> float:
+    return sum(a * b for a, b in zip(x, y, strict=True))
+
+
+def _product_error(
+    margins: Margins, head: Match, keys: list[list[float]], queries: list[list[float]]
+) -> float:
+    """Of Σ key · query, from the errors of each and the largest magnitudes of the others."""
+    key_errors = [margins.error(form) for form in head.keys]
+    query_errors = [margins.error(form) for form in head.queries]
+    of_queries = max(_dot(query_errors, key) for key in keys)
+    of_keys = max(_dot(key_errors, query) for query in queries)
+    return of_queries + of_keys + _dot(key_errors, query_errors)
 
 
 def _at(margins: Margins, head: At, value: Form, origin: Node | None) -> Errors:
@@ -335,7 +350,7 @@ def _at(margins: Margins, head: At, value: Form, origin: Node | None) -> Errors:
 
 def _require_range(margins: Margins, head: Match | At, largest: float, origin: Node | None) -> None:
     """Refuse scores that are too large for the format, times 1/τ and √d_key."""
-    pairs = len(SCORES[type(head)](head, margins.circuit.reach))
+    pairs = len(SCORES[type(head)](head))
     scale = magnitude(margins.sharpness[head]) * 2 * max(pairs, 1) ** 0.5
     margins.require(origin, "the size of scores", largest * scale, margins.a.largest)
 

@@ -144,8 +144,8 @@ SHARES: Mapping[type[Any], Callable[[Circuit, Any, float], float]] = {
 """The share of the weight that 1/τ leaves elsewhere, at most."""
 
 
-def _match_uses(circuit: Circuit, head: Match, sharpness: Fraction, share: Fraction) -> list[Use]:
-    limit = SCORE_ERROR / 2 / (2 * circuit.reach if head.place is not None else 1)
+def _match_uses(_circuit: Circuit, head: Match, sharpness: Fraction, share: Fraction) -> list[Use]:
+    limit = SCORE_ERROR / 2 / head.scale
     if head.choose == "mean":
         limit = min(MEAN_SCORE_ERROR / 2, share / (4 * sharpness))
     forms = (*head.keys, *head.queries)
