@@ -196,6 +196,12 @@ class Circuit:
         values = [Fraction(1)] * len(self.alphabet) + [Fraction(0)] * self.bos
         return self.add(Embedded(tuple(values)), "symbol")
 
+    def is_bos(self, form: Form) -> bool:
+        """Whether a form is 1 at BOS and 0 at symbols."""
+        ranges = self.rows(form) if self.bos else ()
+        wanted = [Range.of(0)] * len(self.alphabet) + [Range.of(1)]
+        return list(ranges) == wanted
+
     def rows(self, form: Form) -> Rows:
         """The range of a form at each kind of row; kept, since no law changes."""
         if form not in self._rows:
@@ -405,10 +411,18 @@ def _mean(circuit: Circuit, head: Uniform, value: Form) -> Law:
         if circuit.bos and head.mask in BEHIND:
             grid |= Grid.of([circuit.span_at_bos(value).lo])  # type: ignore[list-item]
         grid = None if grid.counts else grid.divided(rows_under(head.mask))
-    least = circuit.separation(value) if min(row.lo for row in rows) >= 0 else None
+    least = _least(circuit, value)
     if least is not None:
         least = None if circuit.most_seen is None else least / circuit.most_seen
     return Law((seen,) * len(circuit.alphabet) + (at_bos,) * circuit.bos, grid, least)
+
+
+def _least(circuit: Circuit, value: Form) -> Fraction | None:
+    """The least magnitude but 0, at any row, of a number that is nowhere negative."""
+    rows = circuit.rows(value)
+    if min(row.lo for row in rows) < 0 or (circuit.bos and rows[-1] != ZERO):
+        return None
+    return circuit.separation(value)
 
 
 def _place(circuit: Circuit) -> Form | None:
@@ -430,9 +444,12 @@ def _match(circuit: Circuit, head: Match | At, value: Form) -> Law:
         grid = Grid(grid.c, frozenset(f"{count} {elsewhere}" for count in grid.counts))
         if isinstance(head, Match) and head.choose == "mean":
             matches = f"matches {elsewhere}" if head.keys else f"symbols under mask {head.mask}"
-            grid = grid.divided(matches)
+            grid = None if grid.counts else grid.divided(matches)
+    least = _least(circuit, value)
+    if least is not None and isinstance(head, Match) and head.choose == "mean":
+        least = None if circuit.most_seen is None else least / circuit.most_seen
     at_bos = {"strict-future": ZERO, "future": rows[-1]}.get(head.mask, seen)
-    return Law((seen,) * len(circuit.alphabet) + (at_bos,) * circuit.bos, grid)
+    return Law((seen,) * len(circuit.alphabet) + (at_bos,) * circuit.bos, grid, least)
 
 
 FETCHED: Mapping[type[Head], Callable[[Circuit, Any, Form], Law]] = {

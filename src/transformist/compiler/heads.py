@@ -2,7 +2,7 @@
 
 Scores are in units of positions. With P a power of two above N, a row's admissible scores are
 
-    match:   2P Σ keyⱼ · queryᵢ ± j, all different where BOS has the key 1/2,
+    match:   2P Σ keyⱼ · queryᵢ ± j, by place, at least 1 apart; or Σ keyⱼ · queryᵢ alone,
     at:      (2 q j − j²) w, less by m² w at distance m of q than at q,
     uniform: 0.
 

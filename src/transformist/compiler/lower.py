@@ -125,15 +125,6 @@ class Lowering:
         return self._once("number", node, self._number, unit)  # type: ignore[no-any-return]
 
     def _number(self, node: Node, unit: Unit) -> Form:
-        if unit not in (self.units(node) or (unit,)):
-            raise self.refuse(
-                node,
-                "a mean of numbers, and what is fetched from another position, are of numbers that "
-                "are there as they are",
-                received=f"in a model with BOS, a {unit[0] if unit != ONE else 'mean or count'} of "
-                "it, whose factor depends on the position",
-                remedy="compare it first, and take the mean of, or fetch, the Boolean",
-            )
         columns = self.by_symbol(node)
         if columns is not None:
             return self._in_unit(columns, unit, self.name(node))
@@ -156,25 +147,13 @@ class Lowering:
         )
 
     def units(self, node: Node) -> tuple[Unit, ...] | None:
-        """The units in which a number can be there; `None` for all."""
+        """The units in which a number can be there, as it is among them; `None` for all."""
         return self._once("units", node, self._units)  # type: ignore[no-any-return]
 
     def _units(self, node: Node) -> tuple[Unit, ...] | None:
         if self.by_symbol(node) is not None:
             return None
         found: tuple[Unit, ...] | None = RULES[type(node)].units(self, node)
-        if found == ():
-            raise self.refuse(
-                node,
-                "numbers that are added, compared or chosen from have the same denominator",
-                received=" and ".join(
-                    f"{self.name(child)} {_in_words(self.units(child))}"
-                    for child in node.children
-                    if not isinstance(child.type, Boolean)
-                ),
-                remedy="compare each with a constant, or take both over the same positions, both "
-                "as means or both as counts",
-            )
         return found
 
     def common_units(self, nodes: Sequence[Node]) -> tuple[Unit, ...] | None:
@@ -407,12 +386,6 @@ class _Deep(Exception):
 
 class _Unbounded(Exception):
     """A number without a bound, where one is needed."""
-
-
-def _in_words(units: tuple[Unit, ...] | None) -> str:
-    kinds = {"one": "as it is", "mean": "as a mean", "count": "as a count"}
-    said = [f"{kinds[kind]}{f' under mask {mask}' * bool(mask)}" for kind, mask in units or ()]
-    return f"({' or '.join(said) or 'in any way'})"
 
 
 _SIDES = {">": (1, -1), ">=": (1, 1), "<": (-1, -1), "<=": (-1, 1)}
@@ -732,6 +705,9 @@ def _fetching(lowering: Lowering, node: Node, head: Head) -> Callable[[Form], Fo
 
     def fetch(value: Form) -> Form:
         quiet = lowering.quiet(value, name)
+        is_soft = lowering.options.weighting == "softmax"
+        if is_soft and lowering.circuit.span(quiet).diameter == float("inf"):
+            raise lowering.needs_length(node, "how sharp the scores are")
         return quiet if quiet == Form() else lowering.add(Fetched(head, quiet), name)
 
     return fetch

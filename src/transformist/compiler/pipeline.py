@@ -1,4 +1,4 @@
-"""From a program to a transformer: lower < temperatures < margins < schedule < allocate < emit."""
+"""From a program to a transformer: the passes, one after the other."""
 
 from __future__ import annotations
 
