@@ -149,20 +149,65 @@ class TestRun:
         code, out, _ = run(capsys, "run", "programs/dyck-1", "(", "--set", "max_length=5")
         assert code == 0 and out.rstrip().endswith("N = 5")
 
-    def test_a_format_for_which_nothing_is_compiled_is_marked(self, capsys):
-        arguments = ("run", "programs/dyck-1", "()", "--json", "--arithmetic")
-        for fine in ("float32", "float64", "exact", "interval"):
-            assert run(capsys, *arguments, fine)[2] == ""
-        code, out, err = run(capsys, *arguments, "bfloat16")
-        assert code == 0 and "answer" in json.loads(out)
-        line = "programs/dyck-1 is compiled for float32: in bfloat16 the answer may be wrong"
-        assert err == f"warning: {line}\n"
-        asked = ("run", "programs/majority", "0", "--arithmetic", "float16")
-        assert run(capsys, *asked, "--set", "arithmetic=float16")[2] == ""
-        assert (
-            "for exact: in float64"
-            in run(capsys, *arguments, "float64", "--set", "arithmetic=exact")[2]
-        )
+    def test_a_program_is_compiled_for_the_arithmetic_it_is_run_in(self, capsys):
+        long = "1" * 1200  # float32 keeps the margins of parity up to N = 1121
+        assert run(capsys, "run", "programs/parity", long)[0] == 0
+        code, out, err = run(capsys, "run", "programs/parity", long, "--arithmetic", "float32")
+        assert code == 2 and out == "" and "in float32 is below" in err
+        assert run(capsys, "run", "programs/parity", long, "--set", "arithmetic=float32")[0] == 2
+        for arithmetic in ("exact", "interval"):  # of any N
+            options = ("--set", "max_length=9999", "--set", "weighting=average-hard")
+            fits = ("run", "programs/parity", "01", *options, "--arithmetic", arithmetic)
+            assert run(capsys, *fits)[::2] == (0, "")
+
+    def test_where_the_length_rounded_up_does_not_fit_it_is_compiled_for_the_length(self, capsys):
+        fits = ("run", "programs/dyck-1", "--arithmetic", "float16")
+        code, out, err = run(capsys, *fits, "(" * 15)  # N = 16 is refused in float16
+        assert code == 0 and out.rstrip().endswith("N = 15") and err == ""
+        code, out, err = run(capsys, *fits, "(" * 16)
+        assert code == 2 and "max_length=15 fits" in err
+        code, out, err = run(capsys, *fits, "()", "--set", "max_length=16")
+        assert code == 2 and "max_length=15 fits" in err
+
+    def test_a_format_for_which_nothing_is_compiled_is_marked(self, capsys, tmp_path):
+        path = tmp_path / "model"
+        run(capsys, "compile", "programs/dyck-1", "-o", path)
+        for model, more in (
+            ("programs/dyck-1", ("--set", "arithmetic=float32")),
+            (path, ()),
+        ):
+            arguments = ("run", model, "()", "--json", *more, "--arithmetic")
+            for fine in ("float32", "float64", "interval"):
+                assert run(capsys, *arguments, fine)[2] == ""
+            line = f"warning: {model} is compiled for float32: in %s the answer may be wrong\n"
+            for narrow in ("bfloat16", "float16"):
+                code, out, err = run(capsys, *arguments, narrow)
+                assert code == 0 and "answer" in json.loads(out)
+                assert err == line % narrow
+            against = ("check", model, *more, "--against", "programs/dyck-1", "--max-length", 1)
+            assert run(capsys, *against, "--arithmetic", "bfloat16")[2] == line % "bfloat16"
+            assert run(capsys, *against, "--arithmetic", "float32")[2] == ""
+
+    def test_which_formats_are_as_fine(self, capsys, tmp_path):
+        path = tmp_path / "model"
+        for built, run_in, fine in (
+            ("float16", "float32", True),
+            ("float16", "bfloat16", False),
+            ("bfloat16", "float16", False),
+            ("float64", "float32", False),
+            ("exact", "float64", False),
+            ("exact", "interval", True),
+        ):
+            options = ("--set", f"arithmetic={built}", "--set", "max_length=1")
+            assert run(capsys, "compile", "programs/dyck-1", "-o", path, *options)[0] == 0
+            err = run(capsys, "run", path, "(", "--arithmetic", run_in)[2]
+            expected = f"warning: {path} is compiled for {built}: in {run_in} the answer may be"
+            assert err == "" if fine else err.startswith(expected), (built, run_in)
+
+    def test_a_recipe_in_a_file_has_no_arithmetic_that_it_is_built_for(self, capsys, tmp_path):
+        tf.save(tf.recipe("dyck-1").build(max_length=4), tmp_path / "model")
+        assert tf.load(tmp_path / "model").built_for is None
+        assert run(capsys, "run", tmp_path / "model", "()", "--arithmetic", "bfloat16")[2] == ""
 
     def test_a_file_with_other_characters(self, capsys, models, tmp_path):
         path = tmp_path / "code"
@@ -209,12 +254,14 @@ class TestCompile:
                 "nonzero": model.nonzero,
                 "max_length": 20,
                 "weighting": "softmax",
+                "arithmetic": "float32",
             }
+            assert model.built_for == "float32"
             assert answer(capsys, "run", path, "(())")["answer"] is True
         code, out, _ = run(capsys, "compile", models["packaged"], "-o", path)
         assert code == 0 and out.count("\n") == 1
         assert out.startswith(f"programs/dyck-1 → {path}: ")
-        assert out.endswith("; N = 256, softmax\n") and tf.load(path).max_length == 256
+        assert out.endswith("; N = 256, softmax, float32\n") and tf.load(path).max_length == 256
 
     def test_the_options_reach_the_compiler(self, capsys, tmp_path, source):
         path = tmp_path / "model"

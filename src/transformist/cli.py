@@ -47,7 +47,7 @@ from transformist.inputs import (
     read_text,
 )
 from transformist.model import Trace
-from transformist.named import Named, named_model, named_program
+from transformist.named import Named, caution, named_model, named_program
 from transformist.programs import PROGRAMS
 from transformist.report import (
     answer_in_words,
@@ -80,6 +80,7 @@ from transformist.verify import (
     check_recipes,
     float_format,
     formats,
+    length_within,
     require_feasible,
     search,
     search_all,
@@ -305,8 +306,7 @@ def _run_on_text(
     with err.status(f"evaluating {length} symbols densely"):
         judged = named.answer(chosen, source.symbols, system)
     trace, model = judged.trace, judged.trace.model
-    if caution := named.caution(chosen, system):
-        err.print(f"warning: {caution}", markup=False)
+    _warn(caution(named.name, model, system))
     if not judged.covered and judged.safe:
         err.print(
             f"warning: {named.name} claims n up to N = {judged.safe} in {system.name}, and this "
@@ -325,6 +325,11 @@ def _run_on_text(
     if with_trace or source.is_file:
         wide.print(trace_table(trace, judged.finding.position, whole=with_trace))
     out.print(run_in_words(named.name, judged), style="dim", markup=False)
+
+
+def _warn(of: str) -> None:
+    if of:
+        err.print(f"warning: {of}", markup=False)
 
 
 def _print_vectors(trace: Trace, near: str) -> None:
@@ -380,7 +385,13 @@ def check_command(
     ] = None,
     length: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--max-length", help="Try every string up to this length.", metavar="n"),
+        typer.Option(
+            "--max-length",
+            help="Try every string up to this length; when left out, up to the length to which "
+            "there are some thousand, and of a recipe besides hard and drawn ones.",
+            metavar="n",
+            show_default=False,
+        ),
     ] = None,
     settings: Set = [],  # noqa: B006
     arithmetic: Arithmetic = "float64",
@@ -429,19 +440,26 @@ def _check_against(
     arithmetic: str,
     max_length: int | None,
 ) -> Verdict:
-    length = 10 if max_length is None else max_length
     if named is None or not named.takes_strings:
         raise InvalidValue(
             "--against compares one model on strings with a function",
             received="the whole catalogue" if named is None else named.name,
             remedy="name a recipe on strings, such as dyck-1, a program, or a saved file",
         )
-    reference = load_function(against)
-    require_feasible(length, len(named.alphabet(settings)))
-    model = named.transformer(settings, length)
+    reference, symbols = load_function(against), len(named.alphabet(settings))
+    length = length_within(AGAINST, symbols) if max_length is None else max_length
+    require_feasible(length, symbols)
+    system = number_system(arithmetic)
+    model = named.transformer(settings, length, system)
     if max_length is None and model.max_length is not None:
         length = min(length, model.max_length)
-    return replace(check(model, reference, length, arithmetic), name=named.name)
+    _warn(caution(named.name, model, system))
+    with err.status(f"checking every string to length {length} over {symbols} symbols"):
+        return replace(check(model, reference, length, system), name=named.name)
+
+
+AGAINST = 2**14
+"""About how many strings --against tries where --max-length is left out."""
 
 
 def _with_progress(verdicts: Iterator[Verdict], total: int) -> Iterator[Verdict]:

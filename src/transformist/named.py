@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, final
 
 from transformist.answers import Judged, answer_on_symbols
-from transformist.arithmetic import Arithmetic, Floating, number_system
+from transformist.arithmetic import Arithmetic, Floating, Saturating, number_system
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
 from transformist.claims import Finding, Recipe, Settings, StringClaim
-from transformist.compiler import Options
 from transformist.compiler import compile as compile_program
+from transformist.compiler.refusals import Uncompilable
 from transformist.errors import InvalidValue, UnknownName
 from transformist.hosts import load
 from transformist.inputs import PACKAGED, alphabet_of, load_program
@@ -26,8 +26,43 @@ from transformist.model import Symbol, Transformer
 from transformist.programs import PROGRAMS
 from transformist.verify import Verdict, built_for, check_program, check_recipe
 
-FINE = ("exact", "interval", "float64")
-"""Arithmetics in which what is compiled for any float format has its margins too."""
+RIGHT_OR_REFUSED = ("exact", "interval")
+"""Arithmetics that give the right answer, or refuse, whatever the margins are for."""
+
+
+def caution(name: str, model: Transformer, system: Arithmetic) -> str:
+    """What a user of an arithmetic is warned of; empty where it is as fine as what was built for.
+
+    Example:
+        >>> import transformist as tf
+        >>> model = tf.compile(PROGRAMS["dyck-1"], max_length=8, arithmetic="float32")
+        >>> caution("mine", model, number_system("float64"))
+        ''
+        >>> caution("mine", model, number_system("bfloat16"))
+        'mine is compiled for float32: in bfloat16 the answer may be wrong'
+
+    """
+    asked = model.built_for
+    if asked in (None, system.name) or system.name.partition(":")[0] in RIGHT_OR_REFUSED:
+        return ""
+    wanted = number_system(asked)
+    if (
+        isinstance(wanted, Floating)
+        and isinstance(system, Floating)
+        and _is_as_fine(system, wanted)
+    ):
+        return ""
+    return f"{name} is compiled for {asked}: in {system.name} the answer may be wrong"
+
+
+def _is_as_fine(one: Floating, other: Floating) -> bool:
+    """Whether a format rounds, overflows and underflows no sooner than another."""
+    return (
+        one.precision >= other.precision
+        and one.accumulator_roundoff <= other.accumulator_roundoff
+        and one.largest >= other.largest
+        and one.smallest <= other.smallest
+    )
 
 
 @dataclass(frozen=True)
@@ -49,17 +84,13 @@ class Named(ABC):
         """The settings for an input: what is given, and what the input says where it is not."""
         return given
 
-    def caution(self, given: Settings, system: Arithmetic) -> str:
-        """What a user of this arithmetic is warned of; empty where there is nothing."""
-        return ""
-
     @abstractmethod
     def alphabet(self, given: Settings) -> tuple[Symbol, ...]:
         """The symbols of its inputs."""
 
     @abstractmethod
-    def transformer(self, given: Settings, length: int) -> Transformer:
-        """The model for inputs up to a length, or up to `max_length` where that is given."""
+    def transformer(self, given: Settings, length: int, system: Arithmetic) -> Transformer:
+        """The model for inputs up to a length, in an arithmetic, where the settings do not say."""
 
     @abstractmethod
     def verdict(self, max_length: int | None) -> Verdict:
@@ -67,7 +98,7 @@ class Named(ABC):
 
     def answer(self, given: Settings, symbols: Sequence[Symbol], system: Arithmetic) -> Judged:
         """Its answer on an input."""
-        trace = self.transformer(given, len(symbols)).run(symbols, system)
+        trace = self.transformer(given, len(symbols), system).run(symbols, system)
         return Judged(
             trace=trace, settings=given, safe=None, covered=True, finding=Finding(sentence="")
         )
@@ -101,7 +132,7 @@ class NamedRecipe(Named):
         alphabet: tuple[Symbol, ...] = self.recipe.build(**given).alphabet
         return alphabet
 
-    def transformer(self, given: Settings, length: int) -> Transformer:
+    def transformer(self, given: Settings, length: int, system: Arithmetic) -> Transformer:
         """Built for this length."""
         built = {"max_length": max(length, 1)} if "max_length" in self.recipe.parameters else {}
         model: Transformer = self.recipe.build(**{**built, **given})
@@ -127,17 +158,28 @@ class NamedProgram(Named):
         """That of the program."""
         return self.program.alphabet
 
-    def caution(self, given: Settings, system: Arithmetic) -> str:
-        """That another format is narrower than the one it is compiled for, or may be."""
-        asked = Options.of(**self.options(given)).arithmetic
-        fine = FINE if isinstance(number_system(asked), Floating) else ()
-        if system.name in (asked, *fine):
-            return ""
-        return f"{self.name} is compiled for {asked}: in {system.name} the answer may be wrong"
+    def transformer(self, given: Settings, length: int, system: Arithmetic) -> Transformer:
+        """Compiled for this arithmetic, and the length rounded up to a power of two, 16 or more.
 
-    def transformer(self, given: Settings, length: int) -> Transformer:
-        """Compiled for the length rounded up to a power of two, 16 or more."""
-        return self.compiled({"max_length": built_for(length), **given})
+        Where that is refused, it is compiled for the length itself.
+        """
+        asked = {**self._arithmetic(given, system), **given}
+        if "max_length" in given:
+            return self.compiled(asked)
+        try:
+            return self.compiled({"max_length": built_for(length), **asked})
+        except Uncompilable:
+            return self.compiled({"max_length": max(length, 1), **asked})
+
+    def _arithmetic(self, given: Settings, system: Arithmetic) -> Settings:
+        """The option of the compiler for what is evaluated in a number system.
+
+        Left to its default for any length, which no format has, and where sums saturate.
+        """
+        any_length = self.options(given)["max_length"] is None
+        if any_length or isinstance(system, Saturating):
+            return {}
+        return {"arithmetic": system.name if isinstance(system, Floating) else "exact"}
 
     def compiled(self, given: Settings) -> Transformer:
         """Compiled with these options; those left out have their defaults.
@@ -178,7 +220,7 @@ class NamedFile(Named):
         """That of the model."""
         return self.model.alphabet
 
-    def transformer(self, given: Settings, length: int) -> Transformer:
+    def transformer(self, given: Settings, length: int, system: Arithmetic) -> Transformer:
         """The model as it is.
 
         Raises:

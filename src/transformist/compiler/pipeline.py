@@ -97,7 +97,8 @@ def _compiled(program: Program, options: Options) -> Transformer:
     read = answer(Lowering(program, options, circuit))
     sharpness = sharpnesses(circuit, read.uses)
     require_margins(circuit, sharpness, read, options.arithmetic)
-    return emit(allocate(schedule(circuit, read.forms, options.heads)), sharpness, read)
+    model = emit(allocate(schedule(circuit, read.forms, options.heads)), sharpness, read)
+    return replace(model, built_for=options.arithmetic)
 
 
 def _without_margin(program: Program, options: Options, excess: MarginExceeded) -> Uncompilable:

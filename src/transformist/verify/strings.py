@@ -188,7 +188,8 @@ def judged(
 
 
 def length_within(count: int, symbols: int) -> int:
-    """The length up to which there are at most `count` strings."""
+    """The length up to which there are at most `count` strings; of one symbol as of two."""
+    symbols = max(symbols, 2)
     return next(n for n in itertools.count() if symbols ** (n + 2) > count * (symbols - 1))
 
 
