@@ -65,10 +65,11 @@ def check(
     """
     if not isinstance(model, Transformer):
         raise InvalidValue(
-            "a function on strings is compared with a Transformer",
-            received=type(model).__name__,
+            "a Transformer is compared with a function or a program",
+            received=f"{type(model).__name__} as the first argument",
             where="check",
-            remedy="give a transformer, such as tf.recipe('dyck-1').build()",
+            remedy="compile a program, tf.compile(program), or give it second; or give a "
+            "transformer such as tf.recipe('dyck-1').build()",
         )
     alphabet = model.alphabet
     if any(isinstance(symbol, str) and len(symbol) != 1 for symbol in alphabet):
