@@ -148,7 +148,7 @@ def _a_float_in(node: Node) -> str:
         for given in each.attributes:
             for value in given if isinstance(given, tuple) else [given]:
                 q = value.denominator if isinstance(value, Fraction) else 1
-                if q > LIKE_A_FLOAT and is_power_of_two(q):
+                if q > LIKE_A_FLOAT and is_power_of_two(Fraction(q)):
                     return (
                         f"; a float stands for the number it is, here {abs(value)}: write a text "
                         f'such as "{abs(float(value)):.12g}"'
