@@ -353,6 +353,65 @@ class TestCheck:
             assert found["settings"] == f"weighting={weighting}"
 
 
+class TestShow:
+    def test_a_program_and_what_is_saved_of_it(self, capsys, models, tmp_path):
+        path = tmp_path / "compiled"
+        given = ("--set", "max_length=20", "--set", "weighting=average-hard")
+        run(capsys, "compile", models["file"], "-o", path, *given)
+        facts = answer(capsys, "show", models["file"], *given)
+        saved = answer(capsys, "show", path)
+        assert saved.pop("name") == str(path) and facts.pop("name") == models["file"]
+        assert facts == saved
+        model = tf.load(path)
+        assert facts["max_length"] == 20 and facts["alphabet"] == ["(", ")"]
+        assert (facts["weighting"], facts["arithmetic"]) == ("average-hard", "float32")
+        assert facts["nonzero"] == model.nonzero and facts["width"] == len(facts["slots"])
+        held = {each["name"]: each for slot in facts["slots"] for each in slot["holds"]}
+        assert "mine.py, line 7: x.map(" in held["balance"]["source"]
+        trace = model.run("())", "exact")
+        after = range(held["balance"]["first"], held["balance"]["last"] + 1)
+        assert all([str(v) for v in trace.values("balance", k)][1:] == ["1/2", "0", "-1/4"]
+                   for k in after)  # fmt: skip
+
+    def test_in_words(self, capsys, models):
+        code, out, _ = run(capsys, "show", models["file"])
+        assert code == 0 and "N = 256, softmax" in out and "float32" in out and "line 7" in out
+        code, out, _ = run(capsys, "show", models["saved"])
+        assert code == 0 and "N = 16" in out and "not told" in out and "balance" in out
+        code, out, _ = run(capsys, "show", models["recipe"])
+        assert code == 0 and "claim" in out
+
+    def test_a_blank_symbol_is_seen(self, capsys, source):
+        source.write_text(SOURCE.replace('alphabet="ab"', 'alphabet="a b"'))
+        code, out, _ = run(capsys, "show", f"{source}:share")
+        assert code == 0 and "a ' ' b" in out
+
+
+class TestPrecision:
+    def test_the_largest_length_in_each_format(self, capsys, source):
+        for weighting in ("softmax", "average-hard"):
+            got = answer(capsys, "precision", f"{source}:nested", "--set", f"weighting={weighting}")
+            assert got["program"] == f"{source}:nested" and got["weighting"] == weighting
+            found = {row["arithmetic"]: row["largest_length"] for row in got["results"]}
+            floats = "float64 float32 float16 bfloat16 float8_e5m2 float8_e4m3"
+            assert list(found) == floats.split()
+            for arithmetic, length in found.items():
+                asked = {"weighting": weighting, "arithmetic": arithmetic}
+                program = load_program(f"{source}:nested")
+                if length:
+                    tf.compile(program, max_length=length, **asked)
+                if length < got["searched"]:
+                    with pytest.raises(tf.TransformistError, match="fits"):
+                        tf.compile(program, max_length=length + 1, **asked)
+
+    def test_bounded_and_in_one_format(self, capsys):
+        options = ("--arithmetic", "float32", "--max-length", "100")
+        got = answer(capsys, "precision", "programs/dyck-1", *options)
+        assert got["results"] == [{"arithmetic": "float32", "largest_length": 100}]
+        code, out, _ = run(capsys, "precision", "programs/dyck-1", *options)
+        assert code == 0 and "100 or more" in out
+
+
 def bad_requests(source, saved):
     broken = source.with_name("broken.py")
     broken.write_text("import sys\nsys.exit(3)\n")
@@ -391,6 +450,16 @@ def bad_requests(source, saved):
         (["check", "programs/histogram", "--max-length", "999999999"], "at most 12"),
         (["check", "programs/dyck-1", "--set", "max_length=4"], "without --against"),
         (["check", "programs/nothing"], "MODEL is"),
+        (["run", "no/such.safetensors", "()"], "there is no file no/such.safetensors"),
+        (["show", "no/such.safetensors"], "MODEL is", "there is no file no/such.safetensors"),
+        (["show", "programs/dyck1"], "MODEL is", "did you mean programs/dyck-1"),
+        (["show", saved, "--set", "max_length=3"], "received --set max_length"),
+        (["precision", "programs/dyck1"], "MODEL is", "did you mean programs/dyck-1"),
+        (["precision", saved], "a saved model; name the program"),
+        (["precision", "programs/dyck-1", "--work", "9"], "--work with a program"),
+        (["precision", "programs/dyck-1", "--set", "max_length=3"], "write --max-length"),
+        (["precision", "programs/dyck-1", "--set", "arithmetic=x"], "write --arithmetic"),
+        (["precision", "programs/dyck-1", "--set", "weighting=hard"], "'hard'"),
         (["compile", "dyck-1", "-o", out], "a program is programs/NAME, or a file"),
         (["compile", saved, "-o", out], "a program is programs/NAME, or a file"),
         (["compile", "programs/dyck1", "-o", out], "did you mean dyck-1"),

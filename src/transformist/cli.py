@@ -47,7 +47,14 @@ from transformist.inputs import (
     read_text,
 )
 from transformist.model import Trace
-from transformist.named import Named, caution, named_model, named_program
+from transformist.named import (
+    Named,
+    NamedProgram,
+    NamedRecipe,
+    caution,
+    named_model,
+    named_program,
+)
 from transformist.programs import PROGRAMS
 from transformist.report import (
     answer_in_words,
@@ -59,11 +66,10 @@ from transformist.report import (
     how_close,
     how_near,
     judged_facts,
+    lengths_table,
     numbers_facts,
     plain,
     precision_table,
-    recipe_facts,
-    recipe_table,
     run_in_words,
     trace_facts,
     trace_table,
@@ -194,17 +200,16 @@ def list_recipes(
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="A recipe's name.")],
+    name: Annotated[str, typer.Argument(help=MODEL_HELP, metavar="MODEL", show_default=False)],
     settings: Set = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:
-    """Show what a recipe claims, what it takes, and how large its weights are."""
-    recipe = find_recipe(name)
-    facts = recipe_facts(recipe, read_settings(settings))
+    """Show what a recipe claims and takes, or what a compiled or saved model is; and its size."""
+    named, chosen = named_model(name), read_settings(settings)
     if as_json:
-        _print_json(facts)
+        _print_json(named.facts(chosen))
         return
-    out.print(recipe_table(facts))
+    out.print(named.table(chosen))
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -508,7 +513,9 @@ def precision_command(
     name: Annotated[
         Optional[str],  # noqa: UP045
         typer.Argument(
-            help="A recipe's name; every recipe that has a length when left out.", metavar="[NAME]"
+            help="A recipe's name, programs/NAME or FILE.py:NAME; every recipe that has a length "
+            "when left out.",
+            metavar="[NAME]",
         ),
     ] = None,
     arithmetic: Annotated[
@@ -530,7 +537,7 @@ def precision_command(
 
     For a function with a tolerance, search for the least error that the format reaches. The work is
     counted, not timed, so that the result is the same everywhere. Exit code 1 when a length fails
-    that is claimed.
+    that is claimed. Of a program, the largest N for which each format keeps the margins, to 2^17.
     """
     if arithmetic is not None:
         float_format(arithmetic)
@@ -538,7 +545,17 @@ def precision_command(
     budget = None if work is None else read_positive(work, "--work")
     if name is None:
         return _search_all(arithmetic, longest, budget, settings, as_json)
-    recipe, chosen = find_recipe(name), read_settings(settings)
+    model, chosen = named_model(name), read_settings(settings)
+    if isinstance(model, NamedProgram):
+        return _lengths_of(model, chosen, arithmetic, longest, budget, as_json)
+    if not isinstance(model, NamedRecipe):
+        raise InvalidValue(
+            "a search is for a recipe or a program, which is built for one length after another",
+            received=f"{name}, a saved model",
+            where="precision",
+            remedy="name the program it is compiled from, FILE.py:NAME",
+        )
+    recipe = model.recipe
     named = [arithmetic] if arithmetic else formats(recipe)
     if not named:
         raise InvalidValue(
@@ -558,6 +575,32 @@ def precision_command(
     else:
         wide.print(precision_table(recipe.name, found))
     return _refuted(found)
+
+
+def _lengths_of(
+    named: NamedProgram,
+    chosen: Settings,
+    arithmetic: str | None,
+    longest: int | None,
+    work: int | None,
+    as_json: bool,
+) -> int:
+    """The largest N of a program in each float format."""
+    if work is not None:
+        raise InvalidValue(
+            "the work of a search is bounded for recipes",
+            received="--work with a program",
+            where="precision",
+            remedy="leave it out, or give --max-length",
+        )
+    floats = [name for name, system in SYSTEMS.items() if isinstance(system, Floating)]
+    with err.status(f"compiling {named.name} for one length after another"):
+        facts = named.lengths(chosen, [arithmetic] if arithmetic else floats, longest or 2**17)
+    if as_json:
+        _print_json(facts)
+    else:
+        wide.print(lengths_table(facts))
+    return 0
 
 
 def _instead_of_a_search(recipe: Recipe[Any]) -> str:

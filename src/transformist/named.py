@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
+from rich.table import Table
+
 from transformist.answers import Judged, answer_on_symbols
 from transformist.arithmetic import Arithmetic, Floating, Saturating, number_system
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
 from transformist.claims import Finding, Recipe, Settings, StringClaim
 from transformist.compiler import compile as compile_program
+from transformist.compiler import largest_length
 from transformist.compiler.refusals import Uncompilable
 from transformist.errors import InvalidValue, UnknownName
 from transformist.hosts import load
@@ -24,6 +27,7 @@ from transformist.inputs import PACKAGED, alphabet_of, load_program
 from transformist.language import Program
 from transformist.model import Symbol, Transformer
 from transformist.programs import PROGRAMS
+from transformist.report import model_facts, model_table, recipe_facts, recipe_table
 from transformist.verify import Verdict, built_for, check_program, check_recipe
 
 RIGHT_OR_REFUSED = ("exact", "interval")
@@ -65,6 +69,10 @@ def _is_as_fine(one: Floating, other: Floating) -> bool:
     )
 
 
+SUFFIX = ".safetensors"
+"""What is called so is meant to be a file."""
+
+
 @dataclass(frozen=True)
 class Named(ABC):
     """A model with the name that it has on the command line."""
@@ -91,6 +99,18 @@ class Named(ABC):
     @abstractmethod
     def transformer(self, given: Settings, length: int, system: Arithmetic) -> Transformer:
         """The model for inputs up to a length, in an arithmetic, where the settings do not say."""
+
+    def facts(self, given: Settings) -> dict[str, Any]:
+        """What `show` tells of it."""
+        return model_facts(self.name, self.shown(given))
+
+    def table(self, given: Settings) -> Table:
+        """The same for a person."""
+        return model_table(self.facts(given))
+
+    def shown(self, given: Settings) -> Transformer:
+        """The transformer that is shown."""
+        return self.transformer(given, 0, number_system("exact"))
 
     @abstractmethod
     def verdict(self, max_length: int | None) -> Verdict:
@@ -138,6 +158,14 @@ class NamedRecipe(Named):
         model: Transformer = self.recipe.build(**{**built, **given})
         return model
 
+    def facts(self, given: Settings) -> dict[str, Any]:
+        """With its claim and its parameters."""
+        return recipe_facts(self.recipe, given)
+
+    def table(self, given: Settings) -> Table:
+        """The same for a person."""
+        return recipe_table(self.facts(given))
+
     def verdict(self, max_length: int | None) -> Verdict:
         """Of its claim."""
         return check_recipe(self.recipe, max_length)
@@ -180,6 +208,39 @@ class NamedProgram(Named):
         if any_length or isinstance(system, Saturating):
             return {}
         return {"arithmetic": system.name if isinstance(system, Floating) else "exact"}
+
+    def shown(self, given: Settings) -> Transformer:
+        """Compiled with these options."""
+        return self.compiled(given)
+
+    def lengths(self, given: Settings, formats: Sequence[str], longest: int) -> dict[str, Any]:
+        """The largest N in each of these formats, for these options.
+
+        Raises:
+            InvalidValue: for `max_length` or `arithmetic`, which are what varies.
+            TransformistError: for a program that is not compiled for another reason.
+
+        """
+        for name in ("max_length", "arithmetic"):
+            if name in given:
+                raise InvalidValue(
+                    "the largest N in each format is searched for",
+                    received=f"--set {name}",
+                    where="precision",
+                    remedy=f"write --{name.replace('_', '-')}",
+                )
+        options = {k: v for k, v in self.options(given).items() if k != "max_length"}
+        found = {
+            name: largest_length(self.program, longest, **{**options, "arithmetic": name})
+            for name in formats
+        }
+        rows = [{"arithmetic": name, "largest_length": length} for name, length in found.items()]
+        return {
+            "program": self.name,
+            "weighting": options["weighting"],
+            "searched": longest,
+            "results": rows,
+        }
 
     def compiled(self, given: Settings) -> Transformer:
         """Compiled with these options; those left out have their defaults.
@@ -281,12 +342,18 @@ def named_model(given: str) -> Named:
     if _names_a_place(given):
         return NamedProgram(given, load_program(given))
     known = [*names, *(f"{PACKAGED}{name}" for name in PROGRAMS)]
+    if given.endswith(SUFFIX):
+        known = []
     near = difflib.get_close_matches(given, known, n=3, cutoff=0.5)
     raise UnknownName(
         "MODEL is a recipe's name, a packaged program (programs/NAME), a program in a file "
         "(FILE.py:NAME), or a saved file; no recipe, program or file has this name",
         received=repr(given),
-        remedy=f"did you mean {' or '.join(near)}?" if near else "transformist list has the names",
+        remedy=f"did you mean {' or '.join(near)}?"
+        if near
+        else "transformist list has the names"
+        if known
+        else f"there is no file {given}: check the path",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from transformist.arithmetic import is_power_of_two
 from transformist.compiler.allocate import allocate
@@ -81,6 +82,30 @@ def compile(
         return _compiled(program, options)
     except MarginExceeded as excess:
         raise _without_margin(program, options, excess) from None
+
+
+def largest_length(program: Program, longest: int = 2**17, **given: Any) -> int:
+    """The largest N for which a program is compiled, by bisection; 0 where there is none.
+
+    A margin that one N keeps is nearly always kept by those below.
+
+    Args:
+        program: made by `tf.program`.
+        longest: no larger N is tried.
+        given: options of `compile` but `max_length`.
+
+    Raises:
+        TransformistError: as `compile`, but for margins that a format does not keep.
+
+    Example:
+        >>> from transformist.programs import PROGRAMS
+        >>> largest_length(PROGRAMS["dyck-1"], arithmetic="float16"), largest_length(
+        ...     PROGRAMS["dyck-1"], 10, arithmetic="float16")
+        (15, 10)
+
+    """
+    usual = {"arithmetic": None}
+    return _longest(program, Options.of(**usual | given, max_length=longest + 1))
 
 
 def _compiled(program: Program, options: Options) -> Transformer:
