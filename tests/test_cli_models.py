@@ -149,20 +149,65 @@ class TestRun:
         code, out, _ = run(capsys, "run", "programs/dyck-1", "(", "--set", "max_length=5")
         assert code == 0 and out.rstrip().endswith("N = 5")
 
-    def test_a_format_for_which_nothing_is_compiled_is_marked(self, capsys):
-        arguments = ("run", "programs/dyck-1", "()", "--json", "--arithmetic")
-        for fine in ("float32", "float64", "exact", "interval"):
-            assert run(capsys, *arguments, fine)[2] == ""
-        code, out, err = run(capsys, *arguments, "bfloat16")
-        assert code == 0 and "answer" in json.loads(out)
-        line = "programs/dyck-1 is compiled for float32: in bfloat16 the answer may be wrong"
-        assert err == f"warning: {line}\n"
-        asked = ("run", "programs/majority", "0", "--arithmetic", "float16")
-        assert run(capsys, *asked, "--set", "arithmetic=float16")[2] == ""
-        assert (
-            "for exact: in float64"
-            in run(capsys, *arguments, "float64", "--set", "arithmetic=exact")[2]
-        )
+    def test_a_program_is_compiled_for_the_arithmetic_it_is_run_in(self, capsys):
+        long = "1" * 1200  # float32 keeps the margins of parity up to N = 1121
+        assert run(capsys, "run", "programs/parity", long)[0] == 0
+        code, out, err = run(capsys, "run", "programs/parity", long, "--arithmetic", "float32")
+        assert code == 2 and out == "" and "in float32 is below" in err
+        assert run(capsys, "run", "programs/parity", long, "--set", "arithmetic=float32")[0] == 2
+        for arithmetic in ("exact", "interval"):  # of any N
+            options = ("--set", "max_length=9999", "--set", "weighting=average-hard")
+            fits = ("run", "programs/parity", "01", *options, "--arithmetic", arithmetic)
+            assert run(capsys, *fits)[::2] == (0, "")
+
+    def test_where_the_length_rounded_up_does_not_fit_it_is_compiled_for_the_length(self, capsys):
+        fits = ("run", "programs/dyck-1", "--arithmetic", "float16")
+        code, out, err = run(capsys, *fits, "(" * 15)  # N = 16 is refused in float16
+        assert code == 0 and out.rstrip().endswith("N = 15") and err == ""
+        code, out, err = run(capsys, *fits, "(" * 16)
+        assert code == 2 and "max_length=15 fits" in err
+        code, out, err = run(capsys, *fits, "()", "--set", "max_length=16")
+        assert code == 2 and "max_length=15 fits" in err
+
+    def test_a_format_for_which_nothing_is_compiled_is_marked(self, capsys, tmp_path):
+        path = tmp_path / "model"
+        run(capsys, "compile", "programs/dyck-1", "-o", path)
+        for model, more in (
+            ("programs/dyck-1", ("--set", "arithmetic=float32")),
+            (path, ()),
+        ):
+            arguments = ("run", model, "()", "--json", *more, "--arithmetic")
+            for fine in ("float32", "float64", "interval"):
+                assert run(capsys, *arguments, fine)[2] == ""
+            line = f"warning: {model} is compiled for float32: in %s the answer may be wrong\n"
+            for narrow in ("bfloat16", "float16"):
+                code, out, err = run(capsys, *arguments, narrow)
+                assert code == 0 and "answer" in json.loads(out)
+                assert err == line % narrow
+            against = ("check", model, *more, "--against", "programs/dyck-1", "--max-length", 1)
+            assert run(capsys, *against, "--arithmetic", "bfloat16")[2] == line % "bfloat16"
+            assert run(capsys, *against, "--arithmetic", "float32")[2] == ""
+
+    def test_which_formats_are_as_fine(self, capsys, tmp_path):
+        path = tmp_path / "model"
+        for built, run_in, fine in (
+            ("float16", "float32", True),
+            ("float16", "bfloat16", False),
+            ("bfloat16", "float16", False),
+            ("float64", "float32", False),
+            ("exact", "float64", False),
+            ("exact", "interval", True),
+        ):
+            options = ("--set", f"arithmetic={built}", "--set", "max_length=1")
+            assert run(capsys, "compile", "programs/dyck-1", "-o", path, *options)[0] == 0
+            err = run(capsys, "run", path, "(", "--arithmetic", run_in)[2]
+            expected = f"warning: {path} is compiled for {built}: in {run_in} the answer may be"
+            assert err == "" if fine else err.startswith(expected), (built, run_in)
+
+    def test_a_recipe_in_a_file_has_no_arithmetic_that_it_is_built_for(self, capsys, tmp_path):
+        tf.save(tf.recipe("dyck-1").build(max_length=4), tmp_path / "model")
+        assert tf.load(tmp_path / "model").built_for is None
+        assert run(capsys, "run", tmp_path / "model", "()", "--arithmetic", "bfloat16")[2] == ""
 
     def test_a_file_with_other_characters(self, capsys, models, tmp_path):
         path = tmp_path / "code"
@@ -209,12 +254,14 @@ class TestCompile:
                 "nonzero": model.nonzero,
                 "max_length": 20,
                 "weighting": "softmax",
+                "arithmetic": "float32",
             }
+            assert model.built_for == "float32"
             assert answer(capsys, "run", path, "(())")["answer"] is True
         code, out, _ = run(capsys, "compile", models["packaged"], "-o", path)
         assert code == 0 and out.count("\n") == 1
         assert out.startswith(f"programs/dyck-1 → {path}: ")
-        assert out.endswith("; N = 256, softmax\n") and tf.load(path).max_length == 256
+        assert out.endswith("; N = 256, softmax, float32\n") and tf.load(path).max_length == 256
 
     def test_the_options_reach_the_compiler(self, capsys, tmp_path, source):
         path = tmp_path / "model"
@@ -306,6 +353,65 @@ class TestCheck:
             assert found["settings"] == f"weighting={weighting}"
 
 
+class TestShow:
+    def test_a_program_and_what_is_saved_of_it(self, capsys, models, tmp_path):
+        path = tmp_path / "compiled"
+        given = ("--set", "max_length=20", "--set", "weighting=average-hard")
+        run(capsys, "compile", models["file"], "-o", path, *given)
+        facts = answer(capsys, "show", models["file"], *given)
+        saved = answer(capsys, "show", path)
+        assert saved.pop("name") == str(path) and facts.pop("name") == models["file"]
+        assert facts == saved
+        model = tf.load(path)
+        assert facts["max_length"] == 20 and facts["alphabet"] == ["(", ")"]
+        assert (facts["weighting"], facts["arithmetic"]) == ("average-hard", "float32")
+        assert facts["nonzero"] == model.nonzero and facts["width"] == len(facts["slots"])
+        held = {each["name"]: each for slot in facts["slots"] for each in slot["holds"]}
+        assert "mine.py, line 7: x.map(" in held["balance"]["source"]
+        trace = model.run("())", "exact")
+        after = range(held["balance"]["first"], held["balance"]["last"] + 1)
+        assert all([str(v) for v in trace.values("balance", k)][1:] == ["1/2", "0", "-1/4"]
+                   for k in after)  # fmt: skip
+
+    def test_in_words(self, capsys, models):
+        code, out, _ = run(capsys, "show", models["file"])
+        assert code == 0 and "N = 256, softmax" in out and "float32" in out and "line 7" in out
+        code, out, _ = run(capsys, "show", models["saved"])
+        assert code == 0 and "N = 16" in out and "not told" in out and "balance" in out
+        code, out, _ = run(capsys, "show", models["recipe"])
+        assert code == 0 and "claim" in out
+
+    def test_a_blank_symbol_is_seen(self, capsys, source):
+        source.write_text(SOURCE.replace('alphabet="ab"', 'alphabet="a b"'))
+        code, out, _ = run(capsys, "show", f"{source}:share")
+        assert code == 0 and "a ' ' b" in out
+
+
+class TestPrecision:
+    def test_the_largest_length_in_each_format(self, capsys, source):
+        for weighting in ("softmax", "average-hard"):
+            got = answer(capsys, "precision", f"{source}:nested", "--set", f"weighting={weighting}")
+            assert got["program"] == f"{source}:nested" and got["weighting"] == weighting
+            found = {row["arithmetic"]: row["largest_length"] for row in got["results"]}
+            floats = "float64 float32 float16 bfloat16 float8_e5m2 float8_e4m3"
+            assert list(found) == floats.split()
+            for arithmetic, length in found.items():
+                asked = {"weighting": weighting, "arithmetic": arithmetic}
+                program = load_program(f"{source}:nested")
+                if length:
+                    tf.compile(program, max_length=length, **asked)
+                if length < got["searched"]:
+                    with pytest.raises(tf.TransformistError, match="fits"):
+                        tf.compile(program, max_length=length + 1, **asked)
+
+    def test_bounded_and_in_one_format(self, capsys):
+        options = ("--arithmetic", "float32", "--max-length", "100")
+        got = answer(capsys, "precision", "programs/dyck-1", *options)
+        assert got["results"] == [{"arithmetic": "float32", "largest_length": 100}]
+        code, out, _ = run(capsys, "precision", "programs/dyck-1", *options)
+        assert code == 0 and "100 or more" in out
+
+
 def bad_requests(source, saved):
     broken = source.with_name("broken.py")
     broken.write_text("import sys\nsys.exit(3)\n")
@@ -344,6 +450,16 @@ def bad_requests(source, saved):
         (["check", "programs/histogram", "--max-length", "999999999"], "at most 12"),
         (["check", "programs/dyck-1", "--set", "max_length=4"], "without --against"),
         (["check", "programs/nothing"], "MODEL is"),
+        (["run", "no/such.safetensors", "()"], "there is no file no/such.safetensors"),
+        (["show", "no/such.safetensors"], "MODEL is", "there is no file no/such.safetensors"),
+        (["show", "programs/dyck1"], "MODEL is", "did you mean programs/dyck-1"),
+        (["show", saved, "--set", "max_length=3"], "received --set max_length"),
+        (["precision", "programs/dyck1"], "MODEL is", "did you mean programs/dyck-1"),
+        (["precision", saved], "a saved model; name the program"),
+        (["precision", "programs/dyck-1", "--work", "9"], "--work with a program"),
+        (["precision", "programs/dyck-1", "--set", "max_length=3"], "write --max-length"),
+        (["precision", "programs/dyck-1", "--set", "arithmetic=x"], "write --arithmetic"),
+        (["precision", "programs/dyck-1", "--set", "weighting=hard"], "'hard'"),
         (["compile", "dyck-1", "-o", out], "a program is programs/NAME, or a file"),
         (["compile", saved, "-o", out], "a program is programs/NAME, or a file"),
         (["compile", "programs/dyck1", "-o", out], "did you mean dyck-1"),

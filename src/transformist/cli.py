@@ -47,7 +47,14 @@ from transformist.inputs import (
     read_text,
 )
 from transformist.model import Trace
-from transformist.named import Named, named_model, named_program
+from transformist.named import (
+    Named,
+    NamedProgram,
+    NamedRecipe,
+    caution,
+    named_model,
+    named_program,
+)
 from transformist.programs import PROGRAMS
 from transformist.report import (
     answer_in_words,
@@ -59,11 +66,10 @@ from transformist.report import (
     how_close,
     how_near,
     judged_facts,
+    lengths_table,
     numbers_facts,
     plain,
     precision_table,
-    recipe_facts,
-    recipe_table,
     run_in_words,
     trace_facts,
     trace_table,
@@ -80,6 +86,7 @@ from transformist.verify import (
     check_recipes,
     float_format,
     formats,
+    length_within,
     require_feasible,
     search,
     search_all,
@@ -193,17 +200,16 @@ def list_recipes(
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="A recipe's name.")],
+    name: Annotated[str, typer.Argument(help=MODEL_HELP, metavar="MODEL", show_default=False)],
     settings: Set = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:
-    """Show what a recipe claims, what it takes, and how large its weights are."""
-    recipe = find_recipe(name)
-    facts = recipe_facts(recipe, read_settings(settings))
+    """Show what a recipe claims and takes, or what a compiled or saved model is; and its size."""
+    named, chosen = named_model(name), read_settings(settings)
     if as_json:
-        _print_json(facts)
+        _print_json(named.facts(chosen))
         return
-    out.print(recipe_table(facts))
+    out.print(named.table(chosen))
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -305,8 +311,7 @@ def _run_on_text(
     with err.status(f"evaluating {length} symbols densely"):
         judged = named.answer(chosen, source.symbols, system)
     trace, model = judged.trace, judged.trace.model
-    if caution := named.caution(chosen, system):
-        err.print(f"warning: {caution}", markup=False)
+    _warn(caution(named.name, model, system))
     if not judged.covered and judged.safe:
         err.print(
             f"warning: {named.name} claims n up to N = {judged.safe} in {system.name}, and this "
@@ -325,6 +330,11 @@ def _run_on_text(
     if with_trace or source.is_file:
         wide.print(trace_table(trace, judged.finding.position, whole=with_trace))
     out.print(run_in_words(named.name, judged), style="dim", markup=False)
+
+
+def _warn(of: str) -> None:
+    if of:
+        err.print(f"warning: {of}", markup=False)
 
 
 def _print_vectors(trace: Trace, near: str) -> None:
@@ -380,7 +390,13 @@ def check_command(
     ] = None,
     length: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--max-length", help="Try every string up to this length.", metavar="n"),
+        typer.Option(
+            "--max-length",
+            help="Try every string up to this length; when left out, up to the length to which "
+            "there are some thousand, and of a recipe besides hard and drawn ones.",
+            metavar="n",
+            show_default=False,
+        ),
     ] = None,
     settings: Set = [],  # noqa: B006
     arithmetic: Arithmetic = "float64",
@@ -429,19 +445,26 @@ def _check_against(
     arithmetic: str,
     max_length: int | None,
 ) -> Verdict:
-    length = 10 if max_length is None else max_length
     if named is None or not named.takes_strings:
         raise InvalidValue(
             "--against compares one model on strings with a function",
             received="the whole catalogue" if named is None else named.name,
             remedy="name a recipe on strings, such as dyck-1, a program, or a saved file",
         )
-    reference = load_function(against)
-    require_feasible(length, len(named.alphabet(settings)))
-    model = named.transformer(settings, length)
+    reference, symbols = load_function(against), len(named.alphabet(settings))
+    length = length_within(AGAINST, symbols) if max_length is None else max_length
+    require_feasible(length, symbols)
+    system = number_system(arithmetic)
+    model = named.transformer(settings, length, system)
     if max_length is None and model.max_length is not None:
         length = min(length, model.max_length)
-    return replace(check(model, reference, length, arithmetic), name=named.name)
+    _warn(caution(named.name, model, system))
+    with err.status(f"checking every string to length {length} over {symbols} symbols"):
+        return replace(check(model, reference, length, system), name=named.name)
+
+
+AGAINST = 2**14
+"""About how many strings --against tries where --max-length is left out."""
 
 
 def _with_progress(verdicts: Iterator[Verdict], total: int) -> Iterator[Verdict]:
@@ -490,7 +513,9 @@ def precision_command(
     name: Annotated[
         Optional[str],  # noqa: UP045
         typer.Argument(
-            help="A recipe's name; every recipe that has a length when left out.", metavar="[NAME]"
+            help="A recipe's name, programs/NAME or FILE.py:NAME; every recipe that has a length "
+            "when left out.",
+            metavar="[NAME]",
         ),
     ] = None,
     arithmetic: Annotated[
@@ -512,7 +537,7 @@ def precision_command(
 
     For a function with a tolerance, search for the least error that the format reaches. The work is
     counted, not timed, so that the result is the same everywhere. Exit code 1 when a length fails
-    that is claimed.
+    that is claimed. Of a program, the largest N for which each format keeps the margins, to 2^17.
     """
     if arithmetic is not None:
         float_format(arithmetic)
@@ -520,7 +545,17 @@ def precision_command(
     budget = None if work is None else read_positive(work, "--work")
     if name is None:
         return _search_all(arithmetic, longest, budget, settings, as_json)
-    recipe, chosen = find_recipe(name), read_settings(settings)
+    model, chosen = named_model(name), read_settings(settings)
+    if isinstance(model, NamedProgram):
+        return _lengths_of(model, chosen, arithmetic, longest, budget, as_json)
+    if not isinstance(model, NamedRecipe):
+        raise InvalidValue(
+            "a search is for a recipe or a program, which is built for one length after another",
+            received=f"{name}, a saved model",
+            where="precision",
+            remedy="name the program it is compiled from, FILE.py:NAME",
+        )
+    recipe = model.recipe
     named = [arithmetic] if arithmetic else formats(recipe)
     if not named:
         raise InvalidValue(
@@ -540,6 +575,32 @@ def precision_command(
     else:
         wide.print(precision_table(recipe.name, found))
     return _refuted(found)
+
+
+def _lengths_of(
+    named: NamedProgram,
+    chosen: Settings,
+    arithmetic: str | None,
+    longest: int | None,
+    work: int | None,
+    as_json: bool,
+) -> int:
+    """The largest N of a program in each float format."""
+    if work is not None:
+        raise InvalidValue(
+            "the work of a search is bounded for recipes",
+            received="--work with a program",
+            where="precision",
+            remedy="leave it out, or give --max-length",
+        )
+    floats = [name for name, system in SYSTEMS.items() if isinstance(system, Floating)]
+    with err.status(f"compiling {named.name} for one length after another"):
+        facts = named.lengths(chosen, [arithmetic] if arithmetic else floats, longest or 2**17)
+    if as_json:
+        _print_json(facts)
+    else:
+        wide.print(lengths_table(facts))
+    return 0
 
 
 def _instead_of_a_search(recipe: Recipe[Any]) -> str:

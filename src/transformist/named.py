@@ -11,23 +11,66 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
+from rich.table import Table
+
 from transformist.answers import Judged, answer_on_symbols
-from transformist.arithmetic import Arithmetic, Floating, number_system
+from transformist.arithmetic import Arithmetic, Floating, Saturating, number_system
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
 from transformist.claims import Finding, Recipe, Settings, StringClaim
-from transformist.compiler import Options
 from transformist.compiler import compile as compile_program
+from transformist.compiler import largest_length
+from transformist.compiler.refusals import Uncompilable
 from transformist.errors import InvalidValue, UnknownName
 from transformist.hosts import load
 from transformist.inputs import PACKAGED, alphabet_of, load_program
 from transformist.language import Program
 from transformist.model import Symbol, Transformer
 from transformist.programs import PROGRAMS
+from transformist.report import model_facts, model_table, recipe_facts, recipe_table
 from transformist.verify import Verdict, built_for, check_program, check_recipe
 
-FINE = ("exact", "interval", "float64")
-"""Arithmetics in which what is compiled for any float format has its margins too."""
+RIGHT_OR_REFUSED = ("exact", "interval")
+"""Arithmetics that give the right answer, or refuse, whatever the margins are for."""
+
+
+def caution(name: str, model: Transformer, system: Arithmetic) -> str:
+    """What a user of an arithmetic is warned of; empty where it is as fine as what was built for.
+
+    Example:
+        >>> import transformist as tf
+        >>> model = tf.compile(PROGRAMS["dyck-1"], max_length=8, arithmetic="float32")
+        >>> caution("mine", model, number_system("float64"))
+        ''
+        >>> caution("mine", model, number_system("bfloat16"))
+        'mine is compiled for float32: in bfloat16 the answer may be wrong'
+
+    """
+    asked = model.built_for
+    if asked in (None, system.name) or system.name.partition(":")[0] in RIGHT_OR_REFUSED:
+        return ""
+    wanted = number_system(asked)
+    if (
+        isinstance(wanted, Floating)
+        and isinstance(system, Floating)
+        and _is_as_fine(system, wanted)
+    ):
+        return ""
+    return f"{name} is compiled for {asked}: in {system.name} the answer may be wrong"
+
+
+def _is_as_fine(one: Floating, other: Floating) -> bool:
+    """Whether a format rounds, overflows and underflows no sooner than another."""
+    return (
+        one.precision >= other.precision
+        and one.accumulator_roundoff <= other.accumulator_roundoff
+        and one.largest >= other.largest
+        and one.smallest <= other.smallest
+    )
+
+
+SUFFIX = ".safetensors"
+"""What is called so is meant to be a file."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +92,25 @@ class Named(ABC):
         """The settings for an input: what is given, and what the input says where it is not."""
         return given
 
-    def caution(self, given: Settings, system: Arithmetic) -> str:
-        """What a user of this arithmetic is warned of; empty where there is nothing."""
-        return ""
-
     @abstractmethod
     def alphabet(self, given: Settings) -> tuple[Symbol, ...]:
         """The symbols of its inputs."""
 
     @abstractmethod
-    def transformer(self, given: Settings, length: int) -> Transformer:
-        """The model for inputs up to a length, or up to `max_length` where that is given."""
+    def transformer(self, given: Settings, length: int, system: Arithmetic) -> Transformer:
+        """The model for inputs up to a length, in an arithmetic, where the settings do not say."""
+
+    def facts(self, given: Settings) -> dict[str, Any]:
+        """What `show` tells of it."""
+        return model_facts(self.name, self.shown(given))
+
+    def table(self, given: Settings) -> Table:
+        """The same for a person."""
+        return model_table(self.facts(given))
+
+    def shown(self, given: Settings) -> Transformer:
+        """The transformer that is shown."""
+        return self.transformer(given, 0, number_system("exact"))
 
     @abstractmethod
     def verdict(self, max_length: int | None) -> Verdict:
@@ -67,7 +118,7 @@ class Named(ABC):
 
     def answer(self, given: Settings, symbols: Sequence[Symbol], system: Arithmetic) -> Judged:
         """Its answer on an input."""
-        trace = self.transformer(given, len(symbols)).run(symbols, system)
+        trace = self.transformer(given, len(symbols), system).run(symbols, system)
         return Judged(
             trace=trace, settings=given, safe=None, covered=True, finding=Finding(sentence="")
         )
@@ -101,11 +152,19 @@ class NamedRecipe(Named):
         alphabet: tuple[Symbol, ...] = self.recipe.build(**given).alphabet
         return alphabet
 
-    def transformer(self, given: Settings, length: int) -> Transformer:
+    def transformer(self, given: Settings, length: int, system: Arithmetic) -> Transformer:
         """Built for this length."""
         built = {"max_length": max(length, 1)} if "max_length" in self.recipe.parameters else {}
         model: Transformer = self.recipe.build(**{**built, **given})
         return model
+
+    def facts(self, given: Settings) -> dict[str, Any]:
+        """With its claim and its parameters."""
+        return recipe_facts(self.recipe, given)
+
+    def table(self, given: Settings) -> Table:
+        """The same for a person."""
+        return recipe_table(self.facts(given))
 
     def verdict(self, max_length: int | None) -> Verdict:
         """Of its claim."""
@@ -127,17 +186,61 @@ class NamedProgram(Named):
         """That of the program."""
         return self.program.alphabet
 
-    def caution(self, given: Settings, system: Arithmetic) -> str:
-        """That another format is narrower than the one it is compiled for, or may be."""
-        asked = Options.of(**self.options(given)).arithmetic
-        fine = FINE if isinstance(number_system(asked), Floating) else ()
-        if system.name in (asked, *fine):
-            return ""
-        return f"{self.name} is compiled for {asked}: in {system.name} the answer may be wrong"
+    def transformer(self, given: Settings, length: int, system: Arithmetic) -> Transformer:
+        """Compiled for this arithmetic, and the length rounded up to a power of two, 16 or more.
 
-    def transformer(self, given: Settings, length: int) -> Transformer:
-        """Compiled for the length rounded up to a power of two, 16 or more."""
-        return self.compiled({"max_length": built_for(length), **given})
+        Where that is refused, it is compiled for the length itself.
+        """
+        asked = {**self._arithmetic(given, system), **given}
+        if "max_length" in given:
+            return self.compiled(asked)
+        try:
+            return self.compiled({"max_length": built_for(length), **asked})
+        except Uncompilable:
+            return self.compiled({"max_length": max(length, 1), **asked})
+
+    def _arithmetic(self, given: Settings, system: Arithmetic) -> Settings:
+        """The option of the compiler for what is evaluated in a number system.
+
+        Left to its default for any length, which no format has, and where sums saturate.
+        """
+        any_length = self.options(given)["max_length"] is None
+        if any_length or isinstance(system, Saturating):
+            return {}
+        return {"arithmetic": system.name if isinstance(system, Floating) else "exact"}
+
+    def shown(self, given: Settings) -> Transformer:
+        """Compiled with these options."""
+        return self.compiled(given)
+
+    def lengths(self, given: Settings, formats: Sequence[str], longest: int) -> dict[str, Any]:
+        """The largest N in each of these formats, for these options.
+
+        Raises:
+            InvalidValue: for `max_length` or `arithmetic`, which are what varies.
+            TransformistError: for a program that is not compiled for another reason.
+
+        """
+        for name in ("max_length", "arithmetic"):
+            if name in given:
+                raise InvalidValue(
+                    "the largest N in each format is searched for",
+                    received=f"--set {name}",
+                    where="precision",
+                    remedy=f"write --{name.replace('_', '-')}",
+                )
+        options = {k: v for k, v in self.options(given).items() if k != "max_length"}
+        found = {
+            name: largest_length(self.program, most=longest, **{**options, "arithmetic": name})
+            for name in formats
+        }
+        rows = [{"arithmetic": name, "largest_length": length} for name, length in found.items()]
+        return {
+            "program": self.name,
+            "weighting": options["weighting"],
+            "searched": longest,
+            "results": rows,
+        }
 
     def compiled(self, given: Settings) -> Transformer:
         """Compiled with these options; those left out have their defaults.
@@ -178,7 +281,7 @@ class NamedFile(Named):
         """That of the model."""
         return self.model.alphabet
 
-    def transformer(self, given: Settings, length: int) -> Transformer:
+    def transformer(self, given: Settings, length: int, system: Arithmetic) -> Transformer:
         """The model as it is.
 
         Raises:
@@ -239,12 +342,18 @@ def named_model(given: str) -> Named:
     if _names_a_place(given):
         return NamedProgram(given, load_program(given))
     known = [*names, *(f"{PACKAGED}{name}" for name in PROGRAMS)]
+    if given.endswith(SUFFIX):
+        known = []
     near = difflib.get_close_matches(given, known, n=3, cutoff=0.5)
     raise UnknownName(
         "MODEL is a recipe's name, a packaged program (programs/NAME), a program in a file "
         "(FILE.py:NAME), or a saved file; no recipe, program or file has this name",
         received=repr(given),
-        remedy=f"did you mean {' or '.join(near)}?" if near else "transformist list has the names",
+        remedy=f"did you mean {' or '.join(near)}?"
+        if near
+        else "transformist list has the names"
+        if known
+        else f"there is no file {given}: check the path",
     )
 
 

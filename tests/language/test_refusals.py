@@ -93,9 +93,13 @@ WHERE = "write b.where(x, y), which is x where b holds and y elsewhere"
         ),
         (
             "y = max(balance, 0)",
-            f"dyck.py, line 8: max(balance, 0): {TRUTH}bool(), and, or, not, if or while; "
-            "write & | ~ for and, or, not; and for if b.where(x, y), which is x where b holds "
-            "and y elsewhere",
+            f"dyck.py, line 8: max(balance, 0): {TRUTH}Python's own max; "
+            "write x.max(y) for max(x, y), x a number",
+        ),
+        (
+            "y = min(0, balance)",
+            f"dyck.py, line 8: min(0, balance): {TRUTH}Python's own min; "
+            "write x.min(y) for min(x, y), x a number",
         ),
     ],
 )
@@ -344,3 +348,11 @@ def test_constants_are_taken_exactly():
 
     assert tenth("ab") == [Fraction(0.1) / 3 + Fraction(1, 7), Fraction(1, 7)]
     assert math.isclose(float(tenth("b")[0]), 1 / 7)
+
+
+def test_what_a_selection_does_not_have(refused):
+    said = refused("y = opens.select(opens).count()")
+    assert said == (
+        "dyck.py, line 8: opens.select(opens).count: no operation on what a selection matches has "
+        "this name; received 'count'; choose from any, leftmost, mean, rightmost"
+    )

@@ -5,7 +5,7 @@ python tests/programs/golden.py --print     prints what it would write
 python tests/programs/golden.py --reversed  the same, compiled in opposite order
 
 A fingerprint is the SHA-256 of a text that holds the shape and exact entries of every array, and
-all else that a part has: names of slots, spans, labels, masks.
+all else that a part has but the arithmetic it is built for: names of slots, spans, labels, masks.
 """
 
 import dataclasses
@@ -32,6 +32,7 @@ def serial(value):
     """Any part of a model as plain lists and texts; numbers as p or p/q."""
     if dataclasses.is_dataclass(value):
         fields = [each.name for each in dataclasses.fields(value) if each.init]
+        fields = [name for name in fields if name != "built_for"]
         return [type(value).__name__, *([name, serial(getattr(value, name))] for name in fields)]
     if isinstance(value, np.ndarray):
         return ["array", list(value.shape), [str(Fraction(x)) for x in value.ravel().tolist()]]

@@ -404,7 +404,9 @@ SUBEXPRESSIONS = {
 @pytest.mark.parametrize(("name", "weighting"), [case for case in CASES if case not in UNIFORM])
 def test_any_length_is_refused_where_a_constant_depends_on_it(name, weighting):
     named = re.escape(SUBEXPRESSIONS.get((name, weighting), SUBEXPRESSIONS.get(name)))
-    message = rf"py, line \d+: .*depends on N; received {named}, max_length = None; give max_length"
+    message = (
+        rf"py, line \d+: .*depends on N; received '{named}', max_length = None; give max_length"
+    )
     with pytest.raises(tf.TransformistError, match=message):
         tf.compile(PROGRAMS[name], max_length=None, weighting=weighting)
 
@@ -431,7 +433,7 @@ def test_each_has_a_mean_or_is_compiled_without():
 
 @pytest.mark.parametrize("name", MEANS)
 def test_rightmost_hard_attention_has_no_mean(name):
-    message = rf"has no mean; received {re.escape(MEANS[name])}, a mean or count; compile it with"
+    message = rf"has no mean; received '{re.escape(MEANS[name])}', a mean or count; compile it with"
     with pytest.raises(tf.TransformistError, match=message):
         tf.compile(PROGRAMS[name], max_length=12, weighting="rightmost-hard")
 

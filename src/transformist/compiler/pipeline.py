@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
+from typing import Any
 
+from transformist.arithmetic import is_power_of_two
 from transformist.compiler.allocate import allocate
 from transformist.compiler.answers import answer
 from transformist.compiler.circuit import Circuit
@@ -18,6 +21,7 @@ from transformist.compiler.temperatures import sharpnesses
 from transformist.language import Accept, Program
 from transformist.language.across import Mean
 from transformist.language.leaves import Constant, Token
+from transformist.language.node import Node, different
 from transformist.language.pointwise import (
     Comparison,
     Linear,
@@ -80,12 +84,16 @@ def compile(
         raise _without_margin(program, options, excess) from None
 
 
-def largest_length(
-    program: Program, *, most: int, weighting: str = "softmax", arithmetic: str = "float32"
-) -> int:
+def largest_length(program: Program, *, most: int = 2**17, **given: Any) -> int:
     """The largest N up to `most` for which a number format keeps every margin; 0 for none.
 
-    The others are found by bisection: a format that keeps the margins of N keeps those of less.
+    By bisection: N fits and N + 1 does not. A format that keeps the margins of an N nearly always
+    keeps those of less.
+
+    Args:
+        program: made by `tf.program`.
+        most: no larger N is tried.
+        given: options of `compile` but `max_length`.
 
     Raises:
         InvalidValue: for a subexpression that cannot be compiled, whatever N is.
@@ -97,7 +105,7 @@ def largest_length(
         15
 
     """
-    options = Options.of(max_length=most, weighting=weighting, arithmetic=arithmetic)
+    options = Options.of(**{"arithmetic": None, **given, "max_length": most})
     try:
         _compiled(program, options)
     except MarginExceeded:
@@ -122,20 +130,60 @@ def _compiled(program: Program, options: Options) -> Transformer:
     read = answer(Lowering(program, options, circuit))
     sharpness = sharpnesses(circuit, read.uses)
     require_margins(circuit, sharpness, read, options.arithmetic)
-    return emit(allocate(schedule(circuit, read.forms, options.heads)), sharpness, read)
+    model = emit(allocate(schedule(circuit, read.forms, options.heads)), sharpness, read)
+    return replace(model, built_for=options.arithmetic)
 
 
 def _without_margin(program: Program, options: Options, excess: MarginExceeded) -> Uncompilable:
     """The refusal for a format that does not keep a margin, with the largest N that fits."""
     node = program.output.node if excess.node is None else excess.node
-    longest = _longest(program, options)
-    fits = f"max_length={longest} fits" if longest else "no max_length fits"
     return Source(program).refused(
         node,
         f"{excess.what} in {options.arithmetic} is below {excess.allowed:.3g}",
         received=f"up to {excess.error:.3g} for N = {options.max_length}",
-        remedy=f"{fits}; or compile it for an arithmetic with more bits",
+        remedy=_what_fits(program, options) + _a_float_in(node),
     )
+
+
+def _what_fits(program: Program, options: Options) -> str:
+    """The largest N, or that there is none, and what else can be asked for."""
+    finer = "an arithmetic with more bits, such as arithmetic=float64"
+    if options.arithmetic == "float64":
+        finer = "arithmetic=exact, in which nothing rounds"
+    longest = _longest(program, options)
+    if longest:
+        return f"max_length={longest} fits; or compile it for {finer}"
+    hard = replace(options, weighting="average-hard")
+    if options.weighting == "softmax" and _fits(program, hard):
+        return f"no max_length fits; weighting=average-hard does; or compile it for {finer}"
+    return f"no max_length fits; compile it for {finer}"
+
+
+def _fits(program: Program, options: Options) -> bool:
+    """Whether it is compiled as asked."""
+    try:
+        _compiled(program, options)
+    except (MarginExceeded, Uncompilable):
+        return False
+    return True
+
+
+LIKE_A_FLOAT = 2**20
+"""A constant with a larger denominator, a power of two, has been a float, most likely."""
+
+
+def _a_float_in(node: Node) -> str:
+    """What to write for a float that made a margin small; empty where there is none below."""
+    for each in different(node)[0].values():
+        for given in each.attributes:
+            for value in given if isinstance(given, tuple) else [given]:
+                q = value.denominator if isinstance(value, Fraction) else 1
+                if q > LIKE_A_FLOAT and is_power_of_two(Fraction(q)):
+                    return (
+                        f"; a float stands for the number it is, here {abs(value)}: write a text "
+                        f'such as "{abs(float(value)):.12g}"'
+                    )
+    return ""
 
 
 def _longest(program: Program, options: Options) -> int:

@@ -40,7 +40,7 @@ class Source:
         """The refusal of a subexpression, with its name and its line."""
         return Uncompilable(
             invariant,
-            received=f"{self.names[node]}, {received}",
+            received=f"'{self.names[node]}', {received}",
             where=str(self.places[node]),
             remedy=remedy,
         )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from transformist.errors import UnknownName
 from transformist.language.node import Node
+from transformist.language.places import here
 from transformist.language.tracing import constant, kind_of
 from transformist.language.types import Boolean, Number
 
@@ -19,6 +21,13 @@ class Matches:
 
     def __init__(self, queries: PerPosition, keys: Node, mask: str) -> None:
         self._queries, self._keys, self._mask = queries, keys, mask
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse what there is not of matches."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        known = [each for each in dir(type(self)) if not each.startswith("_")]
+        raise UnknownName.among("operation on what a selection matches", name, known, str(here()))
 
     def rightmost(self, values: Any, *, default: Any = None) -> Any:
         """The value at the last match; the default, a constant or a sequence, where none is."""

@@ -116,6 +116,13 @@ _INSTEAD: Mapping[type[ast.AST], tuple[str, str]] = {
 def refused_truth() -> InvalidValue:
     """The refusal to be one truth value, for the construct in the user's source that asks it."""
     frame = user_frame()
+    if (asked := _place(frame)).text.startswith(("max(", "min(")):
+        return refusal(
+            "a sequence has a value at each position, not one truth value",
+            received=f"Python's own {asked.text[:3]}",
+            where=asked,
+            remedy=f"write x.{asked.text[:3]}(y) for {asked.text[:3]}(x, y), x a number",
+        )
     kind, text = _construct(frame)
     word, remedy = _INSTEAD.get(
         kind, ("bool()", f"write & | ~ for and, or, not; and for if {_WHERE}")

@@ -116,11 +116,18 @@ class Stream:
             >>> reused = Stream(("sign",), (Span("sign", 0, 0, 1), Span("share", 0, 2, 3)))
             >>> reused.place("sign"), reused.place("share"), Stream(("sign",)).place("sign")
             ((0, 1), (0, 3), (0, -1))
+            >>> reused.place("balance")  # doctest: +ELLIPSIS
+            Traceback (most recent call last):
+            ...
+            transformist.errors.UnknownName: no slot ...; choose from sign, share
 
         """
         for span in self.spans:
             if span.name == name:
                 return span.slot, span.last
+        if name not in self.slots:
+            known = dict.fromkeys([*self.slots, *(span.name for span in self.spans)])
+            raise UnknownName.among("slot of the stream", name, known)
         return self.index(name), -1
 
     def held(self, slot: int, after: int) -> str:

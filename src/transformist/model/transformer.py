@@ -36,9 +36,11 @@ class Transformer:
         read_out: what becomes of the final vectors (2.2.3).
         final_norm: the norm after the last layer of a pre-norm model (6.2).
         max_length: N, the longest input it is built for, specials not counted; `None` for any.
+        built_for: the arithmetic whose margins its constants keep; `None` where that is not known.
 
     Raises:
         ShapeMismatch: when a part does not have the width of the stream.
+        UnknownName: for an arithmetic that does not exist.
 
     """
 
@@ -48,8 +50,11 @@ class Transformer:
     read_out: ReadOut
     final_norm: LayerNorm | None = None
     max_length: int | None = None
+    built_for: str | None = None
 
     def __post_init__(self) -> None:
+        if self.built_for is not None:
+            number_system(self.built_for)
         self._fits("embedding", self.embedding.width)
         for number, layer in enumerate(self.layers):
             for name, sublayer in layer.sublayers():

@@ -19,6 +19,7 @@ from transformist.report.facts import (
     verdict_facts,
     verdict_line,
 )
+from transformist.report.model_table import lengths_table, model_facts, model_table
 from transformist.report.precision_table import (
     cells,
     found_facts,
@@ -41,6 +42,9 @@ __all__ = [
     "how_close",
     "how_near",
     "judged_facts",
+    "lengths_table",
+    "model_facts",
+    "model_table",
     "numbers_facts",
     "plain",
     "precision_table",

@@ -437,6 +437,7 @@ def compiled_facts(program: str, file: str, model: Transformer, weighting: str) 
         **asdict(size(model)),
         "max_length": model.max_length,
         "weighting": weighting,
+        "arithmetic": model.built_for,
     }
 
 
@@ -444,7 +445,8 @@ def compiled_in_words(facts: Mapping[str, Any]) -> str:
     """What `compile` tells, in a line."""
     counts = Size(*(facts[key] for key in ("layers", "width", "heads", "nonzero")))
     longest = "any length" if facts["max_length"] is None else f"N = {facts['max_length']}"
-    return f"{facts['program']} → {facts['file']}: {counts}; {longest}, {facts['weighting']}"
+    built = f"{longest}, {facts['weighting']}, {facts['arithmetic']}"
+    return f"{facts['program']} → {facts['file']}: {counts}; {built}"
 
 
 def trace_facts(trace: Trace) -> list[dict[str, Any]]:

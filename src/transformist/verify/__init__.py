@@ -6,7 +6,7 @@ from transformist.verify.precision import SHORT_WORK, WORK, Breakdown, first_fai
 from transformist.verify.programs import built_for, check_program
 from transformist.verify.searches import formats, search, search_all, searched
 from transformist.verify.sequences import admitted, free_numbers
-from transformist.verify.strings import check, require_feasible
+from transformist.verify.strings import check, length_within, require_feasible
 from transformist.verify.suite import check_programs, check_recipe, check_recipes
 from transformist.verify.tolerances import LeastError, least_error
 from transformist.verify.verdict import Counterexample, Verdict, agrees
@@ -32,6 +32,7 @@ __all__ = [
     "formats",
     "free_numbers",
     "least_error",
+    "length_within",
     "require_feasible",
     "search",
     "search_all",

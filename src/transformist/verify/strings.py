@@ -65,10 +65,11 @@ def check(
     """
     if not isinstance(model, Transformer):
         raise InvalidValue(
-            "a function on strings is compared with a Transformer",
-            received=type(model).__name__,
+            "a Transformer is compared with a function or a program",
+            received=f"{type(model).__name__} as the first argument",
             where="check",
-            remedy="give a transformer, such as tf.recipe('dyck-1').build()",
+            remedy="compile a program, tf.compile(program), or give it second; or give a "
+            "transformer such as tf.recipe('dyck-1').build()",
         )
     alphabet = model.alphabet
     if any(isinstance(symbol, str) and len(symbol) != 1 for symbol in alphabet):
@@ -188,7 +189,8 @@ def judged(
 
 
 def length_within(count: int, symbols: int) -> int:
-    """The length up to which there are at most `count` strings."""
+    """The length up to which there are at most `count` strings; of one symbol as of two."""
+    symbols = max(symbols, 2)
     return next(n for n in itertools.count() if symbols ** (n + 2) > count * (symbols - 1))
 
 

@@ -1,0 +1,92 @@
+"""What there is to know of a transformer, and how long inputs a program's margins allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from transformist.model import Span, Transformer
+from transformist.report.facts import plain
+from transformist.report.size import Size, size
+
+
+def model_facts(name: str, model: Transformer) -> dict[str, Any]:
+    """What `show` tells of a transformer: what it is built for, its size, and what its slots hold.
+
+    Example:
+        >>> import transformist as tf
+        >>> facts = model_facts("mine", tf.recipe("dyck-1").build(max_length=8))
+        >>> facts["max_length"], facts["arithmetic"], facts["slots"][0]["name"]
+        (8, None, 'bos')
+
+    """
+    weightings = dict.fromkeys(head.weighting for each in model.layers for head in each.heads)
+    stream = model.stream
+    return {
+        "name": name,
+        "max_length": model.max_length,
+        "weighting": " and ".join(weightings) or None,
+        "arithmetic": model.built_for,
+        **asdict(size(model)),
+        "alphabet": plain(list(model.alphabet)),
+        "slots": [
+            {"name": slot, "holds": [_held(each) for each in stream.spans if each.slot == index]}
+            for index, slot in enumerate(stream.slots)
+        ],
+    }
+
+
+def _held(span: Span) -> dict[str, Any]:
+    return {"name": span.name, "first": span.first, "last": span.last, "source": span.source}
+
+
+def model_table(facts: Mapping[str, Any]) -> Table:
+    """The facts of a transformer for a person."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    counts = Size(*(facts[key] for key in ("layers", "width", "heads", "nonzero")))
+    longest = "any length" if facts["max_length"] is None else f"N = {facts['max_length']}"
+    rows = [
+        ("model", facts["name"]),
+        ("built for", f"{longest}, {facts['weighting'] or 'no heads'}"),
+        ("margins of", facts["arithmetic"] or "not told"),
+        ("weights", str(counts)),
+        ("alphabet", " ".join(map(_symbol, facts["alphabet"]))),
+    ]
+    for index, slot in enumerate(facts["slots"]):
+        held = [_in_words(each) for each in slot["holds"]] or [slot["name"]]
+        rows += [(f"slot {index}" if not number else "", each) for number, each in enumerate(held)]
+    for row in rows:
+        table.add_row(*map(escape, row))
+    return table
+
+
+def _symbol(symbol: Any) -> str:
+    """A symbol, in quotes where it would not be seen."""
+    text = str(symbol)
+    return text if text.strip() == text and text else repr(text)
+
+
+def _in_words(held: Mapping[str, Any]) -> str:
+    first, last = held["first"], held["last"]
+    streams = f"stream {first}" if first == last else f"streams {first} to {last}"
+    written = f": {held['source']}" if held["source"] else ""
+    return f"{held['name']} ({streams}){written}"
+
+
+def lengths_table(facts: Mapping[str, Any]) -> Table:
+    """The largest N of a program in each format."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.title, table.title_justify = escape(f"{facts['program']}, {facts['weighting']}"), "left"
+    for heading in ("format", "largest N"):
+        table.add_column(heading)
+    for row in facts["results"]:
+        length = row["largest_length"]
+        more = " or more" if length == facts["searched"] else ""
+        table.add_row(row["arithmetic"], f"{length:,}{more}" if length else "none")
+    return table

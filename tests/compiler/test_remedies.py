@@ -1,0 +1,78 @@
+"""What a refusal for a margin says would help: it does, and what it says does not fit does not."""
+
+import re
+
+import pytest
+
+import transformist as tf
+from transformist.compiler.refusals import Uncompilable
+
+
+def refused(program, **options):
+    with pytest.raises(Uncompilable) as error:
+        tf.compile(program, **options)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def share_above(threshold):
+    @tf.program(alphabet="ab")
+    def above(x):
+        return ((x == "a").mean() > threshold).accept()
+
+    return above
+
+
+def test_a_float_is_told_from_the_text():
+    said = refused(share_above(0.1), max_length=20)
+    assert said.endswith(
+        "no max_length fits; compile it for an arithmetic with more bits, such as "
+        "arithmetic=float64; "
+        "a float stands for the number it is, here 3602879701896397/36028797018963968: "
+        'write a text such as "0.1"'
+    )
+    assert tf.compile(share_above("0.1"), max_length=20).built_for == "float32"
+
+
+@pytest.mark.parametrize("threshold", ["1/3", 0.5, "1/1048576"])
+def test_other_constants_are_not_taken_for_floats(threshold):
+    said = refused(share_above(threshold), max_length=1000, arithmetic="float16")
+    assert "a float stands for" not in said
+
+
+def test_the_largest_length_and_the_finer_arithmetic_do_fit():
+    program = share_above("1/2")
+    said = refused(program, max_length=10**6, arithmetic="float16")
+    longest = int(re.search(r"max_length=(\d+) fits; or compile it for an arithmetic", said)[1])
+    tf.compile(program, max_length=longest, arithmetic="float16")
+    refused(program, max_length=longest + 1, arithmetic="float16")
+    tf.compile(program, max_length=10**6, arithmetic="float64")
+
+
+def test_of_float64_the_finer_one_is_exact():
+    said = refused(share_above("1/2"), max_length=10**18, arithmetic="float64")
+    assert said.endswith("fits; or compile it for arithmetic=exact, in which nothing rounds")
+    tf.compile(share_above("1/2"), max_length=10**18, arithmetic="exact")
+
+
+def test_average_hard_is_named_where_it_fits():
+    @tf.program(alphabet="ab")
+    def neighbours(x):
+        return ((x.predecessor(default="b") == "a") & (x == "b")).any().accept()
+
+    said = refused(neighbours, max_length=9, arithmetic="float8_e4m3")
+    assert (
+        "no max_length fits; weighting=average-hard does; or compile it for an arithmetic" in said
+    )
+    tf.compile(neighbours, max_length=9, arithmetic="float8_e4m3", weighting="average-hard")
+
+
+def test_check_says_what_to_do_with_a_program():
+    program = share_above("1/2")
+    message = (
+        "check: a Transformer is compared with a function or a program; received Program as the "
+        r"first argument; compile a program, tf.compile\(program\), or give it second"
+    )
+    with pytest.raises(tf.TransformistError, match=message):
+        tf.check(program, lambda x: True)
+    assert tf.check(tf.compile(program), program, max_length=3)
