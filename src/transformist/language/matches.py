@@ -24,7 +24,7 @@ class Matches:
 
     def __getattr__(self, name: str) -> Any:
         """Refuse what there is not of matches."""
-        if name.startswith("_"):
+        if name.startswith("_") or name in ("node", "tracing"):
             raise AttributeError(name)
         known = [each for each in dir(type(self)) if not each.startswith("_")]
         raise UnknownName.among("operation on what a selection matches", name, known, str(here()))
