@@ -78,7 +78,7 @@ class Text:
                 "the symbols of this model are not all characters, and the input a JSON list of "
                 "them",
                 received=repr(text)[:60],
-                remedy="give one such as '[1, 2]' (of 5 and more brackets, t opens, -t closes)",
+                remedy="give one such as '[1, 2]'",
             )
         kept = None if keep is None else set(keep)
         chosen = (each for each in symbols if kept is None or each in kept)

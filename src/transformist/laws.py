@@ -29,7 +29,8 @@ class Range:
     @classmethod
     def of(cls, value: Any) -> Range:
         """One number."""
-        return cls(Fraction(value), Fraction(value))
+        point = Fraction(value)
+        return cls(point, point)
 
     @property
     def is_point(self) -> bool:
@@ -53,8 +54,8 @@ class Range:
         """The range of factor · x."""
         if factor == 0:
             return Range.of(0)
-        ends = (factor * self.lo, factor * self.hi)
-        return Range(min(ends), max(ends))
+        lo, hi = factor * self.lo, factor * self.hi
+        return Range(lo, hi) if factor > 0 else Range(hi, lo)
 
     def hull(self, other: Range) -> Range:
         """The least range that holds both."""

@@ -231,7 +231,7 @@ class NamedProgram(Named):
                 )
         options = {k: v for k, v in self.options(given).items() if k != "max_length"}
         found = {
-            name: largest_length(self.program, longest, **{**options, "arithmetic": name})
+            name: largest_length(self.program, most=longest, **{**options, "arithmetic": name})
             for name in formats
         }
         rows = [{"arithmetic": name, "largest_length": length} for name, length in found.items()]

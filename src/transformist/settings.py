@@ -138,7 +138,7 @@ def _alphabet(given: Any) -> tuple[Any, ...]:
     symbols = tuple(listed if isinstance(listed, list | tuple) else given)
     if len(symbols) < 2 or len(set(symbols)) != len(symbols):
         raise ValueError
-    if not all(isinstance(each, str | int) and each not in (BOS, EOS, CLS) for each in symbols):
+    if not all(type(each) in (str, int) and each not in (BOS, EOS, CLS) for each in symbols):
         raise TypeError
     return symbols
 

@@ -152,3 +152,17 @@ def test_a_product_that_is_whole_is_handed_out_as_an_int():
         return (half * (x == "a").where(2, 4)).tag()
 
     require_right(doubled)
+
+
+def test_the_mean_of_ties_rounds():
+    """One of several that are alike is their mean, 31 times 1/31, which is below 1 in float32."""
+
+    @tf.program(alphabet="ab")
+    def with_b(x):
+        return ((x == "b").any().where(2**20, 0) > 2**20 - 1).accept()
+
+    message = r"the error of the answer in float32 is below 0.5; .* N = 31; no max_length fits"
+    with pytest.raises(InvalidValue, match=message):
+        compiled(with_b, max_length=31, weighting="average-hard")
+    model = compiled(with_b, max_length=31, weighting="average-hard", arithmetic="float64")
+    assert all(model("b" * n) for n in range(1, 32))

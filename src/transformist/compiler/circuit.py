@@ -106,6 +106,11 @@ class Law:
     grid: Grid | None
     least: Fraction | None = None
 
+    @cached_property
+    def size(self) -> Bound:
+        """The largest magnitude."""
+        return max(row.size for row in self.rows)
+
 
 @dataclass(eq=False)
 class Circuit:
@@ -136,6 +141,7 @@ class Circuit:
     origins: list[Node | None] = field(default_factory=list)
     called: dict[Form, str] = field(default_factory=dict)
     _numbers: dict[Atom, int] = field(default_factory=dict)
+    _rows: dict[Form, Rows] = field(default_factory=dict)
 
     def add(self, atom: Atom, name: str, origin: Node | None = None) -> Form:
         """The atom as a form; it is numbered when it is new."""
@@ -190,8 +196,19 @@ class Circuit:
         values = [Fraction(1)] * len(self.alphabet) + [Fraction(0)] * self.bos
         return self.add(Embedded(tuple(values)), "symbol")
 
+    def is_bos(self, form: Form) -> bool:
+        """Whether a form is 1 at BOS and 0 at symbols."""
+        ranges = self.rows(form) if self.bos else ()
+        wanted = [Range.of(0)] * len(self.alphabet) + [Range.of(1)]
+        return list(ranges) == wanted
+
     def rows(self, form: Form) -> Rows:
-        """The range of a form at each kind of row."""
+        """The range of a form at each kind of row; kept, since no law changes."""
+        if form not in self._rows:
+            self._rows[form] = self._summed(form)
+        return self._rows[form]
+
+    def _summed(self, form: Form) -> Rows:
         kinds = range(len(self.alphabet) + self.bos)
         constant = Range.of(form.constant)
         sums = [constant] * len(kinds)
@@ -344,8 +361,8 @@ def _step(circuit: Circuit, atom: Step) -> Law:
 
     symbols = len(circuit.alphabet)
     rows = circuit.rows(atom.form)
-    kept = [Range(_floor(ends(each).lo), _ceil(ends(each).hi)) for each in rows[:symbols]]
-    return Law((*kept, *(ends(each) for each in rows[symbols:])), Grid(1))
+    kept = [Range(_floor(each.lo), _ceil(each.hi)) for each in map(ends, rows[:symbols])]
+    return Law((*kept, *map(ends, rows[symbols:])), Grid(1))
 
 
 def _floor(x: Bound) -> Fraction:
@@ -394,10 +411,18 @@ def _mean(circuit: Circuit, head: Uniform, value: Form) -> Law:
         if circuit.bos and head.mask in BEHIND:
             grid |= Grid.of([circuit.span_at_bos(value).lo])  # type: ignore[list-item]
         grid = None if grid.counts else grid.divided(rows_under(head.mask))
-    least = circuit.separation(value) if min(row.lo for row in rows) >= 0 else None
+    least = _least(circuit, value)
     if least is not None:
         least = None if circuit.most_seen is None else least / circuit.most_seen
     return Law((seen,) * len(circuit.alphabet) + (at_bos,) * circuit.bos, grid, least)
+
+
+def _least(circuit: Circuit, value: Form) -> Fraction | None:
+    """The least magnitude but 0, at any row, of a number that is nowhere negative."""
+    rows = circuit.rows(value)
+    if min(row.lo for row in rows) < 0 or (circuit.bos and rows[-1] != ZERO):
+        return None
+    return circuit.separation(value)
 
 
 def _place(circuit: Circuit) -> Form | None:
@@ -419,9 +444,12 @@ def _match(circuit: Circuit, head: Match | At, value: Form) -> Law:
         grid = Grid(grid.c, frozenset(f"{count} {elsewhere}" for count in grid.counts))
         if isinstance(head, Match) and head.choose == "mean":
             matches = f"matches {elsewhere}" if head.keys else f"symbols under mask {head.mask}"
-            grid = grid.divided(matches)
+            grid = None if grid.counts else grid.divided(matches)
+    least = _least(circuit, value)
+    if least is not None and isinstance(head, Match) and head.choose == "mean":
+        least = None if circuit.most_seen is None else least / circuit.most_seen
     at_bos = {"strict-future": ZERO, "future": rows[-1]}.get(head.mask, seen)
-    return Law((seen,) * len(circuit.alphabet) + (at_bos,) * circuit.bos, grid)
+    return Law((seen,) * len(circuit.alphabet) + (at_bos,) * circuit.bos, grid, least)
 
 
 FETCHED: Mapping[type[Head], Callable[[Circuit, Any, Form], Law]] = {

@@ -15,6 +15,7 @@ from transformist.compiler.forms import Form
 from transformist.compiler.heads import SCORES, Head
 from transformist.model import (
     BOS,
+    NOTHING,
     Attention,
     Binary,
     Embedding,
@@ -54,14 +55,12 @@ class Emission:
     Attributes:
         allocation: where every number is.
         sharpness: 1/τ of each head.
-        answer: what is read out.
         stream: the names of the slots.
 
     """
 
     allocation: Allocation
     sharpness: Mapping[Head, Fraction]
-    answer: Answer
     stream: Stream
 
     def form(self, form: Form, time: int) -> tuple[dict[str, Fraction], Fraction]:
@@ -93,7 +92,7 @@ def emit(allocation: Allocation, sharpness: Mapping[Head, Fraction], answer: Ans
         answer: what is read out.
 
     """
-    emission = Emission(allocation, sharpness, answer, _stream(allocation))
+    emission = Emission(allocation, sharpness, _stream(allocation))
     schedule = allocation.schedule
     circuit = schedule.circuit
     return Transformer(
@@ -122,7 +121,7 @@ def _stream(allocation: Allocation) -> Stream:
         end = schedule.end if kept.emptied is None else kept.emptied
         source = "; ".join(schedule.circuit.written(kept.form))
         spans.append(Span(name, kept.slot, steps[kept.born], steps[end - 1], source))
-    return Stream(tuple(slots) or ("nothing",), tuple(spans))
+    return Stream(tuple(slot or NOTHING for slot in slots), tuple(spans))
 
 
 def _steps(allocation: Allocation) -> dict[int, int]:
@@ -205,7 +204,7 @@ def _values(
 
 def _head(emission: Emission, head: Head, time: int, values: list[Any]) -> Attention:
     circuit = emission.allocation.schedule.circuit
-    pairs = SCORES[type(head)](head, circuit.reach)
+    pairs = SCORES[type(head)](head)
     size = 1
     while size < len(pairs):
         size *= 4
@@ -255,15 +254,9 @@ def _network(emission: Emission, time: int) -> FeedForward | None:
 
 
 def _emptying(emission: Emission, kept: Kept) -> list[Any]:
-    """Units that take the number away again: −ReLU(x) + ReLU(−x), the second where x may be < 0."""
-    rows = emission.allocation.schedule.circuit.rows(kept.form)
+    """Units that take the number away again, whatever its rounding: −ReLU(x) + ReLU(−x)."""
     slot = emission.slot(kept)
-    found = []
-    if any(row.hi > 0 for row in rows):
-        found.append(({slot: 1}, 0, {slot: -1}))
-    if any(row.lo < 0 for row in rows):
-        found.append(({slot: -1}, 0, {slot: 1}))
-    return found
+    return [({slot: 1}, 0, {slot: -1}), ({slot: -1}, 0, {slot: 1})]
 
 
 # Read-outs

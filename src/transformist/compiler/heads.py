@@ -2,7 +2,7 @@
 
 Scores are in units of positions. With P a power of two above N, a row's admissible scores are
 
-    match:   2P · Σ keyⱼ · queryᵢ ± j + P · [j is BOS], whole numbers, all different,
+    match:   2P Σ keyⱼ · queryᵢ ± j, by place, at least 1 apart; or Σ keyⱼ · queryᵢ alone,
     at:      (2 q j − j²) w, less by m² w at distance m of q than at q,
     uniform: 0.
 
@@ -44,7 +44,10 @@ class Uniform:
 
 @dataclass(frozen=True)
 class Match:
-    """The positions that the mask leaves where Σ keyⱼ · queryᵢ is 1 rather than 0.
+    """The positions that the mask leaves where Σ keyⱼ · queryᵢ is the largest.
+
+    A match is 1, others are 0. BOS is a key by itself: with 1/2, it is attended to where nothing
+    matches, with −1 never.
 
     Attributes:
         keys, queries: as many of each; without any, all positions match.
@@ -52,8 +55,7 @@ class Match:
             where all that match have the same value.
         mask: which positions there are.
         place: j, where it is needed to choose.
-        bos: [j is BOS], where it counts.
-        is_sink: whether BOS is attended to when nothing matches, rather than never.
+        scale: of the match beside the place.
 
     """
 
@@ -62,14 +64,13 @@ class Match:
     choose: str
     mask: str
     place: Form | None = None
-    bos: Form | None = None
-    is_sink: bool = False
+    scale: Fraction = Fraction(1)
 
     @property
     def forms(self) -> tuple[Form, ...]:
         """What queries and keys are made of."""
-        more = tuple(form for form in (self.place, self.bos) if form is not None)
-        return (*self.keys, *self.queries, *more)
+        place = () if self.place is None else (self.place,)
+        return (*self.keys, *self.queries, *place)
 
 
 @dataclass(frozen=True)
@@ -102,35 +103,28 @@ Scores: TypeAlias = "list[tuple[Form, Form]]"
 """Pairs of a query and a key, whose products are summed."""
 
 
-def _uniform_scores(_head: Uniform, _reach: int) -> Scores:
-    return []
-
-
-def _match_scores(head: Match, reach: int) -> Scores:
-    match, half = (2 * reach, reach) if head.place is not None else (1, Fraction(1, 2))
+def _match_scores(head: Match) -> Scores:
     pairs = list(zip(head.queries, head.keys, strict=True))
-    asked = [(query * match, key) for query, key in pairs if not query.is_constant]
+    asked = [(query * head.scale, key) for query, key in pairs if not query.is_constant]
     last = Form()
     for query, key in pairs:
         if query.is_constant:
-            last += key * (query.constant * match)
+            last += key * (query.constant * head.scale)
     if head.place is not None:
         last += head.place * (1 if head.choose == "rightmost" else -1)
-    if head.bos is not None:
-        last += head.bos * (half if head.is_sink else -match)
-    return asked if last == Form() else [*asked, (Form.of(1), last)]
+    return asked if last == Form() else [*asked, (ONE, last)]
 
 
-def _at_scores(head: At, _reach: int) -> Scores:
+def _at_scores(head: At) -> Scores:
     return [(head.index * 2, head.place), (-head.unit, head.square)]
 
 
-SCORES: Mapping[type[Any], Callable[[Any, int], Scores]] = {
-    Uniform: _uniform_scores,
+SCORES: Mapping[type[Any], Callable[[Any], Scores]] = {
+    Uniform: lambda _head: [],
     Match: _match_scores,
     At: _at_scores,
 }
-"""The scores of each kind of head, from P."""
+"""The scores of each kind of head."""
 
 
 def mean_range(symbols: Range, bos: Range | None, most: Bound) -> Range:

@@ -61,6 +61,8 @@ class Lowering:
     circuit: Circuit
     _made: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     _stack: list[Node] = field(default_factory=list)
+    _first: dict[Node, Node] = field(default_factory=dict)
+    _firsts: dict[int, tuple[Node, Node]] = field(default_factory=dict)
 
     @cached_property
     def source(self) -> Source:
@@ -123,15 +125,6 @@ class Lowering:
         return self._once("number", node, self._number, unit)  # type: ignore[no-any-return]
 
     def _number(self, node: Node, unit: Unit) -> Form:
-        if unit not in (self.units(node) or (unit,)):
-            raise self.refuse(
-                node,
-                "a mean of numbers, and what is fetched from another position, are of numbers that "
-                "are there as they are",
-                received=f"in a model with BOS, a {unit[0] if unit != ONE else 'mean or count'} of "
-                "it, whose factor depends on the position",
-                remedy="compare it first, and take the mean of, or fetch, the Boolean",
-            )
         columns = self.by_symbol(node)
         if columns is not None:
             return self._in_unit(columns, unit, self.name(node))
@@ -154,25 +147,13 @@ class Lowering:
         )
 
     def units(self, node: Node) -> tuple[Unit, ...] | None:
-        """The units in which a number can be there; `None` for all."""
+        """The units in which a number can be there, as it is among them; `None` for all."""
         return self._once("units", node, self._units)  # type: ignore[no-any-return]
 
     def _units(self, node: Node) -> tuple[Unit, ...] | None:
         if self.by_symbol(node) is not None:
             return None
         found: tuple[Unit, ...] | None = RULES[type(node)].units(self, node)
-        if found == ():
-            raise self.refuse(
-                node,
-                "numbers that are added, compared or chosen from have the same denominator",
-                received=" and ".join(
-                    f"{self.name(child)} {_in_words(self.units(child))}"
-                    for child in node.children
-                    if not isinstance(child.type, Boolean)
-                ),
-                remedy="compare each with a constant, or take both over the same positions, both "
-                "as means or both as counts",
-            )
         return found
 
     def common_units(self, nodes: Sequence[Node]) -> tuple[Unit, ...] | None:
@@ -355,7 +336,7 @@ class Lowering:
         return self.source.names[node]
 
     def _once(self, what: str, node: Node, make: Callable[..., Any], *more: Any) -> Any:
-        key = (what, node, *more)
+        key = (what, self._same(node), *more)
         if key not in self._made:
             if len(self._stack) == DEEPEST:
                 raise _Deep(lambda: self._once(what, node, make, *more))
@@ -367,6 +348,12 @@ class Lowering:
             finally:
                 self._stack.pop()
         return self._made[key]
+
+    def _same(self, node: Node) -> Node:
+        """The first of equal nodes; two that are written apart are compared only once."""
+        if id(node) not in self._firsts:
+            self._firsts[id(node)] = node, self._first.setdefault(node, node)
+        return self._firsts[id(node)][1]
 
     def settled(self, make: Callable[[], Any]) -> Any:
         """What this makes, however deep the program is nested: first what is needed, then again."""
@@ -399,12 +386,6 @@ class _Deep(Exception):
 
 class _Unbounded(Exception):
     """A number without a bound, where one is needed."""
-
-
-def _in_words(units: tuple[Unit, ...] | None) -> str:
-    kinds = {"one": "as it is", "mean": "as a mean", "count": "as a count"}
-    said = [f"{kinds[kind]}{f' under mask {mask}' * bool(mask)}" for kind, mask in units or ()]
-    return f"({' or '.join(said) or 'in any way'})"
 
 
 _SIDES = {">": (1, -1), ">=": (1, 1), "<": (-1, -1), "<=": (-1, 1)}
@@ -620,7 +601,7 @@ def _mean(lowering: Lowering, node: Mean, unit: Unit) -> Form:
     lowering.require_means(node)
     if lowering.circuit.max_length is None and lowering.options.weighting == "softmax":
         raise lowering.needs_length(node, "how sharp the scores are")
-    head = Match((), (), "mean", node.mask, bos=lowering.circuit.at_bos)
+    head = Match((lowering.circuit.at_bos,), (Form.of(-1),), "mean", node.mask)
     return lowering.add(Fetched(head, value), name)
 
 
@@ -724,6 +705,9 @@ def _fetching(lowering: Lowering, node: Node, head: Head) -> Callable[[Form], Fo
 
     def fetch(value: Form) -> Form:
         quiet = lowering.quiet(value, name)
+        is_soft = lowering.options.weighting == "softmax"
+        if is_soft and lowering.circuit.span(quiet).diameter == float("inf"):
+            raise lowering.needs_length(node, "how sharp the scores are")
         return quiet if quiet == Form() else lowering.add(Fetched(head, quiet), name)
 
     return fetch
@@ -776,8 +760,9 @@ def _matching(lowering: Lowering, node: Select, *, has_sink: bool) -> Match:
         place = lowering.place(node)
     is_seen = circuit.bos and node.mask in BEHIND
     is_kept_out = is_seen and not pairs and node.choose == "leftmost"
-    bos = circuit.at_bos if is_seen and (has_sink or is_kept_out) else None
-    if circuit.max_length is None and place is not None and (pairs or bos is not None):
+    if is_seen and (has_sink or is_kept_out):
+        pairs = [*pairs, (circuit.at_bos, Form.of(Fraction(1, 2) if has_sink else -1))]
+    if circuit.max_length is None and place is not None and pairs:
         raise lowering.needs_length(node, "how far a match outweighs the place")
     if circuit.max_length is None and node.choose == "mean" and weighting == "softmax":
         raise lowering.needs_length(node, "how sharp the scores are")
@@ -787,8 +772,7 @@ def _matching(lowering: Lowering, node: Select, *, has_sink: bool) -> Match:
         choose=node.choose,
         mask=node.mask,
         place=place,
-        bos=bos,
-        is_sink=has_sink and bos is not None,
+        scale=Fraction(1 if place is None else 2 * circuit.reach),
     )
 
 

@@ -1,9 +1,10 @@
 """Whether a number format keeps every margin: a bound of the error of every number, atom by atom.
 
 An error is bounded as it is; times D, the number of rows a mean is over, for numbers whose scale is
-1/D; and, for numbers that are never negative and whose 0 is exactly 0, in relation to them. Sums of
-t terms are bounded in any order. What is exact in the format, sums of whole numbers or of other
-multiples of one power of two that its significand holds, has no error.
+1/D; and, for numbers that are never negative and whose 0 is exactly 0, in relation to them. Means
+and the sums of a form are bounded in any order; hidden units that end in one slot are taken to be
+added one after the other, as the reference does. What is exact in the format, sums of whole numbers
+or of other multiples of one power of two that its significand holds, has no error.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class Margins:
         """Σ |factor| |atom| + |constant|, at the symbols or BOS."""
         total = magnitude(form.constant)
         for atom, factor in form.terms:
-            most = max(row.size for row in self.circuit.laws[atom].rows)
+            most = self.circuit.laws[atom].size
             total += magnitude(factor) * magnitude(most) if most else 0.0
         return total
 
@@ -110,19 +111,25 @@ class Margins:
         if not exact or any(self.errors[atom].absolute for atom in form.atoms):
             return False
         c = math.inf if grid is None else magnitude(grid.c)
-        return self.size(form) * c <= 2.0**self.a.precision and c * self.a.smallest <= 1
+        fits = self.size(form) * c <= 2.0**self.a.precision
+        return fits and c * self._divisor(form) * self.a.smallest <= 1
 
     def rounding(self, form: Form) -> float:
         """How far the evaluation of a form can be off, its atoms as they are."""
-        size = self.size(form)
-        if 2 * size >= self.a.largest:
+        size, divisor = self.size(form), self._divisor(form)
+        if max(2 * size, divisor) >= self.a.largest:
             return math.inf
         if self.is_exact(form):
             return 0.0
-        underflow = 2 * (len(form.terms) + 1) * self.a.smallest
+        underflow = 2 * (len(form.terms) + 1) * self.a.smallest * divisor
         if _is_a_power_of_two(form):
             return underflow if abs(form.terms[0][1]) < 1 else 0.0
         return self._relative(form) * size + underflow
+
+    @staticmethod
+    def _divisor(form: Form) -> float:
+        """The most that a sum may be divided by where it is kept; no factor is larger."""
+        return max(1.0, *(magnitude(factor) for _, factor in form.terms), 1.0)
 
     def error(self, form: Form) -> float:
         """How far a form can be off."""
@@ -165,12 +172,14 @@ class Margins:
     def _relative(self, form: Form) -> float:
         """In relation to its terms: a sum is stored, or what a head brings, and each further head.
 
-        Then it is read, and stored again.
+        Then it is read, and stored again. A factor that the format does not hold rounds as well.
         """
         terms = len(form.terms) + 2
         atoms = [self.circuit.atoms[atom] for atom in form.atoms]
         heads = len({atom.head for atom in atoms if isinstance(atom, Fetched)})
-        stored = (max(heads, 1) + 1) * self.u
+        weights = (*(factor for _, factor in form.terms), form.constant)
+        rounded = any(significant_bits(weight) > self.a.precision for weight in weights)
+        stored = (max(heads, 1) + 1 + rounded) * self.u
         return terms * self.w / (1 - terms * self.w) + stored / (1 - stored)
 
     def require(self, node: Node | None, what: str, error: float, allowed: Any) -> None:
@@ -185,6 +194,20 @@ def magnitude(value: Any) -> float:
         return abs(float(value))
     except OverflowError:
         return math.inf
+
+
+def significant_bits(value: Fraction) -> float:
+    """How many bits the significand of a number has; infinite where it has no end.
+
+    Example:
+        >>> significant_bits(Fraction(5, 8)), significant_bits(Fraction(1, 3))
+        (3, inf)
+
+    """
+    if value.denominator & (value.denominator - 1):
+        return math.inf
+    odd = abs(value.numerator)
+    return (odd // (odd & -odd)).bit_length() if odd else 0
 
 
 def _times(factor: Fraction, error: float) -> float:
@@ -265,11 +288,12 @@ def _fetched(margins: Margins, atom: Fetched, origin: Node | None) -> Errors:
 def _mean(margins: Margins, _head: Uniform, value: Form, origin: Node | None) -> Errors:
     """The mean of BOS is its weight 1/D, rounded; D is counted exactly in the accumulator."""
     size = margins.size(value)
+    counted = min(margins.a.largest, 1 / margins.w)
+    margins.require(origin, "the number of positions of a mean", margins.most, counted)
     error = mean_error(margins.most, Fraction(size), margins.a)
-    margins.require(origin, "the error of a mean", error, math.inf)
     inherited = margins.error(value)
     scaled = error * margins.most
-    if margins.circuit.bos and value == margins.circuit.at_bos:
+    if margins.circuit.is_bos(value):
         scaled = margins.u if margins.u == margins.w else 4 * margins.u
     one = mean_error(margins.most, Fraction(1), margins.a)
     relative = (1 + margins.relative_error(value)) * (1 + one) - 1
@@ -277,13 +301,14 @@ def _mean(margins: Margins, _head: Uniform, value: Form, origin: Node | None) ->
 
 
 def _match(margins: Margins, head: Match, value: Form, origin: Node | None) -> Errors:
-    match = 2 * margins.circuit.reach if head.place is not None else 1
-    largest = 2 * match if head.keys or head.bos else float(margins.circuit.longest)
-    _require_range(margins, head, 2.0 * largest, origin)
-    inexact = _product_error(margins, head) * match
+    keys, queries = (_by_kind(margins, forms) for forms in (head.keys, head.queries))
+    scale = magnitude(head.scale)
+    largest = scale * max(_dot(key, query) for key in keys for query in queries)
+    largest += magnitude(margins.circuit.longest) if head.place is not None else 0.0
+    _require_range(margins, head, 2 * largest, origin)
+    inexact = _product_error(margins, head, keys, queries) * scale
     whole = all(margins.is_exact(form) for form in head.forms)
-    sharp = _bits(margins.sharpness[head])
-    if not whole or largest * sharp > 2**margins.a.precision:
+    if not whole or largest * _bits(margins.sharpness[head]) > 2**margins.a.precision:
         inexact += (len(head.keys) + 4) * (margins.w + margins.u) * largest
     allowed: Any = SCORE_ERROR
     if head.choose == "mean":
@@ -295,12 +320,26 @@ def _match(margins: Margins, head: Match, value: Form, origin: Node | None) -> E
     return _chosen(margins, head, value, inexact)
 
 
-def _product_error(margins: Margins, head: Match) -> float:
-    """Of Σ key · query, at most one of the keys being 1, one of the queries, and the others 0."""
-    keys = [margins.error(form) for form in head.keys]
-    queries = [margins.error(form) for form in head.queries]
-    both = sum(key * query for key, query in zip(keys, queries, strict=True))
-    return max(keys, default=0.0) + max(queries, default=0.0) + both
+def _by_kind(margins: Margins, forms: tuple[Form, ...]) -> list[list[float]]:
+    """The largest magnitudes of forms, at each kind of row."""
+    rows = [margins.circuit.rows(form) for form in forms]
+    kinds = range(len(margins.circuit.alphabet) + margins.circuit.bos)
+    return [[magnitude(row[kind].size) for row in rows] for kind in kinds]
+
+
+def _dot(x: list[float], y: list[float]) -> float:
+    return sum(a * b for a, b in zip(x, y, strict=True))
+
+
+def _product_error(
+    margins: Margins, head: Match, keys: list[list[float]], queries: list[list[float]]
+) -> float:
+    """Of Σ key · query, from the errors of each and the largest magnitudes of the others."""
+    key_errors = [margins.error(form) for form in head.keys]
+    query_errors = [margins.error(form) for form in head.queries]
+    of_queries = max(_dot(query_errors, key) for key in keys)
+    of_keys = max(_dot(key_errors, query) for query in queries)
+    return of_queries + of_keys + _dot(key_errors, query_errors)
 
 
 def _at(margins: Margins, head: At, value: Form, origin: Node | None) -> Errors:
@@ -309,8 +348,8 @@ def _at(margins: Margins, head: At, value: Form, origin: Node | None) -> Errors:
     if not head.unit.is_constant:
         error = margins.scaled_error(head.index) + longest**2 * margins.scaled_error(head.unit)
     if error or 3 * longest**2 * _bits(margins.sharpness[head]) > 2**margins.a.precision:
-        stored = margins.u if margins.u > margins.w else 0.0
-        error += (3 * margins.w + stored) * longest**2
+        stored = 2 * margins.u if margins.u > margins.w else 0.0
+        error += (4 * margins.w + stored) * longest**2
     error += 0 if longest**2 <= 2**margins.a.precision else math.inf
     _require_range(margins, head, 4 * longest**2, origin)
     margins.require(origin, "the error of a position that is looked up", error, INDEX_ERROR)
@@ -318,15 +357,17 @@ def _at(margins: Margins, head: At, value: Form, origin: Node | None) -> Errors:
 
 
 def _require_range(margins: Margins, head: Match | At, largest: float, origin: Node | None) -> None:
-    """Refuse scores that are too large for the format, times 1/τ and √d_key."""
-    pairs = len(SCORES[type(head)](head, margins.circuit.reach))
-    scale = magnitude(margins.sharpness[head]) * 2 * max(pairs, 1) ** 0.5
-    margins.require(origin, "the size of scores", largest * scale, margins.a.largest)
+    """Refuse scores, and weights of queries, that are too large, times 1/τ and √d_key."""
+    pairs = SCORES[type(head)](head)
+    weights = [magnitude(factor) for query, _ in pairs for _, factor in query.terms]
+    scale = magnitude(margins.sharpness[head]) * 2 * max(len(pairs), 1) ** 0.5
+    size = max(largest, *weights, 0.0) * scale
+    margins.require(origin, "the size of scores", size, margins.a.largest)
 
 
 def _bits(sharpness: Fraction) -> int:
     """By how much it can lengthen the significand of a whole number."""
-    return sharpness.numerator // (sharpness.numerator & -sharpness.numerator)
+    return 1 << int(significant_bits(sharpness))
 
 
 def _chosen(margins: Margins, head: Match | At, value: Form, spread: float) -> Errors:
@@ -343,16 +384,23 @@ def _chosen(margins: Margins, head: Match | At, value: Form, spread: float) -> E
             error += 2 * spread * sharpness * diameter
         terms = min(float(margins.most), _heavy(margins, head, sharpness))
         error += math.expm1(7 * margins.u + 2 * (terms + 2) * margins.w) * size
-    elif isinstance(head, Match) and head.choose == "mean":
+        error += 3 * margins.most * margins.a.smallest
+    elif circuit.weighting == "average-hard" and _is_a_mean(head):
         error += mean_error(margins.most, Fraction(size), margins.a)
     return Errors(error, error * margins.most)
+
+
+def _is_a_mean(head: Match | At) -> bool:
+    """Whether equal scores are meant: one of several that are alike is their mean."""
+    return isinstance(head, Match) and head.choose in ("mean", "any")
 
 
 def _heavy(margins: Margins, head: Match | At, sharpness: float) -> float:
     """How many weights can round a sum: adding a number e ≥ 0 is off by at most e.
 
-    The weights are at most e^(−βm/4), m ≥ 1, at most two for an m; those below w together have less
-    than 2w/(1 − e^(−β/4)), which the ten more terms cover for β ≥ 1.
+    The weights are at most e^(−βm/4), m ≥ 1, at most two for an m, with β = 1/τ, of an index in
+    the unit w at least 1/(τ D); those below the roundoff together have less than 2/(1 − e^(−β/4))
+    of it, which the ten more terms cover for β ≥ 1.
     """
     if isinstance(head, Match) and head.choose == "mean":
         return math.inf
@@ -386,10 +434,16 @@ def _labelled(margins: Margins, answer: Labelled) -> None:
 
 
 def _counted(margins: Margins, answer: Counted) -> None:
-    """2 k y − k² w of neighbouring k, in units of w/scale²: D y and D w are off, and round."""
+    """2 k y − k² w of neighbouring k, in units of w/scale²: D y and D w are off, and round.
+
+    Of both, the products, their sum and what is stored: 8w k²; 8u k² more where the format is
+    narrower than its accumulator, and does not hold the weights.
+    """
     y, w = answer.scale * margins.scaled_error(answer.y), margins.scaled_error(answer.w)
     most = max(answer.most, -answer.least, 1)
-    error = 2 * y + (2 * most + 1) * w + 4 * (margins.w + margins.u) * most**2
+    rounding = 8 * margins.w + (8 * margins.u if margins.u > margins.w else 0.0)
+    error = 2 * y + (2 * most + 1) * w + rounding * most**2
+    margins.require(None, "the weights of the answer, a count", most**2, margins.a.largest)
     margins.require(None, "the error of the answer, a count", error, 1)
 
 

@@ -1,4 +1,4 @@
-"""From a program to a transformer: lower < temperatures < margins < schedule < allocate < emit."""
+"""From a program to a transformer: the passes, one after the other."""
 
 from __future__ import annotations
 
@@ -84,28 +84,33 @@ def compile(
         raise _without_margin(program, options, excess) from None
 
 
-def largest_length(program: Program, longest: int = 2**17, **given: Any) -> int:
-    """The largest N for which a program is compiled, by bisection; 0 where there is none.
+def largest_length(program: Program, *, most: int = 2**17, **given: Any) -> int:
+    """The largest N up to `most` for which a number format keeps every margin; 0 for none.
 
-    A margin that one N keeps is nearly always kept by those below.
+    By bisection: N fits and N + 1 does not. A format that keeps the margins of an N nearly always
+    keeps those of less.
 
     Args:
         program: made by `tf.program`.
-        longest: no larger N is tried.
+        most: no larger N is tried.
         given: options of `compile` but `max_length`.
 
     Raises:
-        TransformistError: as `compile`, but for margins that a format does not keep.
+        InvalidValue: for a subexpression that cannot be compiled, whatever N is.
+        UnknownName: for an option that does not exist.
 
     Example:
         >>> from transformist.programs import PROGRAMS
-        >>> largest_length(PROGRAMS["dyck-1"], arithmetic="float16"), largest_length(
-        ...     PROGRAMS["dyck-1"], 10, arithmetic="float16")
-        (15, 10)
+        >>> largest_length(PROGRAMS["majority"], most=10**5, arithmetic="bfloat16")
+        15
 
     """
-    usual = {"arithmetic": None}
-    return _longest(program, Options.of(**usual | given, max_length=longest + 1))
+    options = Options.of(**{"arithmetic": None, **given, "max_length": most})
+    try:
+        _compiled(program, options)
+    except MarginExceeded:
+        return _longest(program, options)
+    return most
 
 
 def _compiled(program: Program, options: Options) -> Transformer:

@@ -28,7 +28,7 @@ class Source:
         for node in self.program.nodes:
             for child in node.children:
                 if self.places[child] == self.places[node]:
-                    names[child] = f"part of {self.places[node].text}"
+                    names[child] = f"part of {self.places[node].text or type(node).__name__}"
         return names | {node: name for name, node in reversed(self.program.names)}
 
     @cached_property

@@ -1,7 +1,7 @@
 """1/τ of every softmax head, from what its results are used for.
 
-Backwards from the output, each use of a number says how far off it may be; a head gets half of that
-for the weight it leaves elsewhere, what it fetches the other half. With η the error of a score and
+Backwards from the output, each use of a number says how far off it may be; a head gets a part of
+that for the weight it leaves elsewhere, what it fetches another. With η the error of a score and
 δ that of an index, in units of positions, the weight elsewhere, relative to that of the place, is
 
     match, last or first: Σ e^(−β(m − 2η)), m ≥ 1, η ≤ 1/4; at most y/(1 − y²), y = e^(−β/2);
@@ -30,6 +30,12 @@ INDEX_ERROR = Fraction(3, 8)
 
 MEAN_SCORE_ERROR = Fraction(1, 16)
 """As much, where all that matches is to get the same weight, in units of a match."""
+
+OF_A_HEAD = Fraction(3, 8)
+"""So much of what a fetched number may be off is for the weight that the head leaves elsewhere.
+
+Half is for what it fetches, an eighth for weights that are to be equal and are not.
+"""
 
 LARGEST_SHARE = Fraction(1, 4)
 """More of the weight no head leaves elsewhere."""
@@ -72,10 +78,11 @@ def sharpnesses(circuit: Circuit, outputs: Iterable[Use]) -> dict[Head, Fraction
         elif number in allowed and isinstance(atom, Relu):
             use(Use(atom.form, allowed[number]))
         elif number in allowed and isinstance(atom, Fetched):
-            half = allowed[number] / 2
-            use(Use(atom.value, half))
-            spread = max(_diameter(circuit, atom.value), Fraction(1, 2**20))
-            shares[atom.head] = min(shares.get(atom.head, LARGEST_SHARE), half / spread)
+            use(Use(atom.value, allowed[number] / 2))
+            spread = _diameter(circuit, atom.value)
+            if spread:
+                share = allowed[number] * OF_A_HEAD / spread
+                shares[atom.head] = min(shares.get(atom.head, LARGEST_SHARE), share)
         if isinstance(atom, Fetched) and first[atom.head] == number:
             head = atom.head
             found[head] = _sharpness(circuit, head, shares.get(head, LARGEST_SHARE))
@@ -141,13 +148,13 @@ SHARES: Mapping[type[Any], Callable[[Circuit, Any, float], float]] = {
     Match: _match_share,
     At: _at_share,
 }
-"""The share of the weight that 1/τ leaves elsewhere, at most."""
+"""The weight that 1/τ leaves elsewhere, in relation to that of the place, at most."""
 
 
-def _match_uses(circuit: Circuit, head: Match, sharpness: Fraction, share: Fraction) -> list[Use]:
-    limit = SCORE_ERROR / 2 / (2 * circuit.reach if head.place is not None else 1)
+def _match_uses(_circuit: Circuit, head: Match, sharpness: Fraction, share: Fraction) -> list[Use]:
+    limit = SCORE_ERROR / 2 / head.scale
     if head.choose == "mean":
-        limit = min(MEAN_SCORE_ERROR / 2, share / (4 * sharpness))
+        limit = min(MEAN_SCORE_ERROR / 2, share / (8 * sharpness))
     forms = (*head.keys, *head.queries)
     return [Use(form, limit / (2 * len(forms))) for form in forms]
 

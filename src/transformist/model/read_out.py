@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -162,15 +163,26 @@ class NearestFraction(ReadOut):
 
     def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
         """A number a vector, whole ones as int; 0 where the mask leaves no symbol."""
-        means = rationals(values)[:, 0]
+        means, radii = rationals(values)[:, 0], rationals(a.radius(y))[:, 0]
         i = np.arange(n)
         counts = MASKS[self.mask](i[:, None], i[None, :]).sum(-1)
-        return [self._nearest(mean, int(count)) for mean, count in zip(means, counts, strict=True)]
+        rows = zip(means, radii, counts, strict=True)
+        return [self._nearest(mean, radius, int(count)) for mean, radius, count in rows]
 
-    def _nearest(self, mean: Fraction, count: int) -> int | Fraction:
+    def _nearest(self, mean: Fraction, radius: Fraction, count: int) -> int | Fraction:
         if not count:
             return 0
-        total = round(mean * self.scale * (count + self.with_bos))
+        parts = self.scale * (count + self.with_bos)
+        total, last = (
+            math.floor((mean + end) * parts + Fraction(1, 2)) for end in (-radius, radius)
+        )
+        if total != last:
+            raise Undecided(
+                "a mean that is read out is nearest to one fraction",
+                received=f"a ball of radius {float(radius):.2g} that is near to two",
+                where="NearestFraction",
+                remedy="evaluate with more bits, or in exact",
+            )
         fraction = Fraction(total, self.scale * count)
         return fraction.numerator if fraction.denominator == 1 else fraction
 

@@ -79,6 +79,17 @@ class Stream:
                 remedy="give each slot a name of its own",
             )
 
+        names = [span.name for span in self.spans]
+        for span in self.spans:
+            is_there = 0 <= span.slot < len(self.slots) and 0 <= span.first <= span.last
+            if not is_there or names.count(span.name) > 1:
+                raise InvalidValue(
+                    "a span has a slot of the stream, ends after it begins, and a name of its own",
+                    received=f"{span}",
+                    where="Stream",
+                    remedy="give such spans",
+                )
+
     @property
     def width(self) -> int:
         """d."""

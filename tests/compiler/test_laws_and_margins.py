@@ -1,0 +1,213 @@
+"""What the compiler knows of every number is true: its range, its grid, how far rounding moves it.
+
+The numbers of a circuit are computed here from their definitions, in rationals, with hard
+attention; the streams of the compiled model are compared with them in a format.
+"""
+
+import itertools
+import random
+from fractions import Fraction
+
+import pytest
+
+import transformist as tf
+from transformist.arithmetic import number_system
+from transformist.compiler.allocate import allocate
+from transformist.compiler.answers import answer
+from transformist.compiler.circuit import Circuit, Embedded, Feature, Relu, Step
+from transformist.compiler.emit import emit
+from transformist.compiler.heads import At, Uniform
+from transformist.compiler.lower import Lowering
+from transformist.compiler.margins import ERRORS, MarginExceeded, Margins, require_margins
+from transformist.compiler.options import Options
+from transformist.compiler.pipeline import begins_with_bos
+from transformist.compiler.refusals import Source
+from transformist.compiler.schedule import schedule
+from transformist.compiler.temperatures import sharpnesses
+from transformist.positions import POSITIONS
+from transformist.programs import PROGRAMS
+
+
+def seen(mask, i, rows):
+    return {
+        "none": range(rows),
+        "future": range(i + 1),
+        "strict-future": range(i),
+        "past": range(i, rows),
+        "strict-past": range(i + 1, rows),
+    }[mask]
+
+
+class Ideal:
+    """The atoms of a circuit on one input, at every row."""
+
+    def __init__(self, circuit, x):
+        self.circuit, self.x = circuit, x
+        self.symbols = [circuit.alphabet.index(each) for each in x]
+        if circuit.bos:
+            self.symbols = [len(circuit.alphabet), *self.symbols]
+        self.rows = range(len(self.symbols))
+        self.atoms = []
+        for atom in circuit.atoms:
+            self.atoms.append([self.value(atom, i) for i in self.rows])
+
+    def form(self, form, i):
+        return form.constant + sum(factor * self.atoms[atom][i] for atom, factor in form.terms)
+
+    def value(self, atom, i):
+        if isinstance(atom, Embedded):
+            return atom.values[self.symbols[i]]
+        if isinstance(atom, Feature):
+            return Fraction(POSITIONS[atom.name](i + 1 - self.circuit.bos, len(self.x)))
+        if isinstance(atom, Relu):
+            return max(self.form(atom.form, i), Fraction(0))
+        if isinstance(atom, Step):
+            above = (self.form(atom.form, i) - atom.zone / 4) / (atom.zone / 2)
+            return min(max(above, Fraction(0)), Fraction(1))
+        chosen = self.chosen(atom.head, i)
+        return sum((self.form(atom.value, j) for j in chosen), Fraction(0)) / max(len(chosen), 1)
+
+    def chosen(self, head, i):
+        places = list(seen(head.mask, i, len(self.rows)))
+        if isinstance(head, Uniform) or not places:
+            return places
+        if isinstance(head, At):
+            index, unit = self.form(head.index, i), self.form(head.unit, i)
+            scores = {
+                j: 2 * index * self.form(head.place, j) - unit * self.form(head.square, j)
+                for j in places
+            }
+        else:
+            scores = {j: self.score(head, i, j) for j in places}
+        best = [j for j in places if scores[j] == max(scores.values())]
+        if isinstance(head, At):
+            return best[:1]
+        return {"leftmost": best[:1], "rightmost": best[-1:]}.get(head.choose, best)
+
+    def score(self, head, i, j):
+        """By the match first, then by the place."""
+        match = sum(
+            self.form(key, j) * self.form(query, i)
+            for key, query in zip(head.keys, head.queries, strict=True)
+        )
+        return (match, j if head.choose == "rightmost" else -j if head.choose == "leftmost" else 0)
+
+
+def circuit_of(program, max_length, weighting, arithmetic):
+    options = Options(max_length=max_length, weighting=weighting, arithmetic=arithmetic)
+    circuit = Circuit(
+        program.alphabet, begins_with_bos(program), max_length, weighting, Source(program).places
+    )
+    read = answer(Lowering(program, options, circuit))
+    return circuit, read, sharpnesses(circuit, read.uses)
+
+
+def strings(program, longest, count, seed):
+    draw = random.Random(f"{program.name} {seed}")
+    alphabet = program.alphabet
+    for n in range(min(longest, 3 if len(alphabet) < 4 else 2) + 1):
+        yield from itertools.product(alphabet, repeat=n)
+    for n in sorted({1, longest // 2, longest - 1, longest}):
+        yield from (tuple([symbol] * n) for symbol in alphabet)
+        yield tuple((list(alphabet) * n)[:n])
+        yield from (tuple(draw.choices(alphabet, k=n)) for _ in range(count))
+
+
+def given(program, x):
+    return "".join(x) if all(isinstance(a, str) for a in program.alphabet) else list(x)
+
+
+@pytest.mark.parametrize("weighting", ["softmax", "average-hard", "rightmost-hard"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_number_is_in_its_range_and_on_its_grid(name, weighting):
+    program, longest = PROGRAMS[name], 9
+    try:
+        circuit, _, _ = circuit_of(program, longest, weighting, "exact")
+    except tf.TransformistError as refusal:
+        assert weighting == "rightmost-hard" and "has no mean" in str(refusal)
+        return
+    for x in strings(program, longest, 4, 0):
+        ideal = Ideal(circuit, x)
+        for number, (values, law) in enumerate(zip(ideal.atoms, circuit.laws, strict=True)):
+            for i, value in enumerate(values):
+                kind = law.rows[ideal.symbols[i]]
+                assert kind.lo <= value <= kind.hi, (circuit.names[number], x, i, value, kind)
+            symbols = values[circuit.bos :]
+            least = circuit.separation(tf.compiler.forms.Form.atom(number))
+            if least is not None:
+                assert all(abs(value) >= least for value in symbols if value), (number, x)
+            if law.grid is not None and not law.grid.counts:
+                assert all((value * law.grid.c).denominator == 1 for value in symbols)
+
+
+def largest(program, weighting, arithmetic, limit):
+    fits, fails = 0, limit + 1
+    while fails - fits > 1:
+        middle = (fits + fails) // 2
+        try:
+            tf.compile(program, max_length=middle, weighting=weighting, arithmetic=arithmetic)
+            fits = middle
+        except tf.TransformistError:
+            fails = middle
+    return fits
+
+
+def require_within_margins(name, weighting, arithmetic, limit, count):
+    """The streams at the longest N that fits, against the numbers of the circuit."""
+    program = PROGRAMS[name]
+    longest = largest(program, weighting, arithmetic, limit)
+    if not longest:
+        return 0
+    circuit, read, sharpness = circuit_of(program, longest, weighting, arithmetic)
+    require_margins(circuit, sharpness, read, arithmetic)
+    margins = Margins(circuit, sharpness, number_system(arithmetic))
+    for atom, origin in zip(circuit.atoms, circuit.origins, strict=True):
+        margins.errors.append(ERRORS[type(atom)](margins, atom, origin))
+    allocation = allocate(schedule(circuit, read.forms, "many"))
+    model = emit(allocation, sharpness, read)
+    compared = 0
+    for x in strings(program, longest, count, arithmetic):
+        ideal = Ideal(circuit, x)
+        trace = model.run(given(program, x), arithmetic)
+        for kept, span in zip(allocation.kept, model.stream.spans, strict=True):
+            values = trace.values(span.name)
+            bound = margins.error(kept.form)
+            for i in ideal.rows:
+                off = abs(Fraction(float(values[i])) - ideal.form(kept.form, i))
+                compared += 1
+                assert off <= bound, (name, span.name, x, i, float(off), bound)
+    return compared
+
+
+CASES = [
+    (weighting, arithmetic)
+    for weighting in ("softmax", "average-hard")
+    for arithmetic in ("float16", "bfloat16", "float32")
+]
+
+
+QUICK = ("dyck-1", "reverse", "histogram", "parity", "binary-increment")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS],
+)
+def test_no_error_exceeds_its_bound_at_the_longest_that_fits(name):
+    compared = sum(require_within_margins(name, *case, 12, 2) for case in CASES)
+    assert compared > 1000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids="-".join)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_no_error_exceeds_its_bound_on_longer_strings(name, case):
+    require_within_margins(name, *case, 60, 6)
+
+
+def test_a_weaker_temperature_exceeds_the_bound_or_the_margin():
+    program = PROGRAMS["reverse"]
+    circuit, read, sharpness = circuit_of(program, 12, "softmax", "float32")
+    blunt = {head: Fraction(1, 4) for head in sharpness}
+    with pytest.raises(MarginExceeded):
+        require_margins(circuit, blunt, read, "float32")
