@@ -518,3 +518,12 @@ def test_a_blank_symbol_is_seen_in_refusals(capsys, source, tmp_path):
     for model in (program, tf.compile(program, max_length=4)):
         with pytest.raises(tf.TransformistError, match="every symbol is one of a ' ' b; received"):
             model("c")
+
+
+def test_without_max_length_some_thousand_strings_are_compared(capsys, source, tmp_path):
+    source.write_text(SOURCE.replace('alphabet="ab"', 'alphabet="a123456789"'))
+    path = tmp_path / "model"
+    run(capsys, "compile", f"{source}:share", "-o", path)
+    for model in (f"{source}:share", path):
+        (row,) = answer(capsys, "check", model, "--against", f"{source}:share")["recipes"]
+        assert row["cases"] in (11_110, 11_111) and row["covered"] == "every string to length 4"
