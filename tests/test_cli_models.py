@@ -36,6 +36,9 @@ def balanced(x):
         x = x.replace("()", "")
     return x == ""
 
+def silent(x):
+    pass
+
 def even(x):
     return x.count("(") == x.count(")")
 '''
@@ -412,6 +415,20 @@ class TestPrecision:
         assert code == 0 and "100 or more" in out
 
 
+def test_the_options_of_the_compiler_are_in_the_help(capsys):
+    for command in ("run", "compile"):
+        code, out, _ = run(capsys, command, "--help")
+        assert code == 0
+        for word in ("max_length", "average-hard", "rightmost-hard", "bfloat16", "positions"):
+            assert word in out
+
+
+def test_what_failed_says_what_was_tried(capsys, models, source):
+    arguments = ("check", models["recipe"], "--against", f"{source}:even")
+    code, out, _ = run(capsys, *arguments, "--max-length", "8")
+    assert code == 1 and "strings to length 8, until one of length 2 failed" in out
+
+
 def bad_requests(source, saved):
     broken = source.with_name("broken.py")
     broken.write_text("import sys\nsys.exit(3)\n")
@@ -450,6 +467,8 @@ def bad_requests(source, saved):
         (["check", "programs/histogram", "--max-length", "999999999"], "at most 12"),
         (["check", "programs/dyck-1", "--set", "max_length=4"], "without --against"),
         (["check", "programs/nothing"], "MODEL is"),
+        (["compile", source, "-o", out], f"write {source}:nested or {source}:share or {source}:b"),
+        (["check", saved, "--against", f"{source}:silent"], "silent: a reference", "None on ''"),
         (["run", "no/such.safetensors", "()"], "there is no file no/such.safetensors"),
         (["show", "no/such.safetensors"], "MODEL is", "there is no file no/such.safetensors"),
         (["show", "programs/dyck1"], "MODEL is", "did you mean programs/dyck-1"),
@@ -490,3 +509,21 @@ def test_every_bad_request_is_one_line_and_exit_code_2(capsys, source, models):
             for word in words:
                 assert word in err, (arguments, err)
     assert not source.with_name("out").exists()
+
+
+def test_a_blank_symbol_is_seen_in_refusals(capsys, source, tmp_path):
+    source.write_text(SOURCE.replace('alphabet="ab"', 'alphabet="a b"'))
+    program = load_program(f"{source}:share")
+    assert "over a ' ' b, " in repr(program)
+    for model in (program, tf.compile(program, max_length=4)):
+        with pytest.raises(tf.TransformistError, match="every symbol is one of a ' ' b; received"):
+            model("c")
+
+
+def test_without_max_length_some_thousand_strings_are_compared(capsys, source, tmp_path):
+    source.write_text(SOURCE.replace('alphabet="ab"', 'alphabet="a123456789"'))
+    path = tmp_path / "model"
+    run(capsys, "compile", f"{source}:share", "-o", path)
+    for model in (f"{source}:share", path):
+        (row,) = answer(capsys, "check", model, "--against", f"{source}:share")["recipes"]
+        assert row["cases"] in (11_110, 11_111) and row["covered"] == "every string to length 4"

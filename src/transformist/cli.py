@@ -30,6 +30,7 @@ from transformist.claims import (
     Recipe,
     Settings,
 )
+from transformist.compiler import HEADS, WEIGHTINGS
 from transformist.errors import (
     InvalidValue,
     TransformistError,
@@ -112,7 +113,10 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="k=v",
-        help="A parameter of the recipe, or an option of the compiler; repeatable.",
+        help="A parameter of the recipe, or an option of the compiler; repeatable. Those of the "
+        f"compiler: max_length (a number, or None), weighting ({', '.join(WEIGHTINGS)}), "
+        f"arithmetic ({', '.join(SYSTEMS)}), heads ({' or '.join(HEADS)} a layer), "
+        "positions (a JSON list of names).",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]

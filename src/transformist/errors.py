@@ -19,6 +19,18 @@ import difflib
 from collections.abc import Iterable
 
 
+def symbols_in_words(symbols: Iterable[object]) -> str:
+    """An alphabet in a line, a symbol that would not be seen in quotes.
+
+    Example:
+        >>> symbols_in_words(["a", " ", "b", 1])
+        "a ' ' b 1"
+
+    """
+    texts = [str(each) for each in symbols]
+    return " ".join(text if text and text == text.strip() else repr(text) for text in texts)
+
+
 class TransformistError(Exception):
     """A request that cannot be met.
 

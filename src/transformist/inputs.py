@@ -319,12 +319,25 @@ def load_program(given: str) -> Program:
         if name not in PROGRAMS:
             raise UnknownName.among("packaged program", name, PROGRAMS)
         return PROGRAMS[name]
+    if given.endswith(".py"):
+        known = _programs_in(_values_of(given))
+        raise InvalidValue(
+            "a program is programs/NAME, or a file and a name in it, FILE.py:NAME",
+            received=repr(given),
+            remedy=f"write {' or '.join(f'{given}:{name}' for name in known)}"
+            if known
+            else "write a program in the file, a function below @tf.program",
+        )
     path, name, values = _run_file(given, "a program")
     found = values.get(name)
     if not isinstance(found, Program):
-        known = [key for key, value in values.items() if isinstance(value, Program)]
+        known = _programs_in(values)
         raise UnknownName.among("program (a function below @tf.program)", name, known, path)
     return found
+
+
+def _programs_in(values: dict[str, Any]) -> list[str]:
+    return [name for name, value in values.items() if isinstance(value, Program)]
 
 
 def _run_file(given: str, what: str) -> tuple[str, str, dict[str, Any]]:
@@ -336,6 +349,11 @@ def _run_file(given: str, what: str) -> tuple[str, str, dict[str, Any]]:
             received=repr(given),
             remedy="write oracle.py:balanced",
         )
+    return path, name, _values_of(path)
+
+
+def _values_of(path: str) -> dict[str, Any]:
+    """What a file defines."""
     values: dict[str, Any] = {"__name__": "transformist_reference"}
     try:
         exec(compile(read_text(Path(path)), path, "exec"), values)
@@ -347,7 +365,7 @@ def _run_file(given: str, what: str) -> tuple[str, str, dict[str, Any]]:
             received=f"{path}, which raises {type(error).__name__}: {error}",
             remedy="mend the file",
         ) from None
-    return path, name, values
+    return values
 
 
 def read_length(text: str) -> int:

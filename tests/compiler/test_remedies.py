@@ -60,11 +60,11 @@ def test_average_hard_is_named_where_it_fits():
     def neighbours(x):
         return ((x.predecessor(default="b") == "a") & (x == "b")).any().accept()
 
-    said = refused(neighbours, max_length=9, arithmetic="float8_e4m3")
+    said = refused(neighbours, max_length=8, arithmetic="float8_e4m3")
     assert (
         "no max_length fits; weighting=average-hard does; or compile it for an arithmetic" in said
     )
-    tf.compile(neighbours, max_length=9, arithmetic="float8_e4m3", weighting="average-hard")
+    tf.compile(neighbours, max_length=8, arithmetic="float8_e4m3", weighting="average-hard")
 
 
 def test_check_says_what_to_do_with_a_program():

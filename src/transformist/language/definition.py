@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from transformist.errors import InvalidValue, UnknownSymbol
+from transformist.errors import InvalidValue, UnknownSymbol, symbols_in_words
 from transformist.language.node import Column, Entry, Node, different, restored
 from transformist.language.outputs import Output
 from transformist.language.places import Place
@@ -106,14 +106,14 @@ class Program:
             )
         i = next(i for i, symbol in enumerate(x) if symbol not in self.alphabet)
         raise UnknownSymbol(
-            f"every symbol is one of {' '.join(map(str, self.alphabet))}",
+            f"every symbol is one of {symbols_in_words(self.alphabet)}",
             received=f"{x[i]!r} at position {i + 1}",
             where=self.name,
             remedy="remove it, or add it to the alphabet of the program",
         )
 
     def __repr__(self) -> str:
-        symbols = " ".join(map(str, self.alphabet))
+        symbols = symbols_in_words(self.alphabet)
         count = len(self.nodes)
         return f"Program({self.name}: {self.output.does} over {symbols}, {count} subexpressions)"
 

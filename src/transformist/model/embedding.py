@@ -9,7 +9,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from transformist.arithmetic import Arithmetic, Array
-from transformist.errors import InvalidValue, ShapeMismatch, UnknownName, UnknownSymbol
+from transformist.errors import (
+    InvalidValue,
+    ShapeMismatch,
+    UnknownName,
+    UnknownSymbol,
+    symbols_in_words,
+)
 from transformist.model.parameter import Parameter, Parameterized, weights
 from transformist.model.position_encoding import PositionEncoding, PositionFunctions
 from transformist.model.stream import LinearForm, Stream
@@ -138,7 +144,7 @@ class Embedding(Parameterized):
         for i, symbol in enumerate(x, start=1):
             if symbol not in allowed:
                 raise UnknownSymbol(
-                    f"every symbol is one of {' '.join(map(str, self.alphabet))}",
+                    f"every symbol is one of {symbols_in_words(self.alphabet)}",
                     received=f"{symbol!r} at position {i}",
                     remedy="remove it (on the command line, --ignore-others skips them), or "
                     "build the model for it",

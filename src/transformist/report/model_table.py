@@ -9,6 +9,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from transformist.errors import symbols_in_words
 from transformist.model import Span, Transformer
 from transformist.report.facts import plain
 from transformist.report.size import Size, size
@@ -21,7 +22,7 @@ def model_facts(name: str, model: Transformer) -> dict[str, Any]:
         >>> import transformist as tf
         >>> facts = model_facts("mine", tf.recipe("dyck-1").build(max_length=8))
         >>> facts["max_length"], facts["arithmetic"], facts["slots"][0]["name"]
-        (8, None, 'bos')
+        (8, None, 'sign')
 
     """
     weightings = dict.fromkeys(head.weighting for each in model.layers for head in each.heads)
@@ -56,7 +57,7 @@ def model_table(facts: Mapping[str, Any]) -> Table:
         ("built for", f"{longest}, {facts['weighting'] or 'no heads'}"),
         ("margins of", facts["arithmetic"] or "not told"),
         ("weights", str(counts)),
-        ("alphabet", " ".join(map(_symbol, facts["alphabet"]))),
+        ("alphabet", symbols_in_words(facts["alphabet"])),
     ]
     for index, slot in enumerate(facts["slots"]):
         held = [_in_words(each) for each in slot["holds"]] or [slot["name"]]
@@ -64,12 +65,6 @@ def model_table(facts: Mapping[str, Any]) -> Table:
     for row in rows:
         table.add_row(*map(escape, row))
     return table
-
-
-def _symbol(symbol: Any) -> str:
-    """A symbol, in quotes where it would not be seen."""
-    text = str(symbol)
-    return text if text.strip() == text and text else repr(text)
 
 
 def _in_words(held: Mapping[str, Any]) -> str:

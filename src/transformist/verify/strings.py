@@ -85,7 +85,10 @@ def check(
     system = number_system(arithmetic)
     strings = Strings(alphabet, lambda _: ()).every(max_length, _shortest(model))
     cases, found = _compare(model, reference, strings, system)
-    return Verdict("model", cases, (system.name,), f"every string to length {max_length}", found)
+    covered = f"every string to length {max_length}"
+    if found is not None:
+        covered = f"strings to length {max_length}, until one of length {len(found.input)} failed"
+    return Verdict("model", cases, (system.name,), covered, found)
 
 
 def require_feasible(length: int, symbols: int) -> None:
@@ -213,7 +216,7 @@ def _compare(
 
 def _expected(reference: Callable[[Any], Any], string: String) -> Any:
     try:
-        return reference(string)
+        answer = reference(string)
     except Exception as error:
         raise InvalidValue(
             "a reference answers every string",
@@ -221,6 +224,14 @@ def _expected(reference: Callable[[Any], Any], string: String) -> Any:
             where=getattr(reference, "__name__", "reference"),
             remedy="mend the reference",
         ) from error
+    if answer is None:
+        raise InvalidValue(
+            "a reference answers every string",
+            received=f"None on {string!r}",
+            where=getattr(reference, "__name__", "reference"),
+            remedy="return the answer",
+        )
+    return answer
 
 
 def _blocks(strings: Iterable[String]) -> Iterator[Sequence[String]]:
