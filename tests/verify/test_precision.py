@@ -336,7 +336,7 @@ class TestCommand:
 
     def test_bad_requests_are_one_line(self, capsys):
         for arguments, words in (
-            (["nope"], "no recipe has this name"),
+            (["nope"], "no recipe, program or file has this name"),
             (["min"], "nothing grows with a length"),
             (["dyck-1", "--arithmetic", "exact"], "nothing rounds"),
             (["--arithmetic", "exact"], "nothing rounds"),
