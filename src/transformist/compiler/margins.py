@@ -434,16 +434,20 @@ def _labelled(margins: Margins, answer: Labelled) -> None:
 
 
 def _counted(margins: Margins, answer: Counted) -> None:
+    require_count(margins, answer.y, answer.w, answer.scale, answer.least, answer.most)
+
+
+def require_count(margins: Margins, y: Form, w: Form, scale: int, least: int, most: int) -> None:
     """2 k y − k² w of neighbouring k, in units of w/scale²: D y and D w are off, and round.
 
     Of both, the products, their sum and what is stored: 8w k²; 8u k² more where the format is
     narrower than its accumulator, and does not hold the weights.
     """
-    y, w = answer.scale * margins.scaled_error(answer.y), margins.scaled_error(answer.w)
-    most = max(answer.most, -answer.least, 1)
+    largest = max(most, -least, 1)
     rounding = 8 * margins.w + (8 * margins.u if margins.u > margins.w else 0.0)
-    error = 2 * y + (2 * most + 1) * w + rounding * most**2
-    margins.require(None, "the weights of the answer, a count", most**2, margins.a.largest)
+    error = 2 * scale * margins.scaled_error(y) + (2 * largest + 1) * margins.scaled_error(w)
+    error += rounding * largest**2
+    margins.require(None, "the weights of the answer, a count", largest**2, margins.a.largest)
     margins.require(None, "the error of the answer, a count", error, 1)
 
 

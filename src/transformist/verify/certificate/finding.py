@@ -1,0 +1,327 @@
+"""Certificates: for every input up to a length, a format decides as the weights do exactly.
+
+The ideal is what the weights compute in exact arithmetic with hard attention: a head attends to the
+largest score, a step is 0 or 1. A bound of how far rounding, and the weight that softmax leaves
+elsewhere, move every number is composed atom by atom; a step, and a choice of a head, whose margin
+is kept starts again from its ideal value.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from transformist.bounds import float_format_of
+from transformist.compiler.circuit import FETCHED, Circuit, Fetched
+from transformist.compiler.forms import Form, total
+from transformist.compiler.heads import rows_under
+from transformist.compiler.margins import ERRORS, Margins, magnitude, require_count
+from transformist.errors import InvalidValue
+from transformist.language.node import Node
+from transformist.model import Binary, MultiClass, NearestFraction, Transformer
+from transformist.verify.certificate.lifting import Lifted, Unlawful, lift, read, separation
+
+TAKEN_FOR_GRANTED = "+, −, ×, ÷ and √ are correctly rounded, exp is within 2 units in the last place, and exp(0) = 1"
+"""Of the platform."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """A margin: what may be off, by how much, and how much it can be.
+
+    Attributes:
+        place: the slot, or the part of the model.
+        what: the quantity.
+        error: a bound of it.
+        allowed: below this every decision is the ideal one.
+
+    """
+
+    place: str
+    what: str
+    error: float
+    allowed: float
+
+    @property
+    def share(self) -> float:
+        """The share of the margin that is left; negative where it is exceeded."""
+        if not self.allowed or not math.isfinite(self.error):
+            return 1.0 if not self.error else -math.inf
+        return 1 - self.error / self.allowed
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Whether a format decides as the weights do exactly, for every input up to a length.
+
+    Attributes:
+        model: what is certified.
+        arithmetic: the format.
+        max_length: N.
+        holds: whether every margin is kept, given what is assumed.
+        margin: the least share of a margin that is left.
+        limiting: where that is.
+        largest_length: the largest N for which it holds; `None` where that was not asked.
+        assumes: what is not derived from the weights.
+
+    """
+
+    model: str
+    arithmetic: str
+    max_length: int
+    holds: bool
+    margin: float
+    limiting: Demand
+    largest_length: int | None
+    assumes: tuple[str, ...]
+
+    evaluation = "any order of summation within a sum, softmax normalised before it is applied"
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def __str__(self) -> str:
+        limit = self.limiting
+        verdict = "holds" if self.holds else "does not hold"
+        given = f", given that {'; '.join(self.assumes)}" if self.assumes else ""
+        return (
+            f"{self.model} in {self.arithmetic} for N = {self.max_length}: {verdict}{given}; the "
+            f"least margin is at {limit.place}, {limit.what}: up to {limit.error:.3g} of "
+            f"{limit.allowed:.3g}"
+        )
+
+
+@dataclass(eq=False)
+class Recorded(Margins):
+    """Margins that are noted, not required.
+
+    Attributes:
+        demands: all of them.
+        place: where the next is.
+
+    """
+
+    demands: list[Demand] = field(default_factory=list)
+    place: str = ""
+
+    def require(self, node: Node | None, what: str, error: float, allowed: Any) -> None:
+        """Note a margin."""
+        self.demands.append(Demand(self.place, what, error, magnitude(allowed)))
+
+
+def certify(
+    model: Transformer, arithmetic: str = "float32", max_length: int | None = None
+) -> Certificate:
+    """Whether a format decides as the weights do exactly, for every input of length up to N.
+
+    Args:
+        model: a transformer of means, matches, lookups, steps and ReLUs, such as `compile` makes.
+        arithmetic: a float format.
+        max_length: N; that of the model when left out.
+
+    Raises:
+        InvalidValue: without a length, or for an arithmetic that is no float format.
+        Unlawful: for a model of which too little is known.
+
+    Returns:
+        A certificate, which is true where it holds. The largest length is found by bisection.
+
+    Example:
+        >>> import transformist as tf
+        >>> from transformist.programs import PROGRAMS
+        >>> model = tf.compile(PROGRAMS["majority"], max_length=100)
+        >>> found = certify(model, "float16")
+        >>> found.holds, found.largest_length, found.assumes
+        (True, 100, ())
+
+    """
+    n = model.max_length if max_length is None else max_length
+    if n is None:
+        raise InvalidValue(
+            "a certificate is for every input up to a length",
+            received="max_length = None, of a model for any length",
+            where="certify",
+            remedy="give max_length",
+        )
+    demands, assumes = _demands(model, arithmetic, n)
+    least = min(demands, key=lambda demand: demand.share)
+    holds = least.share > 0
+    longest = n if holds else _longest(model, arithmetic, n)
+    return Certificate(
+        repr(model), arithmetic, n, holds, least.share, least, longest, tuple(assumes)
+    )
+
+
+def _longest(model: Transformer, arithmetic: str, n: int) -> int:
+    fits, fails = 0, n
+    while fails - fits > 1:
+        middle = (fits + fails) // 2
+        demands, _ = _demands(model, arithmetic, middle)
+        if min(demand.share for demand in demands) > 0:
+            fits = middle
+        else:
+            fails = middle
+    return fits
+
+
+def _demands(model: Transformer, arithmetic: str, n: int) -> tuple[list[Demand], list[str]]:
+    """Every margin, and what is assumed."""
+    a = float_format_of(arithmetic)
+    if a is None:
+        raise InvalidValue(
+            "a certificate is for a format, in which numbers round",
+            received=arithmetic,
+            where="certify",
+            remedy="give float32, float16 or another",
+        )
+    lifted = lift(model, n)
+    circuit = lifted.circuit
+    margins = Recorded(circuit, lifted.sharpness, a)
+    for atom, name in zip(circuit.atoms, circuit.names, strict=True):
+        margins.place = name
+        margins.errors.append(ERRORS[type(atom)](margins, atom, None))
+    margins.place = "read-out"
+    read_out = model.read_out
+    forms = read(read_out.W_out, read_out.b_out, lifted.state)
+    rule = READ_OUTS.get(type(read_out))
+    if rule is None:
+        raise Unlawful(
+            "a read-out accepts, chooses a label, or takes the nearest fraction",
+            received=type(read_out).__name__,
+            where="certify",
+            remedy="give a model with one of these",
+        )
+    assumes = rule(margins, lifted, read_out, forms)
+    return margins.demands, assumes
+
+
+# Read-outs: the margins of each, and what is assumed
+
+
+def _binary(margins: Recorded, lifted: Lifted, _read_out: Binary, forms: list[Form]) -> list[str]:
+    (form,) = forms
+    margins.require(None, "the answer", margins.error(form), _from_zero(lifted.circuit, form))
+    return []
+
+
+def _from_zero(circuit: Circuit, form: Form) -> Fraction:
+    """How far a form is from 0 at least: on one side of it, or beside the points of its grid."""
+    within = span(circuit, form)
+    if within.lo > 0 or within.hi < 0:
+        return Fraction(min(abs(within.lo), abs(within.hi)))
+    moving = Form(form.terms)
+    grid, gap = circuit.grid(moving), separation(circuit, moving)
+    constant = abs(form.constant)
+    if grid is None or gap is None:
+        return Fraction(0)
+    if grid.counts:
+        return min(constant, gap - constant) if constant < gap else Fraction(0)
+    rest = constant % gap
+    return min(rest, gap - rest)
+
+
+def span(circuit: Circuit, form: Form) -> Any:
+    """The range of a form at the symbols, what one head fetches taken together."""
+    by_head: dict[Any, list[tuple[int, Fraction]]] = {}
+    others = []
+    for number, factor in form.terms:
+        atom = circuit.atoms[number]
+        if isinstance(atom, Fetched):
+            by_head.setdefault(atom.head, []).append((number, factor))
+        else:
+            others.append((number, factor))
+    rows = list(circuit.rows(Form(tuple(others), form.constant)))
+    for head, terms in by_head.items():
+        value = total(circuit.atoms[number].value * factor for number, factor in terms)  # type: ignore[union-attr]
+        law = FETCHED[type(head)](circuit, head, value)
+        rows = [row + more for row, more in zip(rows, law.rows, strict=True)]
+    symbols = rows[: len(circuit.alphabet)]
+    first = symbols[0]
+    for each in symbols[1:]:
+        first = first.hull(each)
+    return first
+
+
+def _labels(
+    margins: Recorded, lifted: Lifted, read_out: MultiClass, forms: list[Form]
+) -> list[str]:
+    """A count's labels; one-hot ones; or two numbers that are never equal."""
+    circuit = lifted.circuit
+    counted = _as_count(circuit, read_out, forms)
+    if counted is not None:
+        y, w = counted
+        scale = margins.circuit.grid(y).c  # type: ignore[union-attr]
+        ends = [int(Fraction(label) * scale) for label in (read_out.labels[0], read_out.labels[-1])]  # type: ignore[arg-type]
+        require_count(margins, y, w, scale, ends[0], ends[1])
+        return []
+    gaps = [separation(circuit, a - b) for k, a in enumerate(forms) for b in forms[:k] if a != b]
+    known = [gap for gap in gaps if gap is not None]
+    error = max(margins.error(form) for form in forms)
+    gap = min(known) if known and len(known) == len(gaps) else Fraction(0)
+    margins.require(None, "the answer", 2 * error, gap)
+    whole = all(circuit.is_whole(form) and span(circuit, form).lo >= 0 for form in forms)
+    together = span(circuit, total(forms))
+    if whole and together.is_point and together.lo == 1:
+        return []
+    if len(forms) == 2 and _from_zero(circuit, forms[0] - forms[1]) > 0:
+        return []
+    return ["no two labels of the read-out are the largest together"]
+
+
+def _as_count(
+    circuit: Circuit, read_out: MultiClass, forms: list[Form]
+) -> tuple[Form, Form] | None:
+    """y and w, where the form of the label k is 2 k y − k² w, y a whole number times w = 1/D."""
+    labels = read_out.labels
+    if not all(isinstance(label, int | Fraction) and type(label) is not bool for label in labels):
+        return None
+    known = [(Fraction(label), form) for label, form in zip(labels, forms, strict=True) if label]  # type: ignore[arg-type]
+    if len(known) < 2:
+        return None
+    (k, first), (m, second) = known[:2]
+    w = (first * (1 / k) - second * (1 / m)) * (1 / (m - k))
+    y = (first + w * k**2) * (1 / (2 * k))
+    agree = all(form == y * (2 * k) - w * k**2 for k, form in known)
+    counts, grid = _counts(circuit, w), circuit.grid(y)
+    if not agree or counts is None or grid is None or grid.counts != counts:
+        return None
+    step = Fraction(1, grid.c)
+    numbers = [Fraction(label) for label in labels]  # type: ignore[arg-type]
+    if any(b - a != step for a, b in itertools.pairwise(numbers)):
+        return None
+    within = span(circuit, y).times(Fraction(circuit.most_seen or 1))
+    return (y, w) if numbers[0] - step < within.lo and within.hi < numbers[-1] + step else None
+
+
+def _counts(circuit: Circuit, form: Form) -> frozenset[str] | None:
+    """The name of D, where a form is 1/D."""
+    if form.constant or len(form.terms) != 1 or form.terms[0][1] != 1:
+        return None
+    atom = circuit.atoms[form.terms[0][0]]
+    if not isinstance(atom, Fetched) or not circuit.is_bos(atom.value):
+        return None
+    return frozenset({rows_under(atom.head.mask)})
+
+
+def _fraction(
+    margins: Recorded, lifted: Lifted, read_out: NearestFraction, forms: list[Form]
+) -> list[str]:
+    (form,) = forms
+    grid = lifted.circuit.grid(form)
+    wanted = frozenset({rows_under(read_out.mask)})
+    fits = grid is not None and grid.counts <= wanted and read_out.scale % grid.c == 0
+    error = read_out.scale * margins.scaled_error(form)
+    margins.require(None, "the answer, a mean", error, Fraction(1, 2) if fits else Fraction(0))
+    return []
+
+
+READ_OUTS: Mapping[type[Any], Callable[..., list[str]]] = {
+    Binary: _binary,
+    MultiClass: _labels,
+    NearestFraction: _fraction,
+}
+"""What each kind of read-out asks."""
