@@ -1,0 +1,277 @@
+"""Models on long inputs: sublayer by sublayer, each head by the method that fits it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.arithmetic import FLOAT32, FLOAT64, Arithmetic, Floating, number_system
+from transformist.engines.structured.by_query import READ, TAKE
+from transformist.engines.structured.embedded import codes, embed
+from transformist.engines.structured.head import ORDERS, HeadInput, HeadMaps, blocks
+from transformist.engines.structured.methods import Method, method
+from transformist.engines.structured.sparse import SparseMap
+from transformist.errors import InputTooLarge, InvalidValue, NotFinite
+from transformist.model import (
+    ACTIVATIONS,
+    Attention,
+    FeedForward,
+    Heads,
+    LayerNorm,
+    MultiClass,
+    Sublayer,
+    Symbol,
+    Transformer,
+)
+
+FORMATS = (FLOAT64, FLOAT32)
+"""The arithmetics of this engine."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """How a head was evaluated.
+
+    Attributes:
+        layer, head: which, from 0.
+        attention: the head itself.
+        method: by its name.
+        why: what it was chosen for.
+        cost: how the time grows.
+
+    """
+
+    layer: int
+    head: int
+    attention: Attention
+    method: str
+    why: str
+    cost: str
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What came of an input.
+
+    Attributes:
+        answer: what the read-out gave.
+        vectors: the final vectors, (n and the specials, d).
+        heads: how each head was evaluated.
+
+    """
+
+    answer: Any
+    vectors: NDArray[Any]
+    heads: tuple[Chosen, ...]
+
+
+def evaluate(
+    model: Transformer, x: Sequence[Symbol], arithmetic: Arithmetic | str = "float64"
+) -> Evaluation:
+    """A model on an input, of which its weights are all that is read.
+
+    Embedding, feed-forward networks and read-out are computed as the reference computes them, bit
+    for bit but for norms and GELU in other blocks. A head's mixed values are sums in float64, in
+    the order of the positions (for past masks backwards, on a hull along it), rounded once.
+
+    Args:
+        model: what to run.
+        x: a string, or a sequence of symbols.
+        arithmetic: `float64` or `float32`.
+
+    Raises:
+        InvalidValue: for another arithmetic.
+        UnknownSymbol, InputTooLong: as `Transformer.run`.
+        InputTooLarge: for what would not fit in memory.
+        NotFinite: for a number beyond the largest of the format.
+
+    Example:
+        >>> import transformist as tf
+        >>> model = tf.recipe("dyck-1").build(max_length=100_000)
+        >>> evaluate(model, "(" * 50_000 + ")" * 50_000).answer
+        True
+
+    """
+    a = format_of(arithmetic)
+    model.admit_length(x)
+    require_memory(model, len(x), a)
+    heads: list[Chosen] = []
+    rows = codes(model.embedding, x)
+    z = embed(model.embedding, rows, 1 - len(model.embedding.front), len(x), a)
+    for number, layer in enumerate(model.layers):
+        for _, sublayer in layer.sublayers():
+            for head, found in enumerate(_apply(sublayer, z, a)):
+                attention = found.given.maps.head
+                heads.append(Chosen(number, head, attention, found.name, found.why, found.cost))
+    if model.final_norm is not None:
+        _normalize(model.final_norm, z, z, a)
+    return Evaluation(read(model, z, len(x), a), z, tuple(heads))
+
+
+def format_of(arithmetic: Arithmetic | str) -> Floating:
+    """The format of this name.
+
+    Raises:
+        InvalidValue: for one that the engine does not compute in.
+
+    """
+    a = number_system(arithmetic)
+    for each in FORMATS:
+        if a == each:
+            return each
+    raise InvalidValue(
+        f"the structured engine computes in {' and '.join(each.name for each in FORMATS)}",
+        received=a.name,
+        where="structured engine",
+        remedy="choose one of them, or the reference engine",
+    )
+
+
+def require_memory(model: Transformer, n: int, a: Floating) -> None:
+    """Refuse what would not fit in memory.
+
+    Raises:
+        InputTooLarge: with the estimate.
+
+    """
+    rows = n + len(model.embedding.front) + len(model.embedding.back)
+    needed = rows * bytes_a_row(model, a)
+    free = _free_memory()
+    if needed > free:
+        longest = max(n * free // needed, 0)
+        raise InputTooLarge(
+            f"an input is evaluated in the memory that is free, {free / 2**30:.1f} GiB",
+            received=f"length {n}, which takes {needed / 2**30:.1f} GiB",
+            where="structured engine",
+            remedy=f"give at most {longest} symbols",
+        )
+
+
+def bytes_a_row(model: Transformer, a: Floating) -> int:
+    """An upper estimate of the memory for a position: the stream, and the largest sublayer."""
+    norms = any(norm for layer in model.layers for norm in layer.pre_norms)
+    most = 0
+    for layer in model.layers:
+        heads = [
+            len(head.written) + head.W_Q.shape[0] * 2 + head.W_V.shape[0] for head in layer.heads
+        ]
+        most = max(most, *heads, 0) if heads else most
+    return (model.width * (2 + norms) + 2 * most + 8) * a.dtype.itemsize + 64
+
+
+def _free_memory() -> int:
+    """Bytes that the machine can still give, as Linux says; 2⁶² where nothing says it."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 2**62
+
+
+def _apply(sublayer: Sublayer, z: NDArray[Any], a: Floating) -> list[Method]:
+    """The stream after a sublayer, in place; how its heads were evaluated."""
+    found: list[Method] = []
+    if isinstance(sublayer.function, Heads):
+        source = z
+        if sublayer.pre_norm is not None:
+            source = np.empty((len(z), sublayer.pre_norm.width_out), a.dtype)
+            _normalize(sublayer.pre_norm, z, source, a)
+        found = _attend(sublayer.function, source, z, a)
+    else:
+        _feed_forward(sublayer.function, sublayer.pre_norm, z, a)
+    if sublayer.post_norm is not None:
+        _normalize(sublayer.post_norm, z, z, a)
+    _require_finite(z, a)
+    return found
+
+
+def _normalize(norm: LayerNorm, z: NDArray[Any], out: NDArray[Any], a: Floating) -> None:
+    for rows in blocks(len(z)):
+        out[rows] = norm(z[rows], a)
+
+
+def _require_finite(z: NDArray[Any], a: Floating) -> None:
+    for rows in blocks(len(z)):
+        if not np.isfinite(z[rows]).all():
+            raise NotFinite(
+                f"scores and values stay below {a.largest:g} in {a.name}",
+                received="one that overflows",
+                where="structured engine",
+                remedy="use a format with a wider range",
+            )
+
+
+def _feed_forward(
+    network: FeedForward, norm: LayerNorm | None, z: NDArray[Any], a: Floating
+) -> None:
+    """z + f(norm(z)), in place."""
+    w, written = network.rounded(a), list(network.written)
+    first = SparseMap.of(w.W_1, w.b_1)
+    second = SparseMap.of(w.W_2[written], w.b_2[written])
+    for rows in blocks(len(z)):
+        x = z[rows] if norm is None else norm(z[rows], a)
+        h = ACTIVATIONS[network.activation](first(x), a)
+        z[rows, written] = a.add(second(h), z[rows, written])
+
+
+def _attend(heads: Heads, source: NDArray[Any], z: NDArray[Any], a: Floating) -> list[Method]:
+    """z + Σ head(source), in place."""
+    columns = {column: at for at, column in enumerate(heads.written)}
+    total = np.zeros((len(z), len(columns)), a.dtype)
+    found = []
+    for head in heads.heads:
+        given = HeadInput(HeadMaps.of(head, a), source)
+        chosen = method(given)
+        into = [columns[int(column)] for column in given.maps.written]
+        for rows, mixed in mixes(chosen):
+            added = given.maps.output(mixed.astype(a.dtype))
+            total[rows, into] = a.add(total[rows, into], added)
+        found.append(chosen)
+    for rows in blocks(len(z)):
+        z[rows, list(heads.written)] = a.add(total[rows], z[rows, list(heads.written)])
+    return found
+
+
+def mixes(chosen: Method) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """The mixed values, some rows at a time, in the order in which the mask lets keys come."""
+    given = chosen.given
+    order = ORDERS[given.maps.head.mask]
+    if order == READ:
+        for rows in blocks(given.n):
+            chosen.mix(TAKE, rows)
+    for rows in blocks(given.n, given.backwards):
+        yield rows, chosen.mix(order, rows)
+
+
+def read(model: Transformer, z: NDArray[Any], n: int, a: Floating) -> Any:
+    """The answer from the final vectors."""
+    read_out = model.read_out
+    w = read_out.rounded(a)
+    out = SparseMap.of(w.W_out, w.b_out)
+    y = out(np.ascontiguousarray(z[model.rows_read(n)]))
+    _require_finite(y, a)
+    decide = DECISIONS.get(type(read_out), _by_the_model)
+    answers = decide(read_out, y, n, a)
+    return read_out.join(answers) if read_out.at == "every" else answers[0]
+
+
+def _by_the_model(read_out: Any, y: NDArray[Any], n: int, a: Floating) -> list[Any]:
+    answers: list[Any] = read_out.decide(y, a.numbers(y), n, a)
+    return answers
+
+
+def _labels(read_out: MultiClass, y: NDArray[Any], _n: int, _a: Floating) -> list[Any]:
+    return [read_out.labels[at] for at in y.argmax(axis=1).tolist()]
+
+
+DECISIONS: Mapping[type, Callable[[Any, NDArray[Any], int, Floating], list[Any]]] = {
+    MultiClass: _labels
+}
+"""What is faster than the read-out itself, for a million positions."""
