@@ -37,6 +37,7 @@ from transformist.model import (
     Trace,
     Transformer,
 )
+from transformist.running import plan, run
 from transformist.verify import Verdict, check, sensitivity
 
 __all__ = [
@@ -72,11 +73,13 @@ __all__ = [
     "load",
     "parallel",
     "perturbation_bounds",
+    "plan",
     "program",
     "read_encoder",
     "recipe",
     "recipes",
     "route",
+    "run",
     "save",
     "sensitivity",
     "serial",

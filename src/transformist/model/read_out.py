@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Array
 from transformist.errors import InvalidValue, NotFinite, Undecided, UnknownName
-from transformist.model.attention import MASKS, softmax
+from transformist.model.attention import MASKS, SPANS, softmax
 from transformist.model.embedding import Symbol
 from transformist.model.parameter import Parameter, Parameterized, rationals, weights
 
@@ -160,8 +160,8 @@ class NearestFraction(ReadOut):
     def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
         """A number a vector, whole ones as int; 0 where the mask leaves no symbol."""
         means = rationals(values)[:, 0]
-        i = np.arange(n)
-        counts = MASKS[self.mask](i[:, None], i[None, :]).sum(-1)
+        first, end = SPANS[self.mask](np.arange(n), n)
+        counts = end - first
         return [self._nearest(mean, int(count)) for mean, count in zip(means, counts, strict=True)]
 
     def _nearest(self, mean: Fraction, count: int) -> int | Fraction:

@@ -1,5 +1,6 @@
 """Long inputs: each head is evaluated by what its weights, and the keys that are met, allow."""
 
-from transformist.engines.structured.evaluation import Evaluation, evaluate
+from transformist.engines.structured.evaluation import Chosen, Evaluation, evaluate
+from transformist.engines.structured.planning import Plan, plan
 
-__all__ = ["Evaluation", "evaluate"]
+__all__ = ["Chosen", "Evaluation", "Plan", "evaluate", "plan"]

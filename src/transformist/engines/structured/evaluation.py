@@ -212,30 +212,33 @@ def _feed_forward(
     network: FeedForward, norm: LayerNorm | None, z: NDArray[Any], a: Floating
 ) -> None:
     """z + f(norm(z)), in place."""
-    w, written = network.rounded(a), list(network.written)
+    w, written = network.rounded(a), np.array(network.written, np.int64)
     first = SparseMap.of(w.W_1, w.b_1)
     second = SparseMap.of(w.W_2[written], w.b_2[written])
     for rows in blocks(len(z)):
         x = z[rows] if norm is None else norm(z[rows], a)
-        h = ACTIVATIONS[network.activation](first(x), a)
-        z[rows, written] = a.add(second(h), z[rows, written])
+        second.add(ACTIVATIONS[network.activation](first(x), a), z, written, rows)
 
 
 def _attend(heads: Heads, source: NDArray[Any], z: NDArray[Any], a: Floating) -> list[Method]:
-    """z + Σ head(source), in place."""
-    columns = {column: at for at, column in enumerate(heads.written)}
-    total = np.zeros((len(z), len(columns)), a.dtype)
+    """z + Σ head(source), in place.
+
+    What several heads give is summed first, by itself, as the reference sums it.
+    """
+    written = np.array(heads.written, np.int64)
+    alone = len(heads.heads) == 1
+    total = z if alone else np.zeros((len(z), len(written)), a.dtype)
     found = []
     for head in heads.heads:
         given = HeadInput(HeadMaps.of(head, a), source)
         chosen = method(given)
-        into = [columns[int(column)] for column in given.maps.written]
+        into = written if alone else np.searchsorted(written, given.maps.written)
         for rows, mixed in mixes(chosen):
-            added = given.maps.output(mixed.astype(a.dtype))
-            total[rows, into] = a.add(total[rows, into], added)
+            given.maps.output.add(mixed.astype(a.dtype, copy=False), total, into, rows)
         found.append(chosen)
-    for rows in blocks(len(z)):
-        z[rows, list(heads.written)] = a.add(total[rows], z[rows, list(heads.written)])
+    if not alone:
+        for rows in blocks(len(z)):
+            z[rows, written] = a.add(total[rows], z[rows, written])
     return found
 
 

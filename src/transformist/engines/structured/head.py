@@ -24,7 +24,7 @@ from transformist.engines.structured.groups import Groups
 from transformist.engines.structured.sparse import SparseMap
 from transformist.model import Attention
 
-BLOCK = 2**14
+BLOCK = 2**12
 """How many rows are computed at once."""
 
 FEW = 512

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -15,15 +15,7 @@ from transformist.engines.structured.by_query import TAKE, ByQuery
 from transformist.engines.structured.dense import mix_dense
 from transformist.engines.structured.head import KINDS, HeadInput
 from transformist.engines.structured.on_hull import OnHull, is_concave
-
-SEEN: Mapping[str, Callable[[Any, int], tuple[Any, Any]]] = {
-    "none": lambda i, n: (0 * i, 0 * i + n),
-    "future": lambda i, _n: (0 * i, i + 1),
-    "strict-future": lambda i, _n: (0 * i, i),
-    "past": lambda i, n: (i, 0 * i + n),
-    "strict-past": lambda i, n: (i + 1, 0 * i + n),
-}
-"""The first position that position i of n may attend to, and the one after the last, from 0."""
+from transformist.model import SPANS
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +97,8 @@ class Hull(Method):
         come = self.arrivals[rows] if order == TAKE else np.arange(self.given.n)[rows]
         values = self.given.maps.value(self.given.at(come))
         points, queries = self.points[come], np.ascontiguousarray(self.queries[rows])
-        return self.state.mix(order, queries, points, come, values)
+        places = self.given.n - 1 - come if self.given.backwards else come
+        return self.state.mix(order, queries, points, places, values)
 
 
 @final
@@ -124,7 +117,7 @@ class Dense(Method):
         if order == TAKE:
             return np.empty((0, self.given.width))
         maps, n = self.given.maps, self.given.n
-        first, stop = SEEN[maps.head.mask](np.arange(n)[rows], n)
+        first, stop = SPANS[maps.head.mask](np.arange(n)[rows], n)
         kind = KINDS[maps.head.weighting]
         queries = maps.query(self.given.at(rows))
         return mix_dense(kind, self.given.d_key, queries, self.keys, self.values, first, stop)

@@ -22,6 +22,21 @@ def _apply(x: Any, starts: Any, columns: Any, values: Any, shift: Any, out: Any)
             out[i, row] = total + shift[row]
 
 
+@kernel
+def _add(
+    x: Any, starts: Any, columns: Any, values: Any, shift: Any, z: Any, into: Any, start: int,
+    step: int,
+) -> None:  # fmt: skip
+    """z + (W x + b) in the columns `into`, in place, x being of the rows start, start + step, …"""
+    for i in range(x.shape[0]):
+        at_row = start + i * step
+        for row in range(shift.shape[0]):
+            total = shift[row] * x.dtype.type(0)
+            for at in range(starts[row], starts[row + 1]):
+                total += x[i, columns[at]] * values[at]
+            z[at_row, into[row]] += total + shift[row]
+
+
 @dataclass(frozen=True, eq=False)
 class SparseMap:
     """x ↦ W x + b, W by its rows: entries `starts[r]` to `starts[r + 1]` are those of row r.
@@ -54,3 +69,19 @@ class SparseMap:
         out = np.empty((x.shape[0], len(self.shift)), x.dtype)
         _apply(x, self.starts, self.columns, self.values, self.shift, out)
         return out
+
+    def add(self, x: NDArray[Any], z: NDArray[Any], into: NDArray[np.int64], rows: slice) -> None:
+        """z + W x + b in place, in some columns of some rows, x having a row for each of these.
+
+        Example:
+            >>> z = np.ones((2, 2))
+            >>> SparseMap.of(np.array([[2.0]]), None).add(
+            ...     np.array([[5.0], [7.0]]), z, np.array([1]), slice(1, None, -1)
+            ... )
+            >>> z.tolist()
+            [[1.0, 15.0], [1.0, 11.0]]
+
+        """
+        start, _, step = rows.indices(z.shape[0])
+        own = (self.starts, self.columns, self.values, self.shift)
+        _add(x, *own, z, into, start, step)
