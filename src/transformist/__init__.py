@@ -37,7 +37,7 @@ from transformist.model import (
     Trace,
     Transformer,
 )
-from transformist.running import plan, run
+from transformist.running import decoder, plan, run
 from transformist.verify import Verdict, check, sensitivity
 
 __all__ = [
@@ -69,6 +69,7 @@ __all__ = [
     "boolean_representations",
     "check",
     "compile",
+    "decoder",
     "lipschitz_constant",
     "load",
     "parallel",

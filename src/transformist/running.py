@@ -10,7 +10,7 @@ from transformist.errors import UnknownName
 from transformist.model import Symbol, Transformer
 
 if TYPE_CHECKING:
-    from transformist.engines.structured import Plan
+    from transformist.engines.structured import Decoder, Plan
 
 LONG = 512
 """From this length on the structured engine is the faster one, its start included or not."""
@@ -105,3 +105,25 @@ def plan(model: Transformer, x: Sequence[Symbol] | None = None) -> Plan:
     from transformist.engines.structured import plan as planned
 
     return planned(model, x)
+
+
+def decoder(model: Transformer, arithmetic: Arithmetic | str = "float64") -> Decoder:
+    """A model with future masks that reads its input a token at a time.
+
+    Args:
+        model: what is run.
+        arithmetic: `float64` or `float32`.
+
+    Raises:
+        InvalidValue: for a model that looks ahead, or another arithmetic.
+
+    Example:
+        >>> import transformist as tf
+        >>> decoder = tf.decoder(tf.recipe("dyck-1").build(max_length=100))
+        >>> decoder.take_all("(())"), decoder.answer, decoder.length
+        ([False, False, False, True], True, 4)
+
+    """
+    from transformist.engines.structured import decoder as begun
+
+    return begun(model, arithmetic)

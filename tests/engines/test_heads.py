@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from transformist.arithmetic import number_system
+from transformist.engines.structured import causal
 from transformist.engines.structured import head as heads
+from transformist.engines.structured.causal import RUNNING, CausalHead
 from transformist.engines.structured.evaluation import mixes
 from transformist.engines.structured.head import HeadInput, HeadMaps
-from transformist.engines.structured.methods import METHODS, by_key, by_pair, by_query, on_hull
-from transformist.model import MASKS, SPANS, WEIGHTINGS, Attention
+from transformist.engines.structured.methods import METHODS
+from transformist.model import MASKS, WEIGHTINGS, Attention
 
 LENGTHS = (0, 1, 2, 3, 9, 40)
 
@@ -107,7 +109,7 @@ def drawn(shape, rnd, n, weighting, mask):
     head = Attention(
         W_Q=np.concatenate([W_Q * scale, np.zeros((1, 8))]),
         b_Q=[0, 0, 0, shift],
-        W_K=np.concatenate([select[3:6], [z[:1].sum() * 0 + whole(rnd, 8, size=1)]]),
+        W_K=np.concatenate([select[3:6], [whole(rnd, 8, size=1)]]),
         W_V=select[6:],
         b_V=whole(rnd, 2),
         W_O=whole(rnd, 5, 2),
@@ -135,3 +137,51 @@ def test_methods_that_fit_agree_with_the_reference(weighting, mask, few, monkeyp
                 np.testing.assert_allclose(
                     got, expected, rtol=0, atol=1e-12, err_msg=f"{shape.__name__} {n} {fits}"
                 )
+
+
+def chunks(rnd, n):
+    """Cuts of 0 to n: a few rows at a time, none at times."""
+    cuts = sorted([0, n, *(rnd.randint(0, n) for _ in range(n // 3))])
+    return [slice(*pair) for pair in itertools.pairwise(cuts)]
+
+
+@pytest.mark.trials(2, 12)
+@pytest.mark.parametrize("first", [0, 1, 2, 4], ids=lambda at: RUNNING[at].name)
+@pytest.mark.parametrize("mask", ["future", "strict-future"])
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_heads_give_the_same_as_rows_come(weighting, mask, first, monkeypatch, trials):
+    """Each way to evaluate first, and what takes over from it where it ceases to fit."""
+    monkeypatch.setattr(causal, "FEW", 3)
+    monkeypatch.setattr(causal, "RUNNING", RUNNING[first:])
+    used = set()
+    for shape, n, seed in itertools.product(SHAPES, LENGTHS, range(trials)):
+        rnd = random.Random(f"{shape.__name__} {n} {seed}")
+        head, z = drawn(shape, rnd, n, weighting, mask)
+        running = CausalHead(HeadMaps.of(head, number_system("float64")), number_system("float64"))
+        y = np.zeros((n, head.width_out))
+        for rows in chunks(rnd, n):
+            running.maps.output.add(running.mix(z[rows]), y, running.maps.written, rows)
+        used.add(running.method)
+        message = f"{shape.__name__} {n} {seed} {running.method}"
+        np.testing.assert_allclose(y, head(z), rtol=0, atol=1e-12, err_msg=message)
+    assert used >= {RUNNING[first].name, "dense"}
+
+
+def test_a_hull_is_kept_of_keys_that_come_from_the_right(monkeypatch):
+    """One key does not tell; a second hull takes over, no dense evaluation."""
+    monkeypatch.setattr(causal, "RUNNING", RUNNING[2:])
+    n = 600
+    head = Attention(
+        W_Q=[[1, 0, 0], [0, 0, 0]],
+        b_Q=[0, -1],
+        W_K=[[0, 2, 0], [0, 0, 1]],
+        W_V=[[0, 1, 0]],
+        W_O=[[1], [0], [0]],
+        weighting="average-hard",
+        mask="future",
+    )
+    z = np.array([[-float(i // 2), -float(i), float(i * i)] for i in range(n)])
+    running = CausalHead(HeadMaps.of(head, number_system("float64")), number_system("float64"))
+    got = np.concatenate([running.mix(z[i : i + 1]) for i in range(n)])
+    assert running.method == "hull"
+    assert got[:, 0].tolist() == [-float(i // 2) for i in range(n)]

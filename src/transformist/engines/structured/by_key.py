@@ -128,6 +128,18 @@ class ByKey:
         )
         self._scores = np.empty(count)
 
+    def meet(self, distinct: NDArray[Any]) -> None:
+        """Room for the keys that have been met by now, the earlier ones first."""
+        more = len(distinct) - len(self._distinct)
+        if not more:
+            return
+        self._distinct = distinct.copy()
+        added = ByKey(distinct[len(distinct) - more :], 1, self._state[3].shape[1], self._kind, 1)
+        self._state = tuple(
+            np.concatenate([old, new]) for old, new in zip(self._state, added._state, strict=True)
+        )  # type: ignore[assignment]
+        self._scores = np.empty(len(distinct))
+
     def mix(
         self,
         order: int,

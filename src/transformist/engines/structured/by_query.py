@@ -108,6 +108,19 @@ class ByQuery:
         self._mass = np.zeros((len(queries), 2))
         self._sums = np.zeros((len(queries), width, 2))
 
+    def joined(self, other: ByQuery) -> None:
+        """The queries of another, after these; both have taken the same keys."""
+        starts, columns, asked = self._asked
+        more = other._asked
+        self._asked = (
+            np.concatenate([starts[:-1], more[0] + starts[-1]]),
+            np.concatenate([columns, more[1]]),
+            np.concatenate([asked, more[2]]),
+        )
+        self._top = np.concatenate([self._top, other._top])
+        self._mass = np.concatenate([self._mass, other._mass])
+        self._sums = np.concatenate([self._sums, other._sums])
+
     def mix(
         self, order: int, ids: NDArray[np.int32], keys: NDArray[Any], values: NDArray[Any]
     ) -> NDArray[np.float64]:

@@ -15,15 +15,15 @@ from transformist.engines.structured.by_query import READ, TAKE
 from transformist.engines.structured.embedded import codes, embed
 from transformist.engines.structured.head import ORDERS, HeadInput, HeadMaps, blocks
 from transformist.engines.structured.methods import Method, method
+from transformist.engines.structured.network import Network
 from transformist.engines.structured.sparse import SparseMap
 from transformist.errors import InputTooLarge, InvalidValue, NotFinite
 from transformist.model import (
-    ACTIVATIONS,
     Attention,
-    FeedForward,
     Heads,
     LayerNorm,
     MultiClass,
+    ReadOut,
     Sublayer,
     Symbol,
     Transformer,
@@ -109,7 +109,7 @@ def evaluate(
                 attention = found.given.maps.head
                 heads.append(Chosen(number, head, attention, found.name, found.why, found.cost))
     if model.final_norm is not None:
-        _normalize(model.final_norm, z, z, a)
+        normalize(model.final_norm, z, z, a)
     return Evaluation(read(model, z, len(x), a), z, tuple(heads))
 
 
@@ -182,22 +182,29 @@ def _apply(sublayer: Sublayer, z: NDArray[Any], a: Floating) -> list[Method]:
         source = z
         if sublayer.pre_norm is not None:
             source = np.empty((len(z), sublayer.pre_norm.width_out), a.dtype)
-            _normalize(sublayer.pre_norm, z, source, a)
+            normalize(sublayer.pre_norm, z, source, a)
         found = _attend(sublayer.function, source, z, a)
     else:
-        _feed_forward(sublayer.function, sublayer.pre_norm, z, a)
+        Network.of(sublayer.function, sublayer.pre_norm, a).add(z)
     if sublayer.post_norm is not None:
-        _normalize(sublayer.post_norm, z, z, a)
-    _require_finite(z, a)
+        normalize(sublayer.post_norm, z, z, a)
+    require_finite(z, a)
     return found
 
 
-def _normalize(norm: LayerNorm, z: NDArray[Any], out: NDArray[Any], a: Floating) -> None:
+def normalize(norm: LayerNorm, z: NDArray[Any], out: NDArray[Any], a: Floating) -> None:
+    """Every row of z, normalized, in `out`."""
     for rows in blocks(len(z)):
         out[rows] = norm(z[rows], a)
 
 
-def _require_finite(z: NDArray[Any], a: Floating) -> None:
+def require_finite(z: NDArray[Any], a: Floating) -> None:
+    """Refuse what has overflowed.
+
+    Raises:
+        NotFinite: for a number that is NaN or infinite.
+
+    """
     for rows in blocks(len(z)):
         if not np.isfinite(z[rows]).all():
             raise NotFinite(
@@ -206,18 +213,6 @@ def _require_finite(z: NDArray[Any], a: Floating) -> None:
                 where="structured engine",
                 remedy="use a format with a wider range",
             )
-
-
-def _feed_forward(
-    network: FeedForward, norm: LayerNorm | None, z: NDArray[Any], a: Floating
-) -> None:
-    """z + f(norm(z)), in place."""
-    w, written = network.rounded(a), np.array(network.written, np.int64)
-    first = SparseMap.of(w.W_1, w.b_1)
-    second = SparseMap.of(w.W_2[written], w.b_2[written])
-    for rows in blocks(len(z)):
-        x = z[rows] if norm is None else norm(z[rows], a)
-        second.add(ACTIVATIONS[network.activation](first(x), a), z, written, rows)
 
 
 def _attend(heads: Heads, source: NDArray[Any], z: NDArray[Any], a: Floating) -> list[Method]:
@@ -255,14 +250,17 @@ def mixes(chosen: Method) -> Iterator[tuple[slice, NDArray[np.float64]]]:
 
 def read(model: Transformer, z: NDArray[Any], n: int, a: Floating) -> Any:
     """The answer from the final vectors."""
-    read_out = model.read_out
+    rows = np.ascontiguousarray(z[model.rows_read(n)])
+    answers = read_rows(model.read_out, rows, n, a)
+    return model.read_out.join(answers) if model.read_out.at == "every" else answers[0]
+
+
+def read_rows(read_out: ReadOut, rows: NDArray[Any], n: int, a: Floating) -> list[Any]:
+    """An answer a row, for final vectors of inputs of length n."""
     w = read_out.rounded(a)
-    out = SparseMap.of(w.W_out, w.b_out)
-    y = out(np.ascontiguousarray(z[model.rows_read(n)]))
-    _require_finite(y, a)
-    decide = DECISIONS.get(type(read_out), _by_the_model)
-    answers = decide(read_out, y, n, a)
-    return read_out.join(answers) if read_out.at == "every" else answers[0]
+    y = SparseMap.of(w.W_out, w.b_out)(rows)
+    require_finite(y, a)
+    return DECISIONS.get(type(read_out), _by_the_model)(read_out, y, n, a)
 
 
 def _by_the_model(read_out: Any, y: NDArray[Any], n: int, a: Floating) -> list[Any]:

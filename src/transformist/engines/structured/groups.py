@@ -69,7 +69,7 @@ class Groups:
     def of(self, rows: NDArray[Any]) -> NDArray[np.int32] | None:
         """The numbers of the rows, or `None` where there are more than `limit` distinct ones."""
         ids = np.empty(rows.shape[0], np.int32)
-        rows = rows + rows.dtype.type(0)  # −0 is 0
+        rows = np.ascontiguousarray(rows) + rows.dtype.type(0)  # −0 is 0
         count = _assign(rows, self._found, self._count, self._table, ids)
         if count < 0:
             return None

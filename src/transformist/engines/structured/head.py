@@ -107,6 +107,14 @@ class HeadMaps:
             fixed=~(w.W_Q[live] != 0).any(axis=1),
         )
 
+    def terms(self, keys: NDArray[Any]) -> NDArray[np.float64]:
+        """What keys add to their scores by the columns in which the weights fix the query."""
+        terms = np.zeros(len(keys))
+        for column in np.flatnonzero(self.fixed):
+            terms += float(self.query.shift[column]) * keys[:, column]
+        terms /= np.sqrt(self.head.W_Q.shape[0])
+        return terms
+
 
 @dataclass(frozen=True, eq=False)
 class HeadInput:

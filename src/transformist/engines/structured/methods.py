@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from transformist.engines.structured.by_key import ByKey
 from transformist.engines.structured.by_query import TAKE, ByQuery
 from transformist.engines.structured.dense import mix_dense
-from transformist.engines.structured.head import KINDS, HeadInput
+from transformist.engines.structured.head import KINDS, HeadInput, blocks
 from transformist.engines.structured.on_hull import OnHull, is_concave
 from transformist.model import SPANS
 
@@ -151,14 +151,13 @@ def by_key(given: HeadInput) -> Method | None:
     if grouped is None:
         return None
     ids, distinct = grouped
-    added = np.flatnonzero(maps.fixed)
-    terms = np.zeros(given.n)
-    for column in added:
-        terms += float(maps.query.shift[column]) * given.whole(maps.key, [column])[:, 0]
+    terms = np.empty(given.n)
+    for rows in blocks(given.n):
+        terms[rows] = maps.terms(maps.key(given.z[rows]))
     if not np.isfinite(terms).all():
         return None
-    terms /= np.sqrt(given.d_key)
-    why = f"{len(distinct)} distinct keys met" + (" and a term by itself" if len(added) else "")
+    term = " and a term that the query does not scale" if maps.fixed.any() else ""
+    why = f"{len(distinct)} distinct keys met{term}"
     state = ByKey(distinct, given.d_key, given.width, given.kind, given.n)
     return FewKeys(given, why, ids, varying, terms, state)
 

@@ -168,17 +168,26 @@ class OnHull:
     the reference.
     """
 
-    def __init__(self, d_key: int, width: int, kind: int, n: int) -> None:
+    def __init__(self, d_key: int, width: int, kind: int, n: int, room: int | None = None) -> None:
         self._kind, self._far = kind, NEGLIGIBLE + math.log(max(n, 1))
         self._root = math.sqrt(d_key)
-        self._count = 0
+        self._count, size = 0, n if room is None else room
         self._state = (
-            np.empty(n),
-            np.empty(n),
-            np.empty(n, np.int64),
-            np.empty(n),
-            np.empty((n, width)),
+            np.empty(size),
+            np.empty(size),
+            np.empty(size, np.int64),
+            np.empty(size),
+            np.empty((size, width)),
         )
+
+    def reserve(self, more: int) -> None:
+        """Room for so many more points, at least doubled where it is too small."""
+        if self._count + more > len(self._state[0]):
+            size = max(2 * len(self._state[0]), self._count + more)
+            grown = [np.empty((size, *each.shape[1:]), each.dtype) for each in self._state]
+            for old, new in zip(self._state, grown, strict=True):
+                new[: self._count] = old[: self._count]
+            self._state = tuple(grown)  # type: ignore[assignment]
 
     def mix(
         self,
