@@ -1,4 +1,4 @@
-"""The structured engine answers as the reference does, and on long inputs as plain algorithms do."""
+"""The structured engine answers as the reference, and on long inputs as plain algorithms do."""
 
 import random
 import re
@@ -45,13 +45,14 @@ def agree(model, x, arithmetic="float64"):
     trace = model.run(x, arithmetic)
     got = evaluate(model, x, arithmetic)
     if isinstance(model.read_out, tf.RealVector):
-        np.testing.assert_allclose(got.answer, trace.answer, rtol=0, atol=1e-9)
+        near = 1e-9 if arithmetic == "float64" else 1e-5
+        np.testing.assert_allclose(got.answer, trace.answer, rtol=0, atol=near)
     else:
         assert got.answer == trace.answer
     if arithmetic == "float64":
         expected = trace.streams[-1][1]
         size = abs(expected).max(axis=0, initial=0)
-        assert (abs(got.vectors - expected) <= 1e-9 * size).all()
+        assert (abs(got.vectors - expected) <= 1e-9 * size + 1e-290).all()
 
 
 def lengths(model, *given):

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from transformist.engines.structured.by_query import (
     AVERAGE,
+    FAR,
     FIRST,
     LAST,
-    NEGLIGIBLE,
     READ_TAKE,
     SOFTMAX,
     TAKE,
@@ -24,12 +24,12 @@ from transformist.engines.structured.kernel import kernel
 
 @kernel
 def _take(
-    kind: int, far: float, group: int, term: float, place: int, value: Any,
+    kind: int, group: int, term: float, place: int, value: Any,
     top: Any, places: Any, mass: Any, sums: Any,
 ) -> None:  # fmt: skip
     """One key comes: the largest term of its group, and the values there or around it."""
     below = term - top[group]
-    if below < 0.0 and (kind != SOFTMAX or below < -far):
+    if below < 0.0 and (kind != SOFTMAX or below < -FAR):
         return
     if kind == FIRST and below == 0.0:
         return
@@ -90,7 +90,7 @@ def _read(
 
 @kernel
 def _mix(
-    order: int, kind: int, far: float, start: int, queries: Any, distinct: Any, root: Any,
+    order: int, kind: int, start: int, queries: Any, distinct: Any, root: Any,
     groups: Any, terms: Any, values: Any, top: Any, places: Any, mass: Any, sums: Any, scores: Any,
     out: Any,
 ) -> None:  # fmt: skip
@@ -98,13 +98,13 @@ def _mix(
     for i in range(max(values.shape[0], out.shape[0])):
         if order in (TAKE, TAKE_READ):
             _take(
-                kind, far, groups[i], terms[i], start + i, values[i], top, places, mass, sums
+                kind, groups[i], terms[i], start + i, values[i], top, places, mass, sums
             )  # fmt: skip
         if order != TAKE:
             _read(kind, queries[i], distinct, root, top, places, mass, sums, scores, out[i])
         if order == READ_TAKE:
             _take(
-                kind, far, groups[i], terms[i], start + i, values[i], top, places, mass, sums
+                kind, groups[i], terms[i], start + i, values[i], top, places, mass, sums
             )  # fmt: skip
 
 
@@ -115,10 +115,10 @@ class ByKey:
     divided by √d_key already. Ties are those of such scores.
     """
 
-    def __init__(self, distinct: NDArray[Any], d_key: int, width: int, kind: int, n: int) -> None:
+    def __init__(self, distinct: NDArray[Any], d_key: int, width: int, kind: int) -> None:
         self._distinct, self._kind = distinct, kind
         self._root = np.sqrt(np.array([d_key], np.float64)).astype(distinct.dtype)[0]
-        self._far, self._start = NEGLIGIBLE + math.log(max(n, 1)), 0
+        self._start = 0
         count = len(distinct)
         self._state = (
             np.full(count, -np.inf),
@@ -134,7 +134,7 @@ class ByKey:
         if not more:
             return
         self._distinct = distinct.copy()
-        added = ByKey(distinct[len(distinct) - more :], 1, self._state[3].shape[1], self._kind, 1)
+        added = ByKey(distinct[len(distinct) - more :], 1, self._state[3].shape[1], self._kind)
         self._state = tuple(
             np.concatenate([old, new]) for old, new in zip(self._state, added._state, strict=True)
         )  # type: ignore[assignment]
@@ -151,7 +151,7 @@ class ByKey:
         """The mixed values at rows that come in order, with the keys that come with them."""
         out = np.empty((0 if order == TAKE else len(queries), values.shape[1]))
         _mix(
-            order, self._kind, self._far, self._start, queries, self._distinct, self._root,
+            order, self._kind, self._start, queries, self._distinct, self._root,
             groups, terms, values, *self._state, self._scores, out,
         )  # fmt: skip
         self._start += len(values)

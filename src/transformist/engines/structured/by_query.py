@@ -17,9 +17,8 @@ SOFTMAX, AVERAGE, FIRST, LAST = range(4)
 READ, TAKE, TAKE_READ, READ_TAKE = range(4)
 """What is done at each row, and in which order."""
 
-NEGLIGIBLE = 44.0
-"""exp(−44) < 2⁻⁶³: scores further below the largest are left out, n of them being e⁻⁴⁴ together
-where ln n is added."""
+FAR = 746.0
+"""exp(−746) is 0 in float64: scores further below the largest have no weight."""
 
 
 @kernel
@@ -36,7 +35,7 @@ def _add(total: Any, index: int, x: float) -> None:
 
 @kernel
 def _take(
-    kind: int, far: float, starts: Any, columns: Any, asked: Any, root: Any, key: Any, value: Any,
+    kind: int, starts: Any, columns: Any, asked: Any, root: Any, key: Any, value: Any,
     top: Any, mass: Any, sums: Any,
 ) -> None:  # fmt: skip
     """One key and value come: every query's largest score, weight and weighted sum."""
@@ -49,7 +48,7 @@ def _take(
             mass[a, 0] = np.nan
             continue
         below = score - top[a]
-        if below < 0.0 and (kind != SOFTMAX or below < -far):
+        if below < 0.0 and (kind != SOFTMAX or below < -FAR):
             continue
         if kind == FIRST and below == 0.0:
             continue
@@ -71,20 +70,20 @@ def _take(
 
 @kernel
 def _mix(
-    order: int, kind: int, far: float, starts: Any, columns: Any, asked: Any, root: Any, ids: Any,
+    order: int, kind: int, starts: Any, columns: Any, asked: Any, root: Any, ids: Any,
     keys: Any, values: Any, top: Any, mass: Any, sums: Any, out: Any,
 ) -> None:  # fmt: skip
     """Rows in order: the key of each is taken, its query answered, or both."""
     for i in range(max(keys.shape[0], out.shape[0])):
         if order in (TAKE, TAKE_READ):
-            _take(kind, far, starts, columns, asked, root, keys[i], values[i], top, mass, sums)
+            _take(kind, starts, columns, asked, root, keys[i], values[i], top, mass, sums)
         if order != TAKE:
             a = ids[i]
             total = mass[a, 0] + mass[a, 1]
             for c in range(out.shape[1]):
                 out[i, c] = 0.0 if total == 0.0 else (sums[a, c, 0] + sums[a, c, 1]) / total
         if order == READ_TAKE:
-            _take(kind, far, starts, columns, asked, root, keys[i], values[i], top, mass, sums)
+            _take(kind, starts, columns, asked, root, keys[i], values[i], top, mass, sums)
 
 
 class ByQuery:
@@ -92,18 +91,18 @@ class ByQuery:
 
     Scores are computed as the reference computes them, so that ties are the same ones. Weights
     and weighted values are summed in float64 in the order of the keys, compensated; of a softmax,
-    those below exp(−44)/n of the largest are left out.
+    those that are 0 in float64 are left out.
 
     Attributes:
         queries: the distinct queries, (count, d_key).
 
     """
 
-    def __init__(self, queries: NDArray[Any], d_key: int, width: int, kind: int, n: int) -> None:
+    def __init__(self, queries: NDArray[Any], d_key: int, width: int, kind: int) -> None:
         asked = SparseMap.of(queries, None)
         self._asked = (asked.starts, asked.columns, asked.values)
         self._root = np.sqrt(np.array([d_key], np.float64)).astype(queries.dtype)[0]
-        self._kind, self._far = kind, NEGLIGIBLE + math.log(max(n, 1))
+        self._kind = kind
         self._top = np.full(len(queries), -np.inf)
         self._mass = np.zeros((len(queries), 2))
         self._sums = np.zeros((len(queries), width, 2))
@@ -129,6 +128,6 @@ class ByQuery:
         out = np.empty((rows, self._sums.shape[1]))
         state = (self._top, self._mass, self._sums)
         _mix(
-            order, self._kind, self._far, *self._asked, self._root, ids, keys, values, *state, out
+            order, self._kind, *self._asked, self._root, ids, keys, values, *state, out
         )  # fmt: skip
         return out

@@ -17,9 +17,6 @@ from transformist.engines.structured.head import FEW, KINDS, ORDERS, HeadMaps
 from transformist.engines.structured.on_hull import OnHull, is_concave
 from transformist.model import SPANS
 
-ENDLESS = 2**40
-"""More tokens than come: how small a weight is left out depends on how many there can be."""
-
 
 class History:
     """The keys and values so far; room for them doubles."""
@@ -86,7 +83,7 @@ class RunningByQuery(Running):
         self._state = self._begun(np.empty((0, len(maps.fixed)), dtype))
 
     def _begun(self, queries: NDArray[Any]) -> ByQuery:
-        return ByQuery(queries, self.d_key, self.width, self.kind, ENDLESS)
+        return ByQuery(queries, self.d_key, self.width, self.kind)
 
     def mix(
         self, queries: NDArray[Any], keys: NDArray[Any], values: NDArray[Any], past: History
@@ -114,7 +111,7 @@ class RunningByKey(Running):
         self._varying = np.flatnonzero(~maps.fixed)
         self._groups = Groups(len(self._varying), FEW, dtype)
         empty = np.empty((0, len(self._varying)), dtype)
-        self._state = ByKey(empty, self.d_key, self.width, self.kind, ENDLESS)
+        self._state = ByKey(empty, self.d_key, self.width, self.kind)
         self._seen = 0
 
     def mix(
@@ -147,7 +144,7 @@ class RunningHull(Running):
 
     def __init__(self, maps: HeadMaps, dtype: np.dtype[Any]) -> None:
         super().__init__(maps, dtype)
-        self._state = OnHull(self.d_key, self.width, self.kind, ENDLESS, room=16)
+        self._state = OnHull(self.d_key, self.width, self.kind, room=16)
         self._columns: list[int] = []
         self._signs = np.ones(2)
         self._tail = np.empty((0, 2))

@@ -139,7 +139,7 @@ def by_query(given: HeadInput) -> Method | None:
         why = "scores of rank one: the sign of the query decides"
     else:
         return None
-    state = ByQuery(distinct, given.d_key, given.width, given.kind, given.n)
+    state = ByQuery(distinct, given.d_key, given.width, given.kind)
     return FewQueries(given, why, ids, state)
 
 
@@ -158,7 +158,7 @@ def by_key(given: HeadInput) -> Method | None:
         return None
     term = " and a term that the query does not scale" if maps.fixed.any() else ""
     why = f"{len(distinct)} distinct keys met{term}"
-    state = ByKey(distinct, given.d_key, given.width, given.kind, given.n)
+    state = ByKey(distinct, given.d_key, given.width, given.kind)
     return FewKeys(given, why, ids, varying, terms, state)
 
 

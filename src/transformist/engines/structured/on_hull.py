@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from transformist.engines.structured.by_query import (
     AVERAGE,
+    FAR,
     FIRST,
-    NEGLIGIBLE,
     READ_TAKE,
     SOFTMAX,
     TAKE,
@@ -95,7 +95,7 @@ def _highest(p: float, q: float, root: float, x: Any, y: Any, count: int) -> int
 
 @kernel
 def _read(
-    kind: int, far: float, p: float, q: float, root: float, count: int,
+    kind: int, p: float, q: float, root: float, count: int,
     x: Any, y: Any, places: Any, mass: Any, sums: Any, out: Any,
 ) -> None:  # fmt: skip
     """The mixed value for a query: of the vertex that is highest, of those that tie, or near it."""
@@ -104,7 +104,7 @@ def _read(
         return
     middle = _highest(p, q, root, x, y, count)
     best = _score(p, q, x[middle], y[middle], root)
-    least = best - far if kind == SOFTMAX else best
+    least = best - FAR if kind == SOFTMAX else best
     chosen, total = middle, 0.0
     for step in range(-1, 2, 2):
         at = middle if step > 0 else middle - 1
@@ -126,7 +126,7 @@ def _read(
 
 @kernel
 def _mix(
-    order: int, kind: int, far: float, root: float, queries: Any, points: Any, arrivals: Any,
+    order: int, kind: int, root: float, queries: Any, points: Any, arrivals: Any,
     values: Any, count: int, x: Any, y: Any, places: Any, mass: Any, sums: Any, out: Any,
 ) -> int:  # fmt: skip
     """Rows in order: the point of each is taken, its query answered, or both; how many vertices."""
@@ -138,7 +138,7 @@ def _mix(
             )  # fmt: skip
         if order != TAKE:
             _read(
-                kind, far, queries[i, 0], queries[i, 1], root, count, x, y, places, mass, sums,
+                kind, queries[i, 0], queries[i, 1], root, count, x, y, places, mass, sums,
                 out[i],
             )  # fmt: skip
         if order == READ_TAKE:
@@ -163,15 +163,15 @@ def is_concave(points: NDArray[np.float64]) -> bool:
 class OnHull:
     """The upper hull of the points so far, each vertex with the values that are there.
 
-    A softmax is taken over all vertices whose score is within 44 + ln n of the largest; it needs
+    A softmax is taken over all vertices whose score is has a weight in float64; it needs
     points that are all vertices (`is_concave`). Scores are computed in float64, in the order of
     the reference.
     """
 
-    def __init__(self, d_key: int, width: int, kind: int, n: int, room: int | None = None) -> None:
-        self._kind, self._far = kind, NEGLIGIBLE + math.log(max(n, 1))
+    def __init__(self, d_key: int, width: int, kind: int, room: int) -> None:
+        self._kind = kind
         self._root = math.sqrt(d_key)
-        self._count, size = 0, n if room is None else room
+        self._count, size = 0, room
         self._state = (
             np.empty(size),
             np.empty(size),
@@ -200,7 +200,7 @@ class OnHull:
         """The mixed values at rows that come in order, with the points that come with them."""
         out = np.empty((0 if order == TAKE else len(queries), values.shape[1]))
         self._count = _mix(
-            order, self._kind, self._far, self._root, queries, points, arrivals, values,
+            order, self._kind, self._root, queries, points, arrivals, values,
             self._count, *self._state, out,
         )  # fmt: skip
         return out
