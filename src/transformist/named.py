@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from transformist.answers import Judged, answer_on_symbols
+from transformist.answers import Judged, Prepared, answer_on_symbols, prepared
 from transformist.arithmetic import Arithmetic, Floating, number_system
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
@@ -64,6 +64,10 @@ class Named(ABC):
     def verdict(self, max_length: int | None) -> Verdict:
         """Whether it does what it is said to do."""
 
+    def prepared(self, given: Settings, length: int, system: Arithmetic) -> Prepared:
+        """The model for an input of a length, and whether what is claimed covers it."""
+        return Prepared(model=self.transformer(given, length), settings=given)
+
     def answer(self, given: Settings, symbols: Sequence[Symbol], system: Arithmetic) -> Judged:
         """Its answer on an input."""
         trace = self.transformer(given, len(symbols)).run(symbols, system)
@@ -109,6 +113,10 @@ class NamedRecipe(Named):
     def verdict(self, max_length: int | None) -> Verdict:
         """Of its claim."""
         return check_recipe(self.recipe, max_length)
+
+    def prepared(self, given: Settings, length: int, system: Arithmetic) -> Prepared:
+        """With what its claim covers."""
+        return prepared(self.recipe, given, length, system)
 
     def answer(self, given: Settings, symbols: Sequence[Symbol], system: Arithmetic) -> Judged:
         """With what its claim covers."""

@@ -12,8 +12,8 @@ from transformist.model import Symbol, Transformer
 if TYPE_CHECKING:
     from transformist.engines.structured import Decoder, Plan
 
-LONG = 512
-"""From this length on the structured engine is the faster one, its start included or not."""
+LONG = 4096
+"""From this length on the structured engine is the faster one, even in its first call."""
 
 STRUCTURED = ("float64", "float32")
 """The arithmetics of the structured engine."""
@@ -57,7 +57,7 @@ def chosen_engine(engine: str, x: Sequence[Symbol], arithmetic: Arithmetic | str
         UnknownName: for one that does not exist.
 
     Example:
-        >>> chosen_engine("auto", "()", "float64"), chosen_engine("auto", "()" * 999, "float64")
+        >>> chosen_engine("auto", "()", "float64"), chosen_engine("auto", "()" * 9999, "float64")
         ('reference', 'structured')
 
     """
