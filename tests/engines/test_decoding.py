@@ -97,3 +97,18 @@ def test_a_model_that_looks_ahead_is_refused(model, why):
 def test_another_arithmetic_is_refused():
     with pytest.raises(tf.TransformistError, match="computes in float64 and float32; received exa"):
         tf.decoder(tf.recipe("dyck-1").build(), arithmetic="exact")
+
+
+def test_a_threshold_that_depends_on_n_is_that_of_each_prefix():
+    """1/8 is below 1/(2(n + 1)) for n = 1 and 2, and not from 3 on."""
+    model = tf.Transformer(
+        stream=tf.Stream(("x",)),
+        embedding=tf.Embedding(symbols=("a",), vectors=[[0.125]]),
+        layers=(),
+        read_out=tf.NearZero(W_out=[[1]], powers=(1,)),
+    )
+    expected = [model("a" * n) for n in range(1, 6)]
+    assert expected == [True, True, False, False, False]
+    decoder = tf.decoder(model)
+    assert decoder.answer is None
+    assert decoder.take_all("aaaa") + [decoder.take("a")] == expected
