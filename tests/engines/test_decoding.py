@@ -111,4 +111,4 @@ def test_a_threshold_that_depends_on_n_is_that_of_each_prefix():
     assert expected == [True, True, False, False, False]
     decoder = tf.decoder(model)
     assert decoder.answer is None
-    assert decoder.take_all("aaaa") + [decoder.take("a")] == expected
+    assert [*decoder.take_all("aaaa"), decoder.take("a")] == expected

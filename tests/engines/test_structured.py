@@ -10,7 +10,7 @@ import pytest
 
 import transformist as tf
 from transformist.arithmetic import number_system
-from transformist.engines.structured import evaluate, evaluation
+from transformist.engines.structured import answers, evaluate, evaluation
 from transformist.engines.structured import head as heads
 from transformist.model import MASKS, SPANS
 from transformist.programs import PROGRAMS
@@ -232,6 +232,18 @@ def test_what_is_too_long_is_refused_before_any_work(monkeypatch):
     monkeypatch.setattr(evaluation, "codes", lambda *_: pytest.fail("work was done"))
     with pytest.raises(tf.TransformistError, match="at most N = 4; received length 5"):
         evaluate(tf.recipe("dyck-1").build(max_length=4), "((())")
+
+
+def test_many_inputs_of_different_lengths():
+    model = tf.recipe("dyck-1").build(max_length=60)
+    inputs = [text(model, n) for n in (0, 1, 30, 30, 60, 2)] + ["(())", "()" * 30]
+    assert answers(model, inputs) == model.answers(inputs) == [balanced(x) for x in inputs]
+
+
+def test_none_of_many_inputs_is_evaluated_where_one_is_too_long(monkeypatch):
+    monkeypatch.setattr(evaluation, "codes", lambda *_: pytest.fail("work was done"))
+    with pytest.raises(tf.TransformistError, match="at most N = 4; received length 5"):
+        answers(tf.recipe("dyck-1").build(max_length=4), ["()", "((())"])
 
 
 def test_what_does_not_fit_in_memory_is_refused_with_the_estimate(monkeypatch):

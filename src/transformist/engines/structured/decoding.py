@@ -14,6 +14,7 @@ from transformist.engines.structured.embedded import codes, embed
 from transformist.engines.structured.evaluation import (
     format_of,
     normalize,
+    read_map,
     read_rows,
     require_finite,
 )
@@ -55,6 +56,7 @@ class Decoder:
         _require_causal(model)
         self.model, self.length, self.answer = model, 0, None
         self._heads: list[CausalHead] = []
+        self._out = read_map(model.read_out, self._a)
         self._steps = [
             self._step(sublayer) for layer in model.layers for _, sublayer in layer.sublayers()
         ]
@@ -107,7 +109,7 @@ class Decoder:
         z = embed(self.model.embedding, rows, first, max(first + len(rows) - 1, 0), self._a)
         for step in self._steps:
             step(z)
-            require_finite(z, self._a)
+        require_finite(z, self._a)  # what is infinite or NaN stays so
         if self.model.final_norm is not None:
             normalize(self.model.final_norm, z, z, self._a)
         return z
@@ -116,9 +118,10 @@ class Decoder:
         """An answer a row, the last of which is that for `length` symbols."""
         read_out, first = self.model.read_out, self.length - len(z) + 1
         if isinstance(read_out, NearZero):  # its threshold depends on n
-            rows = [read_rows(read_out, z[i : i + 1], first + i, self._a) for i in range(len(z))]
+            one = range(len(z))
+            rows = [read_rows(read_out, self._out, z[i : i + 1], first + i, self._a) for i in one]
             return [answer for row in rows for answer in row]
-        return read_rows(read_out, z, self.length, self._a)
+        return read_rows(read_out, self._out, z, self.length, self._a)
 
     def _step(self, sublayer: Sublayer) -> Step:
         """A sublayer on the next rows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,6 +113,29 @@ def evaluate(
     return Evaluation(read(model, z, len(x), a), z, tuple(heads))
 
 
+def answers(
+    model: Transformer,
+    inputs: Iterable[Sequence[Symbol]],
+    arithmetic: Arithmetic | str = "float64",
+) -> list[Any]:
+    """The answers for many inputs, of different lengths; all are admitted before any work.
+
+    Raises:
+        InvalidValue, UnknownSymbol, InputTooLong, InputTooLarge, NotFinite: as `evaluate`.
+
+    Example:
+        >>> import transformist as tf
+        >>> answers(tf.recipe("dyck-1").build(), ["()", "", "(()"])
+        [True, True, False]
+
+    """
+    a, given = format_of(arithmetic), list(inputs)
+    for x in given:
+        model.admit_length(x)
+        require_memory(model, len(x), a)
+    return [evaluate(model, x, a).answer for x in given]
+
+
 def format_of(arithmetic: Arithmetic | str) -> Floating:
     """The format of this name.
 
@@ -152,16 +175,19 @@ def require_memory(model: Transformer, n: int, a: Floating) -> None:
         )
 
 
+WORKING = 24
+"""Numbers for a position that a method keeps beside queries, keys and values: a hull the most."""
+
+
 def bytes_a_row(model: Transformer, a: Floating) -> int:
     """An upper estimate of the memory for a position: the stream, and the largest sublayer."""
     norms = any(norm for layer in model.layers for norm in layer.pre_norms)
     most = 0
     for layer in model.layers:
-        heads = [
-            len(head.written) + head.W_Q.shape[0] * 2 + head.W_V.shape[0] for head in layer.heads
-        ]
-        most = max(most, *heads, 0) if heads else most
-    return (model.width * (2 + norms) + 2 * most + 8) * a.dtype.itemsize + 64
+        total = sum(len(head.written) for head in layer.heads) if len(layer.heads) > 1 else 0
+        sizes = [2 * (head.W_K.shape[0] + head.W_V.shape[0]) for head in layer.heads]
+        most = max(most, total + max(sizes, default=0))
+    return (model.width * (1 + norms) + most) * a.dtype.itemsize + (WORKING + 8) * 8
 
 
 def _free_memory() -> int:
@@ -251,14 +277,21 @@ def mixes(chosen: Method) -> Iterator[tuple[slice, NDArray[np.float64]]]:
 def read(model: Transformer, z: NDArray[Any], n: int, a: Floating) -> Any:
     """The answer from the final vectors."""
     rows = np.ascontiguousarray(z[model.rows_read(n)])
-    answers = read_rows(model.read_out, rows, n, a)
+    answers = read_rows(model.read_out, read_map(model.read_out, a), rows, n, a)
     return model.read_out.join(answers) if model.read_out.at == "every" else answers[0]
 
 
-def read_rows(read_out: ReadOut, rows: NDArray[Any], n: int, a: Floating) -> list[Any]:
-    """An answer a row, for final vectors of inputs of length n."""
+def read_map(read_out: ReadOut, a: Floating) -> SparseMap:
+    """The affine map of a read-out."""
     w = read_out.rounded(a)
-    y = SparseMap.of(w.W_out, w.b_out)(rows)
+    return SparseMap.of(w.W_out, w.b_out)
+
+
+def read_rows(
+    read_out: ReadOut, out: SparseMap, rows: NDArray[Any], n: int, a: Floating
+) -> list[Any]:
+    """An answer a row, for final vectors of inputs of length n."""
+    y = out(rows)
     require_finite(y, a)
     return DECISIONS.get(type(read_out), _by_the_model)(read_out, y, n, a)
 
