@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -185,3 +186,32 @@ def test_a_hull_is_kept_of_keys_that_come_from_the_right(monkeypatch):
     got = np.concatenate([running.mix(z[i : i + 1]) for i in range(n)])
     assert running.method == "hull"
     assert got[:, 0].tolist() == [-float(i // 2) for i in range(n)]
+
+
+@pytest.mark.parametrize("weighting", ["softmax", "average-hard"])
+def test_means_of_many_are_as_exact_as_the_format(weighting):
+    """2⁵³ and a thousand ones: added one by one in float64 they leave 2⁵³."""
+    values = [2**53, *[1] * 1000]
+    z = np.array(values, dtype=float)[:, None]
+    head = Attention(W_Q=[[0]], W_K=[[0]], W_V=[[1]], weighting=weighting, mask="future")
+    a = number_system("float64")
+    for fits in (METHODS[0], METHODS[1]):
+        got = attended(head, z, fits, a)[-1, 0]
+        assert abs(Fraction(got) - Fraction(sum(values), 1001)) <= Fraction(np.spacing(got))
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_scores_are_compared_as_the_format_rounds_them(weighting):
+    """In float32 2²⁴ and 2²⁴ + 1 tie, as in the reference."""
+    a = number_system("float32")
+    z = np.array([[0, 1], [1, 1]], dtype=a.dtype)
+    head = Attention(
+        W_Q=[[0, 2**12], [0, 1]],
+        W_K=[[0, 2**12], [1, 0]],
+        W_V=[[1, 0]],
+        W_O=[[1], [0]],
+        weighting=weighting,
+    )
+    tied = {"softmax": 0.5, "average-hard": 0.5, "leftmost-hard": 0, "rightmost-hard": 1}[weighting]
+    for fits in (METHODS[0], METHODS[-1]):
+        assert attended(head, z, fits, a)[:, 0].tolist() == head(z, a)[:, 0].tolist() == [tied] * 2
