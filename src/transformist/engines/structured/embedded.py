@@ -59,7 +59,7 @@ def embed(
     z = np.empty((len(rows), embedding.width), a.dtype)
     words = embedding.rounded(a).vectors
     for part in blocks(len(rows)):
-        z[part] = words[rows[part]]
+        np.take(words, rows[part], axis=0, out=z[part], mode="clip")
         if embedding.positions is not None:
             places = range(first + part.start, first + part.stop)
             _add_positions(embedding.positions, places, n, a, z[part])

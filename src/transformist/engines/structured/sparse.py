@@ -14,11 +14,13 @@ from transformist.engines.structured.kernel import kernel
 @kernel
 def _apply(x: Any, starts: Any, columns: Any, values: Any, shift: Any, out: Any) -> None:
     """out = W x + b for every row of x: products from left to right, then the bias."""
+    zero = x.dtype.type(0)
     for i in range(x.shape[0]):
+        vector = x[i]
         for row in range(out.shape[1]):
-            total = shift[row] * x.dtype.type(0)
+            total = zero
             for at in range(starts[row], starts[row + 1]):
-                total += x[i, columns[at]] * values[at]
+                total += vector[columns[at]] * values[at]
             out[i, row] = total + shift[row]
 
 
@@ -28,13 +30,14 @@ def _add(
     step: int,
 ) -> None:  # fmt: skip
     """z + (W x + b) in the columns `into`, in place, x being of the rows start, start + step, …"""
+    zero = x.dtype.type(0)
     for i in range(x.shape[0]):
-        at_row = start + i * step
+        vector, changed = x[i], z[start + i * step]
         for row in range(shift.shape[0]):
-            total = shift[row] * x.dtype.type(0)
+            total = zero
             for at in range(starts[row], starts[row + 1]):
-                total += x[i, columns[at]] * values[at]
-            z[at_row, into[row]] += total + shift[row]
+                total += vector[columns[at]] * values[at]
+            changed[into[row]] += total + shift[row]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +48,8 @@ class SparseMap:
     are finite: products with 0 are left out, the others summed in the same order.
     """
 
-    starts: NDArray[np.int64]
-    columns: NDArray[np.int64]
+    starts: NDArray[np.uint64]
+    columns: NDArray[np.uint64]
     values: NDArray[Any]
     shift: NDArray[Any]
 
@@ -60,9 +63,9 @@ class SparseMap:
 
         """
         rows, columns = np.nonzero(W)
-        starts = np.searchsorted(rows, np.arange(W.shape[0] + 1)).astype(np.int64)
+        starts = np.searchsorted(rows, np.arange(W.shape[0] + 1)).astype(np.uint64)
         shift = np.zeros(W.shape[0], W.dtype) if b is None else np.ascontiguousarray(b)
-        return cls(starts, columns.astype(np.int64), np.ascontiguousarray(W[rows, columns]), shift)
+        return cls(starts, columns.astype(np.uint64), np.ascontiguousarray(W[rows, columns]), shift)
 
     def __call__(self, x: NDArray[Any]) -> NDArray[Any]:
         """The images of the rows of x: (n, d) → (n, rows)."""
