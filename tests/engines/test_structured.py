@@ -52,7 +52,8 @@ def agree(model, x, arithmetic="float64"):
     if arithmetic == "float64":
         expected = trace.streams[-1][1]
         size = abs(expected).max(axis=0, initial=0)
-        assert (abs(got.vectors - expected) <= 1e-9 * size + 1e-290).all()
+        noise = 2**-50 * abs(expected).max(initial=0)  # all that some slots hold in the reference
+        assert (abs(got.vectors - expected) <= 1e-9 * size + noise).all()
 
 
 def lengths(model, *given):

@@ -94,7 +94,7 @@ class Hull(Method):
 
     def mix(self, order: int, rows: slice) -> NDArray[np.float64]:
         """As `Method.mix`; where all keys come first, they come by their first coordinate."""
-        come = self.arrivals[rows] if order == TAKE else np.arange(self.given.n)[rows]
+        come = self.arrivals[rows] if order == TAKE else np.arange(*rows.indices(self.given.n))
         values = self.given.maps.value(self.given.at(come))
         points, queries = self.points[come], np.ascontiguousarray(self.queries[rows])
         places = self.given.n - 1 - come if self.given.backwards else come
@@ -117,7 +117,7 @@ class Dense(Method):
         if order == TAKE:
             return np.empty((0, self.given.width))
         maps, n = self.given.maps, self.given.n
-        first, stop = SPANS[maps.head.mask](np.arange(n)[rows], n)
+        first, stop = SPANS[maps.head.mask](np.arange(*rows.indices(n)), n)
         kind = KINDS[maps.head.weighting]
         queries = maps.query(self.given.at(rows))
         return mix_dense(kind, self.given.d_key, queries, self.keys, self.values, first, stop)
