@@ -3,7 +3,7 @@
 python benchmarks/structured.py [--json] [--quick]
 
 Each case runs in a process of its own, so that its peak memory is its own. The first call in the
-process, on a short input, compiles or loads the compiled code and is reported by itself; the time
+process, on 2,048 symbols, compiles or loads the compiled code and is reported by itself; the time
 is the best of three calls, by the clock and of the processor. The answer is compared with that of a
 plain algorithm. The dense evaluation is attention by matrix products, in blocks of 1,024 rows.
 """
@@ -142,7 +142,7 @@ def case(name, n):
 
     model, x, expected = CASES[name](n)
     start = time.perf_counter()
-    evaluate(model, x[:64])
+    evaluate(model, x[:2048])
     first = time.perf_counter() - start
     result, wall, processor = timed(lambda: evaluate(model, x).answer)
     found = {
