@@ -42,6 +42,38 @@ class TestRun:
         got = answer(capsys, "run", "dyck-1", "(())", "--arithmetic", arithmetic)
         assert got["answer"] is True and got["arithmetic"] == arithmetic
 
+    @pytest.mark.parametrize(
+        ("engine", "string", "taken"),
+        [
+            ("auto", "()" * 2047, "reference"),
+            ("auto", "()" * 2048, "structured"),
+            ("structured", "(())", "structured"),
+            ("structured", "", "structured"),
+            ("reference", "()" * 2048, "reference"),
+        ],
+    )
+    def test_engines(self, capsys, engine, string, taken):
+        got = answer(capsys, "run", "dyck-1", string, "--engine", engine)
+        assert got["answer"] is True and got["engine"] == taken
+        assert got["within_claim"] is True and got["length"] == len(string)
+
+    def test_other_arithmetics_and_traces_are_the_reference(self, capsys):
+        long = "()" * 2048
+        assert answer(capsys, "run", "dyck-1", long, "--arithmetic", "bfloat16")["engine"] == (
+            "reference"
+        )
+        assert answer(capsys, "run", "dyck-1", long, "--trace")["engine"] == "reference"
+
+    def test_a_long_input_in_words(self, capsys):
+        code, out, _ = run(capsys, "run", "dyck-1", "(" * 5000)
+        assert code == 0 and out.startswith("rejected\ndyck-1 on 5000 symbols in float64, by the ")
+
+    def test_a_long_input_beyond_the_claim_is_warned_of(self, capsys):
+        arguments = ("run", "dyck-1", "()" * 2048, "--arithmetic", "float32")
+        code, _, err = run(capsys, *arguments)
+        assert code == 0 and "dyck-1 claims nothing of this length in float32" in err
+        assert answer(capsys, *arguments)["within_claim"] is False
+
     def test_vectors(self, capsys):
         assert answer(capsys, "run", "min", "[3, -2]")["answer"] == [-2]
         assert answer(capsys, "run", "min", '["1/3", 0.1]', "--arithmetic", "exact")["answer"] == [
@@ -332,7 +364,20 @@ def bad_requests(tmp_path):
     return [
         (["run", "dyck-1", "(a)"], "'a' at position 2", "--ignore-others"),
         (["run", "dyck-1", "(())", "--set", "max_length=3"], "length 4", "at most N = 3"),
-        (["run", "dyck-1", "()" * 60_000], "28,800,480,002", "GiB", "at most 46339 symbols"),
+        (
+            ["run", "dyck-1", "()" * 60_000, "--engine", "reference"],
+            "28,800,480,002",
+            "GiB",
+            "at most 46339 symbols",
+        ),
+        (["run", "dyck-1", "()", "--engine", "structured", "--trace"], "--trace", "reference"),
+        (["run", "min", "[1, 2]", "--engine", "structured"], "models on strings", "with min"),
+        (
+            ["run", "dyck-1", "()", "--engine", "structured", "--arithmetic", "exact"],
+            "float64 and float32",
+            "received exact",
+        ),
+        (["run", "dyck-1", "()" * 4000, "--set", "max_length=100"], "N = 100", "length 8000"),
         (["run", "dyck1", "()"], "'dyck1'", "did you mean dyck-1"),
         (["show", "mim"], "did you mean min"),
         (["check", "nothing-like-it"], "no recipe"),

@@ -37,6 +37,7 @@ from transformist.model import (
     Trace,
     Transformer,
 )
+from transformist.running import decoder, plan, run
 from transformist.verify import Verdict, check, sensitivity
 
 __all__ = [
@@ -68,15 +69,18 @@ __all__ = [
     "boolean_representations",
     "check",
     "compile",
+    "decoder",
     "lipschitz_constant",
     "load",
     "parallel",
     "perturbation_bounds",
+    "plan",
     "program",
     "read_encoder",
     "recipe",
     "recipes",
     "route",
+    "run",
     "save",
     "sensitivity",
     "serial",

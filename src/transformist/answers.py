@@ -221,36 +221,45 @@ class Judged:
     recipe: Recipe[StringClaim] | None = None
 
 
-def answer_on_symbols(
-    recipe: Recipe[StringClaim],
-    given: Settings,
-    symbols: Sequence[Symbol],
-    arithmetic: Arithmetic | str,
-) -> Judged:
-    """What a recipe on strings answers, in a model built for the input where N is not given.
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A transformer built for an input.
+
+    Attributes:
+        model: the transformer.
+        settings: those that it was built with.
+        safe: the longest N the claim covers in the arithmetic; `None` for any.
+        covered: whether the claim covers the model.
+
+    """
+
+    model: Transformer
+    settings: Settings
+    safe: int | None = None
+    covered: bool = True
+
+
+def prepared(
+    recipe: Recipe[StringClaim], given: Settings, length: int, system: Arithmetic
+) -> Prepared:
+    """A recipe built for inputs of a length, where N is not given.
 
     N is the length rounded up to a power of two, but not beyond the length that the claim covers
     if the input fits into it.
 
-    Numbers in a format of which nothing is claimed are compared with the real values: the input is
-    evaluated in `interval` as well.
-
     Raises:
         InvalidValue: where the claim does not cover the length and scores have a gap, or the
             arithmetic, the answer being no numbers.
-        TransformistError: as `Transformer.run`.
 
     Example:
         >>> import transformist as tf
-        >>> answer_on_symbols(tf.recipe("dyck-1"), {}, "(()", "float32").settings["max_length"]
+        >>> prepared(tf.recipe("dyck-1"), {}, 3, number_system("float32")).settings["max_length"]
         4
 
     """
-    settings, length = recipe.settings(given), len(symbols)
-    system = number_system(arithmetic)
+    settings = recipe.settings(given)
     safe = recipe.claim.safe_lengths(settings).get(system.name, 0)
-    in_numbers = recipe.claim.in_numbers
-    if safe == 0 and not in_numbers:
+    if safe == 0 and not recipe.claim.in_numbers:
         require_length(recipe, settings, length, system)
     if "max_length" in settings and "max_length" not in given:
         built_for = 1 << max(length - 1, 0).bit_length()
@@ -260,14 +269,40 @@ def answer_on_symbols(
     covered = safe is None or (model.max_length or length) <= safe
     if not covered and ask(recipe.claim.gap, n=max(length, 1), **settings) is not None:
         require_length(recipe, settings, model.max_length or length, system)
-    trace = model.run(symbols, system)
-    found = recipe.explain(trace) if recipe.explain and covered else Finding(sentence="")
-    bound = _enclosed_error(trace) if in_numbers and not covered else None
+    return Prepared(model=model, settings=settings, safe=safe, covered=covered)
+
+
+def answer_on_symbols(
+    recipe: Recipe[StringClaim],
+    given: Settings,
+    symbols: Sequence[Symbol],
+    arithmetic: Arithmetic | str,
+) -> Judged:
+    """What a recipe on strings answers, in a model `prepared` for the input.
+
+    Numbers in a format of which nothing is claimed are compared with the real values: the input is
+    evaluated in `interval` as well.
+
+    Raises:
+        InvalidValue: as `prepared`.
+        TransformistError: as `Transformer.run`.
+
+    Example:
+        >>> import transformist as tf
+        >>> answer_on_symbols(tf.recipe("dyck-1"), {}, "(()", "float32").settings["max_length"]
+        4
+
+    """
+    system = number_system(arithmetic)
+    built = prepared(recipe, given, len(symbols), system)
+    trace = built.model.run(symbols, system)
+    found = recipe.explain(trace) if recipe.explain and built.covered else Finding(sentence="")
+    bound = _enclosed_error(trace) if recipe.claim.in_numbers and not built.covered else None
     return Judged(
         trace=trace,
-        settings=settings,
-        safe=safe,
-        covered=covered,
+        settings=built.settings,
+        safe=built.safe,
+        covered=built.covered,
         finding=found,
         error_bound=bound,
         recipe=recipe,

@@ -34,7 +34,6 @@ from transformist.compiler import HEADS, WEIGHTINGS
 from transformist.errors import (
     InvalidValue,
     TransformistError,
-    UnknownName,
     UnreadableInput,
 )
 from transformist.hosts import save
@@ -72,11 +71,14 @@ from transformist.report import (
     plain,
     precision_table,
     run_in_words,
+    size,
     trace_facts,
     trace_table,
     verdict_facts,
     verdict_line,
 )
+from transformist.running import LONG, chosen_engine
+from transformist.running import run as evaluate
 from transformist.verify import (
     WORK,
     Breakdown,
@@ -244,7 +246,14 @@ def run(
             show_default=False,
         ),
     ] = None,
-    engine: Annotated[str, typer.Option(help="What evaluates: reference.")] = "reference",
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="What evaluates: reference, which shows the layers; structured, for long inputs "
+            f"in float64 and float32; auto, that one from {LONG} symbols on.",
+            metavar="E",
+        ),
+    ] = "auto",
     trace: Annotated[bool, typer.Option("--trace", help="Show the layers at work.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -255,8 +264,7 @@ def run(
     two: a program for at least 16, a recipe not beyond the length that its claim covers if the
     input fits into it.
     """
-    if engine != "reference":
-        raise UnknownName.among("engine", engine, ["reference"])
+    chosen_engine(engine, "", "float64")  # refuses an unknown one before any work
     named, chosen = named_model(model), read_settings(settings)
     system = number_system(arithmetic or named.usual_arithmetic(chosen))
     text, name = _input(given, file)
@@ -264,8 +272,24 @@ def run(
         adapted = named.adapted(chosen, text)
         alphabet, is_file = named.alphabet(adapted), file is not None
         source = Text.over(alphabet, text, name, ignore_others, is_file)
-        _run_on_text(named, adapted, source, system, as_json, with_trace=trace)
+        taken = chosen_engine("reference" if trace else engine, source.symbols, system)
+        if trace and engine == "structured":
+            raise InvalidValue(
+                "the layers are shown by the reference engine",
+                received="--trace with --engine structured",
+                remedy="leave one of the two out",
+            )
+        if taken == "structured":
+            _run_long(named, adapted, source, system, as_json)
+        else:
+            _run_on_text(named, adapted, source, system, as_json, with_trace=trace)
         return
+    if engine == "structured":
+        raise InvalidValue(
+            "the structured engine is for models on strings",
+            received=f"--engine structured with {named.name}",
+            remedy="leave it out",
+        )
     if trace or ignore_others:
         option = "--trace" if trace else "--ignore-others"
         raise InvalidValue(
@@ -341,6 +365,26 @@ def _warn(of: str) -> None:
         err.print(f"warning: {of}", markup=False)
 
 
+def _run_long(
+    named: Named, chosen: Settings, source: Text, system: NumberSystem, as_json: bool
+) -> None:
+    """The answer of the structured engine, which keeps no trace."""
+    length = len(source.symbols)
+    built = named.prepared(chosen, length, system)
+    with err.status(f"evaluating {length} symbols"):
+        answer = evaluate(built.model, source.symbols, system, engine="structured")
+    _warn(caution(named.name, built.model, system))
+    if not built.covered:
+        _warn(f"{named.name} claims nothing of this length in {system.name}: it may be wrong")
+    if as_json:
+        more = {"within_claim": built.covered} if isinstance(named, NamedRecipe) else {}
+        _print_run(named.name, length, plain(answer), system.name, more, engine="structured")
+        return
+    out.print(f"[bold]{escape(answer_in_words(answer))}[/]")
+    line = f"{named.name} on {length} symbols in {system.name}, by the structured engine: "
+    out.print(f"{line}{size(built.model)}", style="dim", markup=False)
+
+
 def _print_vectors(trace: Trace, near: str) -> None:
     """A line for each position, and how near the numbers are to the real values."""
     for i, (symbol, vector) in enumerate(zip(trace.input, trace.answer, strict=True), start=1):
@@ -364,13 +408,14 @@ def _print_run(
     answer: Any,
     arithmetic: str,
     more: dict[str, Any] | None = None,
+    engine: str = "reference",
 ) -> None:
     facts = {
         "model": name,
         "length": length,
         "answer": answer,
         "arithmetic": arithmetic,
-        "engine": "reference",
+        "engine": engine,
     }
     _print_json({**facts, **(more or {})})
 

@@ -13,7 +13,7 @@ from typing import Any, final
 
 from rich.table import Table
 
-from transformist.answers import Judged, answer_on_symbols
+from transformist.answers import Judged, Prepared, answer_on_symbols, prepared
 from transformist.arithmetic import Arithmetic, Floating, Saturating, number_system
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
@@ -116,6 +116,10 @@ class Named(ABC):
     def verdict(self, max_length: int | None) -> Verdict:
         """Whether it does what it is said to do."""
 
+    def prepared(self, given: Settings, length: int, system: Arithmetic) -> Prepared:
+        """The model for an input of a length, and whether what is claimed covers it."""
+        return Prepared(model=self.transformer(given, length, system), settings=given)
+
     def answer(self, given: Settings, symbols: Sequence[Symbol], system: Arithmetic) -> Judged:
         """Its answer on an input."""
         trace = self.transformer(given, len(symbols), system).run(symbols, system)
@@ -169,6 +173,10 @@ class NamedRecipe(Named):
     def verdict(self, max_length: int | None) -> Verdict:
         """Of its claim."""
         return check_recipe(self.recipe, max_length)
+
+    def prepared(self, given: Settings, length: int, system: Arithmetic) -> Prepared:
+        """With what its claim covers."""
+        return prepared(self.recipe, given, length, system)
 
     def answer(self, given: Settings, symbols: Sequence[Symbol], system: Arithmetic) -> Judged:
         """With what its claim covers."""

@@ -1,6 +1,6 @@
 """What a transformer is: one definition a file, in the order of the Cookbook."""
 
-from transformist.model.attention import MASKS, WEIGHTINGS, Attention
+from transformist.model.attention import MASKS, SPANS, WEIGHTINGS, Attention
 from transformist.model.embedding import BOS, CLS, EOS, Embedding, Symbol
 from transformist.model.feed_forward import ACTIVATIONS, FeedForward, FeedForwardStack
 from transformist.model.layer import Heads, Layer, LayerStack, Sublayer
@@ -32,6 +32,7 @@ __all__ = [
     "EOS",
     "MASKS",
     "NOTHING",
+    "SPANS",
     "WEIGHTINGS",
     "Attention",
     "Binary",

@@ -33,6 +33,19 @@ MASKS: dict[str, Callable[[Positions, Positions], Mask]] = {
 }
 """Whether position i may attend to position j."""
 
+SPANS: dict[str, Callable[[Positions, int], tuple[Positions, Positions]]] = {
+    "none": lambda i, n: (0 * i, 0 * i + n),
+    "future": lambda i, _n: (0 * i, i + 1),
+    "strict-future": lambda i, _n: (0 * i, i),
+    "past": lambda i, n: (i, 0 * i + n),
+    "strict-past": lambda i, n: (i + 1, 0 * i + n),
+}
+"""The positions, from 0, that position i of n may attend to: from the first to before the second.
+
+>>> SPANS["future"](np.array([1]), 3)
+(array([0]), array([2]))
+"""
+
 
 def softmax(s: Array, admissible: Mask, a: Arithmetic) -> Array:
     """αᵢⱼ = exp(sᵢⱼ − maxᵢ) / Σ exp(sᵢⱼ − maxᵢ) over the admissible j."""

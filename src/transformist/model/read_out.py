@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Array
 from transformist.errors import InvalidValue, NotFinite, Undecided, UnknownName
-from transformist.model.attention import MASKS, softmax
+from transformist.model.attention import MASKS, SPANS, softmax
 from transformist.model.embedding import Symbol
 from transformist.model.parameter import Parameter, Parameterized, rationals, weights
 
@@ -164,9 +164,8 @@ class NearestFraction(ReadOut):
     def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
         """A number a vector, whole ones as int; 0 where the mask leaves no symbol."""
         means, radii = rationals(values)[:, 0], rationals(a.radius(y))[:, 0]
-        i = np.arange(n)
-        counts = MASKS[self.mask](i[:, None], i[None, :]).sum(-1)
-        rows = zip(means, radii, counts, strict=True)
+        first, end = SPANS[self.mask](np.arange(n), n)
+        rows = zip(means, radii, end - first, strict=True)
         return [self._nearest(mean, radius, int(count)) for mean, radius, count in rows]
 
     def _nearest(self, mean: Fraction, radius: Fraction, count: int) -> int | Fraction:

@@ -160,7 +160,7 @@ class Transformer:
         given = list(inputs)
         values: list[Array] = [None] * len(given)
         for block, length, z in self._in_blocks(given, a):
-            y = self.read_out.values(z[:, self._rows_read(length)], a)
+            y = self.read_out.values(z[:, self.rows_read(length)], a)
             for row, index in enumerate(block):
                 values[index] = y[row]
         return values
@@ -257,7 +257,7 @@ class Transformer:
         self, inputs: list[Sequence[Symbol]], a: Arithmetic
     ) -> Iterator[tuple[str, Array]]:
         """The streams (batch, rows, d) of inputs of one length, after each step, with its name."""
-        self._admit(_length(inputs[0]), a)
+        self._admit(inputs[0], a)
         z = self.embedding(inputs, a)
         yield "embedding", z
         for number, layer in enumerate(self.layers):
@@ -269,13 +269,13 @@ class Transformer:
 
     def _read(self, z: Array, n: int, a: Arithmetic) -> list[Any]:
         """The answers from the final vectors (batch, rows, d) of inputs of length n."""
-        rows = self._rows_read(n)
+        rows = self.rows_read(n)
         if self.read_out.at == "every":
             inputs = [z[each, rows] for each in range(z.shape[0])]
             return [self.read_out.join(self.read_out(each, n, a)) for each in inputs]
         return self.read_out(z[:, rows.start], n, a)
 
-    def _rows_read(self, n: int) -> slice:
+    def rows_read(self, n: int) -> slice:
         """The rows of the final vectors that the read-out reads, of an input of length n."""
         front, back = self.embedding.front, self.embedding.back
         if self.read_out.at == "every":
@@ -285,21 +285,34 @@ class Transformer:
             row = (*front, *[None] * n, *back).index(CLS)
         return slice(row, row + 1)
 
-    def _admit(self, n: int, a: Arithmetic) -> None:
-        """Refuse a length before any work is done."""
+    def admit_length(self, x: Sequence[Symbol]) -> None:
+        """Refuse an input by its length, before any work is done.
+
+        Raises:
+            InputTooLong: for more than `max_length` symbols.
+            InvalidValue: for what is no sequence, or has no position to read.
+
+        """
+        n = _length(x)
         if self.max_length is not None and n > self.max_length:
             raise InputTooLong(
                 f"the model is built for inputs of length at most N = {self.max_length}",
                 received=f"length {n}",
                 remedy=f"build it with max_length={n} or more",
             )
-        rows = len(self.embedding.front) + n + len(self.embedding.back)
-        if rows == 0 and self.read_out.at != "every":
+        specials = len(self.embedding.front) + len(self.embedding.back)
+        if n + specials == 0 and self.read_out.at != "every":
             raise InvalidValue(
                 "a model that adds no symbol of its own reads at least one symbol",
                 received="the empty input",
                 remedy="give a symbol, or a model with BOS",
             )
+
+    def _admit(self, x: Sequence[Symbol], a: Arithmetic) -> None:
+        """Refuse an input by its length, and one that takes too many scores."""
+        self.admit_length(x)
+        n = len(x)
+        rows = len(self.embedding.front) + n + len(self.embedding.back)
         heads = sum(len(layer.heads) for layer in self.layers)
         if heads * rows**2 > a.most_scores:
             longest = math.isqrt(a.most_scores // heads) - (rows - n)

@@ -1,0 +1,1 @@
+"""Ways to evaluate a model that read its weights only."""

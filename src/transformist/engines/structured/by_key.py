@@ -1,0 +1,158 @@
+"""Attention where keys take few values, but for a term that no query scales: by their values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.engines.structured.by_query import (
+    AVERAGE,
+    FAR,
+    FIRST,
+    LAST,
+    READ_TAKE,
+    SOFTMAX,
+    TAKE,
+    TAKE_READ,
+    _add,
+)
+from transformist.engines.structured.kernel import kernel
+
+
+@kernel
+def _take(
+    kind: int, group: int, term: float, place: int, value: Any,
+    top: Any, places: Any, mass: Any, sums: Any,
+) -> None:  # fmt: skip
+    """One key comes: the largest term of its group, and the values there or around it."""
+    below = term - top[group]
+    if below < 0.0 and (kind != SOFTMAX or below < -FAR):
+        return
+    if kind == FIRST and below == 0.0:
+        return
+    weight = 1.0
+    if below > 0.0 or (kind == LAST and below == 0.0):
+        factor = math.exp(-below) if kind == SOFTMAX else 0.0
+        for m in range(2):
+            mass[group, m] *= factor
+        for c in range(value.shape[0]):
+            sums[group, c, 0] *= factor
+            sums[group, c, 1] *= factor
+        top[group] = term
+        places[group] = place
+    elif below < 0.0:
+        weight = math.exp(below)
+    _add(mass, group, weight)
+    for c in range(value.shape[0]):
+        _add(sums[group], c, weight * value[c])
+
+
+@kernel
+def _read(
+    kind: int, query: Any, distinct: Any, root: Any, top: Any, places: Any, mass: Any, sums: Any,
+    scores: Any, out: Any,
+) -> None:  # fmt: skip
+    """The mixed value for a query, from the groups that have come."""
+    best, chosen = -np.inf, -1
+    for g in range(distinct.shape[0]):
+        if places[g] < 0:
+            continue
+        dot = root * query.dtype.type(0)
+        for m in range(distinct.shape[1]):
+            dot += query[m] * distinct[g, m]
+        scores[g] = np.float64(dot / root) + top[g]
+        if not math.isfinite(scores[g]):
+            best, chosen = np.nan, g
+            break
+        later = chosen >= 0 and places[g] > places[chosen]
+        if scores[g] > best or (
+            scores[g] == best and ((kind == FIRST and not later) or (kind == LAST and later))
+        ):
+            best, chosen = scores[g], g
+    out[:] = 0.0 if math.isfinite(best) or chosen < 0 else np.nan
+    total = 0.0
+    for g in range(distinct.shape[0]):
+        if places[g] < 0 or (kind >= FIRST and g != chosen):
+            continue
+        if kind == AVERAGE and scores[g] != best:
+            continue
+        weight = math.exp(scores[g] - best) if kind == SOFTMAX else 1.0
+        total += weight * (mass[g, 0] + mass[g, 1])
+        for c in range(out.shape[0]):
+            out[c] += weight * (sums[g, c, 0] + sums[g, c, 1])
+    if total > 0.0:
+        for c in range(out.shape[0]):
+            out[c] /= total
+
+
+@kernel
+def _mix(
+    order: int, kind: int, start: int, queries: Any, distinct: Any, root: Any,
+    groups: Any, terms: Any, values: Any, top: Any, places: Any, mass: Any, sums: Any, scores: Any,
+    out: Any,
+) -> None:  # fmt: skip
+    """Rows in order: the key of each is taken, its query answered, or both."""
+    for i in range(max(values.shape[0], out.shape[0])):
+        if order in (TAKE, TAKE_READ):
+            _take(
+                kind, groups[i], terms[i], start + i, values[i], top, places, mass, sums
+            )  # fmt: skip
+        if order != TAKE:
+            _read(kind, queries[i], distinct, root, top, places, mass, sums, scores, out[i])
+        if order == READ_TAKE:
+            _take(
+                kind, groups[i], terms[i], start + i, values[i], top, places, mass, sums
+            )  # fmt: skip
+
+
+class ByKey:
+    """For each of few keys the largest added term so far, and the values there or around it.
+
+    The score of a key is q · (its group) / √d_key plus its term, which is query-independent and
+    divided by √d_key already. Ties are those of such scores.
+    """
+
+    def __init__(self, distinct: NDArray[Any], d_key: int, width: int, kind: int) -> None:
+        self._distinct, self._kind = distinct, kind
+        self._root = np.sqrt(np.array([d_key], np.float64)).astype(distinct.dtype)[0]
+        self._start = 0
+        count = len(distinct)
+        self._state = (
+            np.full(count, -np.inf),
+            np.full(count, -1, np.int64),
+            np.zeros((count, 2)),
+            np.zeros((count, width, 2)),
+        )
+        self._scores = np.empty(count)
+
+    def meet(self, distinct: NDArray[Any]) -> None:
+        """Room for the keys that have been met by now, the earlier ones first."""
+        more = len(distinct) - len(self._distinct)
+        if not more:
+            return
+        self._distinct = distinct.copy()
+        added = ByKey(distinct[len(distinct) - more :], 1, self._state[3].shape[1], self._kind)
+        self._state = tuple(
+            np.concatenate([old, new]) for old, new in zip(self._state, added._state, strict=True)
+        )  # type: ignore[assignment]
+        self._scores = np.empty(len(distinct))
+
+    def mix(
+        self,
+        order: int,
+        queries: NDArray[Any],
+        groups: NDArray[np.int32],
+        terms: NDArray[np.float64],
+        values: NDArray[Any],
+    ) -> NDArray[np.float64]:
+        """The mixed values at rows that come in order, with the keys that come with them."""
+        out = np.empty((0 if order == TAKE else len(queries), values.shape[1]))
+        _mix(
+            order, self._kind, self._start, queries, self._distinct, self._root,
+            groups, terms, values, *self._state, self._scores, out,
+        )  # fmt: skip
+        self._start += len(values)
+        return out

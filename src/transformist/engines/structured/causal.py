@@ -1,0 +1,258 @@
+"""Heads under future masks as keys come, a few at a time, none of them known before."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.arithmetic import Floating
+from transformist.engines.structured.by_key import ByKey
+from transformist.engines.structured.by_query import SOFTMAX, TAKE, ByQuery
+from transformist.engines.structured.dense import mix_dense
+from transformist.engines.structured.groups import Groups
+from transformist.engines.structured.head import FEW, KINDS, ORDERS, HeadMaps
+from transformist.engines.structured.on_hull import OnHull, is_concave
+from transformist.model import SPANS
+
+
+class History:
+    """The keys and values so far; room for them doubles."""
+
+    def __init__(self, width: int, value_width: int, dtype: np.dtype[Any]) -> None:
+        self._keys = np.empty((16, width), dtype)
+        self._values = np.empty((16, value_width), dtype)
+        self.count = 0
+
+    @property
+    def keys(self) -> NDArray[Any]:
+        """(count, columns of the key)."""
+        return self._keys[: self.count]
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """(count, d_value)."""
+        return self._values[: self.count]
+
+    def take(self, keys: NDArray[Any], values: NDArray[Any]) -> None:
+        """Keys and values that have come."""
+        end = self.count + len(keys)
+        if end > len(self._keys):
+            size = max(2 * len(self._keys), end)
+            self._keys, self._values = (
+                np.concatenate([old, np.empty((size - len(old), old.shape[1]), old.dtype)])
+                for old in (self._keys, self._values)
+            )
+        self._keys[self.count : end] = keys
+        self._values[self.count : end] = values
+        self.count = end
+
+
+class Running(ABC):
+    """A way to evaluate a head as keys come."""
+
+    name = ""
+
+    def __init__(self, maps: HeadMaps, dtype: np.dtype[Any]) -> None:
+        head = maps.head
+        self.maps, self.dtype = maps, dtype
+        self.d_key, self.width = int(head.W_Q.shape[0]), int(head.W_V.shape[0])
+        self.kind, self.order = KINDS[head.weighting], ORDERS[head.mask]
+
+    @abstractmethod
+    def mix(
+        self, queries: NDArray[Any], keys: NDArray[Any], values: NDArray[Any], past: History
+    ) -> NDArray[np.float64] | None:
+        """The mixed values of the next rows; `None`, nothing being taken, where it does not fit.
+
+        `past` has the keys and values before these rows.
+        """
+
+
+@final
+class RunningByQuery(Running):
+    """A running result for each query met; a new one goes through the past once."""
+
+    name = "by query"
+
+    def __init__(self, maps: HeadMaps, dtype: np.dtype[Any]) -> None:
+        super().__init__(maps, dtype)
+        self._groups = Groups(len(maps.fixed), FEW, dtype)
+        self._state = self._begun(np.empty((0, len(maps.fixed)), dtype))
+
+    def _begun(self, queries: NDArray[Any]) -> ByQuery:
+        return ByQuery(queries, self.d_key, self.width, self.kind)
+
+    def mix(
+        self, queries: NDArray[Any], keys: NDArray[Any], values: NDArray[Any], past: History
+    ) -> NDArray[np.float64] | None:
+        """As `Running.mix`."""
+        before = len(self._groups.vectors)
+        ids = self._groups.of(queries)
+        if ids is None:
+            return None
+        if len(self._groups.vectors) > before:
+            new = self._begun(self._groups.vectors[before:])
+            new.mix(TAKE, ids, past.keys, past.values)
+            self._state.joined(new)
+        return self._state.mix(self.order, ids, keys, values)
+
+
+@final
+class RunningByKey(Running):
+    """A running result for each key met, in the columns in which the query varies."""
+
+    name = "by key"
+
+    def __init__(self, maps: HeadMaps, dtype: np.dtype[Any]) -> None:
+        super().__init__(maps, dtype)
+        self._varying = np.flatnonzero(~maps.fixed)
+        self._groups = Groups(len(self._varying), FEW, dtype)
+        empty = np.empty((0, len(self._varying)), dtype)
+        self._state = ByKey(empty, self.d_key, self.width, self.kind)
+        self._seen = 0
+
+    def mix(
+        self, queries: NDArray[Any], keys: NDArray[Any], values: NDArray[Any], past: History
+    ) -> NDArray[np.float64] | None:
+        """As `Running.mix`."""
+        late = self._seen < past.count
+        if late and self._taken(TAKE, past.keys, past.keys, past.values) is None:
+            return None
+        return self._taken(self.order, queries, keys, values)
+
+    def _taken(
+        self, order: int, queries: NDArray[Any], keys: NDArray[Any], values: NDArray[Any]
+    ) -> NDArray[np.float64] | None:
+        groups = self._groups.of(keys[:, self._varying])
+        terms = self.maps.terms(keys)
+        if groups is None or not np.isfinite(terms).all():
+            return None
+        self._seen += len(keys)
+        self._state.meet(self._groups.vectors)
+        asked = np.ascontiguousarray(queries[:, self._varying])
+        return self._state.mix(order, asked, groups, terms, values)
+
+
+@final
+class RunningHull(Running):
+    """The upper hull of the keys so far, which come from the left or from the right."""
+
+    name = "hull"
+
+    def __init__(self, maps: HeadMaps, dtype: np.dtype[Any]) -> None:
+        super().__init__(maps, dtype)
+        self._state = OnHull(self.d_key, self.width, self.kind, room=16)
+        self._columns: list[int] = []
+        self._signs = np.ones(2)
+        self._tail = np.empty((0, 2))
+        self._seen = 0
+
+    def mix(
+        self, queries: NDArray[Any], keys: NDArray[Any], values: NDArray[Any], past: History
+    ) -> NDArray[np.float64] | None:
+        """As `Running.mix`."""
+        if len(self.maps.fixed) != 2:
+            return None
+        before = past.keys if self._seen == 0 else past.keys[:0]
+        keys = np.concatenate([before, keys])
+        if not self._columns and not self._turn(queries, keys):
+            return None
+        asked, points = (
+            np.ascontiguousarray(each[:, self._columns] * self._signs) for each in (queries, keys)
+        )
+        if not self._fits(asked, points):
+            return None
+        self._state.reserve(len(points))
+        places = np.arange(self._seen, self._seen + len(points))
+        old = len(before)
+        self._state.mix(TAKE, asked, points[:old], places[:old], past.values[:old])
+        self._seen += len(points)
+        return self._state.mix(self.order, asked, points[old:], places[old:], values)
+
+    def _turn(self, queries: NDArray[Any], keys: NDArray[Any]) -> bool:
+        """Whether some column of the key is upwards, and the other rises but for its sign."""
+        for axis in (1, 0):
+            up = np.sign(queries[:, axis])
+            steps = np.diff(keys[:, 1 - axis])
+            one_way = (steps >= 0).all() or (steps <= 0).all()
+            if up.all() and (up == up[0]).all() and one_way:
+                self._columns = [1 - axis, axis]
+                self._signs = np.array([1.0 if (steps >= 0).all() else -1.0, float(up[0])])
+                return True
+        return False
+
+    def _fits(self, asked: NDArray[np.float64], points: NDArray[np.float64]) -> bool:
+        """Whether queries look upwards, and points come rightwards (for softmax, on their hull)."""
+        points = np.concatenate([self._tail, points])
+        steps = np.diff(points, axis=0)
+        size = abs(asked).max(axis=0, initial=0) * abs(points).max(axis=0, initial=0)
+        if (asked[:, 1] <= 0).any() or (steps[:, 0] < 0).any() or not np.isfinite(4 * size.sum()):
+            return False
+        if self.kind == SOFTMAX and not is_concave(points):
+            return False
+        moved = np.append((steps != 0).any(axis=1), True)
+        self._tail = points[moved][-2:]
+        return True
+
+
+@final
+class RunningDense(Running):
+    """Every key again for every query."""
+
+    name = "dense"
+
+    def mix(
+        self, queries: NDArray[Any], keys: NDArray[Any], values: NDArray[Any], past: History
+    ) -> NDArray[np.float64] | None:
+        """As `Running.mix`."""
+        n = past.count + len(keys)
+        first, stop = SPANS[self.maps.head.mask](np.arange(past.count, n), n)
+        all_keys = np.concatenate([past.keys, keys])
+        all_values = np.concatenate([past.values, values])
+        return mix_dense(self.kind, self.d_key, queries, all_keys, all_values, first, stop)
+
+
+RUNNING: tuple[type[Running], ...] = (
+    RunningByQuery,
+    RunningByKey,
+    RunningHull,
+    RunningHull,
+    RunningDense,
+)
+"""The first that fits what has come is taken. A hull is begun twice, as one key does not tell from
+which side keys come."""
+
+
+class CausalHead:
+    """A head under a future mask, to which rows come.
+
+    Keys and values are kept, but where the weights fix the query, as a query not met before may
+    ask for them; and as what has come may cease to fit the way it is evaluated.
+    """
+
+    def __init__(self, maps: HeadMaps, a: Floating) -> None:
+        self.maps, self._a = maps, a
+        self._past = History(len(maps.fixed), int(maps.head.W_V.shape[0]), a.dtype)
+        self._left = list(RUNNING)
+        self._running: Running = self._left.pop(0)(maps, a.dtype)
+
+    @property
+    def method(self) -> str:
+        """How it is evaluated now."""
+        return self._running.name
+
+    def mix(self, z: NDArray[Any]) -> NDArray[Any]:
+        """The mixed values of the next rows, (rows, d) → (rows, d_value)."""
+        if not len(z):
+            return np.empty((0, self._running.width), self._a.dtype)
+        queries, keys, values = self.maps.query(z), self.maps.key(z), self.maps.value(z)
+        mixed = self._running.mix(queries, keys, values, self._past)
+        while mixed is None:
+            self._running = self._left.pop(0)(self.maps, self._a.dtype)
+            mixed = self._running.mix(queries, keys, values, self._past)
+        if not (self.maps.fixed.all() and isinstance(self._running, RunningByQuery)):
+            self._past.take(keys, values)
+        return mixed.astype(self._a.dtype, copy=False)

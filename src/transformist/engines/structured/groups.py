@@ -1,0 +1,77 @@
+"""Equal vectors, grouped: the distinct ones in the order in which they are met."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.engines.structured.kernel import kernel
+
+
+@kernel
+def _assign(rows: Any, found: Any, count: int, table: Any, ids: Any) -> int:
+    """The group of each row, by a hash table; the number of groups, or −1 where `found` is full."""
+    slots = table.shape[0]
+    for i in range(rows.shape[0]):
+        hashed = np.uint64(14695981039346656037)
+        for m in range(rows.shape[1]):
+            bits = np.float64(rows[i, m])
+            part = np.uint64(np.float64(bits).view(np.uint64))
+            hashed = (hashed ^ part) * np.uint64(1099511628211)
+            hashed ^= hashed >> np.uint64(29)
+        slot = np.int64(hashed % np.uint64(slots))
+        while True:
+            group = table[slot]
+            if group < 0:
+                if count == found.shape[0]:
+                    return -1
+                found[count] = rows[i]
+                table[slot] = count
+                ids[i] = count
+                count += 1
+                break
+            same = True
+            for m in range(rows.shape[1]):
+                if found[group, m] != rows[i, m]:
+                    same = False
+                    break
+            if same:
+                ids[i] = group
+                break
+            slot = (slot + 1) % slots
+    return count
+
+
+class Groups:
+    """Distinct vectors, at most `limit`, each with a number in the order of its first occurrence.
+
+    Example:
+        >>> groups = Groups(width=1, limit=2, dtype=np.dtype(float))
+        >>> groups.of(np.array([[4.0], [-0.0], [0.0]])), groups.vectors.tolist()
+        (array([0, 1, 1], dtype=int32), [[4.0], [0.0]])
+        >>> groups.of(np.array([[5.0]])) is None
+        True
+
+    """
+
+    def __init__(self, width: int, limit: int, dtype: np.dtype[Any]) -> None:
+        self._found = np.zeros((limit, width), dtype)
+        self._table = np.full(4 * limit + 1, -1, np.int32)
+        self._count = 0
+
+    @property
+    def vectors(self) -> NDArray[Any]:
+        """The distinct vectors so far."""
+        return self._found[: self._count]
+
+    def of(self, rows: NDArray[Any]) -> NDArray[np.int32] | None:
+        """The numbers of the rows, or `None` where there are more than `limit` distinct ones."""
+        ids = np.empty(rows.shape[0], np.int32)
+        rows = np.ascontiguousarray(rows) + rows.dtype.type(0)  # −0 is 0
+        count = _assign(rows, self._found, self._count, self._table, ids)
+        if count < 0:
+            return None
+        self._count = count
+        return ids

@@ -1,0 +1,20 @@
+"""How kernels are compiled: to machine code, once, and kept on disk beside the source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def kernel(function: F) -> F:
+    """`function` in machine code; sums keep their order, and no product is fused with a sum.
+
+    numba compiles anew when the file of a kernel changes; when one that it calls changes in another
+    file, remove `__pycache__` (an installation writes all files anew).
+    """
+    compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    return compiled  # type: ignore[no-any-return]

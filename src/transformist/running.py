@@ -1,0 +1,129 @@
+"""Which engine evaluates a model: the dense reference, or the structured one for long inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from transformist.arithmetic import Arithmetic, number_system
+from transformist.errors import UnknownName
+from transformist.model import Symbol, Transformer
+
+if TYPE_CHECKING:
+    from transformist.engines.structured import Decoder, Plan
+
+LONG = 4096
+"""From this length on the structured engine is the faster one, even in its first call."""
+
+STRUCTURED = ("float64", "float32")
+"""The arithmetics of the structured engine."""
+
+
+def run(
+    model: Transformer,
+    x: Sequence[Symbol],
+    arithmetic: Arithmetic | str = "float64",
+    engine: str = "auto",
+) -> Any:
+    """The answer of a model on an input.
+
+    Args:
+        model: what to run.
+        x: a string, or a sequence of symbols.
+        arithmetic: the number system, by name.
+        engine: `reference`, the definitions themselves; `structured`, for long inputs in float64
+            and float32; `auto`, the structured one where the input is long and it has the
+            arithmetic.
+
+    Raises:
+        UnknownName: for another engine.
+        InvalidValue: for an arithmetic that the engine does not have.
+        UnknownSymbol, InputTooLong, InputTooLarge, NotRepresentable: as `Transformer.run`.
+
+    Example:
+        >>> import transformist as tf
+        >>> model = tf.recipe("dyck-1").build(max_length=100_000)
+        >>> tf.run(model, "()" * 50_000)
+        True
+
+    """
+    return ENGINES[chosen_engine(engine, x, arithmetic)](model, x, arithmetic)
+
+
+def chosen_engine(engine: str, x: Sequence[Symbol], arithmetic: Arithmetic | str) -> str:
+    """The engine that evaluates an input, by its name.
+
+    Raises:
+        UnknownName: for one that does not exist.
+
+    Example:
+        >>> chosen_engine("auto", "()", "float64"), chosen_engine("auto", "()" * 9999, "float64")
+        ('reference', 'structured')
+
+    """
+    if engine == "auto":
+        fits = number_system(arithmetic).name in STRUCTURED and hasattr(x, "__len__")
+        return "structured" if fits and len(x) >= LONG else "reference"
+    if engine not in ENGINES:
+        raise UnknownName.among("engine", engine, (*ENGINES, "auto"))
+    return engine
+
+
+def _reference(model: Transformer, x: Sequence[Symbol], arithmetic: Arithmetic | str) -> Any:
+    return model(x, arithmetic)
+
+
+def _structured(model: Transformer, x: Sequence[Symbol], arithmetic: Arithmetic | str) -> Any:
+    from transformist.engines.structured import evaluate
+
+    return evaluate(model, x, arithmetic).answer
+
+
+ENGINES: Mapping[str, Callable[[Transformer, Sequence[Symbol], Arithmetic | str], Any]] = {
+    "reference": _reference,
+    "structured": _structured,
+}
+"""The engines, by name. What compiles to machine code is imported when it is used."""
+
+
+def plan(model: Transformer, x: Sequence[Symbol] | None = None) -> Plan:
+    """How the structured engine evaluates each head of a model: its method, why, and the cost.
+
+    Args:
+        model: what would be run.
+        x: the input; left out, a drawn string of 1024 symbols, or of as many as the model admits.
+
+    Raises:
+        UnknownSymbol, InputTooLong: as `Transformer.run`.
+
+    Example:
+        >>> import transformist as tf
+        >>> [(head.method, head.why) for head in tf.plan(tf.recipe("dyck-1").build()).heads]
+        [('by query', 'the weights make scores 0'), ('by query', 'the weights make scores 0')]
+
+    """
+    from transformist.engines.structured import plan as planned
+
+    return planned(model, x)
+
+
+def decoder(model: Transformer, arithmetic: Arithmetic | str = "float64") -> Decoder:
+    """A model with future masks that reads its input a token at a time.
+
+    Args:
+        model: what is run.
+        arithmetic: `float64` or `float32`.
+
+    Raises:
+        InvalidValue: for a model that looks ahead, or another arithmetic.
+
+    Example:
+        >>> import transformist as tf
+        >>> decoder = tf.decoder(tf.recipe("dyck-1").build(max_length=100))
+        >>> decoder.take_all("(())"), decoder.answer, decoder.length
+        ([False, False, False, True], True, 4)
+
+    """
+    from transformist.engines.structured import decoder as begun
+
+    return begun(model, arithmetic)

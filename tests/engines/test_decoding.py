@@ -1,0 +1,114 @@
+"""Models that read a token at a time answer as they do on each prefix."""
+
+import random
+
+import pytest
+
+import transformist as tf
+from transformist.engines.structured import causal
+from transformist.programs import PROGRAMS
+
+CAUSAL = ("dyck-1", "shuffle-dyck-2", "dyck-k-d", "induction-most-recent", "contains-abc")
+
+
+def models():
+    for name in ("parity", "induction-most-recent", "induction-most-frequent", "dyck-1"):
+        yield (
+            name,
+            tf.recipe(name).build(max_length=64) if name == "dyck-1" else tf.recipe(name).build(),
+        )
+    yield "dyck-1-uniform", tf.recipe("dyck-1-uniform").build()
+    for name in ("dyck-1", "shuffle-dyck-2", "dyck-k-d", "induction-most-recent"):
+        for weighting in ("softmax", "average-hard"):
+            yield (
+                f"programs/{name} {weighting}",
+                tf.compile(
+                    PROGRAMS[name], max_length=64, weighting=weighting, arithmetic="float64"
+                ),
+            )
+
+
+MODELS = dict(models())
+
+
+def last(answer):
+    return answer[-1] if isinstance(answer, str | list) else answer
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_it_answers_for_every_prefix(name):
+    model = MODELS[name]
+    x = "".join(random.Random(name).choices(model.alphabet, k=40))
+    decoder = tf.decoder(model)
+    got = [decoder.take(symbol) for symbol in x]
+    assert got == [last(model(x[: i + 1])) for i in range(len(x))]
+    assert decoder.answer == got[-1] and decoder.length == 40
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_many_at_once_are_as_one_by_one(name, monkeypatch):
+    monkeypatch.setattr(causal, "FEW", 4)  # so that heads are evaluated by what takes over
+    model = MODELS[name]
+    x = "".join(random.Random(name).choices(model.alphabet, k=60))
+    decoder = tf.decoder(model)
+    got = decoder.take_all(x[:7]) + decoder.take_all("") + decoder.take_all(x[7:])
+    expected = [last(model(x[: i + 1])) for i in range(len(x))]
+    assert got == expected
+
+
+def test_a_recognizer_with_bos_answers_on_nothing():
+    assert tf.decoder(tf.recipe("dyck-1").build()).answer is True
+
+
+def test_a_model_that_adds_no_symbol_answers_nothing_before_the_first():
+    plain = tf.recipe("induction-most-recent").build()
+    decoder = tf.decoder(plain)
+    assert plain.embedding.front or decoder.answer is None
+
+
+def test_it_reads_no_more_than_the_model_is_built_for():
+    decoder = tf.decoder(tf.recipe("dyck-1").build(max_length=3))
+    decoder.take_all("(()")
+    with pytest.raises(tf.TransformistError, match="at most N = 3; received length 4; build it"):
+        decoder.take(")")
+    assert decoder.length == 3
+
+
+def test_what_is_refused_is_not_read():
+    decoder = tf.decoder(tf.recipe("dyck-1").build(max_length=9))
+    with pytest.raises(tf.TransformistError, match="received 'x' at position 2"):
+        decoder.take_all("(x)")
+    assert decoder.length == 0 and decoder.take_all("()") == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        (tf.recipe("original-transformer").build(), r"masks that look ahead \(none\)"),
+        (tf.recipe("dyck-k-d").build(), "strict-past"),
+        (tf.compile(PROGRAMS["fraction-of-previous"]), "a read-out of fractions of n"),
+    ],
+)
+def test_a_model_that_looks_ahead_is_refused(model, why):
+    with pytest.raises(tf.TransformistError, match=rf"never looks ahead; received .*{why}"):
+        tf.decoder(model)
+
+
+def test_another_arithmetic_is_refused():
+    with pytest.raises(tf.TransformistError, match="computes in float64 and float32; received exa"):
+        tf.decoder(tf.recipe("dyck-1").build(), arithmetic="exact")
+
+
+def test_a_threshold_that_depends_on_n_is_that_of_each_prefix():
+    """1/8 is below 1/(2(n + 1)) for n = 1 and 2, and not from 3 on."""
+    model = tf.Transformer(
+        stream=tf.Stream(("x",)),
+        embedding=tf.Embedding(symbols=("a",), vectors=[[0.125]]),
+        layers=(),
+        read_out=tf.NearZero(W_out=[[1]], powers=(1,)),
+    )
+    expected = [model("a" * n) for n in range(1, 6)]
+    assert expected == [True, True, False, False, False]
+    decoder = tf.decoder(model)
+    assert decoder.answer is None
+    assert [*decoder.take_all("aaaa"), decoder.take("a")] == expected

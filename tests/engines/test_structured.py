@@ -1,0 +1,341 @@
+"""The structured engine answers as the reference, and on long inputs as plain algorithms do."""
+
+import random
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import transformist as tf
+from transformist.arithmetic import number_system
+from transformist.engines.structured import answers, evaluate, evaluation
+from transformist.engines.structured import head as heads
+from transformist.model import MASKS, SPANS
+from transformist.programs import PROGRAMS
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+RECIPES = [recipe.name for recipe in tf.recipes() if isinstance(recipe.build(), tf.Transformer)]
+WEIGHTINGS = ("softmax", "average-hard", "rightmost-hard")
+
+
+def built(name, weighting, N):
+    """A model, or None where the program cannot be compiled to the weighting."""
+    if weighting is None:
+        recipe = tf.recipe(name)
+        return recipe.build(max_length=N) if "max_length" in recipe.parameters else recipe.build()
+    try:
+        return tf.compile(PROGRAMS[name], max_length=N, weighting=weighting, arithmetic="float64")
+    except tf.TransformistError as refusal:
+        assert weighting == "rightmost-hard", refusal  # which has no means
+        return None
+
+
+CASES = [(name, None) for name in RECIPES]
+CASES += [(name, weighting) for name in PROGRAMS for weighting in WEIGHTINGS]
+
+
+def text(model, n, seed=0):
+    x = random.Random(f"{n} {seed}").choices(model.alphabet, k=n)
+    return "".join(x) if all(isinstance(s, str) and len(s) == 1 for s in model.alphabet) else x
+
+
+def agree(model, x, arithmetic="float64"):
+    trace = model.run(x, arithmetic)
+    got = evaluate(model, x, arithmetic)
+    if isinstance(model.read_out, tf.RealVector):
+        near = 1e-9 if arithmetic == "float64" else 1e-5
+        np.testing.assert_allclose(got.answer, trace.answer, rtol=0, atol=near)
+    else:
+        assert got.answer == trace.answer
+    if arithmetic == "float64":
+        expected = trace.streams[-1][1]
+        size = abs(expected).max(axis=0, initial=0)
+        noise = 2**-50 * abs(expected).max(initial=0)  # all that some slots hold in the reference
+        assert (abs(got.vectors - expected) <= 1e-9 * size + noise).all()
+
+
+def lengths(model, *given):
+    """Positions by sinusoids are not defined by the reference for the empty input."""
+    return [n for n in given if n or model.embedding.front]
+
+
+@pytest.mark.parametrize("few", [2, 512])
+@pytest.mark.parametrize(("name", "weighting"), CASES)
+def test_it_answers_as_the_reference(name, weighting, few, monkeypatch):
+    monkeypatch.setattr(heads, "FEW", few)
+    monkeypatch.setattr(heads, "BLOCK", 8)
+    model = built(name, weighting, 64)
+    if model is not None:
+        for n in lengths(model, 0, 1, 2, 7, 50):
+            agree(model, text(model, n))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [700, 2000])
+@pytest.mark.parametrize(("name", "weighting"), CASES)
+def test_it_answers_as_the_reference_up_to_2000(name, weighting, n):
+    model = built(name, weighting, 2048)
+    if model is not None:
+        agree(model, text(model, n, seed=1))
+
+
+@pytest.mark.parametrize(("name", "weighting"), CASES)
+def test_it_answers_as_the_reference_in_float32(name, weighting):
+    model = built(name, weighting, 64)
+    if model is not None:
+        for n in lengths(model, 0, 1, 5, 33, 64):
+            agree(model, text(model, n), "float32")
+
+
+def test_positions_are_those_of_the_reference_bit_for_bit():
+    names = ("1", "i", "i^2", "i^3", "i/n", "-i/n", "(-1)^i", "1/i", "-1/i")
+    model = tf.Transformer(
+        stream=tf.Stream(names),
+        embedding=tf.Embedding(
+            symbols=("a", "b"),
+            vectors=[[0] * 9, [1 / 3] * 9],
+            positions=tf.PositionFunctions(names),
+        ),
+        layers=(),
+        read_out=tf.RealVector(W_out=np.eye(9), at="every"),
+    )
+    for arithmetic in ("float64", "float32"):
+        x = text(model, 5000)
+        expected = model.run(x, arithmetic).streams[-1][1]
+        assert np.array_equal(evaluate(model, x, arithmetic).vectors, expected)
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_spans_are_the_masks(mask):
+    i = np.arange(6)
+    first, end = SPANS[mask](i, 6)
+    seen = (first[:, None] <= i) & (i < end[:, None])
+    assert np.array_equal(seen, MASKS[mask](i[:, None], i[None, :]))
+
+
+# Long runs, against algorithms of a few lines
+
+
+def balanced(x):
+    depth = 0
+    for symbol in x:
+        depth += 1 if symbol == "(" else -1
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", ["recipe", "program"])
+def test_a_million_brackets(source):
+    n = 10**6
+    model = (
+        tf.recipe("dyck-1").build(max_length=n)
+        if source == "recipe"
+        else tf.compile(PROGRAMS["dyck-1"], max_length=n, arithmetic="float64")
+    )
+    deep, flat = "(" * (n // 2) + ")" * (n // 2), "()" * (n // 2)
+    dip = flat[: n // 2] + ")(" + flat[n // 2 + 2 :]
+    open_end = flat[:-2] + "(("
+    for x, expected in ((deep, True), (flat, True), (dip, False), (open_end, False)):
+        assert balanced(x) is expected
+        assert tf.run(model, x, engine="structured") is expected
+
+
+def following(x):
+    """What came after the last earlier occurrence of each symbol; None where there is none."""
+    last, answers = {}, []
+    for i, symbol in enumerate(x):
+        if i:
+            last[x[i - 1]] = symbol
+        answers.append(last.get(symbol))
+    return answers
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weighting", [None, "softmax", "average-hard"])
+def test_induction_over_26_symbols(weighting):
+    n = 10**6
+    x = "".join(random.Random(5).choices(LETTERS, k=n))
+    if weighting is None:
+        model = tf.recipe("induction-most-recent").build(alphabet=LETTERS)
+    else:
+
+        @tf.program(alphabet=LETTERS)
+        def induction(x):
+            previous = x.predecessor(default="none")
+            return x.select(previous, mask="future").rightmost(x, default=x).next_token()
+
+        model = tf.compile(induction, max_length=n, weighting=weighting, arithmetic="float64")
+    answer = tf.run(model, x, engine="structured")
+    expected = following(x)
+    known = [i for i in range(n) if expected[i] is not None]
+    assert len(known) > n - 200
+    assert [answer[i] for i in known] == [expected[i] for i in known]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_a_million_symbols_backwards(weighting):
+    n = 10**6
+    model = tf.compile(PROGRAMS["reverse"], max_length=n, weighting=weighting, arithmetic="float64")
+    x = text(model, n)
+    assert tf.run(model, x, engine="structured") == x[::-1]
+
+
+def well_nested(x, depth):
+    stack = []
+    for symbol in x:
+        if symbol in "([":
+            stack.append(")" if symbol == "(" else "]")
+        elif not stack or stack.pop() != symbol:
+            return False
+        if len(stack) > depth:
+            return False
+    return not stack
+
+
+def nested(n, depth, rnd):
+    """A well nested string of n brackets of two kinds, n even, at most so deep."""
+    stack, x = [], []
+    while len(x) < n:
+        must_close = len(stack) == n - len(x)
+        if stack and (must_close or len(stack) == depth or rnd.random() < 0.5):
+            x.append(stack.pop())
+        else:
+            symbol = rnd.choice("([")
+            stack.append(")" if symbol == "(" else "]")
+            x.append(symbol)
+    return "".join(x)
+
+
+@pytest.mark.slow
+def test_a_million_brackets_of_two_kinds():
+    n, rnd = 10**6, random.Random(2)
+    model = tf.recipe("dyck-k-d").build(kinds=2, depth=8)
+    good = nested(n, 8, rnd)
+    at = good.rindex("[", 0, n // 2)
+    for x in (good, good[:at] + "(" + good[at + 1 :], nested(n - 18, 8, rnd) + "(" * 9 + ")" * 9):
+        assert tf.run(model, x, engine="structured") is well_nested(x, 8)
+
+
+# What is refused, and which engine is taken
+
+
+def test_another_arithmetic_is_refused():
+    with pytest.raises(tf.TransformistError, match="in float64 and float32; received bfloat16"):
+        tf.run(tf.recipe("dyck-1").build(), "()", "bfloat16", engine="structured")
+
+
+def test_what_is_too_long_is_refused_before_any_work(monkeypatch):
+    monkeypatch.setattr(evaluation, "codes", lambda *_: pytest.fail("work was done"))
+    with pytest.raises(tf.TransformistError, match="at most N = 4; received length 5"):
+        evaluate(tf.recipe("dyck-1").build(max_length=4), "((())")
+
+
+def test_many_inputs_of_different_lengths():
+    model = tf.recipe("dyck-1").build(max_length=60)
+    inputs = [text(model, n) for n in (0, 1, 30, 30, 60, 2)] + ["(())", "()" * 30]
+    assert answers(model, inputs) == model.answers(inputs) == [balanced(x) for x in inputs]
+
+
+def test_none_of_many_inputs_is_evaluated_where_one_is_too_long(monkeypatch):
+    monkeypatch.setattr(evaluation, "codes", lambda *_: pytest.fail("work was done"))
+    with pytest.raises(tf.TransformistError, match="at most N = 4; received length 5"):
+        answers(tf.recipe("dyck-1").build(max_length=4), ["()", "((())"])
+
+
+def test_what_does_not_fit_in_memory_is_refused_with_the_estimate(monkeypatch):
+    monkeypatch.setattr(evaluation, "codes", lambda *_: pytest.fail("work was done"))
+    monkeypatch.setattr(evaluation, "_free_memory", lambda: 10**5)
+    model = tf.recipe("dyck-1").build(max_length=10**6)
+    with pytest.raises(tf.TransformistError, match="which takes .* GiB; give at most") as refusal:
+        evaluate(model, "(" * 10**6)
+    longest = int(re.search(r"at most (\d+) symbols", str(refusal.value))[1])
+    evaluation.require_memory(model, longest - 2, number_system("float64"))
+    with pytest.raises(tf.TransformistError):
+        evaluation.require_memory(model, longest + 2, number_system("float64"))
+
+
+def test_an_unknown_symbol_is_named_with_its_place():
+    with pytest.raises(tf.TransformistError, match="received 'x' at position 3"):
+        evaluate(tf.recipe("dyck-1").build(), "((x")
+
+
+@pytest.mark.parametrize("weighting", ["softmax", "average-hard"])
+def test_scores_that_overflow_are_refused(weighting):
+    big = tf.Attention(
+        W_Q=[[1e200]], W_K=[[1e200]], W_V=[[1]], weighting=weighting
+    )  # products of 10⁴⁰⁰
+    model = tf.Transformer(
+        stream=tf.Stream(("x",)),
+        embedding=tf.Embedding(symbols=("a", "b"), vectors=[[1], [2]]),
+        layers=(tf.Layer((big,)),),
+        read_out=tf.Binary(W_out=[[1]]),
+    )
+    for refused in (model, lambda x: evaluate(model, x)):
+        with pytest.raises(tf.TransformistError, match="float64; received one that overflows"):
+            refused("ab")
+
+
+def test_the_empty_input_of_a_model_without_bos_is_refused():
+    model = tf.Transformer(
+        stream=tf.Stream(("x",)),
+        embedding=tf.Embedding(symbols=("a",), vectors=[[1]]),
+        layers=(),
+        read_out=tf.Binary(W_out=[[1]]),
+    )
+    with pytest.raises(tf.TransformistError, match="reads at least one symbol"):
+        evaluate(model, "")
+
+
+def test_an_unknown_engine_is_refused():
+    with pytest.raises(tf.TransformistError, match="no engine has this name; received 'dense'"):
+        tf.run(tf.recipe("dyck-1").build(), "()", engine="dense")
+
+
+@pytest.mark.parametrize("engine", ["reference", "structured", "auto"])
+def test_engines_agree(engine):
+    model = tf.recipe("dyck-1").build(max_length=2000)
+    for x in ("", "(()", "()" * 400):
+        assert tf.run(model, x, engine=engine) is balanced(x)
+
+
+def test_an_arithmetic_that_only_the_reference_has_is_its_own():
+    model = tf.recipe("dyck-1").build(max_length=2000)
+    assert tf.run(model, "()" * 300, "bfloat16") == model("()" * 300, "bfloat16")
+
+
+def test_numba_is_loaded_when_the_engine_is_used_and_not_before():
+    code = (
+        "import sys, transformist as tf; model = tf.recipe('dyck-1').build(); tf.run(model, '()');"
+        "before = 'numba' in sys.modules; tf.run(model, '()', engine='structured');"
+        "print(before, 'numba' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
+
+
+def test_a_plan_says_what_was_read_off():
+    model = built("reverse", "average-hard", 1024)
+    assert [(each.method, each.why) for each in tf.plan(model).heads] == [
+        ("by query", "the weights make scores 0"),
+        ("hull", "keys are points of the plane"),
+    ]
+    shown = str(tf.plan(model, "abc"))
+    assert shown.startswith("on an input given, n = 3:\n")
+    assert "layer 1 head 0 (average-hard, mask none): by query, n · queries: 4 distinct" in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "methods"),
+    [
+        ("original-transformer", {"dense"}),
+        ("dyck-k-d", {"by query"}),
+        ("parity", {"by query", "hull"}),
+    ],
+)
+def test_plans_of_the_catalogue(name, methods):
+    assert {each.method for each in tf.plan(tf.recipe(name).build()).heads} == methods
