@@ -38,11 +38,12 @@ from transformist.model import (
     Transformer,
 )
 from transformist.running import decoder, plan, run
-from transformist.verify import Verdict, check, sensitivity
+from transformist.verify import Certificate, Verdict, certify, check, sensitivity
 
 __all__ = [
     "Attention",
     "Binary",
+    "Certificate",
     "Embedding",
     "FeedForward",
     "FeedForwardStack",
@@ -67,6 +68,7 @@ __all__ = [
     "Verdict",
     "activation_bounds",
     "boolean_representations",
+    "certify",
     "check",
     "compile",
     "decoder",

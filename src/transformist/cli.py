@@ -58,6 +58,7 @@ from transformist.named import (
 from transformist.programs import PROGRAMS
 from transformist.report import (
     answer_in_words,
+    certificate_facts,
     compiled_facts,
     compiled_in_words,
     contents_facts,
@@ -84,6 +85,7 @@ from transformist.verify import (
     Breakdown,
     LeastError,
     Verdict,
+    certify,
     check,
     check_programs,
     check_recipes,
@@ -249,11 +251,11 @@ def run(
     engine: Annotated[
         str,
         typer.Option(
-            help="What evaluates: reference, which shows the layers; structured, for long inputs "
-            f"in float64 and float32; auto, that one from {LONG} symbols on.",
+            help="What evaluates: reference, the definitions; structured, for long inputs in "
+            f"float64 and float32, rounding in its own order; auto, that from {LONG} symbols on.",
             metavar="E",
         ),
-    ] = "auto",
+    ] = "reference",
     trace: Annotated[bool, typer.Option("--trace", help="Show the layers at work.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -555,6 +557,42 @@ def compile_command(
         _print_json(facts)
     else:
         out.print(compiled_in_words(facts), markup=False)
+
+
+@app.command(name="certify")
+def certify_command(
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="programs/NAME, FILE.py:NAME, a recipe's name, or a saved file.", metavar="MODEL"
+        ),
+    ],
+    length: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--max-length", help="N; of a saved file its own when left out.", metavar="N"),
+    ] = None,
+    arithmetic: Annotated[str, typer.Option(help="A float format.", metavar="A")] = "float32",
+    settings: Set = [],  # noqa: B006
+    as_json: Json = False,
+) -> int:
+    """Say whether a format decides as the weights do exactly, for every input of length up to N.
+
+    A bound of every error is composed over all layers; exit code 1 where it keeps not every margin.
+    """
+    named, chosen = named_model(model), read_settings(settings)
+    longest = None if length is None else read_positive(length, "--max-length")
+    if isinstance(named, NamedProgram) and longest is not None:
+        chosen = {"max_length": str(longest), **chosen}
+    built = named.transformer(chosen, longest or 256, number_system("exact"))
+    found = certify(built, arithmetic, longest)
+    if as_json:
+        _print_json(certificate_facts(named.name, found))
+    else:
+        out.print(f"{named.name}: {found}", markup=False)
+        if not found.holds:
+            largest = found.largest_length
+            out.print(f"the largest N that holds is {largest or 'none'}", markup=False)
+    return 0 if found.holds else 1
 
 
 @app.command(name="precision")

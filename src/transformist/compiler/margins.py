@@ -402,7 +402,8 @@ def _heavy(margins: Margins, head: Match | At, sharpness: float) -> float:
     the unit w at least 1/(τ D); those below the roundoff together have less than 2/(1 − e^(−β/4))
     of it, which the ten more terms cover for β ≥ 1.
     """
-    if isinstance(head, Match) and head.choose == "mean":
+    blunt = sharpness < inverse(margins.circuit, head)
+    if blunt or (isinstance(head, Match) and head.choose == "mean"):
         return math.inf
     return 8 * math.log(1 / margins.w) * inverse(margins.circuit, head) / sharpness + 10
 

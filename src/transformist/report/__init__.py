@@ -3,6 +3,7 @@
 from transformist.report.contents_table import contents_facts, contents_table
 from transformist.report.facts import (
     answer_in_words,
+    certificate_facts,
     compiled_facts,
     compiled_in_words,
     dependence_in_words,
@@ -32,6 +33,7 @@ __all__ = [
     "Size",
     "answer_in_words",
     "cells",
+    "certificate_facts",
     "compiled_facts",
     "compiled_in_words",
     "contents_facts",

@@ -1,5 +1,6 @@
 """Whether what is claimed holds, and where a number format breaks it."""
 
+from transformist.verify.certificate import Certificate, certify
 from transformist.verify.changes import sensitivity
 from transformist.verify.functions import error_bound, worst_rounding
 from transformist.verify.precision import SHORT_WORK, WORK, Breakdown, first_failure, float_format
@@ -15,12 +16,14 @@ __all__ = [
     "SHORT_WORK",
     "WORK",
     "Breakdown",
+    "Certificate",
     "Counterexample",
     "LeastError",
     "Verdict",
     "admitted",
     "agrees",
     "built_for",
+    "certify",
     "check",
     "check_program",
     "check_programs",

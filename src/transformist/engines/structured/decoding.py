@@ -32,7 +32,7 @@ class Decoder:
 
     What a head keeps of the past are the sums of `by query`, `by key` and `hull`, so that a token
     takes the time of the distinct queries or keys, or the logarithm of how many came. Answers are
-    those of the model on the prefix.
+    those of the engine on the prefix.
 
     Attributes:
         model: what is run.
@@ -55,6 +55,7 @@ class Decoder:
         self._a = format_of(arithmetic)
         _require_causal(model)
         self.model, self.length, self.answer = model, 0, None
+        self._has_ended = False
         self._heads: list[CausalHead] = []
         self._out = read_map(model.read_out, self._a)
         self._steps = [
@@ -81,12 +82,23 @@ class Decoder:
         return self.take_all([symbol])[0]
 
     def take_all(self, symbols: Sequence[Symbol]) -> list[Any]:
-        """The answers after each of several symbols; nothing is read where one is refused.
+        """The answers after each of several symbols.
+
+        Nothing is read where a symbol is unknown or one too many. What is refused on the way, as a
+        number beyond the format, ends the decoder.
 
         Raises:
             UnknownSymbol, InputTooLong, NotFinite: as `take`.
+            InvalidValue: after such an end.
 
         """
+        if self._has_ended:
+            raise InvalidValue(
+                "a decoder reads on until a number is refused",
+                received="a symbol after one at which a number was refused",
+                where="Decoder",
+                remedy="begin a new decoder",
+            )
         longest = self.model.max_length
         if longest is not None and self.length + len(symbols) > longest:
             raise InputTooLong(
@@ -96,11 +108,13 @@ class Decoder:
             )
         rows = codes(self.model.embedding, symbols)[len(self.model.embedding.front) :]
         answers: list[Any] = []
+        self._has_ended = True  # unless all goes well
         for start in range(0, len(rows), BLOCK):
             part = rows[start : start + BLOCK]
             z = self._read(part, self.length + 1)
             self.length += len(part)
             answers += self._answers(z)
+        self._has_ended = False
         self.answer = answers[-1] if answers else self.answer
         return answers
 

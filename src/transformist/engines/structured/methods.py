@@ -144,8 +144,14 @@ def by_query(given: HeadInput) -> Method | None:
 
 
 def by_key(given: HeadInput) -> Method | None:
-    """Where keys take few values in the columns in which the query varies."""
-    maps = given.maps
+    """Where keys take few values in the columns in which the query varies.
+
+    The parts of a score are divided by √d_key one by one, which is exact where it is a power of
+    two; with another d_key ties of the sum would be lost.
+    """
+    maps, d_key = given.maps, given.d_key
+    if d_key & (d_key - 1) or d_key.bit_length() % 2 == 0:
+        return None
     varying = np.flatnonzero(~maps.fixed)
     grouped = given.grouped(maps.key, varying)
     if grouped is None:

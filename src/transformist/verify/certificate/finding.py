@@ -1,16 +1,16 @@
 """Certificates: for every input up to a length, a format decides as the weights do exactly.
 
 The ideal is what the weights compute in exact arithmetic with hard attention: a head attends to the
-largest score, a step is 0 or 1. A bound of how far rounding, and the weight that softmax leaves
-elsewhere, move every number is composed atom by atom; a step, and a choice of a head, whose margin
-is kept starts again from its ideal value.
+largest score, or to all that are largest. A bound of how far rounding, and the weight that softmax
+leaves elsewhere, move every number is composed atom by atom; a step, and a choice of a head, whose
+margin is kept starts again from its ideal value.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -18,14 +18,25 @@ from typing import Any
 from transformist.bounds import float_format_of
 from transformist.compiler.circuit import FETCHED, Circuit, Fetched
 from transformist.compiler.forms import Form, total
-from transformist.compiler.heads import rows_under
+from transformist.compiler.heads import Head, Match, rows_under
 from transformist.compiler.margins import ERRORS, Margins, magnitude, require_count
 from transformist.errors import InvalidValue
 from transformist.language.node import Node
+from transformist.laws import Range, hull
 from transformist.model import Binary, MultiClass, NearestFraction, Transformer
-from transformist.verify.certificate.lifting import Lifted, Unlawful, lift, read, separation
+from transformist.verify.certificate.lifting import (
+    Lifted,
+    Unlawful,
+    lift,
+    one_over,
+    read,
+    separation,
+)
 
-TAKEN_FOR_GRANTED = "+, −, ×, ÷ and √ are correctly rounded, exp is within 2 units in the last place, and exp(0) = 1"
+TAKEN_FOR_GRANTED = (
+    "+, −, ×, ÷ and √ are correctly rounded",
+    "exp is within 2 units in the last place, and exp(0) is 1",
+)
 """Of the platform."""
 
 
@@ -58,6 +69,10 @@ class Demand:
 class Certificate:
     """Whether a format decides as the weights do exactly, for every input up to a length.
 
+    Exactly is in rational arithmetic, with average-hard attention for softmax. Sums are in any
+    order, but hidden units that end in one slot are added one after the other; softmax is
+    normalised before it is applied. `TAKEN_FOR_GRANTED` says what is asked of the platform.
+
     Attributes:
         model: what is certified.
         arithmetic: the format.
@@ -78,8 +93,6 @@ class Certificate:
     limiting: Demand
     largest_length: int | None
     assumes: tuple[str, ...]
-
-    evaluation = "any order of summation within a sum, softmax normalised before it is applied"
 
     def __bool__(self) -> bool:
         return self.holds
@@ -147,6 +160,13 @@ def certify(
             where="certify",
             remedy="give max_length",
         )
+    if model.max_length is not None and n > model.max_length:
+        raise InvalidValue(
+            f"the model takes inputs of length at most N = {model.max_length}",
+            received=f"max_length = {n}",
+            where="certify",
+            remedy="ask for its own length, or less",
+        )
     demands, assumes = _demands(model, arithmetic, n)
     least = min(demands, key=lambda demand: demand.share)
     holds = least.share > 0
@@ -204,15 +224,21 @@ def _demands(model: Transformer, arithmetic: str, n: int) -> tuple[list[Demand],
 
 def _binary(margins: Recorded, lifted: Lifted, _read_out: Binary, forms: list[Form]) -> list[str]:
     (form,) = forms
-    margins.require(None, "the answer", margins.error(form), _from_zero(lifted.circuit, form))
+    error = margins.error(form)
+    margins.require(None, "the answer", error, _from_zero(lifted.circuit, form))
+    if lifted.circuit.bos:
+        alone = abs(lifted.circuit.over_nothing(form))
+        margins.require(None, "the answer on the empty input", error, alone)
     return []
 
 
 def _from_zero(circuit: Circuit, form: Form) -> Fraction:
     """How far a form is from 0 at least: on one side of it, or beside the points of its grid."""
     within = span(circuit, form)
-    if within.lo > 0 or within.hi < 0:
-        return Fraction(min(abs(within.lo), abs(within.hi)))
+    if within.lo > 0:
+        return Fraction(within.lo)
+    if within.hi < 0:
+        return -Fraction(within.hi)
     moving = Form(form.terms)
     grid, gap = circuit.grid(moving), separation(circuit, moving)
     constant = abs(form.constant)
@@ -224,7 +250,7 @@ def _from_zero(circuit: Circuit, form: Form) -> Fraction:
     return min(rest, gap - rest)
 
 
-def span(circuit: Circuit, form: Form) -> Any:
+def span(circuit: Circuit, form: Form) -> Range:
     """The range of a form at the symbols, what one head fetches taken together."""
     by_head: dict[Any, list[tuple[int, Fraction]]] = {}
     others = []
@@ -238,12 +264,26 @@ def span(circuit: Circuit, form: Form) -> Any:
     for head, terms in by_head.items():
         value = total(circuit.atoms[number].value * factor for number, factor in terms)  # type: ignore[union-attr]
         law = FETCHED[type(head)](circuit, head, value)
-        rows = [row + more for row, more in zip(rows, law.rows, strict=True)]
-    symbols = rows[: len(circuit.alphabet)]
-    first = symbols[0]
-    for each in symbols[1:]:
-        first = first.hull(each)
-    return first
+        fetched = list(law.rows)
+        if _leaves_bos_out(circuit, head):
+            symbols = circuit.rows(value)[: len(circuit.alphabet)]
+            fetched = [hull(symbols)] * len(law.rows)
+        rows = [row + more for row, more in zip(rows, fetched, strict=True)]
+    return hull(rows[: len(circuit.alphabet)])
+
+
+def _leaves_bos_out(circuit: Circuit, head: Head) -> bool:
+    """Whether a symbol, which sees itself, never attends to BOS.
+
+    The last of what matches is chosen, no product is negative, BOS has none, and its place is 0.
+    """
+    is_last = isinstance(head, Match) and head.choose == "rightmost" and head.place is not None
+    if not circuit.bos or not is_last or head.mask not in ("none", "future"):
+        return False
+    keys = [circuit.rows(key) for key in head.keys]  # type: ignore[union-attr]
+    queries = [circuit.rows(query) for query in head.queries]  # type: ignore[union-attr]
+    signs = all(row.lo >= 0 for rows in (*keys, *queries) for row in rows)
+    return signs and all(rows[-1].hi == 0 for rows in keys)
 
 
 def _labels(
@@ -255,8 +295,8 @@ def _labels(
     if counted is not None:
         y, w = counted
         scale = margins.circuit.grid(y).c  # type: ignore[union-attr]
-        ends = [int(Fraction(label) * scale) for label in (read_out.labels[0], read_out.labels[-1])]  # type: ignore[arg-type]
-        require_count(margins, y, w, scale, ends[0], ends[1])
+        first, last = (Fraction(read_out.labels[k]) for k in (0, -1))  # type: ignore[arg-type]
+        require_count(margins, y, w, scale, int(first * scale), int(last * scale))
         return []
     gaps = [separation(circuit, a - b) for k, a in enumerate(forms) for b in forms[:k] if a != b]
     known = [gap for gap in gaps if gap is not None]
@@ -267,9 +307,25 @@ def _labels(
     together = span(circuit, total(forms))
     if whole and together.is_point and together.lo == 1:
         return []
+    if _as_nearest(circuit, read_out, forms):
+        return []
     if len(forms) == 2 and _from_zero(circuit, forms[0] - forms[1]) > 0:
         return []
     return ["no two labels of the read-out are the largest together"]
+
+
+def _as_nearest(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bool:
+    """Whether the labels are neighbouring whole numbers k with 2 k y − k², y a whole number."""
+    labels = read_out.labels
+    if not all(type(label) is int for label in labels):
+        return False
+    numbers = [Fraction(label) for label in labels]  # type: ignore[arg-type]
+    if any(b - a != 1 for a, b in itertools.pairwise(numbers)):
+        return False
+    k = next(number for number in numbers if number)
+    y = (forms[numbers.index(k)] + k**2) * (1 / (2 * k))
+    agree = all(form == y * (2 * m) - m**2 for m, form in zip(numbers, forms, strict=True))
+    return agree and circuit.is_whole(y)
 
 
 def _as_count(
@@ -286,7 +342,7 @@ def _as_count(
     w = (first * (1 / k) - second * (1 / m)) * (1 / (m - k))
     y = (first + w * k**2) * (1 / (2 * k))
     agree = all(form == y * (2 * k) - w * k**2 for k, form in known)
-    counts, grid = _counts(circuit, w), circuit.grid(y)
+    counts, grid = one_over(circuit, w), circuit.grid(y)
     if not agree or counts is None or grid is None or grid.counts != counts:
         return None
     step = Fraction(1, grid.c)
@@ -295,16 +351,6 @@ def _as_count(
         return None
     within = span(circuit, y).times(Fraction(circuit.most_seen or 1))
     return (y, w) if numbers[0] - step < within.lo and within.hi < numbers[-1] + step else None
-
-
-def _counts(circuit: Circuit, form: Form) -> frozenset[str] | None:
-    """The name of D, where a form is 1/D."""
-    if form.constant or len(form.terms) != 1 or form.terms[0][1] != 1:
-        return None
-    atom = circuit.atoms[form.terms[0][0]]
-    if not isinstance(atom, Fetched) or not circuit.is_bos(atom.value):
-        return None
-    return frozenset({rows_under(atom.head.mask)})
 
 
 def _fraction(

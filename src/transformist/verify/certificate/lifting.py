@@ -15,8 +15,9 @@ import numpy as np
 
 from transformist.compiler.circuit import Circuit, Embedded, Feature, Fetched, Relu, Step
 from transformist.compiler.forms import Form, total
-from transformist.compiler.heads import At, Head, Match, Uniform
+from transformist.compiler.heads import BEHIND, At, Head, Match, Uniform, rows_under
 from transformist.errors import InvalidValue
+from transformist.laws import Grid
 from transformist.model import (
     BOS,
     Attention,
@@ -93,11 +94,22 @@ def lift(model: Transformer, max_length: int) -> Lifted:
                 _head(lifted, model, head, f"layer {number} head {k}")
                 for k, head in enumerate(layer.heads)
             ]
-            lifted.state = [total(forms) for forms in zip(lifted.state, *added, strict=True)]
+            _add(lifted, model, [total(forms) for forms in zip(*added, strict=True)])
         if layer.feed_forward is not None:
-            new = _network(lifted, model, layer.feed_forward, f"layer {number}")
-            lifted.state = [a + b for a, b in zip(lifted.state, new, strict=True)]
+            _add(lifted, model, _network(lifted, layer.feed_forward, f"layer {number}"))
     return lifted
+
+
+def _add(lifted: Lifted, model: Transformer, added: list[Form]) -> None:
+    """The residual connection: a slot is written when it is empty, or emptied, which is exact."""
+    for slot, (old, new) in enumerate(zip(lifted.state, added, strict=True)):
+        if old != Form() and new not in (Form(), -old):
+            raise unlawful(
+                "a slot holds one number until it is emptied",
+                f"a number that is added to {model.stream.slots[slot]}, which holds another",
+                "residual connection",
+            )
+    lifted.state = [old + new for old, new in zip(lifted.state, added, strict=True)]
 
 
 def _pairs_matter(head: Attention) -> bool:
@@ -128,12 +140,25 @@ def _embedded(model: Transformer, circuit: Circuit) -> list[Form]:
 
 
 def read(matrix: Any, shift: Any, state: list[Form]) -> list[Form]:
-    """The rows of W z + b as forms."""
+    """The rows of W z + b as forms, in which nothing cancels.
+
+    Raises:
+        Unlawful: where slots that hold the same atom take each other away.
+
+    """
     weights, shifts = rationals(matrix), rationals(shift)
-    return [
-        total(state[slot] * row[slot] for slot in np.flatnonzero(row != 0)) + Fraction(constant)
-        for row, constant in zip(weights, shifts, strict=True)
-    ]
+    forms = []
+    for row, constant in zip(weights, shifts, strict=True):
+        parts = [state[slot] * row[slot] for slot in np.flatnonzero(row != 0)]
+        form = total(parts) + Fraction(constant)
+        for atom in {atom for part in parts for atom in part.atoms}:
+            apart = sum(abs(part.factors.get(atom, Fraction(0))) for part in parts)
+            if apart != abs(form.factors.get(atom, Fraction(0))):
+                raise unlawful(
+                    "what is read of two slots does not cancel", f"{form}", "a row of weights"
+                )
+        forms.append(form)
+    return forms
 
 
 # Heads
@@ -144,6 +169,12 @@ def _head(lifted: Lifted, model: Transformer, head: Attention, where: str) -> li
     state = lifted.state
     kind, sharpness = _kind(lifted, head, where)
     values = read(head.W_V, head.b_V, state)
+    if lifted.circuit.bos and head.mask in BEHIND:
+        keys = kind.keys if isinstance(kind, Match) else ()
+        for form in (*values, *keys):
+            at_bos = lifted.circuit.span_at_bos(form)
+            if not at_bos.is_point or (form in keys and Fraction(at_bos.lo).denominator > 1):
+                raise unlawful("what is read at BOS, which is seen, is known", f"{form}", where)
     if isinstance(kind, Match) and kind.choose == "mean" and _are_alike(kind, values):
         kind = replace(kind, choose="any")
     lifted.sharpness[kind] = min(sharpness, lifted.sharpness.get(kind, sharpness))
@@ -179,10 +210,13 @@ def _kind(lifted: Lifted, head: Attention, where: str) -> tuple[Head, Fraction]:
     by_key = total(key * query.constant for query, key in pairs if query.is_constant)
     asked = [(query, key) for query, key in pairs if not query.is_constant and query != Form()]
     if by_key.is_constant and not asked:
+        if head.weighting in ("rightmost-hard", "leftmost-hard"):
+            choose = head.weighting.removesuffix("-hard")
+            return Match((), (), choose, head.mask), Fraction(1)
         return Uniform(head.mask), Fraction(1)
     root = math.isqrt(head.W_Q.shape[0])
-    if root**2 != head.W_Q.shape[0]:
-        raise unlawful("√d_key is a whole number", f"d_key = {head.W_Q.shape[0]}", where)
+    if root**2 != head.W_Q.shape[0] or root & (root - 1):
+        raise unlawful("√d_key is a power of two", f"d_key = {head.W_Q.shape[0]}", where)
     circuit = lifted.circuit
     square = _feature(circuit, "i^2")
     if square is not None and any(square in key.factors for _, key in (*asked, (None, by_key))):
@@ -223,7 +257,11 @@ def _lookup(
         raise unlawful("the square of a place lowers a score", f"{of_square}", where)
     index = of_place * (Fraction(1, 2) / scale)
     at = At(index, Form.atom(place), Form.atom(square), head.mask, unit)
-    if unit == Form.of(1) and not circuit.is_whole(index):
+    whole = circuit.is_whole(index)
+    if unit.terms:
+        counts, grid = one_over(circuit, unit), circuit.grid(index)
+        whole = counts is not None and grid == Grid(1, counts)
+    if not whole:
         raise unlawful("what is looked up is a whole number", f"{index}", where)
     return at, scale / root
 
@@ -298,7 +336,7 @@ def _common(values: list[Fraction]) -> Fraction:
 # Networks
 
 
-def _network(lifted: Lifted, model: Transformer, network: FeedForward, where: str) -> list[Form]:
+def _network(lifted: Lifted, network: FeedForward, where: str) -> list[Form]:
     """What a network adds to each slot: steps, where two of its units saturate, and ReLUs."""
     if network.activation != "relu":
         raise unlawful("networks are of ReLUs", network.activation, where)
@@ -347,6 +385,17 @@ def _step(circuit: Circuit, first: Form, second: Form, name: str) -> tuple[Form,
         return circuit.add(Step(middle * (1 / content), zone / content), name), height * sign
     both = circuit.add(Relu(lower), name) - circuit.add(Relu(upper), f"{name}, the other")
     return both, Fraction(sign)
+
+
+def one_over(circuit: Circuit, form: Form) -> frozenset[str] | None:
+    """The name of D, where a form is 1/D: the mean of what is 1 at BOS alone."""
+    if form.constant or len(form.terms) != 1 or form.terms[0][1] != 1:
+        return None
+    atom = circuit.atoms[form.terms[0][0]]
+    is_mean = isinstance(atom, Fetched) and isinstance(atom.head, Uniform)
+    if not is_mean or not circuit.is_bos(atom.value):  # type: ignore[union-attr]
+        return None
+    return frozenset({rows_under(atom.head.mask)})  # type: ignore[union-attr]
 
 
 def separation(circuit: Circuit, form: Form) -> Fraction | None:
