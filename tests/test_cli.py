@@ -65,11 +65,11 @@ class TestRun:
         assert answer(capsys, "run", "dyck-1", long, "--trace")["engine"] == "reference"
 
     def test_a_long_input_in_words(self, capsys):
-        code, out, _ = run(capsys, "run", "dyck-1", "(" * 5000)
+        code, out, _ = run(capsys, "run", "dyck-1", "(" * 5000, "--engine", "auto")
         assert code == 0 and out.startswith("rejected\ndyck-1 on 5000 symbols in float64, by the ")
 
     def test_a_long_input_beyond_the_claim_is_warned_of(self, capsys):
-        arguments = ("run", "dyck-1", "()" * 2048, "--arithmetic", "float32")
+        arguments = ("run", "dyck-1", "()" * 2048, "--arithmetic", "float32", "--engine", "auto")
         code, _, err = run(capsys, *arguments)
         assert code == 0 and "dyck-1 claims nothing of this length in float32" in err
         assert answer(capsys, *arguments)["within_claim"] is False

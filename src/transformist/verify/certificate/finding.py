@@ -152,6 +152,13 @@ def certify(
         (True, 100, ())
 
     """
+    if not isinstance(model, Transformer):
+        raise InvalidValue(
+            "a certificate is for a transformer on strings",
+            received=f"{type(model).__name__}",
+            where="certify",
+            remedy="give one, such as tf.compile(program) makes",
+        )
     n = model.max_length if max_length is None else max_length
     if n is None:
         raise InvalidValue(
