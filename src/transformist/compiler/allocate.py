@@ -87,17 +87,17 @@ class Allocation:
 
     @cached_property
     def _born(self) -> dict[int, dict[Form, Kept]]:
-        """The numbers that are written at each time, by their forms."""
+        """The numbers that are written at each time, by the directions of their forms."""
         found: dict[int, dict[Form, Kept]] = {}
         for each in self.kept:
-            found.setdefault(each.born, {})[each.form] = each
+            found.setdefault(each.born, {})[each.form.direction] = each
         return found
 
     def _kept_of(self, site: tuple[int, bool], part: Form) -> Iterator[tuple[Kept, Fraction]]:
-        normal, factor = part.normalized()
         here = self._born[site[0]]
-        if normal in here:
-            yield here[normal], factor
+        if part.direction in here:
+            kept = here[part.direction]
+            yield kept, part.terms[0][1] / kept.form.terms[0][1]
             return
         for atom, share in part.terms:
             yield here[Form.atom(atom)], share
@@ -147,9 +147,10 @@ def _lifetimes(schedule: Schedule) -> list[tuple[Form, int, int]]:
     reads += [(schedule.end, form) for form in schedule.outputs]
     sums: dict[tuple[int, bool], dict[Form, int]] = {}
     atoms: dict[tuple[int, bool], dict[int, int]] = {}
+    kept: dict[tuple[tuple[int, bool], Form], Form] = {}
     for time, form in reads:
         for site, part in _parts(schedule, form):
-            normal, _ = part.normalized()
+            normal = kept.setdefault((site, part.direction), part.normalized()[0])
             _extend(sums.setdefault(site, {}), normal, time)
             for atom in part.atoms:
                 _extend(atoms.setdefault(site, {}), atom, time)

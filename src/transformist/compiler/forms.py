@@ -90,6 +90,12 @@ class Form:
         kept = set(atoms)
         return Form(tuple(term for term in self.terms if term[0] in kept))
 
+    @cached_property
+    def direction(self) -> Form:
+        """The form without its constant, divided by its first factor: that of all its multiples."""
+        first = self.terms[0][1]
+        return Form(tuple((atom, factor / first) for atom, factor in self.terms))
+
     def normalized(self) -> tuple[Form, Fraction]:
         """The form without its constant, scaled; and the scale.
 
