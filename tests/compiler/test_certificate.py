@@ -13,6 +13,7 @@ from ideal import Ideal, given, strings
 import transformist as tf
 from transformist.arithmetic import number_system
 from transformist.cli import main
+from transformist.compiler.circuit import Step
 from transformist.compiler.margins import ERRORS
 from transformist.programs import PROGRAMS
 from transformist.verify.certificate import Unlawful, certify, lift
@@ -166,3 +167,65 @@ def test_the_command(capsys, tmp_path):
 def test_what_is_not_certified_is_refused(request_, message):
     with pytest.raises(tf.TransformistError, match=message):
         request_()
+
+
+def two_slots(read_out, layers=(), words=((0, 0), (1, 0), (0, 0))):
+    stream = tf.Stream(("x", "y"))
+    embedding = tf.Embedding(symbols=("a", "b", "BOS"), vectors=words, front=("BOS",))
+    return tf.Transformer(
+        stream=stream, embedding=embedding, layers=layers, read_out=read_out, max_length=4
+    )
+
+
+ACCEPT = tf.Binary(W_out=[[0, 1]], b_out=["-1/2"])
+
+
+@pytest.mark.parametrize(("scale", "steps"), [(2, 1), (Fraction(3, 2), 0)])
+def test_a_step_without_room_above_its_zone_is_two_relus(scale, steps):
+    """x is 0 or 1; the step ends at 3/4 of 1, or at 1 itself, where no error is allowed."""
+    ramp = tf.FeedForward(W_1=[[scale, 0]] * 2, b_1=["-1/2", "-3/2"], W_2=[[0, 0], [1, -1]])
+    atoms = lift(two_slots(ACCEPT, (tf.Layer((), ramp),)), 4).circuit.atoms
+    assert sum(isinstance(atom, Step) for atom in atoms) == steps
+
+
+def test_under_softmax_what_matches_is_a_mean_that_others_share():
+    head = tf.Attention(
+        W_Q=[[0, 0]], b_Q=[2], W_K=[[1, 0]], W_V=[[1, 0]], W_O=[[0], [1]], mask="future"
+    )
+    model = two_slots(ACCEPT, (tf.Layer((head,)),))
+    assert model("aab") is True and model("baa") is True  # the softmax is blunt, and near 1/2
+    assert not certify(model, "float32", 4).holds
+
+
+def test_a_slot_is_emptied_by_what_it_holds_alone():
+    """y = x, then y − x: a copy of x rounds by itself, so that nothing is exactly 0."""
+    copy = tf.FeedForward(W_1=[[1, 0], [-1, 0]], W_2=[[0, 0], [1, -1]])
+    away = tf.FeedForward(W_1=[[1, 0], [-1, 0]], W_2=[[0, 0], [-1, 1]])
+    with pytest.raises(Unlawful, match="until it is emptied"):
+        lift(two_slots(ACCEPT, (tf.Layer((), copy), tf.Layer((), away))), 4)
+    own = tf.FeedForward(W_1=[[0, 1], [0, -1]], W_2=[[0, 0], [-1, 1]])
+    lifted = lift(two_slots(ACCEPT, (tf.Layer((), copy), tf.Layer((), own))), 4)
+    assert not lifted.state[1].terms
+
+
+def test_the_label_0_is_read_as_the_others_are():
+    model = tf.compile(PROGRAMS["histogram"], max_length=6)
+    moved = np.array(model.read_out.W_out)
+    row = model.read_out.labels.index(0)
+    moved[row, np.flatnonzero(np.any(moved != 0, axis=0))[0]] = 1
+    other = replace(model, read_out=replace(model.read_out, W_out=moved))
+    assert certify(model, "float32").assumes == ()
+    found = certify(other, "float32")
+    assert not found.holds or found.assumes
+
+
+def test_a_fraction_is_read_with_bos_where_bos_is_seen():
+    model = tf.compile(PROGRAMS["fraction-of-previous"], max_length=20)
+    assert certify(model, "float32").holds
+    assert not certify(replace(model, read_out=replace(model.read_out, with_bos=True))).holds
+
+
+@pytest.mark.parametrize("length", [0, -1, 2.5, "12", True])
+def test_a_length_is_a_whole_number(length):
+    with pytest.raises(tf.TransformistError, match="whole number of at least 1"):
+        certify(tf.compile(PROGRAMS["majority"], max_length=9), "float32", length)

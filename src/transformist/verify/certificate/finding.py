@@ -16,9 +16,9 @@ from fractions import Fraction
 from typing import Any
 
 from transformist.bounds import float_format_of
-from transformist.compiler.circuit import FETCHED, Circuit, Fetched
+from transformist.compiler.circuit import FETCHED, Circuit, Fetched, Step
 from transformist.compiler.forms import Form, total
-from transformist.compiler.heads import Head, Match, rows_under
+from transformist.compiler.heads import BEHIND, Head, Match, rows_under
 from transformist.compiler.margins import ERRORS, Margins, magnitude, require_count
 from transformist.errors import InvalidValue
 from transformist.language.node import Node
@@ -141,7 +141,8 @@ def certify(
         Unlawful: for a model of which too little is known.
 
     Returns:
-        A certificate, which is true where it holds. The largest length is found by bisection.
+        A certificate. The largest length is found by bisection: it holds for that and not for the
+        next.
 
     Example:
         >>> import transformist as tf
@@ -160,6 +161,13 @@ def certify(
             remedy="give one, such as tf.compile(program) makes",
         )
     n = model.max_length if max_length is None else max_length
+    if n is not None and (type(n) is not int or n < 1):
+        raise InvalidValue(
+            "max_length is a whole number of at least 1",
+            received=f"{n!r:.40}",
+            where="certify",
+            remedy="give the length of the longest input",
+        )
     if n is None:
         raise InvalidValue(
             "a certificate is for every input up to a length",
@@ -211,6 +219,8 @@ def _demands(model: Transformer, arithmetic: str, n: int) -> tuple[list[Demand],
     for atom, name in zip(circuit.atoms, circuit.names, strict=True):
         margins.place = name
         margins.errors.append(ERRORS[type(atom)](margins, atom, None))
+        if circuit.bos and isinstance(atom, Step):
+            _require_at_bos(margins, atom)
     margins.place = "read-out"
     read_out = model.read_out
     forms = read(read_out.W_out, read_out.b_out, lifted.state)
@@ -224,6 +234,22 @@ def _demands(model: Transformer, arithmetic: str, n: int) -> tuple[list[Demand],
         )
     assumes = rule(margins, lifted, read_out, forms)
     return margins.demands, assumes
+
+
+def _require_at_bos(margins: Recorded, atom: Step) -> None:
+    """A step is 0 or 1 at BOS, too: where it is known there, and where BOS stands alone."""
+    circuit = margins.circuit
+    within, error = circuit.span_at_bos(atom.form), margins.error(atom.form)
+    alone = Range.of(circuit.over_nothing(atom.form))
+    for each in (
+        (alone, within) if circuit.span_at_bos(_itself(circuit, atom)).is_point else (alone,)
+    ):
+        beside = max(atom.zone / 4 - each.hi, each.lo - 3 * atom.zone / 4, Fraction(0))
+        margins.require(None, "the error of a comparison at BOS", error, beside)
+
+
+def _itself(circuit: Circuit, atom: Step) -> Form:
+    return Form.atom(circuit.number(atom))
 
 
 # Read-outs: the margins of each, and what is assumed
@@ -298,6 +324,11 @@ def _labels(
 ) -> list[str]:
     """A count's labels; one-hot ones; or two numbers that are never equal."""
     circuit = lifted.circuit
+    if read_out.at != "every" and circuit.bos:
+        alone = sorted((circuit.over_nothing(form) for form in forms), reverse=True)
+        gap = alone[0] - alone[1] if len(alone) > 1 else Fraction(1)
+        worst = max(margins.error(form) for form in forms)
+        margins.require(None, "the answer on the empty input", 2 * worst, gap)
     counted = _as_count(circuit, read_out, forms)
     if counted is not None:
         y, w = counted
@@ -329,7 +360,9 @@ def _as_nearest(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bo
     numbers = [Fraction(label) for label in labels]  # type: ignore[arg-type]
     if any(b - a != 1 for a, b in itertools.pairwise(numbers)):
         return False
-    k = next(number for number in numbers if number)
+    k = next((number for number in numbers if number), None)
+    if k is None:
+        return False
     y = (forms[numbers.index(k)] + k**2) * (1 / (2 * k))
     agree = all(form == y * (2 * m) - m**2 for m, form in zip(numbers, forms, strict=True))
     return agree and circuit.is_whole(y)
@@ -348,7 +381,11 @@ def _as_count(
     (k, first), (m, second) = known[:2]
     w = (first * (1 / k) - second * (1 / m)) * (1 / (m - k))
     y = (first + w * k**2) * (1 / (2 * k))
-    agree = all(form == y * (2 * k) - w * k**2 for k, form in known)
+    pairs = zip(labels, forms, strict=True)
+    agree = all(
+        form == y * (2 * Fraction(label)) - w * Fraction(label) ** 2  # type: ignore[arg-type]
+        for label, form in pairs
+    )
     counts, grid = one_over(circuit, w), circuit.grid(y)
     if not agree or counts is None or grid is None or grid.counts != counts:
         return None
@@ -366,7 +403,9 @@ def _fraction(
     (form,) = forms
     grid = lifted.circuit.grid(form)
     wanted = frozenset({rows_under(read_out.mask)})
+    sees_bos = lifted.circuit.bos and read_out.mask in BEHIND
     fits = grid is not None and grid.counts <= wanted and read_out.scale % grid.c == 0
+    fits = fits and read_out.with_bos == sees_bos
     error = read_out.scale * margins.scaled_error(form)
     margins.require(None, "the answer, a mean", error, Fraction(1, 2) if fits else Fraction(0))
     return []

@@ -7,6 +7,7 @@ read as a mean, a match or a lookup from its scores, two hidden units that satur
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -96,14 +97,29 @@ def lift(model: Transformer, max_length: int) -> Lifted:
             ]
             _add(lifted, model, [total(forms) for forms in zip(*added, strict=True)])
         if layer.feed_forward is not None:
-            _add(lifted, model, _network(lifted, layer.feed_forward, f"layer {number}"))
+            network = layer.feed_forward
+            emptied = {slot for slot in range(model.width) if _empties(network, slot)}
+            _add(lifted, model, _network(lifted, network, f"layer {number}"), emptied)
     return lifted
 
 
-def _add(lifted: Lifted, model: Transformer, added: list[Form]) -> None:
+def _empties(network: FeedForward, slot: int) -> bool:
+    """Whether all that is added to a slot is −ReLU(x) + ReLU(−x), x what it holds: exactly −x."""
+    units = np.flatnonzero(network.W_2[slot] != 0)
+    reads = {(int(network.W_1[j, slot]), int(network.W_2[slot, j])) for j in units}
+    alone = all(np.count_nonzero(network.W_1[j]) == 1 for j in units)
+    exact = all(abs(network.W_1[j, slot]) == abs(network.W_2[slot, j]) == 1 for j in units)
+    none = not any(network.b_1[j] for j in units) and not network.b_2[slot]
+    return len(units) == 2 and alone and exact and none and reads == {(1, -1), (-1, 1)}
+
+
+def _add(
+    lifted: Lifted, model: Transformer, added: list[Form], emptied: Collection[int] = ()
+) -> None:
     """The residual connection: a slot is written when it is empty, or emptied, which is exact."""
     for slot, (old, new) in enumerate(zip(lifted.state, added, strict=True)):
-        if old != Form() and new not in (Form(), -old):
+        taken_away = slot in emptied and new == -old
+        if old != Form() and new != Form() and not taken_away:
             raise unlawful(
                 "a slot holds one number until it is emptied",
                 f"a number that is added to {model.stream.slots[slot]}, which holds another",
@@ -175,7 +191,8 @@ def _head(lifted: Lifted, model: Transformer, head: Attention, where: str) -> li
             at_bos = lifted.circuit.span_at_bos(form)
             if not at_bos.is_point or (form in keys and Fraction(at_bos.lo).denominator > 1):
                 raise unlawful("what is read at BOS, which is seen, is known", f"{form}", where)
-    if isinstance(kind, Match) and kind.choose == "mean" and _are_alike(kind, values):
+    is_hard = lifted.circuit.weighting != "softmax"
+    if is_hard and isinstance(kind, Match) and kind.choose == "mean" and _are_alike(kind, values):
         kind = replace(kind, choose="any")
     lifted.sharpness[kind] = min(sharpness, lifted.sharpness.get(kind, sharpness))
     output = np.eye(len(values)) if head.W_O is None else rationals(head.W_O)
@@ -281,6 +298,7 @@ def _match(
         if number is not None and number in by_key.factors:
             place, position = Form.atom(number), by_key.factors[number]
             by_key -= place * position
+            break
     keys = [_content(circuit, key, where) for _, key in asked]
     queries = [_content(circuit, query, where) for query, _ in asked]
     rest = _content(circuit, by_key, where) if by_key.terms else (Form(), Fraction(0))
@@ -347,29 +365,36 @@ def _network(lifted: Lifted, network: FeedForward, where: str) -> list[Form]:
     for j in range(len(inputs)):
         if j in used:
             continue
-        form, unit = _unit(lifted, inputs, writes, j, used, where)
+        form, unit = _unit(lifted, network, inputs, writes, j, used, where)
         for slot in np.flatnonzero(writes[j] != 0):
             added[slot] += form * (unit * Fraction(writes[j][slot]))
     return added
 
 
 def _unit(
-    lifted: Lifted, inputs: list[Form], writes: Any, j: int, used: set[int], where: str
+    lifted: Lifted,
+    network: FeedForward,
+    inputs: list[Form],
+    writes: Any,
+    j: int,
+    used: set[int],
+    where: str,
 ) -> tuple[Form, Fraction]:
-    """A hidden unit, with another that takes it to its end or is its other half."""
+    """A hidden unit, with another that takes it to its end, or that is its other half of a slot."""
     circuit, name = lifted.circuit, f"{where} unit {j}"
     for k in range(j + 1, len(inputs)):
         if k in used or not np.array_equal(writes[j], -writes[k]):
             continue
-        if inputs[k] == -inputs[j]:
+        row, other = network.W_1[j], network.W_1[k]
+        is_slot = (
+            np.count_nonzero(row) == 1 and abs(row).max() == 1 and not network.b_1[[j, k]].any()
+        )
+        if is_slot and np.array_equal(row, -other):
             used.add(k)
             return inputs[j], Fraction(1)  # ReLU(x) − ReLU(−x) = x
-        if inputs[k].terms == inputs[j].terms and inputs[k].constant != inputs[j].constant:
+        if np.array_equal(row, other) and inputs[k].constant != inputs[j].constant:
             used.add(k)
             return _step(circuit, inputs[j], inputs[k], name)
-    rows = circuit.rows(inputs[j])
-    if all(row.lo >= 0 for row in rows):
-        return inputs[j], Fraction(1)
     return circuit.add(Relu(inputs[j]), name), Fraction(1)
 
 
@@ -381,7 +406,7 @@ def _step(circuit: Circuit, first: Form, second: Form, name: str) -> tuple[Form,
     middle, zone = lower + height / 2, 2 * height  # zone/4 is where it begins
     content = _common([*middle.factors.values(), middle.constant]) or Fraction(1)
     least = separation(circuit, middle)
-    if least is not None and least >= zone * 3 / 4:
+    if least is not None and least >= zone:
         return circuit.add(Step(middle * (1 / content), zone / content), name), height * sign
     both = circuit.add(Relu(lower), name) - circuit.add(Relu(upper), f"{name}, the other")
     return both, Fraction(sign)
