@@ -156,3 +156,24 @@ def test_a_head_is_asked_with_the_name_of_an_arithmetic():
     assert head.scores([[1], [2]], "float64").tolist() == [[0, 0]] * 2
     with pytest.raises(ShapeMismatch, match="epsilon is given; received None"):
         tf.LayerNorm(gain=[1, 1], epsilon=None)
+
+
+@pytest.mark.parametrize("arithmetic", ["float64", "float16", "exact", "interval"])
+@pytest.mark.parametrize(
+    "positions",
+    [
+        tf.PositionFunctions(("i/n", None)),
+        tf.PositionTable(vectors=[[1, 0], [2, 0]]),
+        tf.Sinusoids(2),
+    ],
+)
+def test_of_no_symbols_there_are_no_answers(positions, arithmetic):
+    """Where a model adds none either, and is read at every position."""
+    head = tf.Attention(W_Q=[[1, 0]], W_K=[[1, 0]], W_V=[[1, 0], [0, 1]], weighting="average-hard")
+    model = tf.Transformer(
+        stream=tf.Stream(("x", "y")),
+        embedding=tf.Embedding(symbols=("a", "b"), vectors=[[1, 0], [2, 0]], positions=positions),
+        layers=(tf.Layer((head,)),),
+        read_out=tf.MultiClass(W_out=[[1, 0], [0, 1]], labels=("u", "v"), at="every"),
+    )
+    assert model("", arithmetic) == ""

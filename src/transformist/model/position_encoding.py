@@ -122,6 +122,8 @@ class PositionFunctions(PositionEncoding):
         """
         named = [column for column, name in enumerate(self.names) if name is not None]
         values = [[position(str(self.names[column]), i, n) for column in named] for i in places]
+        if not values:
+            return a.array(np.zeros((0, self.width)))
         return a.affine(a.array(values), a.array(np.eye(self.width)[:, named]))
 
 
@@ -246,6 +248,8 @@ class Sinusoids(PositionEncoding):
 
     def at(self, places: range, n: int, a: Arithmetic) -> Array:
         """The sinusoids."""
+        if not places:
+            return a.array(np.zeros((0, self.d)))
         width = range(self.d)
         return a.array([[_sinusoid(i - 1, delta, self.d) for delta in width] for i in places])
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from transformist.bounds import float_format_of
-from transformist.compiler.circuit import FETCHED, Circuit, Fetched, Step
+from transformist.compiler.circuit import FETCHED, ZERO, Circuit, Fetched, Step
 from transformist.compiler.forms import Form, total
 from transformist.compiler.heads import BEHIND, Head, Match, rows_under
 from transformist.compiler.margins import ERRORS, Margins, magnitude, require_count
@@ -216,11 +216,11 @@ def _demands(model: Transformer, arithmetic: str, n: int) -> tuple[list[Demand],
     lifted = lift(model, n)
     circuit = lifted.circuit
     margins = Recorded(circuit, lifted.sharpness, a)
-    for atom, name in zip(circuit.atoms, circuit.names, strict=True):
-        margins.place = name
+    for number, atom in enumerate(circuit.atoms):
+        margins.place = circuit.names[number]
         margins.errors.append(ERRORS[type(atom)](margins, atom, None))
         if circuit.bos and isinstance(atom, Step):
-            _require_at_bos(margins, atom)
+            _require_at_bos(margins, number, atom)
     margins.place = "read-out"
     read_out = model.read_out
     forms = read(read_out.W_out, read_out.b_out, lifted.state)
@@ -236,20 +236,18 @@ def _demands(model: Transformer, arithmetic: str, n: int) -> tuple[list[Demand],
     return margins.demands, assumes
 
 
-def _require_at_bos(margins: Recorded, atom: Step) -> None:
+def _require_at_bos(margins: Recorded, number: int, atom: Step) -> None:
     """A step is 0 or 1 at BOS, too: where it is known there, and where BOS stands alone."""
-    circuit = margins.circuit
-    within, error = circuit.span_at_bos(atom.form), margins.error(atom.form)
-    alone = Range.of(circuit.over_nothing(atom.form))
-    for each in (
-        (alone, within) if circuit.span_at_bos(_itself(circuit, atom)).is_point else (alone,)
-    ):
+    circuit, error = margins.circuit, margins.error(atom.form)
+    ranges = [Range.of(circuit.over_nothing(atom.form))]
+    if circuit.laws[number].rows[-1].is_point:
+        ranges.append(circuit.span_at_bos(atom.form))
+    has_exact_0 = margins.relative_error(atom.form) < 1 / 8
+    for each in ranges:
+        if has_exact_0 and each == ZERO:
+            continue
         beside = max(atom.zone / 4 - each.hi, each.lo - 3 * atom.zone / 4, Fraction(0))
         margins.require(None, "the error of a comparison at BOS", error, beside)
-
-
-def _itself(circuit: Circuit, atom: Step) -> Form:
-    return Form.atom(circuit.number(atom))
 
 
 # Read-outs: the margins of each, and what is assumed
