@@ -10,21 +10,9 @@ import pytest
 from rich.console import Console
 
 import transformist as tf
-from transformist.cli import main
+from command_line import answer, run
 from transformist.programs import PROGRAMS
 from transformist.report import recipe_facts, recipe_table
-
-
-def run(capsys, *arguments):
-    code = main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
-def answer(capsys, *arguments):
-    code, out, err = run(capsys, *arguments, "--json")
-    assert code == 0, err
-    return json.loads(out)
 
 
 class TestRun:

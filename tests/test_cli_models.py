@@ -7,7 +7,7 @@ import os
 import pytest
 
 import transformist as tf
-from transformist.cli import main
+from command_line import answer, run
 from transformist.errors import UnknownName
 from transformist.inputs import Text, load_function, load_program
 from transformist.named import NamedFile, NamedProgram, NamedRecipe, named_model
@@ -42,18 +42,6 @@ def silent(x):
 def even(x):
     return x.count("(") == x.count(")")
 '''
-
-
-def run(capsys, *arguments):
-    code = main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
-def answer(capsys, *arguments):
-    code, out, err = run(capsys, *arguments, "--json")
-    assert code == 0, err
-    return json.loads(out)
 
 
 @pytest.fixture

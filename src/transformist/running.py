@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from transformist.engines.structured import Decoder, Plan
 
 LONG = 4096
-"""From this length on the structured engine is the faster one, even in its first call."""
+"""From this length on `auto` takes the structured engine."""
 
 STRUCTURED = ("float64", "float32")
 """The arithmetics of the structured engine."""

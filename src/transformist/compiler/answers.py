@@ -245,15 +245,3 @@ ANSWERS: Mapping[type[Output], Callable[[Lowering, Any], Answer]] = {
     NextToken: _tagged,
 }
 """What is read, by the kind of output."""
-
-__all__ = [
-    "ANSWERS",
-    "ONE",
-    "TAGS",
-    "Accepted",
-    "Answer",
-    "Counted",
-    "Labelled",
-    "Measured",
-    "answer",
-]

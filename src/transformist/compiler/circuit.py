@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from transformist.compiler.forms import Form, total
+from transformist.compiler.forms import Form
 from transformist.compiler.heads import BEHIND, At, Head, Match, Uniform, mean_range, rows_under
 from transformist.language.node import Node
 from transformist.language.places import Place
@@ -486,5 +486,3 @@ ALONE: Mapping[type[Any], Callable[[Circuit, Any], Fraction]] = {
     Fetched: _fetched_alone,
 }
 """The value of each kind of atom at BOS where the input is empty."""
-
-__all__ = ["Circuit", "Embedded", "Feature", "Fetched", "Form", "Law", "Relu", "Step", "total"]
