@@ -1,9 +1,9 @@
 """What a person sees of a model."""
 
+from transformist.report.certificate_table import certificate_facts, certificate_table
 from transformist.report.contents_table import contents_facts, contents_table
 from transformist.report.facts import (
     answer_in_words,
-    certificate_facts,
     compiled_facts,
     compiled_in_words,
     dependence_in_words,
@@ -34,6 +34,7 @@ __all__ = [
     "answer_in_words",
     "cells",
     "certificate_facts",
+    "certificate_table",
     "compiled_facts",
     "compiled_in_words",
     "contents_facts",

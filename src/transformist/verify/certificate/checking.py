@@ -229,8 +229,8 @@ def added_up(parts: Iterable[Form], hidden: dict[Form, Fraction] | None = None) 
     """The sum, in which no line cancels, and no constant but what is noted."""
     listed = list(parts)
     form = total(listed)
-    sizes = (Form(tuple((k, abs(f)) for k, f in x.terms), abs(x.constant)) for x in (form, *listed))
-    whole, *plain = sizes
+    each = (Form(tuple((k, abs(f)) for k, f in x.terms), abs(x.constant)) for x in (form, *listed))
+    whole, *plain = each
     need(total(plain).terms == whole.terms, "nothing cancels")
     cancelled = total(plain).constant - whole.constant
     need(not cancelled or hidden is not None, "no constant cancels")
@@ -253,9 +253,6 @@ def multiplied(pairs: Iterable[tuple[Form, Form]]) -> list[list[tuple[tuple[int,
             need(into.get((i, j), 0) * x * y >= 0, "no part of a score cancels")
             into[i, j] = into.get((i, j), Fraction(0)) + x * y
     return sorted(sorted(each.items()) for each in found if each)
-
-
-# What the laws of each kind of head presuppose
 
 
 def _mean(_c: Circuit, head: Attention, _k: Uniform, _v: list[Form], _r: Fraction) -> None:
@@ -300,5 +297,4 @@ def _at(c: Circuit, _h: Attention, kind: At, _values: list[Form], _root: Fractio
     need(c.grid(kind.index) == Grid(1, counts), "what is looked up is whole, in the unit")
 
 
-KINDS: Any = {Uniform: _mean, Match: _match, At: _at}
-"""What is asked of each kind of head."""
+KINDS: Any = {Uniform: _mean, Match: _match, At: _at}  # what the laws of each kind presuppose

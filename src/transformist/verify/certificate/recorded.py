@@ -61,7 +61,7 @@ class Recorded(Margins):
 
     def require(self, node: Node | None, what: str, error: float, allowed: Any) -> None:
         """Note a margin."""
-        self.demands.append(Demand(self.place, what, error, magnitude(allowed)))
+        self.demands.append(Demand(self.place, what, float(error), magnitude(allowed)))
 
     def require_at_bos(self, number: int, atom: Step) -> None:
         """A step is 0 or 1 at BOS, too: where it is known there, and where BOS stands alone."""
