@@ -27,7 +27,7 @@ from transformist.model import rationals as exactly
 from transformist.verify.certificate.read_outs import READ_OUTS
 from transformist.verify.certificate.reading import separation
 from transformist.verify.certificate.recorded import Recorded
-from transformist.verify.certificate.statement import Certificate, Units
+from transformist.verify.certificate.statement import ORDERS, Certificate, Units
 
 
 class Unproved(InvalidValue):
@@ -43,12 +43,8 @@ def check_certificate(model: Transformer, certificate: Certificate) -> None:
     Example:
         >>> import transformist as tf
         >>> from transformist.programs import PROGRAMS
-        >>> certificate = tf.certify(tf.compile(PROGRAMS["majority"], max_length=100))
-        >>> check_certificate(tf.compile(PROGRAMS["majority"], max_length=100), certificate)
-        >>> check_certificate(tf.recipe("dyck-1").build(), certificate)
-        Traceback (most recent call last):
-        ...
-        transformist.verify.certificate.checking.Unproved: ...
+        >>> model = tf.compile(PROGRAMS["majority"], max_length=100)
+        >>> check_certificate(model, tf.certify(model))
 
     """
     need(certificate.holds, "it holds")
@@ -102,20 +98,22 @@ class Reading:
         """The laws, for what the weights have been seen to compute, give what is said."""
         said, read_out = self.certificate, self.model.read_out
         a: Any = number_system(said.arithmetic)
-        need(isinstance(a, Floating), "it is for a format")
+        need(isinstance(a, Floating) and said.order in ORDERS, "it is for a format and an order")
         forms = self.rows(read_out.W_out, read_out.b_out)
         margins = Recorded(
             self.circuit, self.sharpness, a, [], said.order, self.hidden, self.falling
         )
         for number, line in enumerate(said.lines):
             margins.follow(number)
-            found = (self.circuit.laws[number], margins.errors[number], number in self.met)
-            need(found == (line.law, line.errors, True), f"line {number}, {line.name}")
+            laws = (self.circuit.laws[number], margins.errors[number], number in self.falling)
+            need(laws == (line.law, line.errors, line.falls), f"line {number}, {line.name}")
+            need(number in self.met, f"line {number}, {line.name}, is a number of the model")
         margins.place = "read-out"
         is_told = READ_OUTS[type(read_out)](margins, self.circuit, read_out, forms)
         need(is_told or any(each.line is None for each in said.assumes), "one answer is best")
         need(all(each.share > 0 for each in margins.demands), "every margin is kept")
-        need(tuple(margins.demands) == said.demands[: len(margins.demands)], "its margins")
+        found = tuple(margins.demands)
+        need(found == said.demands[: len(said.demands) - (not is_told)], "its margins")
 
     def line(self, atom: Any) -> Form:
         """The line of what the weights compute, which is made of lines that were met before."""
@@ -229,8 +227,9 @@ def added_up(parts: Iterable[Form], hidden: dict[Form, Fraction] | None = None) 
     """The sum, in which no line cancels, and no constant but what is noted."""
     listed = list(parts)
     form = total(listed)
-    each = (Form(tuple((k, abs(f)) for k, f in x.terms), abs(x.constant)) for x in (form, *listed))
-    whole, *plain = each
+    whole, *plain = (
+        Form(tuple((k, abs(f)) for k, f in x.terms), abs(x.constant)) for x in (form, *listed)
+    )
     need(total(plain).terms == whole.terms, "nothing cancels")
     cancelled = total(plain).constant - whole.constant
     need(not cancelled or hidden is not None, "no constant cancels")
@@ -297,4 +296,4 @@ def _at(c: Circuit, _h: Attention, kind: At, _values: list[Form], _root: Fractio
     need(c.grid(kind.index) == Grid(1, counts), "what is looked up is whole, in the unit")
 
 
-KINDS: Any = {Uniform: _mean, Match: _match, At: _at}  # what the laws of each kind presuppose
+KINDS: Any = {Uniform: _mean, Match: _match, At: _at}  # what laws of each kind presuppose

@@ -13,7 +13,7 @@ from dataclasses import replace
 from transformist.arithmetic import Floating
 from transformist.bounds import float_format_of
 from transformist.compiler.circuit import Kept
-from transformist.errors import InvalidValue, UnknownName
+from transformist.errors import InvalidValue, TransformistError, UnknownName
 from transformist.laws import hull
 from transformist.model import Transformer
 from transformist.verify.certificate.lifting import Lifted, lift
@@ -92,8 +92,11 @@ def _with_what_is_needed(
     """Without an assumption; where that fails, and a slot goes on to hold a sum, with it."""
     try:
         found = _certificate(model, a, n, order, None)
-    except Unlawful:
-        observations = observe(model, n)
+    except Unlawful as refusal:
+        try:
+            observations = observe(model, n)
+        except TransformistError:
+            raise refusal from None
         return _certificate(model, a, n, order, observations), observations
     if found.holds or not any(isinstance(line.atom, Kept) for line in found.lines):
         return found, None
