@@ -11,7 +11,7 @@ import numpy as np
 
 from transformist.compiler.circuit import Circuit, Feature, Fetched
 from transformist.compiler.forms import Form, total
-from transformist.compiler.heads import Uniform, rows_under
+from transformist.compiler.heads import Match, Uniform, rows_under
 from transformist.errors import InvalidValue
 from transformist.model import rationals
 
@@ -107,3 +107,11 @@ def separation(circuit: Circuit, form: Form) -> Fraction | None:
         return None
     least = circuit.separation(form * (1 / content))
     return None if least is None else least * content
+
+
+def is_beneath(circuit: Circuit, head: Match) -> bool:
+    """Whether BOS never matches better than a symbol: its keys are 0, no product is below."""
+    keys = [circuit.rows(key) for key in head.keys]
+    queries = [circuit.rows(query) for query in head.queries]
+    signs = all(row.lo >= 0 for rows in (*keys, *queries) for row in rows)
+    return signs and all(rows[-1].hi == 0 for rows in keys)

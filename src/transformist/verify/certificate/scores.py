@@ -13,6 +13,7 @@ from transformist.model import Attention
 from transformist.verify.certificate.reading import (
     common,
     feature,
+    is_beneath,
     one_over,
     read,
     together,
@@ -142,14 +143,6 @@ def _places_between(circuit: Circuit, head: Match) -> int:
     if not circuit.bos or head.mask == "strict-past":
         return 0
     return int(head.choose != "rightmost" or not is_beneath(circuit, head))
-
-
-def is_beneath(circuit: Circuit, head: Match) -> bool:
-    """Whether BOS never matches better than a symbol: its keys are 0, no product is below."""
-    keys = [circuit.rows(key) for key in head.keys]
-    queries = [circuit.rows(query) for query in head.queries]
-    signs = all(row.lo >= 0 for rows in (*keys, *queries) for row in rows)
-    return signs and all(rows[-1].hi == 0 for rows in keys)
 
 
 def _content(circuit: Circuit, form: Form, where: str) -> tuple[Form, Fraction]:

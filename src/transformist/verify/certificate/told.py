@@ -12,8 +12,7 @@ from transformist.compiler.forms import Form, total
 from transformist.compiler.heads import Head, Match
 from transformist.laws import Range, hull
 from transformist.model import MultiClass
-from transformist.verify.certificate.reading import one_over, separation
-from transformist.verify.certificate.scores import is_beneath
+from transformist.verify.certificate.reading import is_beneath, one_over, separation
 
 
 def from_zero(circuit: Circuit, form: Form) -> Fraction:
