@@ -189,9 +189,7 @@ def test_units_that_end_in_one_slot_push_each_other(order):
     n = 1000
     model = two_steps(n)
     lifted = lift(model, n)
-    margins = Recorded(
-        lifted.circuit, lifted.sharpness, number_system("float32"), [], order, {}, set()
-    )
+    margins = Recorded(lifted.circuit, lifted.sharpness, number_system("float32"), order=order)
     for number in range(len(lifted.circuit.atoms)):
         margins.follow(number)
     assert sum(isinstance(atom, Step) for atom in lifted.circuit.atoms) == 2

@@ -57,10 +57,10 @@ def for_real_numbers(arithmetic: Arithmetic | str) -> Arithmetic:
 def mean_error(n: int, size: Fraction, arithmetic: Arithmetic | str, order: str = "any") -> float:
     """How far a mean computed by attention can be from the mean of n numbers of magnitude ≤ size.
 
-    The count is stored (u), each weight 1/n is rounded (u, or half the least number where it
-    underflows), the products are rounded and added (`order`), and the result is stored (u). Each
-    weight, and each product, may underflow. Infinite where the result or the count may overflow, or
-    the accumulator may not count on (n > 1/w).
+    The count is stored (u, where it has more bits than the format), each weight 1/n is rounded (u,
+    or half the least number where it underflows), the products are rounded and added (`order`), and
+    the result is stored (u). Each weight, and each product, may underflow. Infinite where the
+    result or the count may overflow, or the accumulator may not count on (n > 1/w).
 
     In any order n products and their sum are off by (1 + w)^(n+1) − 1 of the size. From left to
     right ("reference") the k-th sum is at most k/n of it, so that rounding it costs less: together
@@ -74,7 +74,8 @@ def mean_error(n: int, size: Fraction, arithmetic: Arithmetic | str, order: str 
     u, w = float(a.unit_roundoff), float(a.accumulator_roundoff)
     if n > min(Fraction(a.largest), 1 / a.accumulator_roundoff):
         return math.inf
-    relative = math.expm1(2 * math.log1p(u) - math.log1p(-u) + _SUMMED[order](n, w))
+    count = -math.log1p(-u) if n > 2**a.precision else 0.0
+    relative = math.expm1(2 * math.log1p(u) + count + _SUMMED[order](n, w))
     if size * (1 + Fraction(relative)) >= Fraction(a.largest):
         return math.inf
     underflow = a.smallest * (n * float(size) + 1) + n * a.smallest_partial

@@ -82,6 +82,11 @@ class Margins:
     errors: list[Errors] = field(default_factory=list)
 
     @property
+    def written(self) -> int:
+        """How often a number rounds as it is written: where it is multiplied by 1, not at all."""
+        return 0
+
+    @property
     def most(self) -> int:
         """The largest D."""
         return self.circuit.most_seen or 1
@@ -224,13 +229,15 @@ class Margins:
         """In relation to its terms: a sum is stored, or what a head brings, and each further head.
 
         Then it is read, and stored again. A factor that the format does not hold rounds as well.
+        One number alone has been stored as it is.
         """
         terms = len(form.terms) + 2
         atoms = [self.circuit.atoms[atom] for atom in form.atoms]
         heads = len({atom.head for atom in atoms if isinstance(atom, Fetched)})
         weights = (*(factor for _, factor in form.terms), form.constant)
         rounded = any(significant_bits(weight) > self.a.precision for weight in weights)
-        stored = (max(heads, 1) + 1 + rounded) * self.u
+        kept = max(heads, 1) if len(atoms) > 1 else 0
+        stored = (kept + 1 + rounded + self.written) * self.u
         return terms * self.w / (1 - terms * self.w) + stored / (1 - stored)
 
     def mean_error(self, size: Any) -> float:

@@ -25,7 +25,7 @@ from transformist.laws import Grid
 from transformist.model import Attention, FeedForward, PositionFunctions, Transformer
 from transformist.model import rationals as exactly
 from transformist.verify.certificate.read_outs import READ_OUTS
-from transformist.verify.certificate.reading import separation
+from transformist.verify.certificate.reading import roundings, separation
 from transformist.verify.certificate.recorded import Recorded
 from transformist.verify.certificate.statement import ORDERS, Certificate, Units
 
@@ -100,9 +100,8 @@ class Reading:
         a: Any = number_system(said.arithmetic)
         need(isinstance(a, Floating) and said.order in ORDERS, "it is for a format and an order")
         forms = self.rows(read_out.W_out, read_out.b_out)
-        margins = Recorded(
-            self.circuit, self.sharpness, a, [], said.order, self.hidden, self.falling
-        )
+        rounds, hidden, falling = roundings(self.model, a), self.hidden, self.falling
+        margins = Recorded(self.circuit, self.sharpness, a, [], said.order, rounds, hidden, falling)
         for number, line in enumerate(said.lines):
             margins.follow(number)
             laws = (self.circuit.laws[number], margins.errors[number], number in self.falling)

@@ -19,7 +19,7 @@ from transformist.model import Transformer
 from transformist.verify.certificate.lifting import Lifted, lift
 from transformist.verify.certificate.observing import Observations, has_no_ties, observe
 from transformist.verify.certificate.read_outs import READ_OUTS
-from transformist.verify.certificate.reading import Unlawful, read
+from transformist.verify.certificate.reading import Unlawful, read, roundings
 from transformist.verify.certificate.recorded import Recorded
 from transformist.verify.certificate.statement import (
     ORDERS,
@@ -143,7 +143,15 @@ def _certificate(
     """Every number and margin, given what was observed."""
     lifted = lift(model, n, observations.held if observations else None)
     circuit = lifted.circuit
-    margins = Recorded(circuit, lifted.sharpness, a, [], order, lifted.hidden, lifted.falling)
+    margins = Recorded(
+        circuit,
+        lifted.sharpness,
+        a,
+        order=order,
+        rounds=roundings(model, a),
+        hidden=lifted.hidden,
+        falling=lifted.falling,
+    )
     for number in range(len(circuit.atoms)):
         margins.follow(number)
     margins.place = "read-out"

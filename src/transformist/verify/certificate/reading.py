@@ -9,11 +9,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from transformist.arithmetic import Floating
 from transformist.compiler.circuit import Circuit, Feature, Fetched
 from transformist.compiler.forms import Form, total
 from transformist.compiler.heads import Match, Uniform, rows_under
+from transformist.compiler.margins import significant_bits
 from transformist.errors import InvalidValue
-from transformist.model import rationals
+from transformist.model import Transformer, rationals
 
 
 class Unlawful(InvalidValue):
@@ -68,6 +70,15 @@ def together(parts: Iterable[Form], hidden: Hidden | None = None) -> Form:
     if cancelled:
         raise unlawful("what is added up does not cancel", f"{form}", "a sum")
     return form
+
+
+def roundings(model: Transformer, a: Floating) -> int:
+    """How often a number rounds as it is written: by a weight that is not 2ᵏ, or rounds itself."""
+    heads = [head.W_O for layer in model.layers for head in layer.heads if head.W_O is not None]
+    networks = [layer.feed_forward.W_2 for layer in model.layers if layer.feed_forward]
+    weights = {x for matrix in (*heads, *networks) for x in rationals(matrix)[matrix != 0]}
+    bits = max((significant_bits(Fraction(x)) for x in weights), default=0)
+    return int(bits > 1) + int(bits > a.precision)
 
 
 def common(values: list[Fraction]) -> Fraction:

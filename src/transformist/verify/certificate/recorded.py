@@ -22,6 +22,7 @@ class Recorded(Margins):
 
     Attributes:
         order: of summation.
+        rounds: how often a number rounds as it is written.
         hidden, falling: as in `Lifted`.
         demands: all of them.
         place: where the next is.
@@ -29,6 +30,7 @@ class Recorded(Margins):
     """
 
     order: str = "any"
+    rounds: int = 0
     hidden: dict[Form, Fraction] = field(default_factory=dict)
     falling: set[int] = field(default_factory=set)
     demands: list[Demand] = field(default_factory=list)
@@ -44,6 +46,11 @@ class Recorded(Margins):
         self.errors.append(errors)
         if self.circuit.bos and isinstance(atom, Step):
             self.require_at_bos(number, atom)
+
+    @property
+    def written(self) -> int:
+        """How often a number rounds as it is written."""
+        return self.rounds
 
     def size(self, form: Form) -> float:
         """As it is, with what its constants are more where they are added one by one."""
