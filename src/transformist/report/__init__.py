@@ -1,6 +1,11 @@
 """What a person sees of a model."""
 
-from transformist.report.certificate_table import certificate_facts, certificate_table
+from transformist.report.certificate_table import (
+    HEADINGS,
+    certificate_facts,
+    certificate_rows,
+    certificate_table,
+)
 from transformist.report.contents_table import contents_facts, contents_table
 from transformist.report.facts import (
     answer_in_words,
@@ -30,10 +35,12 @@ from transformist.report.size import Size, size
 from transformist.report.trace_table import trace_table
 
 __all__ = [
+    "HEADINGS",
     "Size",
     "answer_in_words",
     "cells",
     "certificate_facts",
+    "certificate_rows",
     "certificate_table",
     "compiled_facts",
     "compiled_in_words",

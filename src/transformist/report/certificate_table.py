@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +12,7 @@ from rich.table import Table
 
 from transformist.compiler.circuit import Embedded, Feature, Fetched, Kept, Relu, Step
 from transformist.compiler.forms import Form
-from transformist.laws import hull
+from transformist.laws import Grid, hull
 from transformist.verify import ORDERS, Certificate
 
 
@@ -32,19 +32,36 @@ def certificate_facts(name: str, found: Certificate) -> dict[str, Any]:
     }
 
 
+HEADINGS = ("line", "name", "is", "from", "to", "multiple of", "off by at most")
+"""What is told of each number of a model."""
+
+
 def certificate_table(found: Certificate) -> Table:
-    """Every number of a model: how it is made of others, its range, and its error bound."""
+    """Every number of a model: how it is made of others, its law, and its error bound."""
     where = f"{found.model} in {found.arithmetic}, N = {found.max_length}"
     table = Table(title=f"The numbers of {where}, {ORDERS[found.order]}")
-    for heading in ("line", "name", "is", "from", "to", "off by at most"):
+    for heading in HEADINGS:
         table.add_column(heading, justify="right" if heading in ("line", "from", "to") else "left")
+    for cells in certificate_rows(found):
+        table.add_row(*map(escape, cells))
+    return table
+
+
+def certificate_rows(found: Certificate) -> Iterator[tuple[str, ...]]:
+    """What is told of each number, under `HEADINGS`; D is a number of positions."""
     for number, line in enumerate(found.lines):
         within = hull(line.law.rows)
         off = f"{line.errors.absolute:.3g}" if line.errors.absolute else "0"
-        made = MADE[type(line.atom)](line.atom)
         ends = (_short(Fraction(end)) for end in (within.lo, within.hi))
-        table.add_row(f"[{number}]", escape(line.name), escape(made), *ends, off)
-    return table
+        made = MADE[type(line.atom)](line.atom)
+        yield f"[{number}]", line.name, made, *ends, _multiple(line.law.grid), off
+
+
+def _multiple(grid: Grid | None) -> str:
+    if grid is None:
+        return ""
+    bottom = " ".join([str(grid.c)] * (grid.c > 1) + ["D"] * len(grid.counts))
+    return f"1/({bottom})" if " " in bottom else f"1/{bottom}" if bottom else "1"
 
 
 def _short(value: Fraction) -> str:

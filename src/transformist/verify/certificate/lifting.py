@@ -104,8 +104,9 @@ def lift(model: Transformer, max_length: int, observed: Observed | None = None) 
         if any(layer.pre_norms) or any(layer.post_norms):
             raise unlawful("a layer has no norms", "a norm", f"layer {number}")
         step += bool(layer.heads)
+        names = [model.stream.held(slot, step) for slot in range(model.width)]
         added = [
-            _head(lifted, model, head, f"layer {number} head {k}")
+            _head(lifted, names, head, f"layer {number} head {k}")
             for k, head in enumerate(layer.heads)
         ]
         kinds, parts = zip(*added, strict=True) if added else ((), ())
@@ -117,7 +118,8 @@ def lift(model: Transformer, max_length: int, observed: Observed | None = None) 
             continue
         step += 1
         emptied = {slot for slot in range(model.width) if _empties(network, slot)}
-        _add(lifted, model, step, _network(lifted, network, f"layer {number}"), emptied)
+        names = [model.stream.held(slot, step) for slot in range(model.width)]
+        _add(lifted, model, step, _network(lifted, names, network, f"layer {number}"), emptied)
     return lifted
 
 
@@ -193,9 +195,7 @@ def _embedded(model: Transformer, circuit: Circuit) -> list[Form]:
 # Heads
 
 
-def _head(
-    lifted: Lifted, model: Transformer, head: Attention, where: str
-) -> tuple[Head, list[Form]]:
+def _head(lifted: Lifted, names: list[str], head: Attention, where: str) -> tuple[Head, list[Form]]:
     """What a head is, and what it adds to each slot."""
     circuit = lifted.circuit
     kind, sharpness = attends(circuit, lifted.state, head, where)
@@ -214,9 +214,8 @@ def _head(
     output = np.eye(len(values)) if head.W_O is None else rationals(head.W_O)
     added = []
     for slot, (row, constant) in enumerate(zip(output, rationals(head.b_O), strict=True)):
-        name = model.stream.slots[slot]
         parts = [
-            circuit.add(Fetched(kind, values[m]), f"{where}: {name}") * Fraction(row[m])
+            circuit.add(Fetched(kind, values[m]), f"{where}: {names[slot]}") * Fraction(row[m])
             for m in np.flatnonzero(row != 0)
         ]
         added.append(together([*parts, Form.of(constant)]))
@@ -238,7 +237,7 @@ def _are_alike(head: Match, values: list[Form]) -> bool:
 # Networks
 
 
-def _network(lifted: Lifted, network: FeedForward, where: str) -> list[Form]:
+def _network(lifted: Lifted, names: list[str], network: FeedForward, where: str) -> list[Form]:
     """What a network adds to each slot: steps, where two of its units saturate, and ReLUs."""
     if network.activation != "relu":
         raise unlawful("networks are of ReLUs", network.activation, where)
@@ -247,7 +246,9 @@ def _network(lifted: Lifted, network: FeedForward, where: str) -> list[Form]:
     found: list[Units] = []
     for j in range(len(inputs)):
         if all(j not in each.units for each in found):
-            found.append(_units(lifted, network, inputs, writes, j, found, where))
+            written = [names[slot] for slot in np.flatnonzero(writes[j] != 0)]
+            name = f"{where} unit {j}: {' and '.join(written)}"
+            found.append(_units(lifted, network, inputs, writes, j, found, name))
     lifted.units.append(tuple(found))
     return [
         together(
@@ -267,10 +268,9 @@ def _units(
     writes: Any,
     j: int,
     found: Iterable[Units],
-    where: str,
+    name: str,
 ) -> Units:
     """A hidden unit, with another that takes it to its end, or that is its other half of a slot."""
-    name = f"{where} unit {j}"
     taken = {unit for each in found for unit in each.units}
     for k in range(j + 1, len(inputs)):
         if k in taken or not np.array_equal(writes[j], -writes[k]):
