@@ -572,7 +572,7 @@ def certify_command(
     ],
     length: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--max-length", help="N; of a saved file its own when left out.", metavar="N"),
+        typer.Option("--max-length", help="N; a model's own, or 256, when left out.", metavar="N"),
     ] = None,
     arithmetic: Annotated[str, typer.Option(help="A float format.", metavar="A")] = "float32",
     order: Annotated[
@@ -604,6 +604,13 @@ def certify_command(
     reading of the weights. Exit code 1 where it keeps not every margin.
     """
     if check_saved:
+        if length is not None or lines or output is not None or settings:
+            raise InvalidValue(
+                "certificates that are saved are checked as they are",
+                received="--check beside --max-length, --lines, --output or --set",
+                where="certify",
+                remedy="give --check and the file alone",
+            )
         return _check_saved(model, as_json)
     named, chosen = named_model(model), read_settings(settings)
     longest = None if length is None else read_positive(length, "--max-length")

@@ -28,8 +28,11 @@ NODES, OUTPUTS = kinds_below(Node), kinds_below(Output)
 ATOMS, HEADS = named_in(circuit, circuit.Atom), named_in(heads, heads.Head)
 ANSWERS = named_in(answers, answers.Answer)
 COMPUTED = {
-    atom for atom in ATOMS if atom not in (circuit.Embedded, circuit.Feature, circuit.Fetched)
+    atom
+    for atom in ATOMS
+    if atom not in (circuit.Embedded, circuit.Feature, circuit.Fetched, circuit.Kept)
 }
+"""Those that hidden units compute; a `Kept` is only read off weights."""
 
 TABLES = {
     "rules": (lower.RULES, NODES),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -99,14 +100,18 @@ class Form:
     def normalized(self) -> tuple[Form, Fraction]:
         """The form without its constant, scaled; and the scale.
 
-        A single atom is itself. A sum has its first factor in [1, 2): divided by a power of two,
-        what a format holds exactly it still does.
+        A single atom is itself. The factors of a sum are whole numbers without a common divisor,
+        but for a power of two, by which the first is in [1, 2): so no multiple of it has factors
+        that a format holds where it holds not these.
         """
         first = self.terms[0][1]
         if len(self.terms) == 1:
             return Form.atom(self.terms[0][0]), first
-        first = power_of_two_at_most(abs(first)) * (1 if first > 0 else -1)
-        return Form(tuple((a, f / first) for a, f in self.terms)), first
+        bottom = math.lcm(*(factor.denominator for _, factor in self.terms))
+        top = math.gcd(*(int(factor * bottom) for _, factor in self.terms))
+        content = Fraction(top, bottom)
+        scale = content * power_of_two_at_most(abs(first) / content) * (1 if first > 0 else -1)
+        return Form(tuple((a, f / scale) for a, f in self.terms)), scale
 
 
 def total(forms: Iterable[Form]) -> Form:

@@ -29,6 +29,7 @@ from transformist.compiler.temperatures import (
     inverse,
 )
 from transformist.language.node import Node
+from transformist.laws import Grid
 
 
 class MarginExceeded(Exception):
@@ -82,11 +83,6 @@ class Margins:
     errors: list[Errors] = field(default_factory=list)
 
     @property
-    def written(self) -> int:
-        """How often a number rounds as it is written: where it is multiplied by 1, not at all."""
-        return 0
-
-    @property
     def most(self) -> int:
         """The largest D."""
         return self.circuit.most_seen or 1
@@ -132,18 +128,33 @@ class Margins:
         return self._relative(form) * size + underflow
 
     def crowding(self, form: Form) -> float:
-        """What it costs to add up several units in one slot: the two of a step are large."""
-        steps, sizes = [], []
+        """What it costs to add up units of several atoms in one slot: a step has two large ones.
+
+        Nothing where all that is added are multiples of one power of two that the format holds.
+        """
+        steps, sizes, c = 0.0, 0.0, 1
+        units, products = 0, False
         for number, factor in form.terms:
-            atom = self.circuit.atoms[number]
-            if isinstance(atom, Relu | Step):
-                sizes.append(magnitude(factor) * magnitude(self.circuit.laws[number].size))
+            atom, share = self.circuit.atoms[number], magnitude(factor)
+            if not isinstance(atom, Relu | Step):
+                continue
+            units += 1
+            products |= significant_bits(factor) > 1
+            sizes += share * magnitude(self.circuit.laws[number].size)
             if isinstance(atom, Step):
+                units += 1
                 most = max(row.hi for row in self.circuit.rows(atom.form))
-                steps.append(magnitude(factor) * magnitude(max(most, 0) * 2 / atom.zone))
-        if len(sizes) < 2 or not steps or self.is_exact(form):
+                steps += share * magnitude(max(most, 0) * 2 / atom.zone)
+            read = atom.form if isinstance(atom, Relu) else _scaled(atom)
+            grid = (self.circuit.grid(read) or Grid(3)).times(factor)
+            c = math.lcm(c, 3 * grid.c if grid.counts else grid.c)
+        if not steps or (units < 3 and not products):
             return 0.0
-        return self.crowded(len(steps) + len(sizes), sum(steps), sum(sizes)) * (1 + 2**-10)
+        exact = not c & (c - 1) and (2 * steps + sizes) * c <= 2.0**self.a.precision
+        if exact and not any(self.errors[atom].absolute for atom in form.atoms):
+            return 0.0
+        rounded = self.w * (2 * steps + sizes) if products else 0.0
+        return (self.crowded(units, steps, sizes) + rounded) * (1 + 2**-10)
 
     def crowded(self, units: int, large: float, total: float) -> float:
         """As the reference adds them: beside a large one of a step there is `total` at the most."""
@@ -185,7 +196,7 @@ class Margins:
         if negative or not self._is_normal(form):
             return math.inf
         inherited = max((self.errors[atom].relative for atom in form.atoms), default=0.0)
-        if self.is_exact(form):
+        if self.is_exact(form) and not self.crowding(form):
             return inherited
         least = magnitude(self.circuit.separation(form) or 0)
         crowding = self.crowding(form)
@@ -237,7 +248,7 @@ class Margins:
         weights = (*(factor for _, factor in form.terms), form.constant)
         rounded = any(significant_bits(weight) > self.a.precision for weight in weights)
         kept = max(heads, 1) if len(atoms) > 1 else 0
-        stored = (kept + 1 + rounded + self.written) * self.u
+        stored = (kept + 1 + rounded) * self.u
         return terms * self.w / (1 - terms * self.w) + stored / (1 - stored)
 
     def mean_error(self, size: Any) -> float:
@@ -422,11 +433,13 @@ def _at(margins: Margins, head: At, value: Form, origin: Node | None) -> Errors:
     error = margins.error(head.index)
     if not head.unit.is_constant:
         error = margins.scaled_error(head.index) + longest**2 * margins.scaled_error(head.unit)
-    if error or 3 * longest**2 * _bits(margins.sharpness[head]) > 2**margins.a.precision:
+    most = 1 if head.unit.is_constant else margins.most
+    scores = longest * max(longest, margins.size(head.index) * most)  # q beyond N counts as well
+    if error or 3 * scores * _bits(margins.sharpness[head]) > 2**margins.a.precision:
         stored = 2 * margins.u if margins.u > margins.w else 0.0
-        error += (4 * margins.w + stored) * longest**2
+        error += (4 * margins.w + stored) * scores
     error += 0 if longest**2 <= 2**margins.a.precision else math.inf
-    _require_range(margins, head, 4 * longest**2, origin)
+    _require_range(margins, head, 4 * scores, origin)
     margins.require(origin, "the error of a position that is looked up", error, INDEX_ERROR)
     return _chosen(margins, head, value, 0.0)
 
@@ -440,9 +453,10 @@ def _require_range(margins: Margins, head: Match | At, largest: float, origin: N
     margins.require(origin, "the size of scores", size, margins.a.largest)
 
 
-def _bits(sharpness: Fraction) -> int:
+def _bits(sharpness: Fraction) -> float:
     """By how much it can lengthen the significand of a whole number."""
-    return 1 << int(significant_bits(sharpness))
+    bits = significant_bits(sharpness)
+    return bits if bits == math.inf else 2.0**bits
 
 
 def _chosen(margins: Margins, head: Match | At, value: Form, spread: float) -> Errors:

@@ -13,20 +13,14 @@ from dataclasses import replace
 from transformist.arithmetic import Floating
 from transformist.bounds import float_format_of
 from transformist.compiler.circuit import Kept
-from transformist.errors import InvalidValue, TransformistError, UnknownName
-from transformist.laws import hull
+from transformist.errors import InvalidValue, UnknownName
 from transformist.model import Transformer
-from transformist.verify.certificate.lifting import Lifted, lift
+from transformist.verify.certificate.lifting import lift
 from transformist.verify.certificate.observing import Observations, has_no_ties, observe
 from transformist.verify.certificate.read_outs import READ_OUTS
-from transformist.verify.certificate.reading import Unlawful, read, roundings
+from transformist.verify.certificate.reading import Unlawful, read
 from transformist.verify.certificate.recorded import Recorded
-from transformist.verify.certificate.statement import (
-    ORDERS,
-    Assumption,
-    Certificate,
-    Line,
-)
+from transformist.verify.certificate.statement import ORDERS, TIES, Certificate, Line, assumed
 
 
 def certify(
@@ -93,10 +87,9 @@ def _with_what_is_needed(
     try:
         found = _certificate(model, a, n, order, None)
     except Unlawful as refusal:
-        try:
-            observations = observe(model, n)
-        except TransformistError:
-            raise refusal from None
+        if not refusal.after_a_sum:
+            raise
+        observations = observe(model, n)
         return _certificate(model, a, n, order, observations), observations
     if found.holds or not any(isinstance(line.atom, Kept) for line in found.lines):
         return found, None
@@ -148,12 +141,12 @@ def _certificate(
         lifted.sharpness,
         a,
         order=order,
-        rounds=roundings(model, a),
         hidden=lifted.hidden,
         falling=lifted.falling,
     )
     for number in range(len(circuit.atoms)):
         margins.follow(number)
+    margins.finite(model, lifted.held)
     margins.place = "read-out"
     read_out = model.read_out
     rule = READ_OUTS.get(type(read_out))
@@ -166,11 +159,12 @@ def _certificate(
         )
     forms = read(read_out.W_out, read_out.b_out, lifted.state, lifted.hidden)
     is_told = rule(margins, circuit, read_out, forms)
-    assumes = [_assumed(lifted, each, observations) for each in lifted.assumed]
+    seen = observations.length if observations else 0
+    assumes = [assumed(circuit, each, seen) for each in lifted.assumed]
     if not is_told:
         holds, checked = has_no_ties(model, n)
-        margins.require(None, "the answer, of several that are the largest", 0.0, int(holds))
-        assumes.append(Assumption("no two labels are the largest together", None, checked))
+        margins.require(None, TIES, not holds, 1)
+        assumes.append(assumed(circuit, None, checked))
     parts = zip(circuit.names, circuit.atoms, circuit.laws, margins.errors, strict=True)
     return Certificate(
         model=repr(model),
@@ -185,12 +179,3 @@ def _certificate(
         largest_length=n,
         assumes=tuple(assumes),
     )
-
-
-def _assumed(lifted: Lifted, number: int, observations: Observations | None) -> Assumption:
-    """The range that a number is taken to have."""
-    circuit, rows = lifted.circuit, lifted.circuit.laws[number].rows
-    symbols = hull(rows[: len(circuit.alphabet)])
-    at_bos = f", {rows[-1].lo} at BOS" if circuit.bos and rows[-1].is_point else ""
-    what = f"{circuit.names[number]} is from {symbols.lo} to {symbols.hi} at symbols{at_bos}"
-    return Assumption(what, number, observations.length if observations else 0)

@@ -24,8 +24,8 @@ from transformist.compiler.circuit import (
     Step,
 )
 from transformist.compiler.forms import Form
-from transformist.compiler.heads import BEHIND, Head, Match
-from transformist.laws import Range
+from transformist.compiler.heads import Head, Match
+from transformist.laws import Range, hull
 from transformist.model import (
     BOS,
     Attention,
@@ -34,7 +34,15 @@ from transformist.model import (
     Transformer,
     rationals,
 )
-from transformist.verify.certificate.reading import common, read, separation, together, unlawful
+from transformist.verify.certificate import presupposed
+from transformist.verify.certificate.reading import (
+    Unlawful,
+    common,
+    read,
+    separation,
+    together,
+    unlawful,
+)
 from transformist.verify.certificate.scores import attends
 from transformist.verify.certificate.statement import Units
 
@@ -55,6 +63,7 @@ class Lifted:
         units: what the hidden units of each layer are.
         falling: the steps that are computed from 1 downwards.
         assumed: the sums whose ranges are assumed, with the slot and the sublayer.
+        held: all that slots ever hold.
         hidden: by how much the constants that the input of a unit is added up of exceed its own.
 
     """
@@ -68,6 +77,7 @@ class Lifted:
     falling: set[int] = field(default_factory=set)
     assumed: dict[int, tuple[int, int]] = field(default_factory=dict)
     hidden: dict[Form, Fraction] = field(default_factory=dict)
+    held: set[Form] = field(default_factory=set)
 
 
 def lift(model: Transformer, max_length: int, observed: Observed | None = None) -> Lifted:
@@ -98,7 +108,17 @@ def lift(model: Transformer, max_length: int, observed: Observed | None = None) 
         )
     circuit = Circuit(model.alphabet, bool(embedding.front), max_length, weightings.pop())
     lifted = Lifted(circuit, observed or {})
-    lifted.state = _embedded(model, circuit)
+    try:
+        _lift(lifted, model)
+    except Unlawful as refusal:
+        refusal.after_a_sum = any(isinstance(atom, Kept) for atom in circuit.atoms)
+        raise
+    return lifted
+
+
+def _lift(lifted: Lifted, model: Transformer) -> None:
+    """Sublayer by sublayer."""
+    lifted.state = _embedded(model, lifted.circuit)
     step = 0
     for number, layer in enumerate(model.layers):
         if any(layer.pre_norms) or any(layer.post_norms):
@@ -120,7 +140,6 @@ def lift(model: Transformer, max_length: int, observed: Observed | None = None) 
         emptied = {slot for slot in range(model.width) if _empties(network, slot)}
         names = [model.stream.held(slot, step) for slot in range(model.width)]
         _add(lifted, model, step, _network(lifted, names, network, f"layer {number}"), emptied)
-    return lifted
 
 
 def _empties(network: FeedForward, slot: int) -> bool:
@@ -146,7 +165,9 @@ def _add(
         form = old + new
         if old != Form() and new != Form() and not (slot in emptied and new == -old):
             form = _kept(lifted, model, together([old, new]), slot, step)
+        presupposed.of_slot(form, f"{model.stream.slots[slot]} after sublayer {step}")
         lifted.state[slot] = form
+        lifted.held.add(form)
 
 
 def _kept(lifted: Lifted, model: Transformer, form: Form, slot: int, step: int) -> Form:
@@ -154,7 +175,9 @@ def _kept(lifted: Lifted, model: Transformer, form: Form, slot: int, step: int) 
     circuit, atom = lifted.circuit, Kept(form)
     derived, rows = circuit.rows(form), lifted.observed.get((slot, step))
     if rows is not None:
-        rows = tuple(_both(each, seen) for each, seen in zip(derived, rows, strict=True))
+        symbols = hull(rows[: len(circuit.alphabet)])
+        seen = (symbols,) * len(circuit.alphabet) + rows[len(circuit.alphabet) :]
+        rows = tuple(_both(each, other) for each, other in zip(derived, seen, strict=True))
     kept = circuit.add(atom, f"{model.stream.slots[slot]} after sublayer {step}", rows=rows)
     if rows not in (None, derived):
         lifted.assumed[circuit.number(atom)] = (slot, step)
@@ -188,6 +211,8 @@ def _embedded(model: Transformer, circuit: Circuit) -> list[Form]:
         form = Form.of(values[0])
         if len(set(values)) > 1:
             form = circuit.add(Embedded(values), model.stream.slots[slot])
+        if name in ("1/i", "-1/i") and circuit.bos:
+            raise unlawful("positions are functions with a value at BOS", name, "embedding")
         forms.append(form if name is None else form + circuit.add(Feature(name), name))
     return forms
 
@@ -198,17 +223,15 @@ def _embedded(model: Transformer, circuit: Circuit) -> list[Form]:
 def _head(lifted: Lifted, names: list[str], head: Attention, where: str) -> tuple[Head, list[Form]]:
     """What a head is, and what it adds to each slot."""
     circuit = lifted.circuit
-    kind, sharpness = attends(circuit, lifted.state, head, where)
+    queries = read(head.W_Q, head.b_Q, lifted.state)
+    pairs = list(zip(queries, read(head.W_K, head.b_K, lifted.state), strict=True))
+    kind, sharpness = attends(circuit, head, pairs, where)
     values = read(head.W_V, head.b_V, lifted.state)
-    if circuit.bos and head.mask in BEHIND:
-        keys = kind.keys if isinstance(kind, Match) else ()
-        for form in (*values, *keys):
-            at_bos = circuit.span_at_bos(form)
-            if not at_bos.is_point or (form in keys and Fraction(at_bos.lo).denominator > 1):
-                raise unlawful("what is read at BOS, which is seen, is known", f"{form}", where)
-    is_hard = circuit.weighting != "softmax"
-    if is_hard and isinstance(kind, Match) and kind.choose == "mean" and _are_alike(kind, values):
-        kind = replace(kind, choose="any")
+    is_hard = circuit.weighting != "softmax" and isinstance(kind, Match) and kind.choose == "mean"
+    if is_hard and presupposed.are_alike(kind, values):  # type: ignore[arg-type]
+        kind = replace(kind, choose="any")  # type: ignore[arg-type]
+    presupposed.of_head(circuit, head, kind, pairs, where)
+    presupposed.of_values(circuit, kind, values, where)
     if lifted.sharpness.setdefault(kind, sharpness) != sharpness:
         raise unlawful("heads that attend alike have one temperature", "two", where)
     output = np.eye(len(values)) if head.W_O is None else rationals(head.W_O)
@@ -220,18 +243,6 @@ def _head(lifted: Lifted, names: list[str], head: Attention, where: str) -> tupl
         ]
         added.append(together([*parts, Form.of(constant)]))
     return kind, added
-
-
-def _are_alike(head: Match, values: list[Form]) -> bool:
-    """Whether all positions of the largest score have the same values: multiples of its one key."""
-    if len(head.keys) != 1 or not head.queries[0].is_constant or not head.keys[0].terms:
-        return False
-    (key,) = head.keys
-    factors = [value.terms[0][1] / key.terms[0][1] for value in values if value.terms]
-    rest = [value for value in values if value.terms]
-    return all(
-        (value - key * factor).is_constant for value, factor in zip(rest, factors, strict=True)
-    )
 
 
 # Networks
@@ -249,6 +260,8 @@ def _network(lifted: Lifted, names: list[str], network: FeedForward, where: str)
             written = [names[slot] for slot in np.flatnonzero(writes[j] != 0)]
             name = f"{where} unit {j}: {' and '.join(written)}"
             found.append(_units(lifted, network, inputs, writes, j, found, name))
+    told = [each.added for each in found if len(each.units) == 2]
+    presupposed.require(len(set(told)) == len(told), "a step is computed once", where, where)
     lifted.units.append(tuple(found))
     return [
         together(
@@ -280,14 +293,15 @@ def _units(
             np.count_nonzero(row) == 1 and abs(row).max() == 1 and not network.b_1[[j, k]].any()
         )
         if is_slot and np.array_equal(row, -other):
+            presupposed.of_copy(network, (j, k), name)
             return Units((j, k), inputs[j])  # ReLU(x) − ReLU(−x) = x
         shown = not {inputs[j], inputs[k]} & lifted.hidden.keys()
         if shown and np.array_equal(row, other) and inputs[k].constant != inputs[j].constant:
-            return Units((j, k), _step(lifted, inputs[j], inputs[k], name))
+            return Units((j, k), _step(lifted, (j, k), inputs[j], inputs[k], name))
     return Units((j,), lifted.circuit.add(Relu(inputs[j]), name))
 
 
-def _step(lifted: Lifted, first: Form, second: Form, name: str) -> Form:
+def _step(lifted: Lifted, units: tuple[int, int], first: Form, second: Form, name: str) -> Form:
     """ReLU(x − a) − ReLU(x − b): from a to b it goes from 0 to b − a.
 
     It is as well b − a less what b − x does from 0 to b − a: a step that falls from 1.
@@ -302,6 +316,7 @@ def _step(lifted: Lifted, first: Form, second: Form, name: str) -> Form:
         least = separation(circuit, form)
         if least is not None and least >= zone:
             atom = Step(form * (1 / content), zone / content)
+            presupposed.of_step(circuit, atom, height, units, name)
             step = circuit.add(atom, name)
             if form == rising:
                 return step * (height * sign)

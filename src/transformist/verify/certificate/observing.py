@@ -39,7 +39,7 @@ def observe(model: Transformer, most: int) -> Observations:
     exact = number_system("exact")
     kinds = [*model.alphabet, *model.embedding.front]
     met: dict[tuple[int, int], list[NDArray[Any]]] = {}
-    for n in range(length + 1):
+    for n in range(_shortest(model), length + 1):
         inputs = list(itertools.product(model.alphabet, repeat=n))
         rows = np.array([[kinds.index(s) for s in (*model.embedding.front, *x)] for x in inputs])
         for step, (_, stream) in enumerate(hard.streams(inputs, "exact")):
@@ -47,6 +47,8 @@ def observe(model: Transformer, most: int) -> Observations:
             for kind in np.unique(rows):
                 seen = values[rows == kind]
                 met.setdefault((step, int(kind)), []).extend([seen.min(axis=0), seen.max(axis=0)])
+    if len({kind for _, kind in met}) < len(kinds):
+        return Observations()  # not every symbol has been met
     return Observations(
         length,
         {
@@ -64,12 +66,17 @@ def has_no_ties(model: Transformer, most: int) -> tuple[bool, int]:
     """Whether one label is the largest on every short input, exactly, and how long these are."""
     hard, length = hardened(model), longest(model, most)
     exact = number_system("exact")
-    for n in range(length + 1):
+    for n in range(_shortest(model), length + 1):
         for rows in hard.values(list(itertools.product(model.alphabet, repeat=n)), "exact"):
             listed = [list(row) for row in exact.numbers(rows)]
             if any(row.count(max(row)) > 1 for row in listed):
                 return False, n
     return True, length
+
+
+def _shortest(model: Transformer) -> int:
+    """The length of the shortest input."""
+    return 0 if model.embedding.front or model.read_out.at == "every" else 1
 
 
 def longest(model: Transformer, most: int) -> int:

@@ -9,17 +9,22 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from transformist.arithmetic import Floating
 from transformist.compiler.circuit import Circuit, Feature, Fetched
 from transformist.compiler.forms import Form, total
 from transformist.compiler.heads import Match, Uniform, rows_under
-from transformist.compiler.margins import significant_bits
 from transformist.errors import InvalidValue
-from transformist.model import Transformer, rationals
+from transformist.model import rationals
 
 
 class Unlawful(InvalidValue):
-    """A model of which too little is known for a certificate."""
+    """A model of which too little is known for a certificate.
+
+    Attributes:
+        after_a_sum: whether a slot goes on to hold a sum before what is refused.
+
+    """
+
+    after_a_sum: bool = False
 
 
 def unlawful(invariant: str, received: str, where: str) -> Unlawful:
@@ -37,7 +42,7 @@ Hidden: TypeAlias = "MutableMapping[Form, Fraction]"
 
 
 def read(matrix: Any, shift: Any, state: list[Form], hidden: Hidden | None = None) -> list[Form]:
-    """The rows of W z + b as forms, in which nothing cancels, or only constants, as is noted.
+    """The rows of W z + b as forms, in which nothing cancels, or only constants, which is noted.
 
     Raises:
         Unlawful: where slots that hold the same atom take each other away.
@@ -61,7 +66,9 @@ def together(parts: Iterable[Form], hidden: Hidden | None = None) -> Form:
     listed = list(parts)
     form = total(listed)
     cancelled = sum(abs(part.constant) for part in listed) - abs(form.constant)
-    if hidden is not None and cancelled:
+    bottom = form.constant.denominator
+    on_grid = all(bottom % part.constant.denominator == 0 for part in listed)
+    if hidden is not None and cancelled and on_grid:
         hidden[form] = max(cancelled, hidden.get(form, Fraction(0)))
         cancelled = Fraction(0)
     for atom in {atom for part in listed for atom in part.atoms}:
@@ -70,15 +77,6 @@ def together(parts: Iterable[Form], hidden: Hidden | None = None) -> Form:
     if cancelled:
         raise unlawful("what is added up does not cancel", f"{form}", "a sum")
     return form
-
-
-def roundings(model: Transformer, a: Floating) -> int:
-    """How often a number rounds as it is written: by a weight that is not 2ᵏ, or rounds itself."""
-    heads = [head.W_O for layer in model.layers for head in layer.heads if head.W_O is not None]
-    networks = [layer.feed_forward.W_2 for layer in model.layers if layer.feed_forward]
-    weights = {x for matrix in (*heads, *networks) for x in rationals(matrix)[matrix != 0]}
-    bits = max((significant_bits(Fraction(x)) for x in weights), default=0)
-    return int(bits > 1) + int(bits > a.precision)
 
 
 def common(values: list[Fraction]) -> Fraction:

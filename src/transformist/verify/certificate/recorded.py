@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from transformist.bounds import mean_error
 from transformist.compiler.circuit import Step
@@ -13,7 +16,18 @@ from transformist.compiler.forms import Form
 from transformist.compiler.margins import ERRORS, Margins, magnitude
 from transformist.language.node import Node
 from transformist.laws import Range
+from transformist.model import Transformer
 from transformist.verify.certificate.statement import Demand
+
+
+def weights_of(model: Transformer) -> Iterator[Any]:
+    """All arrays of weights of layers and of the read-out."""
+    parts: list[Any] = [head for layer in model.layers for head in layer.heads]
+    parts += [layer.feed_forward for layer in model.layers if layer.feed_forward is not None]
+    for part in (*parts, model.read_out):
+        for each in fields(part):
+            if isinstance(array := getattr(part, each.name), np.ndarray):
+                yield array
 
 
 @dataclass(eq=False)
@@ -22,7 +36,6 @@ class Recorded(Margins):
 
     Attributes:
         order: of summation.
-        rounds: how often a number rounds as it is written.
         hidden, falling: as in `Lifted`.
         demands: all of them.
         place: where the next is.
@@ -30,7 +43,6 @@ class Recorded(Margins):
     """
 
     order: str = "any"
-    rounds: int = 0
     hidden: dict[Form, Fraction] = field(default_factory=dict)
     falling: set[int] = field(default_factory=set)
     demands: list[Demand] = field(default_factory=list)
@@ -44,13 +56,19 @@ class Recorded(Margins):
         if number in self.falling:  # it is 0 where the difference of two numbers is 1
             errors = replace(errors, relative=math.inf)
         self.errors.append(errors)
+        size = magnitude(self.circuit.laws[number].size) + errors.absolute
+        self.require(None, "the size of a number", size, self.a.largest)
         if self.circuit.bos and isinstance(atom, Step):
             self.require_at_bos(number, atom)
 
-    @property
-    def written(self) -> int:
-        """How often a number rounds as it is written."""
-        return self.rounds
+    def finite(self, model: Transformer, held: Iterable[Form]) -> None:
+        """Note how large weights are, and sums that slots hold, whether they are read or not."""
+        self.place = "weights"
+        largest = max(magnitude(x) for each in weights_of(model) for x in np.ravel(each))
+        self.require(None, "the size of a weight", largest, self.a.largest)
+        self.place = "slots"
+        sums = [self.size(form) + self.error(form) for form in held]
+        self.require(None, "the size of what a slot holds", max(sums, default=0), self.a.largest)
 
     def size(self, form: Form) -> float:
         """As it is, with what its constants are more where they are added one by one."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from transformist.compiler.circuit import (
     Atom,
+    Circuit,
     Embedded,
     Feature,
     Fetched,
@@ -18,7 +19,7 @@ from transformist.compiler.circuit import (
 from transformist.compiler.forms import Form
 from transformist.compiler.heads import At, Head, Match, Uniform
 from transformist.compiler.margins import Errors
-from transformist.laws import Grid, Range
+from transformist.laws import Grid, Range, hull
 
 TAKEN_FOR_GRANTED = (
     "+, −, ×, ÷ and √ are correctly rounded",
@@ -110,6 +111,21 @@ class Assumption:
 
     def __str__(self) -> str:
         return f"{self.what} (checked exactly for every input of length up to {self.checked})"
+
+
+TIES = "the labels that are the largest together"
+"""What is asked where it does not follow that one label is the largest."""
+
+
+def assumed(circuit: Circuit, line: int | None, checked: int) -> Assumption:
+    """What is taken for granted: that a sum has the range of its law, or that one label is best."""
+    if line is None:
+        return Assumption("no two labels are the largest together", None, checked)
+    rows, bos = circuit.laws[line].rows, circuit.bos
+    symbols = hull(rows[: len(circuit.alphabet)])
+    at_bos = f", {rows[-1].lo} to {rows[-1].hi} at BOS" if bos else ""
+    what = f"{circuit.names[line]} is from {symbols.lo} to {symbols.hi} at symbols{at_bos}"
+    return Assumption(what, line, checked)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,181 @@
+"""What the laws presuppose of weights, so that nothing rounds that a line does not tell of.
+
+A form is the product of all weights on the way; how it rounds depends on these. So numbers are kept
+as whole multiples of each other, steps have a height that is a power of two, keys are read as they
+are, and only queries have a common factor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from transformist.arithmetic import is_power_of_two
+from transformist.compiler.circuit import Circuit, Feature, Step
+from transformist.compiler.forms import Form
+from transformist.compiler.heads import BEHIND, SCORES, At, Head, Match, Uniform, rows_under
+from transformist.laws import Grid
+from transformist.model import Attention, FeedForward
+from transformist.verify.certificate.reading import is_beneath, separation, unlawful
+
+Pairs: TypeAlias = "list[tuple[Form, Form]]"
+"""Queries and keys, coordinate by coordinate, as they are read."""
+
+
+def require(truth: Any, invariant: str, received: Any, where: str) -> None:
+    """Refuse weights of which the laws do not tell.
+
+    Raises:
+        Unlawful: if it is not true.
+
+    """
+    if not truth:
+        raise unlawful(invariant, f"{received}", where)
+
+
+def of_slot(form: Form, where: str) -> None:
+    """A number alone is in its slot times 2ᵏ; a sum has whole factors, but for a power of two.
+
+    So no multiple of it has factors that a format holds where it holds not these, and what is read
+    of a slot says how often it has been rounded.
+    """
+    if not form.terms:
+        return
+    factors = [abs(factor) for _, factor in form.terms]
+    bottom = math.lcm(*(factor.denominator for factor in factors))
+    common = math.gcd(*(int(factor * bottom) for factor in factors))
+    whole = is_power_of_two(Fraction(common, bottom)) and max(factors) >= 1
+    require(whole, "a slot holds numbers times whole numbers, or times 2ᵏ", form, where)
+
+
+def of_copy(network: FeedForward, units: tuple[int, ...], where: str) -> None:
+    """A slot is copied, or taken away, as it is, and nothing else is added where it goes."""
+    column = network.W_2[:, units[0]]
+    slots = np.flatnonzero(column)
+    alone = all(set(np.flatnonzero(network.W_2[slot])) == set(units) for slot in slots)
+    plain = all(abs(column[slot]) == 1 and not network.b_2[slot] for slot in slots)
+    require(alone and plain, "a slot is copied as it is, and alone", slots, where)
+
+
+def of_step(
+    circuit: Circuit, step: Step, height: Fraction, units: tuple[int, ...], where: str
+) -> None:
+    """A step has its zone between the values, and a height that is half of it times 2ᵏ, k ≥ 0.
+
+    Its two units follow each other: added from left to right, no large one meets another.
+    """
+    follow = units[1] == units[0] + 1
+    require(follow, "the two units of a step follow each other", units, where)
+    least = separation(circuit, step.form)
+    require(least and least >= step.zone, "a step has its zone between values", step, where)
+    times = height / (step.zone / 2)
+    require(times >= 1 and is_power_of_two(times), "a step has a height 2ᵏ", height, where)
+
+
+def of_head(circuit: Circuit, head: Attention, kind: Head, pairs: Pairs, where: str) -> None:
+    """Keys are read as they are, queries times what all are; nothing else has a part in scores."""
+    require(kind.mask == head.mask, "a head has its mask", head.mask, where)
+    wanted, asked = SCORES[type(kind)](kind), [(q, k) for q, k in pairs if q != Form() != k]
+    require(len(asked) == len(wanted), "all that is scored is told", len(asked), where)
+    constant = [(q, k) for q, k in asked if q.is_constant]
+    told = [(q, k) for q, k in wanted if q.is_constant]
+    for (q, k), (_, last) in zip(constant, told, strict=True):
+        factor = last.terms[0][1] / k.factors.get(last.terms[0][0], Fraction(0))
+        same = k * factor == last and factor in (1, circuit.longest)
+        require(same and q.constant, "keys are read as they are", k, where)
+    keys = {k for q, k in asked if not q.is_constant}
+    require(keys == {k for q, k in wanted if not q.is_constant}, "keys are as told", keys, where)
+    weights = [abs(x) for W in (head.W_Q, head.b_Q, head.W_K, head.b_K) for x in np.ravel(W) if x]
+    require(min(weights, default=1) >= 1, "weights of scores are at least 1", weights, where)
+    KINDS[type(kind)](circuit, head, kind, where)
+
+
+def _mean(_circuit: Circuit, head: Attention, _kind: Uniform, where: str) -> None:
+    soft = head.weighting in ("softmax", "average-hard")
+    require(soft, "a mean is of all that are seen", head.weighting, where)
+
+
+def _match(circuit: Circuit, head: Attention, kind: Match, where: str) -> None:
+    forms = (*kind.keys, *kind.queries)
+    for form in forms:
+        require(circuit.is_whole(form), "keys and queries are whole numbers", form, where)
+    known = kind.keys if head.mask in BEHIND else ()
+    known = (*known, *kind.queries) if circuit.bos and head.mask not in BEHIND[1:] else known
+    for form in known:
+        at_bos = circuit.span_at_bos(form)
+        whole = at_bos.is_point and Fraction(at_bos.lo).denominator == 1
+        require(whole, "keys and queries are whole numbers at BOS, too", form, where)
+    for key in kind.keys:
+        require(key.terms, "keys are not constant", key, where)
+    if kind.place is None:
+        require(kind.scale == 1, "matches alone are in units of one", kind.scale, where)
+        hard = kind.choose in ("leftmost", "rightmost")
+        means = ("softmax", "average-hard")
+        fits = head.weighting in ((f"{kind.choose}-hard",) if hard else means)
+        require(fits, "the weighting chooses among matches", head.weighting, where)
+        return
+    ((number, factor),) = kind.place.terms
+    units: Mapping[Any, Any] = {Feature("i"): 1, Feature("i/n"): circuit.longest}
+    placed = factor == units.get(circuit.atoms[number]) and kind.choose in ("leftmost", "rightmost")
+    require(placed, "the place is the position, or N times its share", kind.place, where)
+    enough = not kind.keys or kind.scale >= circuit.longest + _places_between(circuit, kind)
+    told = f"{kind.scale} beside N = {circuit.longest}"
+    require(enough, "matches outweigh the place, so that no two scores are equal", told, where)
+
+
+def _places_between(circuit: Circuit, head: Match) -> int:
+    """By how much more than N a match has to count: 0 where the largest place differs by N − 1.
+
+    Symbols have places from 1 to N, and BOS, where it is seen, has 0; it counts where it may match,
+    or is not chosen for its place.
+    """
+    if not circuit.bos or head.mask == "strict-past":
+        return 0
+    return int(head.choose != "rightmost" or not is_beneath(circuit, head))
+
+
+def _at(circuit: Circuit, _head: Attention, kind: At, where: str) -> None:
+    for form, name in ((kind.place, "i"), (kind.square, "i^2")):
+        is_it = form == Form.atom(circuit.number(Feature(name)))
+        require(is_it, "keys of a lookup are a place and its square", form, where)
+    counts = frozenset[str]()
+    if kind.unit != Form.of(1):
+        atom: Any = circuit.atoms[kind.unit.atoms[0]]
+        one = kind.unit == Form.atom(kind.unit.atoms[0]) and isinstance(
+            getattr(atom, "head", None), Uniform
+        )
+        require(one and circuit.is_bos(atom.value), "the unit is 1 or 1/D", kind.unit, where)
+        counts = frozenset({rows_under(atom.head.mask)})
+    whole = circuit.grid(kind.index) == Grid(1, counts)
+    require(whole, "what is looked up is a whole number, in its unit", kind.index, where)
+
+
+KINDS: Mapping[type[Any], Callable[[Circuit, Attention, Any, str], None]] = {
+    Uniform: _mean,
+    Match: _match,
+    At: _at,
+}
+"""What is asked of each kind of head."""
+
+
+def of_values(circuit: Circuit, kind: Head, values: Collection[Form], where: str) -> None:
+    """What is fetched where BOS is seen is known there; all that match alike have one value."""
+    if circuit.bos and kind.mask in BEHIND:
+        for value in values:
+            known = circuit.span_at_bos(value).is_point
+            require(known, "what is read at BOS, which is seen, is known", value, where)
+    if isinstance(kind, Match) and kind.choose == "any":
+        require(are_alike(kind, values), "all that match have the same value", values, where)
+        require(circuit.weighting == "average-hard", "ties are meant", circuit.weighting, where)
+
+
+def are_alike(head: Match, values: Iterable[Form]) -> bool:
+    """Whether all positions of the largest score have the same values: multiples of its one key."""
+    if len(head.keys) != 1 or not head.queries[0].is_constant or not head.keys[0].terms:
+        return False
+    (key,) = head.keys
+    return all(value.direction == key.direction for value in values if value.terms)

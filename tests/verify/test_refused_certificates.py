@@ -1,0 +1,202 @@
+"""Weights of which the laws do not tell are refused: each was once taken for what it is not."""
+
+import itertools
+from dataclasses import replace
+from fractions import Fraction as F
+
+import pytest
+
+import transformist as tf
+from transformist.verify.certificate import Unlawful, Unproved, certify
+
+AB = [[1], [0]]
+
+
+def model(slots, layers, read_out, words=AB, positions=None, n=6, alphabet="ab"):
+    stream = tf.Stream(tuple(slots))
+    vectors = [[*word, *[0] * (len(slots) - len(word))] for word in words]
+    names = tuple((positions or {}).get(slot) for slot in slots)
+    embedding = tf.Embedding(
+        symbols=tuple(alphabet),
+        vectors=vectors,
+        positions=tf.PositionFunctions(names) if positions else None,
+    )
+    return tf.Transformer(
+        stream=stream, embedding=embedding, layers=layers, read_out=read_out, max_length=n
+    )
+
+
+def accepts(row, shift):
+    return tf.Binary(W_out=[row], b_out=[shift])
+
+
+def ramp(W_1, b_1, W_2):
+    return tf.Layer((), tf.FeedForward(W_1=W_1, b_1=b_1, W_2=W_2))
+
+
+def copies(a, b):
+    first = ramp([[1, 0, 0], [-1, 0, 0]], [0, 0], [[0, 0], [a, -a], [0, 0]])
+    second = ramp([[0, 1, 0], [0, -1, 0]], [0, 0], [[0, 0], [0, 0], [b, -b]])
+    return model("vxo", (first, second), accepts([0, 0, 1], "-1/2"))
+
+
+def attending(slots, positions=None, row=(0, 0, 1), shift="-1/4", **given):
+    out = [[0]] * (len(slots) - 1) + [[1]]
+    head = tf.Attention(W_V=[[1] + [0] * (len(slots) - 1)], W_O=out, **given)
+    return model(slots, (tf.Layer((head,)),), accepts(list(row), shift), positions=positions)
+
+
+REFUSED = {
+    "the units of 8 steps, all lower ones first": (
+        model(
+            "vpo",
+            (
+                ramp(
+                    [[0, 2, 0]] * 16,
+                    [F(-401, 2)] * 8 + [F(-403, 2)] * 8,
+                    [[0] * 16] * 2 + [[1] * 8 + [-1] * 8],
+                ),
+            ),
+            accepts([0, 0, 1], "-15/2"),
+            positions={"p": "i^3"},
+        ),
+        "follow each other",
+    ),
+    "a step that is written with 1/3": (
+        model(
+            "vpo",
+            (ramp([[0, 2, 0]] * 2, ["-1/2", "-3/2"], [[0] * 2, [0] * 2, ["1/3", "-1/3"]]),),
+            accepts([0, 0, 1], "-1/50"),
+            positions={"p": "i^3"},
+        ),
+        "times whole numbers",
+    ),
+    "a step of height 1/3": (
+        model(
+            "vo",
+            (ramp([["2/3", 0]] * 2, ["-1/6", "-1/2"], [[0, 0], [3, -3]]),),
+            accepts([0, 1], "-1/2"),
+        ),
+        "height",
+    ),
+    "copies that vanish on the way": (copies(F(1, 2**13), 2**13), "copied as it is"),
+    "copies by 1/7 and 7": (copies(F(1, 7), 7), "copied as it is"),
+    "a query that is too small to be held": (
+        attending("vo", W_Q=[[0, 0]], b_Q=[F(1, 2**26)], W_K=[[1024, 0]], row=(0, 1)),
+        "read as they are",
+    ),
+    "keys beside a large constant": (
+        attending("vpo", {"p": "i"}, W_Q=[[0] * 3], b_Q=[1], W_K=[[0, 1, 0]], b_K=[2**24]),
+        "constant",
+    ),
+    "a coordinate whose key is constant": (
+        attending(
+            "vpo",
+            {"p": "i"},
+            W_Q=[[0] * 3, [0, 1, 0], [0] * 3, [0] * 3],
+            b_Q=[1, 0, 0, 0],
+            W_K=[[1, 0, 0], [0] * 3, [0] * 3, [0] * 3],
+            b_K=[0, 2**25, 0, 0],
+        ),
+        "constant",
+    ),
+    "scores that are all the same, and too large": (
+        attending("vpo", {"p": "i"}, W_Q=[[0, 300, 0]], W_K=[[0] * 3], b_K=[300]),
+        "constant",
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "message"), REFUSED.values(), ids=REFUSED)
+def test_weights_of_which_the_laws_do_not_tell(given, message):
+    with pytest.raises(Unlawful, match=message):
+        certify(given, "float32")
+
+
+def test_a_number_that_nothing_reads_may_overflow():
+    given = model("vso", (), accepts([1, 0, 0], "-1/2"), positions={"s": "i^2"}, n=300)
+    assert certify(given, "float32").holds
+    found = certify(given, "float16")
+    assert not found.holds and found.limiting.what == "the size of a number"
+    with pytest.raises(tf.TransformistError, match="overflow|finite|number"):
+        given("a" * 300, "float16")
+
+
+def test_sixteen_large_steps_are_not_added_up_in_any_order():
+    @tf.program(alphabet="ab")
+    def passed(x):
+        place = x.position("i^2")
+        steps = sum((place > 1000 * k).where(1, 0) for k in range(1, 17))
+        return (steps > (x == "a").where(15, 16)).accept(empty=False)
+
+    with pytest.raises(tf.TransformistError, match="error of the answer"):
+        tf.compile(passed, max_length=1700)
+    given = tf.compile(passed, max_length=1700, arithmetic="exact")
+    assert not certify(given, "float32").holds
+    assert certify(given, "float64").holds
+
+
+def test_labels_that_are_largest_together_are_found():
+    head = tf.Attention(W_Q=[[0] * 4], W_K=[[0] * 4], W_V=[[1, 0, 0, 0], [0, 1, 0, 0]],
+                        W_O=[[0, 0], [0, 0], [1, 0], [0, 1]], mask="future")  # fmt: skip
+    given = model(
+        "xymn",
+        (tf.Layer((head,)),),
+        tf.MultiClass(W_out=[[0, 0, 1, 0], [0, 0, 0, 1]], labels=("p", "q"), at="every"),
+        words=[["1/10", "3/10"], ["7/10", "1/10"]],
+    )
+    found = certify(given, "float32")
+    assert not found.holds
+    assert [each.what for each in found.assumes] == ["no two labels are the largest together"]
+
+
+def test_one_label_is_always_the_answer():
+    read_out = tf.MultiClass(W_out=[[1]], labels=("p",), at="every")
+    assert certify(model("v", (), read_out), "float32").holds
+
+
+def test_a_scale_that_is_no_power_of_two_is_no_traceback():
+    given = attending(
+        "vpo", {"p": "i"}, W_Q=[[0] * 3] * 2, b_Q=[1, 0], W_K=[[0, 1, 0], [0] * 3],
+        weighting="average-hard",
+    )  # fmt: skip
+    found = certify(given, "float32", 4)
+    tf.check_certificate(given, found)
+    hard = [given(x, "exact") for x in map("".join, itertools.product("ab", repeat=4))]
+    assert hard == [given(x, "float32") for x in map("".join, itertools.product("ab", repeat=4))]
+
+
+def test_the_checker_takes_no_word_for_an_assumption():
+    built = tf.recipe("dyck-k-d").build()
+    found = certify(built, "float32", 30)
+    first, *others = found.assumes
+    for assumes in (
+        (replace(first, what="the moon is round"), *others),
+        (replace(first, line=0), *others),
+        tuple(others),
+        (*found.assumes, replace(first, line=None)),
+    ):
+        with pytest.raises(Unproved):
+            tf.check_certificate(built, replace(found, assumes=assumes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"largest_length": 10**9},
+        {"model": "another"},
+        {"demands": ()},
+        {"heads": ((),) * 9},
+        {"units": ((),) * 9},
+    ],
+)
+def test_no_field_of_a_certificate_is_free(changes):
+    built = tf.recipe("dyck-1").build(max_length=50)
+    with pytest.raises(Unproved, match="follows from the weights"):
+        tf.check_certificate(built, replace(certify(built), **changes))
+
+
+@pytest.mark.parametrize("other", [None, "a certificate", 5])
+def test_what_is_no_certificate_is_refused(other):
+    with pytest.raises(Unproved):
+        tf.check_certificate(tf.recipe("dyck-1").build(), other)
