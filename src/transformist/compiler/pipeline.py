@@ -12,7 +12,7 @@ from transformist.compiler.allocate import allocate
 from transformist.compiler.answers import answer
 from transformist.compiler.circuit import Circuit
 from transformist.compiler.emit import emit
-from transformist.compiler.lower import Lowering
+from transformist.compiler.lower import POINTWISE, Lowering
 from transformist.compiler.margins import MarginExceeded, require_margins
 from transformist.compiler.options import Options
 from transformist.compiler.refusals import Source, Uncompilable
@@ -20,16 +20,7 @@ from transformist.compiler.schedule import schedule
 from transformist.compiler.temperatures import sharpnesses
 from transformist.language import Accept, Program
 from transformist.language.across import Mean
-from transformist.language.leaves import Constant, Token
 from transformist.language.node import Node, different
-from transformist.language.pointwise import (
-    Comparison,
-    Linear,
-    PiecewiseLinear,
-    Product,
-    Table,
-    Where,
-)
 from transformist.model import Transformer
 
 
@@ -199,21 +190,11 @@ def _longest(program: Program, options: Options) -> int:
     return fits
 
 
-_WITHOUT_BOS = (
-    Token,
-    Constant,
-    Table,
-    Linear,
-    PiecewiseLinear,
-    Product,
-    Comparison,
-    Where,
-    Mean,
-)
+_WITHOUT_BOS = frozenset({*POINTWISE, Mean})
 
 
 def begins_with_bos(program: Program) -> bool:
     """Whether BOS stands in front: for the empty input, for counts, for what matches nothing."""
     if isinstance(program.output, Accept):
         return True
-    return not all(isinstance(node, _WITHOUT_BOS) for node in program.nodes)
+    return not all(type(node) in _WITHOUT_BOS for node in program.nodes)
