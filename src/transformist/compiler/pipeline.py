@@ -62,13 +62,7 @@ def compile(
         (Transformer(1 layers, width 2, N = 100), True, False)
 
     """
-    options = Options.of(
-        max_length=max_length,
-        weighting=weighting,
-        arithmetic=arithmetic,
-        heads=heads,
-        positions=positions,
-    )
+    options = Options(max_length, weighting, arithmetic, heads, positions)
     try:
         return _compiled(program, options)
     except MarginExceeded as excess:
@@ -96,7 +90,7 @@ def largest_length(program: Program, *, most: int = 2**17, **given: Any) -> int:
         15
 
     """
-    options = Options.of(**{"arithmetic": None, **given, "max_length": most})
+    options = Options(**{**given, "max_length": most})
     try:
         _compiled(program, options)
     except MarginExceeded:
@@ -120,9 +114,9 @@ def _compiled(program: Program, options: Options) -> Transformer:
     )
     read = answer(Lowering(program, options, circuit))
     sharpness = sharpnesses(circuit, read.uses)
-    require_margins(circuit, sharpness, read, options.arithmetic)
+    require_margins(circuit, sharpness, read, options.number_system)
     model = emit(allocate(schedule(circuit, read.forms, options.heads)), sharpness, read)
-    return replace(model, built_for=options.arithmetic)
+    return replace(model, built_for=options.number_system)
 
 
 def _without_margin(program: Program, options: Options, excess: MarginExceeded) -> Uncompilable:
@@ -130,7 +124,7 @@ def _without_margin(program: Program, options: Options, excess: MarginExceeded) 
     node = program.output.node if excess.node is None else excess.node
     return Source(program).refused(
         node,
-        f"{excess.what} in {options.arithmetic} is below {excess.allowed:.3g}",
+        f"{excess.what} in {options.number_system} is below {excess.allowed:.3g}",
         received=f"up to {excess.error:.3g} for N = {options.max_length}",
         remedy=_what_fits(program, options) + _a_float_in(node),
     )
@@ -139,7 +133,7 @@ def _without_margin(program: Program, options: Options, excess: MarginExceeded) 
 def _what_fits(program: Program, options: Options) -> str:
     """The largest N, or that there is none, and what else can be asked for."""
     finer = "an arithmetic with more bits, such as arithmetic=float64"
-    if options.arithmetic == "float64":
+    if options.number_system == "float64":
         finer = "arithmetic=exact, in which nothing rounds"
     longest = _longest(program, options)
     if longest:

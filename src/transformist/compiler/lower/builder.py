@@ -60,7 +60,7 @@ class Builder:
 
     source: Source
     circuit: Circuit
-    positions: tuple[str, ...] | None
+    positions: Sequence[str] | None
     served: list[Node] = field(default_factory=list)
 
     def add(self, atom: Atom, name: str) -> Form:
@@ -98,7 +98,7 @@ class Builder:
             )
 
     def require_sharpness(self, node: Node) -> None:
-        """Refuse scores that softmax keeps apart the better, the more positions there are."""
+        """Refuse scores whose sharpness under softmax depends on N, where no N is given."""
         if self.circuit.max_length is None and self.circuit.weighting == "softmax":
             raise self.needs_length(node, "how sharp the scores are")
 
