@@ -16,7 +16,7 @@ from transformist.compiler.forms import Form, total
 from transformist.compiler.heads import BEHIND, At, Head, Match
 from transformist.compiler.lower.builder import Builder, Unit
 from transformist.compiler.lower.means import at_count
-from transformist.compiler.lower.rule import Asking, Fetch, Rule
+from transformist.compiler.lower.rule import Asking, Channel, Rule
 from transformist.language.across import Count, Lookup, Shift
 from transformist.language.leaves import Constant
 from transformist.language.node import Node
@@ -26,10 +26,10 @@ from transformist.language.types import Boolean, Category
 
 _TRUE = Constant((), Boolean, True)
 
-Fetching: TypeAlias = "Shift | Lookup | Select"
+FetchingNode: TypeAlias = "Shift | Lookup | Select"
 
 
-def _fetching(build: Builder, node: Node, head: Head) -> Fetch:
+def _by_head(build: Builder, node: Node, head: Head) -> Channel:
     """What the head fetches, 0 at BOS."""
     name = build.name(node)
 
@@ -45,7 +45,7 @@ def _fetching(build: Builder, node: Node, head: Head) -> Fetch:
 # By the place
 
 
-def _shift(_ask: Asking, build: Builder, node: Shift) -> Fetch:
+def _shift(_ask: Asking, build: Builder, node: Shift) -> Channel:
     """The next position to the left or right by its place, others by their number."""
     k = node.k
     if k in (1, -1):
@@ -53,14 +53,14 @@ def _shift(_ask: Asking, build: Builder, node: Shift) -> Fetch:
         place = None
         if (build.circuit.weighting, k) != ("rightmost-hard", 1):
             place = build.place(node)
-        return _fetching(build, node, Match((), (), choose, mask, place))
+        return _by_head(build, node, Match((), (), choose, mask, place))
     return _looking_up(build, node, build.feature("i", node) - k)
 
 
-def _lookup(ask: Asking, build: Builder, node: Lookup) -> Fetch:
+def _lookup(ask: Asking, build: Builder, node: Lookup) -> Channel:
     asked = node.children[1]
     if isinstance(asked, Count):  # at most n
-        return _fetching(build, node, at_count(ask, build, asked, "none"))
+        return _by_head(build, node, at_count(ask, build, asked, "none"))
     index = ask.number(asked)
     if not build.circuit.is_whole(index):
         raise build.refuse(
@@ -72,10 +72,10 @@ def _lookup(ask: Asking, build: Builder, node: Lookup) -> Fetch:
     return _looking_up(build, node, index)
 
 
-def _looking_up(build: Builder, node: Node, index: Form) -> Fetch:
+def _looking_up(build: Builder, node: Node, index: Form) -> Channel:
     """BOS, at 0, is found for 0 and below; beyond n the default is asked for."""
     place = build.feature("i", node)
-    fetched = _fetching(build, node, At(index, place, build.feature("i^2", node)))
+    fetched = _by_head(build, node, At(index, place, build.feature("i^2", node)))
     if build.circuit.span(index - place).hi <= 0:
         return fetched
     beyond = index - build.length(node)
@@ -89,14 +89,14 @@ def _looking_up(build: Builder, node: Node, index: Form) -> Fetch:
 # By keys and queries
 
 
-def _select(ask: Asking, build: Builder, node: Select) -> Fetch:
+def _select(ask: Asking, build: Builder, node: Select) -> Channel:
     """BOS takes what matches nothing; where it is not seen, the value or the match is a gate."""
     name = build.name(node)
     if node.mask in BEHIND:
         has_sink = not (node.children[0] == node.children[1] == _TRUE and node.choose != "mean")
-        return _fetching(build, node, _matching(ask, build, node, has_sink=has_sink))
+        return _by_head(build, node, _matching(ask, build, node, has_sink=has_sink))
     head = _matching(ask, build, node, has_sink=False)
-    fetch = _fetching(build, node, head)
+    fetch = _by_head(build, node, head)
     if all(query.is_constant for query in head.queries):
         match = total(k * q.constant for k, q in zip(head.keys, head.queries, strict=True))
         if node.choose == "mean":
@@ -183,7 +183,7 @@ def _equals(ask: Asking, build: Builder, node: Node, value: Any) -> Form:
     return 1 - build.step(form, zone, name) - build.step(-form, zone, name)
 
 
-def own_default(ask: Asking, build: Builder, node: Where) -> Fetch | None:
+def own_default(ask: Asking, build: Builder, node: Where) -> Channel | None:
     """For a selection whose default is the value here: the last position up to here is here."""
     found, chosen, own = node.children
     if not (isinstance(found, Select) and isinstance(chosen, Select)):
@@ -198,33 +198,33 @@ def own_default(ask: Asking, build: Builder, node: Where) -> Fetch | None:
     return lambda value: build.add(Fetched(head, build.quiet(value, name)), name)
 
 
-CHANNELS: Mapping[type[Node], Callable[[Asking, Builder, Any], Fetch]] = {
+CHANNELS: Mapping[type[Node], Callable[[Asking, Builder, Any], Channel]] = {
     Shift: _shift,
     Lookup: _lookup,
     Select: _select,
 }
-"""The channel of each kind."""
+"""What gives the channel of each kind."""
 
 
 # The rules: a value less its default, by the channel
 
 
-def _values(node: Fetching) -> Node:
+def _values(node: FetchingNode) -> Node:
     """What is fetched."""
     return node.children[2 if isinstance(node, Select) else 0]
 
 
-def _bit(ask: Asking, _build: Builder, node: Fetching) -> Form:
+def _bit(ask: Asking, _build: Builder, node: FetchingNode) -> Form:
     default = int(node.default)
     return default + ask.channel(node)(ask.boolean(_values(node)) - default)
 
 
-def _literal(ask: Asking, _build: Builder, node: Fetching, value: Any) -> Form:
+def _literal(ask: Asking, _build: Builder, node: FetchingNode, value: Any) -> Form:
     default = int(node.default == value)
     return default + ask.channel(node)(ask.literal(_values(node), value) - default)
 
 
-def _number(ask: Asking, _build: Builder, node: Fetching, _unit: Unit) -> Form:
+def _number(ask: Asking, _build: Builder, node: FetchingNode, _unit: Unit) -> Form:
     default = Fraction(node.default)
     return default + ask.channel(node)(ask.number(_values(node)) - default)
 

@@ -19,7 +19,7 @@ from transformist.compiler.lower.builder import AS_IT_IS, Builder, Unit
 from transformist.compiler.lower.fetching import CHANNELS, FETCHING
 from transformist.compiler.lower.means import MEANS
 from transformist.compiler.lower.pointwise import POINTWISE
-from transformist.compiler.lower.rule import Asking, Fetch, Rule, Units
+from transformist.compiler.lower.rule import Asking, Channel, Rule, Units
 from transformist.compiler.options import Options
 from transformist.compiler.refusals import Source
 from transformist.language import Program
@@ -179,7 +179,7 @@ class Lowering(Asking):
         return RULES[type(node)].units(self, self.build, node)
 
     @once
-    def channel(self, node: Node) -> Fetch:
+    def channel(self, node: Node) -> Channel:
         """What is made of the value of a subexpression that fetches."""
         return CHANNELS[type(node)](self, self.build, node)
 

@@ -19,7 +19,7 @@ from transformist.language.node import Node
 Units: TypeAlias = "tuple[Unit, ...] | None"
 """Those in which a number can be there, as it is among them; `None` for all."""
 
-Fetch: TypeAlias = "Callable[[Form], Form]"
+Channel: TypeAlias = "Callable[[Form], Form]"
 """What a subexpression that fetches makes of a value, where its default is 0."""
 
 
@@ -47,7 +47,7 @@ class Asking(ABC):
         """The units in which a number can be there."""
 
     @abstractmethod
-    def channel(self, node: Node, /) -> Fetch:
+    def channel(self, node: Node, /) -> Channel:
         """What is made of the value of a subexpression that fetches."""
 
     @abstractmethod
