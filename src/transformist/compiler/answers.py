@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from transformist.compiler.circuit import ZERO, Circuit, Fetched, Relu
 from transformist.compiler.forms import Form
 from transformist.compiler.heads import Uniform, rows_under
-from transformist.compiler.lower import ONE, Lowering, Unit
+from transformist.compiler.lower import AS_IT_IS, Lowering, Unit
 from transformist.compiler.temperatures import Use
 from transformist.language import Accept, NextToken, Tag
 from transformist.language.node import Node
@@ -134,7 +134,7 @@ Answer: TypeAlias = "Accepted | Labelled | Counted | Measured"
 def answer(lowering: Lowering) -> Answer:
     """What is read out of the output of the program that is lowered."""
     output = lowering.program.output
-    return lowering.settled(lambda: ANSWERS[type(output)](lowering, output))  # type: ignore[no-any-return]
+    return lowering.settled(lambda: ANSWERS[type(output)](lowering, output))
 
 
 def _accepted(lowering: Lowering, output: Accept) -> Accepted:
@@ -166,23 +166,23 @@ def _number(lowering: Lowering, node: Node) -> Answer:
     form, unit = lowering.in_some_unit(node)
     if node.type.values is not None:
         return _listed(lowering, node)
-    circuit, (kind, under) = lowering.circuit, unit
+    circuit = lowering.circuit
     grid = circuit.grid(form)
-    if kind == "count" and grid is not None and grid.counts == {rows_under(under)}:
+    if unit.kind == "count" and grid is not None and grid.counts == {rows_under(unit.mask)}:
         return _counted(lowering, node, form, unit, grid.c)
     mask = _denominator(grid.counts, unit) if grid is not None else None
-    if kind != "count" and grid is not None and mask is not None:
+    if unit.kind != "count" and grid is not None and mask is not None:
         if mask.startswith("strict") and not _vanishes(circuit, form):
-            raise lowering.refuse(
+            raise lowering.build.refuse(
                 node,
                 "a number that is handed out is 0 where the mask of its mean leaves no position",
                 received=f"a number that is made of a mean under mask {mask} and of others",
                 remedy="hand out the mean by itself",
             )
         if circuit.max_length is None and circuit.is_approximate(form):
-            raise lowering.needs_length(node, "how sharp the scores are")
-        return Measured(form, grid.c, mask, unit != ONE, circuit.most_seen)
-    raise lowering.refuse(
+            raise lowering.build.needs_length(node, "how sharp the scores are")
+        return Measured(form, grid.c, mask, unit != AS_IT_IS, circuit.most_seen)
+    raise lowering.build.refuse(
         node,
         "a number that is handed out has listed values, is a whole count, or is made of means "
         "under one mask",
@@ -215,8 +215,8 @@ def _vanishes(circuit: Circuit, form: Form) -> bool:
 
 def _denominator(counts: frozenset[str], unit: Unit) -> str | None:
     """The mask that leaves as many positions as the denominator says, or more than it needs."""
-    if unit != ONE:
-        return unit[1] if counts <= {rows_under(unit[1])} else None
+    if unit != AS_IT_IS:
+        return unit.mask if counts <= {rows_under(unit.mask)} else None
     known = {rows_under(mask): mask for mask in MASKS} | {"i": "future", "n": "none"}
     (count,) = counts if len(counts) == 1 else ("" if counts else "i",)
     return known.get(count)
@@ -225,11 +225,11 @@ def _denominator(counts: frozenset[str], unit: Unit) -> str | None:
 def _counted(lowering: Lowering, node: Node, form: Form, unit: Unit, scale: int) -> Counted:
     circuit = lowering.circuit
     if circuit.most_seen is None:
-        raise lowering.needs_length(node, "how many labels there are")
+        raise lowering.build.needs_length(node, "how many labels there are")
     within = circuit.span(form).times(Fraction(scale))
     least = math.ceil(within.lo * (circuit.most_seen if within.lo < 0 else 1))
     most = math.floor(within.hi * (circuit.most_seen if within.hi > 0 else 1))
-    return Counted(form, lowering.unit(unit), scale, least, most, circuit.most_seen)
+    return Counted(form, lowering.build.one_in(unit), scale, least, most, circuit.most_seen)
 
 
 TAGS: Mapping[type[Any], Callable[[Lowering, Node], Answer]] = {

@@ -51,8 +51,8 @@ class Feature:
 
 
 @dataclass(frozen=True)
-class Relu:
-    """max(form, 0)."""
+class _OfForm:
+    """What is computed from one form."""
 
     form: Form
 
@@ -63,16 +63,15 @@ class Relu:
 
 
 @dataclass(frozen=True)
-class Step:
+class Relu(_OfForm):
+    """max(form, 0)."""
+
+
+@dataclass(frozen=True)
+class Step(_OfForm):
     """0 where the form is at most zone/4, 1 where it is at least 3 zone/4, straight between."""
 
-    form: Form
     zone: Fraction
-
-    @property
-    def reads(self) -> tuple[Form, ...]:
-        """The forms that it is computed from."""
-        return (self.form,)
 
 
 @dataclass(frozen=True)
@@ -89,15 +88,8 @@ class Fetched:
 
 
 @dataclass(frozen=True)
-class Kept:
+class Kept(_OfForm):
     """What a slot holds after more is added to it; no program is compiled to it."""
-
-    form: Form
-
-    @property
-    def reads(self) -> tuple[Form, ...]:
-        """The forms that it is computed from."""
-        return (self.form,)
 
 
 Atom: TypeAlias = "Embedded | Feature | Relu | Step | Fetched | Kept"

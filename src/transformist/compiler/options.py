@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from transformist.bounds import float_format_of
 from transformist.errors import InvalidValue, UnknownName
@@ -24,8 +23,7 @@ class Options:
     Attributes:
         max_length: N, the longest input; `None` for any length, where no constant depends on N.
         weighting: of all heads.
-        arithmetic: in which the margins have to fit; when left out float32, and `exact` for any
-            length, since no format keeps the margins of all.
+        arithmetic: in which the margins have to fit; `None` for the usual one.
         heads: `many` or `one` a layer.
         positions: the position functions that may be used, all when `None`.
 
@@ -33,14 +31,9 @@ class Options:
 
     max_length: int | None = 256
     weighting: str = "softmax"
-    arithmetic: str = ""
+    arithmetic: str | None = None
     heads: str = "many"
-    positions: tuple[str, ...] | None = None
-
-    @classmethod
-    def of(cls, **given: Any) -> Options:
-        """The options by their names, `None` where one is left to its default."""
-        return cls(**{**given, "arithmetic": given["arithmetic"] or ""})
+    positions: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if self.weighting not in WEIGHTINGS:
@@ -56,9 +49,7 @@ class Options:
                 where="compile",
                 remedy="give the length of the longest input",
             )
-        usual = "exact" if self.max_length is None else "float32"
-        object.__setattr__(self, "arithmetic", self.arithmetic or usual)
-        if float_format_of(self.arithmetic) is not None and self.max_length is None:
+        if float_format_of(self.number_system) is not None and self.max_length is None:
             raise InvalidValue(
                 "a number format keeps its margins up to some length",
                 received=f"arithmetic = {self.arithmetic}, max_length = None",
@@ -67,6 +58,16 @@ class Options:
             )
         if self.positions is not None:
             self._require_positions(self.positions)
+
+    @property
+    def number_system(self) -> str:
+        """In which the margins have to fit: usually float32.
+
+        For any length it is `exact`, since no format keeps the margins of all.
+        """
+        if self.arithmetic is not None:
+            return self.arithmetic
+        return "exact" if self.max_length is None else "float32"
 
     def _require_positions(self, positions: Sequence[str]) -> None:
         if isinstance(positions, str):

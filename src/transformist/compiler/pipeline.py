@@ -12,7 +12,7 @@ from transformist.compiler.allocate import allocate
 from transformist.compiler.answers import answer
 from transformist.compiler.circuit import Circuit
 from transformist.compiler.emit import emit
-from transformist.compiler.lower import Lowering
+from transformist.compiler.lower import POINTWISE, Lowering
 from transformist.compiler.margins import MarginExceeded, require_margins
 from transformist.compiler.options import Options
 from transformist.compiler.refusals import Source, Uncompilable
@@ -20,16 +20,7 @@ from transformist.compiler.schedule import schedule
 from transformist.compiler.temperatures import sharpnesses
 from transformist.language import Accept, Program
 from transformist.language.across import Mean
-from transformist.language.leaves import Constant, Token
 from transformist.language.node import Node, different
-from transformist.language.pointwise import (
-    Comparison,
-    Linear,
-    PiecewiseLinear,
-    Product,
-    Table,
-    Where,
-)
 from transformist.model import Transformer
 
 
@@ -71,13 +62,7 @@ def compile(
         (Transformer(1 layers, width 2, N = 100), True, False)
 
     """
-    options = Options.of(
-        max_length=max_length,
-        weighting=weighting,
-        arithmetic=arithmetic,
-        heads=heads,
-        positions=positions,
-    )
+    options = Options(max_length, weighting, arithmetic, heads, positions)
     try:
         return _compiled(program, options)
     except MarginExceeded as excess:
@@ -105,7 +90,7 @@ def largest_length(program: Program, *, most: int = 2**17, **given: Any) -> int:
         31
 
     """
-    options = Options.of(**{"arithmetic": None, **given, "max_length": most})
+    options = Options(**{**given, "max_length": most})
     try:
         _compiled(program, options)
     except MarginExceeded:
@@ -129,9 +114,9 @@ def _compiled(program: Program, options: Options) -> Transformer:
     )
     read = answer(Lowering(program, options, circuit))
     sharpness = sharpnesses(circuit, read.uses)
-    require_margins(circuit, sharpness, read, options.arithmetic)
+    require_margins(circuit, sharpness, read, options.number_system)
     model = emit(allocate(schedule(circuit, read.forms, options.heads)), sharpness, read)
-    return replace(model, built_for=options.arithmetic)
+    return replace(model, built_for=options.number_system)
 
 
 def _without_margin(program: Program, options: Options, excess: MarginExceeded) -> Uncompilable:
@@ -139,7 +124,7 @@ def _without_margin(program: Program, options: Options, excess: MarginExceeded) 
     node = program.output.node if excess.node is None else excess.node
     return Source(program).refused(
         node,
-        f"{excess.what} in {options.arithmetic} is below {excess.allowed:.3g}",
+        f"{excess.what} in {options.number_system} is below {excess.allowed:.3g}",
         received=f"up to {excess.error:.3g} for N = {options.max_length}",
         remedy=_what_fits(program, options) + _a_float_in(node),
     )
@@ -148,7 +133,7 @@ def _without_margin(program: Program, options: Options, excess: MarginExceeded) 
 def _what_fits(program: Program, options: Options) -> str:
     """The largest N, or that there is none, and what else can be asked for."""
     finer = "an arithmetic with more bits, such as arithmetic=float64"
-    if options.arithmetic == "float64":
+    if options.number_system == "float64":
         finer = "arithmetic=exact, in which nothing rounds"
     longest = _longest(program, options)
     if longest:
@@ -199,21 +184,11 @@ def _longest(program: Program, options: Options) -> int:
     return fits
 
 
-_WITHOUT_BOS = (
-    Token,
-    Constant,
-    Table,
-    Linear,
-    PiecewiseLinear,
-    Product,
-    Comparison,
-    Where,
-    Mean,
-)
+_WITHOUT_BOS = frozenset({*POINTWISE, Mean})
 
 
 def begins_with_bos(program: Program) -> bool:
     """Whether BOS stands in front: for the empty input, for counts, for what matches nothing."""
     if isinstance(program.output, Accept):
         return True
-    return not all(isinstance(node, _WITHOUT_BOS) for node in program.nodes)
+    return not all(type(node) in _WITHOUT_BOS for node in program.nodes)

@@ -1,0 +1,265 @@
+"""What forms are made with: embeddings, position functions, means, ReLUs, steps, gates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from transformist.bounds import power_of_two_at_most
+from transformist.compiler.circuit import (
+    INFINITY,
+    Atom,
+    Circuit,
+    Embedded,
+    Feature,
+    Fetched,
+    Relu,
+    Step,
+)
+from transformist.compiler.forms import Form, total
+from transformist.compiler.heads import BEHIND, Match, Uniform
+from transformist.compiler.refusals import Source, Uncompilable
+from transformist.errors import UndefinedValue
+from transformist.language.node import Node
+from transformist.laws import Range
+from transformist.positions import position
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What a number in a form is multiplied by, with D the rows that a mask leaves.
+
+    Attributes:
+        kind: `mean` for (D − 1)/D, `count` for 1/D; else 1.
+        mask: the mask.
+
+    """
+
+    kind: str
+    mask: str
+
+
+AS_IT_IS = Unit("as it is", "")
+"""The unit 1."""
+
+
+@dataclass(eq=False)
+class Builder:
+    """What adds atoms to a circuit, for the subexpression that is lowered.
+
+    Attributes:
+        source: what the subexpressions are called, and where they are written.
+        circuit: the atoms so far.
+        positions: the position functions that may be used, all when `None`.
+        served: the subexpressions that are lowered, each for the sake of the one before it. New
+            atoms serve the last.
+
+    """
+
+    source: Source
+    circuit: Circuit
+    positions: Sequence[str] | None
+    served: list[Node] = field(default_factory=list)
+
+    def add(self, atom: Atom, name: str) -> Form:
+        """An atom."""
+        return self.circuit.add(atom, name, self.served[-1] if self.served else None)
+
+    # Names and refusals
+
+    def name(self, node: Node) -> str:
+        """What a subexpression is called."""
+        return self.source.names[node]
+
+    def case(self, node: Node, value: Any) -> str:
+        """What it is called that a subexpression has a value."""
+        return f"{self.name(node)} = {value}"
+
+    def refuse(self, node: Node, invariant: str, *, received: str, remedy: str) -> Uncompilable:
+        """The refusal of a subexpression."""
+        return self.source.refused(node, invariant, received=received, remedy=remedy)
+
+    def needs_length(self, node: Node, why: str) -> Uncompilable:
+        """The refusal to compile for any length."""
+        return self.refuse(
+            node, f"{why} depends on N", received="max_length = None", remedy="give max_length"
+        )
+
+    def require_means(self, node: Node, received: str = "a mean or count") -> None:
+        """Refuse a mean where each position attends to one."""
+        if self.circuit.weighting == "rightmost-hard":
+            raise self.refuse(
+                node,
+                "rightmost-hard attention attends to one position and has no mean",
+                received=received,
+                remedy="compile it with average-hard or softmax attention",
+            )
+
+    def require_sharpness(self, node: Node) -> None:
+        """Refuse scores whose sharpness under softmax depends on N, where no N is given."""
+        if self.circuit.max_length is None and self.circuit.weighting == "softmax":
+            raise self.needs_length(node, "how sharp the scores are")
+
+    # What follows from the symbol
+
+    def embedded(self, values: Sequence[Any], name: str) -> Form:
+        """A number for each symbol, 0 at BOS; a constant where they are all the same."""
+        numbers = [Fraction(value) for value in values]
+        if len(set(numbers)) == 1:
+            return Form.of(numbers[0])
+        at_bos = (Fraction(0),) * self.circuit.bos
+        return self.add(Embedded((*numbers, *at_bos)), name)
+
+    def embedded_case(self, values: Sequence[Any], value: Any, name: str) -> Form:
+        """A form that is 1 at the symbols that have this value, 0 elsewhere."""
+        return self.embedded([each == value for each in values], name)
+
+    def embedded_in(self, values: Sequence[Any], unit: Unit, node: Node) -> Form:
+        """A number for each symbol, times a unit."""
+        if len(set(values)) == 1:
+            return self.one_in(unit) * Fraction(values[0])
+        if unit == AS_IT_IS:
+            return self.embedded(values, self.name(node))
+        different = [(value, self.case(node, value)) for value in dict.fromkeys(values) if value]
+        return total(
+            self.gated(self.embedded_case(values, value, name), self.one_in(unit), name) * value
+            for value, name in different
+        )
+
+    # What follows from the position
+
+    def feature(self, name: str, node: Node) -> Form:
+        """A function of the position, by name."""
+        allowed = self.positions
+        if allowed is not None and name not in allowed:
+            raise self.refuse(
+                node,
+                f"it is computed with the position function {name}",
+                received=f"positions = {', '.join(allowed) or 'none'}",
+                remedy=f"allow {name}, or leave positions out",
+            )
+        try:
+            position(name, 0, 0)
+        except UndefinedValue:
+            if self.circuit.bos:
+                raise self.refuse(
+                    node,
+                    "a position function has a value at BOS, which is at i = 0",
+                    received=f"{name} in a model with BOS",
+                    remedy="compare with i, or take a mean for a count over i or n",
+                ) from None
+        return self.add(Feature(name), name)
+
+    def place(self, node: Node) -> Form:
+        """A number whose values at different positions are at least 1 apart, in their order.
+
+        It is i, or N i/n where i is not allowed: at most N, and 0 at BOS.
+        """
+        allowed = self.positions
+        if allowed is not None and "i" not in allowed and "i/n" in allowed:
+            if self.circuit.max_length is None:
+                raise self.needs_length(node, "how far apart multiples of i/n are")
+            return self.feature("i/n", node) * self.circuit.max_length
+        return self.feature("i", node)
+
+    def length(self, node: Node) -> Form:
+        """n: twice the mean of the positions, BOS being at 0; or the last position."""
+        place = self.feature("i", node)
+        if self.circuit.weighting == "rightmost-hard":
+            return self.add(Fetched(Match((), (), "rightmost", "none"), place), "n")
+        mean = self.add(Fetched(Uniform("none"), place), "mean of i")
+        return mean * 2 if self.circuit.bos else mean * 2 - 1
+
+    # Means
+
+    def mean(self, node: Node, mask: str, value: Form) -> Form:
+        """The mean of a form, by a head with equal scores."""
+        self.require_means(node)
+        return self.add(Fetched(Uniform(mask), value), self.name(node))
+
+    def mean_unit(self, mask: str) -> Unit:
+        """That of a mean under a mask."""
+        return Unit("mean", mask) if self.circuit.bos and mask in BEHIND else AS_IT_IS
+
+    def one_in(self, unit: Unit) -> Form:
+        """The number 1 in a unit: the unit itself."""
+        if unit == AS_IT_IS:
+            return Form.of(1)
+        counted = self.circuit.at_bos if unit.kind == "count" else self.circuit.at_symbols
+        form = self.add(Fetched(Uniform(unit.mask), counted), f"1 in {unit.kind} {unit.mask}")
+        if unit != Unit("mean", "strict-future"):
+            return form
+        share = self.one_in(Unit("count", unit.mask))  # over no symbols a mean is 0, but not 0/D
+        return form + self.relu(share * 2 - 1, f"nothing in {unit.mask}")
+
+    # Hidden units
+
+    def relu(self, form: Form, name: str) -> Form:
+        """max(form, 0); the form or 0 where its sign is known."""
+        rows = self.circuit.rows(form)
+        if all(row.lo >= 0 for row in rows):
+            return form
+        if all(row.hi <= 0 for row in rows):
+            return Form()
+        return self.add(Relu(form), name)
+
+    def step(self, form: Form, zone: Fraction, name: str) -> Form:
+        """[form > 0], where it is at most 0, or at least the zone, at the symbols."""
+        within = self.circuit.span(form)
+        if within.hi <= 0:
+            return Form()
+        if within.lo >= zone:
+            return Form.of(1)
+        return self.add(Step(form, zone), name)
+
+    def zone(self, node: Node, form: Form) -> Fraction:
+        """A power of two within the least magnitude but 0 of a form, that of a subexpression."""
+        found = self.circuit.separation(form)
+        if found is not None:
+            return power_of_two_at_most(found)
+        if self.circuit.max_length is None:
+            raise self.needs_length(node, "how small it can be without being 0")
+        raise self.refuse(
+            node,
+            "a number that is compared is 0 or at least some number in magnitude",
+            received="no such number is known: it is a mean of numbers of both signs that are "
+            "means, or whose denominators depend on the position",
+            remedy="compare those first, or take their ReLU, and then the mean; or count",
+        )
+
+    def conjunction(self, loose: Form, name: str) -> Form:
+        """[form = 1] of a whole number that is at most 1."""
+        within = self.circuit.span(loose)
+        if within.hi <= 0:
+            return Form()
+        if within.lo >= 1:
+            return Form.of(1)
+        if not self.circuit.is_clean(loose):
+            return self.step(loose, Fraction(1), name)
+        return self.relu(loose, name)
+
+    def gated(self, bit: Form, form: Form, name: str) -> Form:
+        """The form where the bit is 1, 0 where it is 0."""
+        return self._gate(bit, form, name, self.circuit.span(form))
+
+    def quiet(self, form: Form, name: str) -> Form:
+        """A form with the same values at the symbols, and 0 at BOS."""
+        if not self.circuit.bos:
+            return form
+        at_bos = self.circuit.span_at_bos(form)
+        if at_bos.is_point:
+            return form - self.circuit.at_bos * at_bos.lo if at_bos.lo else form
+        within = at_bos.hull(self.circuit.span(form))
+        return self._gate(1 - self.circuit.at_bos, form, name, within)
+
+    def _gate(self, bit: Form, form: Form, name: str, within: Range) -> Form:
+        parts = []
+        for sign, most in ((1, within.hi), (-1, -within.lo)):
+            if most == INFINITY:
+                raise self.needs_length(self.served[-1], "how large it can be")
+            if most > 0:
+                shift = Fraction(1) if most <= 1 else 1 / power_of_two_at_most(1 / Fraction(most))
+                parts.append(self.relu(form * sign + (bit - 1) * shift, name) * sign)
+        return total(parts)

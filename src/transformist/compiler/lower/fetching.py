@@ -1,0 +1,235 @@
+"""Rules for what takes its value from another position: neighbours, lookups, selections.
+
+Of each kind a channel says what becomes of a value that is 0 by default. All types are fetched
+alike: less the default, which is added again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from transformist.bounds import power_of_two_at_most
+from transformist.compiler.circuit import INFINITY, Fetched
+from transformist.compiler.forms import Form, total
+from transformist.compiler.heads import BEHIND, At, Head, Match
+from transformist.compiler.lower.builder import Builder, Unit
+from transformist.compiler.lower.means import at_count
+from transformist.compiler.lower.rule import Asking, Channel, Rule
+from transformist.language.across import Count, Lookup, Shift
+from transformist.language.leaves import Constant
+from transformist.language.node import Node
+from transformist.language.pointwise import Where
+from transformist.language.selection import Select
+from transformist.language.types import Boolean, Category
+
+_TRUE = Constant((), Boolean, True)
+
+FetchingNode: TypeAlias = "Shift | Lookup | Select"
+
+
+def _by_head(build: Builder, node: Node, head: Head) -> Channel:
+    """What the head fetches, 0 at BOS."""
+    name = build.name(node)
+
+    def fetch(value: Form) -> Form:
+        quiet = build.quiet(value, name)
+        if build.circuit.span(quiet).diameter == INFINITY:
+            build.require_sharpness(node)
+        return quiet if quiet == Form() else build.add(Fetched(head, quiet), name)
+
+    return fetch
+
+
+# By the place
+
+
+def _shift(_ask: Asking, build: Builder, node: Shift) -> Channel:
+    """The next position to the left or right by its place, others by their number."""
+    k = node.k
+    if k in (1, -1):
+        mask, choose = {1: ("strict-future", "rightmost"), -1: ("strict-past", "leftmost")}[k]
+        place = None
+        if (build.circuit.weighting, k) != ("rightmost-hard", 1):
+            place = build.place(node)
+        return _by_head(build, node, Match((), (), choose, mask, place))
+    return _looking_up(build, node, build.feature("i", node) - k)
+
+
+def _lookup(ask: Asking, build: Builder, node: Lookup) -> Channel:
+    asked = node.children[1]
+    if isinstance(asked, Count):  # at most n
+        return _by_head(build, node, at_count(ask, build, asked, "none"))
+    index = ask.number(asked)
+    if not build.circuit.is_whole(index):
+        raise build.refuse(
+            asked,
+            "the position that is looked up is a whole number",
+            received="a number that need not be whole",
+            remedy="compute it from i, n and whole numbers",
+        )
+    return _looking_up(build, node, index)
+
+
+def _looking_up(build: Builder, node: Node, index: Form) -> Channel:
+    """BOS, at 0, is found for 0 and below; beyond n the default is asked for."""
+    place = build.feature("i", node)
+    fetched = _by_head(build, node, At(index, place, build.feature("i^2", node)))
+    if build.circuit.span(index - place).hi <= 0:
+        return fetched
+    beyond = index - build.length(node)
+    if build.circuit.span(beyond).hi <= 0:
+        return fetched
+    name = build.name(node)
+    valid = build.step(1 - beyond, Fraction(1), f"{name}: up to n")
+    return lambda value: build.gated(valid, fetched(value), name)
+
+
+# By keys and queries
+
+
+def _select(ask: Asking, build: Builder, node: Select) -> Channel:
+    """BOS takes what matches nothing; where it is not seen, the value or the match is a gate."""
+    name = build.name(node)
+    if node.mask in BEHIND:
+        has_sink = not (node.children[0] == node.children[1] == _TRUE and node.choose != "mean")
+        return _by_head(build, node, _matching(ask, build, node, has_sink=has_sink))
+    head = _matching(ask, build, node, has_sink=False)
+    fetch = _by_head(build, node, head)
+    if all(query.is_constant for query in head.queries):
+        match = total(k * q.constant for k, q in zip(head.keys, head.queries, strict=True))
+        if node.choose == "mean":
+            raise build.refuse(
+                node,
+                "the mean of what matches sees BOS, which takes what matches nothing",
+                received=f"mask {node.mask}",
+                remedy="select under mask none, future or strict-future",
+            )
+        return lambda value: fetch(build.gated(match, value, name))
+    keys = [fetch(key) for key in head.keys]
+    found = total(
+        build.conjunction(key + query - 1, f"{name}: found")
+        for key, query in zip(keys, head.queries, strict=True)
+    )
+    return lambda value: build.gated(found, fetch(value), name)
+
+
+def _matching(ask: Asking, build: Builder, node: Select, *, has_sink: bool) -> Match:
+    """The head of a selection."""
+    pairs = _pairs(ask, build, node)
+    circuit = build.circuit
+    if node.choose == "mean":
+        build.require_means(node, "the mean of what matches")
+    place = None
+    forms = [form for pair in pairs for form in pair]
+    are_tied = circuit.weighting == "rightmost-hard" and all(map(circuit.is_clean, forms))
+    if node.choose == "leftmost" or (node.choose == "rightmost" and not are_tied):
+        place = build.place(node)
+    is_seen = circuit.bos and node.mask in BEHIND
+    is_kept_out = is_seen and not pairs and node.choose == "leftmost"
+    if is_seen and (has_sink or is_kept_out):
+        pairs = [*pairs, (circuit.at_bos, Form.of(Fraction(1, 2) if has_sink else -1))]
+    if circuit.max_length is None and place is not None and pairs:
+        raise build.needs_length(node, "how far a match outweighs the place")
+    if node.choose == "mean":
+        build.require_sharpness(node)
+    return Match(
+        keys=tuple(key for key, _ in pairs),
+        queries=tuple(query for _, query in pairs),
+        choose=node.choose,
+        mask=node.mask,
+        place=place,
+        scale=Fraction(1 if place is None else 2 * circuit.reach),
+    )
+
+
+def _pairs(ask: Asking, build: Builder, node: Select) -> list[tuple[Form, Form]]:
+    """Keys and queries, as many of each, whose products sum to 1 where they are equal, else 0."""
+    keys, queries, _ = node.children
+    name = build.name(node)
+    if keys == queries == _TRUE:
+        return []
+    if queries == _TRUE:
+        return [(build.quiet(_equals(ask, build, keys, True), name), Form.of(1))]
+    if keys.type.values is None or queries.type.values is None:
+        raise build.refuse(
+            keys if keys.type.values is None else queries,
+            "keys and queries have finitely many known values",
+            received="a number that has others",
+            remedy="look up a position by its number with lookup, or compare it with constants",
+        )
+    both: Sequence[Any] = [value for value in queries.type.values if value in keys.type.values]
+    return [
+        (
+            build.quiet(_equals(ask, build, keys, value), name),
+            _equals(ask, build, queries, value),
+        )
+        for value in both
+    ]
+
+
+def _equals(ask: Asking, build: Builder, node: Node, value: Any) -> Form:
+    """[the Boolean, category or number of listed values is this value]."""
+    if isinstance(node.type, Boolean | Category):
+        return ask.literal(node, value)
+    name = build.case(node, value)
+    columns = ask.by_symbol(node)
+    if columns is not None:
+        return build.embedded_case(columns, value, name)
+    form = ask.number(node) - value
+    gaps = [abs(each - value) for each in node.type.values or () if each != value]
+    zone = power_of_two_at_most(Fraction(min(gaps, default=1)))
+    return 1 - build.step(form, zone, name) - build.step(-form, zone, name)
+
+
+def own_default(ask: Asking, build: Builder, node: Where) -> Channel | None:
+    """For a selection whose default is the value here: the last position up to here is here."""
+    found, chosen, own = node.children
+    if not (isinstance(found, Select) and isinstance(chosen, Select)):
+        return None
+    keys, queries, values = chosen.children
+    same = found.children == (keys, queries, _TRUE) and found.mask == chosen.mask
+    last = (chosen.choose, chosen.mask) in (("rightmost", "future"), ("leftmost", "past"))
+    if not (same and last and values == own and found.default is False):
+        return None
+    head = _matching(ask, build, chosen, has_sink=False)
+    name = build.name(node)
+    return lambda value: build.add(Fetched(head, build.quiet(value, name)), name)
+
+
+CHANNELS: Mapping[type[Node], Callable[[Asking, Builder, Any], Channel]] = {
+    Shift: _shift,
+    Lookup: _lookup,
+    Select: _select,
+}
+"""What gives the channel of each kind."""
+
+
+# The rules: a value less its default, by the channel
+
+
+def _values(node: FetchingNode) -> Node:
+    """What is fetched."""
+    return node.children[2 if isinstance(node, Select) else 0]
+
+
+def _bit(ask: Asking, _build: Builder, node: FetchingNode) -> Form:
+    default = int(node.default)
+    return default + ask.channel(node)(ask.boolean(_values(node)) - default)
+
+
+def _literal(ask: Asking, _build: Builder, node: FetchingNode, value: Any) -> Form:
+    default = int(node.default == value)
+    return default + ask.channel(node)(ask.literal(_values(node), value) - default)
+
+
+def _number(ask: Asking, _build: Builder, node: FetchingNode, _unit: Unit) -> Form:
+    default = Fraction(node.default)
+    return default + ask.channel(node)(ask.number(_values(node)) - default)
+
+
+FETCHING: Mapping[type[Node], Rule[Any]] = dict.fromkeys(
+    CHANNELS, Rule(boolean=_bit, literal=_literal, number=_number)
+)
+"""The rules of what speaks of one other position."""

@@ -1,0 +1,195 @@
+"""From a program to a circuit: what is asked for, by the rule of its kind, and each thing once.
+
+A Boolean becomes a form that is 0 or 1; a category a form for each value, 1 where it has it; a
+number a form that is a multiple of it, in a unit: comparisons do not ask for the factor, and a
+constant beside it gets it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, wraps
+from typing import Any, TypeVar, TypeVarTuple
+
+from transformist.compiler.circuit import Circuit
+from transformist.compiler.forms import Form
+from transformist.compiler.lower.builder import AS_IT_IS, Builder, Unit
+from transformist.compiler.lower.fetching import CHANNELS, FETCHING
+from transformist.compiler.lower.means import MEANS
+from transformist.compiler.lower.pointwise import POINTWISE
+from transformist.compiler.lower.rule import Asking, Channel, Rule, Units
+from transformist.compiler.options import Options
+from transformist.compiler.refusals import Source
+from transformist.language import Program
+from transformist.language.node import Node
+from transformist.language.types import Boolean
+
+RULES: Mapping[type[Node], Rule[Any]] = {**POINTWISE, **MEANS, **FETCHING}
+"""The rule of each kind of subexpression."""
+
+LOOSEST = 2**6
+"""A loose form is at least minus this: 8 significand bits hold it and the sums on the way."""
+
+DEEPEST = 40
+"""So many subexpressions within each other are lowered at once."""
+
+Made = TypeVar("Made")
+More = TypeVarTuple("More")
+
+
+class _NeededFirst(Exception):
+    """What lies too deep to be made now."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        super().__init__()
+        self.make = make
+
+
+def once(
+    method: Callable[[Lowering, Node, *More], Made],
+) -> Callable[[Lowering, Node, *More], Made]:
+    """A question about a subexpression that is answered once, and then remembered.
+
+    Answers ask further questions, about what lies below. With `DEEPEST` of them waiting for each
+    other a question is not taken on; `Lowering.settled` begins with it then.
+    """
+
+    @wraps(method)
+    def remembered(lowering: Lowering, node: Node, *more: *More) -> Made:
+        known, waiting = lowering._known, lowering.build.served
+        key = (method, lowering._first_like(node), *more)
+        if key not in known:
+            if len(waiting) == DEEPEST:
+                raise _NeededFirst(lambda: remembered(lowering, node, *more))
+            waiting.append(node)
+            try:
+                known[key] = method(lowering, node, *more)
+            finally:
+                waiting.pop()
+        made: Made = known[key]
+        return made
+
+    return remembered
+
+
+@dataclass(eq=False)
+class Lowering(Asking):
+    """The circuit of a program, as far as it has been asked for.
+
+    Attributes:
+        program: what is lowered.
+        options: of the compilation.
+        circuit: the atoms so far.
+
+    """
+
+    program: Program
+    options: Options
+    circuit: Circuit
+    _known: dict[tuple[Any, ...], Any] = field(default_factory=dict)
+    _firsts: dict[Node, Node] = field(default_factory=dict)
+    _met: dict[int, tuple[Node, Node]] = field(default_factory=dict)
+
+    @cached_property
+    def build(self) -> Builder:
+        """What adds to the circuit."""
+        return Builder(Source(self.program), self.circuit, self.options.positions)
+
+    def settled(self, make: Callable[[], Made]) -> Made:
+        """What this makes, however deep the program is nested.
+
+        Where it asks too deep, what is needed first is made before, and then it is made again: all
+        that was answered on the way is remembered.
+        """
+        needed: list[Callable[[], Any]] = []
+        while True:
+            try:
+                if not needed:
+                    return make()
+                needed[-1]()
+                needed.pop()
+            except _NeededFirst as below:
+                needed.append(below.make)
+
+    def _first_like(self, node: Node) -> Node:
+        """The first of equal nodes; two that are written apart are compared only once."""
+        if id(node) not in self._met:
+            self._met[id(node)] = node, self._firsts.setdefault(node, node)
+        return self._met[id(node)][1]
+
+    @once
+    def boolean(self, node: Node) -> Form:
+        """A form that is 1 where the Boolean holds, 0 elsewhere."""
+        name, columns = self.build.name(node), self.by_symbol(node)
+        if columns is not None:
+            return self.build.embedded(columns, name)
+        return self.circuit.call(RULES[type(node)].boolean(self, self.build, node), name)
+
+    @once
+    def loosely(self, node: Node) -> Form:
+        """A whole number that is 1 where the Boolean holds, at most 0 elsewhere."""
+        loosely = RULES[type(node)].loosely
+        if loosely is None or self.by_symbol(node) is not None:
+            return self.boolean(node)
+        found = loosely(self, self.build, node)
+        if found is None or self.circuit.span(found).lo < -LOOSEST:
+            return self.boolean(node)
+        return found
+
+    def parted(self, node: Node) -> tuple[Form, Fraction]:
+        """A number that is above 0 where the Boolean holds, else below, and how far at least."""
+        parted = RULES[type(node)].parted
+        found = None if parted is None else parted(self, self.build, node)
+        return found or (self.loosely(node) - Fraction(1, 2), Fraction(1, 2))
+
+    def literal(self, node: Node, value: Any) -> Form:
+        """A form that is 1 where the Boolean or category has this value, 0 elsewhere."""
+        if isinstance(node.type, Boolean):
+            return self.boolean(node) if value else 1 - self.boolean(node)
+        return self._literal(node, value) if value in (node.type.values or ()) else Form()
+
+    @once
+    def _literal(self, node: Node, value: Any) -> Form:
+        name, columns = self.build.case(node, value), self.by_symbol(node)
+        if columns is not None:
+            return self.build.embedded_case(columns, value, name)
+        if node.type.values == (value,):
+            return Form.of(1)
+        return self.circuit.call(RULES[type(node)].literal(self, self.build, node, value), name)
+
+    def number(self, node: Node, unit: Unit = AS_IT_IS) -> Form:
+        """A form that is the number times the unit."""
+        return self._number(node, unit)
+
+    @once
+    def _number(self, node: Node, unit: Unit) -> Form:
+        columns = self.by_symbol(node)
+        if columns is not None:
+            return self.build.embedded_in(columns, unit, node)
+        form = RULES[type(node)].number(self, self.build, node, unit)
+        return self.circuit.call(form, self.build.name(node))
+
+    @once
+    def units(self, node: Node) -> Units:
+        """The units in which a number can be there."""
+        if self.by_symbol(node) is not None:
+            return None
+        return RULES[type(node)].units(self, self.build, node)
+
+    @once
+    def channel(self, node: Node) -> Channel:
+        """What is made of the value of a subexpression that fetches."""
+        return CHANNELS[type(node)](self, self.build, node)
+
+    @once
+    def by_symbol(self, node: Node) -> list[Any] | None:
+        """The value at each symbol of the alphabet, where it depends on nothing else."""
+        if type(node) not in POINTWISE:
+            return None
+        columns = [self.by_symbol(child) for child in node.children]
+        known = [column for column in columns if column is not None]
+        if len(known) < len(columns):
+            return None
+        return node.meaning(self.circuit.alphabet, *known)

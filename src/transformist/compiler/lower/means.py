@@ -1,0 +1,106 @@
+"""Rules for numbers of positions: i and n, means, counts, any.
+
+With BOS, a mean over D rows of which D − 1 are symbols is there times (D − 1)/D, and a count as
+count/D. The number itself takes a head that leaves BOS out, or looks the count up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from transformist.compiler.circuit import Fetched
+from transformist.compiler.forms import Form
+from transformist.compiler.heads import BEHIND, At, Match
+from transformist.compiler.lower.builder import AS_IT_IS, Builder, Unit
+from transformist.compiler.lower.rule import Asking, Rule, Units
+from transformist.language.across import Count, Exists, Mean
+from transformist.language.leaves import Position
+from transformist.language.node import Node
+
+
+def _position(_ask: Asking, build: Builder, node: Position, unit: Unit) -> Form:
+    """A feature; i/D and n/D are means of ones."""
+    if unit != AS_IT_IS:
+        return build.one_in(Unit("mean", unit.mask))
+    return build.length(node) if node.name == "n" else build.feature(node.name, node)
+
+
+def _position_units(_ask: Asking, build: Builder, node: Position) -> Units:
+    """i is how many symbols there are up to here, n how many in all."""
+    counted = {"i": "future", "n": "none"}
+    if not build.circuit.bos or node.name not in counted:
+        return (AS_IT_IS,)
+    return AS_IT_IS, Unit("count", counted[node.name])
+
+
+def _mean(ask: Asking, build: Builder, node: Mean, unit: Unit) -> Form:
+    """A mean that BOS takes part in, as 0; or one that leaves it out."""
+    name = build.name(node)
+    value = build.quiet(ask.number(node.children[0]), name)
+    if unit == build.mean_unit(node.mask):
+        return build.mean(node, node.mask, value)
+    build.require_means(node)
+    build.require_sharpness(node)
+    head = Match((build.circuit.at_bos,), (Form.of(-1),), "mean", node.mask)
+    return build.add(Fetched(head, value), name)
+
+
+def _mean_units(_ask: Asking, build: Builder, node: Mean) -> Units:
+    return tuple(dict.fromkeys((build.mean_unit(node.mask), AS_IT_IS)))
+
+
+def _count(ask: Asking, build: Builder, node: Count, unit: Unit) -> Form:
+    """A mean, count/D, from which the count as it is is the place that it gives."""
+    name = build.name(node)
+    if unit == AS_IT_IS:
+        place, mask = build.feature("i", node), "none" if node.mask == "none" else "future"
+        return build.add(Fetched(at_count(ask, build, node, mask), place), name)
+    value = build.quiet(ask.boolean(node.children[0]), name)
+    return build.mean(node, node.mask, value)
+
+
+def at_count(ask: Asking, build: Builder, node: Count, mask: str) -> At:
+    """The head that finds the position whose number is the count."""
+    build.require_sharpness(node)
+    unit = Unit("count", node.mask)
+    return At(
+        ask.number(node, unit),
+        build.feature("i", node),
+        build.feature("i^2", node),
+        mask,
+        build.one_in(unit),
+    )
+
+
+def _count_units(_ask: Asking, build: Builder, node: Count) -> Units:
+    if node.mask not in BEHIND:
+        raise build.refuse(
+            node,
+            "a count is a mean, beside that of BOS, which stands in front",
+            received=f"a count under mask {node.mask}, which does not see BOS",
+            remedy="count under mask none, future or strict-future, or take the mean",
+        )
+    return Unit("count", node.mask), AS_IT_IS
+
+
+def _exists(ask: Asking, build: Builder, node: Exists) -> Form:
+    """Hard attention looks for one; softmax takes the mean, and a step."""
+    name = build.name(node)
+    value = build.quiet(ask.boolean(node.children[0]), name)
+    if value == Form():
+        return value
+    if build.circuit.weighting != "softmax":
+        head = Match((value,), (Form.of(1),), "any", node.mask)
+        return build.add(Fetched(head, value), name)
+    mean = build.mean(node, node.mask, value)
+    return build.step(mean, build.zone(node, mean), name)
+
+
+MEANS: Mapping[type[Node], Rule[Any]] = {
+    Position: Rule(number=_position, units=_position_units),
+    Mean: Rule(number=_mean, units=_mean_units),
+    Count: Rule(number=_count, units=_count_units),
+    Exists: Rule(boolean=_exists),
+}
+"""The rules of what speaks of many positions."""

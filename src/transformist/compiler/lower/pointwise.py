@@ -1,0 +1,240 @@
+"""Rules for what is computed at each position: tables, sums, functions, comparisons, choices.
+
+Where such a subexpression follows from the symbol alone, it is embedded, and no rule is asked.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from transformist.compiler.forms import Form, total
+from transformist.compiler.lower.builder import AS_IT_IS, Builder, Unit
+from transformist.compiler.lower.fetching import own_default
+from transformist.compiler.lower.rule import Asking, Rule, Units
+from transformist.language.leaves import Constant, Token
+from transformist.language.node import Node
+from transformist.language.pointwise import (
+    Comparison,
+    Linear,
+    PiecewiseLinear,
+    Product,
+    Table,
+    Where,
+    slopes,
+)
+
+# Tables of Booleans and categories
+
+
+def _rows_with(node: Table, value: Any, *, equal: bool) -> list[tuple[Any, ...]]:
+    values = [child.type.values or () for child in node.children]
+    arguments = itertools.product(*values)
+    return [
+        row for row, given in zip(arguments, node.rows, strict=True) if (given == value) == equal
+    ]
+
+
+def _table_boolean(ask: Asking, build: Builder, node: Table) -> Form:
+    return _table(ask, build, node, True, build.name(node))
+
+
+def _table_literal(ask: Asking, build: Builder, node: Table, value: Any) -> Form:
+    return _table(ask, build, node, value, build.case(node, value))
+
+
+def _table(ask: Asking, build: Builder, node: Table, value: Any, name: str) -> Form:
+    """[the table has this value], as a sum over the rows that do, or 1 less that of the others."""
+    rows, others = (_rows_with(node, value, equal=equal) for equal in (True, False))
+    if len(rows) <= len(others):
+        return total(_row(ask, build, node, row, name) for row in rows)
+    return 1 - total(_row(ask, build, node, row, f"not {name}") for row in others)
+
+
+def _row(ask: Asking, build: Builder, node: Table, row: tuple[Any, ...], name: str) -> Form:
+    asked = [each for each in zip(node.children, row, strict=True) if not ask.always(*each)]
+    if len(asked) == 1:
+        return ask.literal(*asked[0])
+    return build.conjunction(_row_loosely(ask, node, row), name)
+
+
+def _row_loosely(ask: Asking, node: Table, row: tuple[Any, ...]) -> Form:
+    literals = [
+        ask.loosely(child) if value is True else ask.literal(child, value)
+        for child, value in zip(node.children, row, strict=True)
+    ]
+    return total(literals) - (len(row) - 1)
+
+
+def _table_loosely(ask: Asking, _build: Builder, node: Table) -> Form | None:
+    rows = _rows_with(node, True, equal=True)
+    return _row_loosely(ask, node, rows[0]) if len(rows) == 1 else None
+
+
+def _table_number(ask: Asking, build: Builder, node: Table, unit: Unit) -> Form:
+    values = [value for value in dict.fromkeys(node.rows) if value]
+    bits = [_table_literal(ask, build, node, value) for value in values]
+    if unit != AS_IT_IS:
+        bits = [build.gated(bit, build.one_in(unit), build.name(node)) for bit in bits]
+    return total(bit * value for bit, value in zip(bits, values, strict=True))
+
+
+def _all_units(_ask: Asking, _build: Builder, _node: Table) -> Units:
+    return None
+
+
+# Functions of numbers
+
+
+def _units_of_children(ask: Asking, _build: Builder, node: Node) -> Units:
+    return ask.common_units(node.children)
+
+
+def _linear(ask: Asking, build: Builder, node: Linear, unit: Unit) -> Form:
+    parts = [
+        ask.number(child, unit) * factor
+        for child, factor in zip(node.children, node.factors, strict=True)
+        if factor
+    ]
+    return total([*parts, build.one_in(unit) * node.constant] if node.constant else parts)
+
+
+def _piecewise(ask: Asking, build: Builder, node: PiecewiseLinear, unit: Unit) -> Form:
+    x = ask.number(node.children[0], unit)
+    return _interpolated(build, x, node.knots, node.values, node.ends, unit, build.name(node))
+
+
+def _interpolated(
+    build: Builder,
+    x: Form,
+    knots: Sequence[Any],
+    values: Sequence[Any],
+    ends: tuple[Any, Any],
+    unit: Unit,
+    name: str,
+) -> Form:
+    """A line, and a ReLU for each change of its slope."""
+    one = build.one_in(unit)
+    pieces = (ends[0], *slopes(tuple(knots), tuple(values)), ends[1])
+    parts = [one * values[0], (x - one * knots[0]) * ends[0]]
+    for knot, (before, after) in zip(knots, itertools.pairwise(pieces), strict=True):
+        if after != before:
+            parts.append(build.relu(x - one * knot, name) * (after - before))
+    return total(parts)
+
+
+def _product(ask: Asking, build: Builder, node: Product, _unit: Unit) -> Form:
+    """x y = ((x + y)² − x² − y²)/2, the squares interpolated at the values there are."""
+    x, y = node.children
+    forms = [ask.number(each) for each in (x, y)]
+    values: list[Any] = [each.type.values or () for each in (x, y)]
+    sums = sorted({a + b for a, b in itertools.product(*values)})
+    squares = [
+        _square(build, form, listed, build.name(node))
+        for form, listed in ((total(forms), sums), *zip(forms, values, strict=True))
+    ]
+    return (squares[0] - squares[1] - squares[2]) * Fraction(1, 2)
+
+
+def _square(build: Builder, x: Form, values: Sequence[Any], name: str) -> Form:
+    if len(values) == 1:
+        return Form.of(values[0] ** 2)
+    squared = [value**2 for value in values]
+    rises = slopes(tuple(values), tuple(squared))
+    return _interpolated(build, x, values, squared, (rises[0], rises[-1]), AS_IT_IS, name)
+
+
+# Comparisons with 0
+
+
+def _comparison(ask: Asking, build: Builder, node: Comparison) -> Form:
+    """By steps above and below 0."""
+    child, name = node.children[0], build.name(node)
+    form, _ = ask.in_some_unit(child)
+    within = build.circuit.span(form)
+    above = below = Form()
+    if within.hi > 0 and node.relation not in ("<", ">="):
+        above = build.step(form, build.zone(child, form), f"{name}: above")
+    if within.lo < 0 and node.relation not in (">", "<="):
+        below = build.step(-form, build.zone(child, form), f"{name}: below")
+    return {
+        ">": above,
+        "<": below,
+        ">=": 1 - below,
+        "<=": 1 - above,
+        "!=": above + below,
+        "==": 1 - above - below,
+    }[node.relation]
+
+
+_SIDES = {">": (1, -1), ">=": (1, 1), "<": (-1, -1), "<=": (-1, 1)}
+"""For a comparison with 0, the sign of the number, and that of half its separation."""
+
+
+def _comparison_parted(
+    ask: Asking, build: Builder, node: Comparison
+) -> tuple[Form, Fraction] | None:
+    """The number itself, moved by half its separation."""
+    if node.relation not in _SIDES:
+        return None
+    child = node.children[0]
+    form, _ = ask.in_some_unit(child)
+    if form.is_constant:
+        return None
+    sign, side = _SIDES[node.relation]
+    half = build.zone(child, form) / 2
+    return form * sign + half * side, half
+
+
+# Choices
+
+
+def _where_number(ask: Asking, build: Builder, node: Where, unit: Unit) -> Form:
+    own = own_default(ask, build, node)
+    if own is not None and unit == AS_IT_IS:
+        return own(ask.number(node.children[2]))
+    condition, x, y = node.children
+    name = build.name(node)
+    bit = ask.boolean(condition)
+    one, other = ask.number(x, unit), ask.number(y, unit)
+    return other + build.gated(bit, one - other, name)
+
+
+def _where_literal(ask: Asking, build: Builder, node: Where, value: Any) -> Form:
+    own = own_default(ask, build, node)
+    if own is not None:
+        return own(ask.literal(node.children[2], value))
+    condition, x, y = node.children
+    name = build.case(node, value)
+    bit = ask.boolean(condition)
+    return total(
+        chosen
+        if ask.always(each, value)
+        else build.conjunction(ask.literal(each, value) + chosen - 1, name)
+        for chosen, each in ((bit, x), (1 - bit, y))
+    )
+
+
+def _where_units(ask: Asking, _build: Builder, node: Where) -> Units:
+    return ask.common_units(node.children[1:])
+
+
+POINTWISE: Mapping[type[Node], Rule[Any]] = {
+    Token: Rule(),
+    Constant: Rule(),
+    Table: Rule(
+        boolean=_table_boolean,
+        loosely=_table_loosely,
+        literal=_table_literal,
+        number=_table_number,
+        units=_all_units,
+    ),
+    Linear: Rule(number=_linear, units=_units_of_children),
+    PiecewiseLinear: Rule(number=_piecewise, units=_units_of_children),
+    Product: Rule(number=_product),
+    Comparison: Rule(boolean=_comparison, parted=_comparison_parted),
+    Where: Rule(literal=_where_literal, number=_where_number, units=_where_units),
+}
+"""The rules of what is computed at each position. Tokens and constants are always embedded."""

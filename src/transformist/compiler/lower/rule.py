@@ -1,0 +1,103 @@
+"""What a rule is: how a kind of subexpression becomes forms, by what its children become.
+
+A rule has two things to work with. It may `ask` what other subexpressions become, and `build` forms
+of these.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
+
+from transformist.compiler.forms import Form
+from transformist.compiler.lower.builder import AS_IT_IS, Builder, Unit
+from transformist.language.node import Node
+
+Units: TypeAlias = "tuple[Unit, ...] | None"
+"""Those in which a number can be there, as it is among them; `None` for all."""
+
+Channel: TypeAlias = "Callable[[Form], Form]"
+"""What a subexpression that fetches makes of a value, where its default is 0."""
+
+
+class Asking(ABC):
+    """What subexpressions become, for a rule to ask."""
+
+    @abstractmethod
+    def boolean(self, node: Node, /) -> Form:
+        """A form that is 1 where the Boolean holds, 0 elsewhere."""
+
+    @abstractmethod
+    def loosely(self, node: Node, /) -> Form:
+        """A whole number that is 1 where the Boolean holds, at most 0 elsewhere."""
+
+    @abstractmethod
+    def literal(self, node: Node, value: Any, /) -> Form:
+        """A form that is 1 where the Boolean or category has this value, 0 elsewhere."""
+
+    @abstractmethod
+    def number(self, node: Node, unit: Unit = AS_IT_IS, /) -> Form:
+        """A form that is the number times the unit."""
+
+    @abstractmethod
+    def units(self, node: Node, /) -> Units:
+        """The units in which a number can be there."""
+
+    @abstractmethod
+    def channel(self, node: Node, /) -> Channel:
+        """What is made of the value of a subexpression that fetches."""
+
+    @abstractmethod
+    def by_symbol(self, node: Node, /) -> list[Any] | None:
+        """The value at each symbol of the alphabet, where it depends on nothing else."""
+
+    def always(self, node: Node, value: Any) -> bool:
+        """Whether it has this value at every symbol."""
+        columns = self.by_symbol(node)
+        return columns is not None and set(columns) == {value}
+
+    def common_units(self, nodes: Sequence[Node]) -> Units:
+        """The units in which all of these can be there."""
+        known = [units for each in nodes if (units := self.units(each)) is not None]
+        if not known:
+            return None
+        return tuple(unit for unit in known[0] if all(unit in units for units in known[1:]))
+
+    def in_some_unit(self, node: Node) -> tuple[Form, Unit]:
+        """The number in the first of its units."""
+        unit = (self.units(node) or (AS_IT_IS,))[0]
+        return self.number(node, unit), unit
+
+
+def _of_another_type(_ask: Asking, _build: Builder, node: Node, *_more: Any) -> NoReturn:
+    raise TypeError(f"{type(node).__name__} is asked for what its type does not have")
+
+
+def _as_it_is(_ask: Asking, _build: Builder, _node: Node) -> Units:
+    return (AS_IT_IS,)
+
+
+Kind = TypeVar("Kind", bound=Node)
+
+
+@dataclass(frozen=True)
+class Rule(Generic[Kind]):
+    """What a kind of subexpression becomes, of each type that it can have.
+
+    Attributes:
+        boolean, literal, number, units: as the methods of `Asking`.
+        loosely: the same, where there is less to it than to `boolean`; it may give none.
+        parted: a number that is above 0 where the Boolean holds, else below, and how far at least,
+            where that costs no hidden units; it may give none.
+
+    """
+
+    boolean: Callable[[Asking, Builder, Kind], Form] = _of_another_type
+    loosely: Callable[[Asking, Builder, Kind], Form | None] | None = None
+    parted: Callable[[Asking, Builder, Kind], tuple[Form, Fraction] | None] | None = None
+    literal: Callable[[Asking, Builder, Kind, Any], Form] = _of_another_type
+    number: Callable[[Asking, Builder, Kind, Unit], Form] = _of_another_type
+    units: Callable[[Asking, Builder, Kind], Units] = _as_it_is
