@@ -61,12 +61,13 @@ def chosen_engine(engine: str, x: Sequence[Symbol], arithmetic: Arithmetic | str
         ('reference', 'structured')
 
     """
-    if engine == "auto":
-        fits = number_system(arithmetic).name in STRUCTURED and hasattr(x, "__len__")
-        return "structured" if fits and len(x) >= LONG else "reference"
-    if engine not in ENGINES:
-        raise UnknownName.among("engine", engine, (*ENGINES, "auto"))
-    return engine
+    known = (*ENGINES, "auto")
+    if engine not in known:
+        raise UnknownName.among("engine", engine, known)
+    if engine != "auto":
+        return engine
+    fits = number_system(arithmetic).name in STRUCTURED and hasattr(x, "__len__")
+    return "structured" if fits and len(x) >= LONG else "reference"
 
 
 def _reference(model: Transformer, x: Sequence[Symbol], arithmetic: Arithmetic | str) -> Any:

@@ -16,12 +16,19 @@ from transformist.engines.structured.evaluation import (
     normalize,
     read_map,
     read_rows,
-    require_finite,
 )
-from transformist.engines.structured.head import BLOCK, HeadMaps
+from transformist.engines.structured.head import BLOCK, HeadMaps, require_finite
 from transformist.engines.structured.network import Network
 from transformist.errors import InputTooLong, InvalidValue
-from transformist.model import Heads, NearestFraction, NearZero, Sublayer, Symbol, Transformer
+from transformist.model import (
+    Heads,
+    NearestFraction,
+    NearZero,
+    Sublayer,
+    Symbol,
+    Transformer,
+    length_of,
+)
 
 Step = Callable[[NDArray[Any]], None]
 """The stream of the next rows after a sublayer, in place."""
@@ -89,7 +96,7 @@ class Decoder:
 
         Raises:
             UnknownSymbol, InputTooLong, NotFinite: as `take`.
-            InvalidValue: after such an end.
+            InvalidValue: after such an end, or for what is no sequence.
 
         """
         if self._has_ended:
@@ -99,12 +106,12 @@ class Decoder:
                 where="Decoder",
                 remedy="begin a new decoder",
             )
-        longest = self.model.max_length
-        if longest is not None and self.length + len(symbols) > longest:
+        longest, length = self.model.max_length, self.length + length_of(symbols)
+        if longest is not None and length > longest:
             raise InputTooLong(
                 f"the model is built for inputs of length at most N = {longest}",
-                received=f"length {self.length + len(symbols)}",
-                remedy=f"build it with max_length={self.length + len(symbols)} or more",
+                received=f"length {length}",
+                remedy=f"build it with max_length={length} or more",
             )
         rows = codes(self.model.embedding, symbols)[len(self.model.embedding.front) :]
         answers: list[Any] = []

@@ -13,11 +13,17 @@ from numpy.typing import NDArray
 from transformist.arithmetic import FLOAT32, FLOAT64, Arithmetic, Floating, number_system
 from transformist.engines.structured.by_query import READ, TAKE
 from transformist.engines.structured.embedded import codes, embed
-from transformist.engines.structured.head import ORDERS, HeadInput, HeadMaps, blocks
+from transformist.engines.structured.head import (
+    ORDERS,
+    HeadInput,
+    HeadMaps,
+    blocks,
+    require_finite,
+)
 from transformist.engines.structured.methods import Method, method
 from transformist.engines.structured.network import Network
 from transformist.engines.structured.sparse import SparseMap
-from transformist.errors import InputTooLarge, InvalidValue, NotFinite
+from transformist.errors import InputTooLarge, InvalidValue
 from transformist.model import (
     Attention,
     Heads,
@@ -222,23 +228,6 @@ def normalize(norm: LayerNorm, z: NDArray[Any], out: NDArray[Any], a: Floating) 
     """Every row of z, normalized, in `out`."""
     for rows in blocks(len(z)):
         out[rows] = norm(z[rows], a)
-
-
-def require_finite(z: NDArray[Any], a: Floating) -> None:
-    """Refuse what has overflowed.
-
-    Raises:
-        NotFinite: for a number that is NaN or infinite.
-
-    """
-    for rows in blocks(len(z)):
-        if not np.isfinite(z[rows]).all():
-            raise NotFinite(
-                f"scores and values stay below {a.largest:g} in {a.name}",
-                received="one that overflows",
-                where="structured engine",
-                remedy="use a format with a wider range",
-            )
 
 
 def _attend(heads: Heads, source: NDArray[Any], z: NDArray[Any], a: Floating) -> list[Method]:
