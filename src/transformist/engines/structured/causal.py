@@ -14,9 +14,8 @@ from transformist.engines.structured.by_query import SOFTMAX, TAKE, ByQuery
 from transformist.engines.structured.dense import mix_dense
 from transformist.engines.structured.groups import Groups
 from transformist.engines.structured.head import FEW, KINDS, ORDERS, HeadMaps
-from transformist.engines.structured.methods import SOFT
 from transformist.engines.structured.on_hull import OnHull
-from transformist.engines.structured.ranges import Measured, are_exact, largest_of
+from transformist.engines.structured.ranges import Measured, are_exact, are_small, largest_of
 from transformist.errors import NotFinite
 from transformist.model import SPANS
 
@@ -154,10 +153,9 @@ class RunningByKey(Running):
         if not self.maps.fixed.any():
             return True
         self.measure(queries, keys)
-        if self.kind != SOFTMAX:
-            return self.is_exact
-        products = self.asked.sizes * self.held.sizes
-        return bool(products.sum() <= SOFT * np.sqrt(self.d_key))
+        if self.kind == SOFTMAX:
+            return are_small(self.asked, self.held, self.d_key)
+        return self.is_exact
 
 
 @final

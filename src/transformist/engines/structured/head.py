@@ -21,7 +21,7 @@ from transformist.engines.structured.by_query import (
     TAKE_READ,
 )
 from transformist.engines.structured.groups import Groups
-from transformist.engines.structured.ranges import Measured, are_exact, largest_of
+from transformist.engines.structured.ranges import Measured, are_exact, are_small, largest_of
 from transformist.engines.structured.sparse import SparseMap
 from transformist.errors import NotFinite
 from transformist.model import Attention
@@ -262,7 +262,6 @@ class HeadInput:
         return are_exact(*self.measured, self.maps.a)
 
     @property
-    def largest_score(self) -> float:
-        """What no score is larger than."""
-        queries, keys = self.measured
-        return float((queries.sizes * keys.sizes).sum() / np.sqrt(self.d_key))
+    def is_soft(self) -> bool:
+        """Whether a softmax does not depend on how scores are summed, as `are_small` says."""
+        return are_small(*self.measured, self.d_key)

@@ -163,10 +163,6 @@ def _is_by_sign(given: HeadInput) -> bool:
     return bool((apart >= larger * 2.0 ** (3 - a.precision)).all() and product >= normal)
 
 
-SOFT = 1024.0
-"""Scores up to this size are off by less than 2⁻⁴⁰ in float64, and so are weights of a softmax."""
-
-
 def by_key(given: HeadInput) -> Method | None:
     """Where keys take few values in the columns in which the query varies.
 
@@ -180,7 +176,7 @@ def by_key(given: HeadInput) -> Method | None:
         return None
     why = f"{len(grouped[1])} distinct keys met"
     if maps.fixed.any():
-        if not (given.is_exact if given.is_hard else given.largest_score <= SOFT):
+        if not (given.is_exact if given.is_hard else given.is_soft):
             return None
         why += " and a term that the query does not scale"
     ids, distinct = grouped

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -80,3 +81,26 @@ def are_exact(queries: Measured, keys: Measured, a: Floating) -> bool:
         step = (queries.steps * keys.steps)[both].min(initial=np.inf)
         room = 2.0 ** (a.precision - 2) * step
     return bool(total <= room and step >= a.smallest * 4.0**a.precision)
+
+
+SOFT = 1024.0
+"""(d_key + 2) times the size of scores, up to which a softmax does not depend on how they round."""
+
+
+def are_small(queries: Measured, keys: Measured, d_key: int) -> bool:
+    """Whether a softmax is the same within 2⁻⁴⁰ of its values in float64, however scores round.
+
+    A score is off by (d_key + 2) 2⁻⁵³ of the sizes of its terms, the difference of two that are
+    computed in two ways by four times as much, and a mean by twice the difference.
+
+    Example:
+        >>> met = Measured(1)
+        >>> met.take(np.array([[16.0]]))
+        >>> are_small(met, met, 1), are_small(met, met, 4)
+        (True, True)
+        >>> are_small(met, met, 100)
+        False
+
+    """
+    largest = float((queries.sizes * keys.sizes).sum()) / math.sqrt(d_key)
+    return (d_key + 2) * largest <= SOFT
