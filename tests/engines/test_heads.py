@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -198,6 +199,7 @@ ROUNDED = {
 ASKED = ("asked", "thirds", "drawn", "one", "few")
 RISING = ("j", "noise on j", "far off", "sorted", "tenths")
 TALL = ("a parabola", "noise on a parabola", "a parabola, some below", "a parabola far off")
+CLOSE = ("units in the last place", "and of float32", "j", "tenths", "drawn")
 SCALES = {"float64": [1, 1, 1, 1e-170, 1e160, 1e-200], "float32": [1, 1, 1e15, 1e-18]}
 
 
@@ -212,6 +214,8 @@ def rounding(rnd, n, weighting, mask, a):
     width = rnd.choice([1, 2, 2, 2, 3])
     scales = [rnd.choice(SCALES[a.name]) for _ in range(width)]
     kinds = [ROUNDED] * 2 * width
+    if width == 1:
+        kinds = [("thirds", "drawn"), CLOSE]
     if width == 2 and rnd.random() < 0.6:
         kinds = [ASKED, ("one", "positive"), RISING, TALL]
     q = [column(kinds[m], scales[m]) for m in range(width)]
@@ -295,22 +299,27 @@ def test_every_pair_is_evaluated_as_the_reference_does_bit_for_bit(weighting, ar
         assert np.array_equal(attended(head, z, METHODS[-1], a), head(z, a)), (mask, n)
 
 
-def point_head(**given):
-    """Queries and keys of two coordinates, and a value: the five columns of the stream."""
-    select = np.eye(5)
-    return Attention(W_Q=select[:2], W_K=select[2:4], W_V=select[4:], W_O=select[4:].T, **given)
+def point_head(width=2, **given):
+    """A head on the coordinates of a query, those of a key, and a value; √d_key is irrational."""
+    select, none = np.eye(2 * width + 1), np.zeros((3 - width % 2, 2 * width + 1))
+    return Attention(
+        W_Q=np.concatenate([select[:width], none]),
+        W_K=np.concatenate([select[width:-1], none]),
+        W_V=select[-1:],
+        W_O=select[-1:].T,
+        **given,
+    )
 
 
 EDGES = {
-    "products underflow": lambda t: [(t + 1) * 1e-200, 0 * t, (t + 1) * 1e-200, 0 * t],
-    "products round to ties": lambda t: [(t + 1) / 3, 0 * t, 1 + t * 2.0**-52, 0 * t],
+    "products underflow": lambda t: [(t + 1) * 1e-200, (t + 1) * 1e-200],
+    "products round to ties": lambda t: [(t + 1) / 3, 1 + t * 2.0**-52],
     "turns underflow": lambda t: [(t - 260) * 1e170, (t + 1) * 1e170, t / 1e170, t**2 / 1e170],
     "turns overflow": lambda t: [t / 1e160, (t + 1) / 1e160, t * 1e160, -(t**2) * 1e160],
     "noise around 0": lambda t: [-0.1 * (1 + t), 1 + t, t, 0.1 * t],
     "far off": lambda t: [2 * (1e9 + t), 0 * t + 1, 1e9 + t, -((1e9 + t) ** 2)],
-    "a term": lambda t: [t, 0 * t + 1, t % 3, 0.1 * (t % 7) + 2.0**-50 * t],
 }
-"""Queries and keys at positions t, of two coordinates each."""
+"""Queries and keys at positions t, of as many coordinates."""
 
 
 @pytest.mark.parametrize("name", EDGES)
@@ -319,11 +328,34 @@ def test_long_inputs_choose_as_the_reference_at_the_edges_of_the_format(weightin
     """More queries than are few."""
     t, a = np.arange(700.0), number_system("float64")
     z = np.stack([*EDGES[name](t), (t * 37) % 700], axis=1)
-    head = point_head(weighting=weighting)
+    head = point_head(z.shape[1] // 2, weighting=weighting)
     found = method(HeadInput(HeadMaps.of(head, a), z))
     got = np.concatenate([mixed for _, mixed in mixes(found)])[:, 0]
     near = 1e-9 if weighting in MEANS else 0
-    assert abs(got - head(z)[:, 4]).max() <= near * 700, found.name
+    assert abs(got - head(z)[:, -1]).max() <= near * 700, found.name
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("size", [1, 1e9])
+def test_a_term_is_rounded_away_as_in_the_reference(weighting, size):
+    """Terms 1 + j 2⁻⁵² differ, and tie beside products that are larger than 1."""
+    t, a = np.arange(700.0), number_system("float64")
+    z = np.stack([t, t % 3, 1 + t * 2.0**-52, (t * 37) % 700], axis=1)
+    head = Attention(
+        W_Q=[[size, 0, 0, 0], [0] * 4, [0] * 4],
+        b_Q=[0, size, 0],
+        W_K=[[0, 1, 0, 0], [0, 0, 1, 0], [0] * 4],
+        W_V=[[0, 0, 0, 1]],
+        W_O=[[1], [0], [0], [0]],
+        weighting=weighting,
+    )
+    maps, near = HeadMaps.of(head, a), 1e-9 if weighting in MEANS else 0
+    got = np.concatenate([mixed for _, mixed in mixes(method(HeadInput(maps, z)))])[:, 0]
+    assert abs(got - head(z)[:, 0]).max() <= near * 700
+    causal_head = replace(head, mask="future")
+    running = CausalHead(HeadMaps.of(causal_head, a), a)
+    got = running.mix(z)[:, 0]
+    assert abs(got - causal_head(z)[:, 0]).max() <= near * 700
 
 
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
