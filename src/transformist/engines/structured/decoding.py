@@ -16,12 +16,19 @@ from transformist.engines.structured.evaluation import (
     normalize,
     read_map,
     read_rows,
-    require_finite,
 )
-from transformist.engines.structured.head import BLOCK, HeadMaps
+from transformist.engines.structured.head import BLOCK, HeadMaps, require_finite
 from transformist.engines.structured.network import Network
 from transformist.errors import InputTooLong, InvalidValue
-from transformist.model import Heads, NearestFraction, NearZero, Sublayer, Symbol, Transformer
+from transformist.model import (
+    Heads,
+    NearestFraction,
+    NearZero,
+    Sublayer,
+    Symbol,
+    Transformer,
+    length_of,
+)
 
 Step = Callable[[NDArray[Any]], None]
 """The stream of the next rows after a sublayer, in place."""
@@ -32,7 +39,7 @@ class Decoder:
 
     What a head keeps of the past are the sums of `by query`, `by key` and `hull`, so that a token
     takes the time of the distinct queries or keys, or the logarithm of how many came. Answers are
-    those of the engine on the prefix.
+    those of the engine on the prefix, but for the last places of means.
 
     Attributes:
         model: what is run.
@@ -76,7 +83,8 @@ class Decoder:
         Raises:
             UnknownSymbol: for a symbol outside the alphabet.
             InputTooLong: beyond `max_length`.
-            NotFinite: for a number beyond the largest of the format.
+            NotFinite: for a number beyond the largest of the format, or so near it that a score or
+                a sum of values could be.
 
         """
         return self.take_all([symbol])[0]
@@ -89,7 +97,7 @@ class Decoder:
 
         Raises:
             UnknownSymbol, InputTooLong, NotFinite: as `take`.
-            InvalidValue: after such an end.
+            InvalidValue: after such an end, or for what is no sequence.
 
         """
         if self._has_ended:
@@ -99,12 +107,12 @@ class Decoder:
                 where="Decoder",
                 remedy="begin a new decoder",
             )
-        longest = self.model.max_length
-        if longest is not None and self.length + len(symbols) > longest:
+        longest, length = self.model.max_length, self.length + length_of(symbols)
+        if longest is not None and length > longest:
             raise InputTooLong(
                 f"the model is built for inputs of length at most N = {longest}",
-                received=f"length {self.length + len(symbols)}",
-                remedy=f"build it with max_length={self.length + len(symbols)} or more",
+                received=f"length {length}",
+                remedy=f"build it with max_length={length} or more",
             )
         rows = codes(self.model.embedding, symbols)[len(self.model.embedding.front) :]
         answers: list[Any] = []
