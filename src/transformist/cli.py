@@ -22,6 +22,7 @@ from transformist import __version__
 from transformist.answers import answer_in_numbers
 from transformist.arithmetic import FAMILIES, SYSTEMS, Floating, number_system
 from transformist.arithmetic import Arithmetic as NumberSystem
+from transformist.bench import CASES, LENGTHS, QUICK, machine, measurements
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
 from transformist.claims import (
@@ -34,6 +35,7 @@ from transformist.compiler import HEADS, WEIGHTINGS
 from transformist.errors import (
     InvalidValue,
     TransformistError,
+    UnknownName,
     UnreadableInput,
 )
 from transformist.hosts import save
@@ -58,6 +60,7 @@ from transformist.named import (
 from transformist.programs import PROGRAMS
 from transformist.report import (
     answer_in_words,
+    bench_table,
     certificate_facts,
     compiled_facts,
     compiled_in_words,
@@ -730,6 +733,41 @@ def _search_all(
 def _refuted(found: Sequence[Breakdown | LeastError]) -> int:
     """1 where a length fails that is claimed."""
     return int(any(isinstance(each, Breakdown) and each.refutes_the_claim for each in found))
+
+
+@app.command(name="bench")
+def bench_command(
+    names: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(
+            help=f"What to measure: {', '.join(CASES)}; everything when left out.",
+            metavar="[CASE]...",
+            show_default=False,
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Shorter inputs only: the ratios, not the growth.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Measure the structured engine on long inputs, beside dense evaluations in torch and numpy.
+
+    Each case is measured in a process of its own, and its answers compared with those of a plain
+    algorithm: exit code 1 where one is wrong. Torch is left out where it is not installed.
+    """
+    for name in names or ():
+        if name not in CASES:
+            raise UnknownName.among("case", name, CASES, "bench")
+    cases, lengths = names or CASES, QUICK if quick else LENGTHS
+    rows = []
+    for row in measurements(cases, lengths):
+        rows.append(row)
+        err.print(f"measured {row['case']}, n = {row['n']}", markup=False)
+    if as_json:
+        _print_json({"machine": machine(), "results": rows})
+    else:
+        wide.print(bench_table(machine(), rows))
+    return int(any(row["right"] is False for row in rows))
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """What a person sees of a model."""
 
+from transformist.report.bench_table import bench_table
 from transformist.report.contents_table import contents_facts, contents_table
 from transformist.report.facts import (
     answer_in_words,
@@ -32,6 +33,7 @@ from transformist.report.trace_table import trace_table
 __all__ = [
     "Size",
     "answer_in_words",
+    "bench_table",
     "cells",
     "certificate_facts",
     "compiled_facts",
