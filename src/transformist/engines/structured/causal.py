@@ -15,6 +15,8 @@ from transformist.engines.structured.dense import mix_dense
 from transformist.engines.structured.groups import Groups
 from transformist.engines.structured.head import FEW, KINDS, ORDERS, HeadMaps
 from transformist.engines.structured.on_hull import OnHull, is_concave
+from transformist.engines.structured.one_token import BY_KEY, BY_QUERY
+from transformist.engines.structured.token_table import Record, arrays_of
 from transformist.model import SPANS
 
 
@@ -35,6 +37,11 @@ class History:
     def values(self) -> NDArray[Any]:
         """(count, d_value)."""
         return self._values[: self.count]
+
+    @property
+    def room(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Keys and values with the room behind them."""
+        return self._keys, self._values
 
     def take(self, keys: NDArray[Any], values: NDArray[Any]) -> None:
         """Keys and values that have come."""
@@ -70,6 +77,16 @@ class Running(ABC):
         `past` has the keys and values before these rows.
         """
 
+    def own(self) -> tuple[int, Groups, tuple[NDArray[Any], ...]] | None:
+        """What the kernel for one token needs: a code, the groups, the arrays of this method.
+
+        `None` where it does not take the method, or not yet.
+        """
+        return None
+
+    def took(self, rows: int) -> None:  # noqa: B027 - most count nothing
+        """Know that the kernel has taken so many rows."""
+
 
 @final
 class RunningByQuery(Running):
@@ -98,6 +115,14 @@ class RunningByQuery(Running):
             new.mix(TAKE, ids, past.keys, past.values)
             self._state.joined(new)
         return self._state.mix(self.order, ids, keys, values)
+
+    def own(self) -> tuple[int, Groups, tuple[NDArray[Any], ...]] | None:
+        """As `Running.own`."""
+        state = self._state
+        if not len(self._groups.vectors):
+            return None
+        arrays = (*state._asked, np.array([state._root]), state._top, state._mass, state._sums)
+        return BY_QUERY, self._groups, arrays
 
 
 @final
@@ -134,6 +159,19 @@ class RunningByKey(Running):
         self._state.meet(self._groups.vectors)
         asked = np.ascontiguousarray(queries[:, self._varying])
         return self._state.mix(order, asked, groups, terms, values)
+
+    def own(self) -> tuple[int, Groups, tuple[NDArray[Any], ...]] | None:
+        """As `Running.own`."""
+        state, fixed = self._state, np.flatnonzero(self.maps.fixed)
+        root, picked = np.sqrt(np.array([float(self.d_key)])), np.empty((1, len(self._varying)))
+        given = (self._varying, fixed, root, np.empty(1), picked.astype(self.dtype))
+        arrays = (*given, state._distinct, np.array([state._root]), *state._state, state._scores)
+        return BY_KEY, self._groups, arrays
+
+    def took(self, rows: int) -> None:
+        """As `Running.took`."""
+        self._seen += rows
+        self._state._start += rows
 
 
 @final
@@ -253,6 +291,36 @@ class CausalHead:
         while mixed is None:
             self._running = self._left.pop(0)(self.maps, self._a.dtype)
             mixed = self._running.mix(queries, keys, values, self._past)
-        if not (self.maps.fixed.all() and isinstance(self._running, RunningByQuery)):
+        if self._is_kept:
             self._past.take(keys, values)
         return mixed.astype(self._a.dtype, copy=False)
+
+    @property
+    def _is_kept(self) -> bool:
+        """Whether keys and values are kept."""
+        return not (self.maps.fixed.all() and isinstance(self._running, RunningByQuery))
+
+    def took(self, rows: int) -> None:
+        """Know that the kernel for one token has taken so many rows."""
+        self._past.count += rows * self._is_kept
+        self._running.took(rows)
+
+    def record(self, source: NDArray[Any], total: NDArray[Any], into: NDArray[np.int64]) -> Record:
+        """For the kernel that takes one token after another: from which row, and into which."""
+        running, maps, dtype = self._running, self.maps, self._a.dtype
+        found = running.own()
+        if found is None:
+            return Record()
+        code, groups, own = found
+        maps_of_it = (maps.query, maps.key, maps.value, maps.output)
+        columns, width = len(maps.fixed), running.width
+        kinds = ((columns, dtype), (columns, dtype), (width, dtype), (width, np.float64))
+        rows = [np.empty((1, size), kind) for size, kind in kinds]
+        after = (np.empty((1, width), dtype), np.empty((1, groups.width), dtype))
+        arrays = (
+            *(array for each in maps_of_it for array in arrays_of(each)),
+            *(source, total, into, *rows, *after, np.empty(1, np.int32)),
+            *(*groups.arrays, *self._past.room, *own),
+        )
+        numbers = (running.order, running.kind, self._is_kept, maps.fixed.all(), self._past.count)
+        return Record(code, arrays, (*(int(number) for number in numbers), 0))
