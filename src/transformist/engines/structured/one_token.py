@@ -17,7 +17,7 @@ from transformist.engines.structured.by_key import _mix as _mix_by_key
 from transformist.engines.structured.by_query import _mix as _mix_by_query
 from transformist.engines.structured.embedded import EXACT_SIZE
 from transformist.engines.structured.groups import find
-from transformist.engines.structured.kernel import kernel
+from transformist.engines.structured.kernel import kernel, kernel_alone
 from transformist.engines.structured.sparse import _add, _apply
 
 NEXT, PLACE, COUNT, FIRST = range(4)
@@ -253,7 +253,7 @@ def _decision(t: Any, at: int, z: Any) -> int:
     return largest
 
 
-@kernel
+@kernel_alone
 def read_token(t: Any, z: Any, row: int) -> int:
     """The steps from the next one on: which answer is read out, or −1 where one is left."""
     found = -1

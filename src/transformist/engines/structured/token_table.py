@@ -53,11 +53,12 @@ class TokenTable:
     def write(self, number: int, record: Record) -> None:
         """The record of a step, in place of the one before."""
         own = self.of(number)
-        own[0] = record.code
+        own[0] = LEFT  # till all is there
         own[1 : 1 + len(record.numbers)] = record.numbers
         fields = [each for array in record.arrays for each in described(array)]
         own[ARRAYS : ARRAYS + FIELD * len(record.arrays)] = fields
         self._kept[number] = record
+        own[0] = record.code
 
     def of(self, number: int) -> NDArray[np.int64]:
         """The numbers of a step."""
