@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic
@@ -125,7 +124,7 @@ class Decoder:
         self.answer = answers[-1] if answers else self.answer
         return answers
 
-    def _read(self, rows: NDArray[np.int64], first: int) -> NDArray[Any]:
+    def _read(self, rows: NDArray[Any], first: int) -> NDArray[Any]:
         """The final vectors of the next symbols, at positions from `first` on."""
         z = embed(self.model.embedding, rows, first, max(first + len(rows) - 1, 0), self._a)
         for step in self._steps:
