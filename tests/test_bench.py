@@ -95,22 +95,35 @@ def test_vectors_that_differ_are_found(monkeypatch):
     assert measurement.measured("dyck-1", 12)["right"] is False
 
 
-def test_growth_is_between_long_inputs_only(monkeypatch):
-    times = {10: 1.0, 10**5: 2.0, 10**6: 20.0, 10**7: 2000.0}
-    rows = {n: {**processes.NOT_MEASURED, "n": n, "processor_seconds": t} for n, t in times.items()}
-    monkeypatch.setattr(processes, "_in_a_process", lambda case, n: rows[n])
-    found = [row["exponent"] for row in processes.measurements(["dyck-1"], list(times))]
-    assert found == [None, None, 1.0, 2.0]
+@pytest.mark.parametrize(
+    ("case", "measure", "lengths"),
+    [
+        ("dyck-1", "processor_seconds", (16_384, 10**5, 10**6)),
+        ("decode-dyck-1", "take_microseconds", (10**4, 10**6)),
+    ],
+)
+def test_growth_is_between_the_last_two_lengths(monkeypatch, case, measure, lengths):
+    def row(case, n):
+        return {**processes.NOT_MEASURED, "n": n, "processor_seconds": 1.0, measure: n**1.5}
+
+    monkeypatch.setattr(processes, "_in_a_process", row)
+    found = list(processes.measurements([case]))
+    assert tuple(each["n"] for each in found) == lengths
+    assert [each["exponent"] for each in found] == [None] * (len(lengths) - 1) + [1.5]
+    assert [each["n"] for each in processes.measurements([case], quick=True)] == [lengths[0]]
 
 
-def test_a_length_that_is_refused_is_a_row_that_says_so():
-    (row,) = processes.measurements(["dyck-1"], [10**15])
-    assert row["refused"] == "MemoryError" and row["seconds"] is None and row["right"] is None
+def test_a_length_that_is_refused_is_a_row_that_says_so(monkeypatch):
+    monkeypatch.setattr(processes, "LENGTHS", (10**15, 2 * 10**15))
+    for row in processes.measurements(["dyck-1"]):
+        assert row["refused"] == "MemoryError" and row["right"] is None
+        assert row["seconds"] is None and row["exponent"] is None
 
 
 class TestCommand:
     def test_json(self, capsys, monkeypatch):
-        monkeypatch.setattr(cli, "QUICK", (40,))
+        monkeypatch.setattr(processes, "LENGTHS", (40, 50))
+        monkeypatch.setattr(processes, "DECODED_LENGTHS", (30, 50))
         got = answer(capsys, "bench", "dyck-1", "decode-dyck-1", "--quick")
         assert "numpy" in got["machine"]
         whole, decoded = got["results"]
@@ -126,7 +139,7 @@ class TestCommand:
             "ratio_to_numpy": 1234.5,
         }  # fmt: skip
         late = {**processes.NOT_MEASURED, "case": "dyck-1", "n": 10**6, "refused": "too large"}
-        monkeypatch.setattr(cli, "measurements", lambda names, lengths: iter([row, late]))
+        monkeypatch.setattr(cli, "measurements", lambda names, quick: iter([row, late]))
         code, out, err = run(capsys, "bench", "dyck-1")
         assert code == 0 and "measured dyck-1, n = 1000000" in err
         assert "16,384    0.250" in out and "1,234 ×" in out and "yes" in out
@@ -134,7 +147,7 @@ class TestCommand:
 
     def test_a_wrong_answer_is_told(self, capsys, monkeypatch):
         row = {**processes.NOT_MEASURED, "case": "dyck-1", "n": 8, "seconds": 1.0, "right": False}
-        monkeypatch.setattr(cli, "measurements", lambda names, lengths: iter([row]))
+        monkeypatch.setattr(cli, "measurements", lambda names, quick: iter([row]))
         code, out, _ = run(capsys, "bench", "dyck-1")
         assert code == 1 and "NO" in out
 

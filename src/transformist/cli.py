@@ -22,7 +22,7 @@ from transformist import __version__
 from transformist.answers import answer_in_numbers
 from transformist.arithmetic import FAMILIES, SYSTEMS, Floating, number_system
 from transformist.arithmetic import Arithmetic as NumberSystem
-from transformist.bench import CASES, LENGTHS, QUICK, machine, measurements
+from transformist.bench import CASES, machine, measurements
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
 from transformist.claims import (
@@ -776,9 +776,8 @@ def bench_command(
     for name in names or ():
         if name not in CASES:
             raise UnknownName.among("case", name, CASES, "bench")
-    cases, lengths = names or CASES, QUICK if quick else LENGTHS
     rows = []
-    for row in measurements(cases, lengths):
+    for row in measurements(names or CASES, quick):
         rows.append(row)
         err.print(f"measured {row['case']}, n = {row['n']}", markup=False)
     if as_json:

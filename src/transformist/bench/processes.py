@@ -8,15 +8,18 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from transformist.bench.cases import DECODED
+
 LENGTHS = (16_384, 10**5, 10**6)
-"""At the first the dense evaluations are measured too; between the others time is to grow as n."""
+"""Of whole inputs: at the first the dense evaluations are measured too, between the last two how
+time grows."""
 
-QUICK = (1024, 16_384)
-
+DECODED_LENGTHS = (10**4, 10**6)
+"""How much a decoder has read before single tokens are measured."""
 
 NOT_MEASURED: Mapping[str, None] = dict.fromkeys(
     (
@@ -28,20 +31,21 @@ NOT_MEASURED: Mapping[str, None] = dict.fromkeys(
 """What a row has, where it is not measured."""
 
 
-def measurements(cases: Iterable[str], lengths: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """A row for each case and length, as soon as it is measured.
+def measurements(cases: Iterable[str], quick: bool = False) -> Iterator[dict[str, Any]]:
+    """A row for each case and length, the first one alone if quick, as soon as it is measured.
 
-    `exponent` is log(time) over log(n) between 10⁵ or more symbols and the next length: of the
+    `exponent`, at the last length, is that of n in the time since the length before: of the
     processor's time, or of that of a single `take`.
     """
     for case in cases:
-        before: dict[str, Any] = {"n": 0}
-        for n in lengths:
+        lengths = DECODED_LENGTHS if case in DECODED else LENGTHS
+        rows = []
+        for n in lengths[:1] if quick else lengths:
             row = _in_a_process(case, n)
-            if before["n"] >= LENGTHS[1]:
-                row["exponent"] = _exponent(before, row)
+            if n == lengths[-1]:
+                row["exponent"] = _exponent(rows[-1], row)
+            rows.append(row)
             yield row
-            before = row
 
 
 def _exponent(before: dict[str, Any], row: dict[str, Any]) -> float | None:

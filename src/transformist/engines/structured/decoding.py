@@ -51,8 +51,8 @@ class Decoder:
         self._out, self._steps = read_map(model.read_out, self._a), steps_of(model, self._a)
         self._single: OneByOne | None = None
         self._has_settled = True  # whether the heads know what it has taken
-        symbols = enumerate(model.embedding.symbols)
-        self._rows = {each: row for row, each in symbols if each in model.alphabet}
+        rows = {symbol: row for row, symbol in enumerate(model.embedding.symbols)}
+        self._rows = {symbol: rows[symbol] for symbol in model.alphabet}
         front = codes(model.embedding, "")
         if len(front):
             self.answer = self._answers(self._read(front, 1 - len(front))[-1:], 0)[0]
