@@ -764,7 +764,7 @@ def bench_command(
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Shorter inputs only: the ratios, not the growth.")
+        bool, typer.Option("--quick", help="The shortest inputs only: ratios, but no growth.")
     ] = False,
     as_json: Json = False,
 ) -> int:

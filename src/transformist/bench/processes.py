@@ -39,7 +39,7 @@ def measurements(cases: Iterable[str], quick: bool = False) -> Iterator[dict[str
     """
     for case in cases:
         lengths = DECODED_LENGTHS if case in DECODED else LENGTHS
-        rows = []
+        rows: list[dict[str, Any]] = []
         for n in lengths[:1] if quick else lengths:
             row = _in_a_process(case, n)
             if n == lengths[-1]:
