@@ -29,8 +29,8 @@ WHOLE: Mapping[str, Cell] = {
 DECODED: Mapping[str, Cell] = {
     "case": WHOLE["case"],
     "after n": WHOLE["n"],
-    "tokens a second, take_all": _plain("take_all_per_second", "{:,}"),
-    "take": _plain("take_per_second", "{:,}"),
+    "tokens/s, take_all": _plain("take_all_per_second", "{:,}"),
+    "tokens/s, take": _plain("take_per_second", "{:,}"),
     "µs a take": _plain("take_microseconds", "{:.2f}"),
     "exponent": WHOLE["exponent"],
     "peak MiB": WHOLE["peak MiB"],
@@ -42,6 +42,7 @@ DECODED: Mapping[str, Cell] = {
 NOTES = (
     "seconds: the best of three by the clock; first call: on 2,048 symbols, with what is compiled "
     "or loaded; exponent: of the processor's time between two lengths, or of that of a take.",
+    "tokens/s, µs a take: of the processor's time, one call of take a token.",
     "torch takes: the same vectors through the same layers in float64, every head by "
     "scaled_dot_product_attention, best of three, all processors; it has softmax alone, so hard "
     "heads are the softmax of their scores there, the time of which is theirs and the answer not.",

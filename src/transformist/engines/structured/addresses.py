@@ -14,6 +14,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from transformist.engines.structured.kernel import kernel
+from transformist.errors import BrokenInvariant
 
 FIELD = 3
 """How many numbers an array takes."""
@@ -24,11 +25,25 @@ def described(array: NDArray[Any]) -> tuple[int, int, int]:
 
     Whoever keeps them keeps the array, or they lead to nothing.
 
+    Raises:
+        BrokenInvariant: for an array with gaps.
+
     Example:
         >>> described(np.zeros((2, 5)))[1:], described(np.zeros(4))[1:]
         ((2, 5), (4, 1))
+        >>> described(np.zeros((2, 5))[:, :2])
+        Traceback (most recent call last):
+        ...
+        transformist.errors.BrokenInvariant: addresses: entries are one after the other; received \
+        an array of shape (2, 2) with gaps; please report it, with what was asked
 
     """
+    if not array.flags.c_contiguous:
+        raise BrokenInvariant(
+            "entries are one after the other",
+            received=f"an array of shape {array.shape} with gaps",
+            where="addresses",
+        )
     rows, columns = (*array.shape, 1)[:2]
     return array.__array_interface__["data"][0], rows, columns
 
