@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,14 +29,15 @@ ROUNDS = 3
 
 
 def measured(case: str, n: int) -> dict[str, Any]:
-    """A case at a length: times, peak memory, and whether the answers are right.
+    """A case at a length: times, peak memory, whether the answers are right, and the load before.
 
     Example:
         >>> measured("decode-dyck-1", 100)["right"]
         True
 
     """
-    return _decoded(case, n) if case in DECODED else _evaluated(case, n)
+    load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
+    return {"load": load, **(_decoded(case, n) if case in DECODED else _evaluated(case, n))}
 
 
 def timed(call: Callable[[], Any], rounds: int = ROUNDS) -> tuple[Any, float, float]:

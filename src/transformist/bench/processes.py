@@ -25,7 +25,7 @@ NOT_MEASURED: Mapping[str, None] = dict.fromkeys(
     (
         "first_call_seconds", "seconds", "processor_seconds", "peak_mib", "exponent",
         "ratio_to_torch", "ratio_to_numpy", "take_all_per_second", "take_per_second",
-        "take_microseconds", "right", "refused",
+        "take_microseconds", "right", "load", "refused",
     )
 )  # fmt: skip
 """What a row has, where it is not measured."""

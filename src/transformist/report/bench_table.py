@@ -24,6 +24,7 @@ WHOLE: Mapping[str, Cell] = {
     "torch takes": _plain("ratio_to_torch", "{:,.0f} ×"),
     "numpy takes": _plain("ratio_to_numpy", "{:,.0f} ×"),
     "first call, s": _plain("first_call_seconds", "{:.2f}"),
+    "load": _plain("load"),
     "right": lambda row: "" if row["right"] is None else "yes" if row["right"] else "NO",
 }
 DECODED: Mapping[str, Cell] = {
@@ -35,6 +36,7 @@ DECODED: Mapping[str, Cell] = {
     "exponent": WHOLE["exponent"],
     "peak MiB": WHOLE["peak MiB"],
     "first calls, s": WHOLE["first call, s"],
+    "load": WHOLE["load"],
     "right": WHOLE["right"],
 }
 """Headings, with what stands below them."""
@@ -47,6 +49,8 @@ NOTES = (
     "scaled_dot_product_attention, best of three, all processors; it has softmax alone, so hard "
     "heads are the softmax of their scores there, the time of which is theirs and the answer not.",
     "numpy takes: the same by matrix products in blocks of 1,024 rows, once.",
+    "load: processes that wanted a processor in the minute before; where they are more than there "
+    "are processors, what takes long is slowed down more than what is over soon.",
 )
 
 
