@@ -162,10 +162,11 @@ class RunningByKey(Running):
 
     def own(self) -> tuple[int, Groups, tuple[NDArray[Any], ...]] | None:
         """As `Running.own`."""
-        state, fixed = self._state, np.flatnonzero(self.maps.fixed)
-        root, picked = np.sqrt(np.array([float(self.d_key)])), np.empty((1, len(self._varying)))
-        given = (self._varying, fixed, root, np.empty(1), picked.astype(self.dtype))
-        arrays = (*given, state._distinct, np.array([state._root]), *state._state, state._scores)
+        state = self._state
+        if self.maps.fixed.any():  # keys have terms
+            return None
+        roots = np.array([state._root])
+        arrays = (np.zeros(1), state._distinct, roots, *state._state, state._scores)
         return BY_KEY, self._groups, arrays
 
     def took(self, rows: int) -> None:

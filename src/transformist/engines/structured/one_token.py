@@ -48,10 +48,9 @@ STARTS, COLUMNS, QUERIES, QUERY_ROOT, QUERY_TOP, QUERY_MASS, QUERY_SUMS, QUERY_E
 )
 """Of `by query`."""
 
-(
-    VARYING, FIXED, TERM_ROOT, TERMS, PICKED, DISTINCT, KEY_ROOT, KEY_TOP, KEY_PLACES, KEY_MASS,
-    KEY_SUMS, SCORES, KEY_END,
-) = (OWN + FIELD * number for number in range(13))  # fmt: skip
+TERMS, DISTINCT, KEY_ROOT, KEY_TOP, KEY_PLACES, KEY_MASS, KEY_SUMS, SCORES, KEY_END = (
+    OWN + FIELD * number for number in range(9)
+)
 """Of `by key`."""
 
 ROOM = max(QUERY_END, KEY_END)
@@ -152,42 +151,27 @@ def _by_query(t: Any, at: int, z: Any) -> bool:
 
 @kernel
 def _by_key(t: Any, at: int, z: Any) -> bool:
-    """A head whose keys were met before, in the columns in which the query varies."""
+    """A head whose keys were met before, the query varying in all columns."""
     source, held = matrix(t, at + SOURCE, z.dtype), matrix(t, at + HELD, z.dtype)
-    varying, met = vector(t, at + VARYING, np.int64), matrix(t, at + MET, z.dtype)
+    met, ids = matrix(t, at + MET, z.dtype), vector(t, at + IDS, np.int32)
     _map(t, at + KEY, source, held)
-    for m in range(varying.shape[0]):
-        met[0, m] = held[0, varying[m]]
-    ids, terms = vector(t, at + IDS, np.int32), vector(t, at + TERMS, np.float64)
-    ids[0], terms[0] = _group(t, at, met), _term(t, at, held)
-    if ids[0] < 0 or not math.isfinite(terms[0]) or _is_full(t, at):
+    met[0] = held[0]
+    ids[0] = _group(t, at, met)
+    if ids[0] < 0 or _is_full(t, at):
         return False
-    asked, picked = matrix(t, at + ASKED, z.dtype), matrix(t, at + PICKED, z.dtype)
+    asked, worth = matrix(t, at + ASKED, z.dtype), matrix(t, at + WORTH, z.dtype)
     _map(t, at + QUERY, source, asked)
-    for m in range(varying.shape[0]):
-        picked[0, m] = asked[0, varying[m]]
-    worth = matrix(t, at + WORTH, z.dtype)
     _map(t, at + VALUE, source, worth)
     _mix_by_key(
-        t[at + ORDER], t[at + KIND], t[at + SEEN] + t[at + TAKEN], picked,
-        matrix(t, at + DISTINCT, z.dtype), vector(t, at + KEY_ROOT, z.dtype)[0], ids, terms, worth,
+        t[at + ORDER], t[at + KIND], t[at + SEEN] + t[at + TAKEN], asked,
+        matrix(t, at + DISTINCT, z.dtype), vector(t, at + KEY_ROOT, z.dtype)[0], ids,
+        vector(t, at + TERMS, np.float64), worth,
         vector(t, at + KEY_TOP, np.float64), vector(t, at + KEY_PLACES, np.int64),
         matrix(t, at + KEY_MASS, np.float64), pairs(t, at + KEY_SUMS),
         vector(t, at + SCORES, np.float64), matrix(t, at + MIXED, np.float64),
     )  # fmt: skip
     _end_of_head(t, at, held, worth)
     return True
-
-
-@kernel
-def _term(t: Any, at: int, held: Any) -> float:
-    """What a key adds to its score by the columns in which the weights fix the query."""
-    fixed = vector(t, at + FIXED, np.int64)
-    shift = vector(t, at + QUERY + 3 * FIELD, held.dtype)
-    term = 0.0
-    for m in range(fixed.shape[0]):
-        term += np.float64(shift[fixed[m]] * held[0, fixed[m]])
-    return float(term / vector(t, at + TERM_ROOT, np.float64)[0])
 
 
 @kernel
