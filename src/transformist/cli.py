@@ -253,7 +253,7 @@ def run(
         str,
         typer.Option(
             help="What evaluates: reference, the definitions; structured, for long inputs in "
-            f"float64 and float32, rounding in its own order; auto, that from {LONG} symbols on.",
+            f"float64 and float32, which sums in its own order; auto, that from {LONG} symbols on.",
             metavar="E",
         ),
     ] = "reference",

@@ -33,13 +33,16 @@ def run(
         x: a string, or a sequence of symbols.
         arithmetic: the number system, by name.
         engine: `reference`, the definitions themselves; `structured`, for long inputs in float64
-            and float32, which rounds in its own order; `auto`, the structured one where the input
-            is long and it has the arithmetic.
+            and float32, whose heads attend where the reference does, ties included, and whose means
+            are summed in another order: a last place of a mean can differ, and the answer where it
+            hangs on that; `auto`, the structured one where the input is long and it has the
+            arithmetic.
 
     Raises:
         UnknownName: for another engine.
         InvalidValue: for an arithmetic that the engine does not have.
         UnknownSymbol, InputTooLong, InputTooLarge, NotRepresentable: as `Transformer.run`.
+        NotFinite: for what overflows; in `structured` also where no answer depends on it.
 
     Example:
         >>> import transformist as tf
@@ -62,12 +65,13 @@ def chosen_engine(engine: str, x: Sequence[Symbol], arithmetic: Arithmetic | str
         ('reference', 'structured')
 
     """
-    if engine == "auto":
-        fits = number_system(arithmetic).name in STRUCTURED and hasattr(x, "__len__")
-        return "structured" if fits and len(x) >= LONG else "reference"
-    if engine not in ENGINES:
-        raise UnknownName.among("engine", engine, (*ENGINES, "auto"))
-    return engine
+    known = (*ENGINES, "auto")
+    if engine not in known:
+        raise UnknownName.among("engine", engine, known)
+    if engine != "auto":
+        return engine
+    fits = number_system(arithmetic).name in STRUCTURED and hasattr(x, "__len__")
+    return "structured" if fits and len(x) >= LONG else "reference"
 
 
 def refuse_beyond_memory(

@@ -82,6 +82,21 @@ def test_what_is_refused_is_not_read():
 
 
 @pytest.mark.parametrize(
+    ("symbols", "why"),
+    [
+        (5, "an input is a string, or a sequence of symbols; received 5; give"),
+        (None, "an input is a string, or a sequence of symbols; received None; give"),
+        ([["("]], r"every symbol is one of \( \); received \['\('\] at position 1"),
+    ],
+)
+def test_what_is_no_symbol_is_refused_and_nothing_read(symbols, why):
+    decoder = tf.decoder(tf.recipe("dyck-1").build(max_length=9))
+    with pytest.raises(tf.TransformistError, match=why):
+        decoder.take_all(symbols)
+    assert decoder.length == 0 and decoder.take_all("()") == [False, True]
+
+
+@pytest.mark.parametrize(
     ("model", "why"),
     [
         (tf.recipe("original-transformer").build(), r"masks that look ahead \(none\)"),

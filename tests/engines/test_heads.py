@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,8 @@ from transformist.engines.structured import head as heads
 from transformist.engines.structured.causal import RUNNING, CausalHead
 from transformist.engines.structured.evaluation import mixes
 from transformist.engines.structured.head import HeadInput, HeadMaps
-from transformist.engines.structured.methods import METHODS
+from transformist.engines.structured.methods import METHODS, method
+from transformist.errors import NotFinite
 from transformist.model import MASKS, WEIGHTINGS, Attention
 
 LENGTHS = (0, 1, 2, 3, 9, 40)
@@ -107,10 +109,11 @@ def drawn(shape, rnd, n, weighting, mask):
     W_Q = select[:3] * (np.abs(q).sum(axis=0) != 0)[:, None]
     scale = rnd.choice([1, 1, 0.5])
     shift = rnd.choice([0, 0, 1])  # a column of the query that the weights fix
+    unused = np.zeros((rnd.randint(0, 5), 8))  # so that √d_key is irrational, mostly
     head = Attention(
-        W_Q=np.concatenate([W_Q * scale, np.zeros((1, 8))]),
-        b_Q=[0, 0, 0, shift],
-        W_K=np.concatenate([select[3:6], [whole(rnd, 8, size=1)]]),
+        W_Q=np.concatenate([W_Q * scale, np.zeros((1, 8)), unused]),
+        b_Q=[0, 0, 0, shift, *unused[:, 0]],
+        W_K=np.concatenate([select[3:6], [whole(rnd, 8, size=1)], unused]),
         W_V=select[6:],
         b_V=whole(rnd, 2),
         W_O=whole(rnd, 5, 2),
@@ -138,6 +141,278 @@ def test_methods_that_fit_agree_with_the_reference(weighting, mask, few, monkeyp
                 np.testing.assert_allclose(
                     got, expected, rtol=0, atol=1e-12, err_msg=f"{shape.__name__} {n} {fits}"
                 )
+
+
+@pytest.mark.trials(1, 6)
+@pytest.mark.parametrize("few", [2, 512])
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("weighting", ["average-hard", "leftmost-hard", "rightmost-hard"])
+def test_the_positions_are_those_of_exact_arithmetic(weighting, mask, few, monkeypatch, trials):
+    """Where no score rounds; an irrational √d_key is no excuse."""
+    monkeypatch.setattr(heads, "FEW", few)
+    monkeypatch.setattr(heads, "BLOCK", 16)
+    a = number_system("float64")
+    used = set()
+    for shape, n, seed in itertools.product(SHAPES, LENGTHS, range(trials)):
+        head, z = drawn(shape, random.Random(f"{shape.__name__} {n} {seed}"), n, weighting, mask)
+        shares = np.array(head.weights(z, "exact").tolist(), dtype=float).reshape(n, n)
+        marked = np.concatenate([z, np.eye(n)], axis=1)  # a value of its own at each position
+        wide = Attention(
+            **{name: np.pad(getattr(head, name), ((0, 0), (0, n))) for name in ("W_Q", "W_K")},
+            b_Q=head.b_Q,
+            W_V=np.eye(n, 8 + n, 8) if n else np.zeros((1, 8)),
+            W_O=np.eye(8 + n, n) if n else np.zeros((8, 1)),
+            weighting=weighting,
+            mask=mask,
+        )
+        for fits in METHODS:
+            got = attended(wide, marked, fits, a)
+            if got is not None:
+                used.add(fits.__name__)
+                message = f"{shape.__name__} {n} {seed} {fits.__name__}"
+                np.testing.assert_allclose(got[:, :n], shares, rtol=1e-15, err_msg=message)
+    assert used == {fits.__name__ for fits in METHODS}
+
+
+# Scores that round: what a column is at position j, r being drawn
+
+ROUNDED = {
+    "one": lambda j, r: 0 * j + 1,
+    "j": lambda j, r: j + 1,
+    "a parabola": lambda j, r: -((j + 1) ** 2),
+    "tenths": lambda j, r: 0.1 * (j + 1),
+    "thirds": lambda j, r: (j + 1) / 3,
+    "units in the last place": lambda j, r: 1 + j * 2.0**-52,
+    "and of float32": lambda j, r: 1 + j * 2.0**-23,
+    "drawn": lambda j, r: r - 0.5,
+    "positive": lambda j, r: r + 0.5,
+    "sorted": lambda j, r: np.sort(r),
+    "few": lambda j, r: np.round(3 * r),
+    "far off": lambda j, r: 1e9 + j,
+    "a parabola far off": lambda j, r: -((1e9 + j) ** 2),
+    "noise on j": lambda j, r: j + 1e-13 * r,
+    "noise on a parabola": lambda j, r: -((j + 1) ** 2) + 1e-9 * r,
+    "a parabola, some below": lambda j, r: -((j + 1) ** 2) - 0.1 * (r > 0.5),
+    "a parabola, some far below": lambda j, r: -((j + 1) ** 2) - 1000 * (r > 0.5),
+    "asked": lambda j, r: 2 * np.round(r * (len(j) + 1)) + 0.1,
+}
+ASKED = ("asked", "thirds", "drawn", "one", "few")
+RISING = ("j", "noise on j", "far off", "sorted", "tenths")
+TALL = ("a parabola", "noise on a parabola", "a parabola, some below", "a parabola far off")
+CLOSE = ("units in the last place", "and of float32", "j", "tenths", "drawn")
+SCALES = {"float64": [1, 1, 1, 1e-170, 1e160, 1e-200], "float32": [1, 1, 1e15, 1e-18]}
+
+
+def rounding(rnd, n, weighting, mask, a):
+    """A head whose scores round, as the plane has them or not, and vectors; values are j and r."""
+    j = np.arange(n)
+
+    def column(names, scale):
+        r = np.array([rnd.random() for _ in range(n)])
+        return ROUNDED[rnd.choice(tuple(names))](j, r) * scale
+
+    width = rnd.choice([1, 2, 2, 2, 3])
+    scales = [rnd.choice(SCALES[a.name]) for _ in range(width)]
+    kinds = [ROUNDED] * 2 * width
+    if width == 1:
+        kinds = [("thirds", "drawn"), CLOSE]
+    if width == 2 and rnd.random() < 0.6:
+        kinds = [ASKED, ("one", "positive"), RISING, TALL]
+    q = [column(kinds[m], scales[m]) for m in range(width)]
+    k = [column(kinds[width + m], rnd.choice([1, -1]) / scales[m]) for m in range(width)]
+    z = a.array(np.stack([*q, *k, j, column(("drawn",), 1)], axis=1))
+    select, unused = np.eye(2 * width + 2), np.zeros((rnd.randint(0, 2), 2 * width + 2))
+    W_Q, b_Q = np.concatenate([select[:width], unused]), np.zeros(width + len(unused))
+    if rnd.random() < 0.25:
+        W_Q[0], b_Q[0] = 0, 0.1  # the weights fix the query there
+    return Attention(
+        W_Q=W_Q,
+        b_Q=b_Q,
+        W_K=np.concatenate([select[width : 2 * width], unused]),
+        W_V=select[-2:],
+        W_O=[[1, 0], [0, 1], *[[0, 0]] * (2 * width)],
+        weighting=weighting,
+        mask=mask,
+    ), z
+
+
+def agrees(got, expected, values, weighting, a, message):
+    """Hard choices of one position, bit for bit; means but for the rounding of sums."""
+    near = {"float64": 1e-12, "float32": 1e-5}[a.name] if weighting in MEANS else 0
+    size = abs(values[:, -2:]).max(axis=0, initial=0).astype(float)
+    assert (abs(got.astype(float) - expected)[:, :2] <= near * size).all(), message
+
+
+MEANS = ("softmax", "average-hard")
+
+
+@pytest.mark.trials(15, 60)
+@pytest.mark.parametrize("arithmetic", ["float64", "float32"])
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_where_scores_round_the_choice_is_that_of_the_reference(
+    weighting, mask, arithmetic, monkeypatch, trials
+):
+    monkeypatch.setattr(heads, "FEW", 2)
+    monkeypatch.setattr(heads, "BLOCK", 16)
+    a, used = number_system(arithmetic), set()
+    for n, seed in itertools.product((1, 2, 9, 40), range(trials)):
+        head, z = rounding(random.Random(f"{n} {seed}"), n, weighting, mask, a)
+        expected = head(z, a)
+        for fits in METHODS:
+            got = attended(head, z, fits, a)
+            if got is not None:
+                used.add(fits.__name__)
+                message = f"{n} {seed} {fits.__name__}"
+                agrees(got, expected, z, weighting, a, message)
+    assert used == {fits.__name__ for fits in METHODS}
+
+
+@pytest.mark.trials(15, 60)
+@pytest.mark.parametrize("first", [1, 2], ids=lambda at: RUNNING[at].name)
+@pytest.mark.parametrize("mask", ["future", "strict-future"])
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_where_scores_round_so_it_is_as_rows_come(weighting, mask, first, monkeypatch, trials):
+    monkeypatch.setattr(causal, "FEW", 2)
+    monkeypatch.setattr(causal, "RUNNING", RUNNING[first:])
+    used = set()
+    for a, n, seed in itertools.product(
+        map(number_system, ("float64", "float32")), (2, 9, 40), range(trials)
+    ):
+        rnd = random.Random(f"{n} {seed}")
+        head, z = rounding(rnd, n, weighting, mask, a)
+        running, y = CausalHead(HeadMaps.of(head, a), a), np.zeros((n, head.width_out), a.dtype)
+        for rows in chunks(rnd, n):
+            mixed = running.mix(z[rows]).astype(a.dtype)
+            running.maps.output.add(mixed, y, running.maps.written, rows)
+        used.add(running.method)
+        agrees(y, head(z, a), z, weighting, a, f"{a.name} {n} {seed} {running.method}")
+    assert used >= {RUNNING[first].name, "dense"}
+
+
+@pytest.mark.parametrize("arithmetic", ["float64", "float32"])
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_every_pair_is_evaluated_as_the_reference_does_bit_for_bit(weighting, arithmetic):
+    a = number_system(arithmetic)
+    for mask, n in itertools.product(MASKS, LENGTHS):
+        head, z = rounding(random.Random(n), n, weighting, mask, a)
+        assert np.array_equal(attended(head, z, METHODS[-1], a), head(z, a)), (mask, n)
+
+
+def point_head(width=2, **given):
+    """A head on the coordinates of a query, those of a key, and a value; √d_key is irrational."""
+    select, none = np.eye(2 * width + 1), np.zeros((3 - width % 2, 2 * width + 1))
+    return Attention(
+        W_Q=np.concatenate([select[:width], none]),
+        W_K=np.concatenate([select[width:-1], none]),
+        W_V=select[-1:],
+        W_O=select[-1:].T,
+        **given,
+    )
+
+
+EDGES = {
+    "products underflow": lambda t: [(t + 1) * 1e-200, (t + 1) * 1e-200],
+    "products round to ties": lambda t: [(t + 1) / 3, 1 + t * 2.0**-52],
+    "turns underflow": lambda t: [(t - 260) * 1e170, (t + 1) * 1e170, t / 1e170, t**2 / 1e170],
+    "turns overflow": lambda t: [t / 1e160, (t + 1) / 1e160, t * 1e160, -(t**2) * 1e160],
+    "noise around 0": lambda t: [-0.1 * (1 + t), 1 + t, t, 0.1 * t],
+    "far off": lambda t: [2 * (1e9 + t), 0 * t + 1, 1e9 + t, -((1e9 + t) ** 2)],
+}
+"""Queries and keys at positions t, of as many coordinates."""
+
+
+@pytest.mark.parametrize("name", EDGES)
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_long_inputs_choose_as_the_reference_at_the_edges_of_the_format(weighting, name):
+    """More queries than are few."""
+    t, a = np.arange(700.0), number_system("float64")
+    z = np.stack([*EDGES[name](t), (t * 37) % 700], axis=1)
+    head = point_head(z.shape[1] // 2, weighting=weighting)
+    found = method(HeadInput(HeadMaps.of(head, a), z))
+    got = np.concatenate([mixed for _, mixed in mixes(found)])[:, 0]
+    near = 1e-9 if weighting in MEANS else 0
+    assert abs(got - head(z)[:, -1]).max() <= near * 700, found.name
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("size", [1, 1e9])
+def test_a_term_is_rounded_away_as_in_the_reference(weighting, size):
+    """Terms 1 + j 2⁻⁵² differ, and tie beside products that are larger than 1."""
+    t, a = np.arange(700.0), number_system("float64")
+    z = np.stack([t, t % 3, 1 + t * 2.0**-52, (t * 37) % 700], axis=1)
+    head = Attention(
+        W_Q=[[size, 0, 0, 0], [0] * 4, [0] * 4],
+        b_Q=[0, size, 0],
+        W_K=[[0, 1, 0, 0], [0, 0, 1, 0], [0] * 4],
+        W_V=[[0, 0, 0, 1]],
+        W_O=[[1], [0], [0], [0]],
+        weighting=weighting,
+    )
+    maps, near = HeadMaps.of(head, a), 1e-9 if weighting in MEANS else 0
+    got = np.concatenate([mixed for _, mixed in mixes(method(HeadInput(maps, z)))])[:, 0]
+    assert abs(got - head(z)[:, 0]).max() <= near * 700
+    causal_head = replace(head, mask="future")
+    running = CausalHead(HeadMaps.of(causal_head, a), a)
+    got = running.mix(z)[:, 0]
+    assert abs(got - causal_head(z)[:, 0]).max() <= near * 700
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_a_lookup_in_float32_is_the_reference_s(weighting):
+    """Squares to 25,000,000 are rounded there, and scores that lie nearby tie."""
+    n, a = 5000, number_system("float32")
+    t = np.arange(float(n))
+    z = a.array(np.stack([2 * t, 0 * t + 1, t, -(t**2), t], axis=1))
+    head, rows = point_head(weighting=weighting, mask="none"), slice(4000, 4300)
+    given = HeadInput(HeadMaps.of(head, a), z)
+    found = METHODS[2](given)
+    assert found.name == "hull"
+    got = np.concatenate([mixed for _, mixed in mixes(found)])[rows, 0]
+    expected = a.matmul(head.weights(z, a, rows), head.values(z, a))[:, 0]
+    exact = weighting not in MEANS
+    assert (abs(got - expected) <= (0 if exact else 1e-5 * n)).all()
+    assert (expected != t[rows]).any()  # so that it is rounding that decides
+
+
+def test_values_near_the_largest_are_evaluated_as_the_reference_does():
+    a = number_system("float64")
+    z = np.array([[1e308, 1], [1e308, 1], [1e308, 1], [1, 2]])
+    for weighting in WEIGHTINGS:
+        head = Attention(
+            W_Q=[[0, 1]], W_K=[[0, 1]], W_V=[[1, 0]], W_O=[[1], [0]], weighting=weighting
+        )
+        found = method(HeadInput(HeadMaps.of(head, a), z))
+        got = np.concatenate([mixed for _, mixed in mixes(found)])[:, 0]
+        assert (found.name, found.why) == ("dense", "numbers come near the largest of the format")
+        assert np.array_equal(got, head(z)[:, 0])
+
+
+@pytest.mark.parametrize(
+    "z",
+    [
+        pytest.param([[1, 1e200, 1], [1, 1, 1e200]], id="a pair outside the mask"),
+        pytest.param([[0, 1, 1], [0, 1, 1], [0, 1e308, 1]], id="a key where queries are 0"),
+    ],
+)
+def test_scores_that_overflow_are_refused_wherever_the_reference_does(z):
+    a = number_system("float64")
+    head = Attention(
+        W_Q=[[0, 1, 0], [0, 0, 0]],
+        W_K=[[0, 0, 1], [0, 10, 0]],
+        W_V=[[1, 0, 0]],
+        W_O=[[1], [0], [0]],
+        mask="strict-future",
+        weighting="leftmost-hard",
+    )
+    rows = np.array(z, dtype=float)
+    with pytest.raises(NotFinite, match="one that overflows"):
+        head(rows)
+    with pytest.raises(NotFinite, match="one that overflows"):
+        list(mixes(method(HeadInput(HeadMaps.of(head, a), rows))))
+    running = CausalHead(HeadMaps.of(head, a), a)
+    with pytest.raises(NotFinite, match="what a decoder reads stays so small .* too large for"):
+        running.mix(rows)
 
 
 def chunks(rnd, n):

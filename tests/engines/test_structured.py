@@ -1,9 +1,12 @@
 """The structured engine answers as the reference, and on long inputs as plain algorithms do."""
 
+import itertools
 import random
 import re
 import subprocess
 import sys
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,7 +15,10 @@ import transformist as tf
 from transformist.arithmetic import number_system
 from transformist.engines.structured import answers, evaluate, evaluation
 from transformist.engines.structured import head as heads
-from transformist.model import MASKS, SPANS
+from transformist.engines.structured.evaluation import mixes
+from transformist.engines.structured.head import HeadInput, HeadMaps
+from transformist.engines.structured.methods import method
+from transformist.model import MASKS, SPANS, Heads
 from transformist.programs import PROGRAMS
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -56,11 +62,6 @@ def agree(model, x, arithmetic="float64"):
         assert (abs(got.vectors - expected) <= 1e-9 * size + noise).all()
 
 
-def lengths(model, *given):
-    """Positions by sinusoids are not defined by the reference for the empty input."""
-    return [n for n in given if n or model.embedding.front]
-
-
 @pytest.mark.parametrize("few", [2, 512])
 @pytest.mark.parametrize(("name", "weighting"), CASES)
 def test_it_answers_as_the_reference(name, weighting, few, monkeypatch):
@@ -68,8 +69,82 @@ def test_it_answers_as_the_reference(name, weighting, few, monkeypatch):
     monkeypatch.setattr(heads, "BLOCK", 8)
     model = built(name, weighting, 64)
     if model is not None:
-        for n in lengths(model, 0, 1, 2, 7, 50):
+        for n in (0, 1, 2, 7, 50):
             agree(model, text(model, n))
+
+
+def one_symbol(model, symbol, n):
+    """The symbol n times, as an input of the model has it."""
+    return "".join([symbol] * n) if isinstance(text(model, 0), str) else [symbol] * n
+
+
+@pytest.mark.parametrize("few", [2, 512])
+@pytest.mark.parametrize(("name", "weighting"), CASES)
+def test_it_answers_as_the_reference_where_all_symbols_are_one(name, weighting, few, monkeypatch):
+    monkeypatch.setattr(heads, "FEW", few)
+    model = built(name, weighting, 64)
+    if model is not None:
+        for symbol, n in itertools.product(model.alphabet[:3], (1, 30)):
+            agree(model, one_symbol(model, symbol, n))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "weighting"), CASES)
+def test_it_answers_as_the_reference_where_2000_symbols_are_one(name, weighting):
+    model = built(name, weighting, 2048)
+    if model is not None:
+        for symbol in model.alphabet[:2]:
+            agree(model, one_symbol(model, symbol, 2000))
+
+
+def hard_heads(model, x):
+    """The heads under hard attention, and the vectors that they read in the reference."""
+    sublayers = [each for layer in model.layers for _, each in layer.sublayers()]
+    for (_, z), sublayer in zip(model.run(x).streams, sublayers, strict=False):
+        read = z if sublayer.pre_norm is None else sublayer.pre_norm(z)
+        if isinstance(sublayer.function, Heads):
+            for head in sublayer.function.heads:
+                if head.weighting != "softmax":
+                    yield head, read
+
+
+def exact_rows(head, z, a):
+    """At which rows no dot product with a key rounds."""
+    w = head.rounded(a)
+    q, k = a.affine(z, w.W_Q, w.b_Q), a.affine(z, w.W_K, w.b_K)
+    dots = sum(q[:, None, m] * k[None, :, m] for m in range(q.shape[1]))
+    return (np.vectorize(Fraction)(dots) == np.array(head.scores(z, "exact").tolist())).all(axis=1)
+
+
+@pytest.mark.trials(40, 300)
+@pytest.mark.parametrize("few", [2, 512])
+@pytest.mark.parametrize(("name", "weighting"), CASES)
+def test_hard_heads_attend_where_exact_arithmetic_does(name, weighting, few, monkeypatch, trials):
+    """Wherever the scores of a row are exact; values are made a number for each position."""
+    monkeypatch.setattr(heads, "FEW", few)
+    model, a = built(name, weighting, 512), number_system("float64")
+    found = [] if model is None else list(hard_heads(model, text(model, trials)))
+    tried = 0
+    for head, z in found:
+        n, width = z.shape
+        place = np.random.default_rng(0).permutation(n)[:, None]
+        marked = replace(
+            head,
+            **{side: np.pad(getattr(head, side), ((0, 0), (0, 1))) for side in ("W_Q", "W_K")},
+            W_V=np.eye(1, width + 1, width),
+            W_O=np.eye(width + 1, 1),
+            b_V=None,
+            b_O=None,
+        )
+        given = HeadInput(HeadMaps.of(marked, a), np.concatenate([z, place], axis=1))
+        got = np.empty((n, 1))
+        for rows, mixed in mixes(method(given)):
+            got[rows] = mixed
+        rows = exact_rows(head, z, a)
+        tried += rows.sum()
+        shares = np.array(head.weights(z, "exact").tolist(), dtype=float).reshape(n, n)
+        np.testing.assert_allclose(got[rows], (shares @ place)[rows], rtol=1e-12)
+    assert tried >= 30 * bool(found)
 
 
 @pytest.mark.slow
@@ -85,7 +160,7 @@ def test_it_answers_as_the_reference_up_to_2000(name, weighting, n):
 def test_it_answers_as_the_reference_in_float32(name, weighting):
     model = built(name, weighting, 64)
     if model is not None:
-        for n in lengths(model, 0, 1, 5, 33, 64):
+        for n in (0, 1, 5, 33, 64):
             agree(model, text(model, n), "float32")
 
 
@@ -291,9 +366,49 @@ def test_the_empty_input_of_a_model_without_bos_is_refused():
         evaluate(model, "")
 
 
-def test_an_unknown_engine_is_refused():
-    with pytest.raises(tf.TransformistError, match="no engine has this name; received 'dense'"):
-        tf.run(tf.recipe("dyck-1").build(), "()", engine="dense")
+@pytest.mark.parametrize("positions", ["i/n", "-i/n"])
+@pytest.mark.parametrize("specials", [{"back": ("EOS",)}, {"front": ("CLS", "EOS")}])
+def test_fractions_of_no_length_are_refused_as_the_reference_does(positions, specials):
+    stream = tf.Stream(("place",))
+    words = {"a": {}, "EOS": {}, "CLS": {}}
+    model = tf.Transformer(
+        stream=stream,
+        embedding=tf.Embedding.of(stream, words, {"place": positions}, **specials),
+        layers=(),
+        read_out=tf.RealVector(W_out=[[1]]),
+    )
+    for engine in ("reference", "structured"):
+        with pytest.raises(
+            tf.TransformistError, match="needs a divisor other than 0; received i ="
+        ):
+            tf.run(model, "", engine=engine)
+    assert tf.run(model, "aa", engine="structured") == model("aa")
+
+
+def test_what_overflows_at_a_row_that_is_not_read_is_refused():
+    """The reference answers: what it has there reaches no score and no answer."""
+    model = tf.Transformer(
+        stream=tf.Stream(("x",)),
+        embedding=tf.Embedding(symbols=("a", "b"), vectors=[[1e200], [1]]),
+        layers=(tf.Layer(feed_forward=tf.FeedForward(W_1=[[1e200]], W_2=[[1]])),),
+        read_out=tf.Binary(W_out=[[1]]),
+    )
+    assert model("ab") is True
+    with pytest.raises(tf.TransformistError, match="below .* in float64; received one that overfl"):
+        evaluate(model, "ab")
+
+
+@pytest.mark.parametrize("engine", ["dense", [], None])
+def test_an_unknown_engine_is_refused(engine):
+    with pytest.raises(tf.TransformistError) as refusal:
+        tf.run(tf.recipe("dyck-1").build(), "()", engine=engine)
+    assert f"no engine has this name; received {engine!r}; choose from" in str(refusal.value)
+
+
+def test_a_symbol_that_is_none_is_refused():
+    for engine in ("reference", "structured"):
+        with pytest.raises(tf.TransformistError, match=r"received \['\('\] at position 2"):
+            tf.run(tf.recipe("dyck-1").build(), ["(", ["("]], engine=engine)
 
 
 @pytest.mark.parametrize("engine", ["reference", "structured", "auto"])

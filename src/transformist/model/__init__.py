@@ -24,7 +24,7 @@ from transformist.model.read_out import (
 )
 from transformist.model.stream import NOTHING, LinearForm, Span, Stream
 from transformist.model.trace import Trace
-from transformist.model.transformer import Transformer
+from transformist.model.transformer import Transformer, length_of
 
 __all__ = [
     "ACTIVATIONS",
@@ -64,6 +64,7 @@ __all__ = [
     "Trace",
     "Transformer",
     "exact_product",
+    "length_of",
     "parameter",
     "rationals",
 ]

@@ -142,7 +142,7 @@ class Embedding(Parameterized):
         rows = {symbol: row for row, symbol in enumerate(self.symbols)}
         allowed = set(self.alphabet)
         for i, symbol in enumerate(x, start=1):
-            if symbol not in allowed:
+            if not _is_among(symbol, allowed):
                 raise UnknownSymbol(
                     f"every symbol is one of {symbols_in_words(self.alphabet)}",
                     received=f"{symbol!r} at position {i}",
@@ -159,6 +159,14 @@ class Embedding(Parameterized):
             return words
         places = range(1 - len(self.front), length + len(self.back) + 1)
         return a.add(words, self.positions.at(places, length, a))
+
+
+def _is_among(symbol: object, allowed: set[Symbol]) -> bool:
+    """Whether a symbol is allowed; what cannot be hashed, as a list, is none."""
+    try:
+        return symbol in allowed
+    except TypeError:
+        return False
 
 
 def _on_slots(stream: Stream, positions: Mapping[str, str]) -> PositionFunctions:

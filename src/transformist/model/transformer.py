@@ -171,7 +171,7 @@ class Transformer:
         """Some inputs of one length at a time: their indices, the length, the final vectors."""
         by_length: dict[int, list[int]] = {}
         for index, x in enumerate(given):
-            by_length.setdefault(_length(x), []).append(index)
+            by_length.setdefault(length_of(x), []).append(index)
         for length, indices in by_length.items():
             size = max(1, _BATCH // (length + 1))
             for start in range(0, len(indices), size):
@@ -293,7 +293,7 @@ class Transformer:
             InvalidValue: for what is no sequence, or has no position to read.
 
         """
-        n = _length(x)
+        n = length_of(x)
         if self.max_length is not None and n > self.max_length:
             raise InputTooLong(
                 f"the model is built for inputs of length at most N = {self.max_length}",
@@ -325,7 +325,7 @@ class Transformer:
             )
 
 
-def _length(x: Any) -> int:
+def length_of(x: Any) -> int:
     """How many symbols an input has.
 
     Raises:

@@ -1,4 +1,8 @@
-"""Attention where keys take few values, but for a term that no query scales: by their values."""
+"""Attention where keys take few values, but for a term that no query scales: by their values.
+
+Of a group of equal keys those of the largest term score highest, whatever is asked. Scores are
+those of the reference where there are no terms, or where no sum with one rounds.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +28,11 @@ from transformist.engines.structured.kernel import kernel
 
 @kernel
 def _take(
-    kind: int, group: int, term: float, place: int, value: Any,
+    kind: int, group: int, term: float, place: int, value: Any, root: Any,
     top: Any, places: Any, mass: Any, sums: Any,
 ) -> None:  # fmt: skip
     """One key comes: the largest term of its group, and the values there or around it."""
-    below = term - top[group]
+    below = (term - top[group]) / np.float64(root)
     if below < 0.0 and (kind != SOFTMAX or below < -FAR):
         return
     if kind == FIRST and below == 0.0:
@@ -63,16 +67,13 @@ def _read(
         dot = root * query.dtype.type(0)
         for m in range(distinct.shape[1]):
             dot += query[m] * distinct[g, m]
-        scores[g] = np.float64(dot / root) + top[g]
-        if not math.isfinite(scores[g]):
-            best, chosen = np.nan, g
-            break
+        scores[g] = np.float64((dot + query.dtype.type(top[g])) / root)
         later = chosen >= 0 and places[g] > places[chosen]
         if scores[g] > best or (
             scores[g] == best and ((kind == FIRST and not later) or (kind == LAST and later))
         ):
             best, chosen = scores[g], g
-    out[:] = 0.0 if math.isfinite(best) or chosen < 0 else np.nan
+    out[:] = 0.0
     total = 0.0
     for g in range(distinct.shape[0]):
         if places[g] < 0 or (kind >= FIRST and g != chosen):
@@ -98,21 +99,20 @@ def _mix(
     for i in range(max(values.shape[0], out.shape[0])):
         if order in (TAKE, TAKE_READ):
             _take(
-                kind, groups[i], terms[i], start + i, values[i], top, places, mass, sums
+                kind, groups[i], terms[i], start + i, values[i], root, top, places, mass, sums
             )  # fmt: skip
         if order != TAKE:
             _read(kind, queries[i], distinct, root, top, places, mass, sums, scores, out[i])
         if order == READ_TAKE:
             _take(
-                kind, groups[i], terms[i], start + i, values[i], top, places, mass, sums
+                kind, groups[i], terms[i], start + i, values[i], root, top, places, mass, sums
             )  # fmt: skip
 
 
 class ByKey:
     """For each of few keys the largest added term so far, and the values there or around it.
 
-    The score of a key is q · (its group) / √d_key plus its term, which is query-independent and
-    divided by √d_key already. Ties are those of such scores.
+    The score of a key is (q · (its group) + its term)/√d_key.
     """
 
     def __init__(self, distinct: NDArray[Any], d_key: int, width: int, kind: int) -> None:

@@ -14,9 +14,11 @@ from transformist.engines.structured.by_query import SOFTMAX, TAKE, ByQuery
 from transformist.engines.structured.dense import mix_dense
 from transformist.engines.structured.groups import Groups
 from transformist.engines.structured.head import FEW, KINDS, ORDERS, HeadMaps
-from transformist.engines.structured.on_hull import OnHull, is_concave
+from transformist.engines.structured.on_hull import OnHull
 from transformist.engines.structured.one_token import BY_KEY, BY_QUERY
+from transformist.engines.structured.ranges import Measured, are_exact, are_small, largest_of
 from transformist.engines.structured.token_table import Record, arrays_of
+from transformist.errors import NotFinite
 from transformist.model import SPANS
 
 
@@ -67,6 +69,17 @@ class Running(ABC):
         self.maps, self.dtype = maps, dtype
         self.d_key, self.width = int(head.W_Q.shape[0]), int(head.W_V.shape[0])
         self.kind, self.order = KINDS[head.weighting], ORDERS[head.mask]
+        self.asked, self.held = Measured(len(maps.fixed)), Measured(len(maps.fixed))
+
+    def measure(self, queries: NDArray[Any], keys: NDArray[Any]) -> None:
+        """Queries and keys that have come, by their numbers."""
+        self.asked.take(queries)
+        self.held.take(keys)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no dot product of a query and a key so far rounds."""
+        return are_exact(self.asked, self.held, self.maps.a)
 
     @abstractmethod
     def mix(
@@ -144,7 +157,7 @@ class RunningByKey(Running):
     ) -> NDArray[np.float64] | None:
         """As `Running.mix`."""
         late = self._seen < past.count
-        if late and self._taken(TAKE, past.keys, past.keys, past.values) is None:
+        if late and self._taken(TAKE, past.keys[:0], past.keys, past.values) is None:
             return None
         return self._taken(self.order, queries, keys, values)
 
@@ -152,9 +165,9 @@ class RunningByKey(Running):
         self, order: int, queries: NDArray[Any], keys: NDArray[Any], values: NDArray[Any]
     ) -> NDArray[np.float64] | None:
         groups = self._groups.of(keys[:, self._varying])
-        terms = self.maps.terms(keys)
-        if groups is None or not np.isfinite(terms).all():
+        if groups is None or not self._fits(queries, keys):
             return None
+        terms = self.maps.terms(keys)
         self._seen += len(keys)
         self._state.meet(self._groups.vectors)
         asked = np.ascontiguousarray(queries[:, self._varying])
@@ -174,6 +187,15 @@ class RunningByKey(Running):
         self._seen += rows
         self._state._start += rows
 
+    def _fits(self, queries: NDArray[Any], keys: NDArray[Any]) -> bool:
+        """Whether sums with terms are those of the reference, or near enough under softmax."""
+        if not self.maps.fixed.any():
+            return True
+        self.measure(queries, keys)
+        if self.kind == SOFTMAX:
+            return are_small(self.asked, self.held, self.d_key)
+        return self.is_exact
+
 
 @final
 class RunningHull(Running):
@@ -183,10 +205,10 @@ class RunningHull(Running):
 
     def __init__(self, maps: HeadMaps, dtype: np.dtype[Any]) -> None:
         super().__init__(maps, dtype)
-        self._state = OnHull(self.d_key, self.width, self.kind, room=16)
+        self._state = OnHull(self.d_key, self.width, self.kind, room=16, a=maps.a)
         self._columns: list[int] = []
-        self._signs = np.ones(2)
-        self._tail = np.empty((0, 2))
+        self._signs = np.ones(2, dtype)
+        self._right = -np.inf
         self._seen = 0
 
     def mix(
@@ -209,32 +231,31 @@ class RunningHull(Running):
         old = len(before)
         self._state.mix(TAKE, asked, points[:old], places[:old], past.values[:old])
         self._seen += len(points)
-        return self._state.mix(self.order, asked, points[old:], places[old:], values)
+        mixed = self._state.mix(self.order, asked, points[old:], places[old:], values)
+        if self.kind != SOFTMAX:
+            self.measure(asked, points)
+        sure = self._state.is_sure(asked, are_exact=False) or (
+            self.kind != SOFTMAX and self.is_exact and self._state.is_sure(asked, are_exact=True)
+        )
+        return mixed if sure else None
 
     def _turn(self, queries: NDArray[Any], keys: NDArray[Any]) -> bool:
         """Whether some column of the key is upwards, and the other rises but for its sign."""
         for axis in (1, 0):
             up = np.sign(queries[:, axis])
-            steps = np.diff(keys[:, 1 - axis])
-            one_way = (steps >= 0).all() or (steps <= 0).all()
-            if up.all() and (up == up[0]).all() and one_way:
+            x = keys[:, 1 - axis]
+            rises, falls = (x[1:] >= x[:-1]).all(), (x[1:] <= x[:-1]).all()
+            if up.all() and (up == up[0]).all() and (rises or falls):
                 self._columns = [1 - axis, axis]
-                self._signs = np.array([1.0 if (steps >= 0).all() else -1.0, float(up[0])])
+                self._signs = np.array([1 if rises else -1, up[0]], self.dtype)
                 return True
         return False
 
-    def _fits(self, asked: NDArray[np.float64], points: NDArray[np.float64]) -> bool:
-        """Whether queries look upwards, and points come rightwards (for softmax, on their hull)."""
-        points = np.concatenate([self._tail, points])
-        steps = np.diff(points, axis=0)
-        size = abs(asked).max(axis=0, initial=0) * abs(points).max(axis=0, initial=0)
-        if (asked[:, 1] <= 0).any() or (steps[:, 0] < 0).any() or not np.isfinite(4 * size.sum()):
-            return False
-        if self.kind == SOFTMAX and not is_concave(points):
-            return False
-        moved = np.append((steps != 0).any(axis=1), True)
-        self._tail = points[moved][-2:]
-        return True
+    def _fits(self, asked: NDArray[Any], points: NDArray[Any]) -> bool:
+        """Whether queries look upwards, and points come rightwards."""
+        x = np.append(self._right, points[:, 0])
+        self._right = x[-1]
+        return bool((asked[:, 1] > 0).all() and (x[1:] >= x[:-1]).all())
 
 
 @final
@@ -251,7 +272,8 @@ class RunningDense(Running):
         first, stop = SPANS[self.maps.head.mask](np.arange(past.count, n), n)
         all_keys = np.concatenate([past.keys, keys])
         all_values = np.concatenate([past.values, values])
-        return mix_dense(self.kind, self.d_key, queries, all_keys, all_values, first, stop)
+        seen = (all_keys, all_values, first, stop)
+        return mix_dense(self.kind, self.d_key, queries, *seen, self.maps.a)
 
 
 RUNNING: tuple[type[Running], ...] = (
@@ -274,6 +296,7 @@ class CausalHead:
 
     def __init__(self, maps: HeadMaps, a: Floating) -> None:
         self.maps, self._a = maps, a
+        self._sizes = np.zeros(maps.head.width)
         self._past = History(len(maps.fixed), int(maps.head.W_V.shape[0]), a.dtype)
         self._left = list(RUNNING)
         self._running: Running = self._left.pop(0)(maps, a.dtype)
@@ -284,9 +307,15 @@ class CausalHead:
         return self._running.name
 
     def mix(self, z: NDArray[Any]) -> NDArray[Any]:
-        """The mixed values of the next rows, (rows, d) → (rows, d_value)."""
+        """The mixed values of the next rows, (rows, d) → (rows, d_value).
+
+        Raises:
+            NotFinite: where a query, key, value or score could overflow, or a sum of values.
+
+        """
         if not len(z):
             return np.empty((0, self._running.width), self._a.dtype)
+        self._require_finite(z)
         queries, keys, values = self.maps.query(z), self.maps.key(z), self.maps.value(z)
         mixed = self._running.mix(queries, keys, values, self._past)
         while mixed is None:
@@ -321,7 +350,24 @@ class CausalHead:
         arrays = (
             *(array for each in maps_of_it for array in arrays_of(each)),
             *(source, total, into, *rows, *after, np.empty(1, np.int32)),
-            *(*groups.arrays, *self._past.room, *own),
+            *(*groups.arrays, *self._past.room, maps.read, self._sizes, *own),
         )
         numbers = (running.order, running.kind, self._is_kept, maps.fixed.all(), self._past.count)
         return Record(code, arrays, (*(int(number) for number in numbers), 0))
+
+    def _require_finite(self, z: NDArray[Any]) -> None:
+        """Refuse rows with which something could overflow; sizes are kept with room to double."""
+        met, read = np.zeros(len(self._sizes)), self.maps.read
+        largest_of(z, read, met)
+        if (met <= self._sizes).all():
+            return
+        with np.errstate(over="ignore"):
+            self._sizes = np.maximum(self._sizes, 2 * met)
+        if not self.maps.stay_finite(self._sizes[read]):
+            raise NotFinite(
+                f"what a decoder reads stays so small that no score or sum of values overflows in "
+                f"{self._a.name}",
+                received="a number that is too large for that",
+                where="Decoder",
+                remedy="run the model on whole inputs, or use a format with a wider range",
+            )

@@ -15,7 +15,7 @@ from transformist.engines.structured.head import BLOCK
 from transformist.engines.structured.reading import OneByOne
 from transformist.engines.structured.steps import Attend, steps_of
 from transformist.errors import InputTooLong, InvalidValue
-from transformist.model import NearestFraction, NearZero, Symbol, Transformer
+from transformist.model import NearestFraction, NearZero, Symbol, Transformer, length_of
 
 
 class Decoder:
@@ -94,7 +94,7 @@ class Decoder:
 
         Raises:
             UnknownSymbol, InputTooLong, NotFinite: as `take`.
-            InvalidValue: after such an end.
+            InvalidValue: after such an end, or for what is no sequence.
 
         """
         if self._has_ended:
@@ -104,12 +104,12 @@ class Decoder:
                 where="Decoder",
                 remedy="begin a new decoder",
             )
-        longest = self.model.max_length
-        if longest is not None and self.length + len(symbols) > longest:
+        longest, length = self.model.max_length, self.length + length_of(symbols)
+        if longest is not None and length > longest:
             raise InputTooLong(
                 f"the model is built for inputs of length at most N = {longest}",
-                received=f"length {self.length + len(symbols)}",
-                remedy=f"build it with max_length={self.length + len(symbols)} or more",
+                received=f"length {length}",
+                remedy=f"build it with max_length={length} or more",
             )
         rows = codes(self.model.embedding, symbols)[len(self.model.embedding.front) :]
         answers: list[Any] = []

@@ -1,4 +1,4 @@
-"""Attention over every pair, a row of scores at a time, in the order of the reference."""
+"""Attention over every pair, a row of scores at a time, bit for bit as the reference has it."""
 
 from __future__ import annotations
 
@@ -8,62 +8,92 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from transformist.arithmetic import Floating
 from transformist.engines.structured.by_query import AVERAGE, LAST, SOFTMAX
 from transformist.engines.structured.kernel import kernel
+from transformist.errors import NotFinite
 
 
 @kernel
-def _weigh(kind: int, scores: Any, first: int, stop: int) -> float:
-    """The scores of a row made weights; what they sum to."""
-    best, chosen, total = -np.inf, first, 0.0
-    for j in range(first, stop):
-        if not math.isfinite(scores[j]):
-            return np.nan
-        if scores[j] > best or (kind == LAST and scores[j] == best):
-            best, chosen = scores[j], j
-    for j in range(first, stop):
-        if kind == SOFTMAX:
-            scores[j] = math.exp(scores[j] - best)
-        elif kind == AVERAGE:
-            scores[j] = 1.0 if scores[j] == best else 0.0
-        else:
-            scores[j] = 1.0 if j == chosen else 0.0
-        total += scores[j]
-    return total
+def _scores(query: Any, keys: Any, root: Any, scores: Any) -> bool:
+    """The scores of a query with the keys; whether all are finite."""
+    finite = True
+    for j in range(keys.shape[0]):
+        dot = root * keys.dtype.type(0)
+        for m in range(keys.shape[1]):
+            dot += query[m] * keys[j, m]
+        scores[j] = dot / root
+        finite = finite and math.isfinite(scores[j])
+    return finite
 
 
 @kernel
-def _mix(
-    kind: int, root: Any, queries: Any, keys: Any, values: Any, first: Any, stop: Any, scores: Any,
-    out: Any,
-) -> None:  # fmt: skip
-    """out[i] = Σ αᵢⱼ vⱼ, j from first[i] to stop[i] − 1."""
-    for i in range(queries.shape[0]):
-        for j in range(first[i], stop[i]):
-            dot = root * keys.dtype.type(0)
-            for m in range(keys.shape[1]):
-                dot += queries[i, m] * keys[j, m]
-            scores[j] = np.float64(dot / root)
-        total = _weigh(kind, scores, first[i], stop[i])
-        out[i] = 0.0
-        for j in range(first[i], stop[i]):
-            weight = scores[j] / total
-            if weight != 0.0:
-                for c in range(out.shape[1]):
-                    out[i, c] += weight * values[j, c]
+def _hard(kind: int, scores: Any) -> None:
+    """The scores made weights, of which one or all of the largest are not 0."""
+    best, chosen, count = scores[0], 0, 1
+    for j in range(1, scores.shape[0]):
+        if scores[j] > best:
+            best, chosen, count = scores[j], j, 1
+        elif scores[j] == best:
+            count += 1
+            if kind == LAST:
+                chosen = j
+    one = scores.dtype.type(1)
+    share = one / scores.dtype.type(count) if kind == AVERAGE else one
+    for j in range(scores.shape[0]):
+        has_part = scores[j] == best if kind == AVERAGE else j == chosen
+        scores[j] = share if has_part else scores.dtype.type(0)
+
+
+@kernel
+def _share(weights: Any) -> None:
+    """The weights divided by their sum, from left to right."""
+    total = weights.dtype.type(0)
+    for j in range(weights.shape[0]):
+        total += weights[j]
+    for j in range(weights.shape[0]):
+        weights[j] /= total
+
+
+@kernel
+def _weighted(weights: Any, values: Any, out: Any) -> None:
+    """out = Σ αⱼ vⱼ, from left to right."""
+    out[:] = values.dtype.type(0)
+    for j in range(values.shape[0]):
+        for c in range(values.shape[1]):
+            out[c] += weights[j] * values[j, c]
 
 
 def mix_dense(
     kind: int, d_key: int, queries: NDArray[Any], keys: NDArray[Any], values: NDArray[Any],
-    first: NDArray[np.int64], stop: NDArray[np.int64],
+    first: NDArray[np.int64], stop: NDArray[np.int64], a: Floating,
 ) -> NDArray[np.float64]:  # fmt: skip
     """The mixed values of queries that see the keys from `first` to `stop` − 1.
 
-    Scores are those of the reference; weights and sums are in float64, in the order of the
-    positions. It takes as many steps as there are pairs, and the memory of one row.
+    It takes as many steps as there are pairs, and the memory of one row.
+
+    Raises:
+        NotFinite: where the score of a pair overflows, seen or not.
+
     """
-    root = np.sqrt(np.array([d_key], np.float64)).astype(keys.dtype)[0]
-    out = np.empty((len(queries), values.shape[1]))
-    scores = np.empty(len(keys))
-    _mix(kind, root, queries, keys, values, first, stop, scores, out)
-    return out
+    root = np.sqrt(np.array([d_key], np.float64)).astype(a.dtype)[0]
+    out = np.zeros((len(queries), values.shape[1]), a.dtype)
+    row = np.empty(len(keys), a.dtype)
+    for i, (low, high) in enumerate(zip(first.tolist(), stop.tolist(), strict=True)):
+        if not _scores(queries[i], keys, root, row):
+            raise NotFinite(
+                f"attention scores stay below {a.largest:g} in {a.name}",
+                received="one that overflows",
+                where="structured engine",
+                remedy="use a format with a wider range",
+            )
+        weights = row[low:high]
+        if not len(weights):
+            continue
+        if kind == SOFTMAX:
+            weights[:] = a.exp(a.subtract(weights, weights.max()))
+            _share(weights)
+        else:
+            _hard(kind, weights)
+        _weighted(weights, values[low:high], out[i])
+    return out.astype(np.float64)

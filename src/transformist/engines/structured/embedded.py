@@ -25,8 +25,8 @@ QUOTIENTS: Mapping[str, Callable[[Whole, int], tuple[Any, Any]]] = {
     "i^2": lambda i, _n: (i * i, 1),
     "1/i": lambda i, _n: (0 * i + 1, i),
     "-1/i": lambda i, _n: (0 * i - 1, i),
-    "i/n": lambda i, n: (i, max(n, 1)),
-    "-i/n": lambda i, n: (-i, max(n, 1)),
+    "i/n": lambda i, n: (i, n),
+    "-i/n": lambda i, n: (-i, n),
     "(-1)^i": lambda i, _n: (1 - 2 * (i % 2), 1),
 }
 """Position functions as quotients of whole numbers; the others are computed one by one."""
@@ -91,7 +91,8 @@ def _add_positions(positions: Any, places: range, n: int, a: Floating, z: NDArra
     for column, name in enumerate(positions.names):
         if name is None:
             continue
-        if name in QUOTIENTS and largest < EXACT_SIZE and not (name[-2:] == "/i" and 0 in places):
+        divides_by_0 = (name[-2:] == "/i" and 0 in places) or (name[-2:] == "/n" and n == 0)
+        if name in QUOTIENTS and largest < EXACT_SIZE and not divides_by_0:
             above, below = QUOTIENTS[name](np.arange(places.start, places.stop), n)
             added = (above / below).astype(a.dtype)
         else:

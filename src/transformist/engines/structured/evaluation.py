@@ -12,11 +12,17 @@ from numpy.typing import NDArray
 from transformist.arithmetic import FLOAT32, FLOAT64, Arithmetic, Floating, number_system
 from transformist.engines.structured.by_query import READ, TAKE
 from transformist.engines.structured.embedded import codes, embed
-from transformist.engines.structured.head import ORDERS, HeadInput, HeadMaps, blocks
+from transformist.engines.structured.head import (
+    ORDERS,
+    HeadInput,
+    HeadMaps,
+    blocks,
+    require_finite,
+)
 from transformist.engines.structured.methods import Method, method
 from transformist.engines.structured.network import Network
 from transformist.engines.structured.sparse import SparseMap
-from transformist.errors import InputTooLarge, InvalidValue, NotFinite
+from transformist.errors import InputTooLarge, InvalidValue
 from transformist.memory import free_memory as _free_memory
 from transformist.model import (
     Attention,
@@ -75,9 +81,18 @@ def evaluate(
 ) -> Evaluation:
     """A model on an input, of which its weights are all that is read.
 
-    Embedding, feed-forward networks and read-out are computed as the reference computes them, bit
-    for bit but for norms and GELU in other blocks. A head's mixed values are sums in float64, in
-    the order of the positions (for past masks backwards, on a hull along it), rounded once.
+    Embedding, feed-forward networks, norms and read-out are those of the reference, bit for bit. A
+    head attends where the reference does on the vectors it reads: scores are compared as the
+    reference rounds them, so that ties are the same. A value of one position, which leftmost- and
+    rightmost-hard attention choose, is that value. Means and softmaxes, but where every pair is
+    evaluated, are summed in float64 in an order of their own: underflow apart, in float64 they lie
+    within (16n + 5000) 2⁻⁵³ of the largest value from the reference's, where a softmax has keys
+    with a term that the query does not scale within 2⁻⁴⁰ more. In float32 they are nearer to the
+    real ones than the reference's sums, and weights below 2⁻¹⁵⁰ are not 0. So the answer is the
+    reference's, but where a later choice or read-out hangs on the last places of a mean.
+
+    What overflows is refused wherever it does: the reference answers where it reaches no score and
+    no answer, as at a row that is not read.
 
     Args:
         model: what to run.
@@ -211,23 +226,6 @@ def normalize(norm: LayerNorm, z: NDArray[Any], out: NDArray[Any], a: Floating) 
     """Every row of z, normalized, in `out`."""
     for rows in blocks(len(z)):
         out[rows] = norm(z[rows], a)
-
-
-def require_finite(z: NDArray[Any], a: Floating) -> None:
-    """Refuse what has overflowed.
-
-    Raises:
-        NotFinite: for a number that is NaN or infinite.
-
-    """
-    for rows in blocks(len(z)):
-        if not np.isfinite(z[rows]).all():
-            raise NotFinite(
-                f"scores and values stay below {a.largest:g} in {a.name}",
-                received="one that overflows",
-                where="structured engine",
-                remedy="use a format with a wider range",
-            )
 
 
 def _attend(heads: Heads, source: NDArray[Any], z: NDArray[Any], a: Floating) -> list[Method]:

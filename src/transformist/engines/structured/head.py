@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.arithmetic import Floating
+from transformist.arithmetic import FLOAT64, Floating
 from transformist.engines.structured.by_query import (
     AVERAGE,
     FIRST,
@@ -21,7 +21,9 @@ from transformist.engines.structured.by_query import (
     TAKE_READ,
 )
 from transformist.engines.structured.groups import Groups
+from transformist.engines.structured.ranges import Measured, are_exact, are_small, largest_of
 from transformist.engines.structured.sparse import SparseMap
+from transformist.errors import NotFinite
 from transformist.model import Attention
 
 BLOCK = 2**12
@@ -29,6 +31,9 @@ BLOCK = 2**12
 
 FEW = 512
 """How many distinct queries or keys are few."""
+
+SUMMED = 2.0**42
+"""Four times more values than are ever summed."""
 
 KINDS = {
     "softmax": SOFTMAX,
@@ -65,6 +70,23 @@ def blocks(n: int, backwards: bool = False) -> Iterator[slice]:
             yield slice(start, stop)
 
 
+def require_finite(z: NDArray[Any], a: Floating) -> None:
+    """Refuse what has overflowed.
+
+    Raises:
+        NotFinite: for a number that is NaN or infinite.
+
+    """
+    for rows in blocks(len(z)):
+        if not np.isfinite(z[rows]).all():
+            raise NotFinite(
+                f"scores and values stay below {a.largest:g} in {a.name}",
+                received="one that overflows",
+                where="structured engine",
+                remedy="use a format with a wider range",
+            )
+
+
 @dataclass(frozen=True, eq=False)
 class HeadMaps:
     """What a head computes of each vector, by its weights.
@@ -74,6 +96,7 @@ class HeadMaps:
 
     Attributes:
         head: the head.
+        a: the format.
         written: the coordinates that it writes.
         query, key, value, output: the affine maps, the last in the coordinates written.
         fixed: which columns of the query the weights make constant.
@@ -81,6 +104,7 @@ class HeadMaps:
     """
 
     head: Attention
+    a: Floating
     written: NDArray[np.int64]
     query: SparseMap
     key: SparseMap
@@ -99,6 +123,7 @@ class HeadMaps:
         last = np.eye(head.width_out, dtype=a.dtype) if w.W_O is None else w.W_O
         return cls(
             head=head,
+            a=a,
             written=written,
             query=SparseMap.of(w.W_Q[live], w.b_Q[live]),
             key=SparseMap.of(w.W_K[live], w.b_K[live]),
@@ -108,12 +133,37 @@ class HeadMaps:
         )
 
     def terms(self, keys: NDArray[Any]) -> NDArray[np.float64]:
-        """What keys add to their scores by the columns in which the weights fix the query."""
+        """What keys add to dot products by the columns in which the weights fix the query."""
         terms = np.zeros(len(keys))
         for column in np.flatnonzero(self.fixed):
             terms += float(self.query.shift[column]) * keys[:, column]
-        terms /= np.sqrt(self.head.W_Q.shape[0])
         return terms
+
+    @cached_property
+    def read(self) -> NDArray[np.int64]:
+        """The coordinates that queries, keys or values are made of."""
+        w = self.head.rounded(self.a)
+        matrices = np.concatenate([w.W_Q, w.W_K, w.W_V])
+        return np.flatnonzero((matrices != 0).any(axis=0))
+
+    def stay_finite(self, sizes: NDArray[np.float64]) -> bool:
+        """Whether no query, key, value or score overflows, and no sum of values in float64.
+
+        Args:
+            sizes: how large the coordinates are that it reads, at most.
+
+        """
+        w = self.head.rounded(self.a)
+
+        def most(W: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
+            read = np.abs(W[:, self.read]).astype(np.float64)
+            return np.asarray(read @ sizes + np.abs(b).astype(np.float64))
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            q, k, v = most(w.W_Q, w.b_Q), most(w.W_K, w.b_K), most(w.W_V, w.b_V)
+            numbers = np.concatenate([q, k, v, [(q * k).sum()]])
+            fits = numbers <= self.a.largest / 4  # twice its rounding, and more
+            return bool(fits.all() and (v <= FLOAT64.largest / SUMMED).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,3 +238,30 @@ class HeadInput:
     def queries(self) -> tuple[Any, Any] | None:
         """The distinct queries, where they are few."""
         return self.grouped(self.maps.query)
+
+    @cached_property
+    def is_finite(self) -> bool:
+        """Whether nothing that its methods compute overflows, as the sizes met say."""
+        read = self.maps.read
+        sizes = np.zeros(self.z.shape[1])
+        largest_of(self.z, read, sizes)
+        return self.maps.stay_finite(sizes[read])
+
+    @cached_property
+    def measured(self) -> tuple[Measured, Measured]:
+        """What is known of the numbers of queries and keys."""
+        queries, keys = Measured(len(self.maps.fixed)), Measured(len(self.maps.fixed))
+        for rows in blocks(self.n):
+            queries.take(self.maps.query(self.z[rows]))
+            keys.take(self.maps.key(self.z[rows]))
+        return queries, keys
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no dot product of a query and a key rounds, as `are_exact` says."""
+        return are_exact(*self.measured, self.maps.a)
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether a softmax does not depend on how scores are summed, as `are_small` says."""
+        return are_small(*self.measured, self.d_key)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from transformist.engines.structured.by_key import ByKey
 from transformist.engines.structured.by_query import TAKE, ByQuery
 from transformist.engines.structured.dense import mix_dense
-from transformist.engines.structured.head import KINDS, HeadInput, blocks
-from transformist.engines.structured.on_hull import OnHull, is_concave
+from transformist.engines.structured.head import KINDS, HeadInput, blocks, require_finite
+from transformist.engines.structured.on_hull import OnHull
 from transformist.model import SPANS
 
 
@@ -84,8 +84,8 @@ class FewKeys(Method):
 class Hull(Method):
     """The upper hull of the keys that have come."""
 
-    queries: NDArray[np.float64]
-    points: NDArray[np.float64]
+    queries: NDArray[Any]
+    points: NDArray[Any]
     arrivals: NDArray[np.int64]
     state: OnHull
 
@@ -120,7 +120,8 @@ class Dense(Method):
         first, stop = SPANS[maps.head.mask](np.arange(*rows.indices(n)), n)
         kind = KINDS[maps.head.weighting]
         queries = maps.query(self.given.at(rows))
-        return mix_dense(kind, self.given.d_key, queries, self.keys, self.values, first, stop)
+        seen = (self.keys, self.values, first, stop)
+        return mix_dense(kind, self.given.d_key, queries, *seen, maps.a)
 
 
 def by_query(given: HeadInput) -> Method | None:
@@ -133,7 +134,7 @@ def by_query(given: HeadInput) -> Method | None:
         count = len(distinct)
         why = f"{count} distinct quer{'y' if count == 1 else 'ies'} met"
         why = constant if maps.fixed.all() else why
-    elif given.is_hard and len(maps.fixed) == 1:
+    elif given.is_hard and len(maps.fixed) == 1 and _is_by_sign(given):
         signs = np.sign(given.whole(maps.query))[:, 0]
         ids, distinct = (signs + 1).astype(np.int32), np.array([[-1], [0], [1]], signs.dtype)
         why = "scores of rank one: the sign of the query decides"
@@ -143,48 +144,82 @@ def by_query(given: HeadInput) -> Method | None:
     return FewQueries(given, why, ids, state)
 
 
+def _is_by_sign(given: HeadInput) -> bool:
+    """Whether products of a query and two different keys differ in the order of the keys.
+
+    They do where keys lie at least 8u of the larger one apart, as a product and its quotient by
+    √d_key are off by 2u of themselves, and nothing underflows.
+    """
+    a = given.maps.a
+    queries, keys = (np.unique(given.whole(part)) for part in (given.maps.query, given.maps.key))
+    keys, apart = keys.astype(np.float64), np.diff(keys.astype(np.float64))
+    larger = np.maximum(abs(keys[1:]), abs(keys[:-1]))
+    least = [
+        abs(each[each != 0].astype(np.float64)).min(initial=np.inf) for each in (queries, keys)
+    ]
+    normal = a.smallest * 2.0**a.precision * given.d_key
+    with np.errstate(over="ignore", under="ignore"):
+        product = least[0] * least[1]
+    return bool((apart >= larger * 2.0 ** (3 - a.precision)).all() and product >= normal)
+
+
 def by_key(given: HeadInput) -> Method | None:
     """Where keys take few values in the columns in which the query varies.
 
-    The parts of a score are divided by √d_key one by one, which is exact where it is a power of
-    two; with another d_key ties of the sum would be lost.
+    Beside terms the choice is that of the reference where no dot product rounds; a softmax is near
+    enough where scores are small.
     """
-    maps, d_key = given.maps, given.d_key
-    if d_key & (d_key - 1) or d_key.bit_length() % 2 == 0:
-        return None
+    maps = given.maps
     varying = np.flatnonzero(~maps.fixed)
     grouped = given.grouped(maps.key, varying)
     if grouped is None:
         return None
+    why = f"{len(grouped[1])} distinct keys met"
+    if maps.fixed.any():
+        if not (given.is_exact if given.is_hard else given.is_soft):
+            return None
+        why += " and a term that the query does not scale"
     ids, distinct = grouped
     terms = np.empty(given.n)
     for rows in blocks(given.n):
         terms[rows] = maps.terms(maps.key(given.z[rows]))
-    if not np.isfinite(terms).all():
-        return None
-    term = " and a term that the query does not scale" if maps.fixed.any() else ""
-    why = f"{len(distinct)} distinct keys met{term}"
     state = ByKey(distinct, given.d_key, given.width, given.kind)
     return FewKeys(given, why, ids, varying, terms, state)
 
 
 def on_hull(given: HeadInput) -> Method | None:
-    """Where keys are points of the plane that come in a line's order, and queries look upwards."""
-    maps = given.maps
-    if len(maps.fixed) != 2:
+    """Where keys are points of the plane that come in a line's order, and queries look upwards.
+
+    Points below the hull must lie too deep for rounding to lift them, where anything rounds; under
+    softmax there must be none.
+    """
+    if len(given.maps.fixed) != 2:
         return None
-    queries = given.whole(maps.query).astype(np.float64)
-    points = given.whole(maps.key).astype(np.float64)
-    size = abs(queries).max(axis=0) * abs(points).max(axis=0)
-    if not np.isfinite(size.sum() * 4):
-        return None
+    queries, points = given.whole(given.maps.query), given.whole(given.maps.key)
     for axis in (1, 0):
         turned = _upwards(queries, points, axis, given)
         if turned is not None:
-            state = OnHull(given.d_key, given.width, given.kind, given.n)
-            why = "keys are points of the plane" + ("" if given.is_hard else ", all on their hull")
-            return Hull(given, why, *turned, state)
+            return _on_hull(given, *turned)
     return None
+
+
+def _on_hull(
+    given: HeadInput, queries: NDArray[Any], points: NDArray[Any], arrivals: NDArray[np.int64]
+) -> Method | None:
+    """Where the hull of all points is known for sure: it is made once without values."""
+    a, kind = given.maps.a, given.kind
+    trial = OnHull(given.d_key, 0, kind, given.n, a)
+    come = arrivals[:: -1 if given.backwards else 1]
+    for rows in blocks(given.n):
+        part = come[rows]
+        trial.mix(TAKE, queries[:0], points[part], part, np.empty((len(part), 0), a.dtype))
+    if not trial.is_sure(queries, are_exact=False) and not (
+        given.is_hard and given.is_exact and trial.is_sure(queries, are_exact=True)
+    ):
+        return None
+    why = "keys are points of the plane" + ("" if given.is_hard else ", all on their hull")
+    state = OnHull(given.d_key, given.width, kind, given.n, a)
+    return Hull(given, why, queries, points, arrivals, state)
 
 
 def _upwards(
@@ -197,31 +232,43 @@ def _upwards(
     sign = np.sign(queries[:1, axis])
     if not sign.all() or (np.sign(queries[:, axis]) != sign).any():
         return None
-    up = np.ones(2)
-    up[axis] = sign[0]
+    up = np.ones(2, queries.dtype)
+    up[axis] = sign[0] if len(sign) else 1
     columns = [1 - axis, axis]
     queries, points = (np.ascontiguousarray((each * up)[:, columns]) for each in (queries, points))
     arrivals = np.arange(given.n)
     if given.maps.head.mask == "none":
         arrivals = np.lexsort((points[:, 1], points[:, 0]))
-    steps = np.diff(points[arrivals, 0])
+    come = points[arrivals, 0]
+    falls, rises = (come[1:] < come[:-1]).any(), (come[1:] > come[:-1]).any()
     if given.backwards:
-        steps = -steps
-    if (steps < 0).any():
-        if (steps > 0).any():
-            return None
-        left = np.array([-1.0, 1.0])
-        queries, points = queries * left, points * left
-    come = points[arrivals][:: -1 if given.backwards else 1]
-    if not given.is_hard and not is_concave(come):
+        falls, rises = rises, falls
+    if falls and rises:
         return None
+    if falls:
+        left = np.array([-1, 1], queries.dtype)
+        queries, points = queries * left, points * left
     return queries, points, arrivals
 
 
 def by_pair(given: HeadInput) -> Method:
-    """Always."""
-    keys, values = given.whole(given.maps.key), given.whole(given.maps.value)
-    return Dense(given, "neither queries nor keys are few", keys, values)
+    """Always; what overflows is refused.
+
+    Raises:
+        NotFinite: for a query, key or value that overflows.
+
+    """
+    maps, a = given.maps, given.maps.a
+    why = "neither queries nor keys are few"
+    if not given.is_finite:
+        why = "numbers come near the largest of the format"
+        w = maps.head.rounded(a)
+        for W, b in ((w.W_Q, w.b_Q), (w.W_K, w.b_K)):
+            for rows in blocks(given.n):
+                require_finite(a.affine(given.z[rows], W, b), a)
+    keys, values = given.whole(maps.key), given.whole(maps.value)
+    require_finite(values, a)
+    return Dense(given, why, keys, values)
 
 
 METHODS: tuple[Callable[[HeadInput], Method | None], ...] = (by_query, by_key, on_hull, by_pair)
@@ -229,5 +276,12 @@ METHODS: tuple[Callable[[HeadInput], Method | None], ...] = (by_query, by_key, o
 
 
 def method(given: HeadInput) -> Method:
-    """The method for a head on an input."""
+    """The method for a head on an input.
+
+    Raises:
+        NotFinite: for a query, key or value that overflows.
+
+    """
+    if not given.is_finite:
+        return by_pair(given)
     return next(found for fits in METHODS if (found := fits(given)) is not None)

@@ -39,9 +39,10 @@ MAP = 4 * FIELD
 QUERY, KEY, VALUE, OUTPUT = (ARRAYS + MAP * number for number in range(4))
 (
     SOURCE, TOTAL, INTO, ASKED, HELD, WORTH, MIXED, ROUNDED, MET, IDS, FOUND, SLOTS, KEYS, VALUES,
-    OWN,
-) = (ARRAYS + 4 * MAP + FIELD * number for number in range(15))  # fmt: skip
-"""The maps of a head, its row, what it writes, buffers, groups, the keys and values so far."""
+    READ, SIZES, OWN,
+) = (ARRAYS + 4 * MAP + FIELD * number for number in range(17))  # fmt: skip
+"""The maps of a head, its row, what it writes, buffers, groups, the keys and values so far, the
+coordinates that it reads, and how large they can be without an overflow."""
 
 STARTS, COLUMNS, QUERIES, QUERY_ROOT, QUERY_TOP, QUERY_MASS, QUERY_SUMS, QUERY_END = (
     OWN + FIELD * number for number in range(8)
@@ -125,9 +126,21 @@ def _is_full(t: Any, at: int) -> bool:
 
 
 @kernel
+def _is_small(t: Any, at: int, source: Any) -> bool:
+    """Whether what a head reads is such that nothing overflows."""
+    read, sizes = vector(t, at + READ, np.int64), vector(t, at + SIZES, np.float64)
+    larger = 0
+    for m in range(read.shape[0]):
+        larger += not abs(source[0, read[m]]) <= sizes[read[m]]
+    return larger == 0
+
+
+@kernel
 def _by_query(t: Any, at: int, z: Any) -> bool:
     """A head whose queries were met before."""
     source, ids = matrix(t, at + SOURCE, z.dtype), vector(t, at + IDS, np.int32)
+    if not _is_small(t, at, source):
+        return False
     ids[0] = 0
     if t[at + IS_FIXED] == 0:
         asked = matrix(t, at + ASKED, z.dtype)
@@ -153,6 +166,8 @@ def _by_query(t: Any, at: int, z: Any) -> bool:
 def _by_key(t: Any, at: int, z: Any) -> bool:
     """A head whose keys were met before, the query varying in all columns."""
     source, held = matrix(t, at + SOURCE, z.dtype), matrix(t, at + HELD, z.dtype)
+    if not _is_small(t, at, source):
+        return False
     met, ids = matrix(t, at + MET, z.dtype), vector(t, at + IDS, np.int32)
     _map(t, at + KEY, source, held)
     met[0] = held[0]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
 from transformist.engines.structured.causal import CausalHead
-from transformist.engines.structured.evaluation import normalize, require_finite
-from transformist.engines.structured.head import HeadMaps
+from transformist.engines.structured.evaluation import normalize
+from transformist.engines.structured.head import HeadMaps, require_finite
 from transformist.engines.structured.network import Network
 from transformist.engines.structured.one_token import CLEAR, FINITE, NETWORK, SUM, TAKEN
 from transformist.engines.structured.token_table import Record, arrays_of
