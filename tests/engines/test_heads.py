@@ -1,6 +1,7 @@
 """Every method that says it fits a head gives what the dense reference gives, ties included."""
 
 import itertools
+import math
 import random
 from dataclasses import replace
 from fractions import Fraction
@@ -11,10 +12,13 @@ import pytest
 from transformist.arithmetic import number_system
 from transformist.engines.structured import causal
 from transformist.engines.structured import head as heads
+from transformist.engines.structured.by_query import FIRST, TAKE
 from transformist.engines.structured.causal import RUNNING, CausalHead
 from transformist.engines.structured.evaluation import mixes
 from transformist.engines.structured.head import HeadInput, HeadMaps
 from transformist.engines.structured.methods import METHODS, method
+from transformist.engines.structured.on_hull import ABOVE, BELOW, ON, UNKNOWN, OnHull, _turn
+from transformist.engines.structured.ranges import Measured, are_exact
 from transformist.errors import NotFinite
 from transformist.model import MASKS, WEIGHTINGS, Attention
 
@@ -315,8 +319,12 @@ EDGES = {
     "products underflow": lambda t: [(t + 1) * 1e-200, (t + 1) * 1e-200],
     "products round to ties": lambda t: [(t + 1) / 3, 1 + t * 2.0**-52],
     "turns underflow": lambda t: [(t - 260) * 1e170, (t + 1) * 1e170, t / 1e170, t**2 / 1e170],
-    "turns overflow": lambda t: [t / 1e160, (t + 1) / 1e160, t * 1e160, -(t**2) * 1e160],
+    "turns overflow": lambda t: [t / 1e160, (t + 1) / 1e160, t * 1e160, (t * 43 % 700) * 1e160],
     "noise around 0": lambda t: [-0.1 * (1 + t), 1 + t, t, 0.1 * t],
+    "terms that cancel": lambda t: [
+        *((t - 0.5 + 1.8e12) * 0.7319, 0 * t + 0.7319),
+        *(t + 4096, -t * (t - 1) / 2 - 1.8e12 * (t + 4096)),
+    ],
     "far off": lambda t: [2 * (1e9 + t), 0 * t + 1, 1e9 + t, -((1e9 + t) ** 2)],
 }
 """Queries and keys at positions t, of as many coordinates."""
@@ -375,9 +383,59 @@ def test_a_lookup_in_float32_is_the_reference_s(weighting):
     assert (expected != t[rows]).any()  # so that it is rounding that decides
 
 
-def test_values_near_the_largest_are_evaluated_as_the_reference_does():
+def test_whole_numbers_are_exact_up_to_a_quarter_of_what_the_format_holds():
+    """Beyond it two of them can tie once divided by √2."""
     a = number_system("float64")
-    z = np.array([[1e308, 1], [1e308, 1], [1e308, 1], [1, 2]])
+    many, few = 2**53 - np.arange(8), 2**51 - np.arange(8)
+    assert len(set(many / np.sqrt(2))) < len(set(few / np.sqrt(2))) == 8
+    one, quarter, more = Measured(1), Measured(1), Measured(1)
+    for measured, size in ((one, 1), (quarter, 2**51), (more, 2**51 + 1)):
+        measured.take(np.array([[float(size)], [1.0]]))
+    assert are_exact(one, quarter, a) and not are_exact(one, more, a)
+
+
+def test_the_power_of_two_that_divides_numbers_is_found_however_small_they_are():
+    met = Measured(2)
+    met.take(np.array([[3 * 2.0**-60, 2.0**1000], [0, 5 * 2.0**-1074]]))
+    assert met.steps.tolist() == [2.0**-60, 2.0**-1074]
+
+
+def near_a_line(rnd):
+    """Three points with x that rises, on a line but for a few units in the last place, mostly."""
+    x = sorted(rnd.sample(range(1, 2**30), 3))
+    slope, unit = rnd.choice([0.1, 3.0, -1 / 3]), rnd.choice([2.0**-20, 1.0, 2.0**300])
+    return [
+        (each * unit, math.nextafter(each * unit * slope, math.inf * rnd.choice([1, -1])))
+        for each in x
+    ]
+
+
+def test_a_turn_that_is_known_is_that_of_the_points():
+    rnd, seen = random.Random(0), set()
+    for _ in range(2000):
+        a, b, c = near_a_line(rnd)
+        turn, depth = _turn(*a, *b, *c)
+        (ax, ay), (bx, by), (cx, cy) = ((Fraction(x), Fraction(y)) for x, y in (a, b, c))
+        below = ay + (cy - ay) * (bx - ax) / (cx - ax) - by
+        seen.add(turn)
+        assert turn == UNKNOWN or turn == (BELOW if below > 0 else ABOVE if below < 0 else ON)
+        assert turn != BELOW or depth <= below * (1 + Fraction(1, 2**40))
+    assert seen == {BELOW, ON, ABOVE, UNKNOWN}
+    assert _turn(1, 2, 2, 4, 3, 6) == (ON, 0)
+    assert _turn(1e-300, 2e-300, 2e-300, 1e-300, 3e-300, 3e-300)[0] == UNKNOWN
+
+
+def test_a_hull_with_a_turn_that_is_not_known_is_not_sure():
+    hull = OnHull(1, 0, FIRST, 3, number_system("float64"))
+    points = np.array([[1, 2], [2, 1], [3, 3]]) * 1e-300
+    hull.mix(TAKE, points[:0], points, np.arange(3), np.empty((3, 0)))
+    assert not hull.is_sure(points, are_exact=True)
+
+
+@pytest.mark.parametrize("size", [1e308, 4e307])
+def test_values_near_the_largest_are_evaluated_as_the_reference_does(size):
+    a = number_system("float64")
+    z = np.array([*[[size, 1]] * 6, [1, 2]])
     for weighting in WEIGHTINGS:
         head = Attention(
             W_Q=[[0, 1]], W_K=[[0, 1]], W_V=[[1, 0]], W_O=[[1], [0]], weighting=weighting
