@@ -249,6 +249,24 @@ def test_what_overflows_in_the_read_out_is_refused():
         decoder.take("a")
 
 
+@pytest.mark.parametrize("together", [False, True])
+def test_a_token_that_is_too_large_for_a_head_is_refused(together):
+    """Its score is, which no hard head would show in what it gives."""
+    head = tf.Attention(
+        W_Q=[[0]], b_Q=[-1e200], W_K=[[1]], W_V=[[0]], weighting="average-hard", mask="future"
+    )
+    model = tf.Transformer(
+        stream=tf.Stream(("x",)),
+        embedding=tf.Embedding(symbols=("a", "b"), vectors=[[1], [1e200]]),
+        layers=(tf.Layer(heads=(head,)),),
+        read_out=tf.Binary(W_out=[[1]]),
+    )
+    decoder = tf.decoder(model)
+    assert [decoder.take(symbol) for symbol in "aaa"] == [True] * 3
+    with pytest.raises(tf.TransformistError, match="stays so small that no score or sum of values"):
+        decoder.take_all("b") if together else decoder.take("b")
+
+
 def test_an_unknown_symbol_is_not_read():
     decoder = tf.decoder(MODELS["dyck-1"])
     decoder.take("(")
