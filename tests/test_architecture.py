@@ -94,3 +94,11 @@ def test_the_readme_holds_the_commands_of_ci():
 def test_the_examples_run(path):
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_check_of_certificates_is_short_and_apart_from_what_finds_them():
+    path = ROOT / "src" / "transformist" / "verify" / "certificate" / "checking.py"
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 300
+    for finder in ("lifting", "scores", "finding", "observing"):
+        assert f"certificate.{finder} " not in text

@@ -290,7 +290,7 @@ def test_show_counts_what_was_built(capsys):
     )
     assert got["layers"] == 2 and got["width"] == 1
     dyck = answer(capsys, "show", "dyck-1")
-    assert (dyck["layers"], dyck["width"], dyck["heads"], dyck["nonzero"]) == (2, 6, 2, 28)
+    assert (dyck["layers"], dyck["width"], dyck["heads"], dyck["nonzero"]) == (2, 6, 2, 26)
     assert dyck["depends_on"] == ["N"] and dyck["safe_lengths"]["bfloat16"] == 63
 
 

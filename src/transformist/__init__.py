@@ -12,7 +12,7 @@ from transformist.catalogue import recipe, recipes
 from transformist.compiler import compile
 from transformist.domains import boolean_representations
 from transformist.errors import TransformistError
-from transformist.hosts import load, read_encoder, save
+from transformist.hosts import load, load_certificates, read_encoder, save
 from transformist.language import Program, program
 from transformist.model import (
     Attention,
@@ -38,7 +38,14 @@ from transformist.model import (
     Transformer,
 )
 from transformist.running import decoder, plan, run
-from transformist.verify import Certificate, Verdict, certify, check, sensitivity
+from transformist.verify import (
+    Certificate,
+    Verdict,
+    certify,
+    check,
+    check_certificate,
+    sensitivity,
+)
 
 __all__ = [
     "Attention",
@@ -70,10 +77,12 @@ __all__ = [
     "boolean_representations",
     "certify",
     "check",
+    "check_certificate",
     "compile",
     "decoder",
     "lipschitz_constant",
     "load",
+    "load_certificates",
     "parallel",
     "perturbation_bounds",
     "plan",

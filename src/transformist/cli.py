@@ -38,7 +38,7 @@ from transformist.errors import (
     UnknownName,
     UnreadableInput,
 )
-from transformist.hosts import save
+from transformist.hosts import load, load_certificates, save
 from transformist.inputs import (
     load_function,
     read_length,
@@ -59,6 +59,7 @@ from transformist.report import (
     answer_in_words,
     bench_table,
     certificate_facts,
+    certificate_table,
     compiled_facts,
     compiled_in_words,
     contents_facts,
@@ -82,12 +83,14 @@ from transformist.running import LONG, chosen_engine, refuse_beyond_memory
 from transformist.running import run as evaluate
 from transformist.texts import Source, Text
 from transformist.verify import (
+    ORDERS,
     WORK,
     Breakdown,
     LeastError,
     Verdict,
     certify,
     check,
+    check_certificate,
     check_programs,
     check_recipes,
     float_format,
@@ -593,27 +596,82 @@ def certify_command(
         typer.Option("--max-length", help="N; of a saved file its own when left out.", metavar="N"),
     ] = None,
     arithmetic: Annotated[str, typer.Option(help="A float format.", metavar="A")] = "float32",
+    order: Annotated[
+        str,
+        typer.Option(
+            help="Of summation: any, as linear algebra libraries choose it, or that of the "
+            "reference, from left to right.",
+            metavar="O",
+        ),
+    ] = "any",
+    lines: Annotated[
+        bool, typer.Option("--lines", help="Print every number, with its range and error bound.")
+    ] = False,
+    output: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            "-o", "--output", metavar="F", help="Save the model there, with its certificate."
+        ),
+    ] = None,
+    check_saved: Annotated[
+        bool, typer.Option("--check", help="Check the certificates that a saved file has.")
+    ] = False,
     settings: Set = [],  # noqa: B006
     as_json: Json = False,
 ) -> int:
     """Say whether a format decides as the weights do exactly, for every input of length up to N.
 
-    A bound of every error is composed over all layers; exit code 1 where it keeps not every margin.
+    A bound of every error is composed over all layers; what holds is checked again by another
+    reading of the weights. Exit code 1 where it keeps not every margin.
     """
+    if check_saved:
+        return _check_saved(model, as_json)
     named, chosen = named_model(model), read_settings(settings)
     longest = None if length is None else read_positive(length, "--max-length")
     if isinstance(named, NamedProgram) and longest is not None:
         chosen = {"max_length": str(longest), **chosen}
     built = named.transformer(chosen, longest or 256, number_system("exact"))
-    found = certify(built, arithmetic, longest)
+    found = [certify(built, arithmetic, longest, each) for each in dict.fromkeys((order, *ORDERS))]
+    found = found[: 2 if order == "any" else 1]
+    held = [each for each in found if each.holds]
+    for each in held:
+        check_certificate(built, each)
+    if output is not None:
+        save(built, output, held)
     if as_json:
-        _print_json(certificate_facts(named.name, found))
-    else:
-        out.print(f"{named.name}: {found}", markup=False)
-        if not found.holds:
-            largest = found.largest_length
-            out.print(f"the largest N that holds is {largest or 'none'}", markup=False)
-    return 0 if found.holds else 1
+        facts = certificate_facts(named.name, found[0])
+        beside = [certificate_facts(named.name, each) for each in found[1:]]
+        _print_json(facts | {"beside": beside, "saved": str(output) if output else None})
+        return 0 if found[0].holds else 1
+    for each in found:
+        out.print(f"{named.name}: {each}", markup=False)
+        if not each.holds:
+            out.print(f"the largest N that holds is {each.largest_length or 'none'}", markup=False)
+    if lines:
+        wide.print(certificate_table(found[0]))
+    if output is not None:
+        count = f"{len(held)} certificate{'s' * (len(held) != 1)}"
+        out.print(f"saved to {output}, with {count}", markup=False)
+    return 0 if found[0].holds else 1
+
+
+def _check_saved(path: str, as_json: bool) -> int:
+    """Check what certificates a file has."""
+    model, found = load(path), load_certificates(path)
+    if not found:
+        raise InvalidValue(
+            "certificates that are saved with a model are checked",
+            received=f"{path}, which has none",
+            where="certify",
+            remedy="give certify the option --output to save them",
+        )
+    for each in found:
+        check_certificate(model, each)
+    if as_json:
+        _print_json({"checked": [certificate_facts(path, each) for each in found]})
+    for each in found if not as_json else ():
+        out.print(f"{path}: follows from the weights: {each}", markup=False)
+    return 0
 
 
 @app.command(name="precision")

@@ -7,7 +7,7 @@ has its law: its range at every kind of row (the symbols of the alphabet, and BO
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -88,7 +88,19 @@ class Fetched:
         return (*self.head.forms, self.value)
 
 
-Atom: TypeAlias = "Embedded | Feature | Relu | Step | Fetched"
+@dataclass(frozen=True)
+class Kept:
+    """What a slot holds after more is added to it; no program is compiled to it."""
+
+    form: Form
+
+    @property
+    def reads(self) -> tuple[Form, ...]:
+        """The forms that it is computed from."""
+        return (self.form,)
+
+
+Atom: TypeAlias = "Embedded | Feature | Relu | Step | Fetched | Kept"
 
 
 @dataclass(frozen=True)
@@ -143,12 +155,15 @@ class Circuit:
     _numbers: dict[Atom, int] = field(default_factory=dict)
     _rows: dict[Form, Rows] = field(default_factory=dict)
 
-    def add(self, atom: Atom, name: str, origin: Node | None = None) -> Form:
-        """The atom as a form; it is numbered when it is new."""
+    def add(
+        self, atom: Atom, name: str, origin: Node | None = None, rows: Rows | None = None
+    ) -> Form:
+        """The atom as a form; it is numbered when it is new. Its ranges may be known to be less."""
         if atom not in self._numbers:
+            law = LAWS[type(atom)](self, atom)
             self._numbers[atom] = len(self.atoms)
             self.atoms.append(atom)
-            self.laws.append(LAWS[type(atom)](self, atom))
+            self.laws.append(law if rows is None else replace(law, rows=rows))
             self.names.append(name)
             self.origins.append(origin)
         return Form.atom(self._numbers[atom])
@@ -380,6 +395,10 @@ def _stepped(x: Bound, zone: Fraction) -> Fraction:
     return Fraction(1) if x >= high else (Fraction(x) - low) * 2 / zone
 
 
+def _kept(circuit: Circuit, atom: Kept) -> Law:
+    return Law(circuit.rows(atom.form), circuit.grid(atom.form), circuit.separation(atom.form))
+
+
 def _fetched(circuit: Circuit, atom: Fetched) -> Law:
     return FETCHED[type(atom.head)](circuit, atom.head, atom.value)
 
@@ -465,6 +484,7 @@ LAWS: Mapping[type[Any], Callable[[Circuit, Any], Law]] = {
     Relu: _relu,
     Step: _step,
     Fetched: _fetched,
+    Kept: _kept,
 }
 """The law of each kind of atom."""
 
@@ -484,5 +504,6 @@ ALONE: Mapping[type[Any], Callable[[Circuit, Any], Fraction]] = {
     Relu: lambda circuit, atom: max(circuit.over_nothing(atom.form), Fraction(0)),
     Step: lambda circuit, atom: _stepped(circuit.over_nothing(atom.form), atom.zone),
     Fetched: _fetched_alone,
+    Kept: lambda circuit, atom: circuit.over_nothing(atom.form),
 }
 """The value of each kind of atom at BOS where the input is empty."""

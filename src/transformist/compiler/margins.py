@@ -18,7 +18,7 @@ from typing import Any
 from transformist.arithmetic import Floating, is_power_of_two
 from transformist.bounds import float_format_of, mean_error
 from transformist.compiler.answers import Accepted, Answer, Counted, Labelled, Measured
-from transformist.compiler.circuit import Circuit, Embedded, Feature, Fetched, Relu, Step
+from transformist.compiler.circuit import Circuit, Embedded, Feature, Fetched, Kept, Relu, Step
 from transformist.compiler.forms import Form
 from transformist.compiler.heads import SCORES, At, Head, Match, Uniform
 from transformist.compiler.temperatures import (
@@ -82,6 +82,11 @@ class Margins:
     errors: list[Errors] = field(default_factory=list)
 
     @property
+    def written(self) -> int:
+        """How often a number rounds as it is written: where it is multiplied by 1, not at all."""
+        return 0
+
+    @property
     def most(self) -> int:
         """The largest D."""
         return self.circuit.most_seen or 1
@@ -121,10 +126,31 @@ class Margins:
             return math.inf
         if self.is_exact(form):
             return 0.0
-        underflow = 2 * (len(form.terms) + 1) * self.a.smallest * divisor
+        underflow = self._underflow(form)
         if _is_a_power_of_two(form):
             return underflow if abs(form.terms[0][1]) < 1 else 0.0
         return self._relative(form) * size + underflow
+
+    def crowding(self, form: Form) -> float:
+        """What it costs to add up several units in one slot: the two of a step are large."""
+        steps, sizes = [], []
+        for number, factor in form.terms:
+            atom = self.circuit.atoms[number]
+            if isinstance(atom, Relu | Step):
+                sizes.append(magnitude(factor) * magnitude(self.circuit.laws[number].size))
+            if isinstance(atom, Step):
+                most = max(row.hi for row in self.circuit.rows(atom.form))
+                steps.append(magnitude(factor) * magnitude(max(most, 0) * 2 / atom.zone))
+        if len(sizes) < 2 or not steps or self.is_exact(form):
+            return 0.0
+        return self.crowded(len(steps) + len(sizes), sum(steps), sum(sizes)) * (1 + 2**-10)
+
+    def crowded(self, units: int, large: float, total: float) -> float:
+        """As the reference adds them: beside a large one of a step there is `total` at the most."""
+        return self.w * (large + units * total)
+
+    def _underflow(self, form: Form) -> float:
+        return 2 * (len(form.terms) + 1) * self.a.smallest * self._divisor(form)
 
     @staticmethod
     def _divisor(form: Form) -> float:
@@ -133,7 +159,7 @@ class Margins:
 
     def error(self, form: Form) -> float:
         """How far a form can be off."""
-        return self._inherited(form, "absolute") + self.rounding(form)
+        return self._inherited(form, "absolute") + self.crowding(form) + self.rounding(form)
 
     def _inherited(self, form: Form, which: str) -> float:
         """The errors of the atoms together, at the kind of row where they are the most."""
@@ -150,7 +176,8 @@ class Margins:
 
     def scaled_error(self, form: Form) -> float:
         """How far a form can be off, times D."""
-        return self._inherited(form, "scaled") + self.rounding(form) * self.most
+        own = self.crowding(form) + self.rounding(form)
+        return self._inherited(form, "scaled") + own * self.most
 
     def relative_error(self, form: Form) -> float:
         """How far a sum can be off in relation to it, where no term is negative, and 0 exact."""
@@ -158,7 +185,36 @@ class Margins:
         if negative or not self._is_normal(form):
             return math.inf
         inherited = max((self.errors[atom].relative for atom in form.atoms), default=0.0)
-        return (1 + inherited) * (1 + 0.0 if self.is_exact(form) else 1 + self._relative(form)) - 1
+        if self.is_exact(form):
+            return inherited
+        least = magnitude(self.circuit.separation(form) or 0)
+        crowding = self.crowding(form)
+        crowded = crowding / least if crowding else 0.0
+        return (1 + inherited) * (1 + self._relative(form)) - 1 + crowded
+
+    def comparison_error(self, form: Form, at: Any) -> float:
+        """How far a form can be off where it is at most `at`, which is compared with a threshold.
+
+        Where no term is negative, those with an error in relation to them are off by a part of
+        `at`, and only the others by as much anywhere.
+        """
+        terms = [(number, magnitude(factor)) for number, factor in form.terms]
+        below = any(row.lo < 0 for atom, _ in terms for row in self.circuit.laws[atom].rows)
+        if form.constant or below or any(factor < 0 for _, factor in form.terms):
+            return math.inf
+        kept = Form(tuple(t for t in form.terms if self.errors[t[0]].relative < math.inf))
+        if not self._is_normal(kept):
+            return math.inf
+        share = max((self.errors[atom].relative for atom in kept.atoms), default=0.0)
+        others = sum(
+            factor * self.errors[atom].absolute
+            for atom, factor in terms
+            if self.errors[atom].relative == math.inf
+        )
+        others += self.crowding(form) + self._underflow(form)
+        rounded = self._relative(form)
+        parts = (1 + share) * (1 + rounded) - 1 + rounded  # of the form, and of the threshold
+        return others * (1 + rounded) + parts * magnitude(at)
 
     def _is_normal(self, form: Form) -> bool:
         """Whether no part of it, nor of a mean of it, is so small that the format loses bits."""
@@ -173,14 +229,20 @@ class Margins:
         """In relation to its terms: a sum is stored, or what a head brings, and each further head.
 
         Then it is read, and stored again. A factor that the format does not hold rounds as well.
+        One number alone has been stored as it is.
         """
         terms = len(form.terms) + 2
         atoms = [self.circuit.atoms[atom] for atom in form.atoms]
         heads = len({atom.head for atom in atoms if isinstance(atom, Fetched)})
         weights = (*(factor for _, factor in form.terms), form.constant)
         rounded = any(significant_bits(weight) > self.a.precision for weight in weights)
-        stored = (max(heads, 1) + 1 + rounded) * self.u
+        kept = max(heads, 1) if len(atoms) > 1 else 0
+        stored = (kept + 1 + rounded + self.written) * self.u
         return terms * self.w / (1 - terms * self.w) + stored / (1 - stored)
+
+    def mean_error(self, size: Any) -> float:
+        """How far a mean of numbers of this size can be off, in any order of summation."""
+        return mean_error(self.most, Fraction(size), self.a)
 
     def require(self, node: Node | None, what: str, error: float, allowed: Any) -> None:
         """Refuse an error that is not below what is allowed."""
@@ -274,11 +336,24 @@ def _relu(margins: Margins, atom: Relu, _origin: Node | None) -> Errors:
 def _step(margins: Margins, atom: Step, origin: Node | None) -> Errors:
     """0 is exact; 1 is the difference of two numbers that round."""
     shifted = atom.form - atom.zone / 4
-    if not margins.relative_error(atom.form) < 1 / 8:
-        margins.require(origin, "the error of a comparison", margins.error(shifted), atom.zone / 4)
-    scaled = atom.form * (2 / atom.zone) - Fraction(3, 2)
+    error = min(margins.error(shifted), margins.comparison_error(atom.form, atom.zone))
+    margins.require(origin, "the error of a comparison", error, atom.zone / 4)
+    scaled = _scaled(atom)
     error = 2 * margins.rounding(scaled) + (0 if margins.is_exact(scaled) else 2 * margins.u)
     return Errors(error, error * margins.most, error)
+
+
+def _scaled(atom: Step) -> Form:
+    """What the second of the two units of a step reads."""
+    return atom.form * (2 / atom.zone) - Fraction(3, 2)
+
+
+def _kept(margins: Margins, atom: Kept, _origin: Node | None) -> Errors:
+    """A sum, of which what was there has been stored before."""
+    form = atom.form
+    stored = 0.0 if margins.is_exact(form) else margins.u * margins.size(form)
+    error = margins.error(form) + stored
+    return Errors(error, margins.scaled_error(form) + stored * margins.most)
 
 
 def _fetched(margins: Margins, atom: Fetched, origin: Node | None) -> Errors:
@@ -290,12 +365,12 @@ def _mean(margins: Margins, _head: Uniform, value: Form, origin: Node | None) ->
     size = margins.size(value)
     counted = min(margins.a.largest, 1 / margins.w)
     margins.require(origin, "the number of positions of a mean", margins.most, counted)
-    error = mean_error(margins.most, Fraction(size), margins.a)
+    error = margins.mean_error(size)
     inherited = margins.error(value)
     scaled = error * margins.most
     if margins.circuit.is_bos(value):
         scaled = margins.u if margins.u == margins.w else 4 * margins.u
-    one = mean_error(margins.most, Fraction(1), margins.a)
+    one = margins.mean_error(1)
     relative = (1 + margins.relative_error(value)) * (1 + one) - 1
     return Errors(error + inherited, scaled + inherited * margins.most, relative)
 
@@ -386,7 +461,7 @@ def _chosen(margins: Margins, head: Match | At, value: Form, spread: float) -> E
         error += math.expm1(7 * margins.u + 2 * (terms + 2) * margins.w) * size
         error += 3 * margins.most * margins.a.smallest
     elif circuit.weighting == "average-hard" and _is_a_mean(head):
-        error += mean_error(margins.most, Fraction(size), margins.a)
+        error += margins.mean_error(size)
     return Errors(error, error * margins.most)
 
 
@@ -421,6 +496,7 @@ ERRORS: Mapping[type[Any], Callable[[Margins, Any, Node | None], Errors]] = {
     Relu: _relu,
     Step: _step,
     Fetched: _fetched,
+    Kept: _kept,
 }
 """The error of each kind of atom."""
 

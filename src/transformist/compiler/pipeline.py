@@ -102,7 +102,7 @@ def largest_length(program: Program, *, most: int = 2**17, **given: Any) -> int:
     Example:
         >>> from transformist.programs import PROGRAMS
         >>> largest_length(PROGRAMS["majority"], most=10**5, arithmetic="bfloat16")
-        15
+        31
 
     """
     options = Options.of(**{"arithmetic": None, **given, "max_length": most})

@@ -38,6 +38,7 @@ from transformist.model import (
     Transformer,
     rationals,
 )
+from transformist.verify.certificate import PARTS
 
 CLASSES: Mapping[str, type] = {
     each.__name__: each
@@ -59,9 +60,10 @@ CLASSES: Mapping[str, type] = {
         Span,
         Stream,
         Transformer,
+        *PARTS,
     )
 }
-"""The definitions that are written, each by its fields."""
+"""The definitions that are written, each by its fields: those of models and of certificates."""
 
 Json: TypeAlias = Any
 Tensors: TypeAlias = "MutableMapping[str, NDArray[np.float64]]"
@@ -116,6 +118,14 @@ def _write_rational(value: Fraction, _name: str, _tensors: Tensors) -> Json:
     return {"rational": _digits(value)}
 
 
+def _write_float(value: float, _name: str, _tensors: Tensors) -> Json:
+    return {"float": value.hex()}
+
+
+def _write_set(value: frozenset[Any], name: str, tensors: Tensors) -> Json:
+    return {"set": _write_tuple(tuple(sorted(value)), name, tensors)}
+
+
 def _write_tuple(value: tuple[Any, ...], name: str, tensors: Tensors) -> Json:
     return [encoded(each, f"{name}.{number}", tensors) for number, each in enumerate(value)]
 
@@ -148,6 +158,8 @@ _WRITERS: Mapping[type, Callable[[Any, str, Tensors], Json]] = {
     NoneType: _as_it_is,
     int: _write_whole,
     Fraction: _write_rational,
+    float: _write_float,
+    frozenset: _write_set,
     tuple: _write_tuple,
     np.ndarray: _write_array,
     **dict.fromkeys(CLASSES.values(), _write_fields),
@@ -202,15 +214,25 @@ def _read_whole(digits: str, _tensor: Read) -> int:
     return int(digits, 16)
 
 
+def _read_float(digits: str, _tensor: Read) -> float:
+    return float.fromhex(digits)
+
+
+def _read_set(parts: Json, tensor: Read) -> frozenset[Any]:
+    return frozenset(decoded(parts, tensor))
+
+
 def _read_rational(digits: str, _tensor: Read) -> Fraction:
     numerator, denominator = digits.split("/")
     return Fraction(int(numerator, 16), int(denominator, 16))
 
 
 _READERS: Mapping[str, Callable[[Json, Read], Any]] = {
+    "float": _read_float,
     "integer": _read_whole,
     "rational": _read_rational,
     "rationals": _read_rationals,
+    "set": _read_set,
     "tensor": _read_tensor,
     **{name: functools.partial(_read_fields, each) for name, each in CLASSES.items()},
 }
@@ -232,6 +254,8 @@ def _is_a(value: Any, hint: Any) -> bool:
         return True
     if kind in (Union, UnionType):
         return any(_is_a(value, part) for part in parts)
+    if kind is frozenset:
+        return isinstance(value, frozenset) and all(_is_a(each, parts[0]) for each in value)
     if kind is not tuple:
         return isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
     if not isinstance(value, tuple):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from transformist.errors import InvalidValue, TransformistError, UnreadableInput
 from transformist.hosts.plain_values import Tensors, decoded, encoded
 from transformist.model import Transformer
+from transformist.verify.certificate import Certificate, check_certificate
 
 VERSION = 1
 """Of the format; a reader takes its own and those before."""
@@ -23,7 +24,11 @@ LARGEST_HEADER = 100_000_000
 """In bytes: safetensors reads no larger one."""
 
 
-def save(model: Transformer, path: str | os.PathLike[str]) -> None:
+def save(
+    model: Transformer,
+    path: str | os.PathLike[str],
+    certificates: Iterable[Certificate] = (),
+) -> None:
     """Write a transformer to one safetensors file, every weight exactly.
 
     Each array of weights is a float64 tensor, such as `layers.0.heads.1.W_Q`; all else, and the
@@ -33,8 +38,10 @@ def save(model: Transformer, path: str | os.PathLike[str]) -> None:
     Args:
         model: the transformer.
         path: of the file; a file that is there is replaced.
+        certificates: of the model, each of which is checked first.
 
     Raises:
+        Unproved: for a certificate that does not follow from the weights.
         InvalidValue: for another kind of model, rationals whose digits are too many for the
             metadata, or a place that cannot be written to.
 
@@ -54,14 +61,19 @@ def save(model: Transformer, path: str | os.PathLike[str]) -> None:
             where="save",
             remedy="give one, such as tf.recipe('dyck-1').build()",
         )
-    _replace(Path(path), _bytes(model))
+    proofs = tuple(certificates)
+    for each in proofs:
+        check_certificate(model, each)
+    _replace(Path(path), _bytes(model, proofs))
 
 
-def _bytes(model: Transformer) -> bytes:
+def _bytes(model: Transformer, proofs: tuple[Certificate, ...]) -> bytes:
     from safetensors.numpy import save as serialized
 
     tensors: Tensors = {}
     described = {"version": VERSION, "model": encoded(model, "", tensors)}
+    if proofs:
+        described["certificates"] = encoded(proofs, "", tensors)
     text = json.dumps(described, separators=(",", ":"))
     data = serialized(dict(tensors), {KEY: text})
     header = int.from_bytes(data[:8], "little")
@@ -116,13 +128,42 @@ def load(path: str | os.PathLike[str]) -> Transformer:
             newer version, or whose parts do not fit together.
 
     """
+    model: Transformer = _opened(Path(path), _model)
+    return model
+
+
+def load_certificates(path: str | os.PathLike[str]) -> tuple[Certificate, ...]:
+    """The certificates that were saved with a model; `check_certificate` checks them again.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        UnreadableInput: as `load`.
+
+    Example:
+        >>> import tempfile, transformist as tf
+        >>> model = tf.recipe("dyck-1").build(max_length=100)
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     path = Path(directory) / "dyck-1.safetensors"
+        ...     tf.save(model, path, [tf.certify(model)])
+        ...     [each.arithmetic for each in tf.load_certificates(path)]
+        ['float32']
+
+    """
+    proofs: tuple[Certificate, ...] = _opened(Path(path), _certificates)
+    return proofs
+
+
+def _opened(path: Path, read: Callable[[Path, Any], Any]) -> Any:
+    """What is read of a file."""
     from safetensors import SafetensorError, safe_open
 
-    if not _is_there(Path(path)):
+    if not _is_there(path):
         raise _unreadable("is a file that is there", f"{path}", "check the path")
     try:
         with safe_open(path, framework="numpy") as file:
-            return _model(Path(path), file)
+            return read(path, file)
     except (SafetensorError, OSError) as error:
         raise _unreadable(
             "is a whole safetensors file",
@@ -139,6 +180,28 @@ def _is_there(path: Path) -> bool:
 
 
 def _model(path: Path, file: Any) -> Transformer:
+    version, described = _described(path, file)
+    model: Transformer = _attempt(
+        path, lambda: _whole(version, described["model"], file.get_tensor)
+    )
+    return model
+
+
+def _certificates(path: Path, file: Any) -> tuple[Certificate, ...]:
+    _, described = _described(path, file)
+    proofs: tuple[Certificate, ...] = _attempt(path, lambda: _proofs(described, file.get_tensor))
+    return proofs
+
+
+def _proofs(described: Any, tensor: Any) -> tuple[Certificate, ...]:
+    proofs = decoded(described.get("certificates", []), tensor)
+    if not isinstance(proofs, tuple) or not all(isinstance(x, Certificate) for x in proofs):
+        raise TypeError("certificates")
+    return proofs
+
+
+def _described(path: Path, file: Any) -> tuple[Any, Any]:
+    """The version, and the metadata."""
     text = (file.metadata() or {}).get(KEY)
     if text is None:
         raise _unreadable(
@@ -154,10 +217,7 @@ def _model(path: Path, file: Any) -> Transformer:
             f"{path}, of version {version}",
             "update transformist",
         )
-    model: Transformer = _attempt(
-        path, lambda: _whole(version, described["model"], file.get_tensor)
-    )
-    return model
+    return version, described
 
 
 def _whole(version: Any, described: Any, tensor: Any) -> Transformer:

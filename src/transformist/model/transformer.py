@@ -165,6 +165,35 @@ class Transformer:
                 values[index] = y[row]
         return values
 
+    def streams(
+        self, inputs: Sequence[Sequence[Symbol]], arithmetic: Arithmetic | str = "float64"
+    ) -> Iterator[tuple[str, Array]]:
+        """The streams of inputs of one length, evaluated together, after each step.
+
+        Args:
+            inputs: strings, or sequences of symbols, as long as each other.
+            arithmetic: the number system, by name.
+
+        Raises:
+            InvalidValue: for inputs of several lengths, or none.
+            UnknownSymbol, InputTooLong, InputTooLarge, NotRepresentable: as `run`.
+
+        Yields:
+            A name, such as `layer 0 attention`, and an array of the arithmetic, shape
+            (inputs, rows, d).
+
+        """
+        given = list(inputs)
+        lengths = sorted({length_of(x) for x in given})
+        if len(lengths) != 1:
+            raise InvalidValue(
+                "streams are of inputs of one length",
+                received=f"lengths {lengths}" if lengths else "no input",
+                where="Transformer.streams",
+                remedy="give those of each length by themselves",
+            )
+        yield from self._streams(given, number_system(arithmetic))
+
     def _in_blocks(
         self, given: list[Sequence[Symbol]], a: Arithmetic
     ) -> Iterator[tuple[list[int], int, Array]]:

@@ -1,10 +1,15 @@
 """What a person sees of a model."""
 
 from transformist.report.bench_table import bench_table
+from transformist.report.certificate_table import (
+    HEADINGS,
+    certificate_facts,
+    certificate_rows,
+    certificate_table,
+)
 from transformist.report.contents_table import contents_facts, contents_table
 from transformist.report.facts import (
     answer_in_words,
-    certificate_facts,
     compiled_facts,
     compiled_in_words,
     dependence_in_words,
@@ -31,11 +36,14 @@ from transformist.report.size import Size, size
 from transformist.report.trace_table import trace_table
 
 __all__ = [
+    "HEADINGS",
     "Size",
     "answer_in_words",
     "bench_table",
     "cells",
     "certificate_facts",
+    "certificate_rows",
+    "certificate_table",
     "compiled_facts",
     "compiled_in_words",
     "contents_facts",

@@ -34,7 +34,6 @@ from transformist.settings import SETTINGS
 from transformist.texts import Text
 from transformist.verify import (
     SHORT_WORK,
-    Certificate,
     Verdict,
     first_failure,
     formats,
@@ -470,19 +469,3 @@ def trace_facts(trace: Trace) -> list[dict[str, Any]]:
         }
         for step, (name, _) in enumerate(trace.streams)
     ]
-
-
-def certificate_facts(name: str, found: Certificate) -> dict[str, Any]:
-    """What a certificate says; the margin is null where it is not even finite."""
-    margin = found.margin if math.isfinite(found.margin) else None
-    return {
-        "model": name,
-        "arithmetic": found.arithmetic,
-        "max_length": found.max_length,
-        "holds": found.holds,
-        "margin": margin,
-        "largest_length": found.largest_length,
-        "limiting_slot": found.limiting.place,
-        "limiting_quantity": found.limiting.what,
-        "assumes": list(found.assumes),
-    }

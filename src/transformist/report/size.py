@@ -36,7 +36,7 @@ def size(model: Model) -> Size:
     Example:
         >>> import transformist as tf
         >>> str(size(tf.recipe("dyck-1").build()))
-        '2 layers, width 6, 2 heads, 28 non-zero parameters'
+        '2 layers, width 6, 2 heads, 26 non-zero parameters'
 
     """
     heads, layers = 0, 0

@@ -1,6 +1,11 @@
 """Whether what is claimed holds, and where a number format breaks it."""
 
-from transformist.verify.certificate import Certificate, certify
+from transformist.verify.certificate import (
+    ORDERS,
+    Certificate,
+    certify,
+    check_certificate,
+)
 from transformist.verify.changes import sensitivity
 from transformist.verify.functions import error_bound, worst_rounding
 from transformist.verify.precision import SHORT_WORK, WORK, Breakdown, first_failure, float_format
@@ -13,6 +18,7 @@ from transformist.verify.tolerances import LeastError, least_error
 from transformist.verify.verdict import Counterexample, Verdict, agrees
 
 __all__ = [
+    "ORDERS",
     "SHORT_WORK",
     "WORK",
     "Breakdown",
@@ -25,6 +31,7 @@ __all__ = [
     "built_for",
     "certify",
     "check",
+    "check_certificate",
     "check_program",
     "check_programs",
     "check_recipe",

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from transformist.arithmetic import Arithmetic, Floating
-from transformist.assembly import attend, beside, route
+from transformist.assembly import attend, beside, route, units
 from transformist.bounds import (
     balance_check_length,
     balance_length,
@@ -16,7 +16,6 @@ from transformist.bounds import (
     step_zone,
 )
 from transformist.catalogue.feed_forward import (
-    MAXIMUM,
     cpwl,
     equal_zero,
     greater_than_zero,
@@ -165,7 +164,7 @@ def dyck_1(max_length: int = 1024) -> Transformer:
                 heads=(_mean(stream, "sign", "balance"),),
                 feed_forward=beside(
                     route(step, stream, [{"balance": -1}], ["violation"], shift=-s / 4),
-                    route(MAXIMUM, stream, ["balance", {"balance": -1}], ["imbalance"]),
+                    units(stream, *(({"balance": sign}, 0, "imbalance") for sign in (1, -1))),
                 ),
             ),
             Layer(

@@ -1,6 +1,20 @@
 """Certificates: what weights can be trusted to do in a format, composed over all layers."""
 
-from transformist.verify.certificate.finding import Certificate, Demand, certify
-from transformist.verify.certificate.lifting import Lifted, Unlawful, lift
+from transformist.verify.certificate.checking import Unproved, check_certificate
+from transformist.verify.certificate.finding import certify
+from transformist.verify.certificate.lifting import Lifted, lift
+from transformist.verify.certificate.reading import Unlawful
+from transformist.verify.certificate.statement import ORDERS, PARTS, Certificate, Demand
 
-__all__ = ["Certificate", "Demand", "Lifted", "Unlawful", "certify", "lift"]
+__all__ = [
+    "ORDERS",
+    "PARTS",
+    "Certificate",
+    "Demand",
+    "Lifted",
+    "Unlawful",
+    "Unproved",
+    "certify",
+    "check_certificate",
+    "lift",
+]

@@ -1,0 +1,105 @@
+"""What a certificate says, as plain values and as a table of its lines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from transformist.compiler.circuit import Embedded, Feature, Fetched, Kept, Relu, Step
+from transformist.compiler.forms import Form
+from transformist.laws import Grid, hull
+from transformist.verify import ORDERS, Certificate
+
+
+def certificate_facts(name: str, found: Certificate) -> dict[str, Any]:
+    """What a certificate says; the margin is null where it is not even finite."""
+    return {
+        "model": name,
+        "arithmetic": found.arithmetic,
+        "max_length": found.max_length,
+        "order": found.order,
+        "holds": found.holds,
+        "margin": found.margin if math.isfinite(found.margin) else None,
+        "largest_length": found.largest_length,
+        "limiting_slot": found.limiting.place,
+        "limiting_quantity": found.limiting.what,
+        "assumes": [str(each) for each in found.assumes],
+    }
+
+
+HEADINGS = ("line", "name", "is", "from", "to", "multiple of", "off by at most")
+"""What is told of each number of a model."""
+
+
+def certificate_table(found: Certificate) -> Table:
+    """Every number of a model: how it is made of others, its law, and its error bound."""
+    where = f"{found.model} in {found.arithmetic}, N = {found.max_length}"
+    table = Table(title=f"The numbers of {where}, {ORDERS[found.order]}")
+    for heading in HEADINGS:
+        table.add_column(heading, justify="right" if heading in ("line", "from", "to") else "left")
+    for cells in certificate_rows(found):
+        table.add_row(*map(escape, cells))
+    return table
+
+
+def certificate_rows(found: Certificate) -> Iterator[tuple[str, ...]]:
+    """What is told of each number, under `HEADINGS`; D is a number of positions."""
+    for number, line in enumerate(found.lines):
+        within = hull(line.law.rows)
+        off = f"{line.errors.absolute:.3g}" if line.errors.absolute else "0"
+        ends = (_short(Fraction(end)) for end in (within.lo, within.hi))
+        made = MADE[type(line.atom)](line.atom)
+        yield f"[{number}]", line.name, made, *ends, _multiple(line.law.grid), off
+
+
+def _multiple(grid: Grid | None) -> str:
+    if grid is None:
+        return ""
+    bottom = " ".join([str(grid.c)] * (grid.c > 1) + ["D"] * len(grid.counts))
+    return f"1/({bottom})" if " " in bottom else f"1/{bottom}" if bottom else "1"
+
+
+def _short(value: Fraction) -> str:
+    text = str(value)
+    return text if len(text) <= 9 else f"{float(value):.4g}"
+
+
+def _sum(form: Form) -> str:
+    """A form, a line by its number in brackets."""
+    parts = [
+        ("−" if factor < 0 else "+", "" if abs(factor) == 1 else f"{_short(abs(factor))} ", line)
+        for line, factor in form.terms
+    ]
+    text = " ".join(f"{sign} {factor}[{line}]" for sign, factor, line in parts)
+    text = text.removeprefix("+ ")
+    if form.constant or not parts:
+        sign = "−" if form.constant < 0 else "+"
+        constant = _short(abs(form.constant))
+        text = f"{text} {sign} {constant}" if parts else f"{'−' * (sign == '−')}{constant}"
+    return text
+
+
+def _fetched(atom: Fetched) -> str:
+    head, value = atom.head, _sum(atom.value)
+    kind = type(head).__name__
+    if kind == "Uniform":
+        return f"mean of {value}, mask {head.mask}"
+    if kind == "At":
+        return f"{value} at position {_sum(head.index)}, mask {head.mask}"  # type: ignore[union-attr]
+    return f"{value} of the {head.choose} match, mask {head.mask}"  # type: ignore[union-attr]
+
+
+MADE: Mapping[type[Any], Callable[[Any], str]] = {
+    Embedded: lambda _: "embedded",
+    Feature: lambda atom: f"position function {atom.name}",
+    Relu: lambda atom: f"ReLU({_sum(atom.form)})",
+    Step: lambda atom: f"step of {_sum(atom.form)} at {_short(atom.zone / 2)}",
+    Fetched: _fetched,
+    Kept: lambda atom: f"{_sum(atom.form)}, in one slot",
+}
+"""How each kind of number is made, in words."""

@@ -1,0 +1,92 @@
+"""What slots hold on short inputs, exactly: laws that are assumed where they do not follow."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.arithmetic import number_system
+from transformist.compiler.circuit import Rows
+from transformist.laws import Range
+from transformist.model import Transformer
+
+INPUTS = 1500
+"""Inputs are tried one and all up to the length of which there are at most so many."""
+
+
+@dataclass(frozen=True)
+class Observations:
+    """What was met on every input up to a length, in rationals, with hard attention for softmax.
+
+    Attributes:
+        length: the inputs are up to this long.
+        held: for a slot and a sublayer the least and largest numbers at each kind of row.
+
+    """
+
+    length: int = 0
+    held: Mapping[tuple[int, int], Rows] = field(default_factory=dict)
+
+
+def observe(model: Transformer, most: int) -> Observations:
+    """The ranges of all slots on short inputs, up to the length `most`."""
+    hard, length = hardened(model), longest(model, most)
+    exact = number_system("exact")
+    kinds = [*model.alphabet, *model.embedding.front]
+    met: dict[tuple[int, int], list[NDArray[Any]]] = {}
+    for n in range(length + 1):
+        inputs = list(itertools.product(model.alphabet, repeat=n))
+        rows = np.array([[kinds.index(s) for s in (*model.embedding.front, *x)] for x in inputs])
+        for step, (_, stream) in enumerate(hard.streams(inputs, "exact")):
+            values = exact.numbers(stream)
+            for kind in np.unique(rows):
+                seen = values[rows == kind]
+                met.setdefault((step, int(kind)), []).extend([seen.min(axis=0), seen.max(axis=0)])
+    return Observations(
+        length,
+        {
+            (slot, step): tuple(
+                Range(*(end([each[slot] for each in met[step, kind]]) for end in (min, max)))
+                for kind in range(len(kinds))
+            )
+            for step in {step for step, _ in met}
+            for slot in range(model.width)
+        },
+    )
+
+
+def has_no_ties(model: Transformer, most: int) -> tuple[bool, int]:
+    """Whether one label is the largest on every short input, exactly, and how long these are."""
+    hard, length = hardened(model), longest(model, most)
+    exact = number_system("exact")
+    for n in range(length + 1):
+        for rows in hard.values(list(itertools.product(model.alphabet, repeat=n)), "exact"):
+            listed = [list(row) for row in exact.numbers(rows)]
+            if any(row.count(max(row)) > 1 for row in listed):
+                return False, n
+    return True, length
+
+
+def longest(model: Transformer, most: int) -> int:
+    """The length up to which all inputs are few, at most `most`."""
+    size, length = len(model.alphabet), 0
+    while length < most and sum(size**n for n in range(length + 2)) <= INPUTS:
+        length += 1
+    return length
+
+
+def hardened(model: Transformer) -> Transformer:
+    """The model with average-hard attention for softmax."""
+    layers = []
+    for layer in model.layers:
+        heads = [
+            replace(head, weighting="average-hard") if head.weighting == "softmax" else head
+            for head in layer.heads
+        ]
+        layers.append(replace(layer, heads=tuple(heads)))
+    return replace(model, layers=tuple(layers))

@@ -1,0 +1,66 @@
+"""The margins of each kind of read-out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from transformist.compiler.circuit import Circuit
+from transformist.compiler.forms import Form
+from transformist.compiler.heads import BEHIND, rows_under
+from transformist.compiler.margins import require_count
+from transformist.model import Binary, MultiClass, NearestFraction
+from transformist.verify.certificate.recorded import Recorded
+from transformist.verify.certificate.told import apart, as_count, from_zero, is_told
+
+
+def _binary(margins: Recorded, circuit: Circuit, _read_out: Binary, forms: list[Form]) -> bool:
+    (form,) = forms
+    error = margins.error(form)
+    margins.require(None, "the answer", error, from_zero(circuit, form))
+    if circuit.bos:
+        alone = abs(circuit.over_nothing(form))
+        margins.require(None, "the answer on the empty input", error, alone)
+    return True
+
+
+def _labels(margins: Recorded, circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bool:
+    """Of a count, in its unit; of all other labels, by how far they are apart."""
+    if read_out.at != "every" and circuit.bos:
+        alone = sorted((circuit.over_nothing(form) for form in forms), reverse=True)
+        gap = alone[0] - alone[1] if len(alone) > 1 else Fraction(1)
+        worst = max(margins.error(form) for form in forms)
+        margins.require(None, "the answer on the empty input", 2 * worst, gap)
+    counted = as_count(circuit, read_out, forms)
+    if counted is not None and not margins.hidden.keys() & forms:
+        y, w = counted
+        scale = margins.circuit.grid(y).c  # type: ignore[union-attr]
+        first, last = (Fraction(read_out.labels[k]) for k in (0, -1))  # type: ignore[arg-type]
+        require_count(margins, y, w, scale, int(first * scale), int(last * scale))
+        return True
+    error = max(margins.error(form) for form in forms)
+    margins.require(None, "the answer", 2 * error, apart(circuit, forms))
+    return is_told(circuit, read_out, forms)
+
+
+def _fraction(
+    margins: Recorded, circuit: Circuit, read_out: NearestFraction, forms: list[Form]
+) -> bool:
+    (form,) = forms
+    grid = circuit.grid(form)
+    wanted = frozenset({rows_under(read_out.mask)})
+    sees_bos = circuit.bos and read_out.mask in BEHIND
+    fits = grid is not None and grid.counts <= wanted and read_out.scale % grid.c == 0
+    fits = fits and read_out.with_bos == sees_bos
+    error = read_out.scale * margins.scaled_error(form)
+    margins.require(None, "the answer, a mean", error, Fraction(1, 2) if fits else Fraction(0))
+    return True
+
+
+READ_OUTS: Mapping[type[Any], Callable[..., bool]] = {
+    Binary: _binary,
+    MultiClass: _labels,
+    NearestFraction: _fraction,
+}
+"""What each kind of read-out asks; whether no two answers are equally good is what it gives."""

@@ -1,0 +1,128 @@
+"""What slots hold as forms, and what is known of a form that is read off weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, MutableMapping
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from transformist.arithmetic import Floating
+from transformist.compiler.circuit import Circuit, Feature, Fetched
+from transformist.compiler.forms import Form, total
+from transformist.compiler.heads import Match, Uniform, rows_under
+from transformist.compiler.margins import significant_bits
+from transformist.errors import InvalidValue
+from transformist.model import Transformer, rationals
+
+
+class Unlawful(InvalidValue):
+    """A model of which too little is known for a certificate."""
+
+
+def unlawful(invariant: str, received: str, where: str) -> Unlawful:
+    """The refusal."""
+    return Unlawful(
+        invariant,
+        received=received,
+        where=where,
+        remedy="certify a compiled program, or a recipe built of means, matches and steps",
+    )
+
+
+Hidden: TypeAlias = "MutableMapping[Form, Fraction]"
+"""By how much the constants that a form is added up of are larger than its own."""
+
+
+def read(matrix: Any, shift: Any, state: list[Form], hidden: Hidden | None = None) -> list[Form]:
+    """The rows of W z + b as forms, in which nothing cancels, or only constants, as is noted.
+
+    Raises:
+        Unlawful: where slots that hold the same atom take each other away.
+
+    """
+    weights, shifts = rationals(matrix), rationals(shift)
+    forms = []
+    for row, constant in zip(weights, shifts, strict=True):
+        parts = [state[slot] * row[slot] for slot in np.flatnonzero(row != 0)]
+        forms.append(together([*parts, Form.of(constant)], hidden))
+    return forms
+
+
+def together(parts: Iterable[Form], hidden: Hidden | None = None) -> Form:
+    """The sum of forms, in which no atom cancels: what rounds in each still rounds in the sum.
+
+    Raises:
+        Unlawful: where parts take each other away.
+
+    """
+    listed = list(parts)
+    form = total(listed)
+    cancelled = sum(abs(part.constant) for part in listed) - abs(form.constant)
+    if hidden is not None and cancelled:
+        hidden[form] = max(cancelled, hidden.get(form, Fraction(0)))
+        cancelled = Fraction(0)
+    for atom in {atom for part in listed for atom in part.atoms}:
+        apart = sum(abs(part.factors.get(atom, Fraction(0))) for part in listed)
+        cancelled += apart - abs(form.factors.get(atom, Fraction(0)))
+    if cancelled:
+        raise unlawful("what is added up does not cancel", f"{form}", "a sum")
+    return form
+
+
+def roundings(model: Transformer, a: Floating) -> int:
+    """How often a number rounds as it is written: by a weight that is not 2ᵏ, or rounds itself."""
+    heads = [head.W_O for layer in model.layers for head in layer.heads if head.W_O is not None]
+    networks = [layer.feed_forward.W_2 for layer in model.layers if layer.feed_forward]
+    weights = {x for matrix in (*heads, *networks) for x in rationals(matrix)[matrix != 0]}
+    bits = max((significant_bits(Fraction(x)) for x in weights), default=0)
+    return int(bits > 1) + int(bits > a.precision)
+
+
+def common(values: list[Fraction]) -> Fraction:
+    """The greatest number that all of these are whole multiples of; 0 of none but 0."""
+    found = Fraction(0)
+    for value in values:
+        found = Fraction(
+            math.gcd(found.numerator * value.denominator, abs(value.numerator) * found.denominator),
+            found.denominator * value.denominator,
+        )
+    return found
+
+
+def feature(circuit: Circuit, name: str) -> int | None:
+    """The number of a position function, where it is there."""
+    for number, atom in enumerate(circuit.atoms):
+        if atom == Feature(name):
+            return number
+    return None
+
+
+def one_over(circuit: Circuit, form: Form) -> frozenset[str] | None:
+    """The name of D, where a form is 1/D: the mean of what is 1 at BOS alone."""
+    if form.constant or len(form.terms) != 1 or form.terms[0][1] != 1:
+        return None
+    atom = circuit.atoms[form.terms[0][0]]
+    is_mean = isinstance(atom, Fetched) and isinstance(atom.head, Uniform)
+    if not is_mean or not circuit.is_bos(atom.value):  # type: ignore[union-attr]
+        return None
+    return frozenset({rows_under(atom.head.mask)})  # type: ignore[union-attr]
+
+
+def separation(circuit: Circuit, form: Form) -> Fraction | None:
+    """The least magnitude of a form but 0: that of what it is a multiple of."""
+    content = common([*form.factors.values(), form.constant])
+    if not content:
+        return None
+    least = circuit.separation(form * (1 / content))
+    return None if least is None else least * content
+
+
+def is_beneath(circuit: Circuit, head: Match) -> bool:
+    """Whether BOS never matches better than a symbol: its keys are 0, no product is below."""
+    keys = [circuit.rows(key) for key in head.keys]
+    queries = [circuit.rows(query) for query in head.queries]
+    signs = all(row.lo >= 0 for rows in (*keys, *queries) for row in rows)
+    return signs and all(rows[-1].hi == 0 for rows in keys)

@@ -1,0 +1,202 @@
+"""What a certificate says: every number of a model with its bound, and every margin."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from transformist.compiler.circuit import (
+    Atom,
+    Embedded,
+    Feature,
+    Fetched,
+    Kept,
+    Law,
+    Relu,
+    Step,
+)
+from transformist.compiler.forms import Form
+from transformist.compiler.heads import At, Head, Match, Uniform
+from transformist.compiler.margins import Errors
+from transformist.laws import Grid, Range
+
+TAKEN_FOR_GRANTED = (
+    "+, −, ×, ÷ and √ are correctly rounded",
+    "exp is within 2 units in the last place, and exp(0) is 1",
+)
+"""Of the platform."""
+
+ORDERS = {
+    "any": "in any order of summation",
+    "reference": "in the order of the reference, from left to right",
+}
+"""What a certificate can be for; in either, softmax is normalised before it is applied."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """A margin: what may be off, by how much, and how much it can be.
+
+    Attributes:
+        place: the slot, or the part of the model.
+        what: the quantity.
+        error: a bound of it.
+        allowed: below this every decision is the ideal one.
+
+    """
+
+    place: str
+    what: str
+    error: float
+    allowed: float
+
+    @property
+    def share(self) -> float:
+        """The share of the margin that is left; negative where it is exceeded."""
+        if not self.allowed or not math.isfinite(self.error):
+            return 1.0 if not self.error else -math.inf
+        return 1 - self.error / self.allowed
+
+
+@dataclass(frozen=True)
+class Line:
+    """A number that the model computes at every position.
+
+    Attributes:
+        name: the slot, or the part of the model.
+        atom: how it is made of numbers of lines before, which it calls by their places.
+        law: its range at every kind of row (the symbols, and BOS where there is one), its grid and
+            its least magnitude but 0.
+        errors: how far the format can be off.
+        falls: whether it is a step that the weights compute from 1 downwards.
+
+    """
+
+    name: str
+    atom: Atom
+    law: Law
+    errors: Errors
+    falls: bool = False
+
+
+@dataclass(frozen=True)
+class Units:
+    """One or two hidden units, and what they add, times their column of W₂.
+
+    Attributes:
+        units: their numbers.
+        added: the form.
+
+    """
+
+    units: tuple[int, ...]
+    added: Form
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """What is not derived from the weights.
+
+    Attributes:
+        what: in words.
+        line: the number whose range is taken to be less than follows; `None` for another thing.
+        checked: it holds exactly for every input up to this length.
+
+    """
+
+    what: str
+    line: int | None
+    checked: int
+
+    def __str__(self) -> str:
+        return f"{self.what} (checked exactly for every input of length up to {self.checked})"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Whether a format decides as the weights do exactly, for every input up to a length.
+
+    Exactly is in rational arithmetic, with average-hard attention for softmax.
+    `TAKEN_FOR_GRANTED` says what is asked of the platform.
+
+    Attributes:
+        model: what is certified.
+        arithmetic: the format.
+        max_length: N.
+        order: of summation, of `ORDERS`.
+        weighting: of the heads that have scores.
+        demands: every margin.
+        lines: every number.
+        heads: what the heads of each layer attend to.
+        units: what the hidden units of each layer are.
+        largest_length: the largest N for which it holds; `None` where that was not asked.
+        assumes: what is not derived from the weights.
+
+    """
+
+    model: str
+    arithmetic: str
+    max_length: int
+    order: str
+    weighting: str
+    demands: tuple[Demand, ...]
+    lines: tuple[Line, ...]
+    heads: tuple[tuple[Head, ...], ...]
+    units: tuple[tuple[Units, ...], ...]
+    largest_length: int | None
+    assumes: tuple[Assumption, ...]
+
+    @property
+    def limiting(self) -> Demand:
+        """Where the least share of a margin is left."""
+        return min(self.demands, key=lambda demand: demand.share)
+
+    @property
+    def margin(self) -> float:
+        """The least share of a margin that is left."""
+        return self.limiting.share
+
+    @property
+    def holds(self) -> bool:
+        """Whether every margin is kept, given what is assumed."""
+        return self.margin > 0
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def __repr__(self) -> str:
+        return f"Certificate({self})"
+
+    def __str__(self) -> str:
+        limit = self.limiting
+        verdict = "holds" if self.holds else "does not hold"
+        given = f", given that {'; '.join(map(str, self.assumes))}" if self.assumes else ""
+        return (
+            f"{self.model} in {self.arithmetic} for N = {self.max_length}, {ORDERS[self.order]}: "
+            f"{verdict}{given}; the least margin is at {limit.place}, {limit.what}: up to "
+            f"{limit.error:.3g} of {limit.allowed:.3g}"
+        )
+
+
+PARTS = (
+    Assumption,
+    At,
+    Certificate,
+    Demand,
+    Embedded,
+    Errors,
+    Feature,
+    Fetched,
+    Form,
+    Grid,
+    Kept,
+    Law,
+    Line,
+    Match,
+    Range,
+    Relu,
+    Step,
+    Uniform,
+    Units,
+)
+"""The definitions that a certificate is made of."""

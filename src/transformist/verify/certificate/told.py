@@ -1,0 +1,182 @@
+"""What is known of answers before any input is: how far from a threshold, and that one is best."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from transformist.compiler.circuit import FETCHED, Circuit, Embedded, Fetched, Step
+from transformist.compiler.forms import Form, total
+from transformist.compiler.heads import Head, Match
+from transformist.laws import Range, hull
+from transformist.model import MultiClass
+from transformist.verify.certificate.reading import is_beneath, one_over, separation
+
+
+def from_zero(circuit: Circuit, form: Form) -> Fraction:
+    """How far a form is from 0 at least: on one side of it, or beside the points of its grid."""
+    within = span(circuit, form)
+    if within.lo > 0:
+        return Fraction(within.lo)
+    if within.hi < 0:
+        return -Fraction(within.hi)
+    moving = Form(form.terms)
+    grid, gap = circuit.grid(moving), separation(circuit, moving)
+    constant = abs(form.constant)
+    if grid is None or gap is None:
+        return Fraction(0)
+    if grid.counts:
+        return min(constant, gap - constant) if constant < gap else Fraction(0)
+    rest = constant % gap
+    return min(rest, gap - rest)
+
+
+def is_told(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bool:
+    """Whether no two labels are ever the largest together.
+
+    They are those of a count, or one-hot; neighbours; never equal; or never both the largest in
+    what steps can be.
+    """
+    whole = all(circuit.is_whole(form) and span(circuit, form).lo >= 0 for form in forms)
+    if whole and span(circuit, total(forms)) == Range.of(1):
+        return True
+    if as_count(circuit, read_out, forms) or _as_nearest(circuit, read_out, forms):
+        return True
+    if all(from_zero(circuit, a - b) > 0 for a, b in itertools.combinations(forms, 2)):
+        return True
+    cases = _cases(circuit, forms)
+    return cases is not None and all(case.count(max(case)) == 1 for case in cases)
+
+
+def apart(circuit: Circuit, forms: list[Form]) -> Fraction:
+    """How far two forms are from each other at least, where they are not equal; 0 if not known."""
+    different = [(a, b) for a, b in itertools.combinations(forms, 2) if a != b]
+    gaps = [separation(circuit, a - b) for a, b in different]
+    return min((gap or Fraction(0) for gap in gaps), default=Fraction(0))
+
+
+MOST_CASES = 4096
+"""More of them are not gone through."""
+
+
+def _cases(circuit: Circuit, forms: Sequence[Form]) -> list[list[Fraction]] | None:
+    """All that forms of embedded numbers and steps can be together, and perhaps more.
+
+    A step of such forms follows from them; of any other it may be 0 and 1.
+    """
+    numbers = sorted({atom for form in forms for atom in _behind(circuit, form)})
+    atoms = [circuit.atoms[number] for number in numbers]
+    free = [n for n, atom in zip(numbers, atoms, strict=True) if not _follows(circuit, atom)]
+    if any(not isinstance(atom, Embedded | Step) for atom in atoms):
+        return None
+    if len(circuit.alphabet) << len(free) > MOST_CASES:
+        return None
+    found = []
+    for kind, bits in itertools.product(
+        range(len(circuit.alphabet)), itertools.product((0, 1), repeat=len(free))
+    ):
+        values = dict(zip(free, map(Fraction, bits), strict=True))
+        for number, atom in zip(numbers, atoms, strict=True):
+            if isinstance(atom, Embedded):
+                values[number] = atom.values[kind]
+            elif number not in values and isinstance(atom, Step):
+                values[number] = Fraction(int(_value(values, atom.form) >= atom.zone))
+        found.append([_value(values, form) for form in forms])
+    return found
+
+
+def _behind(circuit: Circuit, form: Form) -> set[int]:
+    """The atoms of a form, and of the steps among them that follow from theirs."""
+    found = set(form.atoms)
+    for number in form.atoms:
+        if _follows(circuit, atom := circuit.atoms[number]) and isinstance(atom, Step):
+            found |= _behind(circuit, atom.form)
+    return found
+
+
+def _follows(circuit: Circuit, atom: Any) -> bool:
+    """Whether a number follows from embedded ones and steps."""
+    reads = [circuit.atoms[each] for form in atom.reads for each in form.atoms]
+    return all(isinstance(each, Embedded | Step) for each in reads)
+
+
+def _value(values: Mapping[int, Fraction], form: Form) -> Fraction:
+    return form.constant + sum(factor * values[atom] for atom, factor in form.terms)
+
+
+def _as_nearest(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bool:
+    """Whether the labels are neighbouring whole numbers k with 2 k y − k², y a whole number."""
+    labels = read_out.labels
+    if not all(type(label) is int for label in labels):
+        return False
+    numbers = [Fraction(label) for label in labels]  # type: ignore[arg-type]
+    if any(b - a != 1 for a, b in itertools.pairwise(numbers)):
+        return False
+    k = next((number for number in numbers if number), None)
+    if k is None:
+        return False
+    y = (forms[numbers.index(k)] + k**2) * (1 / (2 * k))
+    agree = all(form == y * (2 * m) - m**2 for m, form in zip(numbers, forms, strict=True))
+    return agree and circuit.is_whole(y)
+
+
+def as_count(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> tuple[Form, Form] | None:
+    """y and w, where the form of the label k is 2 k y − k² w, y a whole number times w = 1/D."""
+    labels = read_out.labels
+    if not all(isinstance(label, int | Fraction) and type(label) is not bool for label in labels):
+        return None
+    known = [(Fraction(label), form) for label, form in zip(labels, forms, strict=True) if label]  # type: ignore[arg-type]
+    if len(known) < 2:
+        return None
+    (k, first), (m, second) = known[:2]
+    w = (first * (1 / k) - second * (1 / m)) * (1 / (m - k))
+    y = (first + w * k**2) * (1 / (2 * k))
+    pairs = zip(labels, forms, strict=True)
+    agree = all(
+        form == y * (2 * Fraction(label)) - w * Fraction(label) ** 2  # type: ignore[arg-type]
+        for label, form in pairs
+    )
+    counts, grid = one_over(circuit, w), circuit.grid(y)
+    if not agree or counts is None or grid is None or grid.counts != counts:
+        return None
+    step = Fraction(1, grid.c)
+    numbers = [Fraction(label) for label in labels]  # type: ignore[arg-type]
+    if any(b - a != step for a, b in itertools.pairwise(numbers)):
+        return None
+    within = span(circuit, y).times(Fraction(circuit.most_seen or 1))
+    return (y, w) if numbers[0] - step < within.lo and within.hi < numbers[-1] + step else None
+
+
+def span(circuit: Circuit, form: Form) -> Range:
+    """The range of a form at the symbols, what one head fetches taken together."""
+    by_head: dict[Any, list[tuple[int, Fraction]]] = {}
+    others = []
+    for number, factor in form.terms:
+        atom = circuit.atoms[number]
+        if isinstance(atom, Fetched):
+            by_head.setdefault(atom.head, []).append((number, factor))
+        else:
+            others.append((number, factor))
+    rows = list(circuit.rows(Form(tuple(others), form.constant)))
+    for head, terms in by_head.items():
+        value = total(circuit.atoms[number].value * factor for number, factor in terms)  # type: ignore[union-attr]
+        law = FETCHED[type(head)](circuit, head, value)
+        fetched = list(law.rows)
+        if _leaves_bos_out(circuit, head):
+            symbols = circuit.rows(value)[: len(circuit.alphabet)]
+            fetched = [hull(symbols)] * len(law.rows)
+        rows = [row + more for row, more in zip(rows, fetched, strict=True)]
+    return hull(rows[: len(circuit.alphabet)])
+
+
+def _leaves_bos_out(circuit: Circuit, head: Head) -> bool:
+    """Whether a symbol, which sees itself, never attends to BOS.
+
+    The last of what matches is chosen, no product is negative, BOS has none, and its place is 0.
+    """
+    is_last = isinstance(head, Match) and head.choose == "rightmost"
+    if not circuit.bos or not is_last or head.mask not in ("none", "future"):
+        return False
+    return is_beneath(circuit, head)  # type: ignore[arg-type]
