@@ -315,11 +315,13 @@ def point_head(width=2, **given):
     )
 
 
+HUGE = 2.0**530
+
 EDGES = {
     "products underflow": lambda t: [(t + 1) * 1e-200, (t + 1) * 1e-200],
     "products round to ties": lambda t: [(t + 1) / 3, 1 + t * 2.0**-52],
     "turns underflow": lambda t: [(t - 260) * 1e170, (t + 1) * 1e170, t / 1e170, t**2 / 1e170],
-    "turns overflow": lambda t: [t / 1e160, (t + 1) / 1e160, t * 1e160, (t * 43 % 700) * 1e160],
+    "turns overflow": lambda t: [t / HUGE, (t + 1) / HUGE, t * HUGE, (t * 43 % 700) * HUGE],
     "noise around 0": lambda t: [-0.1 * (1 + t), 1 + t, t, 0.1 * t],
     "terms that cancel": lambda t: [
         *((t - 0.5 + 1.8e12) * 0.7319, 0 * t + 0.7319),

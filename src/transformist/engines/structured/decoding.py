@@ -23,7 +23,7 @@ class Decoder:
 
     What a head keeps of the past are the sums of `by query`, `by key` and `hull`, so that a token
     takes the time of the distinct queries or keys, or the logarithm of how many came. Answers are
-    those of the engine on the prefix.
+    those of the engine on the prefix, but for the last places of means.
 
     Attributes:
         model: what is run.
@@ -68,7 +68,8 @@ class Decoder:
         Raises:
             UnknownSymbol: for a symbol outside the alphabet.
             InputTooLong: beyond `max_length`.
-            NotFinite: for a number beyond the largest of the format.
+            NotFinite: for a number beyond the largest of the format, or so near it that a score or
+                a sum of values could be.
 
         """
         try:
