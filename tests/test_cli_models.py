@@ -9,9 +9,10 @@ import pytest
 import transformist as tf
 from command_line import answer, run
 from transformist.errors import UnknownName
-from transformist.inputs import Text, load_function, load_program
+from transformist.inputs import load_function, load_program
 from transformist.named import NamedFile, NamedProgram, NamedRecipe, named_model
 from transformist.programs import PROGRAMS
+from transformist.texts import Source, Text
 
 SOURCE = '''
 import transformist as tf
@@ -226,7 +227,7 @@ class TestRun:
         assert code == 0 and out.startswith("7\n")
         more = ("run", tmp_path / "model", '["maybe", "no"]', "--ignore-others")
         assert answer(capsys, *more)["length"] == 1
-        assert Text.over((1, -1), "[1, 2]", "x", ignore_others=True).symbols == (1,)
+        assert Text.over((1, -1), Source.given("[1, 2]"), ignore_others=True).symbols == (1,)
 
 
 class TestCompile:

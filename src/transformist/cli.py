@@ -8,7 +8,7 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -22,6 +22,7 @@ from transformist import __version__
 from transformist.answers import answer_in_numbers
 from transformist.arithmetic import FAMILIES, SYSTEMS, Floating, number_system
 from transformist.arithmetic import Arithmetic as NumberSystem
+from transformist.bench import CASES, machine, measurements
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
 from transformist.claims import (
@@ -34,19 +35,17 @@ from transformist.compiler import HEADS, WEIGHTINGS
 from transformist.errors import (
     InvalidValue,
     TransformistError,
+    UnknownName,
     UnreadableInput,
 )
 from transformist.hosts import load, load_certificates, save
 from transformist.inputs import (
-    Text,
-    decode,
     load_function,
     read_length,
     read_positive,
     read_settings,
-    read_text,
 )
-from transformist.model import Trace
+from transformist.model import Trace, Transformer
 from transformist.named import (
     Named,
     NamedProgram,
@@ -58,6 +57,7 @@ from transformist.named import (
 from transformist.programs import PROGRAMS
 from transformist.report import (
     answer_in_words,
+    bench_table,
     certificate_facts,
     certificate_table,
     compiled_facts,
@@ -79,8 +79,9 @@ from transformist.report import (
     verdict_facts,
     verdict_line,
 )
-from transformist.running import LONG, chosen_engine
+from transformist.running import LONG, chosen_engine, refuse_beyond_memory
 from transformist.running import run as evaluate
+from transformist.texts import Source, Text
 from transformist.verify import (
     ORDERS,
     WORK,
@@ -272,12 +273,13 @@ def run(
     chosen_engine(engine, "", "float64")  # refuses an unknown one before any work
     named, chosen = named_model(model), read_settings(settings)
     system = number_system(arithmetic or named.usual_arithmetic(chosen))
-    text, name = _input(given, file)
+    source = _input(given, file)
     if named.takes_strings:
-        adapted = named.adapted(chosen, text)
-        alphabet, is_file = named.alphabet(adapted), file is not None
-        source = Text.over(alphabet, text, name, ignore_others, is_file)
-        taken = chosen_engine("reference" if trace else engine, source.symbols, system)
+        adapted = named.adapted(chosen, source.again())
+        asked = "reference" if trace else engine
+        admit = _admission(named, adapted, system, chosen_engine(asked, range(LONG), system))
+        text = Text.over(named.alphabet(adapted), source, ignore_others, admit)
+        taken = chosen_engine(asked, text.symbols, system)
         if trace and engine == "structured":
             raise InvalidValue(
                 "the layers are shown by the reference engine",
@@ -285,9 +287,9 @@ def run(
                 remedy="leave one of the two out",
             )
         if taken == "structured":
-            _run_long(named, adapted, source, system, as_json)
+            _run_long(named, adapted, text, system, as_json)
         else:
-            _run_on_text(named, adapted, source, system, as_json, with_trace=trace)
+            _run_on_text(named, adapted, text, system, as_json, with_trace=trace)
         return
     if engine == "structured":
         raise InvalidValue(
@@ -302,7 +304,26 @@ def run(
             received=f"{option} with {named.name}",
             remedy="leave it out",
         )
-    _run_on_json(find_recipe(model), chosen, text, system, as_json)
+    _run_on_json(find_recipe(model), chosen, source.text(), system, as_json)
+
+
+MANY = 2**20
+"""From so many symbols on, what they take is compared with the memory that is free."""
+
+
+def _admission(
+    named: Named, chosen: Settings, system: NumberSystem, engine: str
+) -> Callable[[int], None]:
+    """What refuses more symbols than an engine has memory for, while they come."""
+    models: list[Transformer] = []
+
+    def admit(count: int) -> None:
+        if count > MANY:
+            if not models:
+                models.append(named.transformer(chosen, 1, system))
+            refuse_beyond_memory(models[0], count, system, engine)
+
+    return admit
 
 
 def _run_on_json(
@@ -335,14 +356,14 @@ def _run_on_json(
 def _run_on_text(
     named: Named,
     chosen: Settings,
-    source: Text,
+    text: Text,
     system: NumberSystem,
     as_json: bool,
     with_trace: bool = False,
 ) -> None:
-    length = len(source.symbols)
+    length = len(text.symbols)
     with err.status(f"evaluating {length} symbols densely"):
-        judged = named.answer(chosen, source.symbols, system)
+        judged = named.answer(chosen, text.whole, system)
     trace, model = judged.trace, judged.trace.model
     _warn(caution(named.name, model, system))
     if not judged.covered and judged.safe:
@@ -351,7 +372,7 @@ def _run_on_text(
             f"model is built for {model.max_length or length}: the answer may be wrong"
         )
     if as_json:
-        more = judged_facts(judged, source)
+        more = judged_facts(judged, text)
         if with_trace:
             more["trace"] = trace_facts(trace)
         _print_run(named.name, length, plain(trace.answer), system.name, more)
@@ -359,8 +380,8 @@ def _run_on_text(
     if judged.recipe and judged.recipe.claim.in_numbers:
         _print_vectors(trace, how_near(judged))
     else:
-        _print_answer(trace, judged.finding, source)
-    if with_trace or source.is_file:
+        _print_answer(trace, judged.finding, text)
+    if with_trace or text.source.is_file:
         wide.print(trace_table(trace, judged.finding.position, whole=with_trace))
     out.print(run_in_words(named.name, judged), style="dim", markup=False)
 
@@ -371,13 +392,13 @@ def _warn(of: str) -> None:
 
 
 def _run_long(
-    named: Named, chosen: Settings, source: Text, system: NumberSystem, as_json: bool
+    named: Named, chosen: Settings, text: Text, system: NumberSystem, as_json: bool
 ) -> None:
     """The answer of the structured engine, which keeps no trace."""
-    length = len(source.symbols)
+    length = len(text.symbols)
     built = named.prepared(chosen, length, system)
     with err.status(f"evaluating {length} symbols"):
-        answer = evaluate(built.model, source.symbols, system, engine="structured")
+        answer = evaluate(built.model, text.symbols, system, engine="structured")
     _warn(caution(named.name, built.model, system))
     if not built.covered:
         _warn(f"{named.name} claims nothing of this length in {system.name}: it may be wrong")
@@ -397,12 +418,12 @@ def _print_vectors(trace: Trace, near: str) -> None:
     out.print(near, markup=False)
 
 
-def _print_answer(trace: Trace, finding: Finding, source: Text) -> None:
+def _print_answer(trace: Trace, finding: Finding, text: Text) -> None:
     """The answer in a word or a string, and what is found about the input."""
     answer = answer_in_words(trace.answer)
-    where = "" if finding.position is None else f", at {source.place(finding.position)}"
+    where = "" if finding.position is None else f", at {text.place(finding.position)}"
     if finding.related:
-        where += f" (see {' and '.join(map(source.place, finding.related))})"
+        where += f" (see {' and '.join(map(text.place, finding.related))})"
     why = f": {finding.sentence}{where}" if finding.sentence else ""
     out.print(f"[bold]{escape(answer)}[/]{escape(why)}")
 
@@ -797,13 +818,47 @@ def _refuted(found: Sequence[Breakdown | LeastError]) -> int:
     return int(any(isinstance(each, Breakdown) and each.refutes_the_claim for each in found))
 
 
+@app.command(name="bench")
+def bench_command(
+    names: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(
+            help=f"What to measure: {', '.join(CASES)}; everything when left out.",
+            metavar="[CASE]...",
+            show_default=False,
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The shortest inputs only: ratios, but no growth.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Measure the structured engine on long inputs, beside dense evaluations in torch and numpy.
+
+    Each case is measured in a process of its own, and its answers compared with those of a plain
+    algorithm: exit code 1 where one is wrong. Torch is left out where it is not installed.
+    """
+    for name in names or ():
+        if name not in CASES:
+            raise UnknownName.among("case", name, CASES, "bench")
+    rows = []
+    for row in measurements(names or CASES, quick):
+        rows.append(row)
+        err.print(f"measured {row['case']}, n = {row['n']}", markup=False)
+    if as_json:
+        _print_json({"machine": machine(), "results": rows})
+    else:
+        wide.print(bench_table(machine(), rows))
+    return int(any(row["right"] is False for row in rows))
+
+
 @app.command()
 def demo() -> None:
     """Judge the parentheses of a file of Python's own library with a transformer."""
     path = Path(argparse.__file__)
-    source = Text.of(read_text(path), str(path), keep="()", is_file=True)
+    text = Text.over("()", Source.file(path), ignore_others=True)
     out.print(
-        f"The {len(source.symbols)} parentheses of {path}, judged by a transformer whose weights "
+        f"The {len(text.symbols)} parentheses of {path}, judged by a transformer whose weights "
         "were computed, not trained:\n"
     )
     run("dyck-1", file=path, ignore_others=True)
@@ -813,8 +868,8 @@ def demo() -> None:
     )
 
 
-def _input(given: str | None, file: Path | None) -> tuple[str, str]:
-    """The text of the input and the name of where it is from."""
+def _input(given: str | None, file: Path | None) -> Source:
+    """Where the input is from."""
     if given is not None and file is not None:
         raise InvalidValue(
             "there is one input",
@@ -822,9 +877,9 @@ def _input(given: str | None, file: Path | None) -> tuple[str, str]:
             remedy="give one of the two",
         )
     if given is not None:
-        return given, "the input"
+        return Source.given(given)
     if file is not None:
-        return _without_last_newline(read_text(file)), str(file)
+        return Source.file(file)
     if sys.stdin is None:
         raise UnreadableInput(
             "the input is given, in a file, or on standard input",
@@ -833,13 +888,7 @@ def _input(given: str | None, file: Path | None) -> tuple[str, str]:
         )
     if sys.stdin.isatty():
         err.print("reading standard input, to its end (Ctrl-D)")
-    return _without_last_newline(
-        decode(sys.stdin.buffer.read(), "standard input")
-    ), "standard input"
-
-
-def _without_last_newline(text: str) -> str:
-    return text.removesuffix("\n").removesuffix("\r")
+    return Source.stream(sys.stdin.buffer, "standard input")
 
 
 def _print_json(facts: dict[str, Any]) -> None:

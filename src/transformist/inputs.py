@@ -1,11 +1,9 @@
-"""What a user hands in: text and the places of its symbols, vectors, a function in a file."""
+"""What a user hands in: vectors, settings, a function or program in a file."""
 
 from __future__ import annotations
 
-import bisect
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,148 +12,8 @@ from transformist.arithmetic import rational
 from transformist.domains import Meaning, Sequences
 from transformist.errors import InvalidValue, TransformistError, UnknownName, UnreadableInput
 from transformist.language import Program
-from transformist.model import Symbol
 from transformist.programs import PROGRAMS
-
-
-@dataclass(frozen=True)
-class Text:
-    """Symbols taken from a text, with the place of each.
-
-    Attributes:
-        symbols: what a model reads: characters, or other symbols.
-        offsets: for each character, its index in the text; none for other symbols.
-        line_starts: the index at which each line of the text begins.
-        name: the file, or a word for another source.
-        is_file: whether it is a file.
-
-    """
-
-    symbols: str | tuple[Symbol, ...]
-    offsets: tuple[int, ...]
-    line_starts: tuple[int, ...]
-    name: str
-    is_file: bool = False
-
-    @classmethod
-    def of(
-        cls, text: str, name: str, keep: Iterable[str] | None = None, is_file: bool = False
-    ) -> Text:
-        """A text, whole or only those of its characters that are in `keep`.
-
-        Example:
-            >>> Text.of("f(x)", "a line", keep="()").symbols
-            '()'
-
-        """
-        starts = (0, *(index + 1 for index, symbol in enumerate(text) if symbol == "\n"))
-        if keep is None:
-            return cls(text, tuple(range(len(text))), starts, name, is_file)
-        kept = set(keep)
-        offsets = tuple(index for index, symbol in enumerate(text) if symbol in kept)
-        return cls("".join(text[index] for index in offsets), offsets, starts, name, is_file)
-
-    @classmethod
-    def of_list(
-        cls, text: str, name: str, keep: Iterable[Any] | None = None, is_file: bool = False
-    ) -> Text:
-        """A JSON list of symbols, whole or only those in `keep`: whole numbers, or longer strings.
-
-        Raises:
-            InvalidValue: when it is none.
-
-        Example:
-            >>> Text.of_list("[1, -1]", "a line").symbols
-            (1, -1)
-
-        """
-        try:
-            symbols = json.loads(text)
-        except (RecursionError, ValueError):
-            symbols = None
-        if not isinstance(symbols, list) or not all(type(each) in (int, str) for each in symbols):
-            raise InvalidValue(
-                "the symbols of this model are not all characters, and the input a JSON list of "
-                "them",
-                received=repr(text)[:60],
-                remedy="give one such as '[1, 2]'",
-            )
-        kept = None if keep is None else set(keep)
-        chosen = (each for each in symbols if kept is None or each in kept)
-        return cls(tuple(chosen), (), (0,), name, is_file)
-
-    @classmethod
-    def over(
-        cls,
-        alphabet: Sequence[Symbol],
-        text: str,
-        name: str,
-        ignore_others: bool = False,
-        is_file: bool = False,
-    ) -> Text:
-        """A text for a model: characters where its symbols are, a JSON list elsewhere.
-
-        Example:
-            >>> Text.over(("a", "b"), "a-b", "a line", ignore_others=True).symbols
-            'ab'
-            >>> Text.over(("no", "yes"), '["yes"]', "a line").symbols
-            ('yes',)
-
-        """
-        characters = all(isinstance(each, str) and len(each) == 1 for each in alphabet)
-        if characters:
-            return cls.of(text, name, map(str, alphabet) if ignore_others else None, is_file)
-        return cls.of_list(text, name, alphabet if ignore_others else None, is_file)
-
-    def place(self, position: int) -> str:
-        """Where the symbol at a position (from 1) stands: file, line and column (from 1)."""
-        if not self.offsets:
-            return f"{self.name}, number {position}"
-        offset = self.offsets[position - 1]
-        line = bisect.bisect_right(self.line_starts, offset)
-        return f"{self.name}, line {line}, column {offset - self.line_starts[line - 1] + 1}"
-
-
-def read_text(path: Path) -> str:
-    """The text of a UTF-8 file.
-
-    Raises:
-        UnreadableInput: when it is missing, cannot be read, or is not text.
-
-    """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UnreadableInput(
-            "the input is a file that can be read",
-            received=f"{path} ({error.strerror or error})",
-            remedy="check the path and its permissions",
-        ) from None
-    return decode(data, str(path))
-
-
-def decode(data: bytes, name: str) -> str:
-    """Bytes as UTF-8 text.
-
-    Raises:
-        UnreadableInput: when they are not.
-
-    """
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UnreadableInput(
-            "the input is UTF-8 text",
-            received=f"{name}, whose byte {error.start + 1} is not",
-            remedy="convert it to UTF-8, or give another file",
-        ) from None
-    if "\0" in text:
-        raise UnreadableInput(
-            "the input is UTF-8 text",
-            received=f"{name}, which has a NUL byte",
-            remedy="give a text file",
-        )
-    return text
+from transformist.texts import read_text
 
 
 def read_vector(text: str, width: int, name: str, settings: tuple[str, ...]) -> list[Any]:
@@ -245,15 +103,15 @@ def read_count(text: str, name: str) -> int:
     )
 
 
-def alphabet_of(text: str) -> str:
-    """The characters of a text in order; a and b beside them where there are not two.
+def alphabet_of(text: Iterable[str]) -> str:
+    """The characters of a text, or of its pieces, in order; at least two, a and b beside one.
 
     Example:
         >>> alphabet_of("cab"), alphabet_of("b"), alphabet_of("c")
         ('abc', 'ab', 'abc')
 
     """
-    characters = sorted(set(text))
+    characters = sorted(set().union(*map(set, text)))
     return "".join(characters) if len(characters) > 1 else "".join(sorted({*characters, *"ab"}))
 
 

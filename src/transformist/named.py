@@ -6,7 +6,7 @@ import difflib
 import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -88,8 +88,8 @@ class Named(ABC):
         """That in which it is run where none is asked for."""
         return "float64"
 
-    def adapted(self, given: Settings, text: str) -> Settings:
-        """The settings for an input: what is given, and what the input says where it is not."""
+    def adapted(self, given: Settings, text: Iterable[str]) -> Settings:
+        """The settings for an input: what is given, and what its pieces say where it is not."""
         return given
 
     @abstractmethod
@@ -145,7 +145,7 @@ class NamedRecipe(Named):
         usual: str = self.recipe.claim.usual_arithmetic(self.recipe.settings(given))
         return usual
 
-    def adapted(self, given: Settings, text: str) -> Settings:
+    def adapted(self, given: Settings, text: Iterable[str]) -> Settings:
         """The alphabet is that of the text where it is a setting that is not given."""
         if "alphabet" not in self.recipe.parameters or "alphabet" in given:
             return given

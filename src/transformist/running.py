@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from transformist.arithmetic import Arithmetic, number_system
-from transformist.errors import UnknownName
+from transformist.errors import InputTooLarge, UnknownName
+from transformist.memory import free_memory
 from transformist.model import Symbol, Transformer
 
 if TYPE_CHECKING:
@@ -71,6 +72,40 @@ def chosen_engine(engine: str, x: Sequence[Symbol], arithmetic: Arithmetic | str
         return engine
     fits = number_system(arithmetic).name in STRUCTURED and hasattr(x, "__len__")
     return "structured" if fits and len(x) >= LONG else "reference"
+
+
+def refuse_beyond_memory(
+    model: Transformer, count: int, arithmetic: Arithmetic | str, engine: str
+) -> None:
+    """Refuse more symbols than can be evaluated in the memory that is free.
+
+    Args:
+        model: what is to read them; its longest input does not matter.
+        count: how many have come, others being still to come.
+        arithmetic: the number system, by name.
+        engine: `structured`, for which its estimate is taken, or `reference`, for which the symbols
+            alone are counted.
+
+    Raises:
+        InputTooLarge: with the estimate.
+
+    """
+    each, free = POINTER, free_memory()
+    if engine == "structured":
+        from transformist.engines.structured.evaluation import bytes_a_row, format_of
+
+        each = bytes_a_row(model, format_of(arithmetic))
+    if count > free // each:
+        raise InputTooLarge(
+            f"an input is evaluated in the memory that is free, {free / 2**30:.1f} GiB",
+            received=f"more than {free // each} symbols, which take {each} bytes each",
+            where=f"{engine} engine",
+            remedy=f"give at most {free // each} symbols",
+        )
+
+
+POINTER = 8
+"""What a symbol takes at least in a trace, in bytes."""
 
 
 def _reference(model: Transformer, x: Sequence[Symbol], arithmetic: Arithmetic | str) -> Any:

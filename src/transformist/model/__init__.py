@@ -1,6 +1,7 @@
 """What a transformer is: one definition a file, in the order of the Cookbook."""
 
 from transformist.model.attention import MASKS, SPANS, WEIGHTINGS, Attention
+from transformist.model.coded import Coded
 from transformist.model.embedding import BOS, CLS, EOS, Embedding, Symbol
 from transformist.model.feed_forward import ACTIVATIONS, FeedForward, FeedForwardStack
 from transformist.model.layer import Heads, Layer, LayerStack, Sublayer
@@ -36,6 +37,7 @@ __all__ = [
     "WEIGHTINGS",
     "Attention",
     "Binary",
+    "Coded",
     "Embedding",
     "FeedForward",
     "FeedForwardStack",

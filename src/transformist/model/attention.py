@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -169,7 +170,7 @@ class Attention(Parameterized):
         """W_O b_V, which is added to that in a row with an admissible position."""
         return self.b_V if self.W_O is None else exact_product(self.W_O, self.b_V)
 
-    @property
+    @cached_property
     def written(self) -> tuple[int, ...]:
         """The coordinates to which it may add something other than 0, in any arithmetic.
 

@@ -1,5 +1,6 @@
 """What a person sees of a model."""
 
+from transformist.report.bench_table import bench_table
 from transformist.report.certificate_table import (
     HEADINGS,
     certificate_facts,
@@ -38,6 +39,7 @@ __all__ = [
     "HEADINGS",
     "Size",
     "answer_in_words",
+    "bench_table",
     "cells",
     "certificate_facts",
     "certificate_rows",

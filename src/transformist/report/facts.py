@@ -28,10 +28,10 @@ from transformist.claims import (
     ask,
 )
 from transformist.errors import NotFinite
-from transformist.inputs import Text
 from transformist.model import NOTHING, Trace, Transformer
 from transformist.report.size import Size, size
 from transformist.settings import SETTINGS
+from transformist.texts import Text
 from transformist.verify import (
     SHORT_WORK,
     Verdict,

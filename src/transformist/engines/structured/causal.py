@@ -15,7 +15,9 @@ from transformist.engines.structured.dense import mix_dense
 from transformist.engines.structured.groups import Groups
 from transformist.engines.structured.head import FEW, KINDS, ORDERS, HeadMaps
 from transformist.engines.structured.on_hull import OnHull
+from transformist.engines.structured.one_token import BY_KEY, BY_QUERY
 from transformist.engines.structured.ranges import Measured, are_exact, are_small, largest_of
+from transformist.engines.structured.token_table import Record, arrays_of
 from transformist.errors import NotFinite
 from transformist.model import SPANS
 
@@ -37,6 +39,11 @@ class History:
     def values(self) -> NDArray[Any]:
         """(count, d_value)."""
         return self._values[: self.count]
+
+    @property
+    def room(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Keys and values with the room behind them."""
+        return self._keys, self._values
 
     def take(self, keys: NDArray[Any], values: NDArray[Any]) -> None:
         """Keys and values that have come."""
@@ -83,6 +90,16 @@ class Running(ABC):
         `past` has the keys and values before these rows.
         """
 
+    def own(self) -> tuple[int, Groups, tuple[NDArray[Any], ...]] | None:
+        """What the kernel for one token needs: a code, the groups, the arrays of this method.
+
+        `None` where it does not take the method, or not yet.
+        """
+        return None
+
+    def took(self, rows: int) -> None:  # noqa: B027 - most count nothing
+        """Know that the kernel has taken so many rows."""
+
 
 @final
 class RunningByQuery(Running):
@@ -111,6 +128,14 @@ class RunningByQuery(Running):
             new.mix(TAKE, ids, past.keys, past.values)
             self._state.joined(new)
         return self._state.mix(self.order, ids, keys, values)
+
+    def own(self) -> tuple[int, Groups, tuple[NDArray[Any], ...]] | None:
+        """As `Running.own`."""
+        state = self._state
+        if not len(self._groups.vectors):
+            return None
+        arrays = (*state._asked, np.array([state._root]), state._top, state._mass, state._sums)
+        return BY_QUERY, self._groups, arrays
 
 
 @final
@@ -147,6 +172,20 @@ class RunningByKey(Running):
         self._state.meet(self._groups.vectors)
         asked = np.ascontiguousarray(queries[:, self._varying])
         return self._state.mix(order, asked, groups, terms, values)
+
+    def own(self) -> tuple[int, Groups, tuple[NDArray[Any], ...]] | None:
+        """As `Running.own`."""
+        state = self._state
+        if self.maps.fixed.any():  # keys have terms
+            return None
+        roots = np.array([state._root])
+        arrays = (np.zeros(1), state._distinct, roots, *state._state, state._scores)
+        return BY_KEY, self._groups, arrays
+
+    def took(self, rows: int) -> None:
+        """As `Running.took`."""
+        self._seen += rows
+        self._state._start += rows
 
     def _fits(self, queries: NDArray[Any], keys: NDArray[Any]) -> bool:
         """Whether sums with terms are those of the reference, or near enough under softmax."""
@@ -282,9 +321,39 @@ class CausalHead:
         while mixed is None:
             self._running = self._left.pop(0)(self.maps, self._a.dtype)
             mixed = self._running.mix(queries, keys, values, self._past)
-        if not (self.maps.fixed.all() and isinstance(self._running, RunningByQuery)):
+        if self._is_kept:
             self._past.take(keys, values)
         return mixed.astype(self._a.dtype, copy=False)
+
+    @property
+    def _is_kept(self) -> bool:
+        """Whether keys and values are kept."""
+        return not (self.maps.fixed.all() and isinstance(self._running, RunningByQuery))
+
+    def took(self, rows: int) -> None:
+        """Know that the kernel for one token has taken so many rows."""
+        self._past.count += rows * self._is_kept
+        self._running.took(rows)
+
+    def record(self, source: NDArray[Any], total: NDArray[Any], into: NDArray[np.int64]) -> Record:
+        """For the kernel that takes one token after another: from which row, and into which."""
+        running, maps, dtype = self._running, self.maps, self._a.dtype
+        found = running.own()
+        if found is None:
+            return Record()
+        code, groups, own = found
+        maps_of_it = (maps.query, maps.key, maps.value, maps.output)
+        columns, width = len(maps.fixed), running.width
+        kinds = ((columns, dtype), (columns, dtype), (width, dtype), (width, np.float64))
+        rows = [np.empty((1, size), kind) for size, kind in kinds]
+        after = (np.empty((1, width), dtype), np.empty((1, groups.width), dtype))
+        arrays = (
+            *(array for each in maps_of_it for array in arrays_of(each)),
+            *(source, total, into, *rows, *after, np.empty(1, np.int32)),
+            *(*groups.arrays, *self._past.room, maps.read, self._sizes, *own),
+        )
+        numbers = (running.order, running.kind, self._is_kept, maps.fixed.all(), self._past.count)
+        return Record(code, arrays, (*(int(number) for number in numbers), 0))
 
     def _require_finite(self, z: NDArray[Any]) -> None:
         """Refuse rows with which something could overflow; sizes are kept with room to double."""

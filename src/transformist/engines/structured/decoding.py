@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from transformist.arithmetic import Arithmetic, Floating
-from transformist.engines.structured.causal import CausalHead
+from transformist.arithmetic import Arithmetic
 from transformist.engines.structured.embedded import codes, embed
-from transformist.engines.structured.evaluation import (
-    format_of,
-    normalize,
-    read_map,
-    read_rows,
-)
-from transformist.engines.structured.head import BLOCK, HeadMaps, require_finite
-from transformist.engines.structured.network import Network
+from transformist.engines.structured.evaluation import format_of, read_map, read_rows
+from transformist.engines.structured.head import BLOCK
+from transformist.engines.structured.reading import OneByOne
+from transformist.engines.structured.steps import Attend, steps_of
 from transformist.errors import InputTooLong, InvalidValue
-from transformist.model import (
-    Heads,
-    NearestFraction,
-    NearZero,
-    Sublayer,
-    Symbol,
-    Transformer,
-    length_of,
-)
-
-Step = Callable[[NDArray[Any]], None]
-"""The stream of the next rows after a sublayer, in place."""
+from transformist.model import NearestFraction, NearZero, Symbol, Transformer, length_of
 
 
 class Decoder:
@@ -62,20 +46,21 @@ class Decoder:
         self._a = format_of(arithmetic)
         _require_causal(model)
         self.model, self.length, self.answer = model, 0, None
+        self._longest = math.inf if model.max_length is None else model.max_length
         self._has_ended = False
-        self._heads: list[CausalHead] = []
-        self._out = read_map(model.read_out, self._a)
-        self._steps = [
-            self._step(sublayer) for layer in model.layers for _, sublayer in layer.sublayers()
-        ]
+        self._out, self._steps = read_map(model.read_out, self._a), steps_of(model, self._a)
+        self._single: OneByOne | None = None
+        self._has_settled = True  # whether the heads know what it has taken
+        rows = {symbol: row for row, symbol in enumerate(model.embedding.symbols)}
+        self._rows = {symbol: rows[symbol] for symbol in model.alphabet}
         front = codes(model.embedding, "")
         if len(front):
-            self.answer = self._answers(self._read(front, 1 - len(front))[-1:])[0]
+            self.answer = self._answers(self._read(front, 1 - len(front))[-1:], 0)[0]
 
     @property
     def methods(self) -> tuple[str, ...]:
         """How each head is evaluated by now, layer by layer."""
-        return tuple(head.method for head in self._heads)
+        return tuple(step.head.method for step in self._steps if isinstance(step, Attend))
 
     def take(self, symbol: Symbol) -> Any:
         """The answer after one more symbol.
@@ -87,7 +72,20 @@ class Decoder:
                 a sum of values could be.
 
         """
-        return self.take_all([symbol])[0]
+        try:
+            row = self._rows[symbol]
+        except (KeyError, TypeError):
+            return self.take_all([symbol])[0]  # which refuses it
+        if self._has_ended or self.length == self._longest:
+            return self.take_all([symbol])[0]
+        single = self._single
+        if single is None or self._has_settled:
+            single = self._begin_single()
+        self._has_ended = True  # unless all goes well
+        answer = self.answer = single.read(row)
+        self._has_ended = False
+        self.length += 1
+        return answer
 
     def take_all(self, symbols: Sequence[Symbol]) -> list[Any]:
         """The answers after each of several symbols.
@@ -116,72 +114,59 @@ class Decoder:
             )
         rows = codes(self.model.embedding, symbols)[len(self.model.embedding.front) :]
         answers: list[Any] = []
+        self._settle()
         self._has_ended = True  # unless all goes well
         for start in range(0, len(rows), BLOCK):
             part = rows[start : start + BLOCK]
             z = self._read(part, self.length + 1)
             self.length += len(part)
-            answers += self._answers(z)
+            answers += self._answers(z, self.length)
         self._has_ended = False
         self.answer = answers[-1] if answers else self.answer
         return answers
 
-    def _read(self, rows: NDArray[np.int64], first: int) -> NDArray[Any]:
+    def _read(self, rows: NDArray[Any], first: int) -> NDArray[Any]:
         """The final vectors of the next symbols, at positions from `first` on."""
         z = embed(self.model.embedding, rows, first, max(first + len(rows) - 1, 0), self._a)
         for step in self._steps:
             step(z)
-        require_finite(z, self._a)  # what is infinite or NaN stays so
-        if self.model.final_norm is not None:
-            normalize(self.model.final_norm, z, z, self._a)
         return z
 
-    def _answers(self, z: NDArray[Any]) -> list[Any]:
-        """An answer a row, the last of which is that for `length` symbols."""
-        read_out, first = self.model.read_out, self.length - len(z) + 1
+    def _answer(self, z: NDArray[Any], n: int) -> Any:
+        """The answer for n symbols, of which z is the last."""
+        return self._answers(z, n)[0]
+
+    def _answers(self, z: NDArray[Any], n: int) -> list[Any]:
+        """An answer a row, the last of which is that for n symbols."""
+        read_out, first = self.model.read_out, n - len(z) + 1
         if isinstance(read_out, NearZero):  # its threshold depends on n
             one = range(len(z))
             rows = [read_rows(read_out, self._out, z[i : i + 1], first + i, self._a) for i in one]
             return [answer for row in rows for answer in row]
-        return read_rows(read_out, self._out, z, self.length, self._a)
+        return read_rows(read_out, self._out, z, n, self._a)
 
-    def _step(self, sublayer: Sublayer) -> Step:
-        """A sublayer on the next rows."""
-        a = self._a
-        if isinstance(sublayer.function, Heads):
-            heads = [CausalHead(HeadMaps.of(head, a), a) for head in sublayer.function.heads]
-            self._heads += heads
-            written = np.array(sublayer.function.written, np.int64)
-            run: Step = _Attending(sublayer, heads, written, a)
+    def _begin_single(self) -> OneByOne:
+        """Begin to read single tokens."""
+        if self._single is None:
+            own = (self.model.read_out, self._out)
+            self._single = OneByOne(
+                self.model.embedding, self._steps, own, self._answer, self._a, self.length
+            )
         else:
-            run = Network.of(sublayer.function, sublayer.pre_norm, a).add
-        norm = sublayer.post_norm
-        if norm is None:
-            return run
+            self._single.resume(self.length)
+        self._has_settled = False
+        return self._single
 
-        def then_normalized(z: NDArray[Any]) -> None:
-            run(z)
-            normalize(norm, z, z, a)
+    def _settle(self) -> None:
+        """End the reading of single tokens, till the next one."""
+        if self._single is not None and not self._has_settled:
+            self._single.settle()
+        self._has_settled = True
 
-        return then_normalized
-
-
-class _Attending:
-    """z + Σ head(norm(z)), in place, for the next rows."""
-
-    def __init__(
-        self, sublayer: Sublayer, heads: list[CausalHead], written: NDArray[np.int64], a: Floating
-    ) -> None:
-        self._norm, self._heads, self._written, self._a = sublayer.pre_norm, heads, written, a
-        self._into = [np.searchsorted(written, head.maps.written) for head in heads]
-
-    def __call__(self, z: NDArray[Any]) -> None:
-        source = z if self._norm is None else self._norm(z, self._a)
-        total = np.zeros((len(z), len(self._written)), self._a.dtype)
-        rows = slice(0, len(z))
-        for head, into in zip(self._heads, self._into, strict=True):
-            head.maps.output.add(head.mix(source), total, into, rows)
-        z[:, self._written] = self._a.add(total, z[:, self._written])
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy has: not the addresses that single tokens are read by."""
+        self._settle()
+        return {**self.__dict__, "_single": None}
 
 
 def _require_causal(model: Transformer) -> None:

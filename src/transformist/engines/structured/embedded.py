@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
 from transformist.engines.structured.head import blocks
-from transformist.model import Embedding, PositionFunctions, Symbol
+from transformist.model import Coded, Embedding, PositionFunctions, Symbol
 
 EXACT_SIZE = 2**26
 """Below it whole numbers, their squares and the quotients of two are rounded once by what follows:
@@ -32,25 +32,41 @@ QUOTIENTS: Mapping[str, Callable[[Whole, int], tuple[Any, Any]]] = {
 """Position functions as quotients of whole numbers; the others are computed one by one."""
 
 
-def codes(embedding: Embedding, x: Sequence[Symbol]) -> NDArray[np.int64]:
-    """The rows of the symbols of an input, specials included, as `Embedding.encode` has them."""
-    allowed = embedding.alphabet
-    single = all(isinstance(each, str) and len(each) == 1 for each in allowed)
-    if not (isinstance(x, str) and single):
-        return np.array(embedding.encode(x), np.int64)
-    points = np.frombuffer(x.encode("utf-32-le", "surrogatepass"), np.uint32)
-    known = np.sort(np.array([ord(str(each)) for each in allowed], np.uint32))
-    if not np.isin(points, known).all():
-        embedding.encode(x)  # which says which symbol is unknown
+PIECE = 2**16
+"""How many characters are coded at once."""
+
+
+def codes(embedding: Embedding, x: Sequence[Symbol]) -> NDArray[Any]:
+    """The rows of the symbols of an input, specials included, as `Embedding.encode` has them.
+
+    They are as small as the vocabulary admits: a byte each, as a rule.
+    """
+    coded = x if isinstance(x, Coded) else _coded(embedding.alphabet, x)
+    if coded is None or not set(coded.alphabet) <= set(embedding.alphabet):
+        return np.array(embedding.encode(x), np.int64)  # or the refusal of an unknown symbol
     rows = {symbol: row for row, symbol in enumerate(embedding.symbols)}
-    table = np.array([rows[chr(point)] for point in known], np.int64)
-    front, back = ([rows[each] for each in side] for side in (embedding.front, embedding.back))
-    inner = table[np.searchsorted(known, points)] if len(known) else np.zeros(0, np.int64)
-    return np.concatenate([np.array(front, np.int64), inner, np.array(back, np.int64)])
+    kind = np.min_scalar_type(len(rows))
+    table = np.array([rows[each] for each in coded.alphabet], kind)
+    found = np.empty(len(embedding.front) + len(x) + len(embedding.back), kind)
+    inner = found[len(embedding.front) :]
+    for part in blocks(len(x)):
+        inner[part] = table[coded.numbers[part]]
+    found[: len(embedding.front)] = [rows[each] for each in embedding.front]
+    inner[len(x) :] = [rows[each] for each in embedding.back]
+    return found
+
+
+def _coded(alphabet: Sequence[Symbol], x: Sequence[Symbol]) -> Coded | None:
+    """A string over characters by their numbers; `None` for anything else."""
+    single = all(isinstance(each, str) and len(each) == 1 for each in alphabet)
+    if not (isinstance(x, str) and single):
+        return None
+    pieces = (x[start : start + PIECE] for start in range(0, len(x), PIECE))
+    return Coded.of([str(each) for each in alphabet], pieces)
 
 
 def embed(
-    embedding: Embedding, rows: NDArray[np.int64], first: int, n: int, a: Floating
+    embedding: Embedding, rows: NDArray[Any], first: int, n: int, a: Floating
 ) -> NDArray[Any]:
     """The vectors of symbols (their rows) at positions first, first + 1, …; n is the length.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from transformist.engines.structured.methods import Method, method
 from transformist.engines.structured.network import Network
 from transformist.engines.structured.sparse import SparseMap
 from transformist.errors import InputTooLarge, InvalidValue
+from transformist.memory import free_memory as _free_memory
 from transformist.model import (
     Attention,
     Heads,
@@ -203,17 +203,6 @@ def bytes_a_row(model: Transformer, a: Floating) -> int:
         sizes = [2 * (head.W_K.shape[0] + head.W_V.shape[0]) for head in layer.heads]
         most = max(most, total + max(sizes, default=0))
     return (model.width * (1 + norms) + most) * a.dtype.itemsize + (WORKING + 8) * 8
-
-
-def _free_memory() -> int:
-    """Bytes that the machine can still give, as Linux says; 2⁶² where nothing says it."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return 2**62
 
 
 def _apply(sublayer: Sublayer, z: NDArray[Any], a: Floating) -> list[Method]:

@@ -11,36 +11,40 @@ from transformist.engines.structured.kernel import kernel
 
 
 @kernel
+def find(row: Any, found: Any, table: Any) -> int:
+    """The slot of the hash table where the number of a vector is, or would be: −1 is there."""
+    hashed = np.uint64(14695981039346656037)
+    for m in range(row.shape[0]):
+        bits = np.float64(row[m])
+        part = np.uint64(np.float64(bits).view(np.uint64))
+        hashed = (hashed ^ part) * np.uint64(1099511628211)
+        hashed ^= hashed >> np.uint64(29)
+    slot = np.int64(hashed % np.uint64(table.shape[0]))
+    while table[slot] >= 0:
+        group = table[slot]
+        same = True
+        for m in range(row.shape[0]):
+            if found[group, m] != row[m]:
+                same = False
+                break
+        if same:
+            break
+        slot = (slot + 1) % table.shape[0]
+    return int(slot)
+
+
+@kernel
 def _assign(rows: Any, found: Any, count: int, table: Any, ids: Any) -> int:
     """The group of each row, by a hash table; the number of groups, or −1 where `found` is full."""
-    slots = table.shape[0]
     for i in range(rows.shape[0]):
-        hashed = np.uint64(14695981039346656037)
-        for m in range(rows.shape[1]):
-            bits = np.float64(rows[i, m])
-            part = np.uint64(np.float64(bits).view(np.uint64))
-            hashed = (hashed ^ part) * np.uint64(1099511628211)
-            hashed ^= hashed >> np.uint64(29)
-        slot = np.int64(hashed % np.uint64(slots))
-        while True:
-            group = table[slot]
-            if group < 0:
-                if count == found.shape[0]:
-                    return -1
-                found[count] = rows[i]
-                table[slot] = count
-                ids[i] = count
-                count += 1
-                break
-            same = True
-            for m in range(rows.shape[1]):
-                if found[group, m] != rows[i, m]:
-                    same = False
-                    break
-            if same:
-                ids[i] = group
-                break
-            slot = (slot + 1) % slots
+        slot = find(rows[i], found, table)
+        if table[slot] < 0:
+            if count == found.shape[0]:
+                return -1
+            found[count] = rows[i]
+            table[slot] = count
+            count += 1
+        ids[i] = table[slot]
     return count
 
 
@@ -65,6 +69,16 @@ class Groups:
     def vectors(self) -> NDArray[Any]:
         """The distinct vectors so far."""
         return self._found[: self._count]
+
+    @property
+    def width(self) -> int:
+        """Of the vectors."""
+        return int(self._found.shape[1])
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], NDArray[np.int32]]:
+        """The vectors with the room behind them, and the hash table; for `find`."""
+        return self._found, self._table
 
     def of(self, rows: NDArray[Any]) -> NDArray[np.int32] | None:
         """The numbers of the rows, or `None` where there are more than `limit` distinct ones."""

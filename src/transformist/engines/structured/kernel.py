@@ -18,3 +18,9 @@ def kernel(function: F) -> F:
     """
     compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     return compiled  # type: ignore[no-any-return]
+
+
+def kernel_alone(function: F) -> F:
+    """As `kernel`, while other threads of Python wait: what it reads by address stays there."""
+    compiled: Any = numba.njit(cache=True, nogil=False, error_model="numpy")(function)
+    return compiled  # type: ignore[no-any-return]

@@ -1,0 +1,6 @@
+"""How long the structured engine takes on long inputs, and dense evaluations beside it."""
+
+from transformist.bench.cases import CASES
+from transformist.bench.processes import machine, measurements
+
+__all__ = ["CASES", "machine", "measurements"]

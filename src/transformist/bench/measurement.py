@@ -1,0 +1,121 @@
+"""One measurement, in the process that makes it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from transformist.arithmetic import number_system
+from transformist.bench.by_numpy import dense
+from transformist.bench.by_torch import TorchModel, is_there
+from transformist.bench.cases import DECODED, WHOLE
+from transformist.engines.structured import decoder, evaluate
+
+DENSE = 16_384
+"""The length at which the dense evaluations are measured too."""
+
+FIRST = 2048
+"""How many symbols the first call has, which compiles or loads the compiled code."""
+
+TAKEN = 10_000
+"""How many tokens are read one by one after the others."""
+
+ROUNDS = 3
+
+
+def measured(case: str, n: int) -> dict[str, Any]:
+    """A case at a length: times, peak memory, whether the answers are right, and the load before.
+
+    Example:
+        >>> measured("decode-dyck-1", 100)["right"]
+        True
+
+    """
+    load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
+    return {"load": load, **(_decoded(case, n) if case in DECODED else _evaluated(case, n))}
+
+
+def timed(call: Callable[[], Any], rounds: int = ROUNDS) -> tuple[Any, float, float]:
+    """What a call gives, with the best seconds of the clock and of the processor."""
+    walls, processors, result = [], [], None
+    for _ in range(rounds):
+        wall, processor = time.perf_counter(), time.process_time()
+        result = call()
+        walls.append(time.perf_counter() - wall)
+        processors.append(time.process_time() - processor)
+    return result, min(walls), min(processors)
+
+
+def peak_mib() -> int | None:
+    """The most memory that this process has held, in MiB; `None` where nothing says it."""
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) // 1024
+    except OSError:
+        pass
+    return None
+
+
+def _evaluated(case: str, n: int) -> dict[str, Any]:
+    """A whole input."""
+    model, x, expected = WHOLE[case](n)
+    _, first, _ = timed(lambda: evaluate(model, x[:FIRST]), 1)
+    answer, wall, processor = timed(lambda: evaluate(model, x).answer)
+    found = {
+        "first_call_seconds": round(first, 3),
+        "seconds": round(wall, 4),
+        "processor_seconds": round(processor, 4),
+        "peak_mib": peak_mib(),
+        "right": bool(answer == expected),
+    }
+    return {**found, **_ratios(model, x, wall, found["right"])} if n == DENSE else found
+
+
+def _ratios(model: Any, x: str, seconds: float, right: Any) -> dict[str, Any]:
+    """How many times longer the dense evaluations take, their vectors being compared."""
+    z = model.embedding([x], number_system("float64"))[0]
+    vectors = evaluate(model, x).vectors
+    final, by_numpy, _ = timed(lambda: dense(model, z), 1)
+    right &= bool(np.allclose(final, vectors, atol=1e-6))
+    ratios = {"ratio_to_numpy": round(by_numpy / seconds, 1)}
+    if is_there():
+        in_torch = TorchModel(model)
+        in_torch(z[:FIRST])
+        final, by_torch, _ = timed(lambda: in_torch(z))
+        ratios["ratio_to_torch"] = round(by_torch / seconds, 1)
+        if in_torch.is_exact:
+            right &= bool(np.allclose(final, vectors, atol=1e-6))
+    return {**ratios, "right": right}
+
+
+def _decoded(case: str, n: int) -> dict[str, Any]:
+    """A decoder that reads n tokens together, then others one by one."""
+    model, x, expected = DECODED[case](n + TAKEN)
+    before = x[:FIRST]
+
+    def first_calls() -> None:
+        begun = decoder(model)
+        begun.take_all(before)
+        for symbol in before:
+            begun.take(symbol)
+
+    _, first, _ = timed(first_calls, 1)
+    reader = decoder(model)
+    answers, together, processor = timed(lambda: reader.take_all(x[:n]), 1)
+    single, _, apart = timed(lambda: [reader.take(symbol) for symbol in x[n:]], 1)
+    return {
+        "first_call_seconds": round(first, 3),
+        "seconds": round(together, 4),
+        "processor_seconds": round(processor, 4),
+        "peak_mib": peak_mib(),
+        "take_all_per_second": round(n / processor),
+        "take_per_second": round(TAKEN / apart),
+        "take_microseconds": round(1e6 * apart / TAKEN, 2),
+        "right": [*answers, *single] == list(expected),
+    }

@@ -1,0 +1,87 @@
+"""Measurements, each in a process of its own, so that its peak memory is its own."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from transformist.bench.cases import DECODED
+
+LENGTHS = (16_384, 10**5, 10**6)
+"""Of whole inputs: at the first the dense evaluations are measured too, between the last two how
+time grows."""
+
+DECODED_LENGTHS = (10**4, 10**6)
+"""How much a decoder has read before single tokens are measured."""
+
+NOT_MEASURED: Mapping[str, None] = dict.fromkeys(
+    (
+        "first_call_seconds", "seconds", "processor_seconds", "peak_mib", "exponent",
+        "ratio_to_torch", "ratio_to_numpy", "take_all_per_second", "take_per_second",
+        "take_microseconds", "right", "load", "refused",
+    )
+)  # fmt: skip
+"""What a row has, where it is not measured."""
+
+
+def measurements(cases: Iterable[str], quick: bool = False) -> Iterator[dict[str, Any]]:
+    """A row for each case and length, the first one alone if quick, as soon as it is measured.
+
+    `exponent`, at the last length, is that of n in the time since the length before: of the
+    processor's time, or of that of a single `take`.
+    """
+    for case in cases:
+        lengths = DECODED_LENGTHS if case in DECODED else LENGTHS
+        rows: list[dict[str, Any]] = []
+        for n in lengths[:1] if quick else lengths:
+            row = _in_a_process(case, n)
+            if n == lengths[-1]:
+                row["exponent"] = _exponent(rows[-1], row)
+            rows.append(row)
+            yield row
+
+
+def _exponent(before: dict[str, Any], row: dict[str, Any]) -> float | None:
+    measure = "take_microseconds" if row["take_microseconds"] else "processor_seconds"
+    if not before[measure] or not row[measure]:
+        return None
+    return round(math.log(row[measure] / before[measure]) / math.log(row["n"] / before["n"]), 2)
+
+
+def _in_a_process(case: str, n: int) -> dict[str, Any]:
+    """The row that a new process prints, or why there is none."""
+    command = [sys.executable, "-m", "transformist.bench", case, str(n)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        found = json.loads(done.stdout)
+    else:
+        said = done.stderr.strip().splitlines() or [f"the process ended with {done.returncode}"]
+        found = {"refused": said[-1]}
+    return {"case": case, "n": n, **NOT_MEASURED, **found}
+
+
+def machine() -> str:
+    """The system, the processors, and the versions of what is measured.
+
+    Example:
+        >>> "processors, Python" in machine() and "numpy" in machine()
+        True
+
+    """
+    versions = (f"{name} {_version(name)}" for name in ("numpy", "numba", "torch"))
+    python = f"Python {platform.python_version()}"
+    return ", ".join((platform.platform(), f"{os.cpu_count()} processors", python, *versions))
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"

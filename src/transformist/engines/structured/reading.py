@@ -1,0 +1,127 @@
+"""One token after another, by the kernel, and by the steps themselves where it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.arithmetic import Floating
+from transformist.engines.structured.embedded import embed
+from transformist.engines.structured.one_token import (
+    FUNCTIONS,
+    LARGEST,
+    LEFT,
+    NEXT,
+    PLACE,
+    SIGN,
+    WORDS,
+    read_token,
+)
+from transformist.engines.structured.sparse import SparseMap
+from transformist.engines.structured.steps import Step
+from transformist.engines.structured.token_table import Record, TokenTable, arrays_of
+from transformist.model import Binary, Embedding, MultiClass, PositionFunctions, ReadOut
+
+Answer = Callable[[NDArray[Any], int], Any]
+"""The answer from the final vector of the last of n symbols."""
+
+
+class OneByOne:
+    """A model that reads single tokens.
+
+    While it is in use the heads do not know what they have taken: `settle` tells them. After rows
+    that they have taken otherwise `resume` is called.
+    """
+
+    def __init__(
+        self,
+        embedding: Embedding,
+        steps: Sequence[Step],
+        read_out: tuple[ReadOut, SparseMap],
+        answer: Answer,
+        a: Floating,
+        length: int,
+    ) -> None:
+        self._embedding, self._steps, self._answer, self._a = embedding, steps, answer, a
+        self._z = np.zeros((1, embedding.width), a.dtype)
+        self._answers = _answers(read_out[0])
+        between = [step.record(self._z) for step in steps]
+        records = [_words(embedding, a), *between, _reading(*read_out)]
+        self._table = TokenTable(records)
+        self._numbers = self._table.numbers
+        self._numbers[PLACE] = length + 1
+
+    def read(self, row: int) -> Any:
+        """The answer after a symbol more, by its row in the vocabulary."""
+        found = read_token(self._numbers, self._z, row)
+        return self._answers[found] if found >= 0 else self._go_on(row)
+
+    def settle(self) -> None:
+        """Let all steps know what has been taken."""
+        for number, step in enumerate(self._steps, start=1):
+            step.settle(self._table.of(number))
+
+    def resume(self, length: int) -> None:
+        """Go on after so many symbols."""
+        for number, step in enumerate(self._steps, start=1):
+            if step.changes:
+                self._table.write(number, step.record(self._z))
+        self._numbers[PLACE] = length + 1
+
+    def _go_on(self, row: int) -> Any:
+        """From the step at which the kernel stopped."""
+        numbers, last = self._numbers, len(self._steps) + 1
+        while (number := int(numbers[NEXT])) < last:
+            self._do(number, row)
+            numbers[NEXT] = number + 1
+            found = read_token(numbers, self._z, row)
+            if found >= 0:
+                return self._answers[found]
+        answer = self._answer(self._z, int(numbers[PLACE]))
+        numbers[NEXT] = 0
+        numbers[PLACE] += 1
+        return answer
+
+    def _do(self, number: int, row: int) -> None:
+        """A step, without the kernel."""
+        if number == 0:
+            place = int(self._numbers[PLACE])
+            self._z[:] = embed(self._embedding, np.array([row]), place, place, self._a)
+            return
+        step, own = self._steps[number - 1], self._table.of(number)
+        step.settle(own)
+        step(self._z)
+        if step.changes:
+            self._table.write(number, step.record(self._z))
+
+
+def _words(embedding: Embedding, a: Floating) -> Record:
+    """The embedding, where the kernel has its position functions."""
+    positions = embedding.positions or PositionFunctions((None,) * embedding.width)
+    if not isinstance(positions, PositionFunctions):
+        return Record()
+    used = [(column, name) for column, name in enumerate(positions.names) if name is not None]
+    if any(name not in FUNCTIONS for _, name in used):
+        return Record()
+    columns = np.array([column for column, _ in used], np.int64)
+    functions = np.array([FUNCTIONS.index(name) for _, name in used], np.int64)
+    words = np.ascontiguousarray(embedding.rounded(a).vectors)
+    return Record(WORDS, (words, columns, functions))
+
+
+DECISIONS: dict[type, int] = {Binary: SIGN, MultiClass: LARGEST}
+"""Read-outs whose decision the kernel makes."""
+
+
+def _reading(read_out: ReadOut, out: SparseMap) -> Record:
+    """The read-out."""
+    code = DECISIONS.get(type(read_out), LEFT)
+    return Record(code, (*arrays_of(out), np.empty((1, len(out.shift)), out.values.dtype)))
+
+
+def _answers(read_out: ReadOut) -> tuple[Any, ...]:
+    """The answers, by the number of the decision."""
+    return read_out.labels if isinstance(read_out, MultiClass) else (False, True)

@@ -1,0 +1,208 @@
+"""What a decoder does to the next rows, one step after another."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.arithmetic import Floating
+from transformist.engines.structured.causal import CausalHead
+from transformist.engines.structured.evaluation import normalize
+from transformist.engines.structured.head import HeadMaps, require_finite
+from transformist.engines.structured.network import Network
+from transformist.engines.structured.one_token import CLEAR, FINITE, NETWORK, SUM, TAKEN
+from transformist.engines.structured.token_table import Record, arrays_of
+from transformist.model import FeedForward, Heads, LayerNorm, Sublayer, Transformer
+
+
+class Step(ABC):
+    """Something that is done to the stream of the next rows.
+
+    Attributes:
+        changes: whether it is another one after rows than before.
+
+    """
+
+    changes = False
+
+    @abstractmethod
+    def __call__(self, z: NDArray[Any]) -> None:
+        """Do it, in place."""
+
+    def record(self, z: NDArray[Any]) -> Record:
+        """For the kernel that takes one token after another, each in this z, (1, d)."""
+        return Record()
+
+    def settle(self, numbers: NDArray[np.int64]) -> None:  # noqa: B027 - most keep nothing
+        """Know what the kernel has done, which is in the numbers of the record."""
+
+
+class _Sublayer:
+    """What the steps of a sublayer of heads share: what they read, the sum of what they give."""
+
+    def __init__(self, heads: Heads, norm: LayerNorm | None, a: Floating) -> None:
+        self.written, self._norm, self._a = np.array(heads.written, np.int64), norm, a
+        self._held = self._source = self._total = np.empty((0, 0), a.dtype)
+        self._held_source = self._held_total = self._held
+
+    def hold(self, z: NDArray[Any]) -> None:
+        """Arrays that stay where they are, for one token after another in this z."""
+        norm, dtype = self._norm, self._a.dtype
+        self._held = z
+        self._held_source = z if norm is None else np.empty((1, norm.width_out), dtype)
+        self._held_total = np.empty((1, len(self.written)), dtype)
+
+    def begin(self, z: NDArray[Any]) -> None:
+        """What the heads read of the next rows, and 0 for what they give."""
+        if z is self._held:
+            self._held_total[:] = 0
+            if self._norm is not None:
+                self._held_source[:] = self._norm(z, self._a)
+        else:
+            self._source = z if self._norm is None else self._norm(z, self._a)
+            self._total = np.zeros((len(z), len(self.written)), self._a.dtype)
+
+    def arrays(self, z: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """What the heads read of these rows, and the sum of what they give."""
+        if z is self._held:
+            return self._held_source, self._held_total
+        return self._source, self._total
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the heads read the stream itself."""
+        return self._norm is None
+
+
+@final
+class Begin(Step):
+    """The beginning of a sublayer of heads."""
+
+    def __init__(self, sublayer: _Sublayer) -> None:
+        self._sublayer = sublayer
+
+    def __call__(self, z: NDArray[Any]) -> None:
+        """As `Step`."""
+        self._sublayer.begin(z)
+
+    def record(self, z: NDArray[Any]) -> Record:
+        """As `Step.record`."""
+        self._sublayer.hold(z)
+        _, total = self._sublayer.arrays(z)
+        return Record(CLEAR, (total,)) if self._sublayer.is_plain else Record()
+
+
+@final
+class Attend(Step):
+    """What a head gives, added to the sum."""
+
+    changes = True
+
+    def __init__(self, sublayer: _Sublayer, head: CausalHead) -> None:
+        self.head, self._sublayer = head, sublayer
+        self._into = np.searchsorted(sublayer.written, head.maps.written)
+
+    def __call__(self, z: NDArray[Any]) -> None:
+        """As `Step`."""
+        source, total = self._sublayer.arrays(z)
+        self.head.maps.output.add(self.head.mix(source), total, self._into, slice(0, len(z)))
+
+    def record(self, z: NDArray[Any]) -> Record:
+        """As `Step.record`."""
+        return self.head.record(*self._sublayer.arrays(z), self._into)
+
+    def settle(self, numbers: NDArray[np.int64]) -> None:
+        """As `Step.settle`."""
+        self.head.took(int(numbers[TAKEN]))
+        numbers[TAKEN] = 0
+
+
+@final
+class End(Step):
+    """z + the sum, in the coordinates that are written."""
+
+    def __init__(self, sublayer: _Sublayer, a: Floating) -> None:
+        self._sublayer, self._a = sublayer, a
+
+    def __call__(self, z: NDArray[Any]) -> None:
+        """As `Step`."""
+        written, (_, total) = self._sublayer.written, self._sublayer.arrays(z)
+        z[:, written] = self._a.add(total, z[:, written])
+
+    def record(self, z: NDArray[Any]) -> Record:
+        """As `Step.record`."""
+        return Record(SUM, (self._sublayer.arrays(z)[1], self._sublayer.written))
+
+
+@final
+class Feed(Step):
+    """A network, added."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+
+    def __call__(self, z: NDArray[Any]) -> None:
+        """As `Step`."""
+        self._network.add(z)
+
+    def record(self, z: NDArray[Any]) -> Record:
+        """As `Step.record`."""
+        own = self._network
+        if own.activation != "relu" or own.norm is not None:
+            return Record()
+        hidden = np.empty((1, len(own.first.shift)), z.dtype)
+        maps = (*arrays_of(own.first), *arrays_of(own.second))
+        return Record(NETWORK, (*maps, hidden, own.written))
+
+
+@final
+class Normalize(Step):
+    """The stream, normalized."""
+
+    def __init__(self, norm: LayerNorm, a: Floating) -> None:
+        self._norm, self._a = norm, a
+
+    def __call__(self, z: NDArray[Any]) -> None:
+        """As `Step`."""
+        normalize(self._norm, z, z, self._a)
+
+
+@final
+class Finite(Step):
+    """The refusal of what has overflowed: what is infinite or NaN stays so to the end."""
+
+    def __init__(self, a: Floating) -> None:
+        self._a = a
+
+    def __call__(self, z: NDArray[Any]) -> None:
+        """As `Step`."""
+        require_finite(z, self._a)
+
+    def record(self, z: NDArray[Any]) -> Record:
+        """As `Step.record`."""
+        return Record(FINITE)
+
+
+def steps_of(model: Transformer, a: Floating) -> list[Step]:
+    """All that is done between the embedding and the read-out."""
+    steps: list[Step] = []
+    for layer in model.layers:
+        for _, sublayer in layer.sublayers():
+            steps += _steps_of_sublayer(sublayer, a)
+    steps.append(Finite(a))
+    return steps if model.final_norm is None else [*steps, Normalize(model.final_norm, a)]
+
+
+def _steps_of_sublayer(sublayer: Sublayer, a: Floating) -> list[Step]:
+    function = sublayer.function
+    if isinstance(function, FeedForward):
+        steps: list[Step] = [Feed(Network.of(function, sublayer.pre_norm, a))]
+    else:
+        shared = _Sublayer(function, sublayer.pre_norm, a)
+        heads = [CausalHead(HeadMaps.of(head, a), a) for head in function.heads]
+        steps = [Begin(shared), *(Attend(shared, head) for head in heads), End(shared, a)]
+    norm = sublayer.post_norm
+    return steps if norm is None else [*steps, Normalize(norm, a)]

@@ -1,0 +1,223 @@
+"""Texts as they come, in pieces, and the places of symbols in them."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from transformist.errors import InvalidValue, UnreadableInput
+from transformist.model import Coded, Symbol
+
+PIECE = 2**16
+"""How many bytes are read at once."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a text is from.
+
+    Attributes:
+        name: the file, or a word for another source.
+        again: the text in pieces, from its beginning each time.
+        is_file: whether it is a file.
+
+    """
+
+    name: str
+    again: Callable[[], Iterable[str]]
+    is_file: bool = False
+
+    @classmethod
+    def given(cls, text: str, name: str = "the input") -> Source:
+        """A text that is there."""
+        return cls(name, lambda: (text,))
+
+    @classmethod
+    def file(cls, path: Path) -> Source:
+        """A file, but for a newline at its very end; it is read anew each time, where it can be."""
+        if path.is_file():
+            return cls(str(path), lambda: without_last_newline(read_pieces(path)), is_file=True)
+        held = tuple(without_last_newline(read_pieces(path)))
+        return cls(str(path), lambda: held, is_file=True)
+
+    @classmethod
+    def stream(cls, opened: BinaryIO, name: str) -> Source:
+        """What can be read once, but for a newline at its very end."""
+        held = tuple(without_last_newline(decoded(opened, name)))
+        return cls(name, lambda: held)
+
+    def text(self) -> str:
+        """All of it."""
+        return "".join(self.again())
+
+
+@dataclass(frozen=True)
+class Text:
+    """Symbols taken from a text, whose places are found by reading it again.
+
+    Attributes:
+        symbols: what a model reads: characters, by their numbers, or other symbols.
+        source: where they are from.
+        kept: the characters that are symbols, the others being skipped; `None` for all.
+
+    """
+
+    symbols: Sequence[Symbol]
+    source: Source
+    kept: frozenset[Symbol] | None = None
+
+    @classmethod
+    def over(
+        cls,
+        alphabet: Sequence[Symbol],
+        source: Source,
+        ignore_others: bool = False,
+        admit: Callable[[int], None] = lambda _: None,
+    ) -> Text:
+        """A text for a model: characters where its symbols are, a JSON list elsewhere.
+
+        Args:
+            alphabet: of the model.
+            source: the text.
+            ignore_others: whether to skip what is not in the alphabet.
+            admit: told how many characters there are, as they come, it may refuse more of them.
+
+        Raises:
+            InvalidValue: for what is no such list.
+
+        Example:
+            >>> x = Text.over(("a", "b"), Source.given("a-b"), ignore_others=True)
+            >>> x.whole, x.place(2)
+            ('ab', 'the input, line 1, column 3')
+            >>> Text.over(("no", "yes"), Source.given('["yes"]')).symbols
+            ('yes',)
+
+        """
+        kept = frozenset(alphabet) if ignore_others else None
+        if not all(isinstance(each, str) and len(each) == 1 for each in alphabet):
+            listed = _listed(source.text())
+            return cls(tuple(each for each in listed if kept is None or each in kept), source, kept)
+        coded = Coded.of([str(each) for each in alphabet], source.again(), ignore_others, admit)
+        return cls(source.text() if coded is None else coded, source, kept)
+
+    @property
+    def whole(self) -> Sequence[Symbol]:
+        """The symbols as they are: characters in a string."""
+        return "".join(map(str, self.symbols)) if self._has_characters else self.symbols
+
+    @property
+    def _has_characters(self) -> bool:
+        return isinstance(self.symbols, str | Coded)
+
+    def place(self, position: int) -> str:
+        """Where the symbol at a position (from 1) stands: file, line and column (from 1)."""
+        if not self._has_characters:
+            return f"{self.source.name}, number {position}"
+        line, column, left = 1, 0, position
+        for piece in self.source.again():
+            for symbol in piece:
+                column += 1
+                left -= self.kept is None or symbol in self.kept
+                if not left:
+                    return f"{self.source.name}, line {line}, column {column}"
+                if symbol == "\n":
+                    line, column = line + 1, 0
+        raise UnreadableInput(
+            "a file stays as it is while its symbols are looked for",
+            received=f"{self.source.name}, which has no symbol {position} any more",
+            remedy="run it again",
+        )
+
+
+def _listed(text: str) -> list[Any]:
+    """A JSON list of symbols: whole numbers, or longer strings."""
+    try:
+        symbols = json.loads(text)
+    except (RecursionError, ValueError):
+        symbols = None
+    if not isinstance(symbols, list) or not all(type(each) in (int, str) for each in symbols):
+        raise InvalidValue(
+            "the symbols of this model are not all characters, and the input a JSON list of them",
+            received=repr(text)[:60],
+            remedy="give one such as '[1, 2]'",
+        )
+    return symbols
+
+
+def read_text(path: Path) -> str:
+    """The text of a UTF-8 file.
+
+    Raises:
+        UnreadableInput: when it is missing, cannot be read, or is not text.
+
+    """
+    return "".join(read_pieces(path))
+
+
+def read_pieces(path: Path) -> Iterator[str]:
+    """The text of a UTF-8 file, some of it at a time.
+
+    Raises:
+        UnreadableInput: as `read_text`.
+
+    """
+    try:
+        with path.open("rb") as opened:
+            yield from decoded(opened, str(path))
+    except OSError as error:
+        raise UnreadableInput(
+            "the input is a file that can be read",
+            received=f"{path} ({error.strerror or error})",
+            remedy="check the path and its permissions",
+        ) from None
+
+
+def decoded(opened: BinaryIO, name: str) -> Iterator[str]:
+    """Bytes as UTF-8 text, some of them at a time; a mark of the byte order in front is skipped.
+
+    Raises:
+        UnreadableInput: when they are not.
+
+    """
+    before, rest = 0, b""
+    while data := rest + (more := opened.read(PIECE)):
+        if not before and data.startswith(codecs.BOM_UTF8):
+            before, data = len(codecs.BOM_UTF8), data[len(codecs.BOM_UTF8) :]
+        try:
+            text, used = codecs.utf_8_decode(data, "strict", not more)
+        except UnicodeDecodeError as error:
+            raise UnreadableInput(
+                "the input is UTF-8 text",
+                received=f"{name}, whose byte {before + error.start + 1} is not",
+                remedy="convert it to UTF-8, or give another file",
+            ) from None
+        if "\0" in text:
+            raise UnreadableInput(
+                "the input is UTF-8 text",
+                received=f"{name}, which has a NUL byte",
+                remedy="give a text file",
+            )
+        yield text
+        before, rest = before + used, data[used:]
+
+
+def without_last_newline(pieces: Iterable[str]) -> Iterator[str]:
+    r"""The pieces but for a newline, or a carriage return and a newline, at the very end.
+
+    Example:
+        >>> "".join(without_last_newline(["ab", "c\r", "\n"]))
+        'abc'
+        >>> "".join(without_last_newline(["a\n", "\n"]))
+        'a\n'
+
+    """
+    held = ""
+    for piece in pieces:
+        held += piece
+        yield held[:-2]
+        held = held[-2:]
+    yield held.removesuffix("\n").removesuffix("\r")

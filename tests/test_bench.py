@@ -1,0 +1,157 @@
+"""What `transformist bench` measures is what it says, and a wrong answer does not go unnoticed."""
+
+import random
+
+import numpy as np
+import pytest
+
+import transformist as tf
+from command_line import answer, run
+from transformist import cli
+from transformist.arithmetic import number_system
+from transformist.bench import CASES, by_numpy, by_torch, cases, measurement, processes
+
+MASKS = ("none", "future", "strict-future", "past", "strict-past")
+WEIGHTINGS = ("softmax", "average-hard", "leftmost-hard", "rightmost-hard")
+
+
+def drawn_model(weighting, mask, d=3):
+    """Two heads of different widths, one without W_O, whose scores often tie; and a network."""
+    rnd = np.random.default_rng(7)
+
+    def whole(*shape):
+        return rnd.integers(-2, 3, shape)
+
+    heads = tuple(
+        tf.Attention(
+            W_Q=whole(key, d), b_Q=whole(key), W_K=whole(key, d), b_K=whole(key),
+            W_V=whole(value, d), b_V=whole(value), W_O=W_O, weighting=weighting, mask=mask,
+        )
+        for key, value, W_O in ((1, 2, whole(d, 2)), (3, d, None))
+    )  # fmt: skip
+    network = tf.FeedForward(W_1=whole(4, d), b_1=whole(4), W_2=whole(d, 4), b_2=whole(d))
+    return tf.Transformer(
+        stream=tf.Stream(("a", "b", "c")),
+        embedding=tf.Embedding(symbols=("x", "y", "z"), vectors=whole(3, d)),
+        layers=(tf.Layer(heads=heads, feed_forward=network),),
+        read_out=tf.Binary(W_out=whole(1, d)),
+    )
+
+
+def embedded(model, x):
+    return model.embedding([x], number_system("float64"))[0]
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_dense_in_numpy_is_the_model(weighting, mask, monkeypatch):
+    monkeypatch.setattr(by_numpy, "BLOCK", 4)
+    model, x = drawn_model(weighting, mask), "".join(random.Random(1).choices("xyz", k=10))
+    expected = model.run(x).streams[-1][1]
+    assert np.allclose(by_numpy.dense(model, embedded(model, x)), expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.hosts
+@pytest.mark.parametrize("mask", MASKS)
+def test_dense_in_torch_is_the_model(mask):
+    pytest.importorskip("torch", reason="torch is not installed (extra `hosts`)")
+    model, x = drawn_model("softmax", mask), "".join(random.Random(1).choices("xyz", k=10))
+    in_torch = by_torch.TorchModel(model)
+    expected = model.run(x).streams[-1][1]
+    assert in_torch.is_exact
+    assert np.allclose(in_torch(embedded(model, x)), expected, rtol=0, atol=1e-9)
+    assert not by_torch.TorchModel(drawn_model("average-hard", mask)).is_exact
+
+
+def last(answer):
+    return answer[-1] if isinstance(answer, str | list) else answer
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_called_right_is_what_the_reference_says(name):
+    model, x, expected = (cases.DECODED.get(name) or cases.WHOLE[name])(24)
+    if name in cases.DECODED:
+        assert [last(model(x[: i + 1])) for i in range(24)] == list(expected)
+    else:
+        assert model(x) == expected
+
+
+def test_a_wrong_answer_is_found(monkeypatch):
+    monkeypatch.setattr(measurement, "TAKEN", 5)
+    for table, name in ((cases.WHOLE, "induction"), (cases.DECODED, "decode-induction")):
+        model, x, expected = table[name](9 + 5 * (table is cases.DECODED))
+        wrong = expected[:-1] + ("a" if expected[-1] == "b" else "b")
+        assert measurement.measured(name, 9)["right"] is True
+        monkeypatch.setitem(table, name, lambda _, found=(model, x, wrong): found)
+        assert measurement.measured(name, 9)["right"] is False
+
+
+def test_vectors_that_differ_are_found(monkeypatch):
+    monkeypatch.setattr(measurement, "DENSE", 12)
+    monkeypatch.setattr(measurement, "is_there", lambda: False)
+    found = measurement.measured("dyck-1", 12)
+    assert found["right"] is True and found["ratio_to_numpy"] > 0
+    monkeypatch.setattr(measurement, "dense", lambda model, z: z)
+    assert measurement.measured("dyck-1", 12)["right"] is False
+
+
+@pytest.mark.parametrize(
+    ("case", "measure", "lengths"),
+    [
+        ("dyck-1", "processor_seconds", (16_384, 10**5, 10**6)),
+        ("decode-dyck-1", "take_microseconds", (10**4, 10**6)),
+    ],
+)
+def test_growth_is_between_the_last_two_lengths(monkeypatch, case, measure, lengths):
+    def row(case, n):
+        return {**processes.NOT_MEASURED, "n": n, "processor_seconds": 1.0, measure: n**1.5}
+
+    monkeypatch.setattr(processes, "_in_a_process", row)
+    found = list(processes.measurements([case]))
+    assert tuple(each["n"] for each in found) == lengths
+    assert [each["exponent"] for each in found] == [None] * (len(lengths) - 1) + [1.5]
+    assert [each["n"] for each in processes.measurements([case], quick=True)] == [lengths[0]]
+
+
+def test_a_length_that_is_refused_is_a_row_that_says_so(monkeypatch):
+    monkeypatch.setattr(processes, "LENGTHS", (10**15, 2 * 10**15))
+    for row in processes.measurements(["dyck-1"]):
+        assert row["refused"] == "MemoryError" and row["right"] is None
+        assert row["seconds"] is None and row["exponent"] is None
+
+
+class TestCommand:
+    def test_json(self, capsys, monkeypatch):
+        monkeypatch.setattr(processes, "LENGTHS", (40, 50))
+        monkeypatch.setattr(processes, "DECODED_LENGTHS", (30, 50))
+        got = answer(capsys, "bench", "dyck-1", "decode-dyck-1", "--quick")
+        assert "numpy" in got["machine"]
+        whole, decoded = got["results"]
+        for key in ("case", "n", "seconds", "peak_mib", "ratio_to_torch", "ratio_to_numpy"):
+            assert key in whole and key in decoded
+        assert (whole["case"], whole["n"], whole["right"]) == ("dyck-1", 40, True)
+        assert whole["seconds"] > 0 and whole["peak_mib"] > 1 and whole["ratio_to_numpy"] is None
+        assert decoded["take_per_second"] > 0 and decoded["right"] is True
+
+    def test_in_words(self, capsys, monkeypatch):
+        row = {
+            **processes.NOT_MEASURED, "case": "dyck-1", "n": 16384, "seconds": 0.25, "right": True,
+            "ratio_to_numpy": 1234.5,
+        }  # fmt: skip
+        late = {**processes.NOT_MEASURED, "case": "dyck-1", "n": 10**6, "refused": "too large"}
+        monkeypatch.setattr(cli, "measurements", lambda names, quick: iter([row, late]))
+        code, out, err = run(capsys, "bench", "dyck-1")
+        assert code == 0 and "measured dyck-1, n = 1000000" in err
+        assert "16,384    0.250" in out and "1,234 ×" in out and "yes" in out
+        assert "dyck-1, n = 1000000: too large" in out
+
+    def test_a_wrong_answer_is_told(self, capsys, monkeypatch):
+        row = {**processes.NOT_MEASURED, "case": "dyck-1", "n": 8, "seconds": 1.0, "right": False}
+        monkeypatch.setattr(cli, "measurements", lambda names, quick: iter([row]))
+        code, out, _ = run(capsys, "bench", "dyck-1")
+        assert code == 1 and "NO" in out
+
+    def test_another_case_is_refused(self, capsys):
+        code, out, err = run(capsys, "bench", "dyck-1", "dyck-two")
+        assert (code, out) == (2, "")
+        assert err.startswith("error: bench: no case has this name; received 'dyck-two'; did you")
