@@ -154,12 +154,12 @@ class TestRun:
 
     def test_where_the_length_rounded_up_does_not_fit_it_is_compiled_for_the_length(self, capsys):
         fits = ("run", "programs/dyck-1", "--arithmetic", "float16")
-        code, out, err = run(capsys, *fits, "(" * 15)  # N = 16 is refused in float16
-        assert code == 0 and out.rstrip().endswith("N = 15") and err == ""
-        code, out, err = run(capsys, *fits, "(" * 16)
-        assert code == 2 and "max_length=15 fits" in err
-        code, out, err = run(capsys, *fits, "()", "--set", "max_length=16")
-        assert code == 2 and "max_length=15 fits" in err
+        code, out, err = run(capsys, *fits, "(" * 63)  # N = 64 is refused in float16
+        assert code == 0 and out.rstrip().endswith("N = 63") and err == ""
+        code, out, err = run(capsys, *fits, "(" * 64)
+        assert code == 2 and "max_length=63 fits" in err
+        code, out, err = run(capsys, *fits, "()", "--set", "max_length=64")
+        assert code == 2 and "max_length=63 fits" in err
 
     def test_a_format_for_which_nothing_is_compiled_is_marked(self, capsys, tmp_path):
         path = tmp_path / "model"
