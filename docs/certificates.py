@@ -47,10 +47,10 @@ is for exact arithmetic, so that no format refuses it), and for each number form
   bound is the loose one, where one is.
 
 Every N up to {failing.EACH} is tried, then each {failing.GROWTH} times as long as the one before;
-between the last of these that was right and the first that fails every N, or, where they are many,
-by halving; then shorter ones with what failed made shorter. Inputs are all short strings, constants,
-repeated words and blocks, those the program is most likely to fail on, drawn ones, and changes of
-what came nearest to another answer.
+between the last of these that was right and the first that fails every N, or, where they are
+many, by halving; then shorter ones with what failed made shorter. Inputs are all short strings,
+constants, repeated words and blocks, those the program is most likely to fail on, drawn ones, and
+changes of what came nearest to another answer.
 
 Made by `python docs/certificates.py` from `docs/certificates.json`, in which
 `python docs/certificates.py --search` keeps what it finds, with the seed and the effort: how many
