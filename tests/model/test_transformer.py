@@ -150,6 +150,24 @@ def test_what_is_not_there_is_refused(asked, words):
         asked(model, model.run("()"))
 
 
+@pytest.mark.parametrize("arithmetic", ["float32", "exact"])
+def test_streams_of_several_inputs_are_those_of_each(arithmetic):
+    model, xs = tf.recipe("dyck-1").build(max_length=4), ["()()", "(())", "))(("]
+    found = list(model.streams(xs, arithmetic))
+    for k, x in enumerate(xs):
+        trace = model.run(x, arithmetic)
+        assert [name for name, _ in found] == [name for name, _ in trace.streams]
+        for (_, z), (_, alone) in zip(found, trace.streams, strict=True):
+            shown = [trace.arithmetic.numbers(each).tolist() for each in (z[k], alone)]
+            assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize(("xs", "received"), [(["()", "()()"], "lengths 2, 4"), ([], "no inputs")])
+def test_streams_are_of_inputs_of_one_length(xs, received):
+    with pytest.raises(InvalidValue, match=f"have one length; received {received}"):
+        tf.recipe("dyck-1").build(max_length=4).streams(xs)
+
+
 def test_a_head_is_asked_with_the_name_of_an_arithmetic():
     head = tf.recipe("mean").build(width=1)
     assert head.weights([[1], [2]], "float64").tolist() == [[0.5, 0.5]] * 2

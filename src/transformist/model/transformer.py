@@ -128,6 +128,41 @@ class Transformer:
         answer = self._read(streams[-1][1], len(x), a)[0]
         return Trace(self, tuple(x), a, tuple((name, z[0]) for name, z in streams), answer)
 
+    def streams(
+        self, inputs: Iterable[Sequence[Symbol]], arithmetic: Arithmetic | str = "float64"
+    ) -> Iterator[tuple[str, Array]]:
+        """The streams of inputs of one length, evaluated together; none is kept.
+
+        Args:
+            inputs: strings, or sequences of symbols, all of one length.
+            arithmetic: the number system, by name.
+
+        Raises:
+            InvalidValue: for inputs of several lengths, or none.
+            UnknownSymbol, InputTooLong, InputTooLarge, NotRepresentable: as `run`.
+
+        Returns:
+            One after the other, as `Trace.streams` has them for one input: the name of a step, and
+            the vectors after it, an array of the arithmetic, shape (inputs, rows, d).
+
+        Example:
+            >>> import transformist as tf
+            >>> model = tf.recipe("dyck-1").build(max_length=4)
+            >>> [(name, z.shape) for name, z in model.streams(["()", "))"])][-1]
+            ('layer 1 feed-forward', (2, 3, 6))
+
+        """
+        given = list(inputs)
+        lengths = sorted({_length(x) for x in given})
+        if len(lengths) != 1:
+            raise InvalidValue(
+                "inputs that are evaluated together have one length",
+                received=f"lengths {', '.join(map(str, lengths))}" if lengths else "no inputs",
+                where="Transformer.streams",
+                remedy="give those of each length by themselves, or use answers",
+            )
+        return self._streams(given, number_system(arithmetic))
+
     def answers(
         self, inputs: Iterable[Sequence[Symbol]], arithmetic: Arithmetic | str = "float64"
     ) -> list[Any]:
@@ -164,35 +199,6 @@ class Transformer:
             for row, index in enumerate(block):
                 values[index] = y[row]
         return values
-
-    def streams(
-        self, inputs: Sequence[Sequence[Symbol]], arithmetic: Arithmetic | str = "float64"
-    ) -> Iterator[tuple[str, Array]]:
-        """The streams of inputs of one length, evaluated together, after each step.
-
-        Args:
-            inputs: strings, or sequences of symbols, as long as each other.
-            arithmetic: the number system, by name.
-
-        Raises:
-            InvalidValue: for inputs of several lengths, or none.
-            UnknownSymbol, InputTooLong, InputTooLarge, NotRepresentable: as `run`.
-
-        Yields:
-            A name, such as `layer 0 attention`, and an array of the arithmetic, shape
-            (inputs, rows, d).
-
-        """
-        given = list(inputs)
-        lengths = sorted({length_of(x) for x in given})
-        if len(lengths) != 1:
-            raise InvalidValue(
-                "streams are of inputs of one length",
-                received=f"lengths {lengths}" if lengths else "no input",
-                where="Transformer.streams",
-                remedy="give those of each length by themselves",
-            )
-        yield from self._streams(given, number_system(arithmetic))
 
     def _in_blocks(
         self, given: list[Sequence[Symbol]], a: Arithmetic

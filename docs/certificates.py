@@ -1,0 +1,204 @@
+"""Write docs/certificates.md: certified lengths beside the first that fails.
+
+python docs/certificates.py                                  from what is recorded, in two minutes
+python docs/certificates.py --search [--to N] [NAME | FORMAT]...   searches what is not recorded yet
+
+What a search found is kept in certificates.json, with its seed and effort; what is there is not
+searched again. The certified lengths are computed anew each time.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import failing
+import pages
+from failing import Searched, built
+from transformist.programs import PROGRAMS
+from transformist.verify.certificate import Certificate, certify
+
+PAGE = Path(__file__).with_name("certificates.md")
+RECORDED = PAGE.with_suffix(".json")
+
+FORMATS = ("bfloat16", "float16", "float32")
+LONGEST = 6000
+MOST = 2**17
+LOOSE = 10
+"""How many times as long what fails is at most, where no reason is given."""
+
+HEAD = f"""# Certified lengths, and lengths that fail
+
+For each program of `transformist.programs.PROGRAMS`, compiled for N with softmax attention (as it
+is for exact arithmetic, so that no format refuses it), and for each number format:
+
+- *certified*: the largest N up to {MOST:,} for which `tf.certify` holds, found by bisection: for
+  the next it does not. For every input of length up to N the format decides as exact arithmetic
+  does, in any order of summation, or *in the reference's order*, from left to right.
+- *fails*: the least N found at which the reference evaluation in the format answers an input of
+  length up to N otherwise than the definition of the program, or not at all, because a number
+  overflows. "none to L" is a search up to N = L that found nothing. It proves nothing.
+- *ratio*: fails by what is certified in the reference's order. Where it is above {LOOSE}, or nothing is certified, or nothing fails,
+  *what ends the certificate* says which margin is exceeded at the N after the certified one: that
+  bound is the loose one, where one is.
+
+Every N up to {failing.EACH} is tried, then each {failing.GROWTH} times as long as the one before;
+between the last of these that was right and the first that fails every N, or, where they are
+many, by halving; then shorter ones with what failed made shorter. Inputs are all short strings,
+constants, repeated words and blocks, those the program is most likely to fail on, drawn ones, and
+changes of what came nearest to another answer.
+
+Made by `python docs/certificates.py` from `docs/certificates.json`, in which
+`python docs/certificates.py --search` keeps what it finds, with the seed and the effort: how many
+attention scores are computed for an N, {min(failing.EFFORT.values()):,} or more, though never of
+fewer than some five strings.
+"""
+
+COLUMNS = (
+    "format",
+    "certified",
+    "in the reference's order",
+    "fails",
+    "ratio",
+    "on",
+    "which is",
+    "what ends the certificate",
+)
+
+
+# What is certified
+
+
+@functools.cache
+def certified(name: str, arithmetic: str, order: str = "any") -> tuple[int, Certificate]:
+    """The largest N that is certified, 0 for none, and the certificate that is refused next."""
+
+    def at(N: int) -> Certificate:
+        return certify(built(name, N), arithmetic, N, order)
+
+    first = recorded().get((name, arithmetic))
+    holds, refused = 0, 1
+    if first is not None and first.certified and at(first.certified):
+        holds, refused = first.certified, first.certified + 1
+    while refused <= MOST and at(refused):
+        holds, refused = refused, 2 * refused
+    refused = min(refused, MOST + 1)
+    while refused - holds > 1:
+        middle = (holds + refused) // 2
+        if at(middle):
+            holds = middle
+        else:
+            refused = middle
+    return holds, at(refused)
+
+
+# What fails
+
+
+def recorded() -> Mapping[tuple[str, str], Searched]:
+    """What searches found, by program and format."""
+    if not RECORDED.exists():
+        return {}
+    entries = json.loads(RECORDED.read_text("utf-8"))
+    found = [
+        Searched(**{**entry, "input": tuple((word, count) for word, count in entry["input"])})
+        for entry in entries
+    ]
+    return {(each.program, each.arithmetic): each for each in found}
+
+
+def search(name: str, arithmetic: str, longest: int) -> None:
+    """Search for a failing length, on from where a search with the same effort ended."""
+    before = recorded().get((name, arithmetic))
+    seed, effort = failing.SEED, failing.EFFORT[arithmetic]
+    after = strings = 0
+    if before is not None and before.seed == seed and before.effort >= effort:
+        if before.max_length is not None or before.tried >= longest:
+            return
+        after, strings, effort = before.tried, before.strings, before.effort
+    found = failing.Search(name, arithmetic, seed, effort, strings=strings).run(longest, after)
+    longest_certified, _ = certified(name, arithmetic, "reference")
+    if found.max_length is not None and found.max_length <= longest_certified:
+        sys.exit(f"THE CERTIFICATE IS WRONG for N = {longest_certified}: {found}")
+    keep({**recorded(), (name, arithmetic): found})
+
+
+def keep(kept: Mapping[tuple[str, str], Searched]) -> None:
+    """Write what is recorded."""
+    order = [(program, each) for program in PROGRAMS for each in FORMATS if (program, each) in kept]
+    lines = [json.dumps(kept[key].record(), ensure_ascii=False) for key in order]
+    RECORDED.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+
+
+# The page
+
+
+def page() -> str:
+    """The page."""
+    return HEAD + "".join(section(name) for name in PROGRAMS)
+
+
+def section(name: str) -> str:
+    """A program: its rows."""
+    rows = "".join(_row(*cells(name, arithmetic)) for arithmetic in FORMATS)
+    return f"\n## {name}\n\n{_row(*COLUMNS)}{'|---' * len(COLUMNS)}|\n{rows}"
+
+
+def cells(name: str, arithmetic: str) -> Iterator[str]:
+    """A row: a format."""
+    in_any, _ = certified(name, arithmetic)
+    N, refused = certified(name, arithmetic, "reference")
+    found = recorded()[name, arithmetic]
+    fails = found.max_length
+    yield arithmetic
+    yield from (f"≥ {each}" if each >= MOST else str(each) for each in (in_any, N))
+    yield f"none to {found.tried}" if fails is None else str(fails)
+    ratio = (fails or found.tried) / N if N else None
+    at_least = "> " if fails is None else ""
+    yield "" if ratio is None or (fails is None and ratio < 1) else f"{at_least}{ratio:.1f}"
+    yield "" if fails is None else shown(found)
+    yield "" if fails is None else f"{found.made}: {_answer(found)}"
+    limit = refused.limiting
+    tight = N >= MOST or (ratio is not None and fails is not None and ratio <= LOOSE)
+    yield "" if tight else f"{limit.place}, {limit.what}: {limit.error:.2g} of {limit.allowed:.2g}"
+
+
+def shown(found: Searched) -> str:
+    """A failing input, in short."""
+    parts = [word if count == 1 else f"{word}×{count}" for word, count in found.input]
+    text = " ".join(f"`{part}`" for part in parts)
+    n = len(found.text)
+    length = "" if n == found.max_length else f"length {n}: "
+    return length + (text if len(text) <= 60 else f"{text[:40].rpartition(' ')[0]} …")
+
+
+def _answer(found: Searched) -> str:
+    return found.answer if len(found.answer) <= 60 else f"{found.answer[:24]}…"
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |\n"
+
+
+def main(given: list[str]) -> None:
+    """Write the page, or search first."""
+    if given[:1] != ["--search"]:
+        pages.write(PAGE, page)
+        found = recorded().items()
+        keep({key: replace(each, certified=certified(*key)[0]) for key, each in found})
+        return
+    longest = int(given[given.index("--to") + 1]) if "--to" in given else LONGEST
+    for arithmetic in FORMATS:
+        for name in PROGRAMS:
+            named = [{*given} & {*each} or {*each} for each in (PROGRAMS, FORMATS)]
+            if name in named[0] and arithmetic in named[1]:
+                print(f"{name} in {arithmetic}", file=sys.stderr, flush=True)
+                search(name, arithmetic, longest)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

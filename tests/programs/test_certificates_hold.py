@@ -1,0 +1,111 @@
+"""No observed error exceeds its bound: a million evaluations in each format, beside the ideal."""
+
+import functools
+import random
+
+import bounded
+import numpy as np
+import pytest
+from references import ALPHABETS, REFERENCES, every_string_of, given, hard_strings
+
+import transformist as tf
+from transformist.programs import PROGRAMS
+from transformist.verify.certificate import certify
+
+FORMATS = ("bfloat16", "float16", "float32")
+
+LENGTHS = {
+    **dict.fromkeys((1, 2, 3, 4, 6, 8, 10, 12, 15, 24, 40), (2**13, 64)),
+    **dict.fromkeys((120, 400), (0, 8)),
+}
+"""Each N for which programs are compiled, where a format is certified for it; how many strings of a
+length there are at most where all are tried; and how many are drawn where there are more."""
+
+MORE = {
+    "majority": {13: (2**13, 0), 14: (2**14, 0), 15: (2**15, 0)},
+    "fraction-of-previous": dict.fromkeys(range(13, 23), (2**13, 2**14)),
+}
+"""The programs that bfloat16 is certified for beyond four symbols."""
+
+
+NAMES = [pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS]
+
+
+def built(name, N):
+    return tf.compile(PROGRAMS[name], max_length=N, arithmetic="exact")
+
+
+@functools.cache
+def certified(name, N):
+    """The formats in which the program for N is certified."""
+    model = built(name, N)
+    return [each for each in FORMATS if certify(model, each, N).holds]
+
+
+def inputs(name, N, every, drawn):
+    """Strings of length up to N, a list for each length; of long ones for the longest and half."""
+    alphabet, draw = ALPHABETS[name], random.Random(f"{name} {N}")
+    hard = hard_strings(name, max(N, 12), drawn=2)
+    for n in range(N + 1) if every else (N // 2, N - 1, N):
+        if len(alphabet) ** n <= every:
+            yield every_string_of(alphabet, n)
+        else:
+            near = [x for x in hard if len(x) == n][: drawn or None]
+            yield near + ["".join(draw.choices(alphabet, k=n)) for _ in range(drawn)]
+
+
+def batches(name, N, every, drawn):
+    """What is evaluated, where a format is certified."""
+    if not certified(name, N):
+        return []
+    return [[given(name, x) for x in xs] for xs in inputs(name, N, every, drawn) if xs]
+
+
+def plan(name):
+    """Each N, with its batches."""
+    for N, (every, drawn) in [*LENGTHS.items(), *MORE.get(name, {}).items()]:
+        yield N, batches(name, N, every, drawn)
+
+
+def right_answers(name):
+    return lambda xs: [REFERENCES[name]("".join(map(str, x))) for x in xs]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_error_exceeds_its_bound(name):
+    """In any slot after any sublayer; and no decision is wrong."""
+    for N, xs in plan(name):
+        count = bounded.require(built(name, N), N, xs, certified(name, N), right_answers(name))
+        assert count == sum(map(len, xs))
+
+
+@pytest.mark.slow
+def test_a_million_inputs_are_evaluated_in_each_format():
+    counts = dict.fromkeys(FORMATS, 0)
+    for name in PROGRAMS:
+        for N, xs in plan(name):
+            for each in certified(name, N):
+                counts[each] += sum(map(len, xs))
+    assert min(counts.values()) >= 10**6, counts
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_no_error_exceeds_its_bound_on_short_strings(name):
+    N = 4
+    xs = batches(name, N, 2**6, 4)
+    assert bounded.require(built(name, N), N, xs, certified(name, N), right_answers(name)) > 20
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("N", [5, pytest.param(40, marks=pytest.mark.slow)])
+def test_the_ideal_is_what_rational_arithmetic_gives(name, N):
+    model = bounded.hard(built(name, N))
+    for n in (0, 1, 4, N):
+        draw = random.Random(n)
+        xs = [given(name, "".join(draw.choices(ALPHABETS[name], k=n))) for _ in range(5)]
+        pairs = zip(
+            *(bounded.streams(model, xs, each) for each in ("exact", "float64")), strict=True
+        )
+        for exact, near in pairs:
+            exact = exact.astype(float)
+            assert (abs(near - exact) <= bounded.NEAR / 10 * np.maximum(1, abs(exact))).all()
