@@ -153,7 +153,7 @@ class Transformer:
 
         """
         given = list(inputs)
-        lengths = sorted({_length(x) for x in given})
+        lengths = sorted({length_of(x) for x in given})
         if len(lengths) != 1:
             raise InvalidValue(
                 "inputs that are evaluated together have one length",
