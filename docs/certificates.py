@@ -42,9 +42,9 @@ is for exact arithmetic, so that no format refuses it), and for each number form
 - *fails*: the least N found at which the reference evaluation in the format answers an input of
   length up to N otherwise than the definition of the program, or not at all, because a number
   overflows. "none to L" is a search up to N = L that found nothing. It proves nothing.
-- *ratio*: fails by what is certified in the reference's order. Where it is above {LOOSE}, or nothing
-  is certified, or nothing fails, *what ends the certificate* says which margin is exceeded at the N
-  after the certified one: that bound is the loose one, where one is.
+- *ratio*: fails by what is certified in the order of the reference. Where it is above {LOOSE}, or
+  nothing is certified, or nothing fails, *what ends the certificate* says which margin is exceeded
+  at the N after the certified one: that bound is the loose one, where one is.
 
 Every N up to {failing.EACH} is tried, then each {failing.GROWTH} times as long as the one before;
 between the last of these that was right and the first that fails every N, or, where they are

@@ -599,8 +599,8 @@ def certify_command(
     order: Annotated[
         str,
         typer.Option(
-            help="Of summation: any, as linear algebra libraries choose it, or that of the "
-            "reference, from left to right.",
+            help="Of summation: any, as linear algebra libraries choose it, that of the "
+            "reference, from left to right, or structured, that of the engine for long inputs.",
             metavar="O",
         ),
     ] = "any",

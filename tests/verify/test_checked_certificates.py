@@ -1,6 +1,7 @@
 """Certificates are checked again, for any order of summation, and saved with the model."""
 
 import json
+import random
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,9 +12,10 @@ import transformist as tf
 from transformist.arithmetic import number_system
 from transformist.cli import main
 from transformist.compiler.circuit import Step
+from transformist.engines.structured import evaluate
 from transformist.laws import Range
 from transformist.programs import PROGRAMS
-from transformist.verify.certificate import Unproved, lift
+from transformist.verify.certificate import Unproved, lift, observing
 from transformist.verify.certificate.recorded import Recorded
 
 HAND_BUILT = {
@@ -250,3 +252,36 @@ def test_the_command_saves_checks_and_prints_lines(capsys, tmp_path):
     for request in ([str(path), "--check"], ["programs/dyck-1", "--order", "up"]):
         assert main(["certify", *request]) == 2
         assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arithmetic", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["dyck-1", "induction-most-recent", "histogram", "reverse"])
+def test_the_structured_engine_is_within_what_is_certified_for_it(name, arithmetic):
+    n = 40
+    model, found = certified(name, arithmetic=arithmetic, max_length=n, order="structured")
+    assert found.holds and "structured engine" in str(found)
+    tf.check_certificate(model, found)
+    lifted = lift(model, n)
+    margins = Recorded(
+        lifted.circuit, lifted.sharpness, number_system(arithmetic), order="structured"
+    )
+    for number in range(len(lifted.circuit.atoms)):
+        margins.follow(number)
+    assert tuple(margins.errors) == tuple(line.errors for line in found.lines)
+    hard = observing.hardened(model)
+    draw = random.Random(name)
+    for length in (0, 1, 2, 9, n - 1, n):
+        x = "".join(draw.choices(model.alphabet, k=length))
+        *_, (_, exact) = hard.streams([x], "exact")
+        ideal = number_system("exact").numbers(exact)[0]
+        values = evaluate(model, x, arithmetic).vectors.astype(float)
+        for slot, form in enumerate(lifted.state):
+            for row in range(len(values)):
+                off = abs(Fraction(float(values[row, slot])) - ideal[row, slot])
+                assert off <= margins.error(form), (x, row, slot)
+
+
+def test_the_engine_has_two_formats():
+    model = tf.compile(PROGRAMS["majority"], max_length=9)
+    with pytest.raises(tf.TransformistError, match="float64 and float32"):
+        tf.certify(model, "float16", order="structured")

@@ -35,8 +35,8 @@ def certify(
         model: a transformer of means, matches, lookups, steps and ReLUs, such as `compile` makes.
         arithmetic: a float format.
         max_length: N; that of the model when left out.
-        order: `any` order of summation, as linear algebra libraries choose it, or that of the
-            `reference`, from left to right.
+        order: `any` order of summation, as linear algebra libraries choose it, that of the
+            `reference`, from left to right, or that of the `structured` engine.
 
     Raises:
         InvalidValue: without a length, or for an arithmetic that is no float format.
@@ -66,6 +66,13 @@ def certify(
             received=arithmetic,
             where="certify",
             remedy="give float32, float16 or another",
+        )
+    if order == "structured" and a.name not in ("float64", "float32"):
+        raise InvalidValue(
+            "the structured engine evaluates in float64 and float32",
+            received=arithmetic,
+            where="certify",
+            remedy="certify it for one of these, or for another order",
         )
     found, observations = _with_what_is_needed(model, a, n, order)
     if found.holds:

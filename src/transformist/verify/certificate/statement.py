@@ -30,6 +30,7 @@ TAKEN_FOR_GRANTED = (
 ORDERS = {
     "any": "in any order of summation",
     "reference": "in the order of the reference, from left to right",
+    "structured": "by the structured engine, in the order of each method",
 }
 """What a certificate can be for; in either, softmax is normalised before it is applied."""
 
