@@ -11,6 +11,14 @@ from transformist.engines.structured.kernel import kernel
 
 
 @kernel
+def _are_equal(x: Any, y: Any) -> bool:
+    for m in range(x.shape[0]):
+        if x[m] != y[m]:
+            return False
+    return True
+
+
+@kernel
 def find(row: Any, found: Any, table: Any) -> int:
     """The slot of the hash table where the number of a vector is, or would be: −1 is there."""
     hashed = np.uint64(14695981039346656037)
@@ -21,13 +29,7 @@ def find(row: Any, found: Any, table: Any) -> int:
         hashed ^= hashed >> np.uint64(29)
     slot = np.int64(hashed % np.uint64(table.shape[0]))
     while table[slot] >= 0:
-        group = table[slot]
-        same = True
-        for m in range(row.shape[0]):
-            if found[group, m] != row[m]:
-                same = False
-                break
-        if same:
+        if _are_equal(found[table[slot]], row):
             break
         slot = (slot + 1) % table.shape[0]
     return int(slot)
@@ -36,15 +38,18 @@ def find(row: Any, found: Any, table: Any) -> int:
 @kernel
 def _assign(rows: Any, found: Any, count: int, table: Any, ids: Any) -> int:
     """The group of each row, by a hash table; the number of groups, or −1 where `found` is full."""
+    last = -1
     for i in range(rows.shape[0]):
-        slot = find(rows[i], found, table)
-        if table[slot] < 0:
-            if count == found.shape[0]:
-                return -1
-            found[count] = rows[i]
-            table[slot] = count
-            count += 1
-        ids[i] = table[slot]
+        if last < 0 or not _are_equal(rows[i], found[last]):
+            slot = find(rows[i], found, table)
+            if table[slot] < 0:
+                if count == found.shape[0]:
+                    return -1
+                found[count] = rows[i]
+                table[slot] = count
+                count += 1
+            last = table[slot]
+        ids[i] = last
     return count
 
 

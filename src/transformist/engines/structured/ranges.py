@@ -16,9 +16,11 @@ from transformist.engines.structured.kernel import kernel
 def largest_of(x: Any, columns: Any, sizes: Any) -> None:
     """sizes[m] = max |x[i, m]| for some columns m; NaN, once met, stays."""
     for i in range(x.shape[0]):
-        for m in columns:
-            size = abs(np.float64(x[i, m]))
-            if size > sizes[m] or size != size:
+        row = x[i]
+        for column in columns:
+            m = np.uint64(column)
+            size = abs(np.float64(row[m]))
+            if not size <= sizes[m] and sizes[m] == sizes[m]:
                 sizes[m] = size
 
 
