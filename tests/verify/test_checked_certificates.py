@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import transformist as tf
+from transformist import cli
 from transformist.arithmetic import number_system
 from transformist.cli import main
 from transformist.compiler.circuit import Step
@@ -234,7 +235,7 @@ def test_assumptions_are_saved_too(tmp_path):
     assert tf.load_certificates(path) == (found,) and found.assumes
 
 
-def test_the_command_saves_checks_and_prints_lines(capsys, tmp_path):
+def test_the_command_saves_checks_and_prints_lines(capsys, tmp_path, monkeypatch):
     path = tmp_path / "m.safetensors"
     asked = ["certify", "programs/dyck-1", "--max-length", "50", "--lines", "-o", str(path)]
     assert main(asked) == 0
@@ -248,6 +249,15 @@ def test_the_command_saves_checks_and_prints_lines(capsys, tmp_path):
     assert main([*asked[:4], "--order", "reference", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["order"] == "reference" and facts["beside"] == []
+    other = tf.certify(tf.load(path), "float32", 49)
+    monkeypatch.setattr(cli, "load_certificates", lambda _: (replace(other, model="another"),))
+    assert main(["certify", str(path), "--check"]) == 1
+    assert "it is of this model" in capsys.readouterr().out
+    assert main(["certify", str(path), "--check", "--json"]) == 1
+    assert len(json.loads(capsys.readouterr().out)["unproved"]) == 1
+    monkeypatch.undo()
+    assert main(["certify", str(path), "--check", "--order", "reference"]) == 2
+    assert "beside another option" in capsys.readouterr().err
     tf.save(tf.compile(PROGRAMS["dyck-1"], max_length=50), path)
     for request in ([str(path), "--check"], ["programs/dyck-1", "--order", "up"]):
         assert main(["certify", *request]) == 2

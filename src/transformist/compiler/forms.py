@@ -107,10 +107,8 @@ class Form:
         first = self.terms[0][1]
         if len(self.terms) == 1:
             return Form.atom(self.terms[0][0]), first
-        bottom = math.lcm(*(factor.denominator for _, factor in self.terms))
-        top = math.gcd(*(int(factor * bottom) for _, factor in self.terms))
-        content = Fraction(top, bottom)
-        scale = content * power_of_two_at_most(abs(first) / content) * (1 if first > 0 else -1)
+        common = content(factor for _, factor in self.terms)
+        scale = common * power_of_two_at_most(abs(first) / common) * (1 if first > 0 else -1)
         return Form(tuple((a, f / scale) for a, f in self.terms)), scale
 
 
@@ -119,3 +117,16 @@ def total(forms: Iterable[Form]) -> Form:
     listed = list(forms)
     terms = (term for form in listed for term in form.terms)
     return Form.made(terms, sum((form.constant for form in listed), Fraction(0)))
+
+
+def content(values: Iterable[Fraction]) -> Fraction:
+    """The greatest number that all of these are whole multiples of; 0 of none but 0.
+
+    Example:
+        >>> content([Fraction(1, 2), Fraction(3, 4), Fraction(0)])
+        Fraction(1, 4)
+
+    """
+    given = [Fraction(value) for value in values]
+    bottom = math.lcm(*(value.denominator for value in given))
+    return Fraction(math.gcd(*(int(value * bottom) for value in given)), bottom)

@@ -29,7 +29,6 @@ from transformist.compiler.temperatures import (
     inverse,
 )
 from transformist.language.node import Node
-from transformist.laws import Grid
 
 
 class MarginExceeded(Exception):
@@ -132,7 +131,7 @@ class Margins:
 
         Nothing where all that is added are multiples of one power of two that the format holds.
         """
-        steps, sizes, c = 0.0, 0.0, 1
+        steps, sizes, c, is_dyadic = 0.0, 0.0, 1, True
         units, products = 0, False
         for number, factor in form.terms:
             atom, share = self.circuit.atoms[number], magnitude(factor)
@@ -146,11 +145,12 @@ class Margins:
                 most = max(row.hi for row in self.circuit.rows(atom.form))
                 steps += share * magnitude(max(most, 0) * 2 / atom.zone)
             read = atom.form if isinstance(atom, Relu) else _scaled(atom)
-            grid = (self.circuit.grid(read) or Grid(3)).times(factor)
-            c = math.lcm(c, 3 * grid.c if grid.counts else grid.c)
+            grid = self.circuit.grid(read)
+            is_dyadic &= grid is not None and not grid.counts
+            c = c if grid is None else math.lcm(c, grid.times(factor).c)
         if not steps or (units < 3 and not products):
             return 0.0
-        exact = not c & (c - 1) and (2 * steps + sizes) * c <= 2.0**self.a.precision
+        exact = is_dyadic and not c & (c - 1) and (2 * steps + sizes) * c <= 2.0**self.a.precision
         if exact and not any(self.errors[atom].absolute for atom in form.atoms):
             return 0.0
         rounded = self.w * (2 * steps + sizes) if products else 0.0

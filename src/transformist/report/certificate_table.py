@@ -12,8 +12,9 @@ from rich.table import Table
 
 from transformist.compiler.circuit import Embedded, Feature, Fetched, Kept, Relu, Step
 from transformist.compiler.forms import Form
+from transformist.compiler.heads import At, Match, Uniform
 from transformist.laws import Grid, hull
-from transformist.verify import ORDERS, Certificate
+from transformist.verify import ORDERS, TAKEN_FOR_GRANTED, Certificate
 
 
 def certificate_facts(name: str, found: Certificate) -> dict[str, Any]:
@@ -29,6 +30,7 @@ def certificate_facts(name: str, found: Certificate) -> dict[str, Any]:
         "limiting_slot": found.limiting.place,
         "limiting_quantity": found.limiting.what,
         "assumes": [str(each) for each in found.assumes],
+        "takes_for_granted": list(TAKEN_FOR_GRANTED),
     }
 
 
@@ -39,7 +41,8 @@ HEADINGS = ("line", "name", "is", "from", "to", "multiple of", "off by at most")
 def certificate_table(found: Certificate) -> Table:
     """Every number of a model: how it is made of others, its law, and its error bound."""
     where = f"{found.model} in {found.arithmetic}, N = {found.max_length}"
-    table = Table(title=f"The numbers of {where}, {ORDERS[found.order]}")
+    granted = f"Given that {'; '.join(TAKEN_FOR_GRANTED)}."
+    table = Table(title=f"The numbers of {where}, {ORDERS[found.order]}", caption=granted)
     for heading in HEADINGS:
         table.add_column(heading, justify="right" if heading in ("line", "from", "to") else "left")
     for cells in certificate_rows(found):
@@ -85,13 +88,16 @@ def _sum(form: Form) -> str:
 
 
 def _fetched(atom: Fetched) -> str:
-    head, value = atom.head, _sum(atom.value)
-    kind = type(head).__name__
-    if kind == "Uniform":
-        return f"mean of {value}, mask {head.mask}"
-    if kind == "At":
-        return f"{value} at position {_sum(head.index)}, mask {head.mask}"  # type: ignore[union-attr]
-    return f"{value} of the {head.choose} match, mask {head.mask}"  # type: ignore[union-attr]
+    fetched = FETCHED[type(atom.head)](atom.head, _sum(atom.value))
+    return f"{fetched}, mask {atom.head.mask}"
+
+
+FETCHED: Mapping[type[Any], Callable[[Any, str], str]] = {
+    Uniform: lambda _, value: f"mean of {value}",
+    Match: lambda head, value: f"{value} of the {head.choose} match",
+    At: lambda head, value: f"{value} at position {_sum(head.index)}",
+}
+"""What each kind of head fetches, in words."""
 
 
 MADE: Mapping[type[Any], Callable[[Any], str]] = {

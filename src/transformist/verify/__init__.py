@@ -2,7 +2,9 @@
 
 from transformist.verify.certificate import (
     ORDERS,
+    TAKEN_FOR_GRANTED,
     Certificate,
+    Unproved,
     certify,
     check_certificate,
 )
@@ -20,11 +22,13 @@ from transformist.verify.verdict import Counterexample, Verdict, agrees
 __all__ = [
     "ORDERS",
     "SHORT_WORK",
+    "TAKEN_FOR_GRANTED",
     "WORK",
     "Breakdown",
     "Certificate",
     "Counterexample",
     "LeastError",
+    "Unproved",
     "Verdict",
     "admitted",
     "agrees",

@@ -85,7 +85,7 @@ class Running(ABC):
     def mix(
         self, queries: NDArray[Any], keys: NDArray[Any], values: NDArray[Any], past: History
     ) -> NDArray[np.float64] | None:
-        """The mixed values of the next rows; `None`, nothing being taken, where it does not fit.
+        """The mixed values of the next rows; `None` where it does not fit, which ends this object.
 
         `past` has the keys and values before these rows.
         """

@@ -21,8 +21,9 @@ from transformist.model import NearestFraction, NearZero, Symbol, Transformer, l
 class Decoder:
     """A model that reads its input a token at a time, and answers for what it has read.
 
-    What a head keeps of the past are the sums of `by query`, `by key` and `hull`, so that a token
-    takes the time of the distinct queries or keys, or the logarithm of how many came. Answers are
+    A head keeps the keys and values of the past, but where the weights fix its query, and the sums
+    of `by query`, `by key` and `hull`: a token takes the time of the distinct queries or keys, the
+    logarithm of how many tokens came, or, where none of these fits, as many steps. Answers are
     those of the engine on the prefix, but for the last places of means.
 
     Attributes:

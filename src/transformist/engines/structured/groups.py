@@ -12,7 +12,7 @@ from transformist.engines.structured.kernel import kernel
 
 @kernel
 def _are_equal(x: Any, y: Any) -> bool:
-    for m in range(x.shape[0]):
+    for m in range(x.shape[0]):  # noqa: SIM110 (numba compiles no generator)
         if x[m] != y[m]:
             return False
     return True

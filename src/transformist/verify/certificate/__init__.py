@@ -4,11 +4,18 @@ from transformist.verify.certificate.checking import Unproved, check_certificate
 from transformist.verify.certificate.finding import certify
 from transformist.verify.certificate.lifting import Lifted, lift
 from transformist.verify.certificate.reading import Unlawful
-from transformist.verify.certificate.statement import ORDERS, PARTS, Certificate, Demand
+from transformist.verify.certificate.statement import (
+    ORDERS,
+    PARTS,
+    TAKEN_FOR_GRANTED,
+    Certificate,
+    Demand,
+)
 
 __all__ = [
     "ORDERS",
     "PARTS",
+    "TAKEN_FOR_GRANTED",
     "Certificate",
     "Demand",
     "Lifted",

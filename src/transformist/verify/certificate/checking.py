@@ -1,9 +1,9 @@
 """Whether a certificate follows from weights: another reading of them than the one that found it.
 
 The lines of a certificate say what every number is. Here each is confirmed from the weights, by
-multiplying out what they compute: scores as polynomials in the lines, hidden units one by one. What
-then follows, the ranges, grids and errors of lines and the margins, follows by the laws (`Circuit`,
-`Recorded`, `READ_OUTS`), which are all that this shares with what finds certificates.
+multiplying out what they compute: scores as polynomials in the lines, hidden units one by one. The
+laws, and what they presuppose, are shared with what finds certificates (`Circuit`, `presupposed`,
+`Recorded`, `READ_OUTS`); the reading of slots, heads and units is done here.
 """
 
 from __future__ import annotations

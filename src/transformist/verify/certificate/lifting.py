@@ -23,7 +23,7 @@ from transformist.compiler.circuit import (
     Rows,
     Step,
 )
-from transformist.compiler.forms import Form
+from transformist.compiler.forms import Form, content
 from transformist.compiler.heads import Head, Match
 from transformist.laws import Range, hull
 from transformist.model import (
@@ -37,7 +37,6 @@ from transformist.model import (
 from transformist.verify.certificate import presupposed
 from transformist.verify.certificate.reading import (
     Unlawful,
-    common,
     read,
     separation,
     together,
@@ -312,10 +311,10 @@ def _step(lifted: Lifted, units: tuple[int, int], first: Form, second: Form, nam
     height = lower.constant - upper.constant
     rising, zone = lower + height / 2, 2 * height  # zone/4 is where it begins
     for form in (rising, zone - rising):
-        content = common([*form.factors.values(), form.constant]) or Fraction(1)
+        common = content([*form.factors.values(), form.constant]) or Fraction(1)
         least = separation(circuit, form)
         if least is not None and least >= zone:
-            atom = Step(form * (1 / content), zone / content)
+            atom = Step(form * (1 / common), zone / common)
             presupposed.of_step(circuit, atom, height, units, name)
             step = circuit.add(atom, name)
             if form == rising:

@@ -7,7 +7,6 @@ are, and only queries have a common factor.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -16,7 +15,7 @@ import numpy as np
 
 from transformist.arithmetic import is_power_of_two
 from transformist.compiler.circuit import Circuit, Feature, Step
-from transformist.compiler.forms import Form
+from transformist.compiler.forms import Form, content
 from transformist.compiler.heads import BEHIND, SCORES, At, Head, Match, Uniform, rows_under
 from transformist.laws import Grid
 from transformist.model import Attention, FeedForward
@@ -46,9 +45,7 @@ def of_slot(form: Form, where: str) -> None:
     if not form.terms:
         return
     factors = [abs(factor) for _, factor in form.terms]
-    bottom = math.lcm(*(factor.denominator for factor in factors))
-    common = math.gcd(*(int(factor * bottom) for factor in factors))
-    whole = is_power_of_two(Fraction(common, bottom)) and max(factors) >= 1
+    whole = is_power_of_two(content(factors)) and max(factors) >= 1
     require(whole, "a slot holds numbers times whole numbers, or times 2ᵏ", form, where)
 
 

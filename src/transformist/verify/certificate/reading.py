@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, MutableMapping
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -10,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from transformist.compiler.circuit import Circuit, Feature, Fetched
-from transformist.compiler.forms import Form, total
+from transformist.compiler.forms import Form, content, total
 from transformist.compiler.heads import Match, Uniform, rows_under
 from transformist.errors import InvalidValue
 from transformist.model import rationals
@@ -79,17 +78,6 @@ def together(parts: Iterable[Form], hidden: Hidden | None = None) -> Form:
     return form
 
 
-def common(values: list[Fraction]) -> Fraction:
-    """The greatest number that all of these are whole multiples of; 0 of none but 0."""
-    found = Fraction(0)
-    for value in values:
-        found = Fraction(
-            math.gcd(found.numerator * value.denominator, abs(value.numerator) * found.denominator),
-            found.denominator * value.denominator,
-        )
-    return found
-
-
 def feature(circuit: Circuit, name: str) -> int | None:
     """The number of a position function, where it is there."""
     for number, atom in enumerate(circuit.atoms):
@@ -111,11 +99,11 @@ def one_over(circuit: Circuit, form: Form) -> frozenset[str] | None:
 
 def separation(circuit: Circuit, form: Form) -> Fraction | None:
     """The least magnitude of a form but 0: that of what it is a multiple of."""
-    content = common([*form.factors.values(), form.constant])
-    if not content:
+    common = content([*form.factors.values(), form.constant])
+    if not common:
         return None
-    least = circuit.separation(form * (1 / content))
-    return None if least is None else least * content
+    least = circuit.separation(form * (1 / common))
+    return None if least is None else least * common
 
 
 def is_beneath(circuit: Circuit, head: Match) -> bool:

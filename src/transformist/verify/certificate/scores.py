@@ -6,11 +6,11 @@ import math
 from fractions import Fraction
 
 from transformist.compiler.circuit import Circuit, Feature
-from transformist.compiler.forms import Form
+from transformist.compiler.forms import Form, content
 from transformist.compiler.heads import At, Head, Match, Uniform
 from transformist.model import Attention
 from transformist.verify.certificate.presupposed import Pairs
-from transformist.verify.certificate.reading import common, feature, together, unlawful
+from transformist.verify.certificate.reading import feature, together, unlawful
 
 
 def attends(circuit: Circuit, head: Attention, pairs: Pairs, where: str) -> tuple[Head, Fraction]:
@@ -69,9 +69,9 @@ def _match(
             place, position = Form.atom(number), by_key.factors[number]
             by_key -= place * position
             break
-    contents = [common([*query.factors.values(), query.constant]) for query, _ in asked]
-    rest = common([*by_key.factors.values(), by_key.constant])
-    gap = common([*contents, rest])
+    contents = [content([*query.factors.values(), query.constant]) for query, _ in asked]
+    rest = content([*by_key.factors.values(), by_key.constant])
+    gap = content([*contents, rest])
     c = abs(position) or gap
     if place is not None and circuit.atoms[place.atoms[0]] == Feature("i/n"):
         place, c = place * circuit.longest, c / Fraction(circuit.longest)

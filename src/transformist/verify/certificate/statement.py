@@ -25,7 +25,7 @@ TAKEN_FOR_GRANTED = (
     "+, −, ×, ÷ and √ are correctly rounded",
     "exp is within 2 units in the last place, and exp(0) is 1",
 )
-"""Of the platform."""
+"""What every certificate asks of the platform."""
 
 ORDERS = {
     "any": "in any order of summation",
@@ -146,7 +146,7 @@ class Certificate:
         lines: every number.
         heads: what the heads of each layer attend to.
         units: what the hidden units of each layer are.
-        largest_length: the largest N for which it holds; `None` where that was not asked.
+        largest_length: the largest N up to `max_length` for which it holds; 0 where none does.
         assumes: what is not derived from the weights.
 
     """
@@ -160,7 +160,7 @@ class Certificate:
     lines: tuple[Line, ...]
     heads: tuple[tuple[Head, ...], ...]
     units: tuple[tuple[Units, ...], ...]
-    largest_length: int | None
+    largest_length: int
     assumes: tuple[Assumption, ...]
 
     @property
