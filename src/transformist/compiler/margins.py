@@ -107,12 +107,22 @@ class Margins:
     def is_exact(self, form: Form) -> bool:
         """Whether the format computes it without an error, in any order of summation."""
         grid = self.circuit.grid(form)
-        exact = grid is not None and not grid.counts and not grid.c & (grid.c - 1)
-        if not exact or any(self.errors[atom].absolute for atom in form.atoms):
+        if grid is None or grid.counts or any(self.errors[atom].absolute for atom in form.atoms):
             return False
-        c = math.inf if grid is None else magnitude(grid.c)
+        whole = math.lcm(grid.c, self._at_bos(form))
+        if whole & (whole - 1):
+            return False
+        c = magnitude(whole)
         fits = self.size(form) * c <= 2.0**self.a.precision
         return fits and c * self._divisor(form) * self.a.smallest <= 1
+
+    def _at_bos(self, form: Form) -> int:
+        """The denominator of what it is at BOS, where that is known, and where BOS stands alone."""
+        if not self.circuit.bos:
+            return 1
+        at_bos = self.circuit.span_at_bos(form)
+        known = Fraction(at_bos.lo).denominator if at_bos.is_point else 1
+        return math.lcm(known, self.circuit.over_nothing(form).denominator)
 
     def rounding(self, form: Form) -> float:
         """How far the evaluation of a form can be off, its atoms as they are."""

@@ -21,9 +21,11 @@ from transformist.compiler.circuit import Circuit, Embedded, Feature, Fetched, K
 from transformist.compiler.forms import Form, total
 from transformist.compiler.heads import SCORES, Head, Match
 from transformist.errors import InvalidValue
+from transformist.laws import Range, hull
 from transformist.model import Attention, FeedForward, PositionFunctions, Transformer
 from transformist.model import rationals as exactly
 from transformist.verify.certificate import presupposed
+from transformist.verify.certificate.observing import Observations, observe
 from transformist.verify.certificate.read_outs import READ_OUTS
 from transformist.verify.certificate.recorded import Recorded
 from transformist.verify.certificate.statement import ORDERS, TIES, Certificate, Units, assumed
@@ -79,10 +81,10 @@ class Reading:
         parts = (len(model.layers), len(model.layers), repr(model), certificate.max_length)
         said = (len(certificate.heads), len(certificate.units))
         need((*said, certificate.model, certificate.largest_length) == parts, "it is of this model")
-        weighting, assumed = certificate.weighting, {each.line for each in certificate.assumes}
+        weighting, free = certificate.weighting, {each.line for each in certificate.assumes}
         self.circuit = Circuit(model.alphabet, bool(front), certificate.max_length, weighting)
         for number, line in enumerate(certificate.lines):
-            rows = line.law.rows if number in assumed else None
+            rows = line.law.rows if number in free else None
             self.circuit.add(line.atom, line.name, rows=rows)
         self.sharpness: dict[Head, Fraction] = {}
         self.hidden: dict[Form, Fraction] = {}
@@ -122,8 +124,28 @@ class Reading:
         if not is_told:
             margins.require(None, TIES, 0, 1)
         need(tuple(assumes) == said.assumes, "what is assumed is in the lines")
+        self.observed()
         need(all(each.share > 0 for each in margins.demands), "every margin is kept")
         need(tuple(margins.demands) == said.demands, "its margins")
+
+    def observed(self) -> None:
+        """What is assumed holds on the short inputs, and is the same for all symbols."""
+        assumes = [each for each in self.certificate.assumes if each.line is not None]
+        seen = observe(self.model, self.certificate.max_length) if assumes else Observations()
+        symbols = range(len(self.circuit.alphabet))
+        for each in assumes:
+            need(each.checked == seen.length, "what is assumed is checked to this length")
+            number = each.line or 0
+            rows = self.circuit.laws[number].rows
+            derived = self.circuit.rows(self.circuit.atoms[number].reads[0])
+            met = seen.held[self.sums[number]]
+            most = hull(rows[kind] for kind in symbols)
+            told = [
+                Range(max(derived[k].lo, most.lo), min(derived[k].hi, most.hi)) for k in symbols
+            ]
+            need(told == [rows[k] for k in symbols], "a range is assumed of all symbols together")
+            inside = (r.lo <= x.lo and x.hi <= r.hi for r, x in zip(rows, met, strict=True))
+            need(all(inside), "what is assumed is what is met")
 
     def line(self, atom: Any) -> Form:
         """The line of what the weights compute, which is made of lines that were met before."""
@@ -163,6 +185,8 @@ class Reading:
             if Form() not in (old, new, form):
                 form = self.line(Kept(form))
                 self.sums[form.atoms[0]] = (slot, self.step)
+                name = f"{self.model.stream.slots[slot]} after sublayer {self.step}"
+                need(self.certificate.lines[form.atoms[0]].name == name, "a sum has its name")
             presupposed.of_slot(form, f"slot {slot}")
             self.state[slot] = form
             self.held.add(form)
@@ -233,7 +257,7 @@ class Reading:
             for line in self.certificate.lines:
                 atom = line.atom
                 if isinstance(atom, Step) and atom.form * (2 * height / atom.zone) == form:
-                    presupposed.of_step(self.circuit, atom, height, (j, k), "units")
+                    presupposed.of_step(self.circuit, atom, height, network, (j, k), "units")
                     step = self.line(atom)
                     self.falling |= {*step.atoms} if falls else set()
                     return ((1 - step) if falls else step) * (height * sign)
@@ -243,14 +267,18 @@ class Reading:
 def added_up(parts: Iterable[Form], hidden: dict[Form, Fraction] | None = None) -> Form:
     """The sum, in which no line cancels, and no constant but what is noted, on its grid."""
     listed = list(parts)
-    form, bottom = total(listed), total(listed).constant.denominator
+    form = total(listed)
     whole, *plain = (
         Form(tuple((k, abs(f)) for k, f in x.terms), abs(x.constant)) for x in (form, *listed)
     )
     need(total(plain).terms == whole.terms, "nothing cancels")
+    bottom, *bottoms = (
+        math.lcm(*(x.denominator for x in (*each.factors.values(), each.constant)))
+        for each in (form, *listed)
+    )
+    need(all(bottom % each == 0 for each in bottoms), "what is added up is on the grid of the sum")
     cancelled = total(plain).constant - whole.constant
-    on_grid = all(bottom % part.constant.denominator == 0 for part in listed)
-    need(not cancelled or (hidden is not None and on_grid), "no constant cancels")
+    need(not cancelled or hidden is not None, "no constant cancels")
     if cancelled and hidden is not None:
         hidden[form] = max(cancelled, hidden.get(form, Fraction(0)))
     return form

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from transformist.bounds import power_of_two_at_most
 from transformist.compiler.circuit import (
     Circuit,
     Embedded,
@@ -296,11 +297,18 @@ def _units(
             return Units((j, k), inputs[j])  # ReLU(x) − ReLU(−x) = x
         shown = not {inputs[j], inputs[k]} & lifted.hidden.keys()
         if shown and np.array_equal(row, other) and inputs[k].constant != inputs[j].constant:
-            return Units((j, k), _step(lifted, (j, k), inputs[j], inputs[k], name))
+            return Units((j, k), _step(lifted, network, (j, k), inputs[j], inputs[k], name))
     return Units((j,), lifted.circuit.add(Relu(inputs[j]), name))
 
 
-def _step(lifted: Lifted, units: tuple[int, int], first: Form, second: Form, name: str) -> Form:
+def _step(
+    lifted: Lifted,
+    network: FeedForward,
+    units: tuple[int, int],
+    first: Form,
+    second: Form,
+    name: str,
+) -> Form:
     """ReLU(x − a) − ReLU(x − b): from a to b it goes from 0 to b − a.
 
     It is as well b − a less what b − x does from 0 to b − a: a step that falls from 1.
@@ -311,11 +319,13 @@ def _step(lifted: Lifted, units: tuple[int, int], first: Form, second: Form, nam
     height = lower.constant - upper.constant
     rising, zone = lower + height / 2, 2 * height  # zone/4 is where it begins
     for form in (rising, zone - rising):
-        common = content([*form.factors.values(), form.constant]) or Fraction(1)
+        common = power_of_two_at_most(
+            content([*form.factors.values(), form.constant]) or Fraction(1)
+        )
         least = separation(circuit, form)
         if least is not None and least >= zone:
             atom = Step(form * (1 / common), zone / common)
-            presupposed.of_step(circuit, atom, height, units, name)
+            presupposed.of_step(circuit, atom, height, network, units, name)
             step = circuit.add(atom, name)
             if form == rising:
                 return step * (height * sign)

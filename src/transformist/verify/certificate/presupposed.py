@@ -59,18 +59,28 @@ def of_copy(network: FeedForward, units: tuple[int, ...], where: str) -> None:
 
 
 def of_step(
-    circuit: Circuit, step: Step, height: Fraction, units: tuple[int, ...], where: str
+    circuit: Circuit,
+    step: Step,
+    height: Fraction,
+    network: FeedForward,
+    units: tuple[int, ...],
+    where: str,
 ) -> None:
-    """A step has its zone between the values, and a height that is half of it times 2ᵏ, k ≥ 0.
+    """A step has its zone between the values; its two units are as large as what it is made of.
 
-    Its two units follow each other: added from left to right, no large one meets another.
+    Zone and height are powers of two, the height from half of the zone to 1. The two units follow
+    each other, so that no large one meets another where all are added from left to right, and
+    there is no bias where they go.
     """
-    follow = units[1] == units[0] + 1
-    require(follow, "the two units of a step follow each other", units, where)
     least = separation(circuit, step.form)
     require(least and least >= step.zone, "a step has its zone between values", step, where)
-    times = height / (step.zone / 2)
-    require(times >= 1 and is_power_of_two(times), "a step has a height 2ᵏ", height, where)
+    plain = is_power_of_two(step.zone) and is_power_of_two(height)
+    between = step.zone / 2 <= height <= 1
+    require(plain and between, "a step has a zone and a height 2ᵏ", (step.zone, height), where)
+    follow = units[1] == units[0] + 1
+    require(follow, "the two units of a step follow each other", units, where)
+    slots = np.flatnonzero(network.W_2[:, units[0]])
+    require(not network.b_2[slots].any(), "a step goes where no bias is added", slots, where)
 
 
 def of_head(circuit: Circuit, head: Attention, kind: Head, pairs: Pairs, where: str) -> None:

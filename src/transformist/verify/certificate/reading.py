@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, MutableMapping
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -64,10 +65,10 @@ def together(parts: Iterable[Form], hidden: Hidden | None = None) -> Form:
     """
     listed = list(parts)
     form = total(listed)
+    if _bottom([form]) % _bottom(listed):
+        raise unlawful("what is added up is on the grid of the sum", f"{form}", "a sum")
     cancelled = sum(abs(part.constant) for part in listed) - abs(form.constant)
-    bottom = form.constant.denominator
-    on_grid = all(bottom % part.constant.denominator == 0 for part in listed)
-    if hidden is not None and cancelled and on_grid:
+    if hidden is not None and cancelled:
         hidden[form] = max(cancelled, hidden.get(form, Fraction(0)))
         cancelled = Fraction(0)
     for atom in {atom for part in listed for atom in part.atoms}:
@@ -76,6 +77,12 @@ def together(parts: Iterable[Form], hidden: Hidden | None = None) -> Form:
     if cancelled:
         raise unlawful("what is added up does not cancel", f"{form}", "a sum")
     return form
+
+
+def _bottom(forms: Iterable[Form]) -> int:
+    """The common denominator of all factors and constants."""
+    numbers = (x for form in forms for x in (*form.factors.values(), form.constant))
+    return math.lcm(*(x.denominator for x in numbers))
 
 
 def feature(circuit: Circuit, name: str) -> int | None:

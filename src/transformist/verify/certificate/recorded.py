@@ -63,6 +63,14 @@ class Recorded(Margins):
         if self.circuit.bos and isinstance(atom, Step):
             self.require_at_bos(number, atom)
 
+    def rounding(self, form: Form) -> float:
+        """As it is; where constants are hidden, a number times 2ᵏ rounds beside them."""
+        if form not in self.hidden or self.is_exact(form):
+            return super().rounding(form)
+        if 2 * self.size(form) >= self.a.largest:
+            return math.inf
+        return self._relative(form) * self.size(form) + self._underflow(form)
+
     def finite(self, model: Transformer, held: Iterable[Form]) -> None:
         """Note how large weights are, and sums that slots hold, whether they are read or not."""
         self.place = "weights"
