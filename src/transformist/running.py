@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from transformist.arithmetic import Arithmetic, number_system
-from transformist.errors import InputTooLarge, UnknownName
+from transformist.errors import InputTooLarge, InvalidValue, UnknownName
 from transformist.memory import free_memory
 from transformist.model import Symbol, Transformer
 
@@ -51,7 +51,18 @@ def run(
         True
 
     """
+    _require_transformer(model, "run")
     return ENGINES[chosen_engine(engine, x, arithmetic)](model, x, arithmetic)
+
+
+def _require_transformer(model: Any, where: str) -> None:
+    if not isinstance(model, Transformer):
+        raise InvalidValue(
+            "an engine evaluates a Transformer",
+            received=f"{model!r:.60}, a {type(model).__name__}",
+            where=where,
+            remedy="give one, such as tf.compile(program) or tf.recipe(name).build() makes",
+        )
 
 
 def chosen_engine(engine: str, x: Sequence[Symbol], arithmetic: Arithmetic | str) -> str:
@@ -141,6 +152,7 @@ def plan(model: Transformer, x: Sequence[Symbol] | None = None) -> Plan:
         [('by query', 'the weights make scores 0'), ('by query', 'the weights make scores 0')]
 
     """
+    _require_transformer(model, "plan")
     from transformist.engines.structured import plan as planned
 
     return planned(model, x)
@@ -163,6 +175,7 @@ def decoder(model: Transformer, arithmetic: Arithmetic | str = "float64") -> Dec
         ([False, False, False, True], True, 4)
 
     """
+    _require_transformer(model, "decoder")
     from transformist.engines.structured import decoder as begun
 
     return begun(model, arithmetic)

@@ -134,6 +134,8 @@ def _table(given: Any) -> tuple[int, ...]:
 
 
 def _alphabet(given: Any) -> tuple[Any, ...]:
+    if isinstance(given, set | frozenset | dict):
+        raise TypeError  # whose order is not the user's
     listed = _plain(given) if isinstance(given, str) and given.startswith("[") else given
     symbols = tuple(listed if isinstance(listed, list | tuple) else given)
     if len(symbols) < 2 or len(set(symbols)) != len(symbols):

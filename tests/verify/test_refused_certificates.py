@@ -7,6 +7,8 @@ from fractions import Fraction as F
 import pytest
 
 import transformist as tf
+from transformist.cli import main
+from transformist.programs import PROGRAMS
 from transformist.verify.certificate import Unlawful, Unproved, certify
 
 AB = [[1], [0]]
@@ -200,3 +202,129 @@ def test_no_field_of_a_certificate_is_free(changes):
 def test_what_is_no_certificate_is_refused(other):
     with pytest.raises(Unproved):
         tf.check_certificate(tf.recipe("dyck-1").build(), other)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda program, built: tf.run(program, "abc"),
+        lambda program, built: tf.plan(program),
+        lambda program, built: tf.decoder(program),
+        lambda program, built: tf.compile(built),
+        lambda program, built: tf.compile(len),
+        lambda program, built: tf.program(alphabet={"a", "b"})(lambda x: x.tag()),
+    ],
+)
+def test_a_program_is_no_model_and_a_model_no_program(given):
+    program = PROGRAMS["majority"]
+    with pytest.raises(tf.TransformistError, match="received"):
+        given(program, tf.compile(program, max_length=5))
+
+
+def test_what_is_no_certificate_is_not_saved(tmp_path):
+    built = tf.compile(PROGRAMS["majority"], max_length=5)
+    with pytest.raises(tf.TransformistError, match="certificates are saved"):
+        tf.save(built, tmp_path / "m", ["certified"])
+    tf.save(built, tmp_path / "m", tf.certify(built))
+    assert len(tf.load_certificates(tmp_path / "m")) == 1
+
+
+def test_names_between_colons_are_no_pictures(tmp_path, capsys):
+    path = tmp_path / "rev.py"
+    path.write_text(
+        "import transformist as tf\n"
+        '@tf.program(alphabet="ab:x")\n'
+        "def flip(x):\n"
+        '    return x.lookup(x.position("n") + 1 - x.position("i"), default="a").tag()\n'
+    )
+    assert main(["run", f"{path}:flip", ":ba:x"]) == 0
+    assert "x:ab:" in capsys.readouterr().out
+
+
+REFUSED_NOW = {
+    "constants that add up off the grid": (
+        model(
+            "vp",
+            (ramp([[0, 1]], ["1/2"], [[0], [0]]),),
+            accepts([1, 0], "-1/2"),
+            words=[[1, "1/2"], [0, "1/2"]],
+            positions={"p": "i^3"},
+        ),
+        "on the grid",
+    ),
+    "a step of a height above 1": (
+        model(
+            "vpo",
+            (
+                ramp(
+                    [[0, 2**13, 0]] * 2,
+                    [-(2**11), -3 * 2**11],
+                    [[0] * 2] * 2 + [["1/4096", "-1/4096"]],
+                ),
+            ),
+            accepts([0, 0, 1], "-1/2"),
+            positions={"p": "i"},
+        ),
+        "height",
+    ),
+    "a step of zone 1/3": (
+        model(
+            "vpo",
+            (ramp([[0, 1, 0]] * 2, ["-1/12", "-1/4"], [[0] * 2] * 2 + [[6, -6]]),),
+            accepts([0, 0, 1], "-7/8"),
+            positions={"p": "i^2"},
+        ),
+        "zone",
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "message"), REFUSED_NOW.values(), ids=REFUSED_NOW)
+def test_other_weights_of_which_the_laws_do_not_tell(given, message):
+    with pytest.raises(Unlawful, match=message):
+        certify(given, "float32")
+
+
+def test_a_mean_beside_a_hidden_constant_rounds():
+    head = tf.Attention(
+        W_Q=[[0, 0]], W_K=[[0, 0]], W_V=[[1, 0]], W_O=[[0], [1]], b_O=[0, 2**20], mask="future"
+    )
+    read_out = tf.Binary(W_out=[[0, 1]], b_out=[-(2**20) - F(1, 7)])
+    assert not certify(model("vm", (tf.Layer((head,)),), read_out, n=60), "float32").holds
+
+
+def test_what_is_known_at_bos_is_on_the_grid_too():
+    stream = tf.Stream(("x", "y", "r", "t"))
+    embedding = tf.Embedding(
+        symbols=("a", "b", "BOS"),
+        vectors=[[1, 0, 0, 0], [0, 1, 0, 0], [2**22, "1/8", 0, 0]],
+        front=("BOS",),
+    )
+    layers = (
+        ramp([[1, 1, 0, 0]], [0], [[0], [0], [1], [0]]),
+        ramp([[0, 0, 1, 0]], [-(2**22)], [[0], [0], [0], [1]]),
+    )
+    built = tf.Transformer(
+        stream=stream,
+        embedding=embedding,
+        layers=layers,
+        read_out=tf.Binary(W_out=[[0, 0, 0, 1]], b_out=["-1/16"]),
+        max_length=4,
+    )
+    assert built("", "exact") is True and built("", "float32") is False
+    assert not certify(built, "float32").holds
+
+
+def test_an_assumption_is_of_all_symbols_together():
+    built = tf.recipe("dyck-k-d").build()
+    found = certify(built, "float32", 30)
+    number = found.assumes[0].line
+    line = found.lines[number]
+    rows = (replace(line.law.rows[0], hi=line.law.rows[0].lo), *line.law.rows[1:])
+    narrow = replace(line, law=replace(line.law, rows=rows))
+    lines = (*found.lines[:number], narrow, *found.lines[number + 1 :])
+    with pytest.raises(Unproved):
+        tf.check_certificate(built, replace(found, lines=lines))
+    assumes = tuple(replace(each, checked=10**6) for each in found.assumes)
+    with pytest.raises(Unproved):
+        tf.check_certificate(built, replace(found, assumes=assumes))

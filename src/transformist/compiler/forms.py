@@ -48,6 +48,11 @@ class Form:
             total[atom] = total.get(atom, Fraction(0)) + factor
         return cls(tuple(sorted((a, f) for a, f in total.items() if f)), constant)
 
+    def __str__(self) -> str:
+        """In words: an atom by its number in brackets."""
+        parts = [f"{factor} [{atom}]" for atom, factor in self.terms]
+        return " + ".join([*parts, str(self.constant)] if self.constant or not parts else parts)
+
     @cached_property
     def factors(self) -> dict[int, Fraction]:
         """The factor of each atom."""

@@ -18,6 +18,7 @@ from transformist.compiler.options import Options
 from transformist.compiler.refusals import Source, Uncompilable
 from transformist.compiler.schedule import schedule
 from transformist.compiler.temperatures import sharpnesses
+from transformist.errors import InvalidValue
 from transformist.language import Accept, Program
 from transformist.language.across import Mean
 from transformist.language.node import Node, different
@@ -63,6 +64,13 @@ def compile(
 
     """
     options = Options(max_length, weighting, arithmetic, heads, positions)
+    if not isinstance(program, Program):
+        raise InvalidValue(
+            "a program is compiled",
+            received=f"{program!r:.60}, a {type(program).__name__}",
+            where="compile",
+            remedy="write a function below @tf.program(alphabet=…)",
+        )
     try:
         return _compiled(program, options)
     except MarginExceeded as excess:

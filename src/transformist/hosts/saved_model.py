@@ -61,10 +61,23 @@ def save(
             where="save",
             remedy="give one, such as tf.recipe('dyck-1').build()",
         )
-    proofs = tuple(certificates)
+    proofs = _listed(certificates)
     for each in proofs:
         check_certificate(model, each)
     _replace(Path(path), _bytes(model, proofs))
+
+
+def _listed(certificates: Any) -> tuple[Certificate, ...]:
+    given = tuple(certificates) if isinstance(certificates, Iterable) else (certificates,)
+    for each in given:
+        if not isinstance(each, Certificate):
+            raise InvalidValue(
+                "with a model certificates are saved",
+                received=f"{each!r:.60}",
+                where="save",
+                remedy="give a list of what tf.certify returns",
+            )
+    return given
 
 
 def _bytes(model: Transformer, proofs: tuple[Certificate, ...]) -> bytes:

@@ -61,8 +61,8 @@ def need(truth: Any, what: str) -> None:
     """Refuse what does not follow."""
     if not truth:
         raise Unproved(
-            f"a certificate follows from the weights: {what}",
-            received="one of which this is not so",
+            f"a certificate follows from the weights of its model, and so {what}",
+            received="one of which this is not so; it or the weights have been changed",
             where="check_certificate",
             remedy="certify the model again",
         )
@@ -82,6 +82,8 @@ class Reading:
         said = (len(certificate.heads), len(certificate.units))
         need((*said, certificate.model, certificate.largest_length) == parts, "it is of this model")
         weighting, free = certificate.weighting, {each.line for each in certificate.assumes}
+        heads = {head.weighting for layer in model.layers for head in layer.heads} or {"softmax"}
+        need(weighting in heads, "its weighting is that of a head")
         self.circuit = Circuit(model.alphabet, bool(front), certificate.max_length, weighting)
         for number, line in enumerate(certificate.lines):
             rows = line.law.rows if number in free else None
@@ -136,13 +138,10 @@ class Reading:
         for each in assumes:
             need(each.checked == seen.length, "what is assumed is checked to this length")
             number = each.line or 0
-            rows = self.circuit.laws[number].rows
+            rows, met = self.circuit.laws[number].rows, seen.held[self.sums[number]]
             derived = self.circuit.rows(self.circuit.atoms[number].reads[0])
-            met = seen.held[self.sums[number]]
             most = hull(rows[kind] for kind in symbols)
-            told = [
-                Range(max(derived[k].lo, most.lo), min(derived[k].hi, most.hi)) for k in symbols
-            ]
+            told = [Range(max(d.lo, most.lo), min(d.hi, most.hi)) for d in derived[: len(symbols)]]
             need(told == [rows[k] for k in symbols], "a range is assumed of all symbols together")
             inside = (r.lo <= x.lo and x.hi <= r.hi for r, x in zip(rows, met, strict=True))
             need(all(inside), "what is assumed is what is met")

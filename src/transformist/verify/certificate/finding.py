@@ -44,8 +44,8 @@ def certify(
         Unlawful: for a model of which too little is known.
 
     Returns:
-        A certificate. The largest length is found by bisection: it holds for that and not for the
-        next.
+        A certificate. Where it does not hold, answers need not be wrong: bounds are sufficient, not
+        necessary. Its largest length is found by bisection: it holds for that, not for the next.
 
     Example:
         >>> import transformist as tf

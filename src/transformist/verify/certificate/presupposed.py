@@ -95,7 +95,9 @@ def of_head(circuit: Circuit, head: Attention, kind: Head, pairs: Pairs, where: 
         same = k * factor == last and factor in (1, circuit.longest)
         require(same and q.constant, "keys are read as they are", k, where)
     keys = {k for q, k in asked if not q.is_constant}
-    require(keys == {k for q, k in wanted if not q.is_constant}, "keys are as told", keys, where)
+    told_keys = {k for q, k in wanted if not q.is_constant}
+    received = ", ".join(str(key) for key in keys - told_keys)
+    require(keys == told_keys, "keys are read as they are", received, where)
     weights = [abs(x) for W in (head.W_Q, head.b_Q, head.W_K, head.b_K) for x in np.ravel(W) if x]
     require(min(weights, default=1) >= 1, "weights of scores are at least 1", weights, where)
     KINDS[type(kind)](circuit, head, kind, where)

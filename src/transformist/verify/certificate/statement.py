@@ -131,7 +131,9 @@ def assumed(circuit: Circuit, line: int | None, checked: int) -> Assumption:
 
 @dataclass(frozen=True)
 class Certificate:
-    """Whether a format decides as the weights do exactly, for every input up to a length.
+    """Whether a format is shown to decide as the weights do exactly, for all inputs to a length.
+
+    Bounds are sufficient, not necessary: what is not shown to hold need not fail.
 
     Exactly is in rational arithmetic, with average-hard attention for softmax.
     `TAKEN_FOR_GRANTED` says what is asked of the platform.
@@ -186,7 +188,7 @@ class Certificate:
 
     def __str__(self) -> str:
         limit = self.limiting
-        verdict = "holds" if self.holds else "does not hold"
+        verdict = "holds" if self.holds else "is not shown to hold"
         given = f", given that {'; '.join(map(str, self.assumes))}" if self.assumes else ""
         return (
             f"{self.model} in {self.arithmetic} for N = {self.max_length}, {ORDERS[self.order]}: "
