@@ -279,6 +279,49 @@ REFUSED_NOW = {
 }
 
 
+REFUSED_NOW |= {
+    "units that are all the same": (
+        model("vo", (ramp([[1, 0]] * 8, [0] * 8, [[0] * 8, [1] * 8]),), accepts([0, 1], "-1/2")),
+        "added up once",
+    ),
+    "heads that are all the same": (
+        model(
+            "vo",
+            (
+                tf.Layer(
+                    (
+                        tf.Attention(
+                            W_Q=[[0, 0]], W_K=[[0, 0]], W_V=[[1, 0]], W_O=[[0], [1]], mask="future"
+                        ),
+                    )
+                    * 8
+                ),
+            ),
+            accepts([0, 1], "-1/2"),
+        ),
+        "added up once",
+    ),
+    "a number in two slots, read together": (
+        model(
+            "vo",
+            (ramp([[1, 0], [-1, 0]], [0, 0], [[0, 0], [1, -1]]),),
+            accepts(["1/10", "9/10"], "-1/2"),
+        ),
+        "on the grid|once",
+    ),
+    "a d_key of which nearly all is 0": (
+        attending(
+            "vpo",
+            {"p": "i"},
+            W_Q=[[0] * 3] * 64,
+            b_Q=[8] + [0] * 63,
+            W_K=[[0, 1, 0]] + [[0] * 3] * 63,
+        ),
+        "d_key",
+    ),
+}
+
+
 @pytest.mark.parametrize(("given", "message"), REFUSED_NOW.values(), ids=REFUSED_NOW)
 def test_other_weights_of_which_the_laws_do_not_tell(given, message):
     with pytest.raises(Unlawful, match=message):
@@ -328,3 +371,16 @@ def test_an_assumption_is_of_all_symbols_together():
     assumes = tuple(replace(each, checked=10**6) for each in found.assumes)
     with pytest.raises(Unproved):
         tf.check_certificate(built, replace(found, assumes=assumes))
+
+
+@pytest.mark.parametrize("factor", ["1", "3", "1/3", "7"])
+def test_what_is_compiled_with_factors_is_certified(factor):
+    @tf.program(alphabet="ab")
+    def beyond(x):
+        place = x.position("i") * F(factor)
+        return ((place > 2 * F(factor)) & (x == "a")).accept(empty=False)
+
+    built = tf.compile(beyond, max_length=20)
+    found = certify(built, "float32")
+    assert found.holds and not found.assumes
+    tf.check_certificate(built, found)

@@ -29,6 +29,7 @@ from transformist.compiler.temperatures import (
     inverse,
 )
 from transformist.language.node import Node
+from transformist.laws import Bound
 
 
 class MarginExceeded(Exception):
@@ -152,8 +153,7 @@ class Margins:
             sizes += share * magnitude(self.circuit.laws[number].size)
             if isinstance(atom, Step):
                 units += 1
-                most = max(row.hi for row in self.circuit.rows(atom.form))
-                steps += share * magnitude(max(most, 0) * 2 / atom.zone)
+                steps += share * magnitude(max(self.highest(number, atom), 0) * 2 / atom.zone)
             read = atom.form if isinstance(atom, Relu) else _scaled(atom)
             grid = self.circuit.grid(read)
             is_dyadic &= grid is not None and not grid.counts
@@ -165,6 +165,10 @@ class Margins:
             return 0.0
         rounded = self.w * (2 * steps + sizes) if products else 0.0
         return (self.crowded(units, steps, sizes) + rounded) * (1 + 2**-10)
+
+    def highest(self, _number: int, atom: Step) -> Bound:
+        """How large what the units of a step read can be, before it is divided by half the zone."""
+        return max(row.hi for row in self.circuit.rows(atom.form))
 
     def crowded(self, units: int, large: float, total: float) -> float:
         """As the reference adds them: beside a large one of a step there is `total` at the most."""

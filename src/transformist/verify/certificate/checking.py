@@ -264,19 +264,17 @@ class Reading:
 
 
 def added_up(parts: Iterable[Form], hidden: dict[Form, Fraction] | None = None) -> Form:
-    """The sum, in which no line cancels, and no constant but what is noted, on its grid."""
+    """The sum, in which each line is once, and no constant cancels but what is noted."""
     listed = list(parts)
     form = total(listed)
-    whole, *plain = (
-        Form(tuple((k, abs(f)) for k, f in x.terms), abs(x.constant)) for x in (form, *listed)
-    )
-    need(total(plain).terms == whole.terms, "nothing cancels")
+    atoms = [atom for part in listed for atom in part.atoms]
+    need(len(set(atoms)) == len(atoms), "a number is added up once")
     bottom, *bottoms = (
         math.lcm(*(x.denominator for x in (*each.factors.values(), each.constant)))
         for each in (form, *listed)
     )
     need(all(bottom % each == 0 for each in bottoms), "what is added up is on the grid of the sum")
-    cancelled = total(plain).constant - whole.constant
+    cancelled = sum(abs(part.constant) for part in listed) - abs(form.constant)
     need(not cancelled or hidden is not None, "no constant cancels")
     if cancelled and hidden is not None:
         hidden[form] = max(cancelled, hidden.get(form, Fraction(0)))

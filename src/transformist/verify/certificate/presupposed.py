@@ -88,11 +88,14 @@ def of_head(circuit: Circuit, head: Attention, kind: Head, pairs: Pairs, where: 
     require(kind.mask == head.mask, "a head has its mask", head.mask, where)
     wanted, asked = SCORES[type(kind)](kind), [(q, k) for q, k in pairs if q != Form() != k]
     require(len(asked) == len(wanted), "all that is scored is told", len(asked), where)
+    few = len(pairs) <= 4 * len(asked) or not asked  # √d_key is not much above what it divides
+    require(few, "d_key is at most four times the coordinates that count", len(pairs), where)
     constant = [(q, k) for q, k in asked if q.is_constant]
     told = [(q, k) for q, k in wanted if q.is_constant]
     for (q, k), (_, last) in zip(constant, told, strict=True):
         factor = last.terms[0][1] / k.factors.get(last.terms[0][0], Fraction(0))
-        same = k * factor == last and factor in (1, circuit.longest)
+        scaled = factor == circuit.longest or (factor >= 1 and is_power_of_two(factor))
+        same = k * factor == last and scaled
         require(same and q.constant, "keys are read as they are", k, where)
     keys = {k for q, k in asked if not q.is_constant}
     told_keys = {k for q, k in wanted if not q.is_constant}

@@ -57,7 +57,7 @@ def read(matrix: Any, shift: Any, state: list[Form], hidden: Hidden | None = Non
 
 
 def together(parts: Iterable[Form], hidden: Hidden | None = None) -> Form:
-    """The sum of forms, in which no atom cancels: what rounds in each still rounds in the sum.
+    """The sum of forms of different atoms: what rounds in each still rounds in the sum.
 
     Raises:
         Unlawful: where parts take each other away.
@@ -71,9 +71,9 @@ def together(parts: Iterable[Form], hidden: Hidden | None = None) -> Form:
     if hidden is not None and cancelled:
         hidden[form] = max(cancelled, hidden.get(form, Fraction(0)))
         cancelled = Fraction(0)
-    for atom in {atom for part in listed for atom in part.atoms}:
-        apart = sum(abs(part.factors.get(atom, Fraction(0))) for part in listed)
-        cancelled += apart - abs(form.factors.get(atom, Fraction(0)))
+    atoms = [atom for part in listed for atom in part.atoms]
+    if len(set(atoms)) < len(atoms):
+        raise unlawful("a number is added up once", f"{form}", "a sum")
     if cancelled:
         raise unlawful("what is added up does not cancel", f"{form}", "a sum")
     return form

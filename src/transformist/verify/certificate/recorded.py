@@ -15,7 +15,7 @@ from transformist.compiler.circuit import Fetched, Step
 from transformist.compiler.forms import Form
 from transformist.compiler.margins import ERRORS, Errors, Margins, magnitude
 from transformist.language.node import Node
-from transformist.laws import Range
+from transformist.laws import Bound, Range
 from transformist.model import Transformer
 from transformist.verify.certificate.statement import Demand
 
@@ -88,6 +88,12 @@ class Recorded(Margins):
         """How far a mean of numbers of this size can be off, in the order."""
         order = "any" if self.order == "any" else "reference"
         return mean_error(self.most, Fraction(size), self.a, order)
+
+    def highest(self, number: int, atom: Step) -> Bound:
+        """Of a step that falls, it is what is left of the zone above."""
+        if number not in self.falling:
+            return super().highest(number, atom)
+        return max(atom.zone - row.lo for row in self.circuit.rows(atom.form))
 
     def crowded(self, units: int, large: float, total: float) -> float:
         """What adding units up costs, in the order: in any, all large ones may be added first."""
