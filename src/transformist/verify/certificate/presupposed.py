@@ -102,7 +102,8 @@ def of_head(circuit: Circuit, head: Attention, kind: Head, pairs: Pairs, where: 
     received = ", ".join(str(key) for key in keys - told_keys)
     require(keys == told_keys, "keys are read as they are", received, where)
     weights = [abs(x) for W in (head.W_Q, head.b_Q, head.W_K, head.b_K) for x in np.ravel(W) if x]
-    require(min(weights, default=1) >= 1, "weights of scores are at least 1", weights, where)
+    least = min(weights, default=1)
+    require(least >= Fraction(1, 64), "weights of scores are at least 1/64", least, where)
     KINDS[type(kind)](circuit, head, kind, where)
 
 
