@@ -384,3 +384,17 @@ def test_what_is_compiled_with_factors_is_certified(factor):
     found = certify(built, "float32")
     assert found.holds and not found.assumes
     tf.check_certificate(built, found)
+
+
+@pytest.mark.parametrize("threshold", ["1/3", "2/5", "1/2", "3/7"])
+def test_a_mean_of_matches_is_certified_beside_a_threshold(threshold):
+    @tf.program(alphabet="abc")
+    def often(x):
+        follows = x.select(x.predecessor(default="none"), mask="future").mean(x == "a")
+        return (follows > F(threshold)).accept()
+
+    built = tf.compile(often, max_length=40)
+    found = certify(built, "float32")
+    assert found.holds and not found.assumes
+    tf.check_certificate(built, found)
+    assert not certify(built, "bfloat16").holds

@@ -94,7 +94,7 @@ def of_head(circuit: Circuit, head: Attention, kind: Head, pairs: Pairs, where: 
     told = [(q, k) for q, k in wanted if q.is_constant]
     for (q, k), (_, last) in zip(constant, told, strict=True):
         factor = last.terms[0][1] / k.factors.get(last.terms[0][0], Fraction(0))
-        scaled = factor == circuit.longest or (factor >= 1 and is_power_of_two(factor))
+        scaled = factor == circuit.longest or (2 * factor >= 1 and is_power_of_two(factor))
         same = k * factor == last and scaled
         require(same and q.constant, "keys are read as they are", k, where)
     keys = {k for q, k in asked if not q.is_constant}
@@ -113,11 +113,12 @@ def _mean(_circuit: Circuit, head: Attention, _kind: Uniform, where: str) -> Non
 
 
 def _match(circuit: Circuit, head: Attention, kind: Match, where: str) -> None:
-    forms = (*kind.keys, *kind.queries)
-    for form in forms:
+    parts = 2 if kind.choose in ("mean", "any") else 1  # by halves, where all that match are meant
+    queries = tuple(query * parts for query in kind.queries)
+    for form in (*kind.keys, *queries):
         require(circuit.is_whole(form), "keys and queries are whole numbers", form, where)
     known = kind.keys if head.mask in BEHIND else ()
-    known = (*known, *kind.queries) if circuit.bos and head.mask not in BEHIND[1:] else known
+    known = (*known, *queries) if circuit.bos and head.mask not in BEHIND[1:] else known
     for form in known:
         at_bos = circuit.span_at_bos(form)
         whole = at_bos.is_point and Fraction(at_bos.lo).denominator == 1

@@ -71,7 +71,12 @@ def _match(
             break
     contents = [content([*query.factors.values(), query.constant]) for query, _ in asked]
     rest = content([*by_key.factors.values(), by_key.constant])
-    gap = content([*contents, rest])
+    choose = "mean"
+    if place is not None:
+        choose = "rightmost" if position > 0 else "leftmost"
+    elif head.weighting in ("rightmost-hard", "leftmost-hard"):
+        choose = head.weighting.removesuffix("-hard")
+    gap = content([*contents, rest]) * (2 if choose == "mean" else 1)  # matches differ by 1/2
     c = abs(position) or gap
     if place is not None and circuit.atoms[place.atoms[0]] == Feature("i/n"):
         place, c = place * circuit.longest, c / Fraction(circuit.longest)
@@ -79,11 +84,6 @@ def _match(
     keys = [(key, query * (1 / gap)) for query, key in asked]
     if rest:
         keys.append((by_key * (1 / rest), Form.of(rest / gap)))
-    choose = "mean"
-    if place is not None:
-        choose = "rightmost" if position > 0 else "leftmost"
-    elif head.weighting in ("rightmost-hard", "leftmost-hard"):
-        choose = head.weighting.removesuffix("-hard")
     if choose == "mean" and root.denominator > 1:
         raise unlawful("√d_key is a power of two", f"d_key = {head.W_Q.shape[0]}", where)
     chosen = (choose, head.mask, place, scale)

@@ -27,8 +27,9 @@ def from_zero(circuit: Circuit, form: Form) -> Fraction:
     constant = abs(form.constant)
     if grid is None or gap is None:
         return Fraction(0)
-    if grid.counts:
-        return min(constant, gap - constant) if constant < gap else Fraction(0)
+    if grid.counts:  # a fraction of at most this denominator
+        most = grid.c * (circuit.most_seen or 1) ** len(grid.counts)
+        return abs(constant - constant.limit_denominator(most))
     rest = constant % gap
     return min(rest, gap - rest)
 
