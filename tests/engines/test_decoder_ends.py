@@ -148,6 +148,31 @@ def test_a_table_of_positions_that_ends_is_told_of_before_anything_is_read():
         assert decoder.length == 3 and decoder.take_all([]) == []
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("read", [0, 1])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_a_hidden_unit_that_overflows_is_refused_by_what_comes_of_it(activation, read, sign):
+    """The reference answers where nothing reads the unit, and where ReLU makes 0 of −∞."""
+    network = tf.FeedForward(W_1=[[sign * 1e300]], W_2=[[read]], activation=activation)
+    model = tf.Transformer(
+        stream=tf.Stream(("x",)),
+        embedding=tf.Embedding(symbols=("a", "b"), vectors=[[1], [1e100]]),
+        layers=(tf.Layer(feed_forward=network),),
+        read_out=tf.RealVector(W_out=[[1]], at="every"),
+    )
+    ways = [
+        lambda: tf.run(model, "b", engine="structured"),
+        lambda: tf.decoder(model).take_all("b"),
+        lambda: [tf.decoder(model).take("b")],
+    ]
+    for way in ways:
+        if not read or (activation, sign) == ("relu", -1):
+            assert way() == model("b") == [[1e100]]
+        else:
+            with pytest.raises(tf.TransformistError, match="one that overflows"):
+                way()
+
+
 def ending(**given):
     return tf.Transformer(
         stream=tf.Stream(("x", "y")),
