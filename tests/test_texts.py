@@ -99,6 +99,17 @@ def test_places_are_found_again(piece, ignored, tmp_path):
             assert taken.place(position) == f"{path}, {place(text, kept, position)}"
 
 
+@pytest.mark.parametrize(
+    ("alphabet", "example"), [((1, 2, 3), "[1, 2]"), (("no", "yes", "é"), '["no", "yes"]')]
+)
+def test_a_list_that_is_named_as_an_example_is_one(alphabet, example):
+    for given in ("no", "{}", "[[1]]"):
+        with pytest.raises(tf.TransformistError) as refused:
+            Text.over(alphabet, Source.given(given))
+        assert str(refused.value).endswith(f"; give one such as '{example}'")
+    assert list(Text.over(alphabet, Source.given(example)).symbols) == list(alphabet[:2])
+
+
 def test_a_file_that_has_changed_is_refused(tmp_path):
     path = tmp_path / "x"
     path.write_text("(()")

@@ -100,7 +100,7 @@ class Text:
         """
         kept = frozenset(alphabet) if ignore_others else None
         if not all(isinstance(each, str) and len(each) == 1 for each in alphabet):
-            listed = _listed(source.text())
+            listed = _listed(source.text(), alphabet)
             return cls(tuple(each for each in listed if kept is None or each in kept), source, kept)
         coded = Coded.of([str(each) for each in alphabet], source.again(), ignore_others, admit)
         return cls(source.text() if coded is None else coded, source, kept)
@@ -134,7 +134,7 @@ class Text:
         )
 
 
-def _listed(text: str) -> list[Any]:
+def _listed(text: str, alphabet: Sequence[Symbol]) -> list[Any]:
     """A JSON list of symbols: whole numbers, or longer strings."""
     try:
         symbols = json.loads(text)
@@ -144,7 +144,7 @@ def _listed(text: str) -> list[Any]:
         raise InvalidValue(
             "the symbols of this model are not all characters, and the input a JSON list of them",
             received=repr(text)[:60],
-            remedy="give one such as '[1, 2]'",
+            remedy=f"give one such as '{json.dumps([*alphabet[:2]], ensure_ascii=False, default=str)}'",
         )
     return symbols
 
