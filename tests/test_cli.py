@@ -3,6 +3,8 @@
 import argparse
 import io
 import json
+import os
+import signal
 import subprocess
 import sys
 
@@ -379,6 +381,7 @@ def bad_requests(tmp_path):
         (["show", "scale", "--set", "factor=1e400000000000"], "factor"),
         (["run", "dyck-1", "--file", tmp_path / "absent"], "absent", "No such file"),
         (["run", "dyck-1", "--file", tmp_path], "directory"),
+        (["run", "dyck-1", "--file", tmp_path / ("x" * 300)], "xxx (File name too long)"),
         (["run", "dyck-1", "--file", binary], "byte 1", "UTF-8"),
         (["run", "dyck-1", "--file", nul], "NUL"),
         (["run", "dyck-1", "()", "--file", binary], "one input"),
@@ -440,6 +443,10 @@ def test_the_installed_command_prints_no_traceback():
         ("transformist list --json | head -c 1", 0),
         ("PYTHONIOENCODING=ascii transformist show min", 0),
         ("transformist run dyck-1 <&-", 2),
+        ("transformist list >&-", 2),
+        ("transformist list --json >&-", 2),
+        ("transformist list > /dev/full", 2),
+        ("transformist list --json > /dev/full", 2),
         ("transformist show identity --set width=1000000000", 2),
         ("transformist run dyck-1 $'\\xff('", 2),
     ],
@@ -449,6 +456,23 @@ def test_pipes_encodings_and_closed_streams(command, code):
     done = subprocess.run(["bash", "-o", "pipefail", "-c", words], capture_output=True, check=False)
     assert done.returncode == code, done.stderr
     assert b"Traceback" not in done.stderr and done.stderr.count(b"\n") == (code == 2)
+
+
+def test_errors_never_go_to_standard_output():
+    words = f"{sys.executable} -m transformist.cli run dyck-1 x --json"
+    for nowhere in ("2>&-", "2>/dev/full"):
+        done = subprocess.run(
+            ["bash", "-c", f"{words} {nowhere}"], capture_output=True, check=False
+        )
+        assert done.stdout == b"" and done.returncode == 2
+
+
+def test_ctrl_c_is_one_line_and_exit_code_130(capsys, monkeypatch):
+    monkeypatch.setattr(
+        "transformist.cli.evaluate", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT)
+    )
+    code, out, err = run(capsys, "run", "dyck-1", "()", "--engine", "structured", "--json")
+    assert (code, out, err.strip()) == (130, "", "error: interrupted")
 
 
 def test_help_and_version(capsys):

@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -29,6 +30,11 @@ def drawn(seed, alphabet=ODD):
     return "".join(rnd.choices(alphabet, k=rnd.randint(0, 40)))
 
 
+def without_newline(text):
+    """One at the end, of either form; a carriage return alone is none."""
+    return re.sub(r"\r?\n\Z", "", text)
+
+
 @pytest.fixture(params=[1, 2, 3, 7, 2**16])
 def piece(request, monkeypatch):
     monkeypatch.setattr(texts, "PIECE", request.param)
@@ -42,8 +48,7 @@ def test_a_file_is_decoded_wherever_it_is_cut(piece, mark, tmp_path):
         text = drawn(seed)
         path.write_bytes(mark + text.encode())
         assert texts.read_text(path) == text
-        expected = text.removesuffix("\n").removesuffix("\r")
-        assert Source.file(path).text() == expected
+        assert Source.file(path).text() == without_newline(text)
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
@@ -62,7 +67,7 @@ def test_a_nul_in_a_late_piece_is_refused(piece, tmp_path):
         texts.read_text(path)
 
 
-@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\r", "\n\n", "\r\n\r\n", "\n\r"])
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\r", "\n\n", "\r\n\r\n", "\n\r", "\r\r\n"])
 def test_one_newline_at_the_end_is_no_symbol(end):
     whole = "a\nb" + end
     for cuts in itertools.product((True, False), repeat=len(whole) - 1):
@@ -70,7 +75,7 @@ def test_one_newline_at_the_end_is_no_symbol(end):
         for at in [i + 1 for i, cut in enumerate(cuts) if cut] + [len(whole)]:
             pieces.append(whole[last:at])
             last = at
-        assert "".join(without_last_newline(pieces)) == whole.removesuffix("\n").removesuffix("\r")
+        assert "".join(without_last_newline(pieces)) == without_newline(whole)
 
 
 def place(text, kept, position):
@@ -92,6 +97,17 @@ def test_places_are_found_again(piece, ignored, tmp_path):
         assert list(taken.symbols) == expected and taken.whole == "".join(expected)
         for position in range(1, len(expected) + 1):
             assert taken.place(position) == f"{path}, {place(text, kept, position)}"
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "example"), [((1, 2, 3), "[1, 2]"), (("no", "yes", "é"), '["no", "yes"]')]
+)
+def test_a_list_that_is_named_as_an_example_is_one(alphabet, example):
+    for given in ("no", "{}", "[[1]]"):
+        with pytest.raises(tf.TransformistError) as refused:
+            Text.over(alphabet, Source.given(given))
+        assert str(refused.value).endswith(f"; give one such as '{example}'")
+    assert list(Text.over(alphabet, Source.given(example)).symbols) == list(alphabet[:2])
 
 
 def test_a_file_that_has_changed_is_refused(tmp_path):

@@ -9,9 +9,10 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any, Optional, TextIO
 
 import typer
 from rich.console import Console
@@ -138,10 +139,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Returns:
-        0 the command did its work; 1 a check does not hold; 2 the request was wrong.
+        0 the command did its work; 1 a check does not hold; 2 the request was wrong, or its answer
+        cannot be written; 130 it was interrupted.
 
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
+    if sys.stdout is None:
+        return _refuse("answers go to standard output; received a closed one; leave it open")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -158,20 +162,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         return _refuse("the request does not fit in memory; give a smaller one")
     except (BrokenPipeError, SystemExit):  # rich exits when the reader of a pipe has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop(sys.stdout)
         return 0
+    except OSError as error:
+        _drop(sys.stdout)
+        where = error.filename or "standard output"
+        return _refuse(
+            "what a command reads and writes can be read and written; received "
+            f"{where} ({error.strerror or error}); make room, or choose another"
+        )
     except (KeyboardInterrupt, typer.Abort):
-        return _refuse("interrupted")
+        code = _INTERRUPTED
+    if code == _INTERRUPTED:
+        return _refuse("interrupted", code)
     return code if isinstance(code, int) else 0
+
+
+_INTERRUPTED = 130
+"""The exit code after Ctrl-C, which is also what the argument parser makes of it."""
 
 
 _USAGE_ERROR: Any = typer.BadParameter.__mro__[2]
 """The argument parser's own error, of which `typer.BadParameter` is a case."""
 
 
-def _refuse(line: str) -> int:
-    print(f"error: {' '.join(line.split())}", file=sys.stderr)
-    return 2
+def _refuse(line: str, code: int = 2) -> int:
+    if sys.stderr is not None:  # else print takes standard output
+        try:
+            print(f"error: {' '.join(line.split())}", file=sys.stderr, flush=True)
+        except OSError:
+            _drop(sys.stderr)
+    return code
+
+
+def _drop(stream: TextIO) -> None:
+    """Lead a stream to nowhere, so that nothing is written to it at the end either."""
+    with suppress(OSError, ValueError):  # it is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _print_version(wanted: bool) -> None:

@@ -42,7 +42,8 @@ def run(
         UnknownName: for another engine.
         InvalidValue: for an arithmetic that the engine does not have.
         UnknownSymbol, InputTooLong, InputTooLarge, NotRepresentable: as `Transformer.run`.
-        NotFinite: for what overflows; in `structured` also where no answer depends on it.
+        NotFinite: for a score or an answer that overflows; in `structured` also for what overflows
+            in heads and in the stream where no answer depends on it.
 
     Example:
         >>> import transformist as tf

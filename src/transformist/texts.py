@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +40,7 @@ class Source:
     @classmethod
     def file(cls, path: Path) -> Source:
         """A file, but for a newline at its very end; it is read anew each time, where it can be."""
-        if path.is_file():
+        if os.path.isfile(path):  # noqa: PTH113 - which raises nothing
             return cls(str(path), lambda: without_last_newline(read_pieces(path)), is_file=True)
         held = tuple(without_last_newline(read_pieces(path)))
         return cls(str(path), lambda: held, is_file=True)
@@ -99,7 +100,7 @@ class Text:
         """
         kept = frozenset(alphabet) if ignore_others else None
         if not all(isinstance(each, str) and len(each) == 1 for each in alphabet):
-            listed = _listed(source.text())
+            listed = _listed(source.text(), alphabet)
             return cls(tuple(each for each in listed if kept is None or each in kept), source, kept)
         coded = Coded.of([str(each) for each in alphabet], source.again(), ignore_others, admit)
         return cls(source.text() if coded is None else coded, source, kept)
@@ -133,7 +134,7 @@ class Text:
         )
 
 
-def _listed(text: str) -> list[Any]:
+def _listed(text: str, alphabet: Sequence[Symbol]) -> list[Any]:
     """A JSON list of symbols: whole numbers, or longer strings."""
     try:
         symbols = json.loads(text)
@@ -143,7 +144,7 @@ def _listed(text: str) -> list[Any]:
         raise InvalidValue(
             "the symbols of this model are not all characters, and the input a JSON list of them",
             received=repr(text)[:60],
-            remedy="give one such as '[1, 2]'",
+            remedy=f"give one such as '{json.dumps([*alphabet[:2]], ensure_ascii=False, default=str)}'",
         )
     return symbols
 
@@ -220,4 +221,4 @@ def without_last_newline(pieces: Iterable[str]) -> Iterator[str]:
         held += piece
         yield held[:-2]
         held = held[-2:]
-    yield held.removesuffix("\n").removesuffix("\r")
+    yield held[:-2] if held.endswith("\r\n") else held.removesuffix("\n")

@@ -275,7 +275,25 @@ def test_an_unknown_symbol_is_not_read():
     assert decoder.take(")") is True and decoder.length == 2
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
+def from_bytes(decoder):
+    """Its arrays are in bytes, which nothing may write to; here those of another one too."""
+    buffers = []
+    pickled = pickle.dumps(decoder, protocol=5, buffer_callback=buffers.append)
+    kept = [bytes(each.raw()) for each in buffers]
+    assert kept
+    other = pickle.loads(pickled, buffers=kept)
+    for symbol in decoder.model.alphabet:
+        other.take(symbol)
+    other.take_all([*decoder.model.alphabet] * 3)
+    assert kept == [bytes(each.raw()) for each in buffers]
+    return pickle.loads(pickled, buffers=kept)
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each)), from_bytes],
+    ids=["copy", "deepcopy", "pickle", "bytes"],
+)
 @pytest.mark.parametrize("name", ["induction-most-recent", "parity", "programs/dyck-1 softmax"])
 def test_a_copy_goes_its_own_way(name, copied):
     model = MODELS[name]

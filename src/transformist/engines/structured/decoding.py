@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
+from threading import RLock
 from typing import Any
 
 from numpy.typing import NDArray
@@ -14,8 +16,11 @@ from transformist.engines.structured.evaluation import format_of, read_map, read
 from transformist.engines.structured.head import BLOCK
 from transformist.engines.structured.reading import OneByOne
 from transformist.engines.structured.steps import Attend, steps_of
-from transformist.errors import InputTooLong, InvalidValue
+from transformist.errors import InputTooLong, InvalidValue, TransformistError
 from transformist.model import NearestFraction, NearZero, Symbol, Transformer, length_of
+
+BROKEN_OFF = "that was not read to its end"
+"""What is said of the last symbol, until all has gone well; so an interruption ends a decoder."""
 
 
 class Decoder:
@@ -25,6 +30,9 @@ class Decoder:
     of `by query`, `by key` and `hull`: a token takes the time of the distinct queries or keys, the
     logarithm of how many tokens came, or, where none of these fits, as many steps. Answers are
     those of the engine on the prefix, but for the last places of means.
+
+    Threads wait for each other: a call is one whole, in the order in which they come. A copy,
+    however it is made, goes on by itself, with the same model.
 
     Attributes:
         model: what is run.
@@ -47,8 +55,11 @@ class Decoder:
         self._a = format_of(arithmetic)
         _require_causal(model)
         self.model, self.length, self.answer = model, 0, None
-        self._longest = math.inf if model.max_length is None else model.max_length
-        self._has_ended = False
+        limits = [
+            each.max_length for each in (model, model.embedding.positions) if each is not None
+        ]
+        self._longest = min((each for each in limits if each is not None), default=math.inf)
+        self._lock, self._ended = RLock(), ""
         self._out, self._steps = read_map(model.read_out, self._a), steps_of(model, self._a)
         self._single: OneByOne | None = None
         self._has_settled = True  # whether the heads know what it has taken
@@ -68,62 +79,91 @@ class Decoder:
 
         Raises:
             UnknownSymbol: for a symbol outside the alphabet.
-            InputTooLong: beyond `max_length`.
+            InputTooLong: beyond `max_length`, or where a table of positions ends.
             NotFinite: for a number beyond the largest of the format, or so near it that a score or
-                a sum of values could be.
+                a sum of values could be; not for a hidden unit of a network from which nothing of
+                the kind comes.
+            UndefinedValue: for a norm that has no value.
+            InvalidValue: where `take_all` has it.
 
         """
         try:
             row = self._rows[symbol]
         except (KeyError, TypeError):
             return self.take_all([symbol])[0]  # which refuses it
-        if self._has_ended or self.length == self._longest:
-            return self.take_all([symbol])[0]
-        single = self._single
-        if single is None or self._has_settled:
-            single = self._begin_single()
-        self._has_ended = True  # unless all goes well
-        answer = self.answer = single.read(row)
-        self._has_ended = False
-        self.length += 1
-        return answer
+        with self._lock:
+            if self._ended or self.length == self._longest:
+                return self.take_all([symbol])[0]
+            self._ended = BROKEN_OFF
+            single = self._single
+            if single is None or self._has_settled:
+                single = self._begin_single()
+            try:
+                answer = single.read(row)
+            except TransformistError as error:
+                self._ended = _refused(error)
+                raise
+            self.answer = answer
+            self.length += 1
+            self._ended = ""
+            return answer
 
     def take_all(self, symbols: Sequence[Symbol]) -> list[Any]:
         """The answers after each of several symbols.
 
         Nothing is read where a symbol is unknown or one too many. What is refused on the way, as a
-        number beyond the format, ends the decoder.
+        number beyond the format, ends the decoder, and so does an interruption.
 
         Raises:
-            UnknownSymbol, InputTooLong, NotFinite: as `take`.
+            UnknownSymbol, InputTooLong, NotFinite, UndefinedValue: as `take`.
             InvalidValue: after such an end, or for what is no sequence.
 
         """
-        if self._has_ended:
+        with self._lock:
+            self._admit(length_of(symbols))
+            rows = codes(self.model.embedding, symbols)[len(self.model.embedding.front) :]
+            self._ended = BROKEN_OFF
+            try:
+                answers = self._taken(rows)
+            except TransformistError as error:
+                self._ended = _refused(error)
+                raise
+            self.answer = answers[-1] if answers else self.answer
+            self._ended = ""
+            return answers
+
+    def _admit(self, count: int) -> None:
+        """Refuse symbols after an end, or beyond the longest input."""
+        if self._ended:
             raise InvalidValue(
-                "a decoder reads on until a number is refused",
-                received="a symbol after one at which a number was refused",
+                "a decoder reads on until a symbol is refused or not read to its end",
+                received=f"a symbol after one {self._ended}",
                 where="Decoder",
                 remedy="begin a new decoder",
             )
-        longest, length = self.model.max_length, self.length + length_of(symbols)
+        longest, length = self.model.max_length, self.length + count
         if longest is not None and length > longest:
             raise InputTooLong(
                 f"the model is built for inputs of length at most N = {longest}",
                 received=f"length {length}",
                 remedy=f"build it with max_length={length} or more",
             )
-        rows = codes(self.model.embedding, symbols)[len(self.model.embedding.front) :]
+        if length > self._longest:
+            raise InputTooLong(
+                f"the model has a table of positions up to N = {self._longest}",
+                received=f"length {length}",
+                remedy=f"build it for {length} positions or more",
+            )
+
+    def _taken(self, rows: NDArray[Any]) -> list[Any]:
+        """The answers after each of the next symbols."""
         answers: list[Any] = []
         self._settle()
-        self._has_ended = True  # unless all goes well
         for start in range(0, len(rows), BLOCK):
             part = rows[start : start + BLOCK]
             z = self._read(part, self.length + 1)
             self.length += len(part)
             answers += self._answers(z, self.length)
-        self._has_ended = False
-        self.answer = answers[-1] if answers else self.answer
         return answers
 
     def _read(self, rows: NDArray[Any], first: int) -> NDArray[Any]:
@@ -165,9 +205,37 @@ class Decoder:
         self._has_settled = True
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy has: not the addresses that single tokens are read by."""
-        self._settle()
-        return {**self.__dict__, "_single": None}
+        """What a copy has: its own of what reading changes, and not the addresses it is read by."""
+        with self._lock:
+            if not self._ended:
+                self._ended = BROKEN_OFF
+                self._settle()
+                self._ended = ""
+            own = {name: each for name, each in self.__dict__.items() if name != "_lock"}
+            return self._copied({**own, "_single": None})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Arrays are copied: those of a pickle may be read-only, or those of another one."""
+        self.__dict__.update(self._copied(state), _lock=RLock())
+
+    def __copy__(self) -> Decoder:
+        """One that goes on by itself."""
+        other = Decoder.__new__(type(self))
+        other.__dict__.update(self.__getstate__(), _lock=RLock())
+        return other
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Decoder:
+        """As `copy.copy`: a model does not change."""
+        return copy.copy(self)
+
+    @staticmethod
+    def _copied(state: dict[str, Any]) -> dict[str, Any]:
+        return copy.deepcopy(state, {id(state["model"]): state["model"]})
+
+
+def _refused(error: TransformistError) -> str:
+    """What is said of a symbol at which this was raised."""
+    return f"that was refused ({error.invariant})"
 
 
 def _require_causal(model: Transformer) -> None:

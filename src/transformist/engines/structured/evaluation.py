@@ -91,8 +91,11 @@ def evaluate(
     real ones than the reference's sums, and weights below 2⁻¹⁵⁰ are not 0. So the answer is the
     reference's, but where a later choice or read-out hangs on the last places of a mean.
 
-    What overflows is refused wherever it does: the reference answers where it reaches no score and
-    no answer, as at a row that is not read.
+    What overflows is refused in queries, keys, values, scores and sums of values, in the stream
+    after each sublayer and in what is read out, also where the reference answers as it reaches no
+    score and no answer, as at a row that is not read. What a network or a norm computes in between
+    is refused by what comes of it only: a hidden unit that overflows is not where nothing reads it,
+    or where ReLU makes 0 of −∞, and the answer is the reference's.
 
     Args:
         model: what to run.
@@ -103,7 +106,7 @@ def evaluate(
         InvalidValue: for another arithmetic.
         UnknownSymbol, InputTooLong: as `Transformer.run`.
         InputTooLarge: for what would not fit in memory.
-        NotFinite: for a number beyond the largest of the format.
+        NotFinite: for what overflows, as above.
 
     Example:
         >>> import transformist as tf

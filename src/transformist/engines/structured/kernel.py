@@ -14,13 +14,21 @@ def kernel(function: F) -> F:
     """`function` in machine code; sums keep their order, and no product is fused with a sum.
 
     numba compiles anew when the file of a kernel changes; when one that it calls changes in another
-    file, remove `__pycache__` (an installation writes all files anew).
+    file, remove `__pycache__` (an installation writes all files anew). It keeps the code beside the
+    source, or in a directory of the user; where neither can be written to, every process compiles.
     """
-    compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
-    return compiled  # type: ignore[no-any-return]
+    return _compiled(function, nogil=True)
 
 
 def kernel_alone(function: F) -> F:
     """As `kernel`, while other threads of Python wait: what it reads by address stays there."""
-    compiled: Any = numba.njit(cache=True, nogil=False, error_model="numpy")(function)
+    return _compiled(function, nogil=False)
+
+
+def _compiled(function: F, nogil: bool) -> F:
+    compiled: Any
+    try:
+        compiled = numba.njit(cache=True, nogil=nogil, error_model="numpy")(function)
+    except RuntimeError:  # there is no directory for it
+        compiled = numba.njit(nogil=nogil, error_model="numpy")(function)
     return compiled  # type: ignore[no-any-return]
