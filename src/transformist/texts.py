@@ -144,7 +144,7 @@ def _listed(text: str, alphabet: Sequence[Symbol]) -> list[Any]:
         raise InvalidValue(
             "the symbols of this model are not all characters, and the input a JSON list of them",
             received=repr(text)[:60],
-            remedy=f"give one such as '{json.dumps([*alphabet[:2]], ensure_ascii=False, default=str)}'",
+            remedy=f"give one such as '{_as_json(alphabet[:2])}'",
         )
     return symbols
 
@@ -222,3 +222,7 @@ def without_last_newline(pieces: Iterable[str]) -> Iterator[str]:
         yield held[:-2]
         held = held[-2:]
     yield held[:-2] if held.endswith("\r\n") else held.removesuffix("\n")
+
+
+def _as_json(symbols: Sequence[Symbol]) -> str:
+    return json.dumps(list(symbols), ensure_ascii=False, default=str)
