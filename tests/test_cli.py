@@ -3,8 +3,6 @@
 import argparse
 import io
 import json
-import os
-import signal
 import subprocess
 import sys
 
@@ -468,9 +466,10 @@ def test_errors_never_go_to_standard_output():
 
 
 def test_ctrl_c_is_one_line_and_exit_code_130(capsys, monkeypatch):
-    monkeypatch.setattr(
-        "transformist.cli.evaluate", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT)
-    )
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("transformist.cli.evaluate", interrupted)
     code, out, err = run(capsys, "run", "dyck-1", "()", "--engine", "structured", "--json")
     assert (code, out, err.strip()) == (130, "", "error: interrupted")
 

@@ -1,5 +1,6 @@
 """Weights with a fault: the certificate refuses them, or what it says of them is true."""
 
+import math
 import random
 from dataclasses import fields, replace
 from fractions import Fraction
@@ -140,7 +141,15 @@ def test_narrower_zones_and_blunter_heads_leave_no_more_of_a_margin(name):
     before = certify(model, "float32", N).margin
     for fault in (zones_halved, heads_blunted):
         for other in fault(model, random.Random(name)):
-            assert certify(other, "float32", N).margin <= before
+            assert margin(other) <= before
+
+
+def margin(model):
+    """The least margin in float32; none of a model in which too little is known."""
+    try:
+        return certify(model, "float32", N).margin
+    except Unlawful:
+        return -math.inf
 
 
 @pytest.mark.parametrize("name", ["reverse", "sort", "contains-abc", "induction-most-recent"])
@@ -149,7 +158,7 @@ def test_a_head_too_blunt_is_refused(name):
     model = built(name)
     xs = [given(name, x) for x in every_string_of(ALPHABETS[name], N)[::7]]
     for other in heads_blunted(model, random.Random(name)):
-        assert not certify(other, "float32", N).holds
+        assert margin(other) <= 0
         assert furthest(other, xs) > 2 * furthest(model, xs)
 
 
