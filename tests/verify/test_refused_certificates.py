@@ -7,9 +7,15 @@ from fractions import Fraction as F
 import pytest
 
 import transformist as tf
+from transformist.arithmetic import number_system
 from transformist.cli import main
+from transformist.compiler.circuit import Circuit, Embedded, Fetched
+from transformist.compiler.forms import Form
+from transformist.compiler.heads import Match
+from transformist.compiler.margins import ERRORS
 from transformist.programs import PROGRAMS
 from transformist.verify.certificate import Unlawful, Unproved, certify
+from transformist.verify.certificate.recorded import Recorded
 
 AB = [[1], [0]]
 
@@ -105,6 +111,79 @@ REFUSED = {
     "scores that are all the same, and too large": (
         attending("vpo", {"p": "i"}, W_Q=[[0, 300, 0]], W_K=[[0] * 3], b_K=[300]),
         "constant",
+    ),
+    "constants that add up off the grid": (
+        model(
+            "vp",
+            (ramp([[0, 1]], ["1/2"], [[0], [0]]),),
+            accepts([1, 0], "-1/2"),
+            words=[[1, "1/2"], [0, "1/2"]],
+            positions={"p": "i^3"},
+        ),
+        "on the grid",
+    ),
+    "a step of a height above 1": (
+        model(
+            "vpo",
+            (
+                ramp(
+                    [[0, 2**13, 0]] * 2,
+                    [-(2**11), -3 * 2**11],
+                    [[0] * 2] * 2 + [["1/4096", "-1/4096"]],
+                ),
+            ),
+            accepts([0, 0, 1], "-1/2"),
+            positions={"p": "i"},
+        ),
+        "height",
+    ),
+    "a step of zone 1/3": (
+        model(
+            "vpo",
+            (ramp([[0, 1, 0]] * 2, ["-1/12", "-1/4"], [[0] * 2] * 2 + [[6, -6]]),),
+            accepts([0, 0, 1], "-7/8"),
+            positions={"p": "i^2"},
+        ),
+        "zone",
+    ),
+    "units that are all the same": (
+        model("vo", (ramp([[1, 0]] * 8, [0] * 8, [[0] * 8, [1] * 8]),), accepts([0, 1], "-1/2")),
+        "added up once",
+    ),
+    "heads that are all the same": (
+        model(
+            "vo",
+            (
+                tf.Layer(
+                    (
+                        tf.Attention(
+                            W_Q=[[0, 0]], W_K=[[0, 0]], W_V=[[1, 0]], W_O=[[0], [1]], mask="future"
+                        ),
+                    )
+                    * 8
+                ),
+            ),
+            accepts([0, 1], "-1/2"),
+        ),
+        "added up once",
+    ),
+    "a number in two slots, read together": (
+        model(
+            "vo",
+            (ramp([[1, 0], [-1, 0]], [0, 0], [[0, 0], [1, -1]]),),
+            accepts(["1/10", "9/10"], "-1/2"),
+        ),
+        "on the grid|once",
+    ),
+    "a d_key of which nearly all is 0": (
+        attending(
+            "vpo",
+            {"p": "i"},
+            W_Q=[[0] * 3] * 64,
+            b_Q=[8] + [0] * 63,
+            W_K=[[0, 1, 0]] + [[0] * 3] * 63,
+        ),
+        "d_key",
     ),
 }
 
@@ -241,99 +320,42 @@ def test_names_between_colons_are_no_pictures(tmp_path, capsys):
     assert "x:ab:" in capsys.readouterr().out
 
 
-REFUSED_NOW = {
-    "constants that add up off the grid": (
-        model(
-            "vp",
-            (ramp([[0, 1]], ["1/2"], [[0], [0]]),),
-            accepts([1, 0], "-1/2"),
-            words=[[1, "1/2"], [0, "1/2"]],
-            positions={"p": "i^3"},
-        ),
-        "on the grid",
-    ),
-    "a step of a height above 1": (
-        model(
-            "vpo",
-            (
-                ramp(
-                    [[0, 2**13, 0]] * 2,
-                    [-(2**11), -3 * 2**11],
-                    [[0] * 2] * 2 + [["1/4096", "-1/4096"]],
-                ),
-            ),
-            accepts([0, 0, 1], "-1/2"),
-            positions={"p": "i"},
-        ),
-        "height",
-    ),
-    "a step of zone 1/3": (
-        model(
-            "vpo",
-            (ramp([[0, 1, 0]] * 2, ["-1/12", "-1/4"], [[0] * 2] * 2 + [[6, -6]]),),
-            accepts([0, 0, 1], "-7/8"),
-            positions={"p": "i^2"},
-        ),
-        "zone",
-    ),
-}
-
-
-REFUSED_NOW |= {
-    "units that are all the same": (
-        model("vo", (ramp([[1, 0]] * 8, [0] * 8, [[0] * 8, [1] * 8]),), accepts([0, 1], "-1/2")),
-        "added up once",
-    ),
-    "heads that are all the same": (
-        model(
-            "vo",
-            (
-                tf.Layer(
-                    (
-                        tf.Attention(
-                            W_Q=[[0, 0]], W_K=[[0, 0]], W_V=[[1, 0]], W_O=[[0], [1]], mask="future"
-                        ),
-                    )
-                    * 8
-                ),
-            ),
-            accepts([0, 1], "-1/2"),
-        ),
-        "added up once",
-    ),
-    "a number in two slots, read together": (
-        model(
-            "vo",
-            (ramp([[1, 0], [-1, 0]], [0, 0], [[0, 0], [1, -1]]),),
-            accepts(["1/10", "9/10"], "-1/2"),
-        ),
-        "on the grid|once",
-    ),
-    "a d_key of which nearly all is 0": (
-        attending(
-            "vpo",
-            {"p": "i"},
-            W_Q=[[0] * 3] * 64,
-            b_Q=[8] + [0] * 63,
-            W_K=[[0, 1, 0]] + [[0] * 3] * 63,
-        ),
-        "d_key",
-    ),
-}
-
-
-@pytest.mark.parametrize(("given", "message"), REFUSED_NOW.values(), ids=REFUSED_NOW)
-def test_other_weights_of_which_the_laws_do_not_tell(given, message):
-    with pytest.raises(Unlawful, match=message):
-        certify(given, "float32")
-
-
 def test_a_mean_beside_a_hidden_constant_rounds():
     head = tf.Attention(
         W_Q=[[0, 0]], W_K=[[0, 0]], W_V=[[1, 0]], W_O=[[0], [1]], b_O=[0, 2**20], mask="future"
     )
     read_out = tf.Binary(W_out=[[0, 1]], b_out=[-(2**20) - F(1, 7)])
     assert not certify(model("vm", (tf.Layer((head,)),), read_out, n=60), "float32").holds
+
+
+def test_constant_queries_may_come_in_any_order():
+    """A lookup of position 3, the square of the place first, or last."""
+    for places in ([[0, 0, 1, 0], [0, 1, 0, 0]], [[0, 1, 0, 0], [0, 0, 1, 0]]):
+        shift = [-1, 6] if places[0][2] else [6, -1]
+        built = attending(
+            "vpso",
+            {"p": "i", "s": "i^2"},
+            row=(0, 0, 0, 1),
+            shift="-1/2",
+            W_Q=[[0] * 4] * 4,
+            b_Q=[*shift, 0, 0],
+            W_K=[*places, [0] * 4, [0] * 4],
+            weighting="average-hard",
+        )
+        found = certify(built, "float32")
+        assert found.holds
+        tf.check_certificate(built, found)
+
+
+def test_halves_of_a_score_are_bits_too():
+    """Products of matches are halves: with 30 times 8.5 a format of 8 bits rounds."""
+    circuit = Circuit(("a", "b"), False, 8, "softmax")
+    key = circuit.add(Embedded((F(0), F(17))), "key")
+    head = Match((key,), (Form.of(F(1, 2)),), "mean", "none")
+    margins = Recorded(circuit, {head: F(15)}, number_system("bfloat16"))
+    margins.follow(0)
+    exact = ERRORS[Fetched](margins, Fetched(head, key), None)
+    assert any(demand.what == "the error of a selection" for demand in margins.demands), exact
 
 
 def test_what_is_known_at_bos_is_on_the_grid_too():

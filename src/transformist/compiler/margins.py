@@ -408,7 +408,9 @@ def _match(margins: Margins, head: Match, value: Form, origin: Node | None) -> E
     _require_range(margins, head, 2 * largest, origin)
     inexact = _product_error(margins, head, keys, queries) * scale
     whole = all(margins.is_exact(form) for form in head.forms)
-    if not whole or largest * _bits(margins.sharpness[head]) > 2**margins.a.precision:
+    parts = math.prod(_bottom(margins.circuit, forms) for forms in (head.keys, head.queries))
+    held = largest * parts * _bits(margins.sharpness[head]) <= 2**margins.a.precision
+    if not (whole and held):
         inexact += (len(head.keys) + 4) * (margins.w + margins.u) * largest
     allowed: Any = SCORE_ERROR
     if head.choose == "mean":
@@ -418,6 +420,11 @@ def _match(margins: Margins, head: Match, value: Form, origin: Node | None) -> E
     if inexact:
         margins.require(origin, "the error of a selection", inexact, allowed)
     return _chosen(margins, head, value, inexact)
+
+
+def _bottom(circuit: Circuit, forms: tuple[Form, ...]) -> int:
+    """The common denominator of numbers that have one, as halves have."""
+    return math.lcm(*(grid.c for form in forms if (grid := circuit.grid(form)) is not None))
 
 
 def _by_kind(margins: Margins, forms: tuple[Form, ...]) -> list[list[float]]:

@@ -90,13 +90,11 @@ def of_head(circuit: Circuit, head: Attention, kind: Head, pairs: Pairs, where: 
     require(len(asked) == len(wanted), "all that is scored is told", len(asked), where)
     few = len(pairs) <= 4 * len(asked) or not asked  # √d_key is not much above what it divides
     require(few, "d_key is at most four times the coordinates that count", len(pairs), where)
-    constant = [(q, k) for q, k in asked if q.is_constant]
-    told = [(q, k) for q, k in wanted if q.is_constant]
-    for (q, k), (_, last) in zip(constant, told, strict=True):
-        factor = last.terms[0][1] / k.factors.get(last.terms[0][0], Fraction(0))
-        scaled = factor == circuit.longest or (2 * factor >= 1 and is_power_of_two(factor))
-        same = k * factor == last and scaled
-        require(same and q.constant, "keys are read as they are", k, where)
+    told = [k for q, k in wanted if q.is_constant]
+    for key in (k for q, k in asked if q.is_constant):
+        require(key.terms, "keys are not constant", key, where)
+        as_is = any(_is_scaled(circuit, key, each) for each in told)
+        require(as_is, "keys are read as they are", key, where)
     keys = {k for q, k in asked if not q.is_constant}
     told_keys = {k for q, k in wanted if not q.is_constant}
     received = ", ".join(str(key) for key in keys - told_keys)
@@ -105,6 +103,13 @@ def of_head(circuit: Circuit, head: Attention, kind: Head, pairs: Pairs, where: 
     least = min(weights, default=1)
     require(least >= Fraction(1, 64), "weights of scores are at least 1/64", least, where)
     KINDS[type(kind)](circuit, head, kind, where)
+
+
+def _is_scaled(circuit: Circuit, key: Form, wanted: Form) -> bool:
+    """Whether a key is one that is wanted, but for a power of two, or for N of a share of N."""
+    factor = wanted.factors.get(key.terms[0][0], Fraction(0)) / key.terms[0][1]
+    plain = 2 * factor >= 1 and is_power_of_two(factor)
+    return key * factor == wanted and (plain or factor == circuit.longest)
 
 
 def _mean(_circuit: Circuit, head: Attention, _kind: Uniform, where: str) -> None:
