@@ -12,28 +12,34 @@ import pytest
 from transformist.arithmetic import number_system
 from transformist.engines.structured import causal
 from transformist.engines.structured import head as heads
-from transformist.engines.structured.by_query import FIRST, TAKE
+from transformist.engines.structured import rows as row_kinds
 from transformist.engines.structured.causal import RUNNING, CausalHead
-from transformist.engines.structured.evaluation import mixes
 from transformist.engines.structured.head import HeadInput, HeadMaps
 from transformist.engines.structured.methods import METHODS, method
 from transformist.engines.structured.on_hull import ABOVE, BELOW, ON, UNKNOWN, OnHull, _turn
 from transformist.engines.structured.ranges import Measured, are_exact
+from transformist.engines.structured.residual import ResidualStream
+from transformist.engines.structured.rows import Many
+from transformist.engines.structured.weightings import FIRST, TAKE
 from transformist.errors import NotFinite
 from transformist.model import MASKS, WEIGHTINGS, Attention
 
 LENGTHS = (0, 1, 2, 3, 9, 40)
 
 
+def stream(z):
+    """Vectors as the stream has them where nothing is known of them."""
+    return ResidualStream.of(len(z), [(range(z.shape[1]), Many(z))])
+
+
 def attended(head, z, fits, a):
     """What a head gives by one method, or None where it does not fit."""
     maps = HeadMaps.of(head, a)
-    found = fits(HeadInput(maps, z))
+    found = fits(HeadInput(maps, stream(z)))
     if found is None:
         return None
     y = np.zeros((len(z), head.width_out), a.dtype)
-    for rows, mixed in mixes(found):
-        maps.output.add(mixed.astype(a.dtype), y, maps.written, rows)
+    y[:, maps.written] = found.mixed().mapped(maps.output).whole()
     return y
 
 
@@ -134,7 +140,7 @@ def drawn(shape, rnd, n, weighting, mask):
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 def test_methods_that_fit_agree_with_the_reference(weighting, mask, few, monkeypatch, trials):
     monkeypatch.setattr(heads, "FEW", few)
-    monkeypatch.setattr(heads, "BLOCK", 16)
+    monkeypatch.setattr(row_kinds, "BLOCK", 16)
     a = number_system("float64")
     for shape, n, seed in itertools.product(SHAPES, LENGTHS, range(trials)):
         head, z = drawn(shape, random.Random(f"{shape.__name__} {n} {seed}"), n, weighting, mask)
@@ -154,7 +160,7 @@ def test_methods_that_fit_agree_with_the_reference(weighting, mask, few, monkeyp
 def test_the_positions_are_those_of_exact_arithmetic(weighting, mask, few, monkeypatch, trials):
     """Where no score rounds; an irrational √d_key is no excuse."""
     monkeypatch.setattr(heads, "FEW", few)
-    monkeypatch.setattr(heads, "BLOCK", 16)
+    monkeypatch.setattr(row_kinds, "BLOCK", 16)
     a = number_system("float64")
     used = set()
     for shape, n, seed in itertools.product(SHAPES, LENGTHS, range(trials)):
@@ -258,7 +264,7 @@ def test_where_scores_round_the_choice_is_that_of_the_reference(
     weighting, mask, arithmetic, monkeypatch, trials
 ):
     monkeypatch.setattr(heads, "FEW", 2)
-    monkeypatch.setattr(heads, "BLOCK", 16)
+    monkeypatch.setattr(row_kinds, "BLOCK", 16)
     a, used = number_system(arithmetic), set()
     for n, seed in itertools.product((1, 2, 9, 40), range(trials)):
         head, z = rounding(random.Random(f"{n} {seed}"), n, weighting, mask, a)
@@ -288,7 +294,7 @@ def test_where_scores_round_so_it_is_as_rows_come(weighting, mask, first, monkey
         running, y = CausalHead(HeadMaps.of(head, a), a), np.zeros((n, head.width_out), a.dtype)
         for rows in chunks(rnd, n):
             mixed = running.mix(z[rows]).astype(a.dtype)
-            running.maps.output.add(mixed, y, running.maps.written, rows)
+            running.maps.output.add(mixed, y[rows], running.maps.written)
         used.add(running.method)
         agrees(y, head(z, a), z, weighting, a, f"{a.name} {n} {seed} {running.method}")
     assert used >= {RUNNING[first].name, "dense"}
@@ -339,8 +345,8 @@ def test_long_inputs_choose_as_the_reference_at_the_edges_of_the_format(weightin
     t, a = np.arange(700.0), number_system("float64")
     z = np.stack([*EDGES[name](t), (t * 37) % 700], axis=1)
     head = point_head(z.shape[1] // 2, weighting=weighting)
-    found = method(HeadInput(HeadMaps.of(head, a), z))
-    got = np.concatenate([mixed for _, mixed in mixes(found)])[:, 0]
+    found = method(HeadInput(HeadMaps.of(head, a), stream(z)))
+    got = found.mixed().whole()[:, 0]
     near = 1e-9 if weighting in MEANS else 0
     assert abs(got - head(z)[:, -1]).max() <= near * 700, found.name
 
@@ -360,7 +366,7 @@ def test_a_term_is_rounded_away_as_in_the_reference(weighting, size):
         weighting=weighting,
     )
     maps, near = HeadMaps.of(head, a), 1e-9 if weighting in MEANS else 0
-    got = np.concatenate([mixed for _, mixed in mixes(method(HeadInput(maps, z)))])[:, 0]
+    got = method(HeadInput(maps, stream(z))).mixed().whole()[:, 0]
     assert abs(got - head(z)[:, 0]).max() <= near * 700
     causal_head = replace(head, mask="future")
     running = CausalHead(HeadMaps.of(causal_head, a), a)
@@ -375,10 +381,10 @@ def test_a_lookup_in_float32_is_the_reference_s(weighting):
     t = np.arange(float(n))
     z = a.array(np.stack([2 * t, 0 * t + 1, t, -(t**2), t], axis=1))
     head, rows = point_head(weighting=weighting, mask="none"), slice(4000, 4300)
-    given = HeadInput(HeadMaps.of(head, a), z)
+    given = HeadInput(HeadMaps.of(head, a), stream(z))
     found = METHODS[2](given)
     assert found.name == "hull"
-    got = np.concatenate([mixed for _, mixed in mixes(found)])[rows, 0]
+    got = found.mixed().whole()[rows, 0]
     expected = a.matmul(head.weights(z, a, rows), head.values(z, a))[:, 0]
     exact = weighting not in MEANS
     assert (abs(got - expected) <= (0 if exact else 1e-5 * n)).all()
@@ -442,8 +448,8 @@ def test_values_near_the_largest_are_evaluated_as_the_reference_does(size):
         head = Attention(
             W_Q=[[0, 1]], W_K=[[0, 1]], W_V=[[1, 0]], W_O=[[1], [0]], weighting=weighting
         )
-        found = method(HeadInput(HeadMaps.of(head, a), z))
-        got = np.concatenate([mixed for _, mixed in mixes(found)])[:, 0]
+        found = method(HeadInput(HeadMaps.of(head, a), stream(z)))
+        got = found.mixed().whole()[:, 0]
         assert (found.name, found.why) == ("dense", "numbers come near the largest of the format")
         assert np.array_equal(got, head(z)[:, 0])
 
@@ -469,7 +475,7 @@ def test_scores_that_overflow_are_refused_wherever_the_reference_does(z):
     with pytest.raises(NotFinite, match="one that overflows"):
         head(rows)
     with pytest.raises(NotFinite, match="one that overflows"):
-        list(mixes(method(HeadInput(HeadMaps.of(head, a), rows))))
+        method(HeadInput(HeadMaps.of(head, a), stream(rows))).mixed()
     running = CausalHead(HeadMaps.of(head, a), a)
     with pytest.raises(NotFinite, match="what a decoder reads stays so small .* too large for"):
         running.mix(rows)
@@ -496,7 +502,7 @@ def test_heads_give_the_same_as_rows_come(weighting, mask, first, monkeypatch, t
         running = CausalHead(HeadMaps.of(head, number_system("float64")), number_system("float64"))
         y = np.zeros((n, head.width_out))
         for rows in chunks(rnd, n):
-            running.maps.output.add(running.mix(z[rows]), y, running.maps.written, rows)
+            running.maps.output.add(running.mix(z[rows]), y[rows], running.maps.written)
         used.add(running.method)
         message = f"{shape.__name__} {n} {seed} {running.method}"
         np.testing.assert_allclose(y, head(z), rtol=0, atol=1e-12, err_msg=message)

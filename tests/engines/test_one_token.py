@@ -185,7 +185,8 @@ def test_one_by_one_is_as_all_at_once(name):
     model = in_numbers(MODELS[name])
     x = random.Random(name).choices(model.alphabet, k=LENGTH)
     decoder = tf.decoder(model)
-    assert tf.decoder(model).take_all(x) == [decoder.take(symbol) for symbol in x]
+    together, apart = tf.decoder(model).take_all(x), [decoder.take(symbol) for symbol in x]
+    np.testing.assert_allclose(apart, together, rtol=1e-14, atol=1e-14)  # in another order
     assert "hull" not in decoder.methods
 
 

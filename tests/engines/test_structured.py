@@ -15,9 +15,11 @@ import transformist as tf
 from transformist.arithmetic import number_system
 from transformist.engines.structured import answers, evaluate, evaluation
 from transformist.engines.structured import head as heads
-from transformist.engines.structured.evaluation import mixes
+from transformist.engines.structured import rows as row_kinds
 from transformist.engines.structured.head import HeadInput, HeadMaps
 from transformist.engines.structured.methods import method
+from transformist.engines.structured.residual import ResidualStream
+from transformist.engines.structured.rows import Many
 from transformist.model import MASKS, SPANS, Heads
 from transformist.programs import PROGRAMS
 
@@ -68,7 +70,7 @@ def agree(model, x, arithmetic="float64"):
 @pytest.mark.parametrize(("name", "weighting"), CASES)
 def test_it_answers_as_the_reference(name, weighting, few, monkeypatch):
     monkeypatch.setattr(heads, "FEW", few)
-    monkeypatch.setattr(heads, "BLOCK", 8)
+    monkeypatch.setattr(row_kinds, "BLOCK", 8)
     model = built(name, weighting, 64)
     if model is not None:
         for n in (0, 1, 2, 7, 50):
@@ -138,10 +140,9 @@ def test_hard_heads_attend_where_exact_arithmetic_does(name, weighting, few, mon
             b_V=None,
             b_O=None,
         )
-        given = HeadInput(HeadMaps.of(marked, a), np.concatenate([z, place], axis=1))
-        got = np.empty((n, 1))
-        for rows, mixed in mixes(method(given)):
-            got[rows] = mixed
+        vectors = Many(np.concatenate([z, place], axis=1))
+        stream = ResidualStream.of(n, [(range(width + 1), vectors)])
+        got = method(HeadInput(HeadMaps.of(marked, a), stream)).mixed().whole()
         rows = exact_rows(head, z, a)
         tried += rows.sum()
         shares = np.array(head.weights(z, "exact").tolist(), dtype=float).reshape(n, n)

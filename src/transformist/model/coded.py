@@ -50,17 +50,21 @@ class Coded(Sequence[Symbol]):
 
         """
         points = np.array([ord(each) for each in alphabet], np.uint32)
-        order = np.argsort(points).astype(np.min_scalar_type(max(len(points) - 1, 0)))
-        known, held = points[order], bytearray()
+        kind = np.min_scalar_type(max(len(points) - 1, 0))
+        size = int(points.max(initial=0)) + 2  # one more, for all that lie beyond
+        numbers, is_symbol = np.zeros(size, kind), np.zeros(size, np.bool_)
+        numbers[points], is_symbol[points] = np.arange(len(points)), True
+        held = bytearray()
         for piece in pieces:
             found = np.frombuffer(piece.encode("utf-32-le", "surrogatepass"), np.uint32)
-            at = np.searchsorted(known, found)
-            is_known = np.take(known, at, mode="clip") == found if len(known) else at > 0
-            if not ignore_others and not is_known.all():
-                return None
-            held += order[at[is_known]].tobytes()
-            admit(len(held) // order.itemsize)
-        return cls(alphabet, np.frombuffer(held, order.dtype))
+            coded, is_known = (each.take(found, mode="clip") for each in (numbers, is_symbol))
+            if not is_known.all():
+                if not ignore_others:
+                    return None
+                coded = coded[is_known]
+            held += coded.tobytes()
+            admit(len(held) // kind.itemsize)
+        return cls(alphabet, np.frombuffer(held, kind))
 
     def __len__(self) -> int:
         """How many symbols there are."""

@@ -1,7 +1,7 @@
 """Arrays that a kernel finds by their addresses, in a table of whole numbers.
 
-An array takes three numbers: its address, and how long it is in its first two dimensions. So any
-number of arrays is one argument of a kernel, where each argument of its own takes time.
+An array takes three numbers: its address, and how long it is in its first and last dimension. So
+any number of arrays is one argument of a kernel, where each argument of its own takes time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numba import carray, types  # type: ignore[attr-defined]
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from transformist.engines.structured.kernel import kernel
+from transformist.engines.structured.kernel import kernel_alone_part
 from transformist.errors import BrokenInvariant
 
 FIELD = 3
@@ -44,8 +44,8 @@ def described(array: NDArray[Any]) -> tuple[int, int, int]:
             received=f"an array of shape {array.shape} with gaps",
             where="addresses",
         )
-    rows, columns = (*array.shape, 1)[:2]
-    return array.__array_interface__["data"][0], rows, columns
+    columns = array.shape[-1] if array.ndim > 1 else 1
+    return array.__array_interface__["data"][0], array.shape[0], columns
 
 
 def _typed(_context: Any, _address: Any) -> Any:
@@ -58,19 +58,19 @@ def _typed(_context: Any, _address: Any) -> Any:
 _pointer: Any = intrinsic(_typed)
 
 
-@kernel
+@kernel_alone_part
 def vector(table: Any, at: int, dtype: Any) -> Any:
     """The array of one dimension that is described at a place of the table."""
     return carray(_pointer(table[at]), (table[at + 1],), dtype)
 
 
-@kernel
+@kernel_alone_part
 def matrix(table: Any, at: int, dtype: Any) -> Any:
     """The array of two dimensions that is described at a place of the table."""
     return carray(_pointer(table[at]), (table[at + 1], table[at + 2]), dtype)
 
 
-@kernel
+@kernel_alone_part
 def pairs(table: Any, at: int) -> Any:
-    """The array (rows, columns, 2) of float64 that is described at a place of the table."""
-    return carray(_pointer(table[at]), (table[at + 1], table[at + 2], 2), np.float64)
+    """The array (rows, 2, columns) of float64 that is described at a place of the table."""
+    return carray(_pointer(table[at]), (table[at + 1], 2, table[at + 2]), np.float64)

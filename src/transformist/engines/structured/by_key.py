@@ -12,49 +12,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.engines.structured.by_query import (
+from transformist.engines.structured.kernel import kernel, kernel_part
+from transformist.engines.structured.sums import take_value
+from transformist.engines.structured.weightings import (
     AVERAGE,
-    FAR,
     FIRST,
     LAST,
     READ_TAKE,
     SOFTMAX,
     TAKE,
     TAKE_READ,
-    _add,
 )
-from transformist.engines.structured.kernel import kernel
 
 
-@kernel
+@kernel_part
 def _take(
-    kind: int, group: int, term: float, place: int, value: Any, root: Any,
+    kind: int, group: int, term: float, place: int, values: Any, row: int, root: Any,
     top: Any, places: Any, mass: Any, sums: Any,
 ) -> None:  # fmt: skip
     """One key comes: the largest term of its group, and the values there or around it."""
     below = (term - top[group]) / np.float64(root)
-    if below < 0.0 and (kind != SOFTMAX or below < -FAR):
-        return
-    if kind == FIRST and below == 0.0:
-        return
-    weight = 1.0
-    if below > 0.0 or (kind == LAST and below == 0.0):
-        factor = math.exp(-below) if kind == SOFTMAX else 0.0
-        for m in range(2):
-            mass[group, m] *= factor
-        for c in range(value.shape[0]):
-            sums[group, c, 0] *= factor
-            sums[group, c, 1] *= factor
+    if take_value(kind, below, values, row, mass, sums, group):
         top[group] = term
         places[group] = place
-    elif below < 0.0:
-        weight = math.exp(below)
-    _add(mass, group, weight)
-    for c in range(value.shape[0]):
-        _add(sums[group], c, weight * value[c])
 
 
-@kernel
+@kernel_part
 def _read(
     kind: int, query: Any, distinct: Any, root: Any, top: Any, places: Any, mass: Any, sums: Any,
     scores: Any, out: Any,
@@ -83,14 +66,14 @@ def _read(
         weight = math.exp(scores[g] - best) if kind == SOFTMAX else 1.0
         total += weight * (mass[g, 0] + mass[g, 1])
         for c in range(out.shape[0]):
-            out[c] += weight * (sums[g, c, 0] + sums[g, c, 1])
+            out[c] += weight * (sums[g, 0, c] + sums[g, 1, c])
     if total > 0.0:
         for c in range(out.shape[0]):
             out[c] /= total
 
 
 @kernel
-def _mix(
+def mix_by_key(
     order: int, kind: int, start: int, queries: Any, distinct: Any, root: Any,
     groups: Any, terms: Any, values: Any, top: Any, places: Any, mass: Any, sums: Any, scores: Any,
     out: Any,
@@ -99,13 +82,13 @@ def _mix(
     for i in range(max(values.shape[0], out.shape[0])):
         if order in (TAKE, TAKE_READ):
             _take(
-                kind, groups[i], terms[i], start + i, values[i], root, top, places, mass, sums
+                kind, groups[i], terms[i], start + i, values, i, root, top, places, mass, sums
             )  # fmt: skip
         if order != TAKE:
             _read(kind, queries[i], distinct, root, top, places, mass, sums, scores, out[i])
         if order == READ_TAKE:
             _take(
-                kind, groups[i], terms[i], start + i, values[i], root, top, places, mass, sums
+                kind, groups[i], terms[i], start + i, values, i, root, top, places, mass, sums
             )  # fmt: skip
 
 
@@ -124,7 +107,7 @@ class ByKey:
             np.full(count, -np.inf),
             np.full(count, -1, np.int64),
             np.zeros((count, 2)),
-            np.zeros((count, width, 2)),
+            np.zeros((count, 2, width)),
         )
         self._scores = np.empty(count)
 
@@ -134,11 +117,20 @@ class ByKey:
         if not more:
             return
         self._distinct = distinct.copy()
-        added = ByKey(distinct[len(distinct) - more :], 1, self._state[3].shape[1], self._kind)
+        added = ByKey(distinct[len(distinct) - more :], 1, self._state[3].shape[2], self._kind)
         self._state = tuple(
             np.concatenate([old, new]) for old, new in zip(self._state, added._state, strict=True)
         )  # type: ignore[assignment]
         self._scores = np.empty(len(distinct))
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """The keys, √d_key, what is kept, and room for scores; for the kernel of one token."""
+        return (self._distinct, np.array([self._root]), *self._state, self._scores)
+
+    def took(self, rows: int) -> None:
+        """Know that the kernel of one token has taken so many keys."""
+        self._start += rows
 
     def mix(
         self,
@@ -150,7 +142,7 @@ class ByKey:
     ) -> NDArray[np.float64]:
         """The mixed values at rows that come in order, with the keys that come with them."""
         out = np.empty((0 if order == TAKE else len(queries), values.shape[1]))
-        _mix(
+        mix_by_key(
             order, self._kind, self._start, queries, self._distinct, self._root,
             groups, terms, values, *self._state, self._scores, out,
         )  # fmt: skip

@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
 from transformist.engines.structured.by_key import ByKey
-from transformist.engines.structured.by_query import SOFTMAX, TAKE, ByQuery
+from transformist.engines.structured.by_query import ByQuery
 from transformist.engines.structured.dense import mix_dense
 from transformist.engines.structured.groups import Groups
-from transformist.engines.structured.head import FEW, KINDS, ORDERS, HeadMaps
+from transformist.engines.structured.head import FEW, HeadMaps
 from transformist.engines.structured.on_hull import OnHull
 from transformist.engines.structured.one_token import BY_KEY, BY_QUERY
 from transformist.engines.structured.ranges import Measured, are_exact, are_small, largest_of
 from transformist.engines.structured.token_table import Record, arrays_of
+from transformist.engines.structured.weightings import KINDS, ORDERS, SOFTMAX, TAKE
 from transformist.errors import NotFinite
 from transformist.model import SPANS
 
@@ -125,17 +126,25 @@ class RunningByQuery(Running):
             return None
         if len(self._groups.vectors) > before:
             new = self._begun(self._groups.vectors[before:])
-            new.mix(TAKE, ids, past.keys, past.values)
+            _mixed(new, TAKE, ids, past.keys, past.values)
             self._state.joined(new)
-        return self._state.mix(self.order, ids, keys, values)
+        return _mixed(self._state, self.order, ids, keys, values)
 
     def own(self) -> tuple[int, Groups, tuple[NDArray[Any], ...]] | None:
         """As `Running.own`."""
-        state = self._state
         if not len(self._groups.vectors):
             return None
-        arrays = (*state._asked, np.array([state._root]), state._top, state._mass, state._sums)
-        return BY_QUERY, self._groups, arrays
+        return BY_QUERY, self._groups, self._state.arrays
+
+
+def _mixed(
+    state: ByQuery, order: int, ids: NDArray[np.int32], keys: NDArray[Any], values: NDArray[Any]
+) -> NDArray[np.float64]:
+    """What is mixed at rows, each with a key and a value of its own."""
+    rows = np.arange(len(keys), dtype=np.int32)
+    out = np.empty((0 if order == TAKE else len(ids), values.shape[1]))
+    state.mix(order, ids, (keys, rows), (values, rows), out)
+    return out
 
 
 @final
@@ -175,17 +184,14 @@ class RunningByKey(Running):
 
     def own(self) -> tuple[int, Groups, tuple[NDArray[Any], ...]] | None:
         """As `Running.own`."""
-        state = self._state
         if self.maps.fixed.any():  # keys have terms
             return None
-        roots = np.array([state._root])
-        arrays = (np.zeros(1), state._distinct, roots, *state._state, state._scores)
-        return BY_KEY, self._groups, arrays
+        return BY_KEY, self._groups, (np.zeros(1), *self._state.arrays)
 
     def took(self, rows: int) -> None:
         """As `Running.took`."""
         self._seen += rows
-        self._state._start += rows
+        self._state.took(rows)
 
     def _fits(self, queries: NDArray[Any], keys: NDArray[Any]) -> bool:
         """Whether sums with terms are those of the reference, or near enough under softmax."""

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic
 from transformist.engines.structured.embedded import codes, embed
-from transformist.engines.structured.evaluation import format_of, read_map, read_rows
-from transformist.engines.structured.head import BLOCK
+from transformist.engines.structured.evaluation import format_of, read_rows
+from transformist.engines.structured.prepared import prepared
 from transformist.engines.structured.reading import OneByOne
+from transformist.engines.structured.rows import BLOCK
 from transformist.engines.structured.steps import Attend, steps_of
 from transformist.errors import InputTooLong, InvalidValue, TransformistError
 from transformist.model import NearestFraction, NearZero, Symbol, Transformer, length_of
@@ -60,7 +61,7 @@ class Decoder:
         ]
         self._longest = min((each for each in limits if each is not None), default=math.inf)
         self._lock, self._ended = RLock(), ""
-        self._out, self._steps = read_map(model.read_out, self._a), steps_of(model, self._a)
+        self._out, self._steps = prepared(model, self._a).read_out, steps_of(model, self._a)
         self._single: OneByOne | None = None
         self._has_settled = True  # whether the heads know what it has taken
         rows = {symbol: row for row, symbol in enumerate(model.embedding.symbols)}

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
-from transformist.engines.structured.head import blocks
+from transformist.engines.structured.residual import ResidualStream
+from transformist.engines.structured.rows import Few, Many, blocks, unfilled
 from transformist.model import Coded, Embedding, PositionFunctions, Symbol
 
 EXACT_SIZE = 2**26
@@ -63,6 +64,30 @@ def _coded(alphabet: Sequence[Symbol], x: Sequence[Symbol]) -> Coded | None:
         return None
     pieces = (x[start : start + PIECE] for start in range(0, len(x), PIECE))
     return Coded.of([str(each) for each in alphabet], pieces)
+
+
+def embedded(
+    embedding: Embedding, rows: NDArray[Any], first: int, n: int, a: Floating
+) -> ResidualStream:
+    """As `embed`, the symbols in one part, and what positions move in another."""
+    positions, words = embedding.positions, embedding.rounded(a).vectors
+    columns, count = list(range(embedding.width)), len(rows)
+    if positions is None:
+        return ResidualStream.of(count, [(columns, Few.of(words, rows))])
+    if not isinstance(positions, PositionFunctions):
+        z = embed(embedding, rows, first, n, a)
+        return ResidualStream.of(count, [(columns, Many(z))])
+    names = positions.names
+    still = [column for column in columns if names[column] in (None, "1")]
+    moves = [column for column in columns if column not in still]
+    vectors = np.where([name == "1" for name in names], a.add(words, a.array(1)), words)
+    functions = PositionFunctions(tuple(names[column] for column in moves))
+    own, moved = np.ascontiguousarray(words[:, moves]), unfilled(count, len(moves), a.dtype)
+    for part in blocks(count):
+        np.take(own, rows[part], axis=0, out=moved[part], mode="clip")
+        _add_positions(functions, range(first + part.start, first + part.stop), n, a, moved[part])
+    held = Few.of(np.ascontiguousarray(vectors[:, still]), rows)
+    return ResidualStream.of(count, [(still, held), (moves, Many(moved))])
 
 
 def embed(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,27 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import FLOAT32, FLOAT64, Arithmetic, Floating, number_system
-from transformist.engines.structured.by_query import READ, TAKE
-from transformist.engines.structured.embedded import codes, embed
-from transformist.engines.structured.head import (
-    ORDERS,
-    HeadInput,
-    HeadMaps,
-    blocks,
-    require_finite,
-)
+from transformist.engines.structured.embedded import codes, embedded
+from transformist.engines.structured.head import HeadInput
 from transformist.engines.structured.methods import Method, method
 from transformist.engines.structured.network import Network
+from transformist.engines.structured.prepared import PreparedSublayer, prepared
+from transformist.engines.structured.ranges import first_largest
+from transformist.engines.structured.residual import ResidualStream
+from transformist.engines.structured.rows import Few, Many, Rows, require_finite
 from transformist.engines.structured.sparse import SparseMap
 from transformist.errors import InputTooLarge, InvalidValue
 from transformist.memory import free_memory as _free_memory
 from transformist.model import (
     Attention,
-    Heads,
+    Binary,
     LayerNorm,
     MultiClass,
     ReadOut,
-    Sublayer,
     Symbol,
     Transformer,
 )
@@ -66,14 +62,19 @@ class Evaluation:
 
     Attributes:
         answer: what the read-out gave.
-        vectors: the final vectors, (n and the specials, d).
+        stream: the residual stream after the last layer, in parts.
         heads: how each head was evaluated.
 
     """
 
     answer: Any
-    vectors: NDArray[Any]
+    stream: ResidualStream
     heads: tuple[Chosen, ...]
+
+    @property
+    def vectors(self) -> NDArray[Any]:
+        """The final vectors, (n and the specials, d)."""
+        return self.stream.whole().whole()
 
 
 def evaluate(
@@ -120,15 +121,16 @@ def evaluate(
     require_memory(model, len(x), a)
     heads: list[Chosen] = []
     rows = codes(model.embedding, x)
-    z = embed(model.embedding, rows, 1 - len(model.embedding.front), len(x), a)
-    for number, layer in enumerate(model.layers):
-        for _, sublayer in layer.sublayers():
-            for head, found in enumerate(_apply(sublayer, z, a)):
-                attention = found.given.maps.head
-                heads.append(Chosen(number, head, attention, found.name, found.why, found.cost))
+    z = embedded(model.embedding, rows, 1 - len(model.embedding.front), len(x), a)
+    own = prepared(model, a)
+    for sublayer in own.sublayers:
+        z, methods = _after(sublayer, z, a)
+        for number, found in enumerate(methods):
+            head = found.given.maps.head
+            heads.append(Chosen(sublayer.layer, number, head, found.name, found.why, found.cost))
     if model.final_norm is not None:
-        normalize(model.final_norm, z, z, a)
-    return Evaluation(read(model, z, len(x), a), z, tuple(heads))
+        z = normalized(model.final_norm, z, a)
+    return Evaluation(read(model, own.read_out, z, len(x), a), z, tuple(heads))
 
 
 def answers(
@@ -208,81 +210,83 @@ def bytes_a_row(model: Transformer, a: Floating) -> int:
     return (model.width * (1 + norms) + most) * a.dtype.itemsize + (WORKING + 8) * 8
 
 
-def _apply(sublayer: Sublayer, z: NDArray[Any], a: Floating) -> list[Method]:
-    """The stream after a sublayer, in place; how its heads were evaluated."""
+def _after(
+    sublayer: PreparedSublayer, z: ResidualStream, a: Floating
+) -> tuple[ResidualStream, list[Method]]:
+    """The stream after a sublayer; how its heads were evaluated."""
     found: list[Method] = []
-    if isinstance(sublayer.function, Heads):
-        source = z
-        if sublayer.pre_norm is not None:
-            source = np.empty((len(z), sublayer.pre_norm.width_out), a.dtype)
-            normalize(sublayer.pre_norm, z, source, a)
-        found = _attend(sublayer.function, source, z, a)
+    pre_norm, post_norm = sublayer.definition.pre_norm, sublayer.definition.post_norm
+    if isinstance(sublayer.function, Network):
+        added = sublayer.function(z)
     else:
-        Network.of(sublayer.function, sublayer.pre_norm, a).add(z)
-    if sublayer.post_norm is not None:
-        normalize(sublayer.post_norm, z, z, a)
-    require_finite(z, a)
-    return found
+        source = z if pre_norm is None else normalized(pre_norm, z, a)
+        found = [method(HeadInput(maps, source)) for maps in sublayer.function]
+        added = _total(found, sublayer.written, a)
+    z = z.plus(sublayer.written, added, a)
+    if post_norm is not None:
+        z = normalized(post_norm, z, a)
+    for part in z.parts:
+        require_finite(part, a)
+    return z, found
 
 
-def normalize(norm: LayerNorm, z: NDArray[Any], out: NDArray[Any], a: Floating) -> None:
-    """Every row of z, normalized, in `out`."""
-    for rows in blocks(len(z)):
-        out[rows] = norm(z[rows], a)
+def normalized(norm: LayerNorm, z: ResidualStream, a: Floating) -> ResidualStream:
+    """The stream, every vector normalized."""
+    out = z.whole().through(lambda x: norm(x, a), norm.width_out)
+    return ResidualStream.of(z.n, [(range(norm.width_out), out)])
 
 
-def _attend(heads: Heads, source: NDArray[Any], z: NDArray[Any], a: Floating) -> list[Method]:
-    """z + Σ head(source), in place.
-
-    What several heads give is summed first, by itself, as the reference sums it.
-    """
-    written = np.array(heads.written, np.int64)
-    alone = len(heads.heads) == 1
-    total = z if alone else np.zeros((len(z), len(written)), a.dtype)
-    found = []
-    for head in heads.heads:
-        given = HeadInput(HeadMaps.of(head, a), source)
-        chosen = method(given)
-        into = written if alone else np.searchsorted(written, given.maps.written)
-        for rows, mixed in mixes(chosen):
-            given.maps.output.add(mixed.astype(a.dtype, copy=False), total, into, rows)
-        found.append(chosen)
-    if not alone:
-        for rows in blocks(len(z)):
-            z[rows, written] = a.add(total[rows], z[rows, written])
-    return found
+def _total(methods: Sequence[Method], written: Sequence[int], a: Floating) -> Rows:
+    """Σ head(source) in the coordinates written, summed by itself, as the reference sums it."""
+    first, *others = (each.mixed().mapped(each.given.maps.output) for each in methods)
+    if not others:
+        return first
+    n = first.n
+    nothing = Few.of(np.zeros((1, len(written)), a.dtype), np.zeros(n, np.int32))
+    total = ResidualStream.of(n, [(range(len(written)), nothing)])
+    for each, given in zip(methods, (first, *others), strict=True):
+        into = [written.index(column) for column in each.given.maps.written.tolist()]
+        total = total.plus(into, given, a)
+    return total.whole()
 
 
-def mixes(chosen: Method) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """The mixed values, some rows at a time, in the order in which the mask lets keys come."""
-    given = chosen.given
-    order = ORDERS[given.maps.head.mask]
-    if order == READ:
-        for rows in blocks(given.n):
-            chosen.mix(TAKE, rows)
-    for rows in blocks(given.n, given.backwards):
-        yield rows, chosen.mix(order, rows)
+def read(model: Transformer, out: SparseMap, z: ResidualStream, n: int, a: Floating) -> Any:
+    """The answer from the final vectors, `out` being the affine map of the read-out."""
+    read_out, at = model.read_out, model.rows_read(n)
+    y = z.image(out)
+    if isinstance(y, Few) and isinstance(read_out, BY_VECTOR):
+        few = Few.of(y.table, y.ids[at])
+        answers = _listed(decided(read_out, few.table, n, a), few.ids)
+    else:
+        answers = decided(read_out, y.at(at), n, a, bool(np.isfinite(y.sizes).all()))
+    return read_out.join(answers) if read_out.at == "every" else answers[0]
 
 
-def read(model: Transformer, z: NDArray[Any], n: int, a: Floating) -> Any:
-    """The answer from the final vectors."""
-    rows = np.ascontiguousarray(z[model.rows_read(n)])
-    answers = read_rows(model.read_out, read_map(model.read_out, a), rows, n, a)
-    return model.read_out.join(answers) if model.read_out.at == "every" else answers[0]
+def _listed(each: Sequence[Any], at: NDArray[Any]) -> list[Any]:
+    """Some of a few objects, by their numbers."""
+    objects = np.empty(len(each), object)
+    objects[:] = each
+    listed: list[Any] = objects[at].tolist()
+    return listed
 
 
-def read_map(read_out: ReadOut, a: Floating) -> SparseMap:
-    """The affine map of a read-out."""
-    w = read_out.rounded(a)
-    return SparseMap.of(w.W_out, w.b_out)
+BY_VECTOR = (Binary, MultiClass)
+"""Read-outs whose answer is decided by the vector alone, and no object that can be changed."""
 
 
 def read_rows(
     read_out: ReadOut, out: SparseMap, rows: NDArray[Any], n: int, a: Floating
 ) -> list[Any]:
     """An answer a row, for final vectors of inputs of length n."""
-    y = out(rows)
-    require_finite(y, a)
+    return decided(read_out, out(rows), n, a)
+
+
+def decided(
+    read_out: ReadOut, y: NDArray[Any], n: int, a: Floating, is_finite: bool = False
+) -> list[Any]:
+    """An answer a row, for what the affine map of a read-out gives, known to be finite or not."""
+    if not is_finite:
+        require_finite(Many(y), a)
     return DECISIONS.get(type(read_out), _by_the_model)(read_out, y, n, a)
 
 
@@ -292,7 +296,7 @@ def _by_the_model(read_out: Any, y: NDArray[Any], n: int, a: Floating) -> list[A
 
 
 def _labels(read_out: MultiClass, y: NDArray[Any], _n: int, _a: Floating) -> list[Any]:
-    return [read_out.labels[at] for at in y.argmax(axis=1).tolist()]
+    return _listed(read_out.labels, first_largest(y))
 
 
 DECISIONS: Mapping[type, Callable[[Any, NDArray[Any], int, Floating], list[Any]]] = {

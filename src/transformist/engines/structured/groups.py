@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.engines.structured.kernel import kernel
+from transformist.engines.structured.kernel import kernel, kernel_part
 
 
-@kernel
+@kernel_part
 def _are_equal(x: Any, y: Any) -> bool:
     for m in range(x.shape[0]):  # noqa: SIM110 (numba compiles no generator)
         if x[m] != y[m]:
@@ -18,7 +18,7 @@ def _are_equal(x: Any, y: Any) -> bool:
     return True
 
 
-@kernel
+@kernel_part
 def find(row: Any, found: Any, table: Any) -> int:
     """The slot of the hash table where the number of a vector is, or would be: −1 is there."""
     hashed = np.uint64(14695981039346656037)
@@ -45,7 +45,8 @@ def _assign(rows: Any, found: Any, count: int, table: Any, ids: Any) -> int:
             if table[slot] < 0:
                 if count == found.shape[0]:
                     return -1
-                found[count] = rows[i]
+                for m in range(rows.shape[1]):
+                    found[count, m] = rows[i, m]
                 table[slot] = count
                 count += 1
             last = table[slot]

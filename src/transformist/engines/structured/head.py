@@ -1,4 +1,4 @@
-"""A head on an input: its queries, keys and values, some rows at a time."""
+"""A head on an input: its queries, keys and values."""
 
 from __future__ import annotations
 
@@ -11,80 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import FLOAT64, Floating
-from transformist.engines.structured.by_query import (
-    AVERAGE,
-    FIRST,
-    LAST,
-    READ,
-    READ_TAKE,
-    SOFTMAX,
-    TAKE_READ,
-)
-from transformist.engines.structured.groups import Groups
-from transformist.engines.structured.ranges import Measured, are_exact, are_small, largest_of
+from transformist.engines.structured.ranges import Measured, are_exact, are_small
+from transformist.engines.structured.residual import ResidualStream
+from transformist.engines.structured.rows import Few, Rows, blocks
 from transformist.engines.structured.sparse import SparseMap
-from transformist.errors import NotFinite
+from transformist.engines.structured.weightings import KINDS, MIRRORED, ORDERS, SOFTMAX
 from transformist.model import Attention
-
-BLOCK = 2**12
-"""How many rows are computed at once."""
 
 FEW = 512
 """How many distinct queries or keys are few."""
 
 SUMMED = 2.0**42
 """Four times more values than are ever summed."""
-
-KINDS = {
-    "softmax": SOFTMAX,
-    "average-hard": AVERAGE,
-    "leftmost-hard": FIRST,
-    "rightmost-hard": LAST,
-}
-MIRRORED = {SOFTMAX: SOFTMAX, AVERAGE: AVERAGE, FIRST: LAST, LAST: FIRST}
-"""What a kind is where keys come from the last to the first."""
-
-ORDERS = {
-    "none": READ,
-    "future": TAKE_READ,
-    "strict-future": READ_TAKE,
-    "past": TAKE_READ,
-    "strict-past": READ_TAKE,
-}
-
-
-def blocks(n: int, backwards: bool = False) -> Iterator[slice]:
-    """Rows 0 to n − 1 in slices, or n − 1 to 0.
-
-    Example:
-        >>> [list(range(3)[rows]) for rows in blocks(3, backwards=True)]
-        [[2, 1, 0]]
-
-    """
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
-        if backwards:
-            last = n - stop - 1
-            yield slice(n - start - 1, None if last < 0 else last, -1)
-        else:
-            yield slice(start, stop)
-
-
-def require_finite(z: NDArray[Any], a: Floating) -> None:
-    """Refuse what has overflowed.
-
-    Raises:
-        NotFinite: for a number that is NaN or infinite.
-
-    """
-    for rows in blocks(len(z)):
-        if not np.isfinite(z[rows]).all():
-            raise NotFinite(
-                f"scores and values stay below {a.largest:g} in {a.name}",
-                received="one that overflows",
-                where="structured engine",
-                remedy="use a format with a wider range",
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,17 +91,22 @@ class HeadMaps:
             sizes: how large the coordinates are that it reads, at most.
 
         """
-        w = self.head.rounded(self.a)
-
-        def most(W: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
-            read = np.abs(W[:, self.read]).astype(np.float64)
-            return np.asarray(read @ sizes + np.abs(b).astype(np.float64))
-
+        W, b, ends = self._sizes
         with np.errstate(over="ignore", invalid="ignore"):
-            q, k, v = most(w.W_Q, w.b_Q), most(w.W_K, w.b_K), most(w.W_V, w.b_V)
-            numbers = np.concatenate([q, k, v, [(q * k).sum()]])
-            fits = numbers <= self.a.largest / 4  # twice its rounding, and more
+            numbers = W @ sizes + b
+            q, k, v = np.split(numbers, ends)
+            fits = np.append(numbers, (q * k).sum()) <= self.a.largest / 4  # twice its rounding
             return bool(fits.all() and (v <= FLOAT64.largest / SUMMED).all())
+
+    @cached_property
+    def _sizes(self) -> tuple[NDArray[np.float64], NDArray[np.float64], list[int]]:
+        """|W| and |b| of queries, keys and values, one below the other, and where these begin."""
+        w = self.head.rounded(self.a)
+        W, b = (
+            np.abs(np.concatenate(each)).astype(np.float64)
+            for each in ([w.W_Q, w.W_K, w.W_V], [w.b_Q, w.b_K, w.b_V])
+        )
+        return W[:, self.read], b, [len(w.b_Q), 2 * len(w.b_Q)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,17 +115,17 @@ class HeadInput:
 
     Attributes:
         maps: what the head computes of each.
-        z: the vectors, (n, d).
+        z: the vectors.
 
     """
 
     maps: HeadMaps
-    z: NDArray[Any]
+    z: ResidualStream
 
     @property
     def n(self) -> int:
         """How many vectors there are."""
-        return int(self.z.shape[0])
+        return self.z.n
 
     @property
     def d_key(self) -> int:
@@ -200,6 +143,11 @@ class HeadInput:
         return self.maps.head.mask in ("past", "strict-past")
 
     @property
+    def order(self) -> int:
+        """What is done at each row, under the mask."""
+        return ORDERS[self.maps.head.mask]
+
+    @property
     def kind(self) -> int:
         """What becomes of the scores, in the order in which keys come."""
         kind = KINDS[self.maps.head.weighting]
@@ -210,50 +158,40 @@ class HeadInput:
         """Whether only the largest scores count."""
         return self.kind != SOFTMAX
 
-    def at(self, rows: Any) -> NDArray[Any]:
-        """The vectors of these rows, one after the other in memory."""
-        return np.ascontiguousarray(self.z[rows])
-
-    def whole(self, part: SparseMap, columns: Any = slice(None)) -> NDArray[Any]:
-        """The images of all rows under a map, in some of its columns."""
-        kept = np.arange(len(part.shift))[columns]
-        out = np.empty((self.n, len(kept)), self.z.dtype)
-        for rows in blocks(self.n):
-            out[rows] = part(self.z[rows])[:, kept]
-        return out
-
-    def grouped(self, part: SparseMap, columns: Any = slice(None)) -> tuple[Any, Any] | None:
-        """The images of all rows by their number, and the distinct ones, where they are few."""
-        kept = np.arange(len(part.shift))[columns]
-        groups = Groups(len(kept), min(FEW, max(self.n, 1)), self.z.dtype)
-        ids = np.empty(self.n, np.int32)
-        for rows in blocks(self.n):
-            found = groups.of(part(self.z[rows])[:, kept])
-            if found is None:
-                return None
-            ids[rows] = found
-        return ids, groups.vectors
+    def in_order(self) -> Iterator[slice]:
+        """The rows in blocks, in the order in which the mask lets keys come."""
+        return blocks(self.n, self.backwards)
 
     @cached_property
-    def queries(self) -> tuple[Any, Any] | None:
-        """The distinct queries, where they are few."""
-        return self.grouped(self.maps.query)
+    def queries(self) -> Rows:
+        """The queries."""
+        return self.z.image(self.maps.query)
+
+    @cached_property
+    def keys(self) -> Rows:
+        """The keys."""
+        return self.z.image(self.maps.key)
+
+    @cached_property
+    def values(self) -> Rows:
+        """The values."""
+        return self.z.image(self.maps.value)
+
+    def few(self, rows: Rows) -> Few | None:
+        """The distinct ones of queries or keys, where they are few."""
+        return rows.grouped(FEW)
 
     @cached_property
     def is_finite(self) -> bool:
         """Whether nothing that its methods compute overflows, as the sizes met say."""
-        read = self.maps.read
-        sizes = np.zeros(self.z.shape[1])
-        largest_of(self.z, read, sizes)
-        return self.maps.stay_finite(sizes[read])
+        return self.maps.stay_finite(self.z.sizes(self.maps.read.tolist()))
 
     @cached_property
     def measured(self) -> tuple[Measured, Measured]:
         """What is known of the numbers of queries and keys."""
         queries, keys = Measured(len(self.maps.fixed)), Measured(len(self.maps.fixed))
-        for rows in blocks(self.n):
-            queries.take(self.maps.query(self.z[rows]))
-            keys.take(self.maps.key(self.z[rows]))
+        self.queries.measure(queries)
+        self.keys.measure(keys)
         return queries, keys
 
     @property

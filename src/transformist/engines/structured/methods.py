@@ -5,16 +5,27 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from transformist.engines.structured.by_key import ByKey
-from transformist.engines.structured.by_query import TAKE, ByQuery
+from transformist.engines.structured.by_query import ByQuery, Choice, Indexed
 from transformist.engines.structured.dense import mix_dense
-from transformist.engines.structured.head import KINDS, HeadInput, blocks, require_finite
+from transformist.engines.structured.head import HeadInput
 from transformist.engines.structured.on_hull import OnHull
+from transformist.engines.structured.rows import (
+    Few,
+    Many,
+    Rows,
+    blocks,
+    require_finite,
+    unfilled,
+)
+from transformist.engines.structured.threads import on_all_processors, one_ahead
+from transformist.engines.structured.weightings import FIRST, KINDS, LAST, READ, TAKE
 from transformist.model import SPANS
 
 
@@ -35,26 +46,130 @@ class Method(ABC):
     cost = ""
 
     @abstractmethod
-    def mix(self, order: int, rows: slice) -> NDArray[np.float64]:
-        """The mixed values of rows, which come in the order of the mask."""
+    def mixed(self) -> Rows:
+        """The mixed values, of d_value numbers, in the format."""
+
+
+def _in_blocks(given: HeadInput, mix: Callable[[slice, NDArray[Any]], None]) -> Rows:
+    """What is mixed at blocks of rows, which come in the order of the mask."""
+    out = unfilled(given.n, given.width, given.maps.a.dtype)
+    for rows in given.in_order():
+        if given.backwards:
+            block = np.empty_like(out[rows])
+            mix(rows, block)
+            out[rows] = block
+        else:
+            mix(rows, out[rows])
+    return _means(given, out)
+
+
+def _means(given: HeadInput, mixed: NDArray[Any]) -> Many:
+    """Mixed values: means of values, and so no larger than these but for their rounding."""
+    return Many(mixed, given.values.sizes * ROUNDING)
+
+
+ROUNDING = 1 + 2.0**-10
+"""More than how many times larger a mean is made by rounding."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class FewQueries(Method):
-    """A running result for each distinct query."""
+class Averages(Method):
+    """A running mean for each distinct query."""
 
-    ids: NDArray[np.int32]
-    state: ByQuery
+    queries: Few
 
     name = "by query"
     cost = "n · queries"
 
-    def mix(self, order: int, rows: slice) -> NDArray[np.float64]:
-        """As `Method.mix`."""
-        z, maps = self.given.at(rows), self.given.maps
-        ids = np.ascontiguousarray(self.ids[rows])
-        return self.state.mix(order, ids, maps.key(z), maps.value(z))
+    def mixed(self) -> Rows:
+        """As `Method.mixed`."""
+        given, asked, states = self.given, self.queries, self._states()
+        count = 0 if given.order == READ else given.n
+        out = unfilled(count, given.width, given.maps.a.dtype)
+        order = TAKE if given.order == READ else given.order
+        numbers = given.n * (given.keys.width + given.width)
+        for rows, arriving in one_ahead(self._arriving, given.in_order(), numbers):
+            block = np.empty_like(out[rows]) if given.backwards else out[rows]
+            on_all_processors(partial(_mix, order, arriving, block), states, numbers)
+            if given.backwards:
+                out[rows] = block
+        if given.order != READ:
+            return _means(given, out)
+        mixed = np.concatenate([state.mixed() for state in states])
+        return Few(mixed.astype(given.maps.a.dtype), asked.ids)
+
+    def _states(self) -> list[ByQuery]:
+        """For some of the queries each, so that these are evaluated at the same time."""
+        given, table = self.given, self.queries.table
+        size, least = max(-(-len(table) // PARTS), 1), _smallest(given.values)
+        own = (given.d_key, given.width, given.kind)
+        begins = range(0, max(len(table), 1), size)
+        return [ByQuery(table[begin : begin + size], *own, begin, least) for begin in begins]
+
+    def _arriving(self, rows: slice) -> Arriving:
+        """What comes at some rows."""
+        ids = np.ascontiguousarray(self.queries.ids[rows])
+        return ids, self.given.keys.by_columns(rows), self.given.values.indexed(rows)
+
+
+PARTS = 2
+"""Into how many parts queries are divided."""
+
+
+Arriving = tuple[NDArray[np.int32], Indexed, Indexed]
+"""Which queries are asked at some rows; the keys and values that come there."""
+
+
+def _mix(order: int, arriving: Arriving, out: NDArray[Any], state: ByQuery) -> None:
+    """Evaluate rows, as `ByQuery.mix`."""
+    state.mix(order, *arriving, out)
+
+
+def _smallest(values: Rows) -> float:
+    """The smallest size of a number that is not 0; 0 where it is not known."""
+    if not isinstance(values, Few) or not values.table.any():
+        return 0.0
+    return float(np.abs(values.table[values.table != 0]).min())
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Choices(Method):
+    """The position that each distinct query chooses, as keys come."""
+
+    queries: Few
+
+    name = Averages.name
+    cost = Averages.cost
+
+    def mixed(self) -> Rows:
+        """As `Method.mixed`."""
+        given, asked = self.given, self.queries
+        state = Choice(asked.table, given.d_key, given.kind)
+        order = TAKE if given.order == READ else given.order
+        places = np.empty(given.n, np.int64)
+        for rows in given.in_order():
+            ids = np.ascontiguousarray(asked.ids[rows])
+            places[rows] = state.choose(order, ids, given.keys.by_columns(rows))
+        if given.order == READ:
+            places = state.chosen[asked.ids]
+        return _fetched(given, places)
+
+
+def _fetched(given: HeadInput, places: NDArray[np.int64]) -> Rows:
+    """The values of keys, by their numbers in the order in which they come; 0 for none."""
+    at = np.where(places < 0, -1, given.n - 1 - places) if given.backwards else places
+    values = given.values
+    if isinstance(values, Few):
+        table = np.concatenate([values.table, np.zeros((1, values.width), values.dtype)])
+        return Few.of(table, np.append(values.ids, np.int32(len(values.table)))[at])
+
+    def mix(rows: slice, out: NDArray[Any]) -> None:
+        out[:] = values.at(np.maximum(at[rows], 0))
+        out[at[rows] < 0] = 0
+
+    return _in_blocks(given, mix)
 
 
 @final
@@ -62,43 +177,63 @@ class FewQueries(Method):
 class FewKeys(Method):
     """A running result for each distinct key."""
 
-    ids: NDArray[np.int32]
-    columns: NDArray[np.int64]
-    terms: NDArray[np.float64]
-    state: ByKey
+    keys: Few
+    columns: NDArray[np.intp]
 
     name = "by key"
     cost = "n · keys"
 
-    def mix(self, order: int, rows: slice) -> NDArray[np.float64]:
-        """As `Method.mix`."""
-        z, maps = self.given.at(rows), self.given.maps
-        queries = np.ascontiguousarray(maps.query(z)[:, self.columns])
-        groups = np.ascontiguousarray(self.ids[rows])
-        terms = np.ascontiguousarray(self.terms[rows])
-        return self.state.mix(order, queries, groups, terms, maps.value(z))
+    def mixed(self) -> Rows:
+        """As `Method.mixed`; what the query does not scale is added as a term."""
+        given, maps = self.given, self.given.maps
+        state = ByKey(self.keys.table, given.d_key, given.width, given.kind)
+        queries = given.z.image(maps.query.rows(self.columns))
+        terms = given.keys.lazily(lambda keys: maps.terms(keys)[:, None], 1)
+
+        def mix(order: int, rows: slice) -> NDArray[np.float64]:
+            groups = np.ascontiguousarray(self.keys.ids[rows])
+            own = terms.at(rows)[:, 0].astype(np.float64)
+            return state.mix(order, queries.at(rows), groups, own, given.values.at(rows))
+
+        if given.order == READ:
+            for rows in given.in_order():
+                mix(TAKE, rows)
+        return _in_blocks(given, lambda rows, out: np.copyto(out, mix(given.order, rows)))
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Hull(Method):
-    """The upper hull of the keys that have come."""
+    """The upper hull of the keys that have come; where all come first, they have."""
 
     queries: NDArray[Any]
     points: NDArray[Any]
-    arrivals: NDArray[np.int64]
     state: OnHull
 
     name = "hull"
     cost = "n · log n"
 
-    def mix(self, order: int, rows: slice) -> NDArray[np.float64]:
-        """As `Method.mix`; where all keys come first, they come by their first coordinate."""
-        come = self.arrivals[rows] if order == TAKE else np.arange(*rows.indices(self.given.n))
-        values = self.given.maps.value(self.given.at(come))
-        points, queries = self.points[come], np.ascontiguousarray(self.queries[rows])
-        places = self.given.n - 1 - come if self.given.backwards else come
-        return self.state.mix(order, queries, points, places, values)
+    def mixed(self) -> Rows:
+        """As `Method.mixed`."""
+        return _in_blocks(self.given, self._mix)
+
+    def _mix(self, rows: slice, out: NDArray[Any]) -> None:
+        given = self.given
+        queries = np.ascontiguousarray(self.queries[rows])
+        if given.order == READ:
+            nothing = (self.points[:0], np.empty(0, np.int64), np.empty((0, given.width)))
+            out[:] = self.state.mix(READ, queries, *nothing)
+        else:
+            out[:] = self.state.mix(given.order, queries, *arriving(given, self.points, rows))
+
+
+def arriving(
+    given: HeadInput, points: NDArray[Any], rows: slice
+) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[Any]]:
+    """Points that come at some rows, their numbers in the order in which they come, and values."""
+    places = np.arange(*rows.indices(given.n))
+    numbers = given.n - 1 - places if given.backwards else places
+    return points[rows], numbers, given.values.at(rows)
 
 
 @final
@@ -106,42 +241,41 @@ class Hull(Method):
 class Dense(Method):
     """Every pair, a row at a time."""
 
-    keys: NDArray[Any]
-    values: NDArray[Any]
-
     name = "dense"
     cost = "n²"
 
-    def mix(self, order: int, rows: slice) -> NDArray[np.float64]:
-        """As `Method.mix`."""
-        if order == TAKE:
-            return np.empty((0, self.given.width))
-        maps, n = self.given.maps, self.given.n
-        first, stop = SPANS[maps.head.mask](np.arange(*rows.indices(n)), n)
-        kind = KINDS[maps.head.weighting]
-        queries = maps.query(self.given.at(rows))
-        seen = (self.keys, self.values, first, stop)
-        return mix_dense(kind, self.given.d_key, queries, *seen, maps.a)
+    def mixed(self) -> Rows:
+        """As `Method.mixed`."""
+        given, maps = self.given, self.given.maps
+        keys, values, kind = given.keys.whole(), given.values.whole(), KINDS[maps.head.weighting]
+
+        def mix(rows: slice, out: NDArray[Any]) -> None:
+            first, stop = SPANS[maps.head.mask](np.arange(*rows.indices(given.n)), given.n)
+            queries = given.queries.at(rows)
+            out[:] = mix_dense(kind, given.d_key, queries, keys, values, first, stop, maps.a)
+
+        return _in_blocks(given, mix)
+
+
+SIGNS = 3
+"""−1, 0 and 1."""
 
 
 def by_query(given: HeadInput) -> Method | None:
     """Where queries take few values; under hard attention those of one column, few signs."""
-    maps = given.maps
-    constant = "the weights make scores 0" if not len(maps.fixed) else "the weights fix the query"
-    grouped = given.queries
-    if grouped is not None:
-        ids, distinct = grouped
-        count = len(distinct)
+    maps, queries = given.maps, given.few(given.queries)
+    if queries is not None:
+        count = len(queries.table)
         why = f"{count} distinct quer{'y' if count == 1 else 'ies'} met"
-        why = constant if maps.fixed.all() else why
+        if maps.fixed.all():
+            why = "the weights fix the query" if len(maps.fixed) else "the weights make scores 0"
     elif given.is_hard and len(maps.fixed) == 1 and _is_by_sign(given):
-        signs = np.sign(given.whole(maps.query))[:, 0]
-        ids, distinct = (signs + 1).astype(np.int32), np.array([[-1], [0], [1]], signs.dtype)
+        queries = given.queries.through(np.sign, 1).grouped(SIGNS)
         why = "scores of rank one: the sign of the query decides"
-    else:
+    if queries is None:
         return None
-    state = ByQuery(distinct, given.d_key, given.width, given.kind)
-    return FewQueries(given, why, ids, state)
+    by_place = given.kind in (FIRST, LAST)
+    return (Choices if by_place else Averages)(given, why, queries)
 
 
 def _is_by_sign(given: HeadInput) -> bool:
@@ -151,7 +285,7 @@ def _is_by_sign(given: HeadInput) -> bool:
     √d_key are off by 2u of themselves, and nothing underflows.
     """
     a = given.maps.a
-    queries, keys = (np.unique(given.whole(part)) for part in (given.maps.query, given.maps.key))
+    queries, keys = (np.unique(each.whole()) for each in (given.queries, given.keys))
     keys, apart = keys.astype(np.float64), np.diff(keys.astype(np.float64))
     larger = np.maximum(abs(keys[1:]), abs(keys[:-1]))
     least = [
@@ -171,20 +305,15 @@ def by_key(given: HeadInput) -> Method | None:
     """
     maps = given.maps
     varying = np.flatnonzero(~maps.fixed)
-    grouped = given.grouped(maps.key, varying)
-    if grouped is None:
+    keys = given.few(given.z.image(maps.key.rows(varying)))
+    if keys is None:
         return None
-    why = f"{len(grouped[1])} distinct keys met"
+    why = f"{len(keys.table)} distinct keys met"
     if maps.fixed.any():
         if not (given.is_exact if given.is_hard else given.is_soft):
             return None
         why += " and a term that the query does not scale"
-    ids, distinct = grouped
-    terms = np.empty(given.n)
-    for rows in blocks(given.n):
-        terms[rows] = maps.terms(maps.key(given.z[rows]))
-    state = ByKey(distinct, given.d_key, given.width, given.kind)
-    return FewKeys(given, why, ids, varying, terms, state)
+    return FewKeys(given, why, keys, varying)
 
 
 def on_hull(given: HeadInput) -> Method | None:
@@ -195,7 +324,7 @@ def on_hull(given: HeadInput) -> Method | None:
     """
     if len(given.maps.fixed) != 2:
         return None
-    queries, points = given.whole(given.maps.query), given.whole(given.maps.key)
+    queries, points = given.queries.whole(), given.keys.whole()
     for axis in (1, 0):
         turned = _upwards(queries, points, axis, given)
         if turned is not None:
@@ -206,20 +335,21 @@ def on_hull(given: HeadInput) -> Method | None:
 def _on_hull(
     given: HeadInput, queries: NDArray[Any], points: NDArray[Any], arrivals: NDArray[np.int64]
 ) -> Method | None:
-    """Where the hull of all points is known for sure: it is made once without values."""
-    a, kind = given.maps.a, given.kind
-    trial = OnHull(given.d_key, 0, kind, given.n, a)
-    come = arrivals[:: -1 if given.backwards else 1]
+    """Where the hull of all points is known for sure; it is made, without values if keys come."""
+    a, kind, come_first = given.maps.a, given.kind, given.order == READ
+    state = OnHull(given.d_key, given.width if come_first else 0, kind, given.n, a)
     for rows in blocks(given.n):
-        part = come[rows]
-        trial.mix(TAKE, queries[:0], points[part], part, np.empty((len(part), 0), a.dtype))
-    if not trial.is_sure(queries, are_exact=False) and not (
-        given.is_hard and given.is_exact and trial.is_sure(queries, are_exact=True)
+        at = (arrivals if come_first else np.arange(given.n)[:: -1 if given.backwards else 1])[rows]
+        values = given.values.at(at) if come_first else np.empty((len(at), 0), a.dtype)
+        state.mix(TAKE, queries[:0], points[at], at, values)
+    if not state.is_sure(queries, are_exact=False) and not (
+        given.is_hard and given.is_exact and state.is_sure(queries, are_exact=True)
     ):
         return None
     why = "keys are points of the plane" + ("" if given.is_hard else ", all on their hull")
-    state = OnHull(given.d_key, given.width, kind, given.n, a)
-    return Hull(given, why, queries, points, arrivals, state)
+    if not come_first:
+        state = OnHull(given.d_key, given.width, kind, given.n, a)
+    return Hull(given, why, queries, points, state)
 
 
 def _upwards(
@@ -264,11 +394,10 @@ def by_pair(given: HeadInput) -> Method:
         why = "numbers come near the largest of the format"
         w = maps.head.rounded(a)
         for W, b in ((w.W_Q, w.b_Q), (w.W_K, w.b_K)):
-            for rows in blocks(given.n):
-                require_finite(a.affine(given.z[rows], W, b), a)
-    keys, values = given.whole(maps.key), given.whole(maps.value)
-    require_finite(values, a)
-    return Dense(given, why, keys, values)
+            affine = partial(a.affine, W=W, b=b)
+            require_finite(given.z.whole().lazily(affine, len(W)), a)
+    require_finite(given.values, a)
+    return Dense(given, why)
 
 
 METHODS: tuple[Callable[[HeadInput], Method | None], ...] = (by_query, by_key, on_hull, by_pair)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
-from transformist.engines.structured.head import blocks
+from transformist.engines.structured.residual import ResidualStream
+from transformist.engines.structured.rows import Rows, blocks
 from transformist.engines.structured.sparse import SparseMap
 from transformist.model import ACTIVATIONS, FeedForward, LayerNorm
 
@@ -41,9 +42,21 @@ class Network:
         second = SparseMap.of(w.W_2[written], w.b_2[written])
         return cls(network.activation, norm, a, first, second, written)
 
+    def __call__(self, z: ResidualStream) -> Rows:
+        """What the network gives for a stream, in the coordinates written."""
+        if self.norm is None:
+            hidden = z.rows(self.first.read).lazily(self.first.on_what_it_reads, self.first.height)
+        else:
+            norm = self.norm
+            hidden = z.whole().lazily(lambda x: self.first(norm(x, self.a)), self.first.height)
+        return hidden.through(lambda h: self.second(self._act(h)), len(self.written))
+
     def add(self, z: NDArray[Any]) -> None:
         """z + f(norm(z)), in place."""
-        act = ACTIVATIONS[self.activation]
         for rows in blocks(len(z)):
             x = z[rows] if self.norm is None else self.norm(z[rows], self.a)
-            self.second.add(act(self.first(x), self.a), z, self.written, rows)
+            self.second.add(self._act(self.first(x)), z[rows], self.written)
+
+    def _act(self, hidden: NDArray[Any]) -> NDArray[Any]:
+        activated: NDArray[Any] = ACTIVATIONS[self.activation](hidden, self.a)
+        return activated

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
-from transformist.engines.structured.by_query import (
+from transformist.engines.structured.kernel import kernel, kernel_part
+from transformist.engines.structured.weightings import (
     AVERAGE,
     FAR,
     FIRST,
@@ -28,7 +29,6 @@ from transformist.engines.structured.by_query import (
     TAKE,
     TAKE_READ,
 )
-from transformist.engines.structured.kernel import kernel
 
 ROUNDING = 2.0**-50
 """8u: a turn is computed from products of differences, each within 3u of itself."""
@@ -42,7 +42,7 @@ NARROW = 2.0**400
 BELOW, ON, ABOVE, UNKNOWN = range(4)
 
 
-@kernel
+@kernel_part
 def _lost(x: float, y: float, product: float) -> float:
     """x y − fl(x y), which is a number (Dekker)."""
     split = 134217729.0
@@ -55,7 +55,7 @@ def _lost(x: float, y: float, product: float) -> float:
     return low * rest - (((product - high * other) - low * other) - high * rest)
 
 
-@kernel
+@kernel_part
 def _is_difference(difference: float, x: float, y: float) -> bool:
     """Whether a difference fl(x − y) is x − y (Knuth)."""
     back = difference - x
@@ -85,10 +85,10 @@ def _turn(ax: float, ay: float, bx: float, by: float, cx: float, cy: float) -> t
     return (BELOW if further > 0.0 else ABOVE if further < 0.0 else ON), 0.0
 
 
-@kernel
+@kernel_part
 def _push(
-    kind: int, new_x: Any, new_y: Any, place: int, value: Any, count: int,
-    x: Any, y: Any, places: Any, mass: Any, sums: Any, least: Any,
+    kind: int, new_x: Any, new_y: Any, place: int, values: Any, row: int, count: int, x: Any,
+    y: Any, places: Any, mass: Any, sums: Any, least: Any,
 ) -> int:  # fmt: skip
     """The number of vertices with the new point; `least` is how deep those lie that are left out.
 
@@ -100,12 +100,12 @@ def _push(
             if y[top] == new_y:
                 if kind in (SOFTMAX, AVERAGE):
                     mass[top] += 1.0
-                    for c in range(value.shape[0]):
-                        sums[top, c] += value[c]
+                    for c in range(values.shape[1]):
+                        sums[top, c] += values[row, c]
                 elif kind != FIRST:
                     places[top] = place
-                    for c in range(value.shape[0]):
-                        sums[top, c] = value[c]
+                    for c in range(values.shape[1]):
+                        sums[top, c] = values[row, c]
                 return count
             least[0] = min(least[0], abs(np.float64(y[top]) - np.float64(new_y)))
             if y[top] > new_y:
@@ -124,40 +124,58 @@ def _push(
             least[0] = min(least[0], depth)
         count -= 1
     x[count], y[count], places[count], mass[count] = new_x, new_y, place, 1.0
-    for c in range(value.shape[0]):
-        sums[count, c] = value[c]
+    for c in range(values.shape[1]):
+        sums[count, c] = values[row, c]
     return count + 1
 
 
-@kernel
+@kernel_part
 def _score(p: Any, q: Any, x: Any, y: Any, root: Any) -> Any:
     """As the reference rounds it: all are of its format."""
     return (p * x + q * y) / root
 
 
-@kernel
-def _near(p: Any, q: Any, root: Any, x: Any, y: Any, count: int) -> int:
-    """The first vertex of the largest score, but for rounding, by bisection."""
-    low, high = 0, count - 1
+@kernel_part
+def _rises(p: Any, q: Any, root: Any, x: Any, y: Any, at: int) -> bool:
+    """Whether the vertex after this one scores higher."""
+    return bool(_score(p, q, x[at + 1], y[at + 1], root) > _score(p, q, x[at], y[at], root))
+
+
+@kernel_part
+def _near(p: Any, q: Any, root: Any, x: Any, y: Any, count: int, begin: int) -> int:
+    """The first vertex of the largest score, but for rounding: in steps that double, and halve."""
+    low, high, step = 0, count - 1, 1
+    at = min(begin, high)
+    if at < high and _rises(p, q, root, x, y, at):
+        low = at + 1
+        while low + step < high and _rises(p, q, root, x, y, low + step):
+            low += step + 1
+            step *= 2
+        high = min(low + step, high)
+    else:
+        high = at
+        while high - step > 0 and not _rises(p, q, root, x, y, high - step):
+            high -= step
+            step *= 2
+        low = max(high - step, 0)
     while low < high:
         middle = (low + high) // 2
-        here = _score(p, q, x[middle], y[middle], root)
-        if _score(p, q, x[middle + 1], y[middle + 1], root) > here:
+        if _rises(p, q, root, x, y, middle):
             low = middle + 1
         else:
             high = middle
     return low
 
 
-@kernel
+@kernel_part
 def _window(
-    reach: float, p: Any, q: Any, root: Any, x: Any, y: Any, count: int
+    reach: float, p: Any, q: Any, root: Any, x: Any, y: Any, count: int, begin: int
 ) -> tuple[int, int, float]:  # fmt: skip
     """The vertices from the first number to before the second, and the best of their scores.
 
     They are those with scores down to `reach` below it; so far away scores fall further.
     """
-    low = _near(p, q, root, x, y, count)
+    low = _near(p, q, root, x, y, count, begin)
     best, high = np.float64(_score(p, q, x[low], y[low], root)), low + 1
     while low > 0:
         score = np.float64(_score(p, q, x[low - 1], y[low - 1], root))
@@ -174,16 +192,20 @@ def _window(
     return low, high, best
 
 
-@kernel
+@kernel_part
 def _read(
-    kind: int, p: Any, q: Any, root: Any, reach: float, count: int,
-    x: Any, y: Any, places: Any, mass: Any, sums: Any, out: Any,
-) -> None:  # fmt: skip
-    """The mixed value for a query: of the vertex that is highest, of those that tie, or near it."""
-    out[:] = 0.0
+    kind: int, p: Any, q: Any, root: Any, reach: float, count: int, begin: int,
+    x: Any, y: Any, places: Any, mass: Any, sums: Any, out: Any, row: int,
+) -> int:  # fmt: skip
+    """The mixed value for a query: of the vertex that is highest, of those that tie, or near it.
+
+    The search begins at a vertex, and the one where it ended is handed back: the next query may
+    look nearly in the same direction.
+    """
+    out[row] = 0.0
     if count == 0:
-        return
-    low, high, best = _window(reach, p, q, root, x, y, count)
+        return 0
+    low, high, best = _window(reach, p, q, root, x, y, count, begin)
     least = best - FAR if kind == SOFTMAX else best
     chosen, total = -1, 0.0
     for at in range(low, high):
@@ -193,12 +215,13 @@ def _read(
         if kind in (SOFTMAX, AVERAGE):
             weight = math.exp(score - best) if kind == SOFTMAX else 1.0
             total += weight * mass[at]
-            for c in range(out.shape[0]):
-                out[c] += weight * sums[at, c]
+            for c in range(out.shape[1]):
+                out[row, c] += weight * sums[at, c]
         elif chosen < 0 or (places[at] < places[chosen]) == (kind == FIRST):
             chosen = at
-    for c in range(out.shape[0]):
-        out[c] = out[c] / total if total > 0.0 else sums[chosen, c]
+    for c in range(out.shape[1]):
+        out[row, c] = out[row, c] / total if total > 0.0 else sums[chosen, c]
+    return int(low)
 
 
 @kernel
@@ -208,20 +231,21 @@ def _mix(
     out: Any,
 ) -> int:  # fmt: skip
     """Rows in order: the point of each is taken, its query answered, or both; how many vertices."""
+    near = 0
     for i in range(max(values.shape[0], out.shape[0])):
         if order in (TAKE, TAKE_READ):
             count = _push(
-                kind, points[i, 0], points[i, 1], arrivals[i], values[i], count, x, y, places,
+                kind, points[i, 0], points[i, 1], arrivals[i], values, i, count, x, y, places,
                 mass, sums, least,
             )  # fmt: skip
         if order != TAKE:
-            _read(
-                kind, queries[i, 0], queries[i, 1], root, reaches[i], count, x, y, places, mass,
-                sums, out[i],
+            near = _read(
+                kind, queries[i, 0], queries[i, 1], root, reaches[i], count, near, x, y, places,
+                mass, sums, out, i,
             )  # fmt: skip
         if order == READ_TAKE:
             count = _push(
-                kind, points[i, 0], points[i, 1], arrivals[i], values[i], count, x, y, places,
+                kind, points[i, 0], points[i, 1], arrivals[i], values, i, count, x, y, places,
                 mass, sums, least,
             )  # fmt: skip
     return count

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from transformist.engines.structured.addresses import FIELD, matrix, pairs, vector
-from transformist.engines.structured.by_key import _mix as _mix_by_key
-from transformist.engines.structured.by_query import _mix as _mix_by_query
+from transformist.engines.structured.by_key import mix_by_key
+from transformist.engines.structured.by_query import mix_by_query
 from transformist.engines.structured.embedded import EXACT_SIZE
 from transformist.engines.structured.groups import find
-from transformist.engines.structured.kernel import kernel, kernel_alone
-from transformist.engines.structured.sparse import _add, _apply
+from transformist.engines.structured.kernel import kernel_alone, kernel_alone_part
+from transformist.engines.structured.sparse import add_applied, apply
 
 NEXT, PLACE, COUNT, FIRST = range(4)
 """Of the table: the step to begin with, the token's position, how many steps; then the steps."""
@@ -44,9 +44,10 @@ QUERY, KEY, VALUE, OUTPUT = (ARRAYS + MAP * number for number in range(4))
 """The maps of a head, its row, what it writes, buffers, groups, the keys and values so far, the
 coordinates that it reads, and how large they can be without an overflow."""
 
-STARTS, COLUMNS, QUERIES, QUERY_ROOT, QUERY_TOP, QUERY_MASS, QUERY_SUMS, QUERY_END = (
-    OWN + FIELD * number for number in range(8)
-)
+(
+    STARTS, COLUMNS, QUERIES, QUERY_ROOT, QUERY_SCORES, ROW, QUERY_TAKEN, QUERY_TOP, QUERY_MASS,
+    QUERY_SUMS, QUERY_END,
+) = (OWN + FIELD * number for number in range(11))  # fmt: skip
 """Of `by query`."""
 
 TERMS, DISTINCT, KEY_ROOT, KEY_TOP, KEY_PLACES, KEY_MASS, KEY_SUMS, SCORES, KEY_END = (
@@ -63,7 +64,7 @@ FUNCTIONS = ("1", "i", "i^2", "1/i", "-1/i", "(-1)^i")
 ONE, INDEX, SQUARE, INVERSE, MINUS_INVERSE, _ = range(len(FUNCTIONS))
 
 
-@kernel
+@kernel_alone_part
 def _position(function: int, i: int) -> float:
     """A position function at i ≥ 1, below `EXACT_SIZE`: rounded once to float64."""
     if function == ONE:
@@ -79,7 +80,14 @@ def _position(function: int, i: int) -> float:
     return np.float64(1 - 2 * (i % 2))
 
 
-@kernel
+@kernel_alone_part
+def _copy(x: Any, row: int, z: Any, into: int) -> None:
+    """A row, put into another."""
+    for m in range(x.shape[1]):
+        z[into, m] = x[row, m]
+
+
+@kernel_alone_part
 def _words(t: Any, at: int, z: Any, row: int) -> bool:
     """The vector of a symbol with its position."""
     place = t[PLACE]
@@ -88,29 +96,29 @@ def _words(t: Any, at: int, z: Any, row: int) -> bool:
     table = matrix(t, at + ARRAYS, z.dtype)
     columns = vector(t, at + ARRAYS + FIELD, np.int64)
     functions = vector(t, at + ARRAYS + 2 * FIELD, np.int64)
-    z[0] = table[row]
+    _copy(table, row, z, 0)
     for m in range(columns.shape[0]):
         z[0, columns[m]] += z.dtype.type(_position(functions[m], place))
     return True
 
 
-@kernel
+@kernel_alone_part
 def _map(t: Any, at: int, x: Any, out: Any) -> None:
     """out = W x + b."""
     starts, columns = vector(t, at, np.uint64), vector(t, at + FIELD, np.uint64)
     values, shift = vector(t, at + 2 * FIELD, x.dtype), vector(t, at + 3 * FIELD, x.dtype)
-    _apply(x, starts, columns, values, shift, out)
+    apply(x, starts, columns, values, shift, out)
 
 
-@kernel
+@kernel_alone_part
 def _add_map(t: Any, at: int, x: Any, z: Any, into: Any) -> None:
     """z + W x + b in the columns `into`."""
     starts, columns = vector(t, at, np.uint64), vector(t, at + FIELD, np.uint64)
     values, shift = vector(t, at + 2 * FIELD, x.dtype), vector(t, at + 3 * FIELD, x.dtype)
-    _add(x, starts, columns, values, shift, z, into, 0, 1)
+    add_applied(x, starts, columns, values, shift, z, into)
 
 
-@kernel
+@kernel_alone_part
 def _group(t: Any, at: int, met: Any) -> int:
     """The number of a vector that was met before, −1 of another."""
     slots = vector(t, at + SLOTS, np.int32)
@@ -119,13 +127,13 @@ def _group(t: Any, at: int, met: Any) -> int:
     return int(slots[find(met[0], matrix(t, at + FOUND, met.dtype), slots)])
 
 
-@kernel
+@kernel_alone_part
 def _is_full(t: Any, at: int) -> bool:
     """Whether keys are kept, and there is no room for one more."""
     return bool(t[at + IS_KEPT] == 1 and t[at + SEEN] + t[at + TAKEN] >= t[at + KEYS + 1])
 
 
-@kernel
+@kernel_alone_part
 def _is_small(t: Any, at: int, source: Any) -> bool:
     """Whether what a head reads is such that nothing overflows."""
     read, sizes = vector(t, at + READ, np.int64), vector(t, at + SIZES, np.float64)
@@ -135,7 +143,7 @@ def _is_small(t: Any, at: int, source: Any) -> bool:
     return larger == 0
 
 
-@kernel
+@kernel_alone_part
 def _by_query(t: Any, at: int, z: Any) -> bool:
     """A head whose queries were met before."""
     source, ids = matrix(t, at + SOURCE, z.dtype), vector(t, at + IDS, np.int32)
@@ -151,18 +159,20 @@ def _by_query(t: Any, at: int, z: Any) -> bool:
     held, worth = matrix(t, at + HELD, z.dtype), matrix(t, at + WORTH, z.dtype)
     _map(t, at + KEY, source, held)
     _map(t, at + VALUE, source, worth)
-    _mix_by_query(
-        t[at + ORDER], t[at + KIND], vector(t, at + STARTS, np.uint64),
+    row = vector(t, at + ROW, np.int32)
+    mix_by_query(
+        t[at + ORDER], t[at + KIND], ids, 0, held, row, vector(t, at + STARTS, np.uint64),
         vector(t, at + COLUMNS, np.uint64), vector(t, at + QUERIES, z.dtype),
-        vector(t, at + QUERY_ROOT, z.dtype)[0], ids, held, worth,
-        vector(t, at + QUERY_TOP, np.float64), matrix(t, at + QUERY_MASS, np.float64),
-        pairs(t, at + QUERY_SUMS), matrix(t, at + MIXED, np.float64),
+        vector(t, at + QUERY_ROOT, z.dtype)[0], matrix(t, at + QUERY_SCORES, z.dtype), worth, row,
+        vector(t, at + QUERY_TAKEN, np.int64), 0.0, vector(t, at + QUERY_TOP, np.float64),
+        matrix(t, at + QUERY_MASS, np.float64), pairs(t, at + QUERY_SUMS),
+        matrix(t, at + MIXED, np.float64),
     )  # fmt: skip
     _end_of_head(t, at, held, worth)
     return True
 
 
-@kernel
+@kernel_alone_part
 def _by_key(t: Any, at: int, z: Any) -> bool:
     """A head whose keys were met before, the query varying in all columns."""
     source, held = matrix(t, at + SOURCE, z.dtype), matrix(t, at + HELD, z.dtype)
@@ -170,14 +180,14 @@ def _by_key(t: Any, at: int, z: Any) -> bool:
         return False
     met, ids = matrix(t, at + MET, z.dtype), vector(t, at + IDS, np.int32)
     _map(t, at + KEY, source, held)
-    met[0] = held[0]
+    _copy(held, 0, met, 0)
     ids[0] = _group(t, at, met)
     if ids[0] < 0 or _is_full(t, at):
         return False
     asked, worth = matrix(t, at + ASKED, z.dtype), matrix(t, at + WORTH, z.dtype)
     _map(t, at + QUERY, source, asked)
     _map(t, at + VALUE, source, worth)
-    _mix_by_key(
+    mix_by_key(
         t[at + ORDER], t[at + KIND], t[at + SEEN] + t[at + TAKEN], asked,
         matrix(t, at + DISTINCT, z.dtype), vector(t, at + KEY_ROOT, z.dtype)[0], ids,
         vector(t, at + TERMS, np.float64), worth,
@@ -189,13 +199,13 @@ def _by_key(t: Any, at: int, z: Any) -> bool:
     return True
 
 
-@kernel
+@kernel_alone_part
 def _end_of_head(t: Any, at: int, held: Any, worth: Any) -> None:
     """The key and the value are kept, where they are, and the mixed values written."""
     if t[at + IS_KEPT] == 1:
         row = t[at + SEEN] + t[at + TAKEN]
-        matrix(t, at + KEYS, held.dtype)[row] = held[0]
-        matrix(t, at + VALUES, held.dtype)[row] = worth[0]
+        _copy(held, 0, matrix(t, at + KEYS, held.dtype), row)
+        _copy(worth, 0, matrix(t, at + VALUES, held.dtype), row)
     t[at + TAKEN] += 1
     mixed, rounded = matrix(t, at + MIXED, np.float64), matrix(t, at + ROUNDED, held.dtype)
     for c in range(mixed.shape[1]):
@@ -204,7 +214,7 @@ def _end_of_head(t: Any, at: int, held: Any, worth: Any) -> None:
     _add_map(t, at + OUTPUT, rounded, matrix(t, at + TOTAL, held.dtype), into)
 
 
-@kernel
+@kernel_alone_part
 def _sum(t: Any, at: int, z: Any) -> bool:
     """What the heads of a sublayer give, added."""
     total = matrix(t, at + ARRAYS, z.dtype)
@@ -214,7 +224,7 @@ def _sum(t: Any, at: int, z: Any) -> bool:
     return True
 
 
-@kernel
+@kernel_alone_part
 def _network(t: Any, at: int, z: Any) -> bool:
     """A network with ReLUs, added."""
     hidden = matrix(t, at + ARRAYS + 2 * MAP, z.dtype)
@@ -227,7 +237,7 @@ def _network(t: Any, at: int, z: Any) -> bool:
     return True
 
 
-@kernel
+@kernel_alone_part
 def _are_finite(x: Any) -> bool:
     """Whether a row has neither NaN nor an infinity."""
     beyond = 0
@@ -236,7 +246,7 @@ def _are_finite(x: Any) -> bool:
     return beyond == 0
 
 
-@kernel
+@kernel_alone_part
 def _decision(t: Any, at: int, z: Any) -> int:
     """Which answer is read out, −1 where a number overflows."""
     y = matrix(t, at + ARRAYS + MAP, z.dtype)

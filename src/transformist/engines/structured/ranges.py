@@ -25,6 +25,40 @@ def largest_of(x: Any, columns: Any, sizes: Any) -> None:
 
 
 @kernel
+def largest_in(x: Any, sizes: Any) -> None:
+    """sizes[m] = max |x[i, m]|; NaN, once met, stays."""
+    for i in range(x.shape[0]):
+        for m in range(x.shape[1]):
+            size = abs(np.float64(x[i, m]))
+            if not size <= sizes[m] and sizes[m] == sizes[m]:
+                sizes[m] = size
+
+
+@kernel
+def _first_largest(y: Any, found: Any) -> None:
+    """Of each row the first column that no other exceeds."""
+    for i in range(y.shape[0]):
+        largest = 0
+        for m in range(1, y.shape[1]):
+            if y[i, m] > y[i, largest]:
+                largest = m
+        found[i] = largest
+
+
+def first_largest(y: NDArray[Any]) -> NDArray[np.intp]:
+    """The column of the first of the largest numbers of each row; no number is NaN.
+
+    Example:
+        >>> first_largest(np.array([[1.0, 3.0, 3.0], [2.0, 0.0, 1.0]]))
+        array([1, 0])
+
+    """
+    found = np.empty(len(y), np.intp)
+    _first_largest(y, found)
+    return found
+
+
+@kernel
 def _measure(x: Any, sizes: Any, steps: Any) -> None:
     """Of each column the largest size, and the largest power of two that divides all of it."""
     for i in range(x.shape[0]):

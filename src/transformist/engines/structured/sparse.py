@@ -3,41 +3,66 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.engines.structured.kernel import kernel
+from transformist.engines.structured.kernel import kernel, kernel_part
+
+TILE = 256
+"""How many rows an entry of a matrix is applied to before the next."""
 
 
 @kernel
-def _apply(x: Any, starts: Any, columns: Any, values: Any, shift: Any, out: Any) -> None:
+def _apply_all(
+    x: Any, starts: Any, columns: Any, values: Any, shift: Any, out: Any, total: Any
+) -> None:
+    """As `apply`, for many rows: an entry of W after the other, for as many rows as `total` has."""
+    for start in range(0, x.shape[0], total.shape[0]):
+        size = min(total.shape[0], x.shape[0] - start)
+        for row in range(out.shape[1]):
+            for i in range(size):
+                total[i] = 0
+            for at in range(starts[row], starts[row + 1]):
+                column, factor = columns[at], values[at]
+                for i in range(size):
+                    total[i] += x[start + i, column] * factor
+            for i in range(size):
+                out[start + i, row] = total[i] + shift[row]
+
+
+@kernel_part
+def apply(x: Any, starts: Any, columns: Any, values: Any, shift: Any, out: Any) -> None:
     """out = W x + b for every row of x: products from left to right, then the bias."""
     zero = x.dtype.type(0)
     for i in range(x.shape[0]):
-        vector = x[i]
         for row in range(out.shape[1]):
             total = zero
             for at in range(starts[row], starts[row + 1]):
-                total += vector[columns[at]] * values[at]
+                total += x[i, columns[at]] * values[at]
             out[i, row] = total + shift[row]
 
 
-@kernel
-def _add(
-    x: Any, starts: Any, columns: Any, values: Any, shift: Any, z: Any, into: Any, start: int,
-    step: int,
-) -> None:  # fmt: skip
-    """z + (W x + b) in the columns `into`, in place, x being of the rows start, start + step, …"""
+@kernel_part
+def add_applied(
+    x: Any, starts: Any, columns: Any, values: Any, shift: Any, z: Any, into: Any
+) -> None:
+    """z + (W x + b) in the columns `into`, in place."""
     zero = x.dtype.type(0)
     for i in range(x.shape[0]):
-        vector, changed = x[i], z[start + i * step]
         for row in range(shift.shape[0]):
             total = zero
             for at in range(starts[row], starts[row + 1]):
-                total += vector[columns[at]] * values[at]
-            changed[into[row]] += total + shift[row]
+                total += x[i, columns[at]] * values[at]
+            z[i, into[row]] += total + shift[row]
+
+
+@kernel
+def _add_all(x: Any, starts: Any, columns: Any, values: Any, shift: Any, z: Any, into: Any) -> None:
+    """As `add_applied`."""
+    add_applied(x, starts, columns, values, shift, z, into)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,24 +92,64 @@ class SparseMap:
         shift = np.zeros(W.shape[0], W.dtype) if b is None else np.ascontiguousarray(b)
         return cls(starts, columns.astype(np.uint64), np.ascontiguousarray(W[rows, columns]), shift)
 
+    @property
+    def height(self) -> int:
+        """How many numbers an image has."""
+        return len(self.shift)
+
+    @cached_property
+    def read(self) -> tuple[int, ...]:
+        """The coordinates of x that take part."""
+        return tuple(sorted({int(column) for column in self.columns}))
+
+    @cached_property
+    def on_what_it_reads(self) -> SparseMap:
+        """The same map of vectors that have these coordinates only."""
+        own = np.searchsorted(self.read, self.columns).astype(np.uint64)
+        return SparseMap(self.starts, own, self.values, self.shift)
+
+    @cached_property
+    def is_identity(self) -> bool:
+        """Whether the image of a vector that has a coordinate for each column is the vector."""
+        count = np.arange(self.height + 1)
+        return (
+            len(self.values) == self.height
+            and bool((self.values == 1).all() and not self.shift.any())
+            and np.array_equal(self.columns, count[:-1])
+            and np.array_equal(self.starts, count)
+        )
+
+    def rows(self, rows: NDArray[np.intp]) -> SparseMap:
+        """The map to some of the numbers of an image."""
+        spans = [np.arange(*self.starts[[row, row + 1]].astype(int)) for row in rows]
+        entries = np.concatenate([np.empty(0, np.intp), *spans])
+        starts = np.cumsum([0, *map(len, spans)])
+        parts = (self.columns[entries], self.values[entries], self.shift[rows])
+        return SparseMap(starts.astype(np.uint64), *parts)
+
     def __call__(self, x: NDArray[Any]) -> NDArray[Any]:
         """The images of the rows of x: (n, d) → (n, rows)."""
-        out = np.empty((x.shape[0], len(self.shift)), x.dtype)
-        _apply(x, self.starts, self.columns, self.values, self.shift, out)
+        return self._applied(x, np.empty((x.shape[0], self.height), x.dtype))
+
+    def by_columns(self, x: NDArray[Any]) -> NDArray[Any]:
+        """The same, each column one after the other in memory."""
+        return self._applied(x, np.empty((self.height, x.shape[0]), x.dtype).T)
+
+    def _applied(self, x: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
+        total = np.empty(TILE, x.dtype)
+        _apply_all(x, self.starts, self.columns, self.values, self.shift, out, total)
         return out
 
-    def add(self, x: NDArray[Any], z: NDArray[Any], into: NDArray[np.int64], rows: slice) -> None:
-        """z + W x + b in place, in some columns of some rows, x having a row for each of these.
+    def add(self, x: NDArray[Any], z: NDArray[Any], into: NDArray[np.int64]) -> None:
+        """z + W x + b in place, in some columns.
 
         Example:
             >>> z = np.ones((2, 2))
             >>> SparseMap.of(np.array([[2.0]]), None).add(
-            ...     np.array([[5.0], [7.0]]), z, np.array([1]), slice(1, None, -1)
+            ...     np.array([[5.0], [7.0]]), z, np.array([1])
             ... )
             >>> z.tolist()
-            [[1.0, 15.0], [1.0, 11.0]]
+            [[1.0, 11.0], [1.0, 15.0]]
 
         """
-        start, _, step = rows.indices(z.shape[0])
-        own = (self.starts, self.columns, self.values, self.shift)
-        _add(x, *own, z, into, start, step)
+        _add_all(x, self.starts, self.columns, self.values, self.shift, z, into)

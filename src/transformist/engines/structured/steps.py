@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
@@ -10,12 +11,12 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
 from transformist.engines.structured.causal import CausalHead
-from transformist.engines.structured.evaluation import normalize
-from transformist.engines.structured.head import HeadMaps, require_finite
 from transformist.engines.structured.network import Network
 from transformist.engines.structured.one_token import CLEAR, FINITE, NETWORK, SUM, TAKEN
+from transformist.engines.structured.prepared import PreparedSublayer, prepared
+from transformist.engines.structured.rows import Many, blocks, require_finite
 from transformist.engines.structured.token_table import Record, arrays_of
-from transformist.model import FeedForward, Heads, LayerNorm, Sublayer, Transformer
+from transformist.model import LayerNorm, Transformer
 
 
 class Step(ABC):
@@ -43,8 +44,8 @@ class Step(ABC):
 class _Sublayer:
     """What the steps of a sublayer of heads share: what they read, the sum of what they give."""
 
-    def __init__(self, heads: Heads, norm: LayerNorm | None, a: Floating) -> None:
-        self.written, self._norm, self._a = np.array(heads.written, np.int64), norm, a
+    def __init__(self, written: Sequence[int], norm: LayerNorm | None, a: Floating) -> None:
+        self.written, self._norm, self._a = np.array(written, np.int64), norm, a
         self._held = self._source = self._total = np.empty((0, 0), a.dtype)
         self._held_source = self._held_total = self._held
 
@@ -108,7 +109,7 @@ class Attend(Step):
     def __call__(self, z: NDArray[Any]) -> None:
         """As `Step`."""
         source, total = self._sublayer.arrays(z)
-        self.head.maps.output.add(self.head.mix(source), total, self._into, slice(0, len(z)))
+        self.head.maps.output.add(self.head.mix(source), total, self._into)
 
     def record(self, z: NDArray[Any]) -> Record:
         """As `Step.record`."""
@@ -167,7 +168,8 @@ class Normalize(Step):
 
     def __call__(self, z: NDArray[Any]) -> None:
         """As `Step`."""
-        normalize(self._norm, z, z, self._a)
+        for rows in blocks(len(z)):
+            z[rows] = self._norm(z[rows], self._a)
 
 
 @final
@@ -179,7 +181,7 @@ class Finite(Step):
 
     def __call__(self, z: NDArray[Any]) -> None:
         """As `Step`."""
-        require_finite(z, self._a)
+        require_finite(Many(z), self._a)
 
     def record(self, z: NDArray[Any]) -> Record:
         """As `Step.record`."""
@@ -189,20 +191,19 @@ class Finite(Step):
 def steps_of(model: Transformer, a: Floating) -> list[Step]:
     """All that is done between the embedding and the read-out."""
     steps: list[Step] = []
-    for layer in model.layers:
-        for _, sublayer in layer.sublayers():
-            steps += _steps_of_sublayer(sublayer, a)
+    for sublayer in prepared(model, a).sublayers:
+        steps += _steps_of_sublayer(sublayer, a)
     steps.append(Finite(a))
     return steps if model.final_norm is None else [*steps, Normalize(model.final_norm, a)]
 
 
-def _steps_of_sublayer(sublayer: Sublayer, a: Floating) -> list[Step]:
-    function = sublayer.function
-    if isinstance(function, FeedForward):
-        steps: list[Step] = [Feed(Network.of(function, sublayer.pre_norm, a))]
+def _steps_of_sublayer(sublayer: PreparedSublayer, a: Floating) -> list[Step]:
+    function, definition = sublayer.function, sublayer.definition
+    if isinstance(function, Network):
+        steps: list[Step] = [Feed(function)]
     else:
-        shared = _Sublayer(function, sublayer.pre_norm, a)
-        heads = [CausalHead(HeadMaps.of(head, a), a) for head in function.heads]
+        shared = _Sublayer(sublayer.written, definition.pre_norm, a)
+        heads = [CausalHead(maps, a) for maps in function]
         steps = [Begin(shared), *(Attend(shared, head) for head in heads), End(shared, a)]
-    norm = sublayer.post_norm
+    norm = definition.post_norm
     return steps if norm is None else [*steps, Normalize(norm, a)]

@@ -1,0 +1,81 @@
+"""Models as the engine has them: the weights that are not 0, rounded, once for each model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from transformist.arithmetic import Floating
+from transformist.engines.structured.head import HeadMaps
+from transformist.engines.structured.network import Network
+from transformist.engines.structured.sparse import SparseMap
+from transformist.model import FeedForward, Sublayer, Transformer
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedSublayer:
+    """A sublayer by the weights that are not 0.
+
+    Attributes:
+        layer: its number, from 0.
+        definition: the sublayer itself, with its norms.
+        function: its network, or what each of its heads computes.
+        written: the coordinates that it writes.
+
+    """
+
+    layer: int
+    definition: Sublayer
+    function: Network | tuple[HeadMaps, ...]
+    written: tuple[int, ...]
+
+    @classmethod
+    def of(cls, layer: int, sublayer: Sublayer, a: Floating) -> PreparedSublayer:
+        """A sublayer, its weights rounded to the format."""
+        function = sublayer.function
+        own: Network | tuple[HeadMaps, ...]
+        if isinstance(function, FeedForward):
+            own = Network.of(function, sublayer.pre_norm, a)
+        else:
+            own = tuple(HeadMaps.of(head, a) for head in function.heads)
+        return cls(layer, sublayer, own, tuple(int(each) for each in function.written))
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedModel:
+    """A model by the weights that are not 0.
+
+    Attributes:
+        sublayers: in order.
+        read_out: the affine map of its read-out.
+
+    """
+
+    sublayers: tuple[PreparedSublayer, ...]
+    read_out: SparseMap
+
+
+_PREPARED: WeakKeyDictionary[Transformer, dict[str, PreparedModel]] = WeakKeyDictionary()
+
+
+def prepared(model: Transformer, a: Floating) -> PreparedModel:
+    """A model in a format; what is found is kept as long as the model is.
+
+    Example:
+        >>> import transformist as tf
+        >>> from transformist.arithmetic import FLOAT64
+        >>> model = tf.recipe("dyck-1").build()
+        >>> prepared(model, FLOAT64) is prepared(model, FLOAT64)
+        True
+
+    """
+    formats = _PREPARED.setdefault(model, {})
+    if a.name not in formats:
+        sublayers = tuple(
+            PreparedSublayer.of(number, sublayer, a)
+            for number, layer in enumerate(model.layers)
+            for _, sublayer in layer.sublayers()
+        )
+        w = model.read_out.rounded(a)
+        formats[a.name] = PreparedModel(sublayers, SparseMap.of(w.W_out, w.b_out))
+    return formats[a.name]

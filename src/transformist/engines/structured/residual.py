@@ -1,0 +1,144 @@
+"""The residual stream of an input: which of its coordinates take few values together, and which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.arithmetic import Floating
+from transformist.engines.structured.rows import Beside, Few, Many, Rows, blocks, unfilled
+from transformist.engines.structured.sparse import SparseMap
+
+Columns = Sequence[int]
+"""Coordinates, in order."""
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualStream:
+    """The vectors of an input in parts: some coordinates each.
+
+    Attributes:
+        n: how many positions there are.
+        parts: the parts.
+        places: of each coordinate the number of its part, and its column there.
+
+    """
+
+    n: int
+    parts: tuple[Rows, ...]
+    places: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, n: int, parts: Sequence[tuple[Columns, Rows]]) -> ResidualStream:
+        """Parts with the coordinates that they hold, which are all together."""
+        kept = [each for each in parts if len(each[0])]
+        places = {
+            column: (number, at)
+            for number, (columns, _) in enumerate(kept)
+            for at, column in enumerate(columns)
+        }
+        return cls(n, tuple(part for _, part in kept), tuple(places[i] for i in range(len(places))))
+
+    @property
+    def width(self) -> int:
+        """How many coordinates there are."""
+        return len(self.places)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the numbers."""
+        return self.parts[0].dtype
+
+    def rows(self, columns: Columns) -> Rows:
+        """The vectors in some coordinates."""
+        if not len(columns):
+            return Few.of(np.zeros((1, 0), self.dtype), np.zeros(self.n, np.int32))
+        found = self._parted(columns)
+        ((number, (own, _)), *others) = found.items()
+        if not others:
+            return _some(self.parts[number], own)
+        some = [(_some(self.parts[number], own), into) for number, (own, into) in found.items()]
+        few = [part for part, _ in some if isinstance(part, Few)]
+        both = few[0].with_all(few[1:]) if len(few) == len(some) else None
+        if both is None:
+            return Beside([(self.parts[part], *where) for part, where in found.items()])
+        return _some(both, np.argsort([at for _, into in some for at in into]).tolist())
+
+    def _parted(self, columns: Columns) -> dict[int, tuple[list[int], list[int]]]:
+        """Coordinates by their parts: where they are there, and where among these."""
+        found: dict[int, tuple[list[int], list[int]]] = {}
+        for at, column in enumerate(columns):
+            number, own = self.places[column]
+            columns_there, into = found.setdefault(number, ([], []))
+            columns_there.append(own)
+            into.append(at)
+        return found
+
+    def whole(self) -> Rows:
+        """The vectors in all coordinates."""
+        return self.rows(range(self.width))
+
+    def image(self, part: SparseMap) -> Rows:
+        """The images of the vectors under an affine map, which looks at what it reads only."""
+        return self.rows(part.read).mapped(part.on_what_it_reads)
+
+    def sizes(self, columns: Columns) -> NDArray[np.float64]:
+        """The largest size of a number in some coordinates."""
+        return np.array([self.parts[part].sizes[own] for part, own in self._at(columns)])
+
+    def _at(self, columns: Columns) -> list[tuple[int, int]]:
+        return [self.places[column] for column in columns]
+
+    def plus(self, columns: Columns, added: Rows, a: Floating) -> ResidualStream:
+        """The stream with more in some coordinates; where nothing varied, that is all that does."""
+        if not len(columns):
+            return self
+        constants = [self.parts[part].constants[own] for part, own in self._at(columns)]
+        still = [at for at, constant in enumerate(constants) if constant is not None]
+        moved = [at for at, constant in enumerate(constants) if constant is None]
+        parts = self._without(columns)
+        if still:
+            part, offsets = _some(added, still), [constants[at] for at in still]
+            if any(offsets):
+                offset = np.array(offsets, self.dtype)
+                part = part.through(lambda x: a.add(x, offset), len(still))
+            parts.append(([columns[at] for at in still], part.kept()))
+        if moved:
+            own = [columns[at] for at in moved]
+            parts.append((own, _sum(_some(added, moved), self.rows(own), a)))
+        return ResidualStream.of(self.n, parts)
+
+    def _without(self, columns: Columns) -> list[tuple[Columns, Rows]]:
+        """The parts without some coordinates."""
+        gone = set(columns)
+        kept = [column for column in range(self.width) if column not in gone]
+        return [
+            ([kept[at] for at in into], _some(self.parts[number], own).kept())
+            for number, (own, into) in self._parted(kept).items()
+        ]
+
+
+def _some(rows: Rows, columns: list[int]) -> Rows:
+    """Some columns of what is there, in this order."""
+    if columns == list(range(rows.width)):
+        return rows
+    if isinstance(rows, Few):
+        return Few(np.ascontiguousarray(rows.table[:, columns]), rows.ids)
+    return Beside([(rows, columns, list(range(len(columns))))])
+
+
+def _sum(added: Rows, old: Rows, a: Floating) -> Rows:
+    """The sums, row by row."""
+    width = old.width
+    if isinstance(added, Few) and isinstance(old, Few):
+        both = added.with_all([old])
+        if both is not None:
+            return both.through(lambda x: a.add(x[:, :width], x[:, width:]), width)
+    out = unfilled(old.n, width, old.dtype)
+    for rows in blocks(old.n):
+        out[rows] = a.add(added.at(rows), old.at(rows))
+    return Many(out)

@@ -1,0 +1,93 @@
+"""Work on blocks of rows, on all processors."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """As many threads as there are processors for this process."""
+    return ThreadPoolExecutor(_processors(), thread_name_prefix="transformist")
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+MUCH = 2**18
+"""From so many numbers on work is divided: handing it on takes as long as some ten thousand."""
+
+
+def on_all_processors(function: Callable[[T], R], items: Iterable[T], numbers: int) -> list[R]:
+    """[function(item), …], some at the same time; what one raises is raised, when all have ended.
+
+    Args:
+        function: of an item; it does not call this.
+        items: its arguments.
+        numbers: how many numbers it goes through, together.
+
+    Example:
+        >>> on_all_processors(abs, [-1, 2], numbers=MUCH)
+        [1, 2]
+
+    """
+    given = list(items)
+    if numbers < MUCH:
+        return [function(item) for item in given]
+    left, found = deque(range(len(given))), dict[int, R]()
+
+    def work() -> None:
+        while left:
+            try:
+                at = left.popleft()
+            except IndexError:  # another was sooner
+                return
+            found[at] = function(given[at])
+
+    others = [_pool().submit(work) for _ in range(min(_processors(), len(given)) - 1)]
+    try:
+        work()
+    finally:
+        left.clear()
+        wait(others)
+    for each in others:
+        each.result()
+    return [found[at] for at in range(len(given))]
+
+
+def one_ahead(
+    function: Callable[[T], R], items: Iterable[T], numbers: int
+) -> Iterator[tuple[T, R]]:
+    """Each item with function(item), which is computed while the one before is used.
+
+    Example:
+        >>> list(one_ahead(abs, [-1, 2], numbers=MUCH))
+        [(-1, 1), (2, 2)]
+
+    """
+    given = list(items)
+    if len(given) < 2 or numbers < MUCH or _processors() < 2:
+        yield from ((item, function(item)) for item in given)
+        return
+    ahead = _pool().submit(function, given[0])
+    try:
+        for item, following in zip(given, [*given[1:], None], strict=True):
+            found = ahead.result()
+            if following is not None:
+                ahead = _pool().submit(function, following)
+            yield item, found
+    finally:
+        wait([ahead])

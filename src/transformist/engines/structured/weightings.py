@@ -1,0 +1,29 @@
+"""What becomes of scores, and in which order keys come, as numbers for kernels."""
+
+SOFTMAX, AVERAGE, FIRST, LAST = range(4)
+"""What becomes of the maximal scores; first and last in the order in which keys come."""
+
+KINDS = {
+    "softmax": SOFTMAX,
+    "average-hard": AVERAGE,
+    "leftmost-hard": FIRST,
+    "rightmost-hard": LAST,
+}
+MIRRORED = {SOFTMAX: SOFTMAX, AVERAGE: AVERAGE, FIRST: LAST, LAST: FIRST}
+"""What a kind is where keys come from the last to the first."""
+
+READ, TAKE, TAKE_READ, READ_TAKE = range(4)
+"""What is done at each row, and in which order."""
+
+ORDERS = {
+    "none": READ,
+    "future": TAKE_READ,
+    "strict-future": READ_TAKE,
+    "past": TAKE_READ,
+    "strict-past": READ_TAKE,
+}
+"""What is done under a mask; where all keys are seen, they are taken before the first row."""
+
+FAR = 110.0
+"""How far below the largest a score is left out of a softmax: exp(−110) is less than 2⁻¹⁵⁸, and so
+much less than the rounding of a sum is what any number of them weigh."""
