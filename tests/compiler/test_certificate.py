@@ -12,11 +12,11 @@ from ideal import Ideal, given, strings
 
 import transformist as tf
 from transformist.arithmetic import number_system
+from transformist.circuit import Step
 from transformist.cli import main
-from transformist.compiler.circuit import Step
 from transformist.programs import PROGRAMS
 from transformist.verify.certificate import Unlawful, certify, lift
-from transformist.verify.certificate.recorded import Recorded
+from transformist.verify.certificate.demands import follow_within, noted
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -47,10 +47,10 @@ def test_no_slot_is_further_off_than_its_bound(name, arithmetic):
     program = PROGRAMS[name]
     model = tf.compile(program, max_length=10)
     lifted = lift(model, 10)
-    margins = Recorded(lifted.circuit, lifted.sharpness, number_system(arithmetic))
-    for number in range(len(lifted.circuit.atoms)):
-        margins.follow(number)
-    if any(demand.share <= 0 for demand in margins.demands):
+    margins, demands = noted(lifted.circuit, lifted.sharpness, number_system(arithmetic))
+    for _ in lifted.circuit.atoms:
+        follow_within(margins)
+    if any(demand.share <= 0 for demand in demands):
         pytest.skip("the format does not keep the margins of steps and heads")
     for x in itertools.islice(strings(program, 10, 2, 6), 60):
         ideal = Ideal(lifted.circuit, x)

@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from transformist.arithmetic import number_system
+from transformist.bounds import REFERENCE_ORDER
 from transformist.model import Binary, MultiClass, NearestFraction
 from transformist.verify.certificate import lift
-from transformist.verify.certificate.recorded import Recorded
+from transformist.verify.certificate.demands import follow_within, noted
 
 NEAR = 1e-12
 """How far float64 is from rational arithmetic, beside a number of magnitude 1."""
@@ -47,10 +48,10 @@ def bounds(model, N, formats):
 
 
 def _bounds(lifted, a):
-    told = {"hidden": lifted.hidden, "falling": lifted.falling, "order": "reference"}
-    margins = Recorded(lifted.circuit, lifted.sharpness, a, **told)
-    for number in range(len(lifted.circuit.atoms)):
-        margins.follow(number)
+    given = lifted.circuit, lifted.sharpness, a, REFERENCE_ORDER, lifted.hidden, lifted.falling
+    margins, _ = noted(*given)
+    for _ in lifted.circuit.atoms:
+        follow_within(margins)
     return [margins.error(form) for form in lifted.state]
 
 

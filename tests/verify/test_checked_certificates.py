@@ -11,13 +11,14 @@ import pytest
 import transformist as tf
 from transformist import cli
 from transformist.arithmetic import number_system
+from transformist.bounds import ORDERS, STRUCTURED_ORDER
+from transformist.circuit import Step
 from transformist.cli import main
-from transformist.compiler.circuit import Step
 from transformist.engines.structured import evaluate
 from transformist.laws import Range
 from transformist.programs import PROGRAMS
 from transformist.verify.certificate import Unproved, lift, observing
-from transformist.verify.certificate.recorded import Recorded
+from transformist.verify.certificate.demands import follow_within, noted
 
 HAND_BUILT = {
     "dyck-1": {},
@@ -192,9 +193,10 @@ def test_units_that_end_in_one_slot_push_each_other(order):
     n = 1000
     model = crowded(n)
     lifted = lift(model, n)
-    margins = Recorded(lifted.circuit, lifted.sharpness, number_system("float32"), order=order)
-    for number in range(len(lifted.circuit.atoms)):
-        margins.follow(number)
+    a = number_system("float32")
+    margins, _ = noted(lifted.circuit, lifted.sharpness, a, ORDERS[order])
+    for _ in lifted.circuit.atoms:
+        follow_within(margins)
     assert sum(isinstance(atom, Step) for atom in lifted.circuit.atoms) == 1
     z = model.run("aab" * (n // 3), "float32").streams[-2][1].astype(np.float32)
     ff = model.layers[0].feed_forward
@@ -272,11 +274,10 @@ def test_the_structured_engine_is_within_what_is_certified_for_it(name, arithmet
     assert found.holds and "structured engine" in str(found)
     tf.check_certificate(model, found)
     lifted = lift(model, n)
-    margins = Recorded(
-        lifted.circuit, lifted.sharpness, number_system(arithmetic), order="structured"
-    )
-    for number in range(len(lifted.circuit.atoms)):
-        margins.follow(number)
+    a = number_system(arithmetic)
+    margins, _ = noted(lifted.circuit, lifted.sharpness, a, STRUCTURED_ORDER)
+    for _ in lifted.circuit.atoms:
+        follow_within(margins)
     assert tuple(margins.errors) == tuple(line.errors for line in found.lines)
     hard = observing.hardened(model)
     draw = random.Random(name)

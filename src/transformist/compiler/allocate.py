@@ -13,8 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeVar
 
-from transformist.compiler.circuit import Feature
-from transformist.compiler.forms import Form
+from transformist.circuit import Feature, Form
 from transformist.compiler.schedule import Schedule
 from transformist.errors import BrokenInvariant
 

@@ -11,9 +11,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from transformist.bounds import power_of_two_at_most
-from transformist.compiler.circuit import INFINITY, Fetched
-from transformist.compiler.forms import Form, total
-from transformist.compiler.heads import BEHIND, At, Head, Match
+from transformist.circuit import BEHIND, At, Fetched, Form, Head, Match, total
 from transformist.compiler.lower.builder import Builder, Unit
 from transformist.compiler.lower.means import at_count
 from transformist.compiler.lower.rule import Asking, Channel, Rule
@@ -23,6 +21,7 @@ from transformist.language.node import Node
 from transformist.language.pointwise import Where
 from transformist.language.selection import Select
 from transformist.language.types import Boolean, Category
+from transformist.laws import INFINITY
 
 _TRUE = Constant((), Boolean, True)
 

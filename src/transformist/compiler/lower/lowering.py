@@ -13,8 +13,7 @@ from fractions import Fraction
 from functools import cached_property, wraps
 from typing import Any, TypeVar, TypeVarTuple
 
-from transformist.compiler.circuit import Circuit
-from transformist.compiler.forms import Form
+from transformist.circuit import Circuit, Form
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, Unit
 from transformist.compiler.lower.fetching import CHANNELS, FETCHING
 from transformist.compiler.lower.means import MEANS
@@ -22,6 +21,7 @@ from transformist.compiler.lower.pointwise import POINTWISE
 from transformist.compiler.lower.rule import Asking, Channel, Rule, Units
 from transformist.compiler.options import Options
 from transformist.compiler.refusals import Source
+from transformist.compiler.source_map import SourceMap
 from transformist.language import Program
 from transformist.language.node import Node
 from transformist.language.types import Boolean
@@ -95,7 +95,13 @@ class Lowering(Asking):
     @cached_property
     def build(self) -> Builder:
         """What adds to the circuit."""
-        return Builder(Source(self.program), self.circuit, self.options.positions)
+        source = Source(self.program)
+        return Builder(source, self.circuit, self.source_map, self.options.positions)
+
+    @cached_property
+    def source_map(self) -> SourceMap:
+        """What the atoms serve."""
+        return SourceMap(Source(self.program).places)
 
     def settled(self, make: Callable[[], Made]) -> Made:
         """What this makes, however deep the program is nested.
@@ -125,7 +131,7 @@ class Lowering(Asking):
         name, columns = self.build.name(node), self.by_symbol(node)
         if columns is not None:
             return self.build.embedded(columns, name)
-        return self.circuit.call(RULES[type(node)].boolean(self, self.build, node), name)
+        return self.source_map.call(RULES[type(node)].boolean(self, self.build, node), name)
 
     @once
     def loosely(self, node: Node) -> Form:
@@ -157,7 +163,7 @@ class Lowering(Asking):
             return self.build.embedded_case(columns, value, name)
         if node.type.values == (value,):
             return Form.of(1)
-        return self.circuit.call(RULES[type(node)].literal(self, self.build, node, value), name)
+        return self.source_map.call(RULES[type(node)].literal(self, self.build, node, value), name)
 
     def number(self, node: Node, unit: Unit = AS_IT_IS) -> Form:
         """A form that is the number times the unit."""
@@ -169,7 +175,7 @@ class Lowering(Asking):
         if columns is not None:
             return self.build.embedded_in(columns, unit, node)
         form = RULES[type(node)].number(self, self.build, node, unit)
-        return self.circuit.call(form, self.build.name(node))
+        return self.source_map.call(form, self.build.name(node))
 
     @once
     def units(self, node: Node) -> Units:

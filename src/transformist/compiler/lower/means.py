@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from transformist.compiler.circuit import Fetched
-from transformist.compiler.forms import Form
-from transformist.compiler.heads import BEHIND, At, Match
+from transformist.circuit import BEHIND, At, Fetched, Form, Match
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, Unit
 from transformist.compiler.lower.rule import Asking, Rule, Units
 from transformist.language.across import Count, Exists, Mean

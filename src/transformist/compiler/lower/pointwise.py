@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from transformist.compiler.forms import Form, total
+from transformist.circuit import Form, total
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, Unit
 from transformist.compiler.lower.fetching import own_default
 from transformist.compiler.lower.rule import Asking, Rule, Units

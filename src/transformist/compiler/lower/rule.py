@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
-from transformist.compiler.forms import Form
+from transformist.circuit import Form
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, Unit
 from transformist.language.node import Node
 

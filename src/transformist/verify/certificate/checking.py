@@ -3,7 +3,7 @@
 The lines of a certificate say what every number is. Here each is confirmed from the weights, by
 multiplying out what they compute: scores as polynomials in the lines, hidden units one by one. The
 laws, and what they presuppose, are shared with what finds certificates (`Circuit`, `presupposed`,
-`Recorded`, `READ_OUTS`); the reading of slots, heads and units is done here.
+`Margins`, `READ_OUTS`); the reading of slots, heads and units is done here.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from typing import Any
 import numpy as np
 
 from transformist.arithmetic import Floating, number_system
-from transformist.compiler.circuit import Circuit, Embedded, Feature, Fetched, Kept, Relu, Step
-from transformist.compiler.forms import Form, total
-from transformist.compiler.heads import SCORES, Head, Match
+from transformist.bounds import ORDERS
+from transformist.circuit import SCORES, Circuit, Form, Head, Match, total
+from transformist.circuit.atoms import Embedded, Feature, Fetched, Kept, Relu, Step
 from transformist.errors import InvalidValue
 from transformist.laws import Range, hull
 from transformist.model import Attention, FeedForward, PositionFunctions, Transformer
 from transformist.model import rationals as exactly
 from transformist.verify.certificate import presupposed
+from transformist.verify.certificate.demands import READ_OUT, follow_within, noted, require_finite
 from transformist.verify.certificate.observing import Observations, observe
 from transformist.verify.certificate.read_outs import READ_OUTS
-from transformist.verify.certificate.recorded import Recorded
-from transformist.verify.certificate.statement import ORDERS, TIES, Certificate, Units, assumed
+from transformist.verify.certificate.statement import TIES, Certificate, Units, assumed
 
 
 class Unproved(InvalidValue):
@@ -109,26 +109,25 @@ class Reading:
         a: Any = number_system(said.arithmetic)
         need(isinstance(a, Floating) and said.order in ORDERS, "it is for a format and an order")
         forms = self.rows(read_out.W_out, read_out.b_out)
-        margins = Recorded(
-            self.circuit, self.sharpness, a, [], said.order, self.hidden, self.falling
+        margins, demands = noted(
+            self.circuit, self.sharpness, a, ORDERS[said.order], self.hidden, self.falling
         )
         for number, line in enumerate(said.lines):
-            margins.follow(number)
+            follow_within(margins)
             laws = (self.circuit.laws[number], margins.errors[number], number in self.falling)
             need(laws == (line.law, line.errors, line.falls), f"line {number}, {line.name}")
             need(number in self.met, f"line {number}, {line.name}, is a number of the model")
-        margins.finite(self.model, self.held)
-        margins.place = "read-out"
+        require_finite(margins, self.model, self.held)
         is_told = READ_OUTS[type(read_out)](margins, self.circuit, read_out, forms)
         assumes = [assumed(self.circuit, each.line, each.checked) for each in said.assumes]
         need(all(each.line in self.sums for each in said.assumes if each.line is not None), "sums")
         need(sum(each.line is None for each in said.assumes) == (not is_told), "one answer is best")
         if not is_told:
-            margins.require(None, TIES, 0, 1)
+            margins.require(READ_OUT, TIES, 0, 1)
         need(tuple(assumes) == said.assumes, "what is assumed is in the lines")
         self.observed()
-        need(all(each.share > 0 for each in margins.demands), "every margin is kept")
-        need(tuple(margins.demands) == said.demands, "its margins")
+        need(all(each.share > 0 for each in demands), "every margin is kept")
+        need(tuple(demands) == said.demands, "its margins")
 
     def observed(self) -> None:
         """What is assumed holds on the short inputs, and is the same for all symbols."""

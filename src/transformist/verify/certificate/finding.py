@@ -11,16 +11,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from transformist.arithmetic import Floating
-from transformist.bounds import float_format_of
-from transformist.compiler.circuit import Kept
+from transformist.bounds import ORDERS, float_format_of
+from transformist.circuit import Kept
 from transformist.errors import InvalidValue, UnknownName
 from transformist.model import Transformer
+from transformist.verify.certificate.demands import READ_OUT, follow_within, noted, require_finite
 from transformist.verify.certificate.lifting import lift
 from transformist.verify.certificate.observing import Observations, has_no_ties, observe
 from transformist.verify.certificate.read_outs import READ_OUTS
 from transformist.verify.certificate.reading import Unlawful, read
-from transformist.verify.certificate.recorded import Recorded
-from transformist.verify.certificate.statement import ORDERS, TIES, Certificate, Line, assumed
+from transformist.verify.certificate.statement import TIES, Certificate, Line, assumed
 
 
 def certify(
@@ -143,18 +143,11 @@ def _certificate(
     """Every number and margin, given what was observed."""
     lifted = lift(model, n, observations.held if observations else None)
     circuit = lifted.circuit
-    margins = Recorded(
-        circuit,
-        lifted.sharpness,
-        a,
-        order=order,
-        hidden=lifted.hidden,
-        falling=lifted.falling,
-    )
-    for number in range(len(circuit.atoms)):
-        margins.follow(number)
-    margins.finite(model, lifted.held)
-    margins.place = "read-out"
+    hidden = dict(lifted.hidden)
+    margins, demands = noted(circuit, lifted.sharpness, a, ORDERS[order], hidden, lifted.falling)
+    for _ in circuit.atoms:
+        follow_within(margins)
+    require_finite(margins, model, lifted.held)
     read_out = model.read_out
     rule = READ_OUTS.get(type(read_out))
     if rule is None:
@@ -164,13 +157,13 @@ def _certificate(
             where="certify",
             remedy="give a model with one of these",
         )
-    forms = read(read_out.W_out, read_out.b_out, lifted.state, lifted.hidden)
+    forms = read(read_out.W_out, read_out.b_out, lifted.state, hidden)
     is_told = rule(margins, circuit, read_out, forms)
     seen = observations.length if observations else 0
     assumes = [assumed(circuit, each, seen) for each in lifted.assumed]
     if not is_told:
         holds, checked = has_no_ties(model, n)
-        margins.require(None, TIES, not holds, 1)
+        margins.require(READ_OUT, TIES, not holds, 1)
         assumes.append(assumed(circuit, None, checked))
     parts = zip(circuit.names, circuit.atoms, circuit.laws, margins.errors, strict=True)
     return Certificate(
@@ -179,7 +172,7 @@ def _certificate(
         max_length=n,
         order=order,
         weighting=circuit.weighting,
-        demands=tuple(margins.demands),
+        demands=tuple(demands),
         lines=tuple(Line(*part, number in lifted.falling) for number, part in enumerate(parts)),
         heads=tuple(lifted.heads),
         units=tuple(lifted.units),

@@ -14,18 +14,20 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from transformist.bounds import power_of_two_at_most
-from transformist.compiler.circuit import (
+from transformist.circuit import (
     Circuit,
     Embedded,
     Feature,
     Fetched,
+    Form,
+    Head,
     Kept,
+    Match,
     Relu,
     Rows,
     Step,
+    content,
 )
-from transformist.compiler.forms import Form, content
-from transformist.compiler.heads import Head, Match
 from transformist.laws import Range, hull
 from transformist.model import (
     BOS,
@@ -39,7 +41,6 @@ from transformist.verify.certificate import presupposed
 from transformist.verify.certificate.reading import (
     Unlawful,
     read,
-    separation,
     together,
     unlawful,
 )
@@ -322,7 +323,7 @@ def _step(
         common = power_of_two_at_most(
             content([*form.factors.values(), form.constant]) or Fraction(1)
         )
-        least = separation(circuit, form)
+        least = circuit.least_multiple(form)
         if least is not None and least >= zone:
             atom = Step(form * (1 / common), zone / common)
             presupposed.of_step(circuit, atom, height, network, units, name)

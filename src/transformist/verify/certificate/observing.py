@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import number_system
-from transformist.compiler.circuit import Rows
+from transformist.circuit import Rows
 from transformist.laws import Range
 from transformist.model import Transformer
 

@@ -14,12 +14,23 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from transformist.arithmetic import is_power_of_two
-from transformist.compiler.circuit import Circuit, Feature, Step
-from transformist.compiler.forms import Form, content
-from transformist.compiler.heads import BEHIND, SCORES, At, Head, Match, Uniform, rows_under
+from transformist.circuit import (
+    BEHIND,
+    SCORES,
+    At,
+    Circuit,
+    Feature,
+    Form,
+    Head,
+    Match,
+    Step,
+    Uniform,
+    content,
+    rows_under,
+)
 from transformist.laws import Grid
 from transformist.model import Attention, FeedForward
-from transformist.verify.certificate.reading import is_beneath, separation, unlawful
+from transformist.verify.certificate.reading import unlawful
 
 Pairs: TypeAlias = "list[tuple[Form, Form]]"
 """Queries and keys, coordinate by coordinate, as they are read."""
@@ -72,7 +83,7 @@ def of_step(
     each other, so that no large one meets another where all are added from left to right, and
     there is no bias where they go.
     """
-    least = separation(circuit, step.form)
+    least = circuit.least_multiple(step.form)
     require(least and least >= step.zone, "a step has its zone between values", step, where)
     plain = is_power_of_two(step.zone) and is_power_of_two(height)
     between = step.zone / 2 <= height <= 1
@@ -154,7 +165,7 @@ def _places_between(circuit: Circuit, head: Match) -> int:
     """
     if not circuit.bos or head.mask == "strict-past":
         return 0
-    return int(head.choose != "rightmost" or not is_beneath(circuit, head))
+    return int(head.choose != "rightmost" or not circuit.is_beneath(head))
 
 
 def _at(circuit: Circuit, _head: Attention, kind: At, where: str) -> None:

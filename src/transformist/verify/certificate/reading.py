@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from transformist.compiler.circuit import Circuit, Feature, Fetched
-from transformist.compiler.forms import Form, content, total
-from transformist.compiler.heads import Match, Uniform, rows_under
+from transformist.circuit import (
+    Form,
+    total,
+)
 from transformist.errors import InvalidValue
 from transformist.model import rationals
 
@@ -83,39 +84,3 @@ def _bottom(forms: Iterable[Form]) -> int:
     """The common denominator of all factors and constants."""
     numbers = (x for form in forms for x in (*form.factors.values(), form.constant))
     return math.lcm(*(x.denominator for x in numbers))
-
-
-def feature(circuit: Circuit, name: str) -> int | None:
-    """The number of a position function, where it is there."""
-    for number, atom in enumerate(circuit.atoms):
-        if atom == Feature(name):
-            return number
-    return None
-
-
-def one_over(circuit: Circuit, form: Form) -> frozenset[str] | None:
-    """The name of D, where a form is 1/D: the mean of what is 1 at BOS alone."""
-    if form.constant or len(form.terms) != 1 or form.terms[0][1] != 1:
-        return None
-    atom = circuit.atoms[form.terms[0][0]]
-    is_mean = isinstance(atom, Fetched) and isinstance(atom.head, Uniform)
-    if not is_mean or not circuit.is_bos(atom.value):  # type: ignore[union-attr]
-        return None
-    return frozenset({rows_under(atom.head.mask)})  # type: ignore[union-attr]
-
-
-def separation(circuit: Circuit, form: Form) -> Fraction | None:
-    """The least magnitude of a form but 0: that of what it is a multiple of."""
-    common = content([*form.factors.values(), form.constant])
-    if not common:
-        return None
-    least = circuit.separation(form * (1 / common))
-    return None if least is None else least * common
-
-
-def is_beneath(circuit: Circuit, head: Match) -> bool:
-    """Whether BOS never matches better than a symbol: its keys are 0, no product is below."""
-    keys = [circuit.rows(key) for key in head.keys]
-    queries = [circuit.rows(query) for query in head.queries]
-    signs = all(row.lo >= 0 for rows in (*keys, *queries) for row in rows)
-    return signs and all(rows[-1].hi == 0 for rows in keys)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from transformist.compiler.circuit import Circuit, Feature
-from transformist.compiler.forms import Form, content
-from transformist.compiler.heads import At, Head, Match, Uniform
+from transformist.circuit import At, Circuit, Feature, Form, Head, Match, Uniform, content
 from transformist.model import Attention
 from transformist.verify.certificate.presupposed import Pairs
-from transformist.verify.certificate.reading import feature, together, unlawful
+from transformist.verify.certificate.reading import together, unlawful
 
 
 def attends(circuit: Circuit, head: Attention, pairs: Pairs, where: str) -> tuple[Head, Fraction]:
@@ -22,7 +20,7 @@ def attends(circuit: Circuit, head: Attention, pairs: Pairs, where: str) -> tupl
             return Match((), (), choose, head.mask), Fraction(1)
         return Uniform(head.mask), Fraction(1)
     root = _root(head.W_Q.shape[0])
-    square = feature(circuit, "i^2")
+    square = circuit.feature("i^2")
     if square is not None and any(square in key.factors for _, key in pairs):
         return _lookup(circuit, head, pairs, square, root, where)
     return _match(circuit, head, pairs, root, where)
@@ -40,7 +38,7 @@ def _lookup(
     circuit: Circuit, head: Attention, pairs: Pairs, square: int, root: Fraction, where: str
 ) -> tuple[Head, Fraction]:
     """Scores a (2 q j − w j²): of the place j a form of the query, and of its square another."""
-    place = feature(circuit, "i")
+    place = circuit.feature("i")
     of_place = of_square = Form()
     for query, key in pairs:
         if place is None or not set(key.atoms) <= {place, square}:
@@ -64,7 +62,7 @@ def _match(
     by_key = together(key * query.constant for query, key in pairs if query.is_constant)
     place, position = None, Fraction(0)
     for name in ("i", "i/n"):
-        number = feature(circuit, name)
+        number = circuit.feature(name)
         if number is not None and number in by_key.factors:
             place, position = Form.atom(number), by_key.factors[number]
             by_key -= place * position

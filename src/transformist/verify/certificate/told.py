@@ -7,12 +7,9 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from transformist.compiler.circuit import FETCHED, Circuit, Embedded, Fetched, Step
-from transformist.compiler.forms import Form, total
-from transformist.compiler.heads import Head, Match
+from transformist.circuit import FETCHED, Circuit, Embedded, Fetched, Form, Head, Match, Step, total
 from transformist.laws import Range, hull
 from transformist.model import MultiClass
-from transformist.verify.certificate.reading import is_beneath, one_over, separation
 
 
 def from_zero(circuit: Circuit, form: Form) -> Fraction:
@@ -23,7 +20,7 @@ def from_zero(circuit: Circuit, form: Form) -> Fraction:
     if within.hi < 0:
         return -Fraction(within.hi)
     moving = Form(form.terms)
-    grid, gap = circuit.grid(moving), separation(circuit, moving)
+    grid, gap = circuit.grid(moving), circuit.least_multiple(moving)
     constant = abs(form.constant)
     if grid is None or gap is None:
         return Fraction(0)
@@ -54,7 +51,7 @@ def is_told(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bool:
 def apart(circuit: Circuit, forms: list[Form]) -> Fraction:
     """How far two forms are from each other at least, where they are not equal; 0 if not known."""
     different = [(a, b) for a, b in itertools.combinations(forms, 2) if a != b]
-    gaps = [separation(circuit, a - b) for a, b in different]
+    gaps = [circuit.least_multiple(a - b) for a, b in different]
     return min((gap or Fraction(0) for gap in gaps), default=Fraction(0))
 
 
@@ -139,7 +136,7 @@ def as_count(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> tuple
         form == y * (2 * Fraction(label)) - w * Fraction(label) ** 2  # type: ignore[arg-type]
         for label, form in pairs
     )
-    counts, grid = one_over(circuit, w), circuit.grid(y)
+    counts, grid = circuit.one_over(w), circuit.grid(y)
     if not agree or counts is None or grid is None or grid.counts != counts:
         return None
     step = Fraction(1, grid.c)
@@ -180,4 +177,4 @@ def _leaves_bos_out(circuit: Circuit, head: Head) -> bool:
     is_last = isinstance(head, Match) and head.choose == "rightmost"
     if not circuit.bos or not is_last or head.mask not in ("none", "future"):
         return False
-    return is_beneath(circuit, head)  # type: ignore[arg-type]
+    return circuit.is_beneath(head)  # type: ignore[arg-type]
