@@ -12,7 +12,7 @@ import numpy as np
 from transformist.arithmetic import number_system
 from transformist.bounds import REFERENCE_ORDER
 from transformist.model import Binary, MultiClass, NearestFraction
-from transformist.verify.certificate import lift
+from transformist.verify.certificate import extract
 from transformist.verify.certificate.demands import follow_within, noted
 
 NEAR = 1e-12
@@ -43,16 +43,16 @@ def prefixes(model):
 
 def bounds(model, N, formats):
     """How far each slot of each stream can be off in each format: (streams, d)."""
-    lifted = [lift(prefix, N) for prefix in prefixes(model)]
-    return {each: np.array([_bounds(at, number_system(each)) for at in lifted]) for each in formats}
+    found = [extract(prefix, N) for prefix in prefixes(model)]
+    return {each: np.array([_bounds(at, number_system(each)) for at in found]) for each in formats}
 
 
-def _bounds(lifted, a):
-    given = lifted.circuit, lifted.sharpness, a, REFERENCE_ORDER, lifted.hidden, lifted.falling
+def _bounds(found, a):
+    given = found.circuit, found.sharpness, a, REFERENCE_ORDER, found.cancelled, found.falling
     margins, _ = noted(*given)
-    for _ in lifted.circuit.atoms:
+    for _ in found.circuit.atoms:
         follow_within(margins)
-    return [margins.error(form) for form in lifted.state]
+    return [margins.error(form) for form in found.state]
 
 
 def streams(model, xs, arithmetic):

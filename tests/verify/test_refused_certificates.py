@@ -11,7 +11,7 @@ from transformist.arithmetic import number_system
 from transformist.circuit import Circuit, Embedded, Fetched, Form, Match
 from transformist.cli import main
 from transformist.programs import PROGRAMS
-from transformist.verify.certificate import Unlawful, Unproved, certify
+from transformist.verify.certificate import Uncertifiable, Unproved, certify
 from transformist.verify.certificate.demands import follow_within, noted
 
 AB = [[1], [0]]
@@ -187,7 +187,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("given", "message"), REFUSED.values(), ids=REFUSED)
 def test_weights_of_which_the_laws_do_not_tell(given, message):
-    with pytest.raises(Unlawful, match=message):
+    with pytest.raises(Uncertifiable, match=message):
         certify(given, "float32")
 
 

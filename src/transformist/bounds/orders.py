@@ -22,13 +22,13 @@ class Order:
         words: what it is called in a sentence.
         growth: of n and w, the logarithm of how much larger a sum of n products of one size can be
             than it is, w the unit roundoff of the accumulator.
-        crowding: of k, a, b and w, how far a sum of k hidden units can be off, of which steps have
-            two each that are large, a of one of the two together, and b is what all come to.
+        accumulation: of k, a, b and w, how far a sum of k hidden units can be off: a step has two
+            that are large, a is what one of each comes to, and b what the sum comes to.
         apart: of the most rows and the format, how far what a head fetches can be from that of the
             reference, in relation to the largest value.
 
     Example:
-        >>> ANY_ORDER.crowding(5, 8.0, 1.0, 0.5), REFERENCE_ORDER.crowding(5, 8.0, 1.0, 0.5)
+        >>> ANY_ORDER.accumulation(5, 8.0, 1.0, 0.5), REFERENCE_ORDER.accumulation(5, 8.0, 1.0, 0.5)
         (34.0, 6.5)
 
     """
@@ -36,7 +36,7 @@ class Order:
     name: str
     words: str
     growth: Callable[[int, float], float]
-    crowding: Callable[[int, float, float, float], float]
+    accumulation: Callable[[int, float, float, float], float]
     apart: Callable[[int, Floating], float] = _nothing
 
 
@@ -48,12 +48,12 @@ def _growth_from_left(n: int, w: float) -> float:
     return math.log1p(w + w * (n + 1) / 2 * math.exp((n + 1) * math.log1p(w)))
 
 
-def _crowding_in_any(units: int, large: float, total: float, w: float) -> float:
+def _accumulation_in_any(units: int, large: float, total: float, w: float) -> float:
     """All large ones may be added first."""
     return (units - 1) * w * (2 * large + total)
 
 
-def _crowding_from_left(units: int, large: float, total: float, w: float) -> float:
+def _accumulation_from_left(units: int, large: float, total: float, w: float) -> float:
     """The two units of a step follow each other: beside a large one there is the total at most."""
     return w * (large + units * total)
 
@@ -63,14 +63,14 @@ def _apart_by_methods(rows: int, a: Floating) -> float:
     return (16 * rows + 5000) * 2.0**-53 + 2.0**-40 if a.name == "float64" else 0.0
 
 
-ANY_ORDER = Order("any", "in any order of summation", _growth_in_any, _crowding_in_any)
+ANY_ORDER = Order("any", "in any order of summation", _growth_in_any, _accumulation_in_any)
 """As linear algebra libraries choose it."""
 
 REFERENCE_ORDER = Order(
     "reference",
     "in the order of the reference, from left to right",
     _growth_from_left,
-    _crowding_from_left,
+    _accumulation_from_left,
 )
 """That of `Transformer.run`."""
 
@@ -78,7 +78,7 @@ STRUCTURED_ORDER = Order(
     "structured",
     "by the structured engine, in the order of each method",
     _growth_from_left,
-    _crowding_from_left,
+    _accumulation_from_left,
     _apart_by_methods,
 )
 """That of `engines/structured`."""

@@ -16,8 +16,9 @@ from transformist.circuit.atoms import (
 from transformist.circuit.circuit import Circuit
 from transformist.circuit.forms import Form, content, total
 from transformist.circuit.heads import (
-    BEHIND,
+    CAUSAL,
     SCORES,
+    SEES_BOS,
     At,
     Head,
     Match,
@@ -25,16 +26,23 @@ from transformist.circuit.heads import (
     rows_under,
 )
 from transformist.circuit.margins import Ask, Errors, Margins, Part, magnitude
-from transformist.circuit.shares import INDEX_ERROR, MEAN_SCORE_ERROR, SCORE_ERROR, SHARES, inverse
+from transformist.circuit.shares import (
+    INDEX_ERROR,
+    MEAN_SCORE_ERROR,
+    SCORE_ERROR,
+    SHARES,
+    unit_divisor,
+)
 
 __all__ = [
-    "BEHIND",
+    "CAUSAL",
     "ERRORS",
     "FETCHED",
     "INDEX_ERROR",
     "MEAN_SCORE_ERROR",
     "SCORES",
     "SCORE_ERROR",
+    "SEES_BOS",
     "SHARES",
     "Ask",
     "At",
@@ -57,8 +65,8 @@ __all__ = [
     "Uniform",
     "content",
     "follow",
-    "inverse",
     "magnitude",
     "rows_under",
     "total",
+    "unit_divisor",
 ]

@@ -19,7 +19,7 @@ from transformist.circuit.shares import (
     MEAN_SCORE_ERROR,
     SCORE_ERROR,
     SHARES,
-    inverse,
+    unit_divisor,
 )
 
 
@@ -216,10 +216,10 @@ def _heavy(margins: Margins, head: Match | At, sharpness: float) -> float:
     the unit w at least 1/(τ D); those below the roundoff together have less than 2/(1 − e^(−β/4))
     of it, which the ten more terms cover for β ≥ 1.
     """
-    blunt = sharpness < inverse(margins.circuit, head)
+    blunt = sharpness < unit_divisor(margins.circuit, head)
     if blunt or (isinstance(head, Match) and head.choose == "mean"):
         return math.inf
-    return 8 * math.log(1 / margins.w) * inverse(margins.circuit, head) / sharpness + 10
+    return 8 * math.log(1 / margins.w) * unit_divisor(margins.circuit, head) / sharpness + 10
 
 
 FETCHED: Mapping[type[Any], Callable[[Margins, Any, Form, int], Errors]] = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from transformist.circuit.atoms import Embedded, Feature, Fetched, Kept, Law, Relu, Step
 from transformist.circuit.forms import Form
-from transformist.circuit.heads import BEHIND, At, Head, Match, Uniform, mean_range, rows_under
+from transformist.circuit.heads import SEES_BOS, At, Head, Match, Uniform, mean_range, rows_under
 from transformist.laws import INFINITY, ZERO, Bound, Grid, Range, hull
 from transformist.positions import position
 
@@ -98,7 +98,7 @@ def _mean(circuit: Circuit, head: Uniform, value: Form) -> Law:
         most = symbols.hi if circuit.bos else symbols.hi + 1
         half = Range(Fraction(0 if circuit.bos else 1), Fraction(1, 2) * most)
         return Law((half,) * len(rows), Grid(2))
-    if head.mask in BEHIND:
+    if head.mask in SEES_BOS:
         seen = mean_range(symbols, rows[-1] if circuit.bos else None, circuit.longest)
     else:
         seen = symbols
@@ -112,10 +112,10 @@ def _mean(circuit: Circuit, head: Uniform, value: Form) -> Law:
         "strict-past": symbols.hull(ZERO),
     }[head.mask]
     grid = circuit.grid(value)
-    if circuit.bos and head.mask in BEHIND and not circuit.span_at_bos(value).is_point:
+    if circuit.bos and head.mask in SEES_BOS and not circuit.span_at_bos(value).is_point:
         grid = None
     elif grid is not None:
-        if circuit.bos and head.mask in BEHIND:
+        if circuit.bos and head.mask in SEES_BOS:
             grid |= Grid.of([circuit.span_at_bos(value).lo])  # type: ignore[list-item]
         grid = None if grid.counts else grid.divided(rows_under(head.mask))
     least = _least(circuit, value)

@@ -21,8 +21,11 @@ from transformist.laws import INFINITY, Bound, Range, hull
 
 ONE = Form.of(1)
 
-BEHIND = ("none", "future", "strict-future")
+SEES_BOS = ("none", "future", "strict-future")
 """The masks under which a symbol sees BOS."""
+
+CAUSAL = ("future", "strict-future")
+"""Those under which it sees nothing behind itself."""
 
 
 def rows_under(mask: str) -> str:

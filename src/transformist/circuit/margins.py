@@ -59,7 +59,7 @@ class Margins:
         a: the format.
         order: in which means and hidden units are added up.
         ask: what to do with a margin that is asked for: to refuse, or to note it.
-        hidden: by how much the constants that a form is added up of exceed its own.
+        cancelled: by how much the constants that a form is added up of exceed its own.
         falling: the steps that are computed from 1 downwards.
         errors: of each atom.
 
@@ -70,7 +70,7 @@ class Margins:
     a: Floating
     order: Order
     ask: Ask
-    hidden: Mapping[Form, Fraction] = field(default_factory=dict)
+    cancelled: Mapping[Form, Fraction] = field(default_factory=dict)
     falling: Collection[int] = ()
     errors: list[Errors] = field(default_factory=list)
 
@@ -90,12 +90,12 @@ class Margins:
         return float(self.a.accumulator_roundoff)
 
     def size(self, form: Form) -> float:
-        """Σ |factor| |atom| + |constant|, at the symbols or BOS, with what is hidden of it."""
+        """Σ |factor| |atom| + |constant|, at the symbols or BOS, and of constants that cancel."""
         total = magnitude(form.constant)
         for atom, factor in form.terms:
             most = self.circuit.laws[atom].size
             total += magnitude(factor) * magnitude(most) if most else 0.0
-        return total + magnitude(self.hidden.get(form, 0))
+        return total + magnitude(self.cancelled.get(form, 0))
 
     def is_exact(self, form: Form) -> bool:
         """Whether the format computes it without an error, in any order of summation."""
@@ -120,20 +120,20 @@ class Margins:
     def rounding(self, form: Form) -> float:
         """How far the evaluation of a form can be off, its atoms as they are.
 
-        Where constants are hidden, a number times 2ᵏ rounds beside them.
+        A number times 2ᵏ rounds beside constants that cancel.
         """
         size, is_exact = self.size(form), self.is_exact(form)
-        is_hiding = form in self.hidden and not is_exact
-        if max(2 * size, 0.0 if is_hiding else self._divisor(form)) >= self.a.largest:
+        rounds_beside = form in self.cancelled and not is_exact
+        if max(2 * size, 0.0 if rounds_beside else self._divisor(form)) >= self.a.largest:
             return math.inf
         if is_exact:
             return 0.0
         underflow = self._underflow(form)
-        if _is_a_power_of_two(form) and not is_hiding:
+        if _is_a_power_of_two(form) and not rounds_beside:
             return underflow if abs(form.terms[0][1]) < 1 else 0.0
         return self._relative(form) * size + underflow
 
-    def crowding(self, form: Form) -> float:
+    def accumulation_error(self, form: Form) -> float:
         """What it costs to add up units of several atoms in one slot: a step has two large ones.
 
         Nothing where all that is added are multiples of one power of two that the format holds.
@@ -160,7 +160,7 @@ class Margins:
         if exact and not any(self.errors[atom].absolute for atom in form.atoms):
             return 0.0
         rounded = self.w * (2 * steps + sizes) if products else 0.0
-        return (self.order.crowding(units, steps, sizes, self.w) + rounded) * (1 + 2**-10)
+        return (self.order.accumulation(units, steps, sizes, self.w) + rounded) * (1 + 2**-10)
 
     def _highest(self, number: int, atom: Step) -> Bound:
         """How large what the units of a step read can be, before it is divided by half the zone.
@@ -182,7 +182,9 @@ class Margins:
 
     def error(self, form: Form) -> float:
         """How far a form can be off."""
-        return self._inherited(form, "absolute") + self.crowding(form) + self.rounding(form)
+        return (
+            self._inherited(form, "absolute") + self.accumulation_error(form) + self.rounding(form)
+        )
 
     def _inherited(self, form: Form, which: str) -> float:
         """The errors of the atoms together, at the kind of row where they are the most."""
@@ -199,7 +201,7 @@ class Margins:
 
     def scaled_error(self, form: Form) -> float:
         """How far a form can be off, times D."""
-        own = self.crowding(form) + self.rounding(form)
+        own = self.accumulation_error(form) + self.rounding(form)
         return self._inherited(form, "scaled") + own * self.most
 
     def relative_error(self, form: Form) -> float:
@@ -208,12 +210,11 @@ class Margins:
         if negative or not self._is_normal(form):
             return math.inf
         inherited = max((self.errors[atom].relative for atom in form.atoms), default=0.0)
-        if self.is_exact(form) and not self.crowding(form):
+        added = self.accumulation_error(form)
+        if self.is_exact(form) and not added:
             return inherited
         least = magnitude(self.circuit.separation(form) or 0)
-        crowding = self.crowding(form)
-        crowded = crowding / least if crowding else 0.0
-        return (1 + inherited) * (1 + self._relative(form)) - 1 + crowded
+        return (1 + inherited) * (1 + self._relative(form)) - 1 + (added / least if added else 0.0)
 
     def comparison_error(self, form: Form, at: Any) -> float:
         """How far a form can be off where it is at most `at`, which is compared with a threshold.
@@ -234,7 +235,7 @@ class Margins:
             for atom, factor in terms
             if self.errors[atom].relative == math.inf
         )
-        others += self.crowding(form) + self._underflow(form)
+        others += self.accumulation_error(form) + self._underflow(form)
         rounded = self._relative(form)
         parts = (1 + share) * (1 + rounded) - 1 + rounded  # of the form, and of the threshold
         return others * (1 + rounded) + parts * magnitude(at)

@@ -259,7 +259,7 @@ def _network(emission: Emission, time: int) -> FeedForward | None:
 
 
 def _emptying(emission: Emission, kept: Kept) -> list[Any]:
-    """Units that take the number away again, whatever its rounding: −ReLU(x) + ReLU(−x)."""
+    """NumberUnits that take the number away again, whatever its rounding: −ReLU(x) + ReLU(−x)."""
     slot = emission.slot(kept)
     return [({slot: 1}, 0, {slot: -1}), ({slot: -1}, 0, {slot: 1})]
 

@@ -15,7 +15,7 @@ ORDER = Order(
     "compiled",
     "means in any order, hidden units from left to right",
     ANY_ORDER.growth,
-    REFERENCE_ORDER.crowding,
+    REFERENCE_ORDER.accumulation,
 )
 """What a program is compiled for."""
 

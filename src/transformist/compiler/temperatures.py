@@ -26,7 +26,7 @@ from transformist.circuit import (
     Relu,
     Step,
     Uniform,
-    inverse,
+    unit_divisor,
 )
 
 OF_A_HEAD = Fraction(3, 8)
@@ -115,7 +115,7 @@ def _match_sharpness(circuit: Circuit, head: Match, share: float) -> float:
 
 
 def _at_sharpness(circuit: Circuit, head: At, share: float) -> float:
-    return 4 * math.log1p(2 / share) * inverse(circuit, head)
+    return 4 * math.log1p(2 / share) * unit_divisor(circuit, head)
 
 
 LEAST_SHARPNESS: Mapping[type[Any], Callable[[Circuit, Any, float], float]] = {
@@ -134,7 +134,7 @@ def _match_uses(_circuit: Circuit, head: Match, sharpness: Fraction, share: Frac
 
 
 def _at_uses(circuit: Circuit, head: At, _sharpness: Fraction, _share: Fraction) -> list[Use]:
-    return [Use(head.index, INDEX_ERROR / 4 / inverse(circuit, head))]
+    return [Use(head.index, INDEX_ERROR / 4 / unit_divisor(circuit, head))]
 
 
 USES: Mapping[type[Any], Callable[[Circuit, Any, Fraction, Fraction], list[Use]]] = {

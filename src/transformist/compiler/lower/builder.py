@@ -9,7 +9,7 @@ from typing import Any
 
 from transformist.bounds import power_of_two_at_most
 from transformist.circuit import (
-    BEHIND,
+    SEES_BOS,
     Atom,
     Circuit,
     Embedded,
@@ -187,7 +187,7 @@ class Builder:
 
     def mean_unit(self, mask: str) -> Unit:
         """That of a mean under a mask."""
-        return Unit("mean", mask) if self.circuit.bos and mask in BEHIND else AS_IT_IS
+        return Unit("mean", mask) if self.circuit.bos and mask in SEES_BOS else AS_IT_IS
 
     def one_in(self, unit: Unit) -> Form:
         """The number 1 in a unit: the unit itself."""

@@ -18,7 +18,7 @@ from transformist.compiler.lower.builder import AS_IT_IS, Builder, Unit
 from transformist.compiler.lower.fetching import CHANNELS, FETCHING
 from transformist.compiler.lower.means import MEANS
 from transformist.compiler.lower.pointwise import POINTWISE
-from transformist.compiler.lower.rule import Asking, Channel, Rule, Units
+from transformist.compiler.lower.rule import Asking, Channel, NumberUnits, Rule
 from transformist.compiler.options import Options
 from transformist.compiler.refusals import Source
 from transformist.compiler.source_map import SourceMap
@@ -178,7 +178,7 @@ class Lowering(Asking):
         return self.source_map.call(form, self.build.name(node))
 
     @once
-    def units(self, node: Node) -> Units:
+    def units(self, node: Node) -> NumberUnits:
         """The units in which a number can be there."""
         if self.by_symbol(node) is not None:
             return None

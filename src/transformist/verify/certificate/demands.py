@@ -26,7 +26,7 @@ def noted(
     sharpness: Mapping[Head, Fraction],
     a: Floating,
     order: Order = ANY_ORDER,
-    hidden: Mapping[Form, Fraction] | None = None,
+    cancelled: Mapping[Form, Fraction] | None = None,
     falling: Collection[int] = (),
 ) -> tuple[Margins, list[Demand]]:
     """Margins that refuse nothing, and the list in which they note all that is asked for."""
@@ -36,7 +36,7 @@ def noted(
         place = circuit.names[part] if isinstance(part, int) else part
         demands.append(Demand(place, what, float(error), allowed))
 
-    given = {} if hidden is None else hidden
+    given = {} if cancelled is None else cancelled
     return Margins(circuit, sharpness, a, order, note, given, falling), demands
 
 

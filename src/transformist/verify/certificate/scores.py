@@ -7,8 +7,9 @@ from fractions import Fraction
 
 from transformist.circuit import At, Circuit, Feature, Form, Head, Match, Uniform, content
 from transformist.model import Attention
-from transformist.verify.certificate.presupposed import Pairs
-from transformist.verify.certificate.reading import together, unlawful
+from transformist.verify.certificate.affine import together
+from transformist.verify.certificate.preconditions import Pairs
+from transformist.verify.certificate.refusals import uncertifiable
 
 
 def attends(circuit: Circuit, head: Attention, pairs: Pairs, where: str) -> tuple[Head, Fraction]:
@@ -42,14 +43,14 @@ def _lookup(
     of_place = of_square = Form()
     for query, key in pairs:
         if place is None or not set(key.atoms) <= {place, square}:
-            raise unlawful("keys of a lookup are a place and its square", f"{key}", where)
+            raise uncertifiable("keys of a lookup are a place and its square", f"{key}", where)
         of_place += query * key.factors.get(place, 0)
         of_square -= query * key.factors.get(square, 0)
     unit, scale = Form.of(1), of_square.constant
     if of_square.terms:
         unit, scale = of_square.normalized()
     if scale <= 0 or of_square != unit * scale or place is None:
-        raise unlawful("the square of a place lowers a score", f"{of_square}", where)
+        raise uncertifiable("the square of a place lowers a score", f"{of_square}", where)
     index = of_place * (Fraction(1, 2) / scale)
     return At(index, Form.atom(place), Form.atom(square), head.mask, unit), scale / root
 
@@ -83,6 +84,6 @@ def _match(
     if rest:
         keys.append((by_key * (1 / rest), Form.of(rest / gap)))
     if choose == "mean" and root.denominator > 1:
-        raise unlawful("√d_key is a power of two", f"d_key = {head.W_Q.shape[0]}", where)
+        raise uncertifiable("√d_key is a power of two", f"d_key = {head.W_Q.shape[0]}", where)
     chosen = (choose, head.mask, place, scale)
     return Match(tuple(k for k, _ in keys), tuple(q for _, q in keys), *chosen), c / root

@@ -5,14 +5,24 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
 
-from transformist.circuit import FETCHED, Circuit, Embedded, Fetched, Form, Head, Match, Step, total
+from transformist.circuit import (
+    FETCHED,
+    Atom,
+    Circuit,
+    Embedded,
+    Fetched,
+    Form,
+    Head,
+    Match,
+    Step,
+    total,
+)
 from transformist.laws import Range, hull
 from transformist.model import MultiClass
 
 
-def from_zero(circuit: Circuit, form: Form) -> Fraction:
+def distance_from_zero(circuit: Circuit, form: Form) -> Fraction:
     """How far a form is from 0 at least: on one side of it, or beside the points of its grid."""
     within = span(circuit, form)
     if within.lo > 0:
@@ -31,7 +41,7 @@ def from_zero(circuit: Circuit, form: Form) -> Fraction:
     return min(rest, gap - rest)
 
 
-def is_told(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bool:
+def has_one_best(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bool:
     """Whether no two labels are ever the largest together.
 
     They are those of a count, or one-hot; neighbours; never equal; or never both the largest in
@@ -42,7 +52,7 @@ def is_told(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bool:
         return True
     if as_count(circuit, read_out, forms) or _as_nearest(circuit, read_out, forms):
         return True
-    if all(from_zero(circuit, a - b) > 0 for a, b in itertools.combinations(forms, 2)):
+    if all(distance_from_zero(circuit, a - b) > 0 for a, b in itertools.combinations(forms, 2)):
         return True
     cases = _cases(circuit, forms)
     return cases is not None and all(case.count(max(case)) == 1 for case in cases)
@@ -94,7 +104,7 @@ def _behind(circuit: Circuit, form: Form) -> set[int]:
     return found
 
 
-def _follows(circuit: Circuit, atom: Any) -> bool:
+def _follows(circuit: Circuit, atom: Atom) -> bool:
     """Whether a number follows from embedded ones and steps."""
     reads = [circuit.atoms[each] for form in atom.reads for each in form.atoms]
     return all(isinstance(each, Embedded | Step) for each in reads)
@@ -149,7 +159,7 @@ def as_count(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> tuple
 
 def span(circuit: Circuit, form: Form) -> Range:
     """The range of a form at the symbols, what one head fetches taken together."""
-    by_head: dict[Any, list[tuple[int, Fraction]]] = {}
+    by_head: dict[Head, list[tuple[int, Fraction]]] = {}
     others = []
     for number, factor in form.terms:
         atom = circuit.atoms[number]

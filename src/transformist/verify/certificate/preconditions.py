@@ -1,4 +1,4 @@
-"""What the laws presuppose of weights, so that nothing rounds that a line does not tell of.
+"""What the laws ask of weights, so that nothing rounds that a line does not tell of.
 
 A form is the product of all weights on the way; how it rounds depends on these. So numbers are kept
 as whole multiples of each other, steps have a height that is a power of two, keys are read as they
@@ -15,8 +15,9 @@ import numpy as np
 
 from transformist.arithmetic import is_power_of_two
 from transformist.circuit import (
-    BEHIND,
+    CAUSAL,
     SCORES,
+    SEES_BOS,
     At,
     Circuit,
     Feature,
@@ -30,21 +31,21 @@ from transformist.circuit import (
 )
 from transformist.laws import Grid
 from transformist.model import Attention, FeedForward
-from transformist.verify.certificate.reading import unlawful
+from transformist.verify.certificate.refusals import uncertifiable
 
 Pairs: TypeAlias = "list[tuple[Form, Form]]"
 """Queries and keys, coordinate by coordinate, as they are read."""
 
 
-def require(truth: Any, invariant: str, received: Any, where: str) -> None:
+def require(truth: object, invariant: str, received: object, where: str) -> None:
     """Refuse weights of which the laws do not tell.
 
     Raises:
-        Unlawful: if it is not true.
+        Uncertifiable: if it is not true.
 
     """
     if not truth:
-        raise unlawful(invariant, f"{received}", where)
+        raise uncertifiable(invariant, f"{received}", where)
 
 
 def of_slot(form: Form, where: str) -> None:
@@ -101,15 +102,15 @@ def of_head(circuit: Circuit, head: Attention, kind: Head, pairs: Pairs, where: 
     require(len(asked) == len(wanted), "all that is scored is told", len(asked), where)
     few = len(pairs) <= 4 * len(asked) or not asked  # √d_key is not much above what it divides
     require(few, "d_key is at most four times the coordinates that count", len(pairs), where)
-    told = [k for q, k in wanted if q.is_constant]
+    known = [k for q, k in wanted if q.is_constant]
     for key in (k for q, k in asked if q.is_constant):
         require(key.terms, "keys are not constant", key, where)
-        as_is = any(_is_scaled(circuit, key, each) for each in told)
+        as_is = any(_is_scaled(circuit, key, each) for each in known)
         require(as_is, "keys are read as they are", key, where)
     keys = {k for q, k in asked if not q.is_constant}
-    told_keys = {k for q, k in wanted if not q.is_constant}
-    received = ", ".join(str(key) for key in keys - told_keys)
-    require(keys == told_keys, "keys are read as they are", received, where)
+    known_keys = {k for q, k in wanted if not q.is_constant}
+    received = ", ".join(str(key) for key in keys - known_keys)
+    require(keys == known_keys, "keys are read as they are", received, where)
     weights = [abs(x) for W in (head.W_Q, head.b_Q, head.W_K, head.b_K) for x in np.ravel(W) if x]
     least = min(weights, default=1)
     require(least >= Fraction(1, 64), "weights of scores are at least 1/64", least, where)
@@ -133,8 +134,8 @@ def _match(circuit: Circuit, head: Attention, kind: Match, where: str) -> None:
     queries = tuple(query * parts for query in kind.queries)
     for form in (*kind.keys, *queries):
         require(circuit.is_whole(form), "keys and queries are whole numbers", form, where)
-    known = kind.keys if head.mask in BEHIND else ()
-    known = (*known, *queries) if circuit.bos and head.mask not in BEHIND[1:] else known
+    known = kind.keys if head.mask in SEES_BOS else ()
+    known = (*known, *queries) if circuit.bos and head.mask not in CAUSAL else known
     for form in known:
         at_bos = circuit.span_at_bos(form)
         whole = at_bos.is_point and Fraction(at_bos.lo).denominator == 1
@@ -153,8 +154,8 @@ def _match(circuit: Circuit, head: Attention, kind: Match, where: str) -> None:
     placed = factor == units.get(circuit.atoms[number]) and kind.choose in ("leftmost", "rightmost")
     require(placed, "the place is the position, or N times its share", kind.place, where)
     enough = not kind.keys or kind.scale >= circuit.longest + _places_between(circuit, kind)
-    told = f"{kind.scale} beside N = {circuit.longest}"
-    require(enough, "matches outweigh the place, so that no two scores are equal", told, where)
+    received = f"{kind.scale} beside N = {circuit.longest}"
+    require(enough, "matches outweigh the place, so that no two scores are equal", received, where)
 
 
 def _places_between(circuit: Circuit, head: Match) -> int:
@@ -194,7 +195,7 @@ KINDS: Mapping[type[Any], Callable[[Circuit, Attention, Any, str], None]] = {
 
 def of_values(circuit: Circuit, kind: Head, values: Collection[Form], where: str) -> None:
     """What is fetched where BOS is seen is known there; all that match alike have one value."""
-    if circuit.bos and kind.mask in BEHIND:
+    if circuit.bos and kind.mask in SEES_BOS:
         for value in values:
             known = circuit.span_at_bos(value).is_point
             require(known, "what is read at BOS, which is seen, is known", value, where)
