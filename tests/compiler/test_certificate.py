@@ -165,8 +165,8 @@ def test_what_is_not_certified_is_refused(request_, message):
         request_()
 
 
-def two_slots(read_out, layers=(), words=((0, 0), (1, 0), (0, 0))):
-    stream = tf.Stream(("x", "y"))
+def two_slots(read_out, layers=(), words=((0, 0), (1, 0), (0, 0)), names=("x", "y")):
+    stream = tf.Stream(names)
     embedding = tf.Embedding(symbols=("a", "b", "BOS"), vectors=words, front=("BOS",))
     return tf.Transformer(
         stream=stream, embedding=embedding, layers=layers, read_out=read_out, max_length=4
@@ -202,6 +202,20 @@ def test_a_slot_is_emptied_by_what_it_holds_alone():
     own = tf.FeedForward(W_1=[[0, 1], [0, -1]], W_2=[[0, 0], [-1, 1]])
     extracted = extract(two_slots(ACCEPT, (tf.Layer((), copy), tf.Layer((), own))), 4)
     assert not extracted.state[1].terms
+
+
+def test_a_slot_that_is_copied_elsewhere_is_not_emptied_by_another():
+    """y = x, then z = y and y − x: that y is read does not make it y that is taken away."""
+    copy = tf.FeedForward(W_1=[[1, 0, 0], [-1, 0, 0]], W_2=[[0, 0], [1, -1], [0, 0]])
+    both = tf.FeedForward(
+        W_1=[[-1, 0, 0], [1, 0, 0], [0, 1, 0], [0, -1, 0]],
+        W_2=[[0, 0, 0, 0], [1, -1, 0, 0], [0, 0, 1, -1]],
+    )
+    accept = tf.Binary(W_out=[[0, 0, 1]], b_out=["-1/2"])
+    words = ((0, 0, 0), (1, 0, 0), (0, 0, 0))
+    model = two_slots(accept, (tf.Layer((), copy), tf.Layer((), both)), words, ("x", "y", "z"))
+    with pytest.raises(Uncertifiable, match="added up once"):
+        extract(model, 4)
 
 
 def test_the_label_0_is_read_as_the_others_are():
