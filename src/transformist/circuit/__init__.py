@@ -25,7 +25,7 @@ from transformist.circuit.heads import (
     Uniform,
     rows_under,
 )
-from transformist.circuit.margins import Ask, Errors, Margins, Part, magnitude
+from transformist.circuit.margins import READ_OUT, Ask, Errors, Margins, Part, magnitude
 from transformist.circuit.shares import (
     INDEX_ERROR,
     MEAN_SCORE_ERROR,
@@ -40,6 +40,7 @@ __all__ = [
     "FETCHED",
     "INDEX_ERROR",
     "MEAN_SCORE_ERROR",
+    "READ_OUT",
     "SCORES",
     "SCORE_ERROR",
     "SEES_BOS",

@@ -149,7 +149,7 @@ class Circuit:
         return least, hull(law.rows[: len(self.alphabet)]).times(factor)
 
     def least_multiple(self, form: Form) -> Fraction | None:
-        """The least magnitude of a form but 0, by that of the whole factors it is a multiple of."""
+        """As `separation`, from the form without what its factors and constant have in common."""
         common = content([*form.factors.values(), form.constant])
         if not common:
             return None

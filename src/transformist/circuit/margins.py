@@ -26,6 +26,9 @@ from transformist.laws import Bound
 Part: TypeAlias = "int | str"
 """What asks for a margin: an atom, by its number, or another part of a model, by its name."""
 
+READ_OUT = "read-out"
+"""The part that asks for the margins of an answer."""
+
 Ask: TypeAlias = "Callable[[Part, str, float, float], None]"
 """What to do with a demand: of a part, a quantity, a bound of it, and what this is to be below."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from transformist.assembly import units
 from transformist.circuit import SCORES, Feature, Fetched, Form, Head, Relu, Step
-from transformist.compiler.allocate import Allocation, Kept
+from transformist.compiler.allocate import Allocation, Placed
 from transformist.compiler.answers import Accepted, Answer, Counted, Labelled, Measured
 from transformist.compiler.source_map import SourceMap
 from transformist.model import (
@@ -77,7 +77,7 @@ class Emission:
                 factors[slot] = factors.get(slot, Fraction(0)) + factor
         return factors, shift
 
-    def slot(self, kept: Kept) -> str:
+    def slot(self, kept: Placed) -> str:
         """The name of the slot where a number is kept."""
         return self.stream.slots[kept.slot]
 
@@ -139,7 +139,7 @@ def _steps(allocation: Allocation) -> dict[int, int]:
     return found
 
 
-def _name(allocation: Allocation, kept: Kept, source_map: SourceMap) -> str:
+def _name(allocation: Allocation, kept: Placed, source_map: SourceMap) -> str:
     circuit = allocation.schedule.circuit
     if kept.form in source_map.called:
         return source_map.called[kept.form]
@@ -194,8 +194,8 @@ def _heads(emission: Emission, time: int) -> tuple[Attention, ...]:
 
 
 def _values(
-    head: Head, fetched: Mapping[int, Fetched], kept: list[Kept]
-) -> Iterator[tuple[Kept, list[Form]]]:
+    head: Head, fetched: Mapping[int, Fetched], kept: list[Placed]
+) -> Iterator[tuple[Placed, list[Form]]]:
     """What a head fetches for each number that is kept: forms whose sum it is."""
     for each in kept:
         parts = [
@@ -258,7 +258,7 @@ def _network(emission: Emission, time: int) -> FeedForward | None:
     return units(emission.stream, *hidden) if hidden else None
 
 
-def _emptying(emission: Emission, kept: Kept) -> list[Any]:
+def _emptying(emission: Emission, kept: Placed) -> list[Any]:
     """NumberUnits that take the number away again, whatever its rounding: −ReLU(x) + ReLU(−x)."""
     slot = emission.slot(kept)
     return [({slot: 1}, 0, {slot: -1}), ({slot: -1}, 0, {slot: 1})]

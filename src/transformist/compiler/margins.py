@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from transformist.bounds import ANY_ORDER, REFERENCE_ORDER, Order, float_format_of
-from transformist.circuit import Circuit, Head, Margins, Part, follow
+from transformist.circuit import READ_OUT, Circuit, Head, Margins, Part, follow
 from transformist.compiler.answers import Accepted, Answer, Counted, Labelled, Measured
 from transformist.language.node import Node
 
@@ -18,9 +18,6 @@ ORDER = Order(
     REFERENCE_ORDER.accumulation,
 )
 """What a program is compiled for."""
-
-READ_OUT = "read-out"
-"""What asks for the margins of an answer."""
 
 
 class MarginExceeded(Exception):

@@ -95,13 +95,17 @@ class Lowering(Asking):
     @cached_property
     def build(self) -> Builder:
         """What adds to the circuit."""
-        source = Source(self.program)
-        return Builder(source, self.circuit, self.source_map, self.options.positions)
+        return Builder(self.source, self.circuit, self.source_map, self.options.positions)
+
+    @cached_property
+    def source(self) -> Source:
+        """What the subexpressions are called, and where they are written."""
+        return Source(self.program)
 
     @cached_property
     def source_map(self) -> SourceMap:
         """What the atoms serve."""
-        return SourceMap(Source(self.program).places)
+        return SourceMap(self.source.places)
 
     def settled(self, make: Callable[[], Made]) -> Made:
         """What this makes, however deep the program is nested.

@@ -19,14 +19,14 @@ import numpy as np
 
 from transformist.arithmetic import Floating, number_system
 from transformist.bounds import ORDERS
-from transformist.circuit import SCORES, Circuit, Form, Head, Match, total
+from transformist.circuit import READ_OUT, SCORES, Circuit, Form, Head, Match, total
 from transformist.circuit.atoms import Embedded, Feature, Fetched, Kept, Relu, Step
 from transformist.errors import InvalidValue
 from transformist.laws import Range, hull
 from transformist.model import Attention, FeedForward, PositionFunctions, Transformer
 from transformist.model import rationals as exactly
 from transformist.verify.certificate import preconditions
-from transformist.verify.certificate.demands import READ_OUT, follow_within, noted, require_finite
+from transformist.verify.certificate.demands import follow_within, noted, require_finite
 from transformist.verify.certificate.observing import Observations, observe
 from transformist.verify.certificate.read_outs import READ_OUTS
 from transformist.verify.certificate.statement import TIES, Certificate, Units, assumed

@@ -17,9 +17,6 @@ from transformist.laws import Range
 from transformist.model import Transformer
 from transformist.verify.certificate.statement import Demand
 
-READ_OUT = "read-out"
-"""What asks for the margins of an answer."""
-
 
 def noted(
     circuit: Circuit,

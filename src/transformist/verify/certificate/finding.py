@@ -12,12 +12,12 @@ from dataclasses import replace
 
 from transformist.arithmetic import Floating
 from transformist.bounds import ORDERS, float_format_of
-from transformist.circuit import Kept
+from transformist.circuit import READ_OUT, Kept
 from transformist.errors import InvalidValue, UnknownName
 from transformist.model import Transformer
 from transformist.settings import require_length
 from transformist.verify.certificate.affine import read
-from transformist.verify.certificate.demands import READ_OUT, follow_within, noted, require_finite
+from transformist.verify.certificate.demands import follow_within, noted, require_finite
 from transformist.verify.certificate.extraction import extract
 from transformist.verify.certificate.observing import Observations, has_no_ties, observe
 from transformist.verify.certificate.read_outs import READ_OUTS
@@ -137,7 +137,7 @@ def _certificate(
     """Every number and margin, given what was observed."""
     found = extract(model, n, observations.held if observations else None)
     circuit = found.circuit
-    cancelled = dict(found.cancelled)
+    cancelled = dict(found.cancelled)  # to which the read-out adds
     margins, demands = noted(circuit, found.sharpness, a, ORDERS[order], cancelled, found.falling)
     for _ in circuit.atoms:
         follow_within(margins)

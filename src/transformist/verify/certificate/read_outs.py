@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from transformist.circuit import SEES_BOS, Form, Margins, rows_under
+from transformist.circuit import READ_OUT, SEES_BOS, Form, Margins, rows_under
 from transformist.model import Binary, MultiClass, NearestFraction
-from transformist.verify.certificate.demands import READ_OUT
 from transformist.verify.certificate.uniqueness import (
     apart,
     as_count,
