@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 Bound: TypeAlias = "Fraction | float"
 """A rational number, or infinity of either sign."""
 
+INFINITY = float("inf")
+
 
 @dataclass(frozen=True)
 class Range:
@@ -65,6 +67,10 @@ class Range:
         """The range of max(x, 0)."""
         zero = Fraction(0)
         return Range(max(self.lo, zero), max(self.hi, zero))
+
+
+ZERO = Range.of(0)
+"""The number 0."""
 
 
 def hull(ranges: Iterable[Range]) -> Range:

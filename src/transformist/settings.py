@@ -101,6 +101,22 @@ def _power_of_two(given: Any) -> Fraction:
     return value
 
 
+def require_length(n: Any, where: str, invariant: str) -> None:
+    """Refuse what is no whole number of at least 1, in the words of what takes it.
+
+    Raises:
+        InvalidValue: for such a length.
+
+    """
+    if type(n) is not int or n < 1:
+        raise InvalidValue(
+            invariant,
+            received=f"{n!r:.40}",
+            where=where,
+            remedy="give the length of the longest input",
+        )
+
+
 _POWER = "a power of two from 1 to 2^20"
 
 

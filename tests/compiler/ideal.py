@@ -4,8 +4,7 @@ import itertools
 import random
 from fractions import Fraction
 
-from transformist.compiler.circuit import Embedded, Feature, Relu, Step
-from transformist.compiler.heads import At, Uniform
+from transformist.circuit import At, Embedded, Feature, Relu, Step, Uniform
 from transformist.positions import POSITIONS
 
 

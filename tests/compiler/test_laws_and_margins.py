@@ -11,15 +11,14 @@ from ideal import Ideal, given, strings
 
 import transformist as tf
 from transformist.arithmetic import number_system
+from transformist.circuit import Circuit, Form, Margins, follow
 from transformist.compiler.allocate import allocate
 from transformist.compiler.answers import answer
-from transformist.compiler.circuit import Circuit
 from transformist.compiler.emit import emit
 from transformist.compiler.lower import Lowering
-from transformist.compiler.margins import ERRORS, MarginExceeded, Margins, require_margins
+from transformist.compiler.margins import ORDER, MarginExceeded, require_margins
 from transformist.compiler.options import Options
 from transformist.compiler.pipeline import begins_with_bos
-from transformist.compiler.refusals import Source
 from transformist.compiler.schedule import schedule
 from transformist.compiler.temperatures import sharpnesses
 from transformist.programs import PROGRAMS
@@ -27,11 +26,10 @@ from transformist.programs import PROGRAMS
 
 def circuit_of(program, max_length, weighting, arithmetic):
     options = Options(max_length=max_length, weighting=weighting, arithmetic=arithmetic)
-    circuit = Circuit(
-        program.alphabet, begins_with_bos(program), max_length, weighting, Source(program).places
-    )
-    read = answer(Lowering(program, options, circuit))
-    return circuit, read, sharpnesses(circuit, read.uses)
+    circuit = Circuit(program.alphabet, begins_with_bos(program), max_length, weighting)
+    lowering = Lowering(program, options, circuit)
+    read = answer(lowering)
+    return circuit, read, sharpnesses(circuit, read.uses), lowering.source_map
 
 
 @pytest.mark.parametrize("weighting", ["softmax", "average-hard", "rightmost-hard"])
@@ -39,7 +37,7 @@ def circuit_of(program, max_length, weighting, arithmetic):
 def test_every_number_is_in_its_range_and_on_its_grid(name, weighting):
     program, longest = PROGRAMS[name], 9
     try:
-        circuit, _, _ = circuit_of(program, longest, weighting, "exact")
+        circuit, *_ = circuit_of(program, longest, weighting, "exact")
     except tf.TransformistError as refusal:
         assert weighting == "rightmost-hard" and "has no mean" in str(refusal)
         return
@@ -50,7 +48,7 @@ def test_every_number_is_in_its_range_and_on_its_grid(name, weighting):
                 kind = law.rows[ideal.symbols[i]]
                 assert kind.lo <= value <= kind.hi, (circuit.names[number], x, i, value, kind)
             symbols = values[circuit.bos :]
-            least = circuit.separation(tf.compiler.forms.Form.atom(number))
+            least = circuit.separation(Form.atom(number))
             if least is not None:
                 assert all(abs(value) >= least for value in symbols if value), (number, x)
             if law.grid is not None and not law.grid.counts:
@@ -75,13 +73,13 @@ def require_within_margins(name, weighting, arithmetic, limit, count):
     longest = largest(program, weighting, arithmetic, limit)
     if not longest:
         return 0
-    circuit, read, sharpness = circuit_of(program, longest, weighting, arithmetic)
-    require_margins(circuit, sharpness, read, arithmetic)
-    margins = Margins(circuit, sharpness, number_system(arithmetic))
-    for atom, origin in zip(circuit.atoms, circuit.origins, strict=True):
-        margins.errors.append(ERRORS[type(atom)](margins, atom, origin))
+    circuit, read, sharpness, source_map = circuit_of(program, longest, weighting, arithmetic)
+    require_margins(circuit, sharpness, read, arithmetic, source_map.served)
+    margins = Margins(circuit, sharpness, number_system(arithmetic), ORDER, lambda *_: None)
+    for _ in circuit.atoms:
+        follow(margins)
     allocation = allocate(schedule(circuit, read.forms, "many"))
-    model = emit(allocation, sharpness, read)
+    model = emit(allocation, sharpness, read, source_map)
     compared = 0
     for x in strings(program, longest, count, arithmetic):
         ideal = Ideal(circuit, x)
@@ -126,7 +124,7 @@ def test_no_error_exceeds_its_bound_on_longer_strings(name, case):
 
 def test_a_weaker_temperature_exceeds_the_bound_or_the_margin():
     program = PROGRAMS["reverse"]
-    circuit, read, sharpness = circuit_of(program, 12, "softmax", "float32")
+    circuit, read, sharpness, source_map = circuit_of(program, 12, "softmax", "float32")
     blunt = {head: Fraction(1, 4) for head in sharpness}
     with pytest.raises(MarginExceeded):
-        require_margins(circuit, blunt, read, "float32")
+        require_margins(circuit, blunt, read, "float32", source_map.served)

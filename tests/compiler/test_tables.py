@@ -1,11 +1,13 @@
 """Every kind of node, atom, head, answer and output has its entry in every table."""
 
 import itertools
+from typing import get_args
 
 import pytest
 
 import transformist as tf
-from transformist.compiler import answers, circuit, emit, heads, lower, margins, temperatures
+from transformist.circuit import atom_errors, atom_laws, atoms, heads, shares
+from transformist.compiler import answers, emit, lower, margins, temperatures
 from transformist.compiler import compile as compiled
 from transformist.language import across, leaves, outputs, pointwise, selection
 from transformist.language.node import Node
@@ -25,26 +27,22 @@ def named_in(module, union):
 
 
 NODES, OUTPUTS = kinds_below(Node), kinds_below(Output)
-ATOMS, HEADS = named_in(circuit, circuit.Atom), named_in(heads, heads.Head)
+ATOMS, HEADS = set(get_args(atoms.Atom)), set(get_args(heads.Head))
 ANSWERS = named_in(answers, answers.Answer)
-COMPUTED = {
-    atom
-    for atom in ATOMS
-    if atom not in (circuit.Embedded, circuit.Feature, circuit.Fetched, circuit.Kept)
-}
+COMPUTED = ATOMS - {atoms.Embedded, atoms.Feature, atoms.Fetched, atoms.Kept}
 """Those that hidden units compute; a `Kept` is only read off weights."""
 
 TABLES = {
     "rules": (lower.RULES, NODES),
-    "laws": (circuit.LAWS, ATOMS),
-    "laws of what is fetched": (circuit.FETCHED, HEADS),
-    "values over nothing": (circuit.ALONE, ATOMS),
+    "laws": (atom_laws.LAWS, ATOMS),
+    "laws of what is fetched": (atom_laws.FETCHED, HEADS),
+    "values over nothing": (atom_laws.ALONE, ATOMS),
     "hidden units": (emit.UNITS, COMPUTED),
     "scores": (heads.SCORES, HEADS),
     "sharpness": (temperatures.LEAST_SHARPNESS, HEADS - {heads.Uniform}),
-    "shares": (temperatures.SHARES, HEADS - {heads.Uniform}),
-    "errors": (margins.ERRORS, ATOMS),
-    "errors of what is fetched": (margins.FETCHED, HEADS),
+    "shares": (shares.SHARES, HEADS - {heads.Uniform}),
+    "errors": (atom_errors.ERRORS, ATOMS),
+    "errors of what is fetched": (atom_errors.FETCHED, HEADS),
     "what answers ask": (margins.REQUIRED, ANSWERS),
     "uses": (temperatures.USES, HEADS),
     "outputs": (answers.ANSWERS, OUTPUTS),

@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from transformist.arithmetic import number_system
+from transformist.bounds import REFERENCE_ORDER
 from transformist.model import Binary, MultiClass, NearestFraction
-from transformist.verify.certificate import lift
-from transformist.verify.certificate.recorded import Recorded
+from transformist.verify.certificate import extract
+from transformist.verify.certificate.demands import follow_within, noted
 
 NEAR = 1e-12
 """How far float64 is from rational arithmetic, beside a number of magnitude 1."""
@@ -42,16 +43,16 @@ def prefixes(model):
 
 def bounds(model, N, formats):
     """How far each slot of each stream can be off in each format: (streams, d)."""
-    lifted = [lift(prefix, N) for prefix in prefixes(model)]
-    return {each: np.array([_bounds(at, number_system(each)) for at in lifted]) for each in formats}
+    found = [extract(prefix, N) for prefix in prefixes(model)]
+    return {each: np.array([_bounds(at, number_system(each)) for at in found]) for each in formats}
 
 
-def _bounds(lifted, a):
-    told = {"hidden": lifted.hidden, "falling": lifted.falling, "order": "reference"}
-    margins = Recorded(lifted.circuit, lifted.sharpness, a, **told)
-    for number in range(len(lifted.circuit.atoms)):
-        margins.follow(number)
-    return [margins.error(form) for form in lifted.state]
+def _bounds(found, a):
+    given = found.circuit, found.sharpness, a, REFERENCE_ORDER, found.cancelled, found.falling
+    margins, _ = noted(*given)
+    for _ in found.circuit.atoms:
+        follow_within(margins)
+    return [margins.error(form) for form in found.state]
 
 
 def streams(model, xs, arithmetic):

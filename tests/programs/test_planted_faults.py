@@ -12,7 +12,7 @@ from references import ALPHABETS, every_string_of, given
 
 import transformist as tf
 from transformist.programs import PROGRAMS
-from transformist.verify.certificate import Unlawful, certify
+from transformist.verify.certificate import Uncertifiable, certify
 
 N = 4
 
@@ -115,7 +115,7 @@ def certificates(model):
     """Those that hold, by format; none of weights of which too little is known."""
     try:
         found = {each: certify(model, each, N) for each in FORMATS}
-    except Unlawful:
+    except Uncertifiable:
         return {}
     return {each: certificate for each, certificate in found.items() if certificate.holds}
 
@@ -148,7 +148,7 @@ def margin(model):
     """The least margin in float32; none of a model in which too little is known."""
     try:
         return certify(model, "float32", N).margin
-    except Unlawful:
+    except Uncertifiable:
         return -math.inf
 
 

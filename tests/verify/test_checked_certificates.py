@@ -11,13 +11,14 @@ import pytest
 import transformist as tf
 from transformist import cli
 from transformist.arithmetic import number_system
+from transformist.bounds import ORDERS, STRUCTURED_ORDER
+from transformist.circuit import Step
 from transformist.cli import main
-from transformist.compiler.circuit import Step
 from transformist.engines.structured import evaluate
 from transformist.laws import Range
 from transformist.programs import PROGRAMS
-from transformist.verify.certificate import Unproved, lift, observing
-from transformist.verify.certificate.recorded import Recorded
+from transformist.verify.certificate import Unproved, extract, observing
+from transformist.verify.certificate.demands import follow_within, noted
 
 HAND_BUILT = {
     "dyck-1": {},
@@ -191,11 +192,12 @@ def crowded(n):
 def test_units_that_end_in_one_slot_push_each_other(order):
     n = 1000
     model = crowded(n)
-    lifted = lift(model, n)
-    margins = Recorded(lifted.circuit, lifted.sharpness, number_system("float32"), order=order)
-    for number in range(len(lifted.circuit.atoms)):
-        margins.follow(number)
-    assert sum(isinstance(atom, Step) for atom in lifted.circuit.atoms) == 1
+    extracted = extract(model, n)
+    a = number_system("float32")
+    margins, _ = noted(extracted.circuit, extracted.sharpness, a, ORDERS[order])
+    for _ in extracted.circuit.atoms:
+        follow_within(margins)
+    assert sum(isinstance(atom, Step) for atom in extracted.circuit.atoms) == 1
     z = model.run("aab" * (n // 3), "float32").streams[-2][1].astype(np.float32)
     ff = model.layers[0].feed_forward
     read, shift, write = (
@@ -208,8 +210,8 @@ def test_units_that_end_in_one_slot_push_each_other(order):
     }[order](hidden)
     i = np.arange(1, len(added) + 1)
     off = max(abs(added.astype(float) - 1 - (i - i // 3) / i))
-    own = sum(margins.errors[atom].absolute for atom in lifted.state[3].atoms)
-    assert own < off <= margins.error(lifted.state[3])
+    own = sum(margins.errors[atom].absolute for atom in extracted.state[3].atoms)
+    assert own < off <= margins.error(extracted.state[3])
 
 
 def test_certificates_are_saved_with_their_model(tmp_path):
@@ -271,12 +273,11 @@ def test_the_structured_engine_is_within_what_is_certified_for_it(name, arithmet
     model, found = certified(name, arithmetic=arithmetic, max_length=n, order="structured")
     assert found.holds and "structured engine" in str(found)
     tf.check_certificate(model, found)
-    lifted = lift(model, n)
-    margins = Recorded(
-        lifted.circuit, lifted.sharpness, number_system(arithmetic), order="structured"
-    )
-    for number in range(len(lifted.circuit.atoms)):
-        margins.follow(number)
+    extracted = extract(model, n)
+    a = number_system(arithmetic)
+    margins, _ = noted(extracted.circuit, extracted.sharpness, a, STRUCTURED_ORDER)
+    for _ in extracted.circuit.atoms:
+        follow_within(margins)
     assert tuple(margins.errors) == tuple(line.errors for line in found.lines)
     hard = observing.hardened(model)
     draw = random.Random(name)
@@ -285,7 +286,7 @@ def test_the_structured_engine_is_within_what_is_certified_for_it(name, arithmet
         *_, (_, exact) = hard.streams([x], "exact")
         ideal = number_system("exact").numbers(exact)[0]
         values = evaluate(model, x, arithmetic).vectors.astype(float)
-        for slot, form in enumerate(lifted.state):
+        for slot, form in enumerate(extracted.state):
             for row in range(len(values)):
                 off = abs(Fraction(float(values[row, slot])) - ideal[row, slot])
                 assert off <= margins.error(form), (x, row, slot)

@@ -8,14 +8,11 @@ import pytest
 
 import transformist as tf
 from transformist.arithmetic import number_system
+from transformist.circuit import Circuit, Embedded, Fetched, Form, Match
 from transformist.cli import main
-from transformist.compiler.circuit import Circuit, Embedded, Fetched
-from transformist.compiler.forms import Form
-from transformist.compiler.heads import Match
-from transformist.compiler.margins import ERRORS
 from transformist.programs import PROGRAMS
-from transformist.verify.certificate import Unlawful, Unproved, certify
-from transformist.verify.certificate.recorded import Recorded
+from transformist.verify.certificate import Uncertifiable, Unproved, certify
+from transformist.verify.certificate.demands import follow_within, noted
 
 AB = [[1], [0]]
 
@@ -190,7 +187,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("given", "message"), REFUSED.values(), ids=REFUSED)
 def test_weights_of_which_the_laws_do_not_tell(given, message):
-    with pytest.raises(Unlawful, match=message):
+    with pytest.raises(Uncertifiable, match=message):
         certify(given, "float32")
 
 
@@ -352,10 +349,11 @@ def test_halves_of_a_score_are_bits_too():
     circuit = Circuit(("a", "b"), False, 8, "softmax")
     key = circuit.add(Embedded((F(0), F(17))), "key")
     head = Match((key,), (Form.of(F(1, 2)),), "mean", "none")
-    margins = Recorded(circuit, {head: F(15)}, number_system("bfloat16"))
-    margins.follow(0)
-    exact = ERRORS[Fetched](margins, Fetched(head, key), None)
-    assert any(demand.what == "the error of a selection" for demand in margins.demands), exact
+    circuit.add(Fetched(head, key), "fetched")
+    margins, demands = noted(circuit, {head: F(15)}, number_system("bfloat16"))
+    for _ in circuit.atoms:
+        follow_within(margins)
+    assert any(demand.what == "the error of a selection" for demand in demands), margins.errors
 
 
 def test_what_is_known_at_bos_is_on_the_grid_too():

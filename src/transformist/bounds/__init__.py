@@ -35,6 +35,13 @@ from transformist.bounds.norms import (
     operator_norm,
     vector_norm,
 )
+from transformist.bounds.orders import (
+    ANY_ORDER,
+    ORDERS,
+    REFERENCE_ORDER,
+    STRUCTURED_ORDER,
+    Order,
+)
 from transformist.bounds.perturbation import (
     error_after,
     lipschitz_constant,
@@ -64,10 +71,15 @@ from transformist.bounds.temperatures import (
 
 __all__ = [
     "ACTIVATION_SLOPES",
+    "ANY_ORDER",
     "GELU_BEND",
     "GELU_PRODUCT",
     "NORMS",
+    "ORDERS",
     "RECENCY_GAP",
+    "REFERENCE_ORDER",
+    "STRUCTURED_ORDER",
+    "Order",
     "activation_bounds",
     "almost_orthogonal_dimension",
     "balance_check_length",

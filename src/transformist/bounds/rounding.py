@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Floating, Saturating, number_system
 from transformist.bounds.approximation import ACTIVATION_SLOPES
+from transformist.bounds.orders import ANY_ORDER, Order
 from transformist.bounds.powers import SLACK
-from transformist.errors import InvalidValue, NotFinite, UnknownName
+from transformist.errors import InvalidValue, NotFinite
 from transformist.model import FeedForward, FeedForwardStack, LayerNorm, Sublayer, rationals
 
 FloatArray = NDArray[np.float64]
@@ -54,7 +55,9 @@ def for_real_numbers(arithmetic: Arithmetic | str) -> Arithmetic:
     return system
 
 
-def mean_error(n: int, size: Fraction, arithmetic: Arithmetic | str, order: str = "any") -> float:
+def mean_error(
+    n: int, size: Fraction, arithmetic: Arithmetic | str, order: Order = ANY_ORDER
+) -> float:
     """How far a mean computed by attention can be from the mean of n numbers of magnitude ≤ size.
 
     The count is stored (u, where it has more bits than the format), each weight 1/n is rounded (u,
@@ -63,11 +66,9 @@ def mean_error(n: int, size: Fraction, arithmetic: Arithmetic | str, order: str 
     result or the count may overflow, or the accumulator may not count on (n > 1/w).
 
     In any order n products and their sum are off by (1 + w)^(n+1) − 1 of the size. From left to
-    right ("reference") the k-th sum is at most k/n of it, so that rounding it costs less: together
-    w + w (n + 1)/2 (1 + w)^(n+1).
+    right, as in `REFERENCE_ORDER`, the k-th sum is at most k/n of it, so that rounding it costs
+    less: together w + w (n + 1)/2 (1 + w)^(n+1).
     """
-    if order not in _SUMMED:
-        raise UnknownName.among("order of summation", order, _SUMMED)
     a = float_format_of(arithmetic)
     if a is None:
         return 0.0
@@ -75,18 +76,11 @@ def mean_error(n: int, size: Fraction, arithmetic: Arithmetic | str, order: str 
     if n > min(Fraction(a.largest), 1 / a.accumulator_roundoff):
         return math.inf
     count = -math.log1p(-u) if n > 2**a.precision else 0.0
-    relative = math.expm1(2 * math.log1p(u) + count + _SUMMED[order](n, w))
+    relative = math.expm1(2 * math.log1p(u) + count + order.growth(n, w))
     if size * (1 + Fraction(relative)) >= Fraction(a.largest):
         return math.inf
     underflow = a.smallest * (n * float(size) + 1) + n * a.smallest_partial
     return (float(size) * relative + underflow) * SLACK
-
-
-_SUMMED: Mapping[str, Callable[[int, float], float]] = {
-    "any": lambda n, w: (n + 1) * math.log1p(w),
-    "reference": lambda n, w: math.log1p(w + w * (n + 1) / 2 * math.exp((n + 1) * math.log1p(w))),
-}
-"""The logarithm of how much larger a sum of n products of one size can be, by the order."""
 
 
 def softmax_error(

@@ -13,8 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeVar
 
-from transformist.compiler.circuit import Feature
-from transformist.compiler.forms import Form
+from transformist.circuit import Feature, Form
 from transformist.compiler.schedule import Schedule
 from transformist.errors import BrokenInvariant
 
@@ -22,7 +21,7 @@ Key = TypeVar("Key")
 
 
 @dataclass(frozen=True)
-class Kept:
+class Placed:
     """A number in the stream.
 
     Attributes:
@@ -52,7 +51,7 @@ class Allocation:
     """
 
     schedule: Schedule
-    kept: tuple[Kept, ...]
+    kept: tuple[Placed, ...]
 
     def __post_init__(self) -> None:
         for one in self.kept:
@@ -86,14 +85,14 @@ class Allocation:
         return factors, form.constant
 
     @cached_property
-    def _born(self) -> dict[int, dict[Form, Kept]]:
+    def _born(self) -> dict[int, dict[Form, Placed]]:
         """The numbers that are written at each time, by the directions of their forms."""
-        found: dict[int, dict[Form, Kept]] = {}
+        found: dict[int, dict[Form, Placed]] = {}
         for each in self.kept:
             found.setdefault(each.born, {})[each.form.direction] = each
         return found
 
-    def _kept_of(self, site: tuple[int, bool], part: Form) -> Iterator[tuple[Kept, Fraction]]:
+    def _kept_of(self, site: tuple[int, bool], part: Form) -> Iterator[tuple[Placed, Fraction]]:
         here = self._born[site[0]]
         if part.direction in here:
             kept = here[part.direction]
@@ -118,18 +117,18 @@ def _parts(schedule: Schedule, form: Form) -> Iterator[tuple[tuple[int, bool], F
 
 def allocate(schedule: Schedule) -> Allocation:
     """Slots for what is read after it is computed, as few as the reuse of dead ones allows."""
-    kept: list[Kept] = []
+    kept: list[Placed] = []
     for form, born, last in _lifetimes(schedule):
         slot, emptied = _free(schedule, kept, born)
         if emptied is not None:
             before = max(k for k, each in enumerate(kept) if each.slot == slot)
             old = kept[before]
-            kept[before] = Kept(old.form, old.born, old.last, slot, emptied)
-        kept.append(Kept(form, born, last, slot))
+            kept[before] = Placed(old.form, old.born, old.last, slot, emptied)
+        kept.append(Placed(form, born, last, slot))
     return Allocation(schedule, tuple(kept))
 
 
-def _free(schedule: Schedule, kept: list[Kept], born: int) -> tuple[int, int | None]:
+def _free(schedule: Schedule, kept: list[Placed], born: int) -> tuple[int, int | None]:
     """A slot that can be emptied before, and when; else a new one."""
     networks = {time for time in schedule.times.values() if time % 2 and time > 0}
     for slot in range(max((each.slot for each in kept), default=-1) + 1):

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from transformist.compiler.circuit import ZERO, Circuit, Fetched, Relu
-from transformist.compiler.forms import Form
-from transformist.compiler.heads import Uniform, rows_under
+from transformist.circuit import Circuit, Fetched, Form, Relu, Uniform, rows_under
 from transformist.compiler.lower import AS_IT_IS, Lowering, Unit
 from transformist.compiler.temperatures import Use
 from transformist.language import Accept, NextToken, Tag
 from transformist.language.node import Node
 from transformist.language.outputs import Output
 from transformist.language.types import Boolean, Category, Number, exact, quotient
+from transformist.laws import ZERO
 from transformist.model import MASKS
 
 

@@ -8,11 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 from transformist.assembly import units
-from transformist.compiler.allocate import Allocation, Kept
+from transformist.circuit import SCORES, Feature, Fetched, Form, Head, Relu, Step
+from transformist.compiler.allocate import Allocation, Placed
 from transformist.compiler.answers import Accepted, Answer, Counted, Labelled, Measured
-from transformist.compiler.circuit import Feature, Fetched, Relu, Step
-from transformist.compiler.forms import Form
-from transformist.compiler.heads import SCORES, Head
+from transformist.compiler.source_map import SourceMap
 from transformist.model import (
     BOS,
     NOTHING,
@@ -78,21 +77,27 @@ class Emission:
                 factors[slot] = factors.get(slot, Fraction(0)) + factor
         return factors, shift
 
-    def slot(self, kept: Kept) -> str:
+    def slot(self, kept: Placed) -> str:
         """The name of the slot where a number is kept."""
         return self.stream.slots[kept.slot]
 
 
-def emit(allocation: Allocation, sharpness: Mapping[Head, Fraction], answer: Answer) -> Transformer:
+def emit(
+    allocation: Allocation,
+    sharpness: Mapping[Head, Fraction],
+    answer: Answer,
+    source_map: SourceMap,
+) -> Transformer:
     """The weights.
 
     Args:
         allocation: where every number is kept, and when.
         sharpness: 1/τ of each head.
         answer: what is read out.
+        source_map: what the atoms serve.
 
     """
-    emission = Emission(allocation, sharpness, _stream(allocation))
+    emission = Emission(allocation, sharpness, _stream(allocation, source_map))
     schedule = allocation.schedule
     circuit = schedule.circuit
     return Transformer(
@@ -107,7 +112,7 @@ def emit(allocation: Allocation, sharpness: Mapping[Head, Fraction], answer: Ans
     )
 
 
-def _stream(allocation: Allocation) -> Stream:
+def _stream(allocation: Allocation, source_map: SourceMap) -> Stream:
     """A slot by the name of the first number that it holds; the spans tell the others."""
     schedule = allocation.schedule
     steps = _steps(allocation)
@@ -115,11 +120,11 @@ def _stream(allocation: Allocation) -> Stream:
     slots = [""] * allocation.width
     spans = []
     for kept in allocation.kept:
-        name = _unique(_name(allocation, kept), names)
+        name = _unique(_name(allocation, kept, source_map), names)
         names.append(name)
         slots[kept.slot] = slots[kept.slot] or name
         end = schedule.end if kept.emptied is None else kept.emptied
-        source = "; ".join(schedule.circuit.written(kept.form))
+        source = "; ".join(source_map.written(kept.form))
         spans.append(Span(name, kept.slot, steps[kept.born], steps[end - 1], source))
     return Stream(tuple(slot or NOTHING for slot in slots), tuple(spans))
 
@@ -134,10 +139,10 @@ def _steps(allocation: Allocation) -> dict[int, int]:
     return found
 
 
-def _name(allocation: Allocation, kept: Kept) -> str:
+def _name(allocation: Allocation, kept: Placed, source_map: SourceMap) -> str:
     circuit = allocation.schedule.circuit
-    if kept.form in circuit.called:
-        return circuit.called[kept.form]
+    if kept.form in source_map.called:
+        return source_map.called[kept.form]
     parts = []
     for atom, factor in kept.form.terms:
         sign = "" if factor == 1 else "-" if factor == -1 else f"{factor} "
@@ -189,8 +194,8 @@ def _heads(emission: Emission, time: int) -> tuple[Attention, ...]:
 
 
 def _values(
-    head: Head, fetched: Mapping[int, Fetched], kept: list[Kept]
-) -> Iterator[tuple[Kept, list[Form]]]:
+    head: Head, fetched: Mapping[int, Fetched], kept: list[Placed]
+) -> Iterator[tuple[Placed, list[Form]]]:
     """What a head fetches for each number that is kept: forms whose sum it is."""
     for each in kept:
         parts = [
@@ -253,8 +258,8 @@ def _network(emission: Emission, time: int) -> FeedForward | None:
     return units(emission.stream, *hidden) if hidden else None
 
 
-def _emptying(emission: Emission, kept: Kept) -> list[Any]:
-    """Units that take the number away again, whatever its rounding: −ReLU(x) + ReLU(−x)."""
+def _emptying(emission: Emission, kept: Placed) -> list[Any]:
+    """NumberUnits that take the number away again, whatever its rounding: −ReLU(x) + ReLU(−x)."""
     slot = emission.slot(kept)
     return [({slot: 1}, 0, {slot: -1}), ({slot: -1}, 0, {slot: 1})]
 

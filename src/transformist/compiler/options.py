@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from transformist.bounds import float_format_of
 from transformist.errors import InvalidValue, UnknownName
 from transformist.positions import POSITIONS
+from transformist.settings import require_length
 
 WEIGHTINGS = ("softmax", "average-hard", "rightmost-hard")
 """The weightings that programs are compiled to."""
@@ -40,15 +41,9 @@ class Options:
             raise UnknownName.among("weighting of a compiled program", self.weighting, WEIGHTINGS)
         if self.heads not in HEADS:
             raise UnknownName.among("number of heads a layer", self.heads, HEADS)
-        if self.max_length is not None and (
-            type(self.max_length) is not int or self.max_length < 1
-        ):
-            raise InvalidValue(
-                "max_length is a whole number of at least 1, or None",
-                received=f"{self.max_length!r:.40}",
-                where="compile",
-                remedy="give the length of the longest input",
-            )
+        if self.max_length is not None:
+            wanted = "max_length is a whole number of at least 1, or None"
+            require_length(self.max_length, "compile", wanted)
         if float_format_of(self.number_system) is not None and self.max_length is None:
             raise InvalidValue(
                 "a number format keeps its margins up to some length",

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 from transformist.arithmetic import is_power_of_two
+from transformist.circuit import Circuit
 from transformist.compiler.allocate import allocate
 from transformist.compiler.answers import answer
-from transformist.compiler.circuit import Circuit
 from transformist.compiler.emit import emit
 from transformist.compiler.lower import POINTWISE, Lowering
 from transformist.compiler.margins import MarginExceeded, require_margins
@@ -114,16 +114,14 @@ def _compiled(program: Program, options: Options) -> Transformer:
 
     """
     circuit = Circuit(
-        program.alphabet,
-        begins_with_bos(program),
-        options.max_length,
-        options.weighting,
-        Source(program).places,
+        program.alphabet, begins_with_bos(program), options.max_length, options.weighting
     )
-    read = answer(Lowering(program, options, circuit))
+    lowering = Lowering(program, options, circuit)
+    read, source_map = answer(lowering), lowering.source_map
     sharpness = sharpnesses(circuit, read.uses)
-    require_margins(circuit, sharpness, read, options.number_system)
-    model = emit(allocate(schedule(circuit, read.forms, options.heads)), sharpness, read)
+    require_margins(circuit, sharpness, read, options.number_system, source_map.served)
+    allocation = allocate(schedule(circuit, read.forms, options.heads))
+    model = emit(allocation, sharpness, read, source_map)
     return replace(model, built_for=options.number_system)
 
 

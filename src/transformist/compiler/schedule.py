@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from transformist.compiler.circuit import Circuit, Embedded, Feature, Fetched
-from transformist.compiler.forms import Form
+from transformist.circuit import Circuit, Embedded, Feature, Fetched, Form
 from transformist.errors import BrokenInvariant
 
 EMBEDDING = -1

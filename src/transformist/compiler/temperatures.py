@@ -1,12 +1,7 @@
 """1/τ of every softmax head, from what its results are used for.
 
 Backwards from the output, each use of a number says how far off it may be; a head gets a part of
-that for the weight it leaves elsewhere, what it fetches another. With η the error of a score and
-δ that of an index, in units of positions, the weight elsewhere, relative to that of the place, is
-
-    match, last or first: Σ e^(−β(m − 2η)), m ≥ 1, η ≤ 1/4; at most y/(1 − y²), y = e^(−β/2);
-    at: 2 Σ e^(−βw(m² − 2mδ − 2η)), m ≥ 1, δ + η ≤ 3/8; at most 2y/(1 − y), y = e^(−βw/4);
-    match, mean: (N + 1) e^(−β(1/2 − 2η)), η ≤ 1/16; at most (N + 1) y, y = e^(−3β/8).
+that for the weight it leaves elsewhere, which `circuit/shares` bounds, what it fetches another.
 """
 
 from __future__ import annotations
@@ -18,18 +13,21 @@ from fractions import Fraction
 from typing import Any
 
 from transformist.bounds import rounded_up
-from transformist.compiler.circuit import Circuit, Fetched, Relu, Step
-from transformist.compiler.forms import Form
-from transformist.compiler.heads import At, Head, Match, Uniform
-
-SCORE_ERROR = Fraction(1, 4)
-"""η: so far may the score of a match be off, in units of positions."""
-
-INDEX_ERROR = Fraction(3, 8)
-"""δ + η: so far may an index and the scores of positions be off."""
-
-MEAN_SCORE_ERROR = Fraction(1, 16)
-"""As much, where all that matches is to get the same weight, in units of a match."""
+from transformist.circuit import (
+    INDEX_ERROR,
+    MEAN_SCORE_ERROR,
+    SCORE_ERROR,
+    At,
+    Circuit,
+    Fetched,
+    Form,
+    Head,
+    Match,
+    Relu,
+    Step,
+    Uniform,
+    unit_divisor,
+)
 
 OF_A_HEAD = Fraction(3, 8)
 """So much of what a fetched number may be off is for the weight that the head leaves elsewhere.
@@ -117,13 +115,7 @@ def _match_sharpness(circuit: Circuit, head: Match, share: float) -> float:
 
 
 def _at_sharpness(circuit: Circuit, head: At, share: float) -> float:
-    return 4 * math.log1p(2 / share) * inverse(circuit, head)
-
-
-def inverse(circuit: Circuit, head: Match | At) -> int:
-    """The most that the unit of scores divides by."""
-    of_one = isinstance(head, Match) or head.unit.is_constant
-    return 1 if of_one else circuit.most_seen or 1
+    return 4 * math.log1p(2 / share) * unit_divisor(circuit, head)
 
 
 LEAST_SHARPNESS: Mapping[type[Any], Callable[[Circuit, Any, float], float]] = {
@@ -131,24 +123,6 @@ LEAST_SHARPNESS: Mapping[type[Any], Callable[[Circuit, Any, float], float]] = {
     At: _at_sharpness,
 }
 """A 1/τ that leaves at most this share of the weight elsewhere."""
-
-
-def _match_share(circuit: Circuit, head: Match, sharpness: float) -> float:
-    if head.choose == "mean":
-        return float(circuit.longest + 1) * math.exp(-3 / 8 * sharpness)
-    return math.exp(-sharpness / 2) / -math.expm1(-sharpness)
-
-
-def _at_share(circuit: Circuit, head: At, sharpness: float) -> float:
-    scaled = sharpness / inverse(circuit, head)
-    return 2 * math.exp(-scaled / 4) / -math.expm1(-scaled / 4)
-
-
-SHARES: Mapping[type[Any], Callable[[Circuit, Any, float], float]] = {
-    Match: _match_share,
-    At: _at_share,
-}
-"""The weight that 1/τ leaves elsewhere, in relation to that of the place, at most."""
 
 
 def _match_uses(_circuit: Circuit, head: Match, sharpness: Fraction, share: Fraction) -> list[Use]:
@@ -160,7 +134,7 @@ def _match_uses(_circuit: Circuit, head: Match, sharpness: Fraction, share: Frac
 
 
 def _at_uses(circuit: Circuit, head: At, _sharpness: Fraction, _share: Fraction) -> list[Use]:
-    return [Use(head.index, INDEX_ERROR / 4 / inverse(circuit, head))]
+    return [Use(head.index, INDEX_ERROR / 4 / unit_divisor(circuit, head))]
 
 
 USES: Mapping[type[Any], Callable[[Circuit, Any, Fraction, Fraction], list[Use]]] = {

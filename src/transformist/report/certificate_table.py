@@ -10,9 +10,18 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from transformist.compiler.circuit import Embedded, Feature, Fetched, Kept, Relu, Step
-from transformist.compiler.forms import Form
-from transformist.compiler.heads import At, Match, Uniform
+from transformist.circuit import (
+    At,
+    Embedded,
+    Feature,
+    Fetched,
+    Form,
+    Kept,
+    Match,
+    Relu,
+    Step,
+    Uniform,
+)
 from transformist.laws import Grid, hull
 from transformist.verify import ORDERS, TAKEN_FOR_GRANTED, Certificate
 
@@ -42,7 +51,7 @@ def certificate_table(found: Certificate) -> Table:
     """Every number of a model: how it is made of others, its law, and its error bound."""
     where = f"{found.model} in {found.arithmetic}, N = {found.max_length}"
     granted = f"Given that {'; '.join(TAKEN_FOR_GRANTED)}."
-    table = Table(title=f"The numbers of {where}, {ORDERS[found.order]}", caption=granted)
+    table = Table(title=f"The numbers of {where}, {ORDERS[found.order].words}", caption=granted)
     for heading in HEADINGS:
         table.add_column(heading, justify="right" if heading in ("line", "from", "to") else "left")
     for cells in certificate_rows(found):

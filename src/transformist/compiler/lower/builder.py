@@ -8,22 +8,25 @@ from fractions import Fraction
 from typing import Any
 
 from transformist.bounds import power_of_two_at_most
-from transformist.compiler.circuit import (
-    INFINITY,
+from transformist.circuit import (
+    SEES_BOS,
     Atom,
     Circuit,
     Embedded,
     Feature,
     Fetched,
+    Form,
+    Match,
     Relu,
     Step,
+    Uniform,
+    total,
 )
-from transformist.compiler.forms import Form, total
-from transformist.compiler.heads import BEHIND, Match, Uniform
 from transformist.compiler.refusals import Source, Uncompilable
+from transformist.compiler.source_map import SourceMap
 from transformist.errors import UndefinedValue
 from transformist.language.node import Node
-from transformist.laws import Range
+from transformist.laws import INFINITY, Range
 from transformist.positions import position
 
 
@@ -52,6 +55,7 @@ class Builder:
     Attributes:
         source: what the subexpressions are called, and where they are written.
         circuit: the atoms so far.
+        source_map: what they serve.
         positions: the position functions that may be used, all when `None`.
         served: the subexpressions that are lowered, each for the sake of the one before it. New
             atoms serve the last.
@@ -60,12 +64,14 @@ class Builder:
 
     source: Source
     circuit: Circuit
+    source_map: SourceMap
     positions: Sequence[str] | None
     served: list[Node] = field(default_factory=list)
 
     def add(self, atom: Atom, name: str) -> Form:
         """An atom."""
-        return self.circuit.add(atom, name, self.served[-1] if self.served else None)
+        node = self.served[-1] if self.served else None
+        return self.source_map.add(self.circuit, atom, name, node)
 
     # Names and refusals
 
@@ -181,7 +187,7 @@ class Builder:
 
     def mean_unit(self, mask: str) -> Unit:
         """That of a mean under a mask."""
-        return Unit("mean", mask) if self.circuit.bos and mask in BEHIND else AS_IT_IS
+        return Unit("mean", mask) if self.circuit.bos and mask in SEES_BOS else AS_IT_IS
 
     def one_in(self, unit: Unit) -> Form:
         """The number 1 in a unit: the unit itself."""

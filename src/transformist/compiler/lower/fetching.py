@@ -11,9 +11,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from transformist.bounds import power_of_two_at_most
-from transformist.compiler.circuit import INFINITY, Fetched
-from transformist.compiler.forms import Form, total
-from transformist.compiler.heads import BEHIND, At, Head, Match
+from transformist.circuit import SEES_BOS, At, Fetched, Form, Head, Match, total
 from transformist.compiler.lower.builder import Builder, Unit
 from transformist.compiler.lower.means import at_count
 from transformist.compiler.lower.rule import Asking, Channel, Rule
@@ -23,6 +21,7 @@ from transformist.language.node import Node
 from transformist.language.pointwise import Where
 from transformist.language.selection import Select
 from transformist.language.types import Boolean, Category
+from transformist.laws import INFINITY
 
 _TRUE = Constant((), Boolean, True)
 
@@ -92,7 +91,7 @@ def _looking_up(build: Builder, node: Node, index: Form) -> Channel:
 def _select(ask: Asking, build: Builder, node: Select) -> Channel:
     """BOS takes what matches nothing; where it is not seen, the value or the match is a gate."""
     name = build.name(node)
-    if node.mask in BEHIND:
+    if node.mask in SEES_BOS:
         has_sink = not (node.children[0] == node.children[1] == _TRUE and node.choose != "mean")
         return _by_head(build, node, _matching(ask, build, node, has_sink=has_sink))
     head = _matching(ask, build, node, has_sink=False)
@@ -126,7 +125,7 @@ def _matching(ask: Asking, build: Builder, node: Select, *, has_sink: bool) -> M
     are_tied = circuit.weighting == "rightmost-hard" and all(map(circuit.is_clean, forms))
     if node.choose == "leftmost" or (node.choose == "rightmost" and not are_tied):
         place = build.place(node)
-    is_seen = circuit.bos and node.mask in BEHIND
+    is_seen = circuit.bos and node.mask in SEES_BOS
     is_kept_out = is_seen and not pairs and node.choose == "leftmost"
     if is_seen and (has_sink or is_kept_out):
         pairs = [*pairs, (circuit.at_bos, Form.of(Fraction(1, 2) if has_sink else -1))]

@@ -13,15 +13,15 @@ from fractions import Fraction
 from functools import cached_property, wraps
 from typing import Any, TypeVar, TypeVarTuple
 
-from transformist.compiler.circuit import Circuit
-from transformist.compiler.forms import Form
+from transformist.circuit import Circuit, Form
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, Unit
 from transformist.compiler.lower.fetching import CHANNELS, FETCHING
 from transformist.compiler.lower.means import MEANS
 from transformist.compiler.lower.pointwise import POINTWISE
-from transformist.compiler.lower.rule import Asking, Channel, Rule, Units
+from transformist.compiler.lower.rule import Asking, Channel, NumberUnits, Rule
 from transformist.compiler.options import Options
 from transformist.compiler.refusals import Source
+from transformist.compiler.source_map import SourceMap
 from transformist.language import Program
 from transformist.language.node import Node
 from transformist.language.types import Boolean
@@ -95,7 +95,17 @@ class Lowering(Asking):
     @cached_property
     def build(self) -> Builder:
         """What adds to the circuit."""
-        return Builder(Source(self.program), self.circuit, self.options.positions)
+        return Builder(self.source, self.circuit, self.source_map, self.options.positions)
+
+    @cached_property
+    def source(self) -> Source:
+        """What the subexpressions are called, and where they are written."""
+        return Source(self.program)
+
+    @cached_property
+    def source_map(self) -> SourceMap:
+        """What the atoms serve."""
+        return SourceMap(self.source.places)
 
     def settled(self, make: Callable[[], Made]) -> Made:
         """What this makes, however deep the program is nested.
@@ -125,7 +135,7 @@ class Lowering(Asking):
         name, columns = self.build.name(node), self.by_symbol(node)
         if columns is not None:
             return self.build.embedded(columns, name)
-        return self.circuit.call(RULES[type(node)].boolean(self, self.build, node), name)
+        return self.source_map.call(RULES[type(node)].boolean(self, self.build, node), name)
 
     @once
     def loosely(self, node: Node) -> Form:
@@ -157,7 +167,7 @@ class Lowering(Asking):
             return self.build.embedded_case(columns, value, name)
         if node.type.values == (value,):
             return Form.of(1)
-        return self.circuit.call(RULES[type(node)].literal(self, self.build, node, value), name)
+        return self.source_map.call(RULES[type(node)].literal(self, self.build, node, value), name)
 
     def number(self, node: Node, unit: Unit = AS_IT_IS) -> Form:
         """A form that is the number times the unit."""
@@ -169,10 +179,10 @@ class Lowering(Asking):
         if columns is not None:
             return self.build.embedded_in(columns, unit, node)
         form = RULES[type(node)].number(self, self.build, node, unit)
-        return self.circuit.call(form, self.build.name(node))
+        return self.source_map.call(form, self.build.name(node))
 
     @once
-    def units(self, node: Node) -> Units:
+    def units(self, node: Node) -> NumberUnits:
         """The units in which a number can be there."""
         if self.by_symbol(node) is not None:
             return None

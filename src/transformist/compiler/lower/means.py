@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from transformist.compiler.circuit import Fetched
-from transformist.compiler.forms import Form
-from transformist.compiler.heads import BEHIND, At, Match
+from transformist.circuit import SEES_BOS, At, Fetched, Form, Match
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, Unit
-from transformist.compiler.lower.rule import Asking, Rule, Units
+from transformist.compiler.lower.rule import Asking, NumberUnits, Rule
 from transformist.language.across import Count, Exists, Mean
 from transformist.language.leaves import Position
 from transformist.language.node import Node
@@ -26,7 +24,7 @@ def _position(_ask: Asking, build: Builder, node: Position, unit: Unit) -> Form:
     return build.length(node) if node.name == "n" else build.feature(node.name, node)
 
 
-def _position_units(_ask: Asking, build: Builder, node: Position) -> Units:
+def _position_units(_ask: Asking, build: Builder, node: Position) -> NumberUnits:
     """i is how many symbols there are up to here, n how many in all."""
     counted = {"i": "future", "n": "none"}
     if not build.circuit.bos or node.name not in counted:
@@ -46,7 +44,7 @@ def _mean(ask: Asking, build: Builder, node: Mean, unit: Unit) -> Form:
     return build.add(Fetched(head, value), name)
 
 
-def _mean_units(_ask: Asking, build: Builder, node: Mean) -> Units:
+def _mean_units(_ask: Asking, build: Builder, node: Mean) -> NumberUnits:
     return tuple(dict.fromkeys((build.mean_unit(node.mask), AS_IT_IS)))
 
 
@@ -73,8 +71,8 @@ def at_count(ask: Asking, build: Builder, node: Count, mask: str) -> At:
     )
 
 
-def _count_units(_ask: Asking, build: Builder, node: Count) -> Units:
-    if node.mask not in BEHIND:
+def _count_units(_ask: Asking, build: Builder, node: Count) -> NumberUnits:
+    if node.mask not in SEES_BOS:
         raise build.refuse(
             node,
             "a count is a mean, beside that of BOS, which stands in front",

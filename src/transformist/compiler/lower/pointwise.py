@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from transformist.compiler.forms import Form, total
+from transformist.circuit import Form, total
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, Unit
 from transformist.compiler.lower.fetching import own_default
-from transformist.compiler.lower.rule import Asking, Rule, Units
+from transformist.compiler.lower.rule import Asking, NumberUnits, Rule
 from transformist.language.leaves import Constant, Token
 from transformist.language.node import Node
 from transformist.language.pointwise import (
@@ -81,14 +81,14 @@ def _table_number(ask: Asking, build: Builder, node: Table, unit: Unit) -> Form:
     return total(bit * value for bit, value in zip(bits, values, strict=True))
 
 
-def _all_units(_ask: Asking, _build: Builder, _node: Table) -> Units:
+def _all_units(_ask: Asking, _build: Builder, _node: Table) -> NumberUnits:
     return None
 
 
 # Functions of numbers
 
 
-def _units_of_children(ask: Asking, _build: Builder, node: Node) -> Units:
+def _units_of_children(ask: Asking, _build: Builder, node: Node) -> NumberUnits:
     return ask.common_units(node.children)
 
 
@@ -217,7 +217,7 @@ def _where_literal(ask: Asking, build: Builder, node: Where, value: Any) -> Form
     )
 
 
-def _where_units(ask: Asking, _build: Builder, node: Where) -> Units:
+def _where_units(ask: Asking, _build: Builder, node: Where) -> NumberUnits:
     return ask.common_units(node.children[1:])
 
 

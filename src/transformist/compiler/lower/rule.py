@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
-from transformist.compiler.forms import Form
+from transformist.circuit import Form
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, Unit
 from transformist.language.node import Node
 
-Units: TypeAlias = "tuple[Unit, ...] | None"
+NumberUnits: TypeAlias = "tuple[Unit, ...] | None"
 """Those in which a number can be there, as it is among them; `None` for all."""
 
 Channel: TypeAlias = "Callable[[Form], Form]"
@@ -43,7 +43,7 @@ class Asking(ABC):
         """A form that is the number times the unit."""
 
     @abstractmethod
-    def units(self, node: Node, /) -> Units:
+    def units(self, node: Node, /) -> NumberUnits:
         """The units in which a number can be there."""
 
     @abstractmethod
@@ -59,7 +59,7 @@ class Asking(ABC):
         columns = self.by_symbol(node)
         return columns is not None and set(columns) == {value}
 
-    def common_units(self, nodes: Sequence[Node]) -> Units:
+    def common_units(self, nodes: Sequence[Node]) -> NumberUnits:
         """The units in which all of these can be there."""
         known = [units for each in nodes if (units := self.units(each)) is not None]
         if not known:
@@ -76,7 +76,7 @@ def _of_another_type(_ask: Asking, _build: Builder, node: Node, *_more: Any) -> 
     raise TypeError(f"{type(node).__name__} is asked for what its type does not have")
 
 
-def _as_it_is(_ask: Asking, _build: Builder, _node: Node) -> Units:
+def _as_it_is(_ask: Asking, _build: Builder, _node: Node) -> NumberUnits:
     return (AS_IT_IS,)
 
 
@@ -100,4 +100,4 @@ class Rule(Generic[Kind]):
     parted: Callable[[Asking, Builder, Kind], tuple[Form, Fraction] | None] | None = None
     literal: Callable[[Asking, Builder, Kind, Any], Form] = _of_another_type
     number: Callable[[Asking, Builder, Kind, Unit], Form] = _of_another_type
-    units: Callable[[Asking, Builder, Kind], Units] = _as_it_is
+    units: Callable[[Asking, Builder, Kind], NumberUnits] = _as_it_is

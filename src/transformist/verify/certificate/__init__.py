@@ -1,11 +1,11 @@
 """Certificates: what weights can be trusted to do in a format, composed over all layers."""
 
+from transformist.bounds import ORDERS
 from transformist.verify.certificate.checking import Unproved, check_certificate
+from transformist.verify.certificate.extraction import Extracted, extract
 from transformist.verify.certificate.finding import certify
-from transformist.verify.certificate.lifting import Lifted, lift
-from transformist.verify.certificate.reading import Unlawful
+from transformist.verify.certificate.refusals import Uncertifiable
 from transformist.verify.certificate.statement import (
-    ORDERS,
     PARTS,
     TAKEN_FOR_GRANTED,
     Certificate,
@@ -18,10 +18,10 @@ __all__ = [
     "TAKEN_FOR_GRANTED",
     "Certificate",
     "Demand",
-    "Lifted",
-    "Unlawful",
+    "Extracted",
+    "Uncertifiable",
     "Unproved",
     "certify",
     "check_certificate",
-    "lift",
+    "extract",
 ]

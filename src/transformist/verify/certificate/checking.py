@@ -1,9 +1,10 @@
 """Whether a certificate follows from weights: another reading of them than the one that found it.
 
 The lines of a certificate say what every number is. Here each is confirmed from the weights, by
-multiplying out what they compute: scores as polynomials in the lines, hidden units one by one. The
-laws, and what they presuppose, are shared with what finds certificates (`Circuit`, `presupposed`,
-`Recorded`, `READ_OUTS`); the reading of slots, heads and units is done here.
+multiplying out what they compute: scores as polynomials in the lines, hidden units one by one. What
+finds certificates has the same laws, asks the same of weights, numbers and answers, and observes
+alike (`circuit/`, `preconditions`, `demands`, `read_outs`, `observing`); the reading of slots,
+heads and units is done here.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from typing import Any
 import numpy as np
 
 from transformist.arithmetic import Floating, number_system
-from transformist.compiler.circuit import Circuit, Embedded, Feature, Fetched, Kept, Relu, Step
-from transformist.compiler.forms import Form, total
-from transformist.compiler.heads import SCORES, Head, Match
+from transformist.bounds import ORDERS
+from transformist.circuit import READ_OUT, SCORES, Circuit, Form, Head, Match, total
+from transformist.circuit.atoms import Embedded, Feature, Fetched, Kept, Relu, Step
 from transformist.errors import InvalidValue
 from transformist.laws import Range, hull
 from transformist.model import Attention, FeedForward, PositionFunctions, Transformer
 from transformist.model import rationals as exactly
-from transformist.verify.certificate import presupposed
+from transformist.verify.certificate import preconditions
+from transformist.verify.certificate.demands import follow_within, noted, require_finite
 from transformist.verify.certificate.observing import Observations, observe
 from transformist.verify.certificate.read_outs import READ_OUTS
-from transformist.verify.certificate.recorded import Recorded
-from transformist.verify.certificate.statement import ORDERS, TIES, Certificate, Units, assumed
+from transformist.verify.certificate.statement import TIES, Certificate, Units, assumed
 
 
 class Unproved(InvalidValue):
@@ -89,10 +90,10 @@ class Reading:
             rows = line.law.rows if number in free else None
             self.circuit.add(line.atom, line.name, rows=rows)
         self.sharpness: dict[Head, Fraction] = {}
-        self.hidden: dict[Form, Fraction] = {}
+        self.cancelled: dict[Form, Fraction] = {}
         self.falling, self.met, self.held = set[int](), set[int](), set[Form]()
         self.sums: dict[int, tuple[int, int]] = {}
-        self.step = 0
+        self.sublayer = 0
         self.state = self.embedded()
         for number, layer in enumerate(model.layers):
             added = [[Form()] for _ in self.state]
@@ -109,26 +110,25 @@ class Reading:
         a: Any = number_system(said.arithmetic)
         need(isinstance(a, Floating) and said.order in ORDERS, "it is for a format and an order")
         forms = self.rows(read_out.W_out, read_out.b_out)
-        margins = Recorded(
-            self.circuit, self.sharpness, a, [], said.order, self.hidden, self.falling
+        margins, demands = noted(
+            self.circuit, self.sharpness, a, ORDERS[said.order], self.cancelled, self.falling
         )
         for number, line in enumerate(said.lines):
-            margins.follow(number)
+            follow_within(margins)
             laws = (self.circuit.laws[number], margins.errors[number], number in self.falling)
             need(laws == (line.law, line.errors, line.falls), f"line {number}, {line.name}")
             need(number in self.met, f"line {number}, {line.name}, is a number of the model")
-        margins.finite(self.model, self.held)
-        margins.place = "read-out"
-        is_told = READ_OUTS[type(read_out)](margins, self.circuit, read_out, forms)
+        require_finite(margins, self.model, self.held)
+        is_one = READ_OUTS[type(read_out)](margins, read_out, forms)
         assumes = [assumed(self.circuit, each.line, each.checked) for each in said.assumes]
         need(all(each.line in self.sums for each in said.assumes if each.line is not None), "sums")
-        need(sum(each.line is None for each in said.assumes) == (not is_told), "one answer is best")
-        if not is_told:
-            margins.require(None, TIES, 0, 1)
+        need(sum(each.line is None for each in said.assumes) == (not is_one), "one answer is best")
+        if not is_one:
+            margins.require(READ_OUT, TIES, 0, 1)
         need(tuple(assumes) == said.assumes, "what is assumed is in the lines")
         self.observed()
-        need(all(each.share > 0 for each in margins.demands), "every margin is kept")
-        need(tuple(margins.demands) == said.demands, "its margins")
+        need(all(each.share > 0 for each in demands), "every margin is kept")
+        need(tuple(demands) == said.demands, "its margins")
 
     def observed(self) -> None:
         """What is assumed holds on the short inputs, and is the same for all symbols."""
@@ -141,8 +141,8 @@ class Reading:
             rows, met = self.circuit.laws[number].rows, seen.held[self.sums[number]]
             derived = self.circuit.rows(self.circuit.atoms[number].reads[0])
             most = hull(rows[kind] for kind in symbols)
-            told = [Range(max(d.lo, most.lo), min(d.hi, most.hi)) for d in derived[: len(symbols)]]
-            need(told == [rows[k] for k in symbols], "a range is assumed of all symbols together")
+            cut = [Range(max(d.lo, most.lo), min(d.hi, most.hi)) for d in derived[: len(symbols)]]
+            need(cut == [rows[k] for k in symbols], "a range is assumed of all symbols together")
             inside = (r.lo <= x.lo and x.hi <= r.hi for r, x in zip(rows, met, strict=True))
             need(all(inside), "what is assumed is what is met")
 
@@ -158,7 +158,7 @@ class Reading:
         found = []
         for row, constant in zip(exactly(matrix), exactly(shift), strict=True):
             parts = [self.state[slot] * row[slot] for slot in np.flatnonzero(row)]
-            found.append(added_up([*parts, Form.of(constant)], self.hidden))
+            found.append(added_up([*parts, Form.of(constant)], self.cancelled))
         return found
 
     def embedded(self) -> list[Form]:
@@ -176,17 +176,17 @@ class Reading:
 
     def add(self, added: list[list[Form]], by_units: bool = False) -> None:
         """The residual connection; a slot is empty before or after, or its sum has a line."""
-        self.step += 1
+        self.sublayer += 1
         for slot, parts in enumerate(added):
             old, new = self.state[slot], added_up(parts)
             is_emptied = by_units and new == -old and sum(part != Form() for part in parts) == 1
             form = Form() if is_emptied else added_up([old, new])
             if Form() not in (old, new, form):
                 form = self.line(Kept(form))
-                self.sums[form.atoms[0]] = (slot, self.step)
-                name = f"{self.model.stream.slots[slot]} after sublayer {self.step}"
+                self.sums[form.atoms[0]] = (slot, self.sublayer)
+                name = f"{self.model.stream.slots[slot]} after sublayer {self.sublayer}"
                 need(self.certificate.lines[form.atoms[0]].name == name, "a sum has its name")
-            presupposed.of_slot(form, f"slot {slot}")
+            preconditions.of_slot(form, f"slot {slot}")
             self.state[slot] = form
             self.held.add(form)
 
@@ -194,10 +194,11 @@ class Reading:
         """A head has the scores of its kind, times a positive number, and fetches its values."""
         queries, keys = self.rows(head.W_Q, head.b_Q), self.rows(head.W_K, head.b_K)
         values, size = self.rows(head.W_V, head.b_V), len(queries)
-        need(not self.hidden.keys() & {*queries, *keys, *values}, "no constant is hidden in a head")
+        read = {*queries, *keys, *values}
+        need(not self.cancelled.keys() & read, "no constant is hidden in a head")
         pairs = list(zip(queries, keys, strict=True))
-        presupposed.of_head(self.circuit, head, kind, pairs, "a head")
-        presupposed.of_values(self.circuit, kind, values, "a head")
+        preconditions.of_head(self.circuit, head, kind, pairs, "a head")
+        preconditions.of_values(self.circuit, kind, values, "a head")
         found, wanted = multiplied(pairs), multiplied(SCORES[type(kind)](kind))
         weights = [sum(abs(x) for part in each for _, x in part) for each in (found, wanted)]
         ratio = Fraction(weights[0], weights[1] or 1) if wanted else Fraction(1)
@@ -217,16 +218,16 @@ class Reading:
             added[slot].extend(lines[m] * Fraction(row[m]) for m in np.flatnonzero(row))
             added[slot].append(Form.of(constant))
 
-    def units(self, network: FeedForward, told: tuple[Units, ...]) -> list[list[Form]]:
+    def units(self, network: FeedForward, groups: tuple[Units, ...]) -> list[list[Form]]:
         """What each slot gets: every unit is in one of the groups, which add what they say."""
         need(network.activation == "relu", "networks are of ReLUs")
         inputs, columns = self.rows(network.W_1, network.b_1), exactly(network.W_2).T
-        numbers = sorted(unit for each in told for unit in each.units)
+        numbers = sorted(unit for each in groups for unit in each.units)
         need(numbers == list(range(len(inputs))), "every hidden unit is told of once")
         added = [[Form.of(constant)] for constant in exactly(network.b_2)]
-        twice = [each.added for each in told if len(each.units) == 2]
+        twice = [each.added for each in groups if len(each.units) == 2]
         need(len(set(twice)) == len(twice), "a step is computed once")
-        for each in told:
+        for each in groups:
             first, *second = each.units
             form = self.two(network, inputs, first, *second) if second else None
             form = form or self.line(Relu(inputs[first]))
@@ -245,25 +246,25 @@ class Reading:
         if np.array_equal(row, -other):
             alone = np.count_nonzero(row) == 1 and abs(row).max() == 1
             need(alone and not network.b_1[[j, k]].any(), "two halves are those of a slot")
-            presupposed.of_copy(network, (j, k), "units")
+            preconditions.of_copy(network, (j, k), "units")
             return inputs[j]
         upper, lower = sorted((inputs[j], inputs[k]), key=lambda form: form.constant)
         height = lower.constant - upper.constant
         need(np.array_equal(row, other) and height > 0, "the units of a step differ by its height")
-        need(not {upper, lower} & self.hidden.keys(), "no constant is hidden in a step")
+        need(not {upper, lower} & self.cancelled.keys(), "no constant is hidden in a step")
         sign, rising = 1 if inputs[j] == lower else -1, upper + 3 * height / 2
         for form, falls in ((rising, False), (2 * height - rising, True)):
             for line in self.certificate.lines:
                 atom = line.atom
                 if isinstance(atom, Step) and atom.form * (2 * height / atom.zone) == form:
-                    presupposed.of_step(self.circuit, atom, height, network, (j, k), "units")
+                    preconditions.of_step(self.circuit, atom, height, network, (j, k), "units")
                     step = self.line(atom)
                     self.falling |= {*step.atoms} if falls else set()
                     return ((1 - step) if falls else step) * (height * sign)
         return self.line(Relu(lower)) * sign - self.line(Relu(upper)) * sign
 
 
-def added_up(parts: Iterable[Form], hidden: dict[Form, Fraction] | None = None) -> Form:
+def added_up(parts: Iterable[Form], cancelled: dict[Form, Fraction] | None = None) -> Form:
     """The sum, in which each line is once, and no constant cancels but what is noted."""
     listed = list(parts)
     form = total(listed)
@@ -274,10 +275,10 @@ def added_up(parts: Iterable[Form], hidden: dict[Form, Fraction] | None = None) 
         for each in (form, *listed)
     )
     need(all(bottom % each == 0 for each in bottoms), "what is added up is on the grid of the sum")
-    cancelled = sum(abs(part.constant) for part in listed) - abs(form.constant)
-    need(not cancelled or hidden is not None, "no constant cancels")
-    if cancelled and hidden is not None:
-        hidden[form] = max(cancelled, hidden.get(form, Fraction(0)))
+    lost = sum(abs(part.constant) for part in listed) - abs(form.constant)
+    need(not lost or cancelled is not None, "no constant cancels")
+    if lost and cancelled is not None:
+        cancelled[form] = max(lost, cancelled.get(form, Fraction(0)))
     return form
 
 

@@ -11,16 +11,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from transformist.arithmetic import Floating
-from transformist.bounds import float_format_of
-from transformist.compiler.circuit import Kept
+from transformist.bounds import ORDERS, float_format_of
+from transformist.circuit import READ_OUT, Kept
 from transformist.errors import InvalidValue, UnknownName
 from transformist.model import Transformer
-from transformist.verify.certificate.lifting import lift
+from transformist.settings import require_length
+from transformist.verify.certificate.affine import read
+from transformist.verify.certificate.demands import follow_within, noted, require_finite
+from transformist.verify.certificate.extraction import extract
 from transformist.verify.certificate.observing import Observations, has_no_ties, observe
 from transformist.verify.certificate.read_outs import READ_OUTS
-from transformist.verify.certificate.reading import Unlawful, read
-from transformist.verify.certificate.recorded import Recorded
-from transformist.verify.certificate.statement import ORDERS, TIES, Certificate, Line, assumed
+from transformist.verify.certificate.refusals import Uncertifiable, UncertifiableAfterASum
+from transformist.verify.certificate.statement import TIES, Certificate, Line, assumed
 
 
 def certify(
@@ -41,7 +43,7 @@ def certify(
     Raises:
         InvalidValue: without a length, or for an arithmetic that is no float format.
         UnknownName: for an arithmetic or an order that does not exist.
-        Unlawful: for a model of which too little is known.
+        Uncertifiable: for a model of which too little is known.
 
     Returns:
         A certificate. Where it does not hold, answers need not be wrong: bounds are sufficient, not
@@ -93,9 +95,7 @@ def _with_what_is_needed(
     """Without an assumption; where that fails, and a slot goes on to hold a sum, with it."""
     try:
         found = _certificate(model, a, n, order, None)
-    except Unlawful as refusal:
-        if not refusal.after_a_sum:
-            raise
+    except UncertifiableAfterASum:
         observations = observe(model, n)
         return _certificate(model, a, n, order, observations), observations
     if found.holds or not any(isinstance(line.atom, Kept) for line in found.lines):
@@ -113,13 +113,6 @@ def _length(model: Transformer, max_length: int | None) -> int:
             remedy="give one, such as tf.compile(program) makes",
         )
     n = model.max_length if max_length is None else max_length
-    if n is not None and (type(n) is not int or n < 1):
-        raise InvalidValue(
-            "max_length is a whole number of at least 1",
-            received=f"{n!r:.40}",
-            where="certify",
-            remedy="give the length of the longest input",
-        )
     if n is None:
         raise InvalidValue(
             "a certificate is for every input up to a length",
@@ -127,6 +120,7 @@ def _length(model: Transformer, max_length: int | None) -> int:
             where="certify",
             remedy="give max_length",
         )
+    require_length(n, "certify", "max_length is a whole number of at least 1")
     if model.max_length is not None and n > model.max_length:
         raise InvalidValue(
             f"the model takes inputs of length at most N = {model.max_length}",
@@ -141,36 +135,29 @@ def _certificate(
     model: Transformer, a: Floating, n: int, order: str, observations: Observations | None
 ) -> Certificate:
     """Every number and margin, given what was observed."""
-    lifted = lift(model, n, observations.held if observations else None)
-    circuit = lifted.circuit
-    margins = Recorded(
-        circuit,
-        lifted.sharpness,
-        a,
-        order=order,
-        hidden=lifted.hidden,
-        falling=lifted.falling,
-    )
-    for number in range(len(circuit.atoms)):
-        margins.follow(number)
-    margins.finite(model, lifted.held)
-    margins.place = "read-out"
+    found = extract(model, n, observations.held if observations else None)
+    circuit = found.circuit
+    cancelled = dict(found.cancelled)  # to which the read-out adds
+    margins, demands = noted(circuit, found.sharpness, a, ORDERS[order], cancelled, found.falling)
+    for _ in circuit.atoms:
+        follow_within(margins)
+    require_finite(margins, model, found.held)
     read_out = model.read_out
     rule = READ_OUTS.get(type(read_out))
     if rule is None:
-        raise Unlawful(
+        raise Uncertifiable(
             "a read-out accepts, chooses a label, or takes the nearest fraction",
             received=type(read_out).__name__,
             where="certify",
             remedy="give a model with one of these",
         )
-    forms = read(read_out.W_out, read_out.b_out, lifted.state, lifted.hidden)
-    is_told = rule(margins, circuit, read_out, forms)
+    forms = read(read_out.W_out, read_out.b_out, found.state, cancelled)
+    is_one = rule(margins, read_out, forms)
     seen = observations.length if observations else 0
-    assumes = [assumed(circuit, each, seen) for each in lifted.assumed]
-    if not is_told:
+    assumes = [assumed(circuit, each, seen) for each in found.assumed]
+    if not is_one:
         holds, checked = has_no_ties(model, n)
-        margins.require(None, TIES, not holds, 1)
+        margins.require(READ_OUT, TIES, not holds, 1)
         assumes.append(assumed(circuit, None, checked))
     parts = zip(circuit.names, circuit.atoms, circuit.laws, margins.errors, strict=True)
     return Certificate(
@@ -179,10 +166,10 @@ def _certificate(
         max_length=n,
         order=order,
         weighting=circuit.weighting,
-        demands=tuple(margins.demands),
-        lines=tuple(Line(*part, number in lifted.falling) for number, part in enumerate(parts)),
-        heads=tuple(lifted.heads),
-        units=tuple(lifted.units),
+        demands=tuple(demands),
+        lines=tuple(Line(*part, number in found.falling) for number, part in enumerate(parts)),
+        heads=found.heads,
+        units=found.units,
         largest_length=n,
         assumes=tuple(assumes),
     )

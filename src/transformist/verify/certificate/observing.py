@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import number_system
-from transformist.compiler.circuit import Rows
+from transformist.circuit import Rows
 from transformist.laws import Range
 from transformist.model import Transformer
 
@@ -42,21 +42,23 @@ def observe(model: Transformer, most: int) -> Observations:
     for n in range(_shortest(model), length + 1):
         inputs = list(itertools.product(model.alphabet, repeat=n))
         rows = np.array([[kinds.index(s) for s in (*model.embedding.front, *x)] for x in inputs])
-        for step, (_, stream) in enumerate(hard.streams(inputs, "exact")):
+        for sublayer, (_, stream) in enumerate(hard.streams(inputs, "exact")):
             values = exact.numbers(stream)
             for kind in np.unique(rows):
                 seen = values[rows == kind]
-                met.setdefault((step, int(kind)), []).extend([seen.min(axis=0), seen.max(axis=0)])
+                met.setdefault((sublayer, int(kind)), []).extend(
+                    [seen.min(axis=0), seen.max(axis=0)]
+                )
     if len({kind for _, kind in met}) < len(kinds):
         return Observations()  # not every symbol has been met
     return Observations(
         length,
         {
-            (slot, step): tuple(
-                Range(*(end([each[slot] for each in met[step, kind]]) for end in (min, max)))
+            (slot, sublayer): tuple(
+                Range(*(end([each[slot] for each in met[sublayer, kind]]) for end in (min, max)))
                 for kind in range(len(kinds))
             )
-            for step in {step for step, _ in met}
+            for sublayer in {sublayer for sublayer, _ in met}
             for slot in range(model.width)
         },
     )

@@ -6,61 +6,61 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from transformist.compiler.circuit import Circuit
-from transformist.compiler.forms import Form
-from transformist.compiler.heads import BEHIND, rows_under
-from transformist.compiler.margins import require_count
+from transformist.circuit import READ_OUT, SEES_BOS, Form, Margins, rows_under
 from transformist.model import Binary, MultiClass, NearestFraction
-from transformist.verify.certificate.recorded import Recorded
-from transformist.verify.certificate.told import apart, as_count, from_zero, is_told
+from transformist.verify.certificate.uniqueness import (
+    apart,
+    as_count,
+    distance_from_zero,
+    has_one_best,
+)
 
 
-def _binary(margins: Recorded, circuit: Circuit, _read_out: Binary, forms: list[Form]) -> bool:
-    (form,) = forms
+def _binary(margins: Margins, _read_out: Binary, forms: list[Form]) -> bool:
+    (form,), circuit = forms, margins.circuit
     error = margins.error(form)
-    margins.require(None, "the answer", error, from_zero(circuit, form))
+    margins.require(READ_OUT, "the answer", error, distance_from_zero(circuit, form))
     if circuit.bos:
         alone = abs(circuit.over_nothing(form))
-        margins.require(None, "the answer on the empty input", error, alone)
+        margins.require(READ_OUT, "the answer on the empty input", error, alone)
     return True
 
 
-def _labels(margins: Recorded, circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bool:
+def _labels(margins: Margins, read_out: MultiClass, forms: list[Form]) -> bool:
     """Of a count, in its unit; of all other labels, by how far they are apart."""
+    circuit = margins.circuit
     if read_out.at != "every" and circuit.bos:
         alone = sorted((circuit.over_nothing(form) for form in forms), reverse=True)
         gap = alone[0] - alone[1] if len(alone) > 1 else Fraction(1)
         worst = max(margins.error(form) for form in forms)
-        margins.require(None, "the answer on the empty input", 2 * worst, gap)
+        margins.require(READ_OUT, "the answer on the empty input", 2 * worst, gap)
     counted = as_count(circuit, read_out, forms)
-    if counted is not None and not margins.hidden.keys() & forms:
+    if counted is not None and not margins.cancelled.keys() & forms:
         y, w = counted
-        scale = margins.circuit.grid(y).c  # type: ignore[union-attr]
+        scale = circuit.grid(y).c  # type: ignore[union-attr]
         first, last = (Fraction(read_out.labels[k]) for k in (0, -1))  # type: ignore[arg-type]
-        require_count(margins, y, w, scale, int(first * scale), int(last * scale))
+        margins.require_count(READ_OUT, y, w, scale, int(first * scale), int(last * scale))
         return True
     if len(forms) == 1:
         return True
     error = max(margins.error(form) for form in forms)
-    margins.require(None, "the answer", 2 * error, apart(circuit, forms))
-    return is_told(circuit, read_out, forms)
+    margins.require(READ_OUT, "the answer", 2 * error, apart(circuit, forms))
+    return has_one_best(circuit, read_out, forms)
 
 
-def _fraction(
-    margins: Recorded, circuit: Circuit, read_out: NearestFraction, forms: list[Form]
-) -> bool:
-    (form,) = forms
+def _fraction(margins: Margins, read_out: NearestFraction, forms: list[Form]) -> bool:
+    (form,), circuit = forms, margins.circuit
     grid = circuit.grid(form)
     wanted = frozenset({rows_under(read_out.mask)})
-    sees_bos = circuit.bos and read_out.mask in BEHIND
+    sees_bos = circuit.bos and read_out.mask in SEES_BOS
     fits = grid is not None and grid.counts <= wanted and read_out.scale % grid.c == 0
     fits = fits and read_out.with_bos == sees_bos
     error = read_out.scale * margins.scaled_error(form)
-    margins.require(None, "the answer, a mean", error, Fraction(1, 2) if fits else Fraction(0))
+    margins.require(READ_OUT, "the answer, a mean", error, Fraction(1, 2) if fits else Fraction(0))
     return True
 
 
-READ_OUTS: Mapping[type[Any], Callable[..., bool]] = {
+READ_OUTS: Mapping[type[Any], Callable[[Margins, Any, list[Form]], bool]] = {
     Binary: _binary,
     MultiClass: _labels,
     NearestFraction: _fraction,

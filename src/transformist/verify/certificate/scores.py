@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from transformist.compiler.circuit import Circuit, Feature
-from transformist.compiler.forms import Form, content
-from transformist.compiler.heads import At, Head, Match, Uniform
+from transformist.circuit import At, Circuit, Feature, Form, Head, Match, Uniform, content
 from transformist.model import Attention
-from transformist.verify.certificate.presupposed import Pairs
-from transformist.verify.certificate.reading import feature, together, unlawful
+from transformist.verify.certificate.affine import together
+from transformist.verify.certificate.preconditions import Pairs
+from transformist.verify.certificate.refusals import uncertifiable
 
 
 def attends(circuit: Circuit, head: Attention, pairs: Pairs, where: str) -> tuple[Head, Fraction]:
@@ -22,7 +21,7 @@ def attends(circuit: Circuit, head: Attention, pairs: Pairs, where: str) -> tupl
             return Match((), (), choose, head.mask), Fraction(1)
         return Uniform(head.mask), Fraction(1)
     root = _root(head.W_Q.shape[0])
-    square = feature(circuit, "i^2")
+    square = circuit.feature("i^2")
     if square is not None and any(square in key.factors for _, key in pairs):
         return _lookup(circuit, head, pairs, square, root, where)
     return _match(circuit, head, pairs, root, where)
@@ -40,18 +39,18 @@ def _lookup(
     circuit: Circuit, head: Attention, pairs: Pairs, square: int, root: Fraction, where: str
 ) -> tuple[Head, Fraction]:
     """Scores a (2 q j − w j²): of the place j a form of the query, and of its square another."""
-    place = feature(circuit, "i")
+    place = circuit.feature("i")
     of_place = of_square = Form()
     for query, key in pairs:
         if place is None or not set(key.atoms) <= {place, square}:
-            raise unlawful("keys of a lookup are a place and its square", f"{key}", where)
+            raise uncertifiable("keys of a lookup are a place and its square", f"{key}", where)
         of_place += query * key.factors.get(place, 0)
         of_square -= query * key.factors.get(square, 0)
     unit, scale = Form.of(1), of_square.constant
     if of_square.terms:
         unit, scale = of_square.normalized()
     if scale <= 0 or of_square != unit * scale or place is None:
-        raise unlawful("the square of a place lowers a score", f"{of_square}", where)
+        raise uncertifiable("the square of a place lowers a score", f"{of_square}", where)
     index = of_place * (Fraction(1, 2) / scale)
     return At(index, Form.atom(place), Form.atom(square), head.mask, unit), scale / root
 
@@ -64,7 +63,7 @@ def _match(
     by_key = together(key * query.constant for query, key in pairs if query.is_constant)
     place, position = None, Fraction(0)
     for name in ("i", "i/n"):
-        number = feature(circuit, name)
+        number = circuit.feature(name)
         if number is not None and number in by_key.factors:
             place, position = Form.atom(number), by_key.factors[number]
             by_key -= place * position
@@ -85,6 +84,6 @@ def _match(
     if rest:
         keys.append((by_key * (1 / rest), Form.of(rest / gap)))
     if choose == "mean" and root.denominator > 1:
-        raise unlawful("√d_key is a power of two", f"d_key = {head.W_Q.shape[0]}", where)
+        raise uncertifiable("√d_key is a power of two", f"d_key = {head.W_Q.shape[0]}", where)
     chosen = (choose, head.mask, place, scale)
     return Match(tuple(k for k, _ in keys), tuple(q for _, q in keys), *chosen), c / root

@@ -5,20 +5,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from transformist.compiler.circuit import (
+from transformist.bounds import ORDERS
+from transformist.circuit import (
+    At,
     Atom,
     Circuit,
     Embedded,
+    Errors,
     Feature,
     Fetched,
+    Form,
+    Head,
     Kept,
     Law,
+    Match,
     Relu,
     Step,
+    Uniform,
 )
-from transformist.compiler.forms import Form
-from transformist.compiler.heads import At, Head, Match, Uniform
-from transformist.compiler.margins import Errors
 from transformist.laws import Grid, Range, hull
 
 TAKEN_FOR_GRANTED = (
@@ -26,13 +30,6 @@ TAKEN_FOR_GRANTED = (
     "exp is within 2 units in the last place, and exp(0) is 1",
 )
 """What every certificate asks of the platform."""
-
-ORDERS = {
-    "any": "in any order of summation",
-    "reference": "in the order of the reference, from left to right",
-    "structured": "by the structured engine, in the order of each method",
-}
-"""What a certificate can be for; in either, softmax is normalised before it is applied."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +139,7 @@ class Certificate:
         model: what is certified.
         arithmetic: the format.
         max_length: N.
-        order: of summation, of `ORDERS`.
+        order: of summation, by its name in `bounds.ORDERS`.
         weighting: of the heads that have scores.
         demands: every margin.
         lines: every number.
@@ -191,9 +188,9 @@ class Certificate:
         verdict = "holds" if self.holds else "is not shown to hold"
         given = f", given that {'; '.join(map(str, self.assumes))}" if self.assumes else ""
         return (
-            f"{self.model} in {self.arithmetic} for N = {self.max_length}, {ORDERS[self.order]}: "
-            f"{verdict}{given}; the least margin is at {limit.place}, {limit.what}: up to "
-            f"{limit.error:.3g} of {limit.allowed:.3g}"
+            f"{self.model} in {self.arithmetic} for N = {self.max_length}, "
+            f"{ORDERS[self.order].words}: {verdict}{given}; the least margin is at "
+            f"{limit.place}, {limit.what}: up to {limit.error:.3g} of {limit.allowed:.3g}"
         )
 
 

@@ -1,4 +1,4 @@
-"""The heads that programs need: what each attends to, and its scores.
+"""The heads that circuits are made of: what each attends to, and its scores.
 
 Scores are in units of positions. With P a power of two above N, a row's admissible scores are
 
@@ -6,7 +6,7 @@ Scores are in units of positions. With P a power of two above N, a row's admissi
     at:      (2 q j − j²) w, less by m² w at distance m of q than at q,
     uniform: 0.
 
-Under softmax they are multiplied by 1/τ, which `temperatures` derives.
+Under softmax they are multiplied by 1/τ.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from transformist.compiler.forms import Form
-from transformist.laws import Bound, Range, hull
+from transformist.circuit.forms import Form
+from transformist.laws import INFINITY, Bound, Range, hull
 
 ONE = Form.of(1)
 
-BEHIND = ("none", "future", "strict-future")
+SEES_BOS = ("none", "future", "strict-future")
 """The masks under which a symbol sees BOS."""
+
+CAUSAL = ("future", "strict-future")
+"""Those under which it sees nothing behind itself."""
 
 
 def rows_under(mask: str) -> str:
@@ -97,7 +100,7 @@ class At:
         return (self.index, self.place, self.square, self.unit)
 
 
-Head: TypeAlias = "Uniform | Match | At"
+Head: TypeAlias = Uniform | Match | At
 
 Scores: TypeAlias = "list[tuple[Form, Form]]"
 """Pairs of a query and a key, whose products are summed."""
@@ -131,5 +134,5 @@ def mean_range(symbols: Range, bos: Range | None, most: Bound) -> Range:
     """The range of the mean of one to `most` numbers in a range, and of that of BOS."""
     if bos is None:
         return symbols
-    share = Fraction(0) if most == float("inf") else 1 / (Fraction(most) + 1)
+    share = Fraction(0) if most == INFINITY else 1 / (Fraction(most) + 1)
     return hull((bos, symbols.times(1 - share) + bos.times(share)))

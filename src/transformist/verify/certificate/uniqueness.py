@@ -5,17 +5,24 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
 
-from transformist.compiler.circuit import FETCHED, Circuit, Embedded, Fetched, Step
-from transformist.compiler.forms import Form, total
-from transformist.compiler.heads import Head, Match
+from transformist.circuit import (
+    FETCHED,
+    Atom,
+    Circuit,
+    Embedded,
+    Fetched,
+    Form,
+    Head,
+    Match,
+    Step,
+    total,
+)
 from transformist.laws import Range, hull
 from transformist.model import MultiClass
-from transformist.verify.certificate.reading import is_beneath, one_over, separation
 
 
-def from_zero(circuit: Circuit, form: Form) -> Fraction:
+def distance_from_zero(circuit: Circuit, form: Form) -> Fraction:
     """How far a form is from 0 at least: on one side of it, or beside the points of its grid."""
     within = span(circuit, form)
     if within.lo > 0:
@@ -23,7 +30,7 @@ def from_zero(circuit: Circuit, form: Form) -> Fraction:
     if within.hi < 0:
         return -Fraction(within.hi)
     moving = Form(form.terms)
-    grid, gap = circuit.grid(moving), separation(circuit, moving)
+    grid, gap = circuit.grid(moving), circuit.least_multiple(moving)
     constant = abs(form.constant)
     if grid is None or gap is None:
         return Fraction(0)
@@ -34,7 +41,7 @@ def from_zero(circuit: Circuit, form: Form) -> Fraction:
     return min(rest, gap - rest)
 
 
-def is_told(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bool:
+def has_one_best(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bool:
     """Whether no two labels are ever the largest together.
 
     They are those of a count, or one-hot; neighbours; never equal; or never both the largest in
@@ -45,7 +52,7 @@ def is_told(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bool:
         return True
     if as_count(circuit, read_out, forms) or _as_nearest(circuit, read_out, forms):
         return True
-    if all(from_zero(circuit, a - b) > 0 for a, b in itertools.combinations(forms, 2)):
+    if all(distance_from_zero(circuit, a - b) > 0 for a, b in itertools.combinations(forms, 2)):
         return True
     cases = _cases(circuit, forms)
     return cases is not None and all(case.count(max(case)) == 1 for case in cases)
@@ -54,7 +61,7 @@ def is_told(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bool:
 def apart(circuit: Circuit, forms: list[Form]) -> Fraction:
     """How far two forms are from each other at least, where they are not equal; 0 if not known."""
     different = [(a, b) for a, b in itertools.combinations(forms, 2) if a != b]
-    gaps = [separation(circuit, a - b) for a, b in different]
+    gaps = [circuit.least_multiple(a - b) for a, b in different]
     return min((gap or Fraction(0) for gap in gaps), default=Fraction(0))
 
 
@@ -97,7 +104,7 @@ def _behind(circuit: Circuit, form: Form) -> set[int]:
     return found
 
 
-def _follows(circuit: Circuit, atom: Any) -> bool:
+def _follows(circuit: Circuit, atom: Atom) -> bool:
     """Whether a number follows from embedded ones and steps."""
     reads = [circuit.atoms[each] for form in atom.reads for each in form.atoms]
     return all(isinstance(each, Embedded | Step) for each in reads)
@@ -139,7 +146,7 @@ def as_count(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> tuple
         form == y * (2 * Fraction(label)) - w * Fraction(label) ** 2  # type: ignore[arg-type]
         for label, form in pairs
     )
-    counts, grid = one_over(circuit, w), circuit.grid(y)
+    counts, grid = circuit.one_over(w), circuit.grid(y)
     if not agree or counts is None or grid is None or grid.counts != counts:
         return None
     step = Fraction(1, grid.c)
@@ -152,7 +159,7 @@ def as_count(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> tuple
 
 def span(circuit: Circuit, form: Form) -> Range:
     """The range of a form at the symbols, what one head fetches taken together."""
-    by_head: dict[Any, list[tuple[int, Fraction]]] = {}
+    by_head: dict[Head, list[tuple[int, Fraction]]] = {}
     others = []
     for number, factor in form.terms:
         atom = circuit.atoms[number]
@@ -180,4 +187,4 @@ def _leaves_bos_out(circuit: Circuit, head: Head) -> bool:
     is_last = isinstance(head, Match) and head.choose == "rightmost"
     if not circuit.bos or not is_last or head.mask not in ("none", "future"):
         return False
-    return is_beneath(circuit, head)  # type: ignore[arg-type]
+    return circuit.is_beneath(head)  # type: ignore[arg-type]

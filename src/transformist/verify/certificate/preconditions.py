@@ -1,4 +1,4 @@
-"""What the laws presuppose of weights, so that nothing rounds that a line does not tell of.
+"""What the laws ask of weights, so that nothing rounds that a line does not tell of.
 
 A form is the product of all weights on the way; how it rounds depends on these. So numbers are kept
 as whole multiples of each other, steps have a height that is a power of two, keys are read as they
@@ -14,26 +14,38 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from transformist.arithmetic import is_power_of_two
-from transformist.compiler.circuit import Circuit, Feature, Step
-from transformist.compiler.forms import Form, content
-from transformist.compiler.heads import BEHIND, SCORES, At, Head, Match, Uniform, rows_under
+from transformist.circuit import (
+    CAUSAL,
+    SCORES,
+    SEES_BOS,
+    At,
+    Circuit,
+    Feature,
+    Form,
+    Head,
+    Match,
+    Step,
+    Uniform,
+    content,
+    rows_under,
+)
 from transformist.laws import Grid
 from transformist.model import Attention, FeedForward
-from transformist.verify.certificate.reading import is_beneath, separation, unlawful
+from transformist.verify.certificate.refusals import uncertifiable
 
 Pairs: TypeAlias = "list[tuple[Form, Form]]"
 """Queries and keys, coordinate by coordinate, as they are read."""
 
 
-def require(truth: Any, invariant: str, received: Any, where: str) -> None:
+def require(truth: object, invariant: str, received: object, where: str) -> None:
     """Refuse weights of which the laws do not tell.
 
     Raises:
-        Unlawful: if it is not true.
+        Uncertifiable: if it is not true.
 
     """
     if not truth:
-        raise unlawful(invariant, f"{received}", where)
+        raise uncertifiable(invariant, f"{received}", where)
 
 
 def of_slot(form: Form, where: str) -> None:
@@ -72,7 +84,7 @@ def of_step(
     each other, so that no large one meets another where all are added from left to right, and
     there is no bias where they go.
     """
-    least = separation(circuit, step.form)
+    least = circuit.least_multiple(step.form)
     require(least and least >= step.zone, "a step has its zone between values", step, where)
     plain = is_power_of_two(step.zone) and is_power_of_two(height)
     between = step.zone / 2 <= height <= 1
@@ -90,15 +102,15 @@ def of_head(circuit: Circuit, head: Attention, kind: Head, pairs: Pairs, where: 
     require(len(asked) == len(wanted), "all that is scored is told", len(asked), where)
     few = len(pairs) <= 4 * len(asked) or not asked  # √d_key is not much above what it divides
     require(few, "d_key is at most four times the coordinates that count", len(pairs), where)
-    told = [k for q, k in wanted if q.is_constant]
+    known = [k for q, k in wanted if q.is_constant]
     for key in (k for q, k in asked if q.is_constant):
         require(key.terms, "keys are not constant", key, where)
-        as_is = any(_is_scaled(circuit, key, each) for each in told)
+        as_is = any(_is_scaled(circuit, key, each) for each in known)
         require(as_is, "keys are read as they are", key, where)
     keys = {k for q, k in asked if not q.is_constant}
-    told_keys = {k for q, k in wanted if not q.is_constant}
-    received = ", ".join(str(key) for key in keys - told_keys)
-    require(keys == told_keys, "keys are read as they are", received, where)
+    known_keys = {k for q, k in wanted if not q.is_constant}
+    received = ", ".join(str(key) for key in keys - known_keys)
+    require(keys == known_keys, "keys are read as they are", received, where)
     weights = [abs(x) for W in (head.W_Q, head.b_Q, head.W_K, head.b_K) for x in np.ravel(W) if x]
     least = min(weights, default=1)
     require(least >= Fraction(1, 64), "weights of scores are at least 1/64", least, where)
@@ -122,8 +134,8 @@ def _match(circuit: Circuit, head: Attention, kind: Match, where: str) -> None:
     queries = tuple(query * parts for query in kind.queries)
     for form in (*kind.keys, *queries):
         require(circuit.is_whole(form), "keys and queries are whole numbers", form, where)
-    known = kind.keys if head.mask in BEHIND else ()
-    known = (*known, *queries) if circuit.bos and head.mask not in BEHIND[1:] else known
+    known = kind.keys if head.mask in SEES_BOS else ()
+    known = (*known, *queries) if circuit.bos and head.mask not in CAUSAL else known
     for form in known:
         at_bos = circuit.span_at_bos(form)
         whole = at_bos.is_point and Fraction(at_bos.lo).denominator == 1
@@ -142,8 +154,8 @@ def _match(circuit: Circuit, head: Attention, kind: Match, where: str) -> None:
     placed = factor == units.get(circuit.atoms[number]) and kind.choose in ("leftmost", "rightmost")
     require(placed, "the place is the position, or N times its share", kind.place, where)
     enough = not kind.keys or kind.scale >= circuit.longest + _places_between(circuit, kind)
-    told = f"{kind.scale} beside N = {circuit.longest}"
-    require(enough, "matches outweigh the place, so that no two scores are equal", told, where)
+    received = f"{kind.scale} beside N = {circuit.longest}"
+    require(enough, "matches outweigh the place, so that no two scores are equal", received, where)
 
 
 def _places_between(circuit: Circuit, head: Match) -> int:
@@ -154,7 +166,7 @@ def _places_between(circuit: Circuit, head: Match) -> int:
     """
     if not circuit.bos or head.mask == "strict-past":
         return 0
-    return int(head.choose != "rightmost" or not is_beneath(circuit, head))
+    return int(head.choose != "rightmost" or not circuit.is_beneath(head))
 
 
 def _at(circuit: Circuit, _head: Attention, kind: At, where: str) -> None:
@@ -183,7 +195,7 @@ KINDS: Mapping[type[Any], Callable[[Circuit, Attention, Any, str], None]] = {
 
 def of_values(circuit: Circuit, kind: Head, values: Collection[Form], where: str) -> None:
     """What is fetched where BOS is seen is known there; all that match alike have one value."""
-    if circuit.bos and kind.mask in BEHIND:
+    if circuit.bos and kind.mask in SEES_BOS:
         for value in values:
             known = circuit.span_at_bos(value).is_point
             require(known, "what is read at BOS, which is seen, is known", value, where)

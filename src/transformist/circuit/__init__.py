@@ -1,0 +1,73 @@
+"""What a transformer computes, number by number, with what is known of each number."""
+
+from transformist.circuit.atom_errors import ERRORS, follow
+from transformist.circuit.atom_laws import FETCHED
+from transformist.circuit.atoms import (
+    Atom,
+    Embedded,
+    Feature,
+    Fetched,
+    Kept,
+    Law,
+    Relu,
+    Rows,
+    Step,
+)
+from transformist.circuit.circuit import Circuit
+from transformist.circuit.forms import Form, content, total
+from transformist.circuit.heads import (
+    CAUSAL,
+    SCORES,
+    SEES_BOS,
+    At,
+    Head,
+    Match,
+    Uniform,
+    rows_under,
+)
+from transformist.circuit.margins import READ_OUT, Ask, Errors, Margins, Part, magnitude
+from transformist.circuit.shares import (
+    INDEX_ERROR,
+    MEAN_SCORE_ERROR,
+    SCORE_ERROR,
+    SHARES,
+    unit_divisor,
+)
+
+__all__ = [
+    "CAUSAL",
+    "ERRORS",
+    "FETCHED",
+    "INDEX_ERROR",
+    "MEAN_SCORE_ERROR",
+    "READ_OUT",
+    "SCORES",
+    "SCORE_ERROR",
+    "SEES_BOS",
+    "SHARES",
+    "Ask",
+    "At",
+    "Atom",
+    "Circuit",
+    "Embedded",
+    "Errors",
+    "Feature",
+    "Fetched",
+    "Form",
+    "Head",
+    "Kept",
+    "Law",
+    "Margins",
+    "Match",
+    "Part",
+    "Relu",
+    "Rows",
+    "Step",
+    "Uniform",
+    "content",
+    "follow",
+    "magnitude",
+    "rows_under",
+    "total",
+    "unit_divisor",
+]

@@ -1,0 +1,80 @@
+"""Every margin that a certificate asks for, noted: of numbers, of weights, of what slots hold."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.arithmetic import Floating
+from transformist.bounds import ANY_ORDER, Order
+from transformist.circuit import Circuit, Form, Head, Margins, Part, Step, follow, magnitude
+from transformist.laws import Range
+from transformist.model import Transformer
+from transformist.verify.certificate.statement import Demand
+
+
+def noted(
+    circuit: Circuit,
+    sharpness: Mapping[Head, Fraction],
+    a: Floating,
+    order: Order = ANY_ORDER,
+    cancelled: Mapping[Form, Fraction] | None = None,
+    falling: Collection[int] = (),
+) -> tuple[Margins, list[Demand]]:
+    """Margins that refuse nothing, and the list in which they note all that is asked for."""
+    demands: list[Demand] = []
+
+    def note(part: Part, what: str, error: float, allowed: float) -> None:
+        place = circuit.names[part] if isinstance(part, int) else part
+        demands.append(Demand(place, what, float(error), allowed))
+
+    given = {} if cancelled is None else cancelled
+    return Margins(circuit, sharpness, a, order, note, given, falling), demands
+
+
+def follow_within(margins: Margins) -> None:
+    """Follow the next atom; ask as well that its number fits, and that a step is one at BOS."""
+    number, circuit = len(margins.errors), margins.circuit
+    follow(margins)
+    size = magnitude(circuit.laws[number].size) + margins.errors[number].absolute
+    margins.require(number, "the size of a number", size, margins.a.largest)
+    atom = circuit.atoms[number]
+    if circuit.bos and isinstance(atom, Step):
+        _require_at_bos(margins, number, atom)
+
+
+def _require_at_bos(margins: Margins, number: int, atom: Step) -> None:
+    """A step is 0 or 1 at BOS, too: where it is known there, and where BOS stands alone."""
+    circuit, anywhere = margins.circuit, margins.error(atom.form - atom.zone / 4)
+    ranges = [Range.of(circuit.over_nothing(atom.form))]
+    if circuit.laws[number].rows[-1].is_point:
+        ranges.append(circuit.span_at_bos(atom.form))
+    for each in ranges:
+        at = max(each.hi, atom.zone)
+        error = min(anywhere, margins.comparison_error(atom.form, at))
+        beside = max(atom.zone / 4 - each.hi, each.lo - 3 * atom.zone / 4, Fraction(0))
+        margins.require(number, "the error of a comparison at BOS", error, beside)
+
+
+def require_finite(margins: Margins, model: Transformer, held: Iterable[Form]) -> None:
+    """Ask that weights fit, and the sums that slots hold, whether they are read or not."""
+    largest = max(magnitude(x) for each in _weights_of(model) for x in np.ravel(each))
+    margins.require("weights", "the size of a weight", largest, margins.a.largest)
+    sums = [margins.size(form) + margins.error(form) for form in held]
+    most = max(sums, default=0)
+    margins.require("slots", "the size of what a slot holds", most, margins.a.largest)
+
+
+def _weights_of(model: Transformer) -> Iterator[NDArray[Any]]:
+    """All arrays of weights of layers and of the read-out."""
+    parts: list[Any] = [head for layer in model.layers for head in layer.heads]
+    parts += [layer.feed_forward for layer in model.layers if layer.feed_forward is not None]
+    for part in (*parts, model.read_out):
+        for each in fields(part):
+            if isinstance(array := getattr(part, each.name), np.ndarray):
+                yield array

@@ -1,0 +1,357 @@
+"""From weights back to a circuit: what each slot holds, in terms of what a transformer computes.
+
+Nothing is taken from where the weights come from. Every slot is an affine form of atoms; a head is
+read as a mean, a match or a lookup from its scores, two hidden units that saturate as a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from transformist.bounds import power_of_two_at_most
+from transformist.circuit import (
+    Circuit,
+    Embedded,
+    Feature,
+    Fetched,
+    Form,
+    Head,
+    Kept,
+    Match,
+    Relu,
+    Rows,
+    Step,
+    content,
+)
+from transformist.laws import Range, hull
+from transformist.model import (
+    BOS,
+    Attention,
+    FeedForward,
+    Layer,
+    PositionFunctions,
+    Transformer,
+    rationals,
+)
+from transformist.verify.certificate import preconditions
+from transformist.verify.certificate.affine import read, together
+from transformist.verify.certificate.refusals import (
+    Uncertifiable,
+    UncertifiableAfterASum,
+    uncertifiable,
+)
+from transformist.verify.certificate.scores import attends
+from transformist.verify.certificate.statement import Units
+
+Observed: TypeAlias = "Mapping[tuple[int, int], Rows]"
+"""The ranges of what slots hold after a sublayer, by slot and sublayer."""
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """A circuit that was read off weights.
+
+    Attributes:
+        circuit: the atoms.
+        sharpness: 1/τ of each head.
+        state: what each slot holds at the end.
+        heads: what the heads of each layer are.
+        units: what the hidden units of each layer are.
+        falling: the steps that are computed from 1 downwards.
+        assumed: the sums whose ranges are assumed.
+        held: all that slots ever hold.
+        cancelled: by how much the constants that the input of a unit is added up of exceed its own.
+
+    """
+
+    circuit: Circuit
+    sharpness: Mapping[Head, Fraction]
+    state: tuple[Form, ...]
+    heads: tuple[tuple[Head, ...], ...]
+    units: tuple[tuple[Units, ...], ...]
+    falling: frozenset[int]
+    assumed: tuple[int, ...]
+    held: frozenset[Form]
+    cancelled: Mapping[Form, Fraction]
+
+
+def extract(model: Transformer, max_length: int, observed: Observed | None = None) -> Extracted:
+    """Read the circuit of a transformer off its weights.
+
+    Args:
+        model: a transformer of ReLU networks without norms, its inputs behind BOS or nothing.
+        max_length: N, which what is known of the numbers depends on.
+        observed: ranges to be assumed of slots that hold sums with what they held before.
+
+    Raises:
+        Uncertifiable: where a part is not what a circuit is made of.
+        UncertifiableAfterASum: where a slot goes on to hold a sum before that part.
+
+    """
+    embedding = model.embedding
+    if embedding.back or embedding.front not in ((), (BOS,)) or model.final_norm is not None:
+        raise uncertifiable(
+            "inputs stand behind BOS or nothing, and there are no norms",
+            f"special symbols {(*embedding.front, *embedding.back)}",
+            "embedding",
+        )
+    circuit = Circuit(model.alphabet, bool(embedding.front), max_length, _weighting(model))
+    try:
+        return _Extraction(model, circuit, observed or {}).extracted()
+    except Uncertifiable as refusal:
+        if not any(isinstance(atom, Kept) for atom in circuit.atoms):
+            raise
+        raise UncertifiableAfterASum(
+            refusal.invariant,
+            received=refusal.received,
+            where=refusal.where,
+            remedy=refusal.remedy,
+        ) from None
+
+
+def _weighting(model: Transformer) -> str:
+    """That of the heads that have scores."""
+    heads = [head for layer in model.layers for head in layer.heads]
+    scored = [head.weighting for head in heads if _pairs_matter(head)]
+    weightings = set(scored) or {head.weighting for head in heads} or {"softmax"}
+    if len(weightings) > 1:
+        raise uncertifiable(
+            "heads with scores have one weighting", " and ".join(sorted(weightings)), "heads"
+        )
+    return weightings.pop()
+
+
+def _pairs_matter(head: Attention) -> bool:
+    """Whether its scores may differ."""
+    reads_query = np.any(head.W_Q != 0, axis=1) | (head.b_Q != 0)
+    return bool(np.any(reads_query & np.any(head.W_K != 0, axis=1)))
+
+
+class _Extraction:
+    """A model that is read from the embedding on, and what has been found so far."""
+
+    def __init__(self, model: Transformer, circuit: Circuit, observed: Observed) -> None:
+        self.model, self.circuit, self.observed = model, circuit, observed
+        self.sublayer = 0
+        self.sharpness: dict[Head, Fraction] = {}
+        self.state: list[Form] = []
+        self.falling, self.held = set[int](), set[Form]()
+        self.assumed: list[int] = []
+        self.cancelled: dict[Form, Fraction] = {}
+
+    def extracted(self) -> Extracted:
+        """All that the model computes, layer by layer."""
+        self.state = self.embedded()
+        parts = [self.layer(number, layer) for number, layer in enumerate(self.model.layers)]
+        return Extracted(
+            self.circuit,
+            self.sharpness,
+            tuple(self.state),
+            tuple(heads for heads, _ in parts),
+            tuple(units for _, units in parts),
+            frozenset(self.falling),
+            tuple(dict.fromkeys(self.assumed)),
+            frozenset(self.held),
+            self.cancelled,
+        )
+
+    def embedded(self) -> list[Form]:
+        """What slots hold before the first layer."""
+        embedding, circuit, model = self.model.embedding, self.circuit, self.model
+        order = [*model.alphabet, *embedding.front]
+        rows = [embedding.symbols.index(symbol) for symbol in order]
+        vectors = rationals(embedding.vectors)[rows]
+        positions = embedding.positions
+        if not isinstance(positions, PositionFunctions | None):
+            raise uncertifiable(
+                "positions are functions by their names", type(positions).__name__, "embedding"
+            )
+        names = positions.names if positions is not None else (None,) * model.width
+        forms = []
+        for slot, name in enumerate(names):
+            values = tuple(Fraction(value) for value in vectors[:, slot])
+            form = Form.of(values[0])
+            if len(set(values)) > 1:
+                form = circuit.add(Embedded(values), model.stream.slots[slot])
+            if name in ("1/i", "-1/i") and circuit.bos:
+                raise uncertifiable(
+                    "positions are functions with a value at BOS", name, "embedding"
+                )
+            forms.append(form if name is None else form + circuit.add(Feature(name), name))
+        return forms
+
+    def layer(self, number: int, layer: Layer) -> tuple[tuple[Head, ...], tuple[Units, ...]]:
+        """What the heads and the hidden units of a layer are; what they add is added."""
+        if any(layer.pre_norms) or any(layer.post_norms):
+            raise uncertifiable("a layer has no norms", "a norm", f"layer {number}")
+        self.sublayer += bool(layer.heads)
+        found = [self.head(head, f"layer {number} head {k}") for k, head in enumerate(layer.heads)]
+        kinds, parts = zip(*found, strict=True) if found else ((), ())
+        self.add([together(forms) for forms in zip(*parts, strict=True)])
+        if layer.feed_forward is None:
+            return kinds, ()
+        self.sublayer += 1
+        units = self.units(layer.feed_forward, f"layer {number}")
+        emptied = _emptied(layer.feed_forward, units)
+        self.add(_written(layer.feed_forward, units), emptied)
+        return kinds, units
+
+    # Slots
+
+    def slot(self, number: int) -> str:
+        """What a slot is called where a sublayer adds to it."""
+        return self.model.stream.held(number, self.sublayer)
+
+    def add(self, added: list[Form], emptied: Collection[int] = ()) -> None:
+        """The residual connection: a slot that holds a number is emptied, exactly, or kept on."""
+        for slot, new in enumerate(added):
+            old = self.state[slot]
+            form = old + new
+            if old != Form() and new != Form() and not (slot in emptied and new == -old):
+                form = self.kept(together([old, new]), slot)
+            place = f"{self.model.stream.slots[slot]} after sublayer {self.sublayer}"
+            preconditions.of_slot(form, place)
+            self.state[slot] = form
+            self.held.add(form)
+
+    def kept(self, form: Form, slot: int) -> Form:
+        """A slot that goes on to hold a sum, an atom of which less may be assumed than derived."""
+        circuit, atom = self.circuit, Kept(form)
+        derived, rows = circuit.rows(form), self.observed.get((slot, self.sublayer))
+        if rows is not None:
+            symbols = hull(rows[: len(circuit.alphabet)])
+            seen = (symbols,) * len(circuit.alphabet) + rows[len(circuit.alphabet) :]
+            rows = tuple(_both(each, other) for each, other in zip(derived, seen, strict=True))
+        name = f"{self.model.stream.slots[slot]} after sublayer {self.sublayer}"
+        kept = circuit.add(atom, name, rows=rows)
+        if rows not in (None, derived):
+            self.assumed.append(circuit.number(atom))
+        return kept
+
+    # Heads
+
+    def head(self, head: Attention, where: str) -> tuple[Head, list[Form]]:
+        """What a head is, and what it adds to each slot."""
+        circuit = self.circuit
+        queries = read(head.W_Q, head.b_Q, self.state)
+        pairs = list(zip(queries, read(head.W_K, head.b_K, self.state), strict=True))
+        kind, sharpness = attends(circuit, head, pairs, where)
+        values = read(head.W_V, head.b_V, self.state)
+        if circuit.weighting != "softmax" and isinstance(kind, Match) and kind.choose == "mean":
+            kind = replace(kind, choose="any") if preconditions.are_alike(kind, values) else kind
+        preconditions.of_head(circuit, head, kind, pairs, where)
+        preconditions.of_values(circuit, kind, values, where)
+        if self.sharpness.setdefault(kind, sharpness) != sharpness:
+            raise uncertifiable("heads that attend alike have one temperature", "two", where)
+        output = np.eye(len(values)) if head.W_O is None else rationals(head.W_O)
+        added = []
+        for slot, (row, constant) in enumerate(zip(output, rationals(head.b_O), strict=True)):
+            name = f"{where}: {self.slot(slot)}"
+            parts = [
+                circuit.add(Fetched(kind, values[m]), name) * Fraction(row[m])
+                for m in np.flatnonzero(row != 0)
+            ]
+            added.append(together([*parts, Form.of(constant)]))
+        return kind, added
+
+    # Networks
+
+    def units(self, network: FeedForward, where: str) -> tuple[Units, ...]:
+        """The hidden units: copies of slots and steps, of two units each, and ReLUs."""
+        if network.activation != "relu":
+            raise uncertifiable("networks are of ReLUs", network.activation, where)
+        inputs = read(network.W_1, network.b_1, self.state, self.cancelled)
+        found: list[Units] = []
+        left = list(range(len(inputs)))
+        while left:
+            j, *left = left
+            written = [self.slot(slot) for slot in np.flatnonzero(network.W_2[:, j]).tolist()]
+            name = f"{where} unit {j}: {' and '.join(written)}"
+            found.append(self.group(network, inputs, j, left, name))
+            left = [k for k in left if k not in found[-1].units]
+        steps = [each.added for each in found if len(each.units) == 2]
+        once = len(set(steps)) == len(steps)
+        preconditions.require(once, "a step is computed once", where, where)
+        return tuple(found)
+
+    def group(
+        self, network: FeedForward, inputs: list[Form], j: int, others: list[int], name: str
+    ) -> Units:
+        """A hidden unit, with another that takes it to its end, or is its other half of a slot."""
+        for k in others:
+            if not np.array_equal(network.W_2[:, j], -network.W_2[:, k]):
+                continue
+            if _is_copy(network, j, k):
+                preconditions.of_copy(network, (j, k), name)
+                return Units((j, k), inputs[j])  # ReLU(x) − ReLU(−x) = x
+            is_shift = np.array_equal(network.W_1[j], network.W_1[k])
+            differ = inputs[k].constant != inputs[j].constant
+            if is_shift and differ and not {inputs[j], inputs[k]} & self.cancelled.keys():
+                return Units((j, k), self.step(network, (j, k), inputs[j], inputs[k], name))
+        return Units((j,), self.circuit.add(Relu(inputs[j]), name))
+
+    def step(
+        self, network: FeedForward, units: tuple[int, int], first: Form, second: Form, name: str
+    ) -> Form:
+        """ReLU(x − a) − ReLU(x − b): from a to b it goes from 0 to b − a.
+
+        It is as well b − a less what b − x does from 0 to b − a: a step that falls from 1.
+        """
+        circuit = self.circuit
+        sign = 1 if first.constant > second.constant else -1
+        lower, upper = (first, second) if sign > 0 else (second, first)
+        height = lower.constant - upper.constant
+        rising, zone = lower + height / 2, 2 * height  # zone/4 is where it begins
+        for form in (rising, zone - rising):
+            common = power_of_two_at_most(
+                content([*form.factors.values(), form.constant]) or Fraction(1)
+            )
+            least = circuit.least_multiple(form)
+            if least is not None and least >= zone:
+                atom = Step(form * (1 / common), zone / common)
+                preconditions.of_step(circuit, atom, height, network, units, name)
+                step = circuit.add(atom, name)
+                if form == rising:
+                    return step * (height * sign)
+                self.falling.add(circuit.number(atom))
+                return (1 - step) * (height * sign)
+        both = circuit.add(Relu(lower), name) - circuit.add(Relu(upper), f"{name}, the other")
+        return both * sign
+
+
+def _both(derived: Range, seen: Range) -> Range:
+    return Range(max(derived.lo, seen.lo), min(derived.hi, seen.hi))
+
+
+def _is_copy(network: FeedForward, j: int, k: int) -> bool:
+    """Whether two units read one slot, as it is and with the other sign: ReLU(x) and ReLU(−x)."""
+    row, other = network.W_1[j], network.W_1[k]
+    alone = np.count_nonzero(row) == 1 and abs(row).max() == 1
+    return bool(alone and np.array_equal(row, -other) and not network.b_1[[j, k]].any())
+
+
+def _emptied(network: FeedForward, units: Collection[Units]) -> set[int]:
+    """The slots from which a copy takes what they hold: −ReLU(x) + ReLU(−x), exactly −x."""
+    pairs = (each.units for each in units if len(each.units) == 2)
+    copies = [j for j, k in pairs if _is_copy(network, j, k)]
+    read_by = [(slot, j) for j in copies for slot in np.flatnonzero(network.W_1[j]).tolist()]
+    return {slot for slot, j in read_by if network.W_2[slot, j] == -network.W_1[j, slot]}
+
+
+def _written(network: FeedForward, units: Collection[Units]) -> list[Form]:
+    """What a network adds to each slot."""
+    columns = rationals(network.W_2).T
+    return [
+        together(
+            [
+                *(each.added * Fraction(columns[each.units[0]][slot]) for each in units),
+                Form.of(constant),
+            ]
+        )
+        for slot, constant in enumerate(rationals(network.b_2))
+    ]
