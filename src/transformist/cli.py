@@ -139,8 +139,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Returns:
-        0 the command did its work; 1 a check does not hold; 2 the request was wrong, or its answer
-        cannot be written; 130 it was interrupted.
+        0 the command did its work; 1 a check does not hold, or a measurement was refused; 2 the
+        request was wrong, or its answer cannot be written; 130 it was interrupted.
 
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
@@ -873,27 +873,44 @@ def bench_command(
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="The shortest inputs only: ratios, but no growth.")
+        bool,
+        typer.Option(
+            "--quick",
+            help="The shortest inputs only: ratios, but no growth. About three minutes on two "
+            "processors, most of them for the dense evaluation in numpy; more with torch.",
+        ),
     ] = False,
     as_json: Json = False,
 ) -> int:
     """Measure the structured engine on long inputs, beside dense evaluations in torch and numpy.
 
     Each case is measured in a process of its own, and its answers compared with those of a plain
-    algorithm: exit code 1 where one is wrong. Torch is left out where it is not installed.
+    algorithm: exit code 1 where one is wrong, or a measurement refused. After Ctrl-C what was
+    measured is printed. Torch is left out where it is not installed.
     """
     for name in names or ():
         if name not in CASES:
             raise UnknownName.among("case", name, CASES, "bench")
-    rows = []
-    for row in measurements(names or CASES, quick):
-        rows.append(row)
-        err.print(f"measured {row['case']}, n = {row['n']}", markup=False)
+    rows: list[dict[str, Any]] = []
+    try:
+        for row in measurements(names or CASES, quick, _print_begun):
+            rows.append(row)
+    except KeyboardInterrupt:
+        _print_measured(rows, as_json)
+        raise
+    _print_measured(rows, as_json)
+    return int(any(row["right"] is not True for row in rows))
+
+
+def _print_begun(case: str, n: int) -> None:
+    err.print(f"measuring {case}, n = {n}", markup=False)
+
+
+def _print_measured(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         _print_json({"machine": machine(), "results": rows})
     else:
         wide.print(bench_table(machine(), rows))
-    return int(any(row["right"] is False for row in rows))
 
 
 @app.command()
