@@ -8,9 +8,9 @@ import pytest
 
 import transformist as tf
 from command_line import answer, run
-from transformist import cli
 from transformist.arithmetic import number_system
 from transformist.bench import CASES, by_numpy, by_torch, cases, measurement, processes
+from transformist.cli import measuring
 
 MASKS = ("none", "future", "strict-future", "past", "strict-past")
 WEIGHTINGS = ("softmax", "average-hard", "leftmost-hard", "rightmost-hard")
@@ -133,7 +133,7 @@ def measured(monkeypatch):
             begins(row["case"], row["n"])
             yield row
 
-    monkeypatch.setattr(cli, "measurements", measurements)
+    monkeypatch.setattr(measuring, "measurements", measurements)
     return lambda case, n, **found: rows.append(
         {**processes.NOT_MEASURED, "case": case, "n": n, **found}
     )

@@ -16,7 +16,7 @@ import pytest
 
 import transformist as tf
 from command_line import run
-from transformist import cli, running, texts
+from transformist import running, texts
 from transformist.engines.structured.embedded import codes
 from transformist.model import Coded
 from transformist.running import refuse_beyond_memory as refuse
@@ -220,7 +220,7 @@ class TestMemory:
 
     @pytest.mark.parametrize("engine", ["structured", "auto", "reference"])
     def test_on_the_command_line(self, capsys, monkeypatch, tmp_path, engine):
-        monkeypatch.setattr(cli, "MANY", 10_000)
+        monkeypatch.setattr(running, "MANY", 10_000)
         path = tmp_path / "x"
         path.write_text("()" * 50_000)
         command = ("run", "dyck-1", "--file", path, "--engine", engine)

@@ -34,7 +34,7 @@ NOT_MEASURED: Mapping[str, None] = dict.fromkeys(
 def measurements(
     cases: Iterable[str],
     quick: bool = False,
-    begins: Callable[[str, int], None] = lambda case, n: None,
+    begins: Callable[[str, int], None] = lambda *_: None,
 ) -> Iterator[dict[str, Any]]:
     """A row for each case and length, the first one alone if quick, as soon as it is measured.
 
