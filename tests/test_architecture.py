@@ -30,7 +30,7 @@ APART = "transformist.compiler transformist.verify transformist.hosts transformi
     ("code", "left_out"),
     [
         ("import transformist", f"{HEAVY} numpy ml_dtypes flint"),
-        ("import transformist as tf; tf.recipe('dyck-1').build()('()')", f"{HEAVY} {APART}"),
+        ("import transformist as tf; tf.recipe('dyck-1').build()('()')", f"{HEAVY} {APART} flint"),
         ("from transformist.cli import main; main(['--help'])", "numpy rich transformist.model"),
     ],
 )

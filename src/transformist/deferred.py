@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first asked for."""
+"""Names of a package, and libraries, that are imported when they are first asked for."""
 
 from __future__ import annotations
 
@@ -45,3 +45,22 @@ def handed_on(
         return sorted({*vars(sys.modules[package]), *rooms, *rooms.values()})
 
     return found, listed
+
+
+class Library:
+    """A library that is imported when the first of its names is asked for.
+
+    Example:
+        >>> Library("math").floor(2.5)
+        2
+
+    """
+
+    def __init__(self, name: str) -> None:
+        self._library = name
+
+    def __getattr__(self, name: str) -> Any:
+        """What the library has under a name."""
+        value = getattr(importlib.import_module(self._library), name)
+        vars(self)[name] = value
+        return value
