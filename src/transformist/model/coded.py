@@ -49,6 +49,25 @@ class Coded(Sequence[Symbol]):
             `None` where another character comes that is not to be skipped.
 
         """
+        coded, other = cls.begun(alphabet, pieces, ignore_others, admit)
+        return coded if other is None else None
+
+    @classmethod
+    def begun(
+        cls,
+        alphabet: Sequence[str],
+        pieces: Iterable[str],
+        ignore_others: bool = False,
+        admit: Callable[[int], None] = lambda _: None,
+    ) -> tuple[Coded, str | None]:
+        """The same as far as it goes, and the piece in which another character comes, if one does.
+
+        Example:
+            >>> x, other = Coded.begun("()", ["((", ")x", ")"])
+            >>> len(x), other
+            (2, ')x')
+
+        """
         points = np.array([ord(each) for each in alphabet], np.uint32)
         order = np.argsort(points).astype(np.min_scalar_type(max(len(points) - 1, 0)))
         known, held = points[order], bytearray()
@@ -57,10 +76,10 @@ class Coded(Sequence[Symbol]):
             at = np.searchsorted(known, found)
             is_known = np.take(known, at, mode="clip") == found if len(known) else at > 0
             if not ignore_others and not is_known.all():
-                return None
+                return cls(alphabet, np.frombuffer(held, order.dtype)), piece
             held += order[at[is_known]].tobytes()
             admit(len(held) // order.itemsize)
-        return cls(alphabet, np.frombuffer(held, order.dtype))
+        return cls(alphabet, np.frombuffer(held, order.dtype)), None
 
     def __len__(self) -> int:
         """How many symbols there are."""
