@@ -38,43 +38,50 @@ from transformist.running import LONG, admission, chosen_engine
 from transformist.running import run as evaluate
 from transformist.texts import Source, Text
 
+Given = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[INPUT]",
+        help="The string; for a recipe on vectors a JSON list, fractions in quotes. "
+        "Standard input is read when neither this nor --file is given.",
+        show_default=False,
+    ),
+]
+InputFile = Annotated[
+    Path | None, typer.Option(help="Read the input from this file, and show the layers.")
+]
+IgnoreOthers = Annotated[
+    bool, typer.Option("--ignore-others", help="Skip characters outside the alphabet.")
+]
+InArithmetic = Annotated[
+    str | None,
+    typer.Option(
+        help=f"{NUMBER_SYSTEMS}; float64, or the first in "
+        "which the recipe is claimed, when left out.",
+        metavar="A",
+        show_default=False,
+    ),
+]
+Engine = Annotated[
+    str,
+    typer.Option(
+        help="What evaluates: reference, the definitions; structured, for long inputs in "
+        f"float64 and float32, which sums in its own order; auto, that from {LONG} symbols on.",
+        metavar="E",
+    ),
+]
+ShowLayers = Annotated[bool, typer.Option("--trace", help="Show the layers at work.")]
+
 
 def run(
     model: Model,
-    given: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[INPUT]",
-            help="The string; for a recipe on vectors a JSON list, fractions in quotes. "
-            "Standard input is read when neither this nor --file is given.",
-            show_default=False,
-        ),
-    ] = None,
-    file: Annotated[
-        Path | None, typer.Option(help="Read the input from this file, and show the layers.")
-    ] = None,
-    ignore_others: Annotated[
-        bool, typer.Option("--ignore-others", help="Skip characters outside the alphabet.")
-    ] = False,
+    given: Given = None,
+    file: InputFile = None,
+    ignore_others: IgnoreOthers = False,
     settings: Set = [],  # noqa: B006
-    arithmetic: Annotated[
-        str | None,
-        typer.Option(
-            help=f"{NUMBER_SYSTEMS}; float64, or the first in "
-            "which the recipe is claimed, when left out.",
-            metavar="A",
-            show_default=False,
-        ),
-    ] = None,
-    engine: Annotated[
-        str,
-        typer.Option(
-            help="What evaluates: reference, the definitions; structured, for long inputs in "
-            f"float64 and float32, which sums in its own order; auto, that from {LONG} symbols on.",
-            metavar="E",
-        ),
-    ] = "reference",
-    trace: Annotated[bool, typer.Option("--trace", help="Show the layers at work.")] = False,
+    arithmetic: InArithmetic = None,
+    engine: Engine = "reference",
+    trace: ShowLayers = False,
     as_json: Json = False,
 ) -> None:
     """Run a model on an input and print the answer.

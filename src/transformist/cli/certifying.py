@@ -19,40 +19,46 @@ from transformist.named import NamedProgram, named_model
 from transformist.report import certificate_facts, certificate_table
 from transformist.verify import Certificate, certify, check_certificate, unproved
 
+Certified = Annotated[
+    str,
+    typer.Argument(
+        help="programs/NAME, FILE.py:NAME, a recipe's name, or a saved file.", metavar="MODEL"
+    ),
+]
+Longest = Annotated[
+    str | None,
+    typer.Option("--max-length", help="N; a model's own, or 256, when left out.", metavar="N"),
+]
+Format = Annotated[str, typer.Option(help="A float format.", metavar="A")]
+Order = Annotated[
+    str,
+    typer.Option(
+        help="Of summation: any, as linear algebra libraries choose it (with that of the "
+        "reference beside it); reference, from left to right; structured, that of the engine "
+        "for long inputs.",
+        metavar="O",
+    ),
+]
+Lines = Annotated[
+    bool, typer.Option("--lines", help="Print every number, with its range and error bound.")
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="F", help="Save the model there, with its certificate."),
+]
+CheckSaved = Annotated[
+    bool, typer.Option("--check", help="Check the certificates that a saved file has.")
+]
+
 
 def certify_command(
-    model: Annotated[
-        str,
-        typer.Argument(
-            help="programs/NAME, FILE.py:NAME, a recipe's name, or a saved file.", metavar="MODEL"
-        ),
-    ],
-    length: Annotated[
-        str | None,
-        typer.Option("--max-length", help="N; a model's own, or 256, when left out.", metavar="N"),
-    ] = None,
-    arithmetic: Annotated[str, typer.Option(help="A float format.", metavar="A")] = "float32",
-    order: Annotated[
-        str,
-        typer.Option(
-            help="Of summation: any, as linear algebra libraries choose it (with that of the "
-            "reference beside it); reference, from left to right; structured, that of the engine "
-            "for long inputs.",
-            metavar="O",
-        ),
-    ] = "any",
-    lines: Annotated[
-        bool, typer.Option("--lines", help="Print every number, with its range and error bound.")
-    ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="F", help="Save the model there, with its certificate."
-        ),
-    ] = None,
-    check_saved: Annotated[
-        bool, typer.Option("--check", help="Check the certificates that a saved file has.")
-    ] = False,
+    model: Certified,
+    length: Longest = None,
+    arithmetic: Format = "float32",
+    order: Order = "any",
+    lines: Lines = False,
+    output: Output = None,
+    check_saved: CheckSaved = False,
     settings: Set = [],  # noqa: B006
     as_json: Json = False,
 ) -> int:

@@ -29,35 +29,40 @@ from transformist.verify import (
     require_feasible,
 )
 
+Checked = Annotated[
+    str | None,
+    typer.Argument(
+        help="A recipe's name, programs/NAME, FILE.py:NAME, or, with --against, a saved file; "
+        "every recipe and packaged program when left out.",
+        metavar="[MODEL]",
+    ),
+]
+Against = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE.py:NAME",
+        help="Compare with this Python function of a string, or with programs/NAME.",
+    ),
+]
+Longest = Annotated[
+    str | None,
+    typer.Option(
+        "--max-length",
+        help="Try every string up to this length; when left out, up to the length to which "
+        "there are some thousand, and of a recipe besides hard and drawn ones.",
+        metavar="n",
+        show_default=False,
+    ),
+]
+InArithmetic = Annotated[str, typer.Option(help=f"{NUMBER_SYSTEMS}.", metavar="A")]
+
 
 def check_command(
-    model: Annotated[
-        str | None,
-        typer.Argument(
-            help="A recipe's name, programs/NAME, FILE.py:NAME, or, with --against, a saved file; "
-            "every recipe and packaged program when left out.",
-            metavar="[MODEL]",
-        ),
-    ] = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE.py:NAME",
-            help="Compare with this Python function of a string, or with programs/NAME.",
-        ),
-    ] = None,
-    length: Annotated[
-        str | None,
-        typer.Option(
-            "--max-length",
-            help="Try every string up to this length; when left out, up to the length to which "
-            "there are some thousand, and of a recipe besides hard and drawn ones.",
-            metavar="n",
-            show_default=False,
-        ),
-    ] = None,
+    model: Checked = None,
+    against: Against = None,
+    length: Longest = None,
     settings: Set = [],  # noqa: B006
-    arithmetic: Annotated[str, typer.Option(help=f"{NUMBER_SYSTEMS}.", metavar="A")] = "float64",
+    arithmetic: InArithmetic = "float64",
     as_json: Json = False,
 ) -> int:
     """Test what recipes claim, each from its own claim, and programs against what is compiled.

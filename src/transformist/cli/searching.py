@@ -25,28 +25,33 @@ from transformist.verify import (
     search_all,
 )
 
+Searched = Annotated[
+    str | None,
+    typer.Argument(
+        help="A recipe's name, programs/NAME or FILE.py:NAME; every recipe that has a length "
+        "when left out.",
+        metavar="[NAME]",
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(help="Only in this float format.", metavar="A", show_default=False),
+]
+Longest = Annotated[
+    str | None,
+    typer.Option("--max-length", help="Try no longer inputs.", metavar="n"),
+]
+Work = Annotated[
+    str | None,
+    typer.Option(help="About how many attention scores to compute a format.", metavar="w"),
+]
+
 
 def precision_command(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            help="A recipe's name, programs/NAME or FILE.py:NAME; every recipe that has a length "
-            "when left out.",
-            metavar="[NAME]",
-        ),
-    ] = None,
-    arithmetic: Annotated[
-        str | None,
-        typer.Option(help="Only in this float format.", metavar="A", show_default=False),
-    ] = None,
-    length: Annotated[
-        str | None,
-        typer.Option("--max-length", help="Try no longer inputs.", metavar="n"),
-    ] = None,
-    work: Annotated[
-        str | None,
-        typer.Option(help="About how many attention scores to compute a format.", metavar="w"),
-    ] = None,
+    name: Searched = None,
+    arithmetic: Format = None,
+    length: Longest = None,
+    work: Work = None,
     settings: Set = [],  # noqa: B006
     as_json: Json = False,
 ) -> int:
