@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import transformist as tf
+from transformist.cli.application import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 MODULES = [
@@ -21,11 +22,43 @@ MODULES = [
 ]
 
 
-def test_importing_loads_no_heavy_library():
-    heavy = "torch matplotlib numba transformers onnx typer rich hypothesis"
-    code = f"import transformist, sys; print([m for m in {heavy.split()} if m in sys.modules])"
+HEAVY = "torch matplotlib numba transformers onnx typer rich hypothesis safetensors"
+APART = "transformist.compiler transformist.verify transformist.hosts transformist.programs"
+
+
+@pytest.mark.parametrize(
+    ("code", "left_out"),
+    [
+        ("import transformist", f"{HEAVY} numpy ml_dtypes flint"),
+        ("import transformist as tf; tf.recipe('dyck-1').build()('()')", f"{HEAVY} {APART} flint"),
+        ("from transformist.cli import main; main(['--help'])", "numpy rich transformist.model"),
+    ],
+)
+def test_what_is_not_used_is_not_loaded(code, left_out):
+    code += f"; import sys; print([m for m in {left_out.split()} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_names_handed_on_have_their_types():
+    """Who imports is given names by `__init__.py`, who checks types by `__init__.pyi`."""
+    stub = ast.parse((ROOT / "src" / "transformist" / "__init__.pyi").read_text())
+    typed = {
+        name.name: getattr(importlib.import_module(node.module), name.name)
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
+    listed = next(ast.literal_eval(n.value) for n in stub.body if isinstance(n, ast.Assign))
+    assert listed == tf.__all__ and set(typed) == set(listed) and set(listed) < set(dir(tf))
+    assert all(getattr(tf, name) is value for name, value in typed.items())
+    with pytest.raises(AttributeError, match="'transformist' has no attribute 'nothing'"):
+        tf.nothing  # noqa: B018
+
+
+def test_the_help_has_the_first_line_of_each_command():
+    for name, command in COMMANDS.items():
+        assert inspect.getdoc(command.found()).splitlines()[0] == command.summary, name
 
 
 def test_the_public_surface_is_sorted_and_there():

@@ -1,5 +1,6 @@
 """What `transformist bench` measures is what it says, and a wrong answer does not go unnoticed."""
 
+import json
 import random
 
 import numpy as np
@@ -7,9 +8,9 @@ import pytest
 
 import transformist as tf
 from command_line import answer, run
-from transformist import cli
 from transformist.arithmetic import number_system
 from transformist.bench import CASES, by_numpy, by_torch, cases, measurement, processes
+from transformist.cli import measuring
 
 MASKS = ("none", "future", "strict-future", "past", "strict-past")
 WEIGHTINGS = ("softmax", "average-hard", "leftmost-hard", "rightmost-hard")
@@ -120,6 +121,24 @@ def test_a_length_that_is_refused_is_a_row_that_says_so(monkeypatch):
         assert row["seconds"] is None and row["exponent"] is None
 
 
+@pytest.fixture
+def measured(monkeypatch):
+    """Rows that the command is given for measured, or what comes instead of one."""
+    rows = []
+
+    def measurements(cases, quick, begins):
+        for row in rows:
+            if row["n"] is KeyboardInterrupt:
+                raise KeyboardInterrupt
+            begins(row["case"], row["n"])
+            yield row
+
+    monkeypatch.setattr(measuring, "measurements", measurements)
+    return lambda case, n, **found: rows.append(
+        {**processes.NOT_MEASURED, "case": case, "n": n, **found}
+    )
+
+
 class TestCommand:
     def test_json(self, capsys, monkeypatch):
         monkeypatch.setattr(processes, "LENGTHS", (40, 50))
@@ -133,23 +152,48 @@ class TestCommand:
         assert whole["seconds"] > 0 and whole["peak_mib"] > 1 and whole["ratio_to_numpy"] is None
         assert decoded["take_per_second"] > 0 and decoded["right"] is True
 
-    def test_in_words(self, capsys, monkeypatch):
-        row = {
-            **processes.NOT_MEASURED, "case": "dyck-1", "n": 16384, "seconds": 0.25, "right": True,
-            "ratio_to_numpy": 1234.5,
-        }  # fmt: skip
-        late = {**processes.NOT_MEASURED, "case": "dyck-1", "n": 10**6, "refused": "too large"}
-        monkeypatch.setattr(cli, "measurements", lambda names, quick: iter([row, late]))
+    def test_in_words(self, capsys, measured):
+        measured("dyck-1", 16384, seconds=0.25, right=True, ratio_to_numpy=1234.5)
         code, out, err = run(capsys, "bench", "dyck-1")
-        assert code == 0 and "measured dyck-1, n = 1000000" in err
+        assert (code, err) == (0, "measuring dyck-1, n = 16384\n")
         assert "16,384    0.250" in out and "1,234 ×" in out and "yes" in out
-        assert "dyck-1, n = 1000000: too large" in out
 
-    def test_a_wrong_answer_is_told(self, capsys, monkeypatch):
-        row = {**processes.NOT_MEASURED, "case": "dyck-1", "n": 8, "seconds": 1.0, "right": False}
-        monkeypatch.setattr(cli, "measurements", lambda names, quick: iter([row]))
+    @pytest.mark.parametrize(
+        ("last", "told"),
+        [({"seconds": 1.0, "right": False}, "NO"), ({"refused": "too large"}, "n = 8: too large")],
+    )
+    def test_a_row_that_is_wrong_or_refused_is_told(self, capsys, measured, last, told):
+        measured("dyck-1", 16384, seconds=0.25, right=True)
+        measured("dyck-1", 8, **last)
         code, out, _ = run(capsys, "bench", "dyck-1")
-        assert code == 1 and "NO" in out
+        assert code == 1 and told in out and "16,384    0.250" in out
+        code, out, _ = run(capsys, "bench", "dyck-1", "--json")
+        first, second = json.loads(out)["results"]
+        assert code == 1 and first["seconds"] == 0.25 and last.items() <= second.items()
+
+    def test_what_is_measured_is_named_before_it_begins(self, capsys, monkeypatch):
+        err = []
+
+        def row(case, n):
+            err.append(capsys.readouterr().err)
+            return {**processes.NOT_MEASURED, "case": case, "n": n, "seconds": 1.0, "right": True}
+
+        monkeypatch.setattr(processes, "_in_a_process", row)
+        assert run(capsys, "bench", "dyck-1", "dyck-2-8", "--quick")[0] == 0
+        assert err == [f"measuring {case}, n = 16384\n" for case in ("dyck-1", "dyck-2-8")]
+
+    @pytest.mark.parametrize("rows", [0, 1])
+    def test_an_interruption_keeps_what_was_measured(self, capsys, measured, rows):
+        for _ in range(rows):
+            measured("dyck-1", 16384, seconds=0.25, right=True)
+        measured("dyck-1", KeyboardInterrupt)
+        code, out, err = run(capsys, "bench", "dyck-1")
+        assert code == 130 and err.endswith("error: interrupted\n")
+        assert out.count("16,384    0.250") == rows
+        code, out, _ = run(capsys, "bench", "dyck-1", "--json")
+        assert (
+            code == 130 and [row["seconds"] for row in json.loads(out)["results"]] == [0.25] * rows
+        )
 
     def test_another_case_is_refused(self, capsys):
         code, out, err = run(capsys, "bench", "dyck-1", "dyck-two")

@@ -469,7 +469,7 @@ def test_ctrl_c_is_one_line_and_exit_code_130(capsys, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("transformist.cli.evaluate", interrupted)
+    monkeypatch.setattr("transformist.cli.answering.evaluate", interrupted)
     code, out, err = run(capsys, "run", "dyck-1", "()", "--engine", "structured", "--json")
     assert (code, out, err.strip()) == (130, "", "error: interrupted")
 

@@ -317,10 +317,10 @@ class TestCheck:
         assert code == 2 and out == "" and "at most N = 4; received length 5" in err
 
     def test_the_programs_follow_the_recipes(self, capsys, monkeypatch):
-        from transformist import cli
+        from transformist.cli import checking
 
         one = tf.verify.check_recipe(tf.recipe("min"))
-        monkeypatch.setattr(cli, "check_recipes", lambda names, length: iter([one]))
+        monkeypatch.setattr(checking, "check_recipes", lambda names, length: iter([one]))
         monkeypatch.setattr(tf.verify.programs, "TRIED", (("softmax", "float32", 2**4),))
         rows = answer(capsys, "check")["recipes"]
         assert [row["name"] for row in rows] == ["min", *(f"programs/{name}" for name in PROGRAMS)]

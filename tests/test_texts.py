@@ -1,5 +1,6 @@
 """Texts are read in pieces: what comes out is what is there, and where, in little memory."""
 
+import io
 import itertools
 import json
 import os
@@ -16,7 +17,7 @@ import pytest
 
 import transformist as tf
 from command_line import run
-from transformist import cli, running, texts
+from transformist import running, texts
 from transformist.engines.structured.embedded import codes
 from transformist.model import Coded
 from transformist.running import refuse_beyond_memory as refuse
@@ -85,18 +86,35 @@ def place(text, kept, position):
     return f"line {before.count(chr(10)) + 1}, column {at - before.rfind(chr(10))}"
 
 
+@pytest.mark.parametrize(
+    "source", [Source.file, lambda path: Source.stream(io.BytesIO(path.read_bytes()), path)]
+)
 @pytest.mark.parametrize("ignored", [False, True])
-def test_places_are_found_again(piece, ignored, tmp_path):
+def test_places_are_found_again(piece, ignored, source, tmp_path):
     path = tmp_path / "x"
     for seed in range(40):
         text = drawn(seed) + "("
         path.write_text(text, encoding="utf-8", newline="")
         kept = "(a\n" if ignored else None
-        taken = Text.over(sorted(set(kept or text)), Source.file(path), ignore_others=ignored)
+        taken = Text.over(sorted(set(kept or text)), source(path), ignore_others=ignored)
         expected = [symbol for symbol in text if kept is None or symbol in kept]
         assert list(taken.symbols) == expected and taken.whole == "".join(expected)
         for position in range(1, len(expected) + 1):
             assert taken.place(position) == f"{path}, {place(text, kept, position)}"
+
+
+@pytest.mark.parametrize("looked", [0, 1, 99])
+def test_what_is_read_once_is_all_there(piece, looked):
+    """Whatever was looked at before, for the alphabet say, and wherever a piece has no symbol."""
+    for seed in range(40):
+        text = drawn(seed, "ab\n😀")
+        source = Source.stream(io.BytesIO(text.encode()), "it")
+        begun = list(itertools.islice(source.again(), looked))
+        expected = without_newline(text)
+        assert expected.startswith("".join(begun)) and (looked < 99 or "".join(begun) == expected)
+        for_it = Text.over("ab\n", source)
+        assert for_it.whole == expected and for_it.source.text() == expected
+        assert isinstance(for_it.symbols, Coded) == ("😀" not in expected)
 
 
 @pytest.mark.parametrize(
@@ -156,6 +174,41 @@ def test_a_pipe_is_read_once(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     got = json.loads(done.stdout)
     assert (got["length"], got["answer"]) == (5, "abcbc")
+
+
+class Endless(io.RawIOBase):
+    """Bytes that come again and again, so often."""
+
+    def __init__(self, data, times):
+        self.data, self.times = data, times
+
+    def read(self, size=-1):
+        self.times -= 1
+        return self.data if self.times >= 0 else b""
+
+
+def test_a_pipe_takes_little_more_than_a_byte_a_symbol():
+    """Its text beside the symbols would be a byte more."""
+    tracemalloc.start()
+    try:
+        source = Source.stream(Endless(b"()" * 2**15, 50), "it")
+        assert set().union(*source.again()) == {"(", ")"}
+        taken = Text.over("()", source)
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    n = len(taken.symbols)
+    assert n == 50 * 2**16 and held < 1.3 * n and peak < 1.6 * n
+
+
+@pytest.mark.parametrize("data", [b"()" * 999, b"x" * 999, b"(x" * 999])
+def test_a_pipe_is_read_no_further_than_is_admitted(data):
+    def admit(count):
+        if count > 10_000:
+            raise OverflowError(count)
+
+    with pytest.raises(OverflowError, match="1[01][0-9]{3}$"):
+        Text.over("()", Source.stream(Endless(data, float("inf")), "it"), admit=admit)
 
 
 def test_a_text_takes_little_more_than_a_byte_a_symbol(tmp_path):
@@ -220,7 +273,7 @@ class TestMemory:
 
     @pytest.mark.parametrize("engine", ["structured", "auto", "reference"])
     def test_on_the_command_line(self, capsys, monkeypatch, tmp_path, engine):
-        monkeypatch.setattr(cli, "MANY", 10_000)
+        monkeypatch.setattr(running, "MANY", 10_000)
         path = tmp_path / "x"
         path.write_text("()" * 50_000)
         command = ("run", "dyck-1", "--file", path, "--engine", engine)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -118,6 +119,38 @@ def refuse_beyond_memory(
 
 POINTER = 8
 """What a symbol takes at least in a trace, in bytes."""
+
+
+def admission(
+    build: Callable[[], Transformer], arithmetic: Arithmetic | str, engine: str
+) -> Callable[[int], None]:
+    """What is told how many symbols have come, and refuses more than there is memory for.
+
+    Args:
+        build: makes what is to read them, once, when they are more than `MANY`.
+        arithmetic: the number system, by name.
+        engine: `structured` or `reference`.
+
+    Example:
+        >>> admit = admission(lambda: 1 / 0, "float64", "reference")
+        >>> admit(MANY)
+        >>> admit(MANY + 1)
+        Traceback (most recent call last):
+        ...
+        ZeroDivisionError: division by zero
+
+    """
+    built = functools.cache(build)
+
+    def admit(count: int) -> None:
+        if count > MANY:
+            refuse_beyond_memory(built(), count, arithmetic, engine)
+
+    return admit
+
+
+MANY = 2**20
+"""From so many symbols on, what they take is compared with the memory that is free."""
 
 
 def _reference(model: Transformer, x: Sequence[Symbol], arithmetic: Arithmetic | str) -> Any:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import codecs
+import itertools
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
+
+import numpy as np
 
 from transformist.errors import InvalidValue, UnreadableInput
 from transformist.model import Coded, Symbol
@@ -25,12 +29,14 @@ class Source:
         name: the file, or a word for another source.
         again: the text in pieces, from its beginning each time.
         is_file: whether it is a file.
+        last: of what can be read only once, the same for the last time: no piece is kept.
 
     """
 
     name: str
     again: Callable[[], Iterable[str]]
     is_file: bool = False
+    last: Callable[[], Iterator[str]] | None = None
 
     @classmethod
     def given(cls, text: str, name: str = "the input") -> Source:
@@ -42,18 +48,48 @@ class Source:
         """A file, but for a newline at its very end; it is read anew each time, where it can be."""
         if os.path.isfile(path):  # noqa: PTH113 - which raises nothing
             return cls(str(path), lambda: without_last_newline(read_pieces(path)), is_file=True)
-        held = tuple(without_last_newline(read_pieces(path)))
-        return cls(str(path), lambda: held, is_file=True)
+        held = Held(without_last_newline(read_pieces(path)))
+        return cls(str(path), held.again, is_file=True, last=held.last)
 
     @classmethod
     def stream(cls, opened: BinaryIO, name: str) -> Source:
-        """What can be read once, but for a newline at its very end."""
-        held = tuple(without_last_newline(decoded(opened, name)))
-        return cls(name, lambda: held)
+        """What can be read once, but for a newline at its very end; it is read when asked for."""
+        held = Held(without_last_newline(decoded(opened, name)))
+        return cls(name, held.again, last=held.last)
 
     def text(self) -> str:
         """All of it."""
         return "".join(self.again())
+
+
+class Held:
+    """A text that can be read once, of which is kept what has come and is not given up.
+
+    Example:
+        >>> held = Held(iter(["a", "b", "c"]))
+        >>> next(held.again()), list(held.again()), list(held.last()), list(held.again())
+        ('a', ['a', 'b', 'c'], ['a', 'b', 'c'], [])
+
+    """
+
+    def __init__(self, coming: Iterator[str]) -> None:
+        self._kept: deque[str] = deque()
+        self._coming = coming
+
+    def again(self) -> Iterator[str]:
+        """The pieces from the beginning, each of which is kept."""
+        for at in itertools.count():
+            if at == len(self._kept):
+                self._kept.extend(itertools.islice(self._coming, 1))
+            if at == len(self._kept):
+                return
+            yield self._kept[at]
+
+    def last(self) -> Iterator[str]:
+        """The pieces from the beginning, each of which is given up."""
+        while self._kept:
+            yield self._kept.popleft()
+        yield from self._coming
 
 
 @dataclass(frozen=True)
@@ -87,6 +123,8 @@ class Text:
             ignore_others: whether to skip what is not in the alphabet.
             admit: told how many characters there are, as they come, it may refuse more of them.
 
+        Where no character is skipped, the symbols are all that is kept of what can be read once.
+
         Raises:
             InvalidValue: for what is no such list.
 
@@ -102,8 +140,27 @@ class Text:
         if not all(isinstance(each, str) and len(each) == 1 for each in alphabet):
             listed = _listed(source.text(), alphabet)
             return cls(tuple(each for each in listed if kept is None or each in kept), source, kept)
-        coded = Coded.of([str(each) for each in alphabet], source.again(), ignore_others, admit)
+        characters = [str(each) for each in alphabet]
+        if source.last is not None and not ignore_others:
+            return cls._read_once(characters, source, source.last(), admit)
+        coded = Coded.of(characters, source.again(), ignore_others, admit)
         return cls(source.text() if coded is None else coded, source, kept)
+
+    @classmethod
+    def _read_once(
+        cls,
+        alphabet: Sequence[str],
+        source: Source,
+        pieces: Iterator[str],
+        admit: Callable[[int], None],
+    ) -> Text:
+        """The symbols, which are the text; the text itself where it has another character."""
+        coded, other = Coded.begun(alphabet, pieces, admit=admit)
+        if other is None:
+            return cls(coded, replace(source, again=lambda: _characters(coded), last=None))
+        rest = _admitted(itertools.chain((other,), pieces), len(coded), admit)
+        text = "".join(itertools.chain(_characters(coded), rest))
+        return cls(text, replace(source, again=lambda: (text,), last=None))
 
     @property
     def whole(self) -> Sequence[Symbol]:
@@ -132,6 +189,22 @@ class Text:
             received=f"{self.source.name}, which has no symbol {position} any more",
             remedy="run it again",
         )
+
+
+def _characters(coded: Coded) -> Iterator[str]:
+    """The text that symbols are, in pieces."""
+    points = np.array([ord(str(each)) for each in coded.alphabet], "<u4")
+    for start in range(0, len(coded), PIECE):
+        found = points[coded.numbers[start : start + PIECE]]
+        yield found.tobytes().decode("utf-32-le", "surrogatepass")
+
+
+def _admitted(pieces: Iterable[str], count: int, admit: Callable[[int], None]) -> Iterator[str]:
+    """The pieces, while so many characters are admitted with those before."""
+    for piece in pieces:
+        count += len(piece)
+        admit(count)
+        yield piece
 
 
 def _listed(text: str, alphabet: Sequence[Symbol]) -> list[Any]:

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 import transformist as tf
-from transformist import cli
 from transformist.arithmetic import number_system
 from transformist.bounds import ORDERS, STRUCTURED_ORDER
 from transformist.circuit import Step
-from transformist.cli import main
+from transformist.cli import certifying, main
 from transformist.engines.structured import evaluate
 from transformist.laws import Range
 from transformist.programs import PROGRAMS
@@ -252,7 +251,9 @@ def test_the_command_saves_checks_and_prints_lines(capsys, tmp_path, monkeypatch
     facts = json.loads(capsys.readouterr().out)
     assert facts["order"] == "reference" and facts["beside"] == []
     other = tf.certify(tf.load(path), "float32", 49)
-    monkeypatch.setattr(cli, "load_certificates", lambda _: (replace(other, model="another"),))
+    monkeypatch.setattr(
+        certifying, "load_certificates", lambda _: (replace(other, model="another"),)
+    )
     assert main(["certify", str(path), "--check"]) == 1
     assert "it is of this model" in capsys.readouterr().out
     assert main(["certify", str(path), "--check", "--json"]) == 1

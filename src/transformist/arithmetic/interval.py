@@ -13,16 +13,20 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import flint
 import numpy as np
-from flint import arb, arb_mat, fmpq
 from numpy.typing import NDArray
 
 from transformist.arithmetic.given import exact_numbers
 from transformist.arithmetic.protocol import Array, Mask
+from transformist.deferred import Library
 from transformist.errors import InvalidValue, NotFinite, Undecided
+
+if TYPE_CHECKING:
+    import flint
+else:
+    flint = Library("flint")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -181,14 +185,14 @@ class Interval:
     @_at_precision
     def sum(self, x: Array) -> Array:
         """The sum along the last axis, kept with length 1."""
-        return Balls(np.add.reduce(self._plain(x), axis=-1, keepdims=True, initial=arb(0)))
+        return Balls(np.add.reduce(self._plain(x), axis=-1, keepdims=True, initial=flint.arb(0)))
 
     @_at_precision
     def maximum(self, x: Array, among: Mask) -> Array:
         """The largest admissible entry along the last axis; 0 where none is."""
-        lowest = _where(among, x.values, arb.neg_inf())
-        largest = _larger.reduce(lowest, axis=-1, keepdims=True, initial=arb.neg_inf())
-        return Balls(_where(np.any(among, axis=-1, keepdims=True), largest, arb(0)), x.root)
+        lowest = _where(among, x.values, flint.arb.neg_inf())
+        largest = _larger.reduce(lowest, axis=-1, keepdims=True, initial=flint.arb.neg_inf())
+        return Balls(_where(np.any(among, axis=-1, keepdims=True), largest, flint.arb(0)), x.root)
 
     @_at_precision
     def maximal(self, x: Array, among: Mask) -> Mask:
@@ -213,7 +217,7 @@ class Interval:
             for ball, may in zip(row, among, strict=True)
         ]
 
-    def _equals(self, ball: arb, best: arb) -> bool:
+    def _equals(self, ball: flint.arb, best: flint.arb) -> bool:
         """Whether a ball that is not above the best one is equal to it."""
         if ball < best:
             return False
@@ -239,7 +243,7 @@ class Interval:
     @_at_precision
     def root_two_over_pi(self) -> Array:
         """√(2/π)."""
-        return Balls(np.array([(2 / arb.pi()).sqrt()], dtype=object))
+        return Balls(np.array([(2 / flint.arb.pi()).sqrt()], dtype=object))
 
     @_at_precision
     def tanh(self, x: Array) -> Array:
@@ -249,11 +253,11 @@ class Interval:
     @_at_precision
     def normal_cdf(self, x: Array) -> Array:
         """Φ(x) = erfc(−x/√2)/2."""
-        return Balls(_erfc(-self._plain(x) / arb(2).sqrt()) / 2)
+        return Balls(_erfc(-self._plain(x) / flint.arb(2).sqrt()) / 2)
 
     def keep(self, x: Array, where: Mask) -> Array:
         """x where the mask is true, 0 elsewhere."""
-        return Balls(_where(where, x.values, arb(0)), x.root)
+        return Balls(_where(where, x.values, flint.arb(0)), x.root)
 
     def positive(self, x: Array) -> Mask:
         """x > 0.
@@ -272,13 +276,13 @@ class Interval:
     @_at_precision
     def _plain(self, x: Balls) -> NDArray[Any]:
         """The balls themselves, the common root divided out."""
-        return x.values if x.root == 1 else np.asarray(x.values / arb(x.root).sqrt())
+        return x.values if x.root == 1 else np.asarray(x.values / flint.arb(x.root).sqrt())
 
     @_at_precision
     def _readable(self, x: Balls) -> NDArray[Any]:
         """The balls, one with a midpoint below 2^(−2¹²) as a ball about 0, which holds it."""
         balls = self._plain(x)
-        if not all(ball.abs_upper() < _HUGE for ball in balls.ravel()):
+        if not all(ball.abs_upper() < _huge() for ball in balls.ravel()):
             raise NotFinite(
                 "every ball is finite, and below 2^(2^20)",
                 received="one of which nothing is known, or a larger one",
@@ -300,71 +304,79 @@ def _matmul(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
     (r, k), c = x.shape[-2:], y.shape[-1]
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     left, right = np.broadcast_to(x, (*batch, r, k)), np.broadcast_to(y, (*batch, k, c))
-    product = np.full((*batch, r, c), arb(0), dtype=object)
+    product = np.full((*batch, r, c), flint.arb(0), dtype=object)
     for index in np.ndindex(batch if product.size and k else (0,)):
-        matrix = arb_mat(r, k, left[index].ravel().tolist())
-        entries = (matrix * arb_mat(k, c, right[index].ravel().tolist())).entries()
+        matrix = flint.arb_mat(r, k, left[index].ravel().tolist())
+        entries = (matrix * flint.arb_mat(k, c, right[index].ravel().tolist())).entries()
         product[index] = np.array(entries, dtype=object).reshape(r, c)
     return product
 
 
-_TINY, _HUGE = arb(2) ** -(2**12), arb(2) ** 2**20
-"""Beyond these a number is not written out as a fraction: it would be very long."""
+@functools.cache
+def _tiny() -> flint.arb:
+    """Below this a number is not written out as a fraction: it would be very long."""
+    return flint.arb(2) ** -(2**12)
 
 
-def _where(mask: Mask, values: NDArray[Any], other: arb) -> NDArray[Any]:
+@functools.cache
+def _huge() -> flint.arb:
+    """As little above this."""
+    return flint.arb(2) ** 2**20
+
+
+def _where(mask: Mask, values: NDArray[Any], other: flint.arb) -> NDArray[Any]:
     return np.where(mask, values, np.array(other, dtype=object))
 
 
-def _to_ball(value: Any) -> arb:
+def _to_ball(value: Any) -> flint.arb:
     if isinstance(value, float):
-        return arb(value)
-    return arb(fmpq(value.numerator, value.denominator))
+        return flint.arb(value)
+    return flint.arb(flint.fmpq(value.numerator, value.denominator))
 
 
-def _fraction(ball: arb) -> Fraction:
+def _fraction(ball: flint.arb) -> Fraction:
     """The value of an exact ball."""
     mantissa, exponent = ball.man_exp()
     return int(mantissa) * Fraction(2) ** int(exponent)
 
 
-def _about_zero(ball: arb) -> arb:
+def _about_zero(ball: flint.arb) -> flint.arb:
     """A ball with a midpoint that is 0 or can be written out: where it cannot, one about 0."""
     midpoint = ball.mid()
-    if midpoint.is_zero() or abs(midpoint) >= _TINY:
+    if midpoint.is_zero() or abs(midpoint) >= _tiny():
         return ball
-    return arb(0, ball.abs_upper().max(_TINY))
+    return flint.arb(0, ball.abs_upper().max(_tiny()))
 
 
-def _not_tiny(radius: arb) -> arb:
+def _not_tiny(radius: flint.arb) -> flint.arb:
     """A radius, or the least that is written out."""
-    return radius if radius.is_zero() or radius >= _TINY else _TINY
+    return radius if radius.is_zero() or radius >= _tiny() else _tiny()
 
 
-def _in_decimals(ball: arb) -> int | Fraction | str:
+def _in_decimals(ball: flint.arb) -> int | Fraction | str:
     if not ball.is_exact():
         return str(ball.str(20))
     value = _fraction(ball)
     return int(value) if value.denominator == 1 else value
 
 
-def _square_root(ball: arb) -> arb:
+def _square_root(ball: flint.arb) -> flint.arb:
     if ball > 0 or ball.is_zero():
         return ball.sqrt()
-    return arb(0).union(ball.upper().sqrt())
+    return flint.arb(0).union(ball.upper().sqrt())
 
 
 _ball = np.frompyfunc(_to_ball, 1, 1)
 _midpoint = np.frompyfunc(lambda ball: _fraction(ball.mid()), 1, 1)
 _away_from_zero = np.frompyfunc(_about_zero, 1, 1)
 _radius = np.frompyfunc(lambda ball: _fraction(_not_tiny(ball.rad())), 1, 1)
-_zero = np.frompyfunc(arb.is_zero, 1, 1)
+_zero = np.frompyfunc(lambda ball: ball.is_zero(), 1, 1)
 _shown = np.frompyfunc(_in_decimals, 1, 1)
 _larger = np.frompyfunc(lambda x, y: x.max(y), 2, 1)
-_relu = np.frompyfunc(arb.nonnegative_part, 1, 1)
+_relu = np.frompyfunc(lambda ball: ball.nonnegative_part(), 1, 1)
 _root = np.frompyfunc(_square_root, 1, 1)
-_exp = np.frompyfunc(arb.exp, 1, 1)
-_tanh = np.frompyfunc(arb.tanh, 1, 1)
-_erfc = np.frompyfunc(arb.erfc, 1, 1)
+_exp = np.frompyfunc(lambda ball: ball.exp(), 1, 1)
+_tanh = np.frompyfunc(lambda ball: ball.tanh(), 1, 1)
+_erfc = np.frompyfunc(lambda ball: ball.erfc(), 1, 1)
 
 INTERVAL = Interval()

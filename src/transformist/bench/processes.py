@@ -8,7 +8,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -31,16 +31,22 @@ NOT_MEASURED: Mapping[str, None] = dict.fromkeys(
 """What a row has, where it is not measured."""
 
 
-def measurements(cases: Iterable[str], quick: bool = False) -> Iterator[dict[str, Any]]:
+def measurements(
+    cases: Iterable[str],
+    quick: bool = False,
+    begins: Callable[[str, int], None] = lambda *_: None,
+) -> Iterator[dict[str, Any]]:
     """A row for each case and length, the first one alone if quick, as soon as it is measured.
 
     `exponent`, at the last length, is that of n in the time since the length before: of the
-    processor's time, or of that of a single `take`.
+    processor's time, or of that of a single `take`. `begins` is told the case and the length
+    before each measurement.
     """
     for case in cases:
         lengths = DECODED_LENGTHS if case in DECODED else LENGTHS
         rows: list[dict[str, Any]] = []
         for n in lengths[:1] if quick else lengths:
+            begins(case, n)
             row = _in_a_process(case, n)
             if n == lengths[-1]:
                 row["exponent"] = _exponent(rows[-1], row)

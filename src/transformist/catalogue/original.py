@@ -8,15 +8,14 @@ import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction as F
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import flint
 import numpy as np
-from flint import arb, arb_mat, fmpq
 from numpy.typing import NDArray
 
 from transformist.arithmetic import SYSTEMS
 from transformist.claims import NO_SOFTMAX, StringClaim, recipe
+from transformist.deferred import Library
 from transformist.domains import Strings
 from transformist.errors import InvalidValue, UndefinedValue
 from transformist.model import (
@@ -30,6 +29,11 @@ from transformist.model import (
     Stream,
     Transformer,
 )
+
+if TYPE_CHECKING:
+    import flint
+else:
+    flint = Library("flint")
 
 DOCUMENT = "Attention Is All You Need (Vaswani et al., arXiv 1706.03762)"
 
@@ -121,7 +125,7 @@ def _encoded(
 
     """
     drawn = weights(vocabulary, d_model, heads, d_ff, layers, seed)
-    known = arb(fmpq(KNOWN.numerator, KNOWN.denominator))
+    known = flint.arb(flint.fmpq(KNOWN.numerator, KNOWN.denominator))
     for bits in (512, 1024, 4096, 2**14):
         with flint.ctx.workprec(bits):
             columns = _equations(x, drawn, heads, mask, norm_epsilon)
@@ -137,7 +141,7 @@ def _encoded(
 
 def _equations(
     x: Sequence[int], drawn: Tensors, heads: int, mask: str, epsilon: F
-) -> list[list[arb]]:
+) -> list[list[flint.arb]]:
     """The corrected tensor equations, columns being positions; the columns at the end."""
     E, ell = drawn["E"], len(x)
     D = len(E)
@@ -150,60 +154,63 @@ def _equations(
         for nu in range(heads):
             Q, K, V = (_matrix(layer[name][nu]) * e for name in ("W_q", "W_k", "W_v"))
             d = Q.nrows()
-            B = Q.transpose() * K / arb(d).sqrt()
+            B = Q.transpose() * K / flint.arb(d).sqrt()
             weight = [_softmax(B, alpha, mask) for alpha in range(ell)]
-            A = V * arb_mat(weight).transpose()
+            A = V * flint.arb_mat(weight).transpose()
             read += A.tolist()
-        added = e + _matrix(layer["W_o"]) * arb_mat(read)
+        added = e + _matrix(layer["W_o"]) * flint.arb_mat(read)
         e = _normalized(added, layer["gamma_a"], layer["beta_a"], epsilon)
         hidden = (_matrix(layer["W_1"]) * e).tolist()
         kept = [
-            [(h + arb(b)).max(arb(0)) for h in row]
+            [(h + flint.arb(b)).max(flint.arb(0)) for h in row]
             for row, b in zip(hidden, layer["b_1"].tolist(), strict=True)
         ]
-        moved = (_matrix(layer["W_2"]) * arb_mat(kept)).tolist()
+        moved = (_matrix(layer["W_2"]) * flint.arb_mat(kept)).tolist()
         biased = [
-            [y + arb(b) for y in row] for row, b in zip(moved, layer["b_2"].tolist(), strict=True)
+            [y + flint.arb(b) for y in row]
+            for row, b in zip(moved, layer["b_2"].tolist(), strict=True)
         ]
-        e = _normalized(e + arb_mat(biased), layer["gamma_f"], layer["beta_f"], epsilon)
+        e = _normalized(e + flint.arb_mat(biased), layer["gamma_f"], layer["beta_f"], epsilon)
     return [list(column) for column in e.transpose().tolist()]
 
 
-def _wave(alpha: int, Delta: int, D: int) -> arb:
+def _wave(alpha: int, Delta: int, D: int) -> flint.arb:
     """(15), positions α and coordinates Δ from 0, as the nearest multiple of 2⁻²⁴."""
-    angle = alpha / arb(10) ** (4 * arb(fmpq(Delta - Delta % 2, D)))
+    angle = alpha / flint.arb(10) ** (4 * flint.arb(flint.fmpq(Delta - Delta % 2, D)))
     wave = angle.sin() if Delta % 2 == 0 else angle.cos()
-    return (wave * 2**24 + arb(0.5)).floor() / 2**24
+    return (wave * 2**24 + flint.arb(0.5)).floor() / 2**24
 
 
-def _softmax(B: arb_mat, alpha: int, mask: str) -> list[arb]:
+def _softmax(B: flint.arb_mat, alpha: int, mask: str) -> list[flint.arb]:
     """(B*)^{α, α′} for all α′: softmax over the keys α′ that α reads, 0 elsewhere."""
     e = [
-        B[alpha, other].exp() if ADMITTED[mask](alpha, other) else arb(0)
+        B[alpha, other].exp() if ADMITTED[mask](alpha, other) else flint.arb(0)
         for other in range(B.ncols())
     ]
     total = sum(e[1:], e[0])
     return e if total.is_zero() else [value / total for value in e]
 
 
-def _normalized(e: arb_mat, gain: Any, bias: Any, epsilon: F) -> arb_mat:
+def _normalized(e: flint.arb_mat, gain: Any, bias: Any, epsilon: F) -> flint.arb_mat:
     """Each column less its mean, over √(σ² + ε), times γ, plus β."""
     rows = []
     for column in e.transpose().tolist():
         D = len(column)
-        mean = sum(column, arb(0)) / D
-        variance = sum(((y - mean) * (y - mean) for y in column), arb(0)) / D
-        deviation = (variance + arb(fmpq(epsilon.numerator, epsilon.denominator))).sqrt()
+        mean = sum(column, flint.arb(0)) / D
+        variance = sum(((y - mean) * (y - mean) for y in column), flint.arb(0)) / D
+        deviation = (
+            variance + flint.arb(flint.fmpq(epsilon.numerator, epsilon.denominator))
+        ).sqrt()
         scales = zip(column, gain.tolist(), bias.tolist(), strict=True)
-        rows.append([(y - mean) / deviation * arb(g) + arb(b) for y, g, b in scales])
-    return arb_mat(rows).transpose()
+        rows.append([(y - mean) / deviation * flint.arb(g) + flint.arb(b) for y, g, b in scales])
+    return flint.arb_mat(rows).transpose()
 
 
-def _matrix(values: NDArray[np.float64]) -> arb_mat:
-    return arb_mat([[arb(value) for value in row] for row in values.tolist()])
+def _matrix(values: NDArray[np.float64]) -> flint.arb_mat:
+    return flint.arb_mat([[flint.arb(value) for value in row] for row in values.tolist()])
 
 
-def _fraction(ball: arb) -> F:
+def _fraction(ball: flint.arb) -> F:
     mantissa, exponent = ball.man_exp()
     return int(mantissa) * F(2) ** int(exponent)
 

@@ -50,7 +50,12 @@ def _is_ours(frame: FrameType) -> bool:
     path = frame.f_code.co_filename
     if path == "<string>":  # what dataclasses generate
         return str(frame.f_globals.get("__name__", "")).startswith(__package__ or "")
-    return Path(path).parent == _PACKAGE or path == functools.__file__
+    return _is_of_the_package(path) or path == functools.__file__
+
+
+@functools.cache
+def _is_of_the_package(path: str) -> bool:
+    return Path(path).parent == _PACKAGE
 
 
 _PACKAGE = Path(__file__).parent

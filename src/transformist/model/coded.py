@@ -49,6 +49,25 @@ class Coded(Sequence[Symbol]):
             `None` where another character comes that is not to be skipped.
 
         """
+        coded, other = cls.begun(alphabet, pieces, ignore_others, admit)
+        return coded if other is None else None
+
+    @classmethod
+    def begun(
+        cls,
+        alphabet: Sequence[str],
+        pieces: Iterable[str],
+        ignore_others: bool = False,
+        admit: Callable[[int], None] = lambda _: None,
+    ) -> tuple[Coded, str | None]:
+        """The same as far as it goes, and the piece in which another character comes, if one does.
+
+        Example:
+            >>> x, other = Coded.begun("()", ["((", ")x", ")"])
+            >>> len(x), other
+            (2, ')x')
+
+        """
         points = np.array([ord(each) for each in alphabet], np.uint32)
         kind = np.min_scalar_type(max(len(points) - 1, 0))
         size = int(points.max(initial=0)) + 2  # one more, for all that lie beyond
@@ -60,11 +79,11 @@ class Coded(Sequence[Symbol]):
             coded, is_known = (each.take(found, mode="clip") for each in (numbers, is_symbol))
             if not is_known.all():
                 if not ignore_others:
-                    return None
+                    return cls(alphabet, np.frombuffer(held, kind)), piece
                 coded = coded[is_known]
             held += coded.tobytes()
             admit(len(held) // kind.itemsize)
-        return cls(alphabet, np.frombuffer(held, kind))
+        return cls(alphabet, np.frombuffer(held, kind)), None
 
     def __len__(self) -> int:
         """How many symbols there are."""

@@ -7,16 +7,20 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import index
-from typing import final
+from typing import TYPE_CHECKING, final
 
-import flint
 import numpy as np
-from flint import arb, fmpq
 
 from transformist.arithmetic import Arithmetic, Array, number_system
+from transformist.deferred import Library
 from transformist.errors import InputTooLong, InvalidValue, UndefinedValue, UnknownName
 from transformist.model.parameter import Parameter, Parameterized, weights
 from transformist.positions import POSITIONS, position
+
+if TYPE_CHECKING:
+    import flint
+else:
+    flint = Library("flint")
 
 
 class PositionEncoding(ABC):
@@ -264,7 +268,7 @@ def _sinusoid(p: int, delta: int, d: int) -> Fraction:
     bits = 128
     while True:
         with flint.ctx.workprec(bits):
-            phase = p / arb(10000) ** arb(fmpq(delta - delta % 2, d))
+            phase = p / flint.arb(10000) ** flint.arb(flint.fmpq(delta - delta % 2, d))
             value = phase.cos() if delta % 2 else phase.sin()
             whole = (value * SINUSOID_STEP.denominator + 0.5).floor().unique_fmpz()
         if whole is not None:

@@ -12,6 +12,7 @@ from transformist.verify.changes import sensitivity
 from transformist.verify.functions import error_bound, worst_rounding
 from transformist.verify.precision import SHORT_WORK, WORK, Breakdown, first_failure, float_format
 from transformist.verify.programs import built_for, check_program
+from transformist.verify.proofs import unproved
 from transformist.verify.searches import formats, search, search_all, searched
 from transformist.verify.sequences import admitted, free_numbers
 from transformist.verify.strings import check, length_within, require_feasible
@@ -52,5 +53,6 @@ __all__ = [
     "search_all",
     "searched",
     "sensitivity",
+    "unproved",
     "worst_rounding",
 ]

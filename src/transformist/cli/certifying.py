@@ -1,0 +1,141 @@
+"""`transformist certify`, and its `--check`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from transformist.arithmetic import number_system
+from transformist.cli.options import Set
+from transformist.cli.printing import Json, out, print_json, wide
+from transformist.errors import InvalidValue
+from transformist.hosts import load, load_certificates, save
+from transformist.inputs import read_positive, read_settings
+from transformist.model import Transformer
+from transformist.named import NamedProgram, named_model
+from transformist.report import certificate_facts, certificate_table
+from transformist.verify import Certificate, certify, check_certificate, unproved
+
+Certified = Annotated[
+    str,
+    typer.Argument(
+        help="programs/NAME, FILE.py:NAME, a recipe's name, or a saved file.", metavar="MODEL"
+    ),
+]
+Longest = Annotated[
+    str | None,
+    typer.Option("--max-length", help="N; a model's own, or 256, when left out.", metavar="N"),
+]
+Format = Annotated[str, typer.Option(help="A float format.", metavar="A")]
+Order = Annotated[
+    str,
+    typer.Option(
+        help="Of summation: any, as linear algebra libraries choose it (with that of the "
+        "reference beside it); reference, from left to right; structured, that of the engine "
+        "for long inputs.",
+        metavar="O",
+    ),
+]
+Lines = Annotated[
+    bool, typer.Option("--lines", help="Print every number, with its range and error bound.")
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="F", help="Save the model there, with its certificate."),
+]
+CheckSaved = Annotated[
+    bool, typer.Option("--check", help="Check the certificates that a saved file has.")
+]
+
+
+def certify_command(
+    model: Certified,
+    length: Longest = None,
+    arithmetic: Format = "float32",
+    order: Order = "any",
+    lines: Lines = False,
+    output: Output = None,
+    check_saved: CheckSaved = False,
+    settings: Set = [],  # noqa: B006
+    as_json: Json = False,
+) -> int:
+    """Say whether a format decides as the weights do exactly, for every input of length up to N.
+
+    A bound of every error is composed over all layers; what holds is checked again by another
+    reading of the weights. What is not shown to hold need not fail. Exit code 1 where a margin is
+    not kept.
+    """
+    if check_saved:
+        usual: tuple[Any, ...] = (None, "float32", "any", False, None, [])
+        if (length, arithmetic, order, lines, output, settings) != usual:
+            raise InvalidValue(
+                "certificates that are saved are checked as they are",
+                received="--check beside another option",
+                where="certify",
+                remedy="give --check and the file alone",
+            )
+        return _check_saved(model, as_json)
+    name, built, longest = _built(model, length, settings)
+    orders = ("any", "reference") if order == "any" else (order,)
+    found = [certify(built, arithmetic, longest, each) for each in orders]
+    held = [each for each in found if each.holds]
+    for each in held:
+        check_certificate(built, each)
+    if output is not None:
+        save(built, output, held)
+    if as_json:
+        beside = [certificate_facts(name, each) for each in found[1:]]
+        saved = {"beside": beside, "saved": str(output) if output else None}
+        print_json(certificate_facts(name, found[0]) | saved)
+    else:
+        _print_found(name, found, lines, output)
+    return 0 if found[0].holds else 1
+
+
+def _built(model: str, length: str | None, settings: Sequence[str]) -> tuple[str, Transformer, int]:
+    """The name of a model, the model, and the N that is asked for, its own, or 256."""
+    named, chosen = named_model(model), read_settings(settings)
+    longest = None if length is None else read_positive(length, "--max-length")
+    if isinstance(named, NamedProgram) and longest is not None:
+        chosen = {"max_length": str(longest), **chosen}
+    built = named.transformer(chosen, longest or 256, number_system("exact"))
+    return named.name, built, longest or getattr(built, "max_length", None) or 256
+
+
+def _print_found(name: str, found: Sequence[Certificate], lines: bool, output: Path | None) -> None:
+    for each in found:
+        out.print(f"{name}: {each}", markup=False)
+        if not each.holds:
+            shown = each.largest_length or "none"
+            out.print(f"the largest N for which it is shown to hold is {shown}", markup=False)
+    if lines:
+        wide.print(certificate_table(found[0]))
+    if output is not None:
+        held = sum(each.holds for each in found)
+        count = f"{held} certificate{'s' * (held != 1)}"
+        out.print(f"saved to {output}, with {count}", markup=False)
+
+
+def _check_saved(path: str, as_json: bool) -> int:
+    """Check what certificates a file has."""
+    model, found = load(path), load_certificates(path)
+    if not found:
+        raise InvalidValue(
+            "certificates that are saved with a model are checked",
+            received=f"{path}, which has none",
+            where="certify",
+            remedy="give certify the option --output to save them",
+        )
+    reasons = [str(refusal) for refusal in unproved(model, found)]
+    if as_json:
+        checked = [certificate_facts(path, each) for each in found]
+        print_json({"checked": checked, "unproved": reasons})
+    else:
+        for each in found if not reasons else ():
+            out.print(f"{path}: follows from the weights: {each}", markup=False)
+        for reason in reasons:
+            out.print(f"{path}: {reason}", markup=False)
+    return 1 if reasons else 0

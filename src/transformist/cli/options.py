@@ -1,0 +1,32 @@
+"""What several commands take."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from transformist.arithmetic import FAMILIES, SYSTEMS
+from transformist.compiler import HEADS, WEIGHTINGS
+
+Model = Annotated[
+    str,
+    typer.Argument(
+        help="A recipe's name, a packaged program (programs/NAME), a program in a file "
+        "(FILE.py:NAME), or a saved file; `list` has the names.",
+        metavar="MODEL",
+        show_default=False,
+    ),
+]
+Set = Annotated[
+    list[str],
+    typer.Option(
+        "--set",
+        metavar="k=v",
+        help="A parameter of the recipe, or an option of the compiler; repeatable. Those of the "
+        f"compiler: max_length (a number, or None), weighting ({', '.join(WEIGHTINGS)}), "
+        f"arithmetic ({', '.join(SYSTEMS)}), heads ({' or '.join(HEADS)} a layer), "
+        "positions (a JSON list of names).",
+    ),
+]
+NUMBER_SYSTEMS = f"The number system: {', '.join((*SYSTEMS, *FAMILIES))}"

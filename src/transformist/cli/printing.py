@@ -1,0 +1,26 @@
+"""What commands print: tables and lines for a person, or one JSON object."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+out = Console(highlight=False, soft_wrap=True, emoji=False)
+err = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+wide = Console(highlight=False, width=160, emoji=False)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
+
+
+def print_json(facts: dict[str, Any]) -> None:
+    """One object on standard output, in which every number is one."""
+    print(json.dumps(facts, allow_nan=False))
+
+
+def warn(of: str) -> None:
+    """A line on standard error; none where there is nothing to warn of."""
+    if of:
+        err.print(f"warning: {of}", markup=False)

@@ -1,0 +1,29 @@
+"""Certificates that come with a model, checked against its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from transformist.model import Transformer
+from transformist.verify.certificate import Certificate, Unproved, check_certificate
+
+
+def unproved(model: Transformer, certificates: Iterable[Certificate]) -> list[Unproved]:
+    """Why certificates do not follow from the weights, a refusal for each that does not.
+
+    Example:
+        >>> import transformist as tf
+        >>> model = tf.compile(tf.programs.PROGRAMS["dyck-1"], max_length=20)
+        >>> other = tf.compile(tf.programs.PROGRAMS["parity"], max_length=20)
+        >>> found = tf.certify(model)
+        >>> len(unproved(model, [found])), len(unproved(other, [found, found]))
+        (0, 2)
+
+    """
+    refusals = []
+    for certificate in certificates:
+        try:
+            check_certificate(model, certificate)
+        except Unproved as refusal:
+            refusals.append(refusal)
+    return refusals
