@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from transformist.arithmetic import number_system
-from transformist.engines.structured import causal
+from transformist.engines.structured import causal, threads
 from transformist.engines.structured import head as heads
 from transformist.engines.structured import rows as row_kinds
 from transformist.engines.structured.causal import RUNNING, CausalHead
@@ -19,7 +19,7 @@ from transformist.engines.structured.methods import METHODS, method
 from transformist.engines.structured.on_hull import ABOVE, BELOW, ON, UNKNOWN, OnHull, _turn
 from transformist.engines.structured.ranges import Measured, are_exact
 from transformist.engines.structured.residual import ResidualStream
-from transformist.engines.structured.rows import Many
+from transformist.engines.structured.rows import Few, Many
 from transformist.engines.structured.weightings import FIRST, TAKE
 from transformist.errors import NotFinite
 from transformist.model import MASKS, WEIGHTINGS, Attention
@@ -32,10 +32,25 @@ def stream(z):
     return ResidualStream.of(len(z), [(range(z.shape[1]), Many(z))])
 
 
-def attended(head, z, fits, a):
+def in_parts(z, rnd):
+    """The same in parts, as few distinct vectors and their numbers where that is drawn."""
+    left, parts = list(range(z.shape[1])), []
+    rnd.shuffle(left)
+    while left:
+        size = rnd.randint(1, 4)
+        own, left = sorted(left[:size]), left[size:]
+        if rnd.random() < 0.7:
+            table, ids = np.unique(z[:, own], axis=0, return_inverse=True)
+            parts.append((own, Few.of(table.astype(z.dtype), ids.reshape(-1).astype(np.int32))))
+        else:
+            parts.append((own, Many(np.ascontiguousarray(z[:, own]))))
+    return ResidualStream.of(len(z), parts)
+
+
+def attended(head, z, fits, a, parts=None):
     """What a head gives by one method, or None where it does not fit."""
     maps = HeadMaps.of(head, a)
-    found = fits(HeadInput(maps, stream(z)))
+    found = fits(HeadInput(maps, parts or stream(z)))
     if found is None:
         return None
     y = np.zeros((len(z), head.width_out), a.dtype)
@@ -151,6 +166,31 @@ def test_methods_that_fit_agree_with_the_reference(weighting, mask, few, monkeyp
                 np.testing.assert_allclose(
                     got, expected, rtol=0, atol=1e-12, err_msg=f"{shape.__name__} {n} {fits}"
                 )
+
+
+@pytest.mark.trials(1, 8)
+@pytest.mark.parametrize("much", [0, threads.MUCH], ids=["threads", "one thread"])
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_streams_in_parts_are_attended_as_the_reference_does(
+    weighting, mask, much, monkeypatch, trials
+):
+    """Where vectors are few they are computed once each, and hard heads hand on which they are."""
+    monkeypatch.setattr(row_kinds, "BLOCK", 16)
+    monkeypatch.setattr(row_kinds, "SHARE", 1)
+    monkeypatch.setattr(threads, "MUCH", much)
+    a, kinds = number_system("float64"), set()
+    for shape, n, seed in itertools.product(SHAPES, LENGTHS, range(trials)):
+        rnd = random.Random(f"{shape.__name__} {n} {seed}")
+        head, z = drawn(shape, rnd, n, weighting, mask)
+        expected, parts = head(z), in_parts(z, rnd)
+        for fits in METHODS:
+            got = attended(head, z, fits, a, parts)
+            if got is not None:
+                kinds |= {fits.__name__}
+                message = f"{shape.__name__} {n} {seed} {fits}"
+                np.testing.assert_allclose(got, expected, rtol=0, atol=1e-12, err_msg=message)
+    assert kinds == {fits.__name__ for fits in METHODS}
 
 
 @pytest.mark.trials(1, 6)

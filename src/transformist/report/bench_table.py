@@ -42,12 +42,14 @@ DECODED: Mapping[str, Cell] = {
 """Headings, with what stands below them."""
 
 NOTES = (
-    "seconds: the best of three by the clock; first call: on 2,048 symbols, with what is compiled "
-    "or loaded; exponent: of the processor's time between two lengths, or of that of a take.",
+    "seconds: the best of three by the clock, or of as many as half a second has; first call: on "
+    "2,048 symbols, with what is compiled or loaded; exponent: of the processor's time between two "
+    "lengths, or of that of a take.",
     "tokens/s, µs a take: of the processor's time, one call of take a token.",
     "torch takes: the same vectors through the same layers in float64, every head by "
-    "scaled_dot_product_attention, best of three, all processors; it has softmax alone, so hard "
-    "heads are the softmax of their scores there, the time of which is theirs and the answer not.",
+    "scaled_dot_product_attention, the best likewise, all processors; it has softmax alone, so "
+    "hard heads are the softmax of their scores there, the time of which is theirs and the answer "
+    "not.",
     "numpy takes: the same by matrix products in blocks of 1,024 rows, once.",
     "load: processes that wanted a processor in the minute before; where they are more than there "
     "are processors, what takes long is slowed down more than what is over soon.",

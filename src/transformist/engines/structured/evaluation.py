@@ -24,6 +24,7 @@ from transformist.memory import free_memory as _free_memory
 from transformist.model import (
     Attention,
     Binary,
+    Heads,
     LayerNorm,
     MultiClass,
     ReadOut,
@@ -88,9 +89,10 @@ def evaluate(
     rightmost-hard attention choose, is that value. Means and softmaxes, but where every pair is
     evaluated, are summed in float64 in an order of their own: underflow apart, in float64 they lie
     within (16n + 5000) 2⁻⁵³ of the largest value from the reference's, where a softmax has keys
-    with a term that the query does not scale within 2⁻⁴⁰ more. In float32 they are nearer to the
-    real ones than the reference's sums, and weights below 2⁻¹⁵⁰ are not 0. So the answer is the
-    reference's, but where a later choice or read-out hangs on the last places of a mean.
+    with a term that the query does not scale within 2⁻⁴⁰ more; a weight may be left out that is
+    below exp(−110) < 2⁻¹⁵⁸ of the largest one. In float32 they are nearer to the real ones than the
+    reference's sums. So the answer is the reference's, but where a later choice or read-out hangs
+    on the last places of a mean.
 
     What overflows is refused in queries, keys, values, scores and sums of values, in the stream
     after each sublayer and in what is read out, also where the reference answers as it reaches no
@@ -202,12 +204,18 @@ WORKING = 24
 def bytes_a_row(model: Transformer, a: Floating) -> int:
     """An upper estimate of the memory for a position: the stream, and the largest sublayer."""
     norms = any(norm for layer in model.layers for norm in layer.pre_norms)
-    most = 0
+    most, count = 0, 0
     for layer in model.layers:
-        total = sum(len(head.written) for head in layer.heads) if len(layer.heads) > 1 else 0
         sizes = [2 * (head.W_K.shape[0] + head.W_V.shape[0]) for head in layer.heads]
-        most = max(most, total + max(sizes, default=0))
-    return (model.width * (1 + norms) + most) * a.dtype.itemsize + (WORKING + 8) * 8
+        for _, sublayer in layer.sublayers():
+            own = max(sizes, default=0) if isinstance(sublayer.function, Heads) else 0
+            most, count = max(most, own + 3 * len(sublayer.function.written)), count + 1
+    numbers = NUMBERED * (count + 1) + (WORKING + 8) * 8
+    return (model.width * (1 + norms) + most) * a.dtype.itemsize + numbers
+
+
+NUMBERED = 8
+"""Bytes for a position that a sublayer may leave: which of few vectors it has, in two parts."""
 
 
 def _after(

@@ -50,7 +50,7 @@ class Method(ABC):
         """The mixed values, of d_value numbers, in the format."""
 
 
-def _in_blocks(given: HeadInput, mix: Callable[[slice, NDArray[Any]], None]) -> Rows:
+def _in_blocks(given: HeadInput, mix: Callable[[slice, NDArray[Any]], None]) -> NDArray[Any]:
     """What is mixed at blocks of rows, which come in the order of the mask."""
     out = unfilled(given.n, given.width, given.maps.a.dtype)
     for rows in given.in_order():
@@ -60,7 +60,7 @@ def _in_blocks(given: HeadInput, mix: Callable[[slice, NDArray[Any]], None]) -> 
             out[rows] = block
         else:
             mix(rows, out[rows])
-    return _means(given, out)
+    return out
 
 
 def _means(given: HeadInput, mixed: NDArray[Any]) -> Many:
@@ -169,7 +169,7 @@ def _fetched(given: HeadInput, places: NDArray[np.int64]) -> Rows:
         out[:] = values.at(np.maximum(at[rows], 0))
         out[at[rows] < 0] = 0
 
-    return _in_blocks(given, mix)
+    return _means(given, _in_blocks(given, mix))
 
 
 @final
@@ -198,7 +198,8 @@ class FewKeys(Method):
         if given.order == READ:
             for rows in given.in_order():
                 mix(TAKE, rows)
-        return _in_blocks(given, lambda rows, out: np.copyto(out, mix(given.order, rows)))
+        out = _in_blocks(given, lambda rows, out: np.copyto(out, mix(given.order, rows)))
+        return _means(given, out)
 
 
 @final
@@ -215,7 +216,7 @@ class Hull(Method):
 
     def mixed(self) -> Rows:
         """As `Method.mixed`."""
-        return _in_blocks(self.given, self._mix)
+        return _means(self.given, _in_blocks(self.given, self._mix))
 
     def _mix(self, rows: slice, out: NDArray[Any]) -> None:
         given = self.given
@@ -254,7 +255,7 @@ class Dense(Method):
             queries = given.queries.at(rows)
             out[:] = mix_dense(kind, given.d_key, queries, keys, values, first, stop, maps.a)
 
-        return _in_blocks(given, mix)
+        return Many(_in_blocks(given, mix))  # whose rounding adds up, in a narrow format
 
 
 SIGNS = 3
