@@ -27,6 +27,7 @@ from transformist.model import (
     Heads,
     LayerNorm,
     MultiClass,
+    PositionFunctions,
     ReadOut,
     Symbol,
     Transformer,
@@ -203,15 +204,25 @@ WORKING = 24
 
 def bytes_a_row(model: Transformer, a: Floating) -> int:
     """An upper estimate of the memory for a position: the stream, and the largest sublayer."""
-    norms = any(norm for layer in model.layers for norm in layer.pre_norms)
-    most, count = 0, 0
+    most, count, varying = 0, 0, _moved_by_positions(model)
     for layer in model.layers:
         sizes = [2 * (head.W_K.shape[0] + head.W_V.shape[0]) for head in layer.heads]
         for _, sublayer in layer.sublayers():
             own = max(sizes, default=0) if isinstance(sublayer.function, Heads) else 0
+            own += 0 if sublayer.pre_norm is None else sublayer.pre_norm.width_out
             most, count = max(most, own + 3 * len(sublayer.function.written)), count + 1
+            varying |= set(sublayer.function.written)
+            varying |= set() if sublayer.post_norm is None else set(range(model.width))
     numbers = NUMBERED * (count + 1) + (WORKING + 8) * 8
-    return (model.width * (1 + norms) + most) * a.dtype.itemsize + numbers
+    return (len(varying) + most) * a.dtype.itemsize + numbers
+
+
+def _moved_by_positions(model: Transformer) -> set[int]:
+    """The coordinates in which a position adds to a symbol what varies."""
+    positions = model.embedding.positions
+    if isinstance(positions, PositionFunctions):
+        return {at for at, name in enumerate(positions.names) if name not in (None, "1")}
+    return set() if positions is None else set(range(model.width))
 
 
 NUMBERED = 8
