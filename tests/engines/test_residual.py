@@ -12,6 +12,8 @@ from transformist.engines.structured.residual import ResidualStream
 from transformist.engines.structured.rows import Beside, Few, Many
 from transformist.engines.structured.sparse import SparseMap
 
+WIDTH = 8
+
 
 def drawn(rnd, n, width, dtype):
     """Vectors, few of them distinct or none equal, and how the engine has them."""
@@ -30,11 +32,13 @@ def sub(rnd, width):
 
 
 def begun(rnd, n, a):
-    """A stream of five coordinates in parts, and the vectors."""
-    z, parts, left = np.empty((n, 5), a.dtype), [], list(range(5))
-    rnd.shuffle(left)
+    """A stream of some coordinates in parts, and the vectors."""
+    z, parts, left = np.empty((n, WIDTH), a.dtype), [], list(range(WIDTH))
+    if rnd.random() < 0.7:
+        rnd.shuffle(left)
     while left:
-        own, left = sorted(left[:2]), left[2:]
+        size = rnd.choice((1, 2, 6))
+        own, left = sorted(left[:size]), left[size:]
         z[:, own], rows = drawn(rnd, n, len(own), a.dtype)
         parts.append((own, rows))
     return z, ResidualStream.of(n, parts)
@@ -53,12 +57,12 @@ def test_what_is_added_is_added(a, much, monkeypatch, trials):
         n = rnd.choice((0, 1, 2, 40, 100))
         z, stream = begun(rnd, n, a)
         for _ in range(4):
-            columns = sub(rnd, 5)
+            columns = sub(rnd, WIDTH)
             added, rows = drawn(rnd, n, len(columns), a.dtype)
             z[:, columns] = added + z[:, columns]
             stream = stream.plus(columns, rows, a)
             kinds |= {type(part) for part in stream.parts}
-            read = sub(rnd, 5)
+            read = sub(rnd, WIDTH)
             assert np.array_equal(stream.whole().whole(), z)
             assert np.array_equal(stream.rows(read).whole(), z[:, read])
             backwards = slice(None, None, -1)
@@ -67,8 +71,8 @@ def test_what_is_added_is_added(a, much, monkeypatch, trials):
             assert np.array_equal(vectors[numbers], z[backwards][:, read])
             vectors, numbers = stream.rows(read).by_columns(backwards)
             assert np.array_equal(vectors[numbers], z[backwards][:, read])
-            assert (stream.sizes(range(5)) >= abs(z).max(axis=0, initial=0)).all()
-            W = np.zeros((3, 5), a.dtype)
+            assert (stream.sizes(range(WIDTH)) >= abs(z).max(axis=0, initial=0)).all()
+            W = np.zeros((3, WIDTH), a.dtype)
             W[:, read] = rnd.choice((1, 0.5))
             part = SparseMap.of(W, np.arange(3).astype(a.dtype))
             assert np.array_equal(stream.image(part).whole(), part(z))
