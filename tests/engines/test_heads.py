@@ -596,3 +596,25 @@ def test_scores_are_compared_as_the_format_rounds_them(weighting):
     tied = {"softmax": 0.5, "average-hard": 0.5, "leftmost-hard": 0, "rightmost-hard": 1}[weighting]
     for fits in (METHODS[0], METHODS[-1]):
         assert attended(head, z, fits, a)[:, 0].tolist() == head(z, a)[:, 0].tolist() == [tied] * 2
+
+
+@pytest.mark.parametrize("kept", ["few", "many"])
+@pytest.mark.parametrize("gap", [0.5, 40, 54.9])
+def test_a_weight_is_left_out_only_where_it_is_far_below(gap, kept):
+    """Each position scores so much more than the one before; the weights of two are compared."""
+    a, n = number_system("float64"), 12
+    z = np.concatenate([np.arange(n)[:, None] * gap, np.eye(3)[np.arange(n) % 3]], axis=1)
+    head = Attention(
+        W_Q=np.zeros((1, 4)), b_Q=[1], W_K=np.eye(1, 4), W_V=np.eye(3, 4, 1),
+        W_O=np.eye(4, 3, -1), mask="future", weighting="softmax",
+    )  # fmt: skip
+    parts = stream(z)
+    if kept == "few":
+        letters = Few.of(np.eye(3), (np.arange(n) % 3).astype(np.int32))
+        parts = ResidualStream.of(n, [([0], Many(z[:, :1])), ([1, 2, 3], letters)])
+    got, expected = attended(head, z, METHODS[0], a, parts), head(z)
+    least = math.exp(-110)
+    assert (expected[:, 1:] > 0).sum() > n + 1
+    seen = expected > least
+    np.testing.assert_allclose(got[seen], expected[seen], rtol=1e-12)
+    assert (abs(got - expected)[~seen] <= n * least).all()

@@ -2,5 +2,6 @@
 
 from transformist.bench.cases import CASES
 from transformist.bench.processes import machine, measurements
+from transformist.bench.recorded import RECORDED
 
-__all__ = ["CASES", "machine", "measurements"]
+__all__ = ["CASES", "RECORDED", "machine", "measurements"]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from transformist.bench import CASES, machine, measurements
+from transformist.bench import CASES, RECORDED, machine, measurements
 from transformist.cli.printing import Json, err, print_json, wide
 from transformist.errors import UnknownName
 from transformist.report import bench_table
@@ -58,6 +58,6 @@ def _print_begun(case: str, n: int) -> None:
 
 def _print_measured(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
     if as_json:
-        print_json({"machine": machine(), "results": rows})
+        print_json({"machine": machine(), "results": rows, "recorded_elsewhere": RECORDED})
     else:
-        wide.print(bench_table(machine(), rows))
+        wide.print(bench_table(machine(), rows, RECORDED))

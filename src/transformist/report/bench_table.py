@@ -56,13 +56,26 @@ NOTES = (
 )
 
 
-def bench_table(machine: str, rows: Sequence[Mapping[str, Any]]) -> Group:
-    """The rows for a person: those of whole inputs, and those of decoders."""
+def bench_table(
+    machine: str,
+    rows: Sequence[Mapping[str, Any]],
+    recorded: Sequence[Mapping[str, str]] = (),
+) -> Group:
+    """The rows for a person: those of whole inputs, and those of decoders.
+
+    Below them stands what is recorded of other software, if a decoder was measured.
+    """
     decoded = [row for row in rows if row["take_per_second"] is not None]
     whole = [row for row in rows if row["seconds"] is not None and row not in decoded]
     refused = [f"{row['case']}, n = {row['n']}: {row['refused']}" for row in rows if row["refused"]]
     tables = [_table(*each) for each in ((WHOLE, whole), (DECODED, decoded)) if each[1]]
-    return Group(machine, *tables, *refused, *NOTES)
+    others = [
+        f"recorded elsewhere, not measured here: {each['software']} ({each['attention']}), "
+        f"{each['tokens_per_second']} tokens/s"
+        for each in recorded
+        if decoded
+    ]
+    return Group(machine, *tables, *refused, *NOTES, *others)
 
 
 def _table(columns: Mapping[str, Cell], rows: Sequence[Mapping[str, Any]]) -> Table:
