@@ -10,17 +10,18 @@ import numpy as np
 import pytest
 
 from transformist.arithmetic import number_system
-from transformist.engines.structured import causal, threads
-from transformist.engines.structured import head as heads
 from transformist.engines.structured import rows as row_kinds
-from transformist.engines.structured.causal import RUNNING, CausalHead
-from transformist.engines.structured.head import HeadInput, HeadMaps
-from transformist.engines.structured.methods import METHODS, method
-from transformist.engines.structured.on_hull import ABOVE, BELOW, ON, UNKNOWN, OnHull, _turn
+from transformist.engines.structured import threads
+from transformist.engines.structured.decoding import causal
+from transformist.engines.structured.decoding.causal import RUNNING, CausalHead
+from transformist.engines.structured.heads import head as heads
+from transformist.engines.structured.heads.choosing import METHODS, method
+from transformist.engines.structured.heads.head import HeadInput, HeadMaps
+from transformist.engines.structured.heads.on_hull import ABOVE, BELOW, ON, UNKNOWN, OnHull, _turn
+from transformist.engines.structured.heads.weightings import FIRST, TAKE
 from transformist.engines.structured.ranges import Measured, are_exact
 from transformist.engines.structured.residual import ResidualStream
 from transformist.engines.structured.rows import Few, Many
-from transformist.engines.structured.weightings import FIRST, TAKE
 from transformist.errors import NotFinite
 from transformist.model import MASKS, WEIGHTINGS, Attention
 

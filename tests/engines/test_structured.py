@@ -14,10 +14,10 @@ import pytest
 import transformist as tf
 from transformist.arithmetic import number_system
 from transformist.engines.structured import answers, evaluate, evaluation
-from transformist.engines.structured import head as heads
 from transformist.engines.structured import rows as row_kinds
-from transformist.engines.structured.head import HeadInput, HeadMaps
-from transformist.engines.structured.methods import method
+from transformist.engines.structured.heads import head as heads
+from transformist.engines.structured.heads import method
+from transformist.engines.structured.heads.head import HeadInput, HeadMaps
 from transformist.engines.structured.residual import ResidualStream
 from transformist.engines.structured.rows import Many
 from transformist.model import MASKS, SPANS, Heads

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import FLOAT32, FLOAT64, Arithmetic, Floating, number_system
 from transformist.engines.structured.embedded import codes, embedded
-from transformist.engines.structured.head import HeadInput
-from transformist.engines.structured.methods import Method, method
+from transformist.engines.structured.heads import HeadInput, Method, method
 from transformist.engines.structured.network import Network
 from transformist.engines.structured.prepared import PreparedSublayer, prepared
 from transformist.engines.structured.ranges import first_largest

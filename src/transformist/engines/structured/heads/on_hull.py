@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
-from transformist.engines.structured.kernel import kernel, kernel_part
-from transformist.engines.structured.weightings import (
+from transformist.engines.structured.heads.weightings import (
     AVERAGE,
     FAR,
     FIRST,
@@ -29,6 +28,7 @@ from transformist.engines.structured.weightings import (
     TAKE,
     TAKE_READ,
 )
+from transformist.engines.structured.kernel import kernel, kernel_part
 
 ROUNDING = 2.0**-50
 """8u: a turn is computed from products of differences, each within 3u of itself."""

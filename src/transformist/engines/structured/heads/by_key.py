@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.engines.structured.kernel import kernel, kernel_part
-from transformist.engines.structured.sums import take_value
-from transformist.engines.structured.weightings import (
+from transformist.engines.structured.heads.sums import take_value
+from transformist.engines.structured.heads.weightings import (
     AVERAGE,
     FIRST,
     LAST,
@@ -23,6 +22,7 @@ from transformist.engines.structured.weightings import (
     TAKE,
     TAKE_READ,
 )
+from transformist.engines.structured.kernel import kernel, kernel_part
 
 
 @kernel_part

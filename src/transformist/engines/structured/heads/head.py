@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import FLOAT64, Floating
+from transformist.engines.structured.heads.weightings import KINDS, MIRRORED, ORDERS, SOFTMAX
 from transformist.engines.structured.ranges import Measured, are_exact, are_small
 from transformist.engines.structured.residual import ResidualStream
 from transformist.engines.structured.rows import Few, Rows, blocks
 from transformist.engines.structured.sparse import SparseMap
-from transformist.engines.structured.weightings import KINDS, MIRRORED, ORDERS, SOFTMAX
 from transformist.model import Attention
 
 FEW = 512

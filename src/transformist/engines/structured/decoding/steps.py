@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
-from transformist.engines.structured.causal import CausalHead
+from transformist.engines.structured.decoding.causal import CausalHead
+from transformist.engines.structured.decoding.one_token import CLEAR, FINITE, NETWORK, SUM, TAKEN
+from transformist.engines.structured.decoding.token_table import Record, arrays_of
 from transformist.engines.structured.network import Network
-from transformist.engines.structured.one_token import CLEAR, FINITE, NETWORK, SUM, TAKEN
 from transformist.engines.structured.prepared import PreparedSublayer, prepared
 from transformist.engines.structured.rows import Many, blocks, require_finite
-from transformist.engines.structured.token_table import Record, arrays_of
 from transformist.model import LayerNorm, Transformer
 
 

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.engines.structured.kernel import kernel, kernel_part
-from transformist.engines.structured.sparse import SparseMap
-from transformist.engines.structured.sums import add_to_sum, clear_sum, scale_sum, start_sum
-from transformist.engines.structured.weightings import (
+from transformist.engines.structured.heads.sums import add_to_sum, clear_sum, scale_sum, start_sum
+from transformist.engines.structured.heads.weightings import (
     FAR,
     FIRST,
     LAST,
@@ -21,6 +19,8 @@ from transformist.engines.structured.weightings import (
     TAKE,
     TAKE_READ,
 )
+from transformist.engines.structured.kernel import kernel, kernel_part
+from transformist.engines.structured.sparse import SparseMap
 
 
 @kernel_part

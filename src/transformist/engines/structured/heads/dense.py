@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
+from transformist.engines.structured.heads.weightings import AVERAGE, LAST, SOFTMAX
 from transformist.engines.structured.kernel import kernel
-from transformist.engines.structured.weightings import AVERAGE, LAST, SOFTMAX
 from transformist.errors import NotFinite
 
 

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
-from transformist.engines.structured.by_key import ByKey
-from transformist.engines.structured.by_query import ByQuery
-from transformist.engines.structured.dense import mix_dense
+from transformist.engines.structured.decoding.one_token import BY_KEY, BY_QUERY
+from transformist.engines.structured.decoding.token_table import Record, arrays_of
 from transformist.engines.structured.groups import Groups
-from transformist.engines.structured.head import FEW, HeadMaps
-from transformist.engines.structured.on_hull import OnHull
-from transformist.engines.structured.one_token import BY_KEY, BY_QUERY
+from transformist.engines.structured.heads.by_key import ByKey
+from transformist.engines.structured.heads.by_query import ByQuery
+from transformist.engines.structured.heads.dense import mix_dense
+from transformist.engines.structured.heads.head import FEW, HeadMaps
+from transformist.engines.structured.heads.on_hull import OnHull
+from transformist.engines.structured.heads.weightings import KINDS, ORDERS, SOFTMAX, TAKE
 from transformist.engines.structured.ranges import Measured, are_exact, are_small, largest_of
-from transformist.engines.structured.token_table import Record, arrays_of
-from transformist.engines.structured.weightings import KINDS, ORDERS, SOFTMAX, TAKE
 from transformist.errors import NotFinite
 from transformist.model import SPANS
 
