@@ -127,11 +127,8 @@ class Rows(ABC):
 
     def mapped(self, part: SparseMap) -> Rows:
         """The images under an affine map, as `lazily`."""
-        return (
-            self
-            if part.is_identity and part.height == self.width
-            else self.lazily(part, part.height)
-        )
+        is_same = part.is_identity and part.height == self.width
+        return self if is_same else self.lazily(part, part.height)
 
     def whole(self) -> NDArray[Any]:
         """All the vectors, (n, width)."""
@@ -183,9 +180,9 @@ class Few(Rows):
         """As `Rows`."""
         return Few(function(self.table), self.ids)
 
-    def lazily(self, function: Function, width: int) -> Rows:
+    def lazily(self, function: Function, width: int) -> Few:
         """As `Rows`."""
-        return Few(function(self.table), self.ids)
+        return self.through(function, width)
 
     def kept(self) -> Few:
         """As `Rows`."""
@@ -254,7 +251,7 @@ def _distinct(
 
 
 class _Many(Rows):
-    """What those share that have a vector for each row."""
+    """What is common to those that have a vector for each row."""
 
     def kept(self) -> Many:
         """As `Rows`."""
@@ -277,7 +274,7 @@ class _Many(Rows):
     def indexed(self, rows: Any) -> tuple[NDArray[Any], NDArray[np.int32]]:
         """As `Rows`."""
         vectors = self.at(rows)
-        return vectors, each(len(vectors))
+        return vectors, numbers_below(len(vectors))
 
     def grouped(self, limit: int) -> Few | None:
         """As `Rows`."""
@@ -314,7 +311,7 @@ class _Many(Rows):
 
 
 @lru_cache(maxsize=8)
-def each(count: int) -> NDArray[np.int32]:
+def numbers_below(count: int) -> NDArray[np.int32]:
     """The numbers 0 to count − 1."""
     numbers = np.arange(count, dtype=np.int32)
     numbers.flags.writeable = False
@@ -360,7 +357,7 @@ class Image(_Many):
         if not isinstance(self._function, SparseMap):
             return super().by_columns(rows)
         vectors = self._function.by_columns(self._source.at(rows))
-        return vectors, each(len(vectors))
+        return vectors, numbers_below(len(vectors))
 
 
 @final

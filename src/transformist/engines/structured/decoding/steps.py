@@ -203,7 +203,7 @@ def _steps_of_sublayer(sublayer: PreparedSublayer, a: Floating) -> list[Step]:
         steps: list[Step] = [Feed(function)]
     else:
         shared = _Sublayer(sublayer.written, definition.pre_norm, a)
-        heads = [CausalHead(maps, a) for maps in function]
+        heads = [CausalHead(maps) for maps in function]
         steps = [Begin(shared), *(Attend(shared, head) for head in heads), End(shared, a)]
     norm = definition.post_norm
     return steps if norm is None else [*steps, Normalize(norm, a)]

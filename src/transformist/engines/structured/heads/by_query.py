@@ -18,6 +18,7 @@ from transformist.engines.structured.heads.weightings import (
     SOFTMAX,
     TAKE,
     TAKE_READ,
+    root_of,
 )
 from transformist.engines.structured.kernel import kernel, kernel_part
 from transformist.engines.structured.sparse import SparseMap
@@ -172,7 +173,7 @@ class Asked:
         self.queries, self._d_key = queries, d_key
         self._room = np.empty(0, queries.dtype)
         sparse = SparseMap.of(queries, None)
-        root = np.sqrt(np.array([d_key], np.float64)).astype(queries.dtype)
+        root = np.array([root_of(d_key, queries.dtype)])
         self.arrays = (sparse.starts, sparse.columns, sparse.values, root)
 
     def room(self, keys: int) -> NDArray[Any]:

@@ -56,7 +56,7 @@ def _is_by_sign(given: HeadInput) -> bool:
     least = [
         abs(each[each != 0].astype(np.float64)).min(initial=np.inf) for each in (queries, keys)
     ]
-    normal = a.smallest * 2.0**a.precision * given.d_key
+    normal = a.smallest * 2.0**a.precision * given.maps.d_key
     with np.errstate(over="ignore", under="ignore"):
         product = least[0] * least[1]
     return bool((apart >= larger * 2.0 ** (3 - a.precision)).all() and product >= normal)
@@ -102,7 +102,7 @@ def _on_hull(
 ) -> Method | None:
     """Where the hull of all points is known for sure; it is made, without values if keys come."""
     a, kind, come_first = given.maps.a, given.kind, given.order == READ
-    state = OnHull(given.d_key, given.width if come_first else 0, kind, given.n, a)
+    state = OnHull(given.maps.d_key, given.maps.d_value if come_first else 0, kind, given.n, a)
     for rows in blocks(given.n):
         at = (arrivals if come_first else np.arange(given.n)[:: -1 if given.backwards else 1])[rows]
         values = given.values.at(at) if come_first else np.empty((len(at), 0), a.dtype)
@@ -113,7 +113,7 @@ def _on_hull(
         return None
     why = "keys are points of the plane" + ("" if given.is_hard else ", all on their hull")
     if not come_first:
-        state = OnHull(given.d_key, given.width, kind, given.n, a)
+        state = OnHull(given.maps.d_key, given.maps.d_value, kind, given.n, a)
     return Hull(given, why, queries, points, state)
 
 

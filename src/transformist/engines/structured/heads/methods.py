@@ -45,7 +45,7 @@ class Method(ABC):
 
 def _in_blocks(given: HeadInput, mix: Callable[[slice, NDArray[Any]], None]) -> NDArray[Any]:
     """What is mixed at blocks of rows, which come in the order of the mask."""
-    out = unfilled(given.n, given.width, given.maps.a.dtype)
+    out = unfilled(given.n, given.maps.d_value, given.maps.a.dtype)
     for rows in given.in_order():
         if given.backwards:
             block = np.empty_like(out[rows])
@@ -79,9 +79,9 @@ class Averages(Method):
         """As `Method.mixed`."""
         given, asked, states = self.given, self.queries, self._states()
         count = 0 if given.order == READ else given.n
-        out = unfilled(count, given.width, given.maps.a.dtype)
+        out = unfilled(count, given.maps.d_value, given.maps.a.dtype)
         order = TAKE if given.order == READ else given.order
-        numbers = given.n * (given.keys.width + given.width)
+        numbers = given.n * (given.keys.width + given.maps.d_value)
         for rows, arriving in one_ahead(self._arriving, given.in_order(), numbers):
             block = np.empty_like(out[rows]) if given.backwards else out[rows]
             on_all_processors(partial(_mix, order, arriving, block), states, numbers)
@@ -96,7 +96,7 @@ class Averages(Method):
         """For some of the queries each, so that these are evaluated at the same time."""
         given, table = self.given, self.queries.table
         size, least = max(-(-len(table) // PARTS), 1), _smallest(given.values)
-        own = (given.d_key, given.width, given.kind)
+        own = (given.maps.d_key, given.maps.d_value, given.kind)
         begins = range(0, max(len(table), 1), size)
         return [ByQuery(table[begin : begin + size], *own, begin, least) for begin in begins]
 
@@ -139,7 +139,7 @@ class Choices(Method):
     def mixed(self) -> Rows:
         """As `Method.mixed`."""
         given, asked = self.given, self.queries
-        state = Choice(asked.table, given.d_key, given.kind)
+        state = Choice(asked.table, given.maps.d_key, given.kind)
         order = TAKE if given.order == READ else given.order
         places = np.empty(given.n, np.int64)
         for rows in given.in_order():
@@ -179,7 +179,7 @@ class FewKeys(Method):
     def mixed(self) -> Rows:
         """As `Method.mixed`; what the query does not scale is added as a term."""
         given, maps = self.given, self.given.maps
-        state = ByKey(self.keys.table, given.d_key, given.width, given.kind)
+        state = ByKey(self.keys.table, given.maps.d_key, given.maps.d_value, given.kind)
         queries = given.z.image(maps.query.rows(self.columns))
         terms = given.keys.lazily(lambda keys: maps.terms(keys)[:, None], 1)
 
@@ -215,7 +215,7 @@ class Hull(Method):
         given = self.given
         queries = np.ascontiguousarray(self.queries[rows])
         if given.order == READ:
-            nothing = (self.points[:0], np.empty(0, np.int64), np.empty((0, given.width)))
+            nothing = (self.points[:0], np.empty(0, np.int64), np.empty((0, given.maps.d_value)))
             out[:] = self.state.mix(READ, queries, *nothing)
         else:
             out[:] = self.state.mix(given.order, queries, *self._arriving(rows))
@@ -244,6 +244,6 @@ class Dense(Method):
         def mix(rows: slice, out: NDArray[Any]) -> None:
             first, stop = SPANS[maps.head.mask](np.arange(*rows.indices(given.n)), given.n)
             queries = given.queries.at(rows)
-            out[:] = mix_dense(kind, given.d_key, queries, keys, values, first, stop, maps.a)
+            out[:] = mix_dense(kind, given.maps.d_key, queries, keys, values, first, stop, maps.a)
 
         return Many(_in_blocks(given, mix))  # whose rounding adds up, in a narrow format

@@ -27,6 +27,7 @@ from transformist.engines.structured.heads.weightings import (
     SOFTMAX,
     TAKE,
     TAKE_READ,
+    root_of,
 )
 from transformist.engines.structured.kernel import kernel, kernel_part
 
@@ -260,7 +261,7 @@ class OnHull:
 
     def __init__(self, d_key: int, width: int, kind: int, room: int, a: Floating) -> None:
         self._kind, self._a = kind, a
-        self._root = np.sqrt(np.array([d_key], np.float64)).astype(a.dtype)[0]
+        self._root = root_of(d_key, a.dtype)
         self._count = 0
         self._sizes = np.zeros(2)
         self._least = np.array([np.inf])
