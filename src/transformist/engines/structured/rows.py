@@ -23,7 +23,7 @@ BLOCK = 4096
 """How many rows are computed at once."""
 
 SHARE = 16
-"""Few distinct vectors are at most a share of the rows as large as one in so many."""
+"""Distinct vectors are few where there is at most one for so many rows."""
 
 Function = Callable[[NDArray[Any]], NDArray[Any]]
 """Of vectors, row by row: (m, d) → (m, width)."""
@@ -250,12 +250,12 @@ def _distinct(
     return number, groups.vectors
 
 
-class _Many(Rows):
+class _RowByRow(Rows):
     """What is common to those that have a vector for each row."""
 
     def kept(self) -> Many:
         """As `Rows`."""
-        return self if isinstance(self, Many) else self.through(lambda x: x, self.width)
+        return self.through(lambda x: x, self.width)
 
     def through(self, function: Function, width: int) -> Many:
         """As `Rows`."""
@@ -319,7 +319,7 @@ def numbers_below(count: int) -> NDArray[np.int32]:
 
 
 @final
-class Many(_Many):
+class Many(_RowByRow):
     """A vector for each row.
 
     Args:
@@ -339,9 +339,13 @@ class Many(_Many):
         """As `Rows`."""
         return np.ascontiguousarray(self._vectors[rows])
 
+    def kept(self) -> Many:
+        """As `Rows`."""
+        return self
+
 
 @final
-class Image(_Many):
+class Image(_RowByRow):
     """The images of vectors under a function, computed whenever they are used."""
 
     def __init__(self, source: Rows, function: Function, width: int) -> None:
@@ -361,7 +365,7 @@ class Image(_Many):
 
 
 @final
-class Beside(_Many):
+class Beside(_RowByRow):
     """The columns of several, beside each other.
 
     Args:

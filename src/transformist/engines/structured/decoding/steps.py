@@ -23,7 +23,7 @@ class Step(ABC):
     """Something that is done to the stream of the next rows.
 
     Attributes:
-        changes: whether it is another one after rows than before.
+        changes: whether its record is another one once rows have come.
 
     """
 

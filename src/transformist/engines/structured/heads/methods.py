@@ -62,7 +62,7 @@ def _means(given: HeadInput, mixed: NDArray[Any]) -> Many:
 
 
 ROUNDING = 1 + 2.0**-10
-"""More than how many times larger a mean is made by rounding."""
+"""However it rounds, a mean is at most so many times as large as the values."""
 
 
 @final
