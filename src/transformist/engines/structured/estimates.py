@@ -19,12 +19,11 @@ def require_memory(model: Transformer, n: int, a: Floating) -> None:
     needed = rows * bytes_a_row(model, a)
     free = free_memory()
     if needed > free:
-        longest = max(n * free // needed, 0)
         raise InputTooLarge(
             f"an input is evaluated in the memory that is free, {free / 2**30:.1f} GiB",
             received=f"length {n}, which takes {needed / 2**30:.1f} GiB",
             where="structured engine",
-            remedy=f"give at most {longest} symbols",
+            remedy=f"give at most {n * free // needed} symbols",
         )
 
 
@@ -41,13 +40,15 @@ def bytes_a_row(model: Transformer, a: Floating) -> int:
     for layer in model.layers:
         sizes = [2 * (head.W_K.shape[0] + head.W_V.shape[0]) for head in layer.heads]
         for _, sublayer in layer.sublayers():
-            own = max(sizes, default=0) if isinstance(sublayer.function, Heads) else 0
-            own += 0 if sublayer.pre_norm is None else sublayer.pre_norm.width_out
-            most, count = max(most, own + 3 * len(sublayer.function.written)), count + 1
-            varying |= set(sublayer.function.written)
-            varying |= set() if sublayer.post_norm is None else set(range(model.width))
-    numbers = NUMBERED * (count + 1) + WORKING
-    return (len(varying) + most) * a.dtype.itemsize + numbers
+            own = 3 * len(sublayer.function.written)
+            if isinstance(sublayer.function, Heads):
+                own += max(sizes, default=0)
+            if sublayer.pre_norm is not None:
+                own += sublayer.pre_norm.width_out
+            most, count = max(most, own), count + 1
+            everywhere = sublayer.post_norm is not None
+            varying |= set(range(model.width) if everywhere else sublayer.function.written)
+    return (len(varying) + most) * a.dtype.itemsize + NUMBERED * (count + 1) + WORKING
 
 
 def _moved_by_positions(model: Transformer) -> set[int]:
