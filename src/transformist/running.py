@@ -105,7 +105,8 @@ def refuse_beyond_memory(
     """
     each, free = POINTER, free_memory()
     if engine == "structured":
-        from transformist.engines.structured.evaluation import bytes_a_row, format_of
+        from transformist.engines.structured.estimates import bytes_a_row
+        from transformist.engines.structured.evaluation import format_of
 
         each = bytes_a_row(model, format_of(arithmetic))
     if count > free // each:

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import transformist as tf
-from transformist.engines.structured import causal, decoding, reading
+from transformist.engines.structured.decoding import causal, decoders, reading
 
-STEPS = Path(decoding.__file__).parent
-READ_FILES = {str(STEPS / name) for name in ("decoding.py", "reading.py", "steps.py")}
+STEPS = Path(decoders.__file__).parent
+READ_FILES = {str(STEPS / name) for name in ("decoders.py", "reading.py", "steps.py")}
 
 
 def attending():

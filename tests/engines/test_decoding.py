@@ -5,7 +5,7 @@ import random
 import pytest
 
 import transformist as tf
-from transformist.engines.structured import causal
+from transformist.engines.structured.decoding import causal
 from transformist.programs import PROGRAMS
 
 CAUSAL = ("dyck-1", "shuffle-dyck-2", "dyck-k-d", "induction-most-recent", "contains-abc")

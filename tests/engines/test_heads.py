@@ -10,17 +10,18 @@ import numpy as np
 import pytest
 
 from transformist.arithmetic import number_system
-from transformist.engines.structured import causal, threads
-from transformist.engines.structured import head as heads
 from transformist.engines.structured import rows as row_kinds
-from transformist.engines.structured.causal import RUNNING, CausalHead
-from transformist.engines.structured.head import HeadInput, HeadMaps
-from transformist.engines.structured.methods import METHODS, method
-from transformist.engines.structured.on_hull import ABOVE, BELOW, ON, UNKNOWN, OnHull, _turn
+from transformist.engines.structured import threads
+from transformist.engines.structured.decoding import causal
+from transformist.engines.structured.decoding.causal import RUNNING, CausalHead
+from transformist.engines.structured.heads import head as heads
+from transformist.engines.structured.heads.choosing import METHODS, method
+from transformist.engines.structured.heads.head import HeadInput, HeadMaps
+from transformist.engines.structured.heads.on_hull import ABOVE, BELOW, ON, UNKNOWN, OnHull, _turn
+from transformist.engines.structured.heads.weightings import FIRST, TAKE
 from transformist.engines.structured.ranges import Measured, are_exact
 from transformist.engines.structured.residual import ResidualStream
 from transformist.engines.structured.rows import Few, Many
-from transformist.engines.structured.weightings import FIRST, TAKE
 from transformist.errors import NotFinite
 from transformist.model import MASKS, WEIGHTINGS, Attention
 
@@ -331,7 +332,7 @@ def test_where_scores_round_so_it_is_as_rows_come(weighting, mask, first, monkey
     ):
         rnd = random.Random(f"{n} {seed}")
         head, z = rounding(rnd, n, weighting, mask, a)
-        running, y = CausalHead(HeadMaps.of(head, a), a), np.zeros((n, head.width_out), a.dtype)
+        running, y = CausalHead(HeadMaps.of(head, a)), np.zeros((n, head.width_out), a.dtype)
         for rows in chunks(rnd, n):
             mixed = running.mix(z[rows]).astype(a.dtype)
             running.maps.output.add(mixed, y[rows], running.maps.written)
@@ -409,7 +410,7 @@ def test_a_term_is_rounded_away_as_in_the_reference(weighting, size):
     got = method(HeadInput(maps, stream(z))).mixed().whole()[:, 0]
     assert abs(got - head(z)[:, 0]).max() <= near * 700
     causal_head = replace(head, mask="future")
-    running = CausalHead(HeadMaps.of(causal_head, a), a)
+    running = CausalHead(HeadMaps.of(causal_head, a))
     got = running.mix(z)[:, 0]
     assert abs(got - causal_head(z)[:, 0]).max() <= near * 700
 
@@ -516,7 +517,7 @@ def test_scores_that_overflow_are_refused_wherever_the_reference_does(z):
         head(rows)
     with pytest.raises(NotFinite, match="one that overflows"):
         method(HeadInput(HeadMaps.of(head, a), stream(rows))).mixed()
-    running = CausalHead(HeadMaps.of(head, a), a)
+    running = CausalHead(HeadMaps.of(head, a))
     with pytest.raises(NotFinite, match="what a decoder reads stays so small .* too large for"):
         running.mix(rows)
 
@@ -539,7 +540,7 @@ def test_heads_give_the_same_as_rows_come(weighting, mask, first, monkeypatch, t
     for shape, n, seed in itertools.product(SHAPES, LENGTHS, range(trials)):
         rnd = random.Random(f"{shape.__name__} {n} {seed}")
         head, z = drawn(shape, rnd, n, weighting, mask)
-        running = CausalHead(HeadMaps.of(head, number_system("float64")), number_system("float64"))
+        running = CausalHead(HeadMaps.of(head, number_system("float64")))
         y = np.zeros((n, head.width_out))
         for rows in chunks(rnd, n):
             running.maps.output.add(running.mix(z[rows]), y[rows], running.maps.written)
@@ -563,7 +564,7 @@ def test_a_hull_is_kept_of_keys_that_come_from_the_right(monkeypatch):
         mask="future",
     )
     z = np.array([[-float(i // 2), -float(i), float(i * i)] for i in range(n)])
-    running = CausalHead(HeadMaps.of(head, number_system("float64")), number_system("float64"))
+    running = CausalHead(HeadMaps.of(head, number_system("float64")))
     got = np.concatenate([running.mix(z[i : i + 1]) for i in range(n)])
     assert running.method == "hull"
     assert got[:, 0].tolist() == [-float(i // 2) for i in range(n)]

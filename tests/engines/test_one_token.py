@@ -10,7 +10,7 @@ import pytest
 from test_decoding import MODELS
 
 import transformist as tf
-from transformist.engines.structured import causal, one_token, reading
+from transformist.engines.structured.decoding import causal, one_token, reading
 from transformist.positions import POSITIONS
 
 LENGTH = 60

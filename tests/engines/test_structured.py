@@ -13,11 +13,11 @@ import pytest
 
 import transformist as tf
 from transformist.arithmetic import number_system
-from transformist.engines.structured import answers, evaluate, evaluation
-from transformist.engines.structured import head as heads
+from transformist.engines.structured import answers, estimates, evaluate, evaluation
 from transformist.engines.structured import rows as row_kinds
-from transformist.engines.structured.head import HeadInput, HeadMaps
-from transformist.engines.structured.methods import method
+from transformist.engines.structured.heads import head as heads
+from transformist.engines.structured.heads import method
+from transformist.engines.structured.heads.head import HeadInput, HeadMaps
 from transformist.engines.structured.residual import ResidualStream
 from transformist.engines.structured.rows import Many
 from transformist.model import MASKS, SPANS, Heads
@@ -327,14 +327,14 @@ def test_none_of_many_inputs_is_evaluated_where_one_is_too_long(monkeypatch):
 
 def test_what_does_not_fit_in_memory_is_refused_with_the_estimate(monkeypatch):
     monkeypatch.setattr(evaluation, "codes", lambda *_: pytest.fail("work was done"))
-    monkeypatch.setattr(evaluation, "_free_memory", lambda: 10**5)
+    monkeypatch.setattr(estimates, "free_memory", lambda: 10**5)
     model = tf.recipe("dyck-1").build(max_length=10**6)
     with pytest.raises(tf.TransformistError, match="which takes .* GiB; give at most") as refusal:
         evaluate(model, "(" * 10**6)
     longest = int(re.search(r"at most (\d+) symbols", str(refusal.value))[1])
-    evaluation.require_memory(model, longest - 2, number_system("float64"))
+    estimates.require_memory(model, longest - 2, number_system("float64"))
     with pytest.raises(tf.TransformistError):
-        evaluation.require_memory(model, longest + 2, number_system("float64"))
+        estimates.require_memory(model, longest + 2, number_system("float64"))
 
 
 def test_an_unknown_symbol_is_named_with_its_place():

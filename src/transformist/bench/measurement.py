@@ -26,10 +26,10 @@ TAKEN = 10_000
 """How many tokens are read one by one after the others."""
 
 ROUNDS = 3
-"""How often something is measured at least,"""
+"""How often something is measured at least."""
 
 ENOUGH = 0.5
-"""and in seconds how long, if it is short: the best of a few short ones is chance."""
+"""Seconds for which it is measured at least: the best of a few short ones would be chance."""
 
 
 def measured(case: str, n: int) -> dict[str, Any]:

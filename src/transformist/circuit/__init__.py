@@ -1,6 +1,6 @@
 """What a transformer computes, number by number, with what is known of each number."""
 
-from transformist.circuit.atom_errors import ERRORS, follow
+from transformist.circuit.atom_errors import follow
 from transformist.circuit.atom_laws import FETCHED
 from transformist.circuit.atoms import (
     Atom,
@@ -30,13 +30,11 @@ from transformist.circuit.shares import (
     INDEX_ERROR,
     MEAN_SCORE_ERROR,
     SCORE_ERROR,
-    SHARES,
     unit_divisor,
 )
 
 __all__ = [
     "CAUSAL",
-    "ERRORS",
     "FETCHED",
     "INDEX_ERROR",
     "MEAN_SCORE_ERROR",
@@ -44,7 +42,6 @@ __all__ = [
     "SCORES",
     "SCORE_ERROR",
     "SEES_BOS",
-    "SHARES",
     "Ask",
     "At",
     "Atom",

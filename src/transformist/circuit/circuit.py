@@ -210,10 +210,6 @@ class Circuit:
         for form in self.atoms[number].reads:
             yield from form.atoms
 
-    @cached_property
-    def _at_nothing(self) -> dict[int, Fraction]:
-        return {}
-
     def over_nothing(self, form: Form) -> Fraction:
         """The value of a form at BOS where the input is empty."""
         return form.constant + sum(
@@ -223,5 +219,9 @@ class Circuit:
     def _alone(self, number: int) -> Fraction:
         known = self._at_nothing
         for each in range(len(known), number + 1):
-            known[each] = ALONE[type(self.atoms[each])](self, self.atoms[each])
+            known.append(ALONE[type(self.atoms[each])](self, self.atoms[each]))
         return known[number]
+
+    @cached_property
+    def _at_nothing(self) -> list[Fraction]:
+        return []

@@ -15,8 +15,6 @@ from transformist.language.pointwise import Table, require_kinds, rows_of
 from transformist.language.tracing import constant
 from transformist.language.types import Boolean, Category, Number, Type, number_of
 
-_FINITE: Any = Boolean | Category
-
 
 def tabulated(nodes: tuple[Node, ...], values: Any, categories: bool = False) -> Table:
     """The table of a mapping, or of a list in the order of the product of the arguments.

@@ -10,6 +10,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from transformist.bounds import ORDERS
 from transformist.circuit import (
     At,
     Embedded,
@@ -23,7 +24,7 @@ from transformist.circuit import (
     Uniform,
 )
 from transformist.laws import Grid, hull
-from transformist.verify import ORDERS, TAKEN_FOR_GRANTED, Certificate
+from transformist.verify import TAKEN_FOR_GRANTED, Certificate
 
 
 def certificate_facts(name: str, found: Certificate) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Whether what is claimed holds, and where a number format breaks it."""
 
 from transformist.verify.certificate import (
-    ORDERS,
     TAKEN_FOR_GRANTED,
     Certificate,
     Unproved,
@@ -21,7 +20,6 @@ from transformist.verify.tolerances import LeastError, least_error
 from transformist.verify.verdict import Counterexample, Verdict, agrees
 
 __all__ = [
-    "ORDERS",
     "SHORT_WORK",
     "TAKEN_FOR_GRANTED",
     "WORK",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,24 +11,17 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import FLOAT32, FLOAT64, Arithmetic, Floating, number_system
 from transformist.engines.structured.embedded import codes, embedded
-from transformist.engines.structured.head import HeadInput
-from transformist.engines.structured.methods import Method, method
+from transformist.engines.structured.estimates import require_memory
+from transformist.engines.structured.heads import HeadInput, Method, method
 from transformist.engines.structured.network import Network
 from transformist.engines.structured.prepared import PreparedSublayer, prepared
-from transformist.engines.structured.ranges import first_largest
+from transformist.engines.structured.read_outs import read
 from transformist.engines.structured.residual import ResidualStream
-from transformist.engines.structured.rows import Few, Many, Rows, require_finite
-from transformist.engines.structured.sparse import SparseMap
-from transformist.errors import InputTooLarge, InvalidValue
-from transformist.memory import free_memory as _free_memory
+from transformist.engines.structured.rows import Few, Rows, require_finite
+from transformist.errors import InvalidValue
 from transformist.model import (
     Attention,
-    Binary,
-    Heads,
     LayerNorm,
-    MultiClass,
-    PositionFunctions,
-    ReadOut,
     Symbol,
     Transformer,
 )
@@ -178,57 +171,6 @@ def format_of(arithmetic: Arithmetic | str) -> Floating:
     )
 
 
-def require_memory(model: Transformer, n: int, a: Floating) -> None:
-    """Refuse what would not fit in memory.
-
-    Raises:
-        InputTooLarge: with the estimate.
-
-    """
-    rows = n + len(model.embedding.front) + len(model.embedding.back)
-    needed = rows * bytes_a_row(model, a)
-    free = _free_memory()
-    if needed > free:
-        longest = max(n * free // needed, 0)
-        raise InputTooLarge(
-            f"an input is evaluated in the memory that is free, {free / 2**30:.1f} GiB",
-            received=f"length {n}, which takes {needed / 2**30:.1f} GiB",
-            where="structured engine",
-            remedy=f"give at most {longest} symbols",
-        )
-
-
-WORKING = 24
-"""Numbers for a position that a method keeps beside queries, keys and values: a hull the most."""
-
-
-def bytes_a_row(model: Transformer, a: Floating) -> int:
-    """An upper estimate of the memory for a position: the stream, and the largest sublayer."""
-    most, count, varying = 0, 0, _moved_by_positions(model)
-    for layer in model.layers:
-        sizes = [2 * (head.W_K.shape[0] + head.W_V.shape[0]) for head in layer.heads]
-        for _, sublayer in layer.sublayers():
-            own = max(sizes, default=0) if isinstance(sublayer.function, Heads) else 0
-            own += 0 if sublayer.pre_norm is None else sublayer.pre_norm.width_out
-            most, count = max(most, own + 3 * len(sublayer.function.written)), count + 1
-            varying |= set(sublayer.function.written)
-            varying |= set() if sublayer.post_norm is None else set(range(model.width))
-    numbers = NUMBERED * (count + 1) + (WORKING + 8) * 8
-    return (len(varying) + most) * a.dtype.itemsize + numbers
-
-
-def _moved_by_positions(model: Transformer) -> set[int]:
-    """The coordinates in which a position adds to a symbol what varies."""
-    positions = model.embedding.positions
-    if isinstance(positions, PositionFunctions):
-        return {at for at, name in enumerate(positions.names) if name not in (None, "1")}
-    return set() if positions is None else set(range(model.width))
-
-
-NUMBERED = 8
-"""Bytes for a position that a sublayer may leave: which of few vectors it has, in two parts."""
-
-
 def _after(
     sublayer: PreparedSublayer, z: ResidualStream, a: Floating
 ) -> tuple[ResidualStream, list[Method]]:
@@ -267,58 +209,3 @@ def _total(methods: Sequence[Method], written: Sequence[int], a: Floating) -> Ro
         into = [written.index(column) for column in each.given.maps.written.tolist()]
         total = total.plus(into, given, a)
     return total.whole()
-
-
-def read(model: Transformer, out: SparseMap, z: ResidualStream, n: int, a: Floating) -> Any:
-    """The answer from the final vectors, `out` being the affine map of the read-out."""
-    read_out, at = model.read_out, model.rows_read(n)
-    y = z.image(out)
-    if isinstance(y, Few) and isinstance(read_out, BY_VECTOR):
-        few = Few.of(y.table, y.ids[at])
-        answers = _listed(decided(read_out, few.table, n, a), few.ids)
-    else:
-        answers = decided(read_out, y.at(at), n, a, bool(np.isfinite(y.sizes).all()))
-    return read_out.join(answers) if read_out.at == "every" else answers[0]
-
-
-def _listed(each: Sequence[Any], at: NDArray[Any]) -> list[Any]:
-    """Some of a few objects, by their numbers."""
-    objects = np.empty(len(each), object)
-    objects[:] = each
-    listed: list[Any] = objects[at].tolist()
-    return listed
-
-
-BY_VECTOR = (Binary, MultiClass)
-"""Read-outs whose answer is decided by the vector alone, and no object that can be changed."""
-
-
-def read_rows(
-    read_out: ReadOut, out: SparseMap, rows: NDArray[Any], n: int, a: Floating
-) -> list[Any]:
-    """An answer a row, for final vectors of inputs of length n."""
-    return decided(read_out, out(rows), n, a)
-
-
-def decided(
-    read_out: ReadOut, y: NDArray[Any], n: int, a: Floating, is_finite: bool = False
-) -> list[Any]:
-    """An answer a row, for what the affine map of a read-out gives, known to be finite or not."""
-    if not is_finite:
-        require_finite(Many(y), a)
-    return DECISIONS.get(type(read_out), _by_the_model)(read_out, y, n, a)
-
-
-def _by_the_model(read_out: Any, y: NDArray[Any], n: int, a: Floating) -> list[Any]:
-    answers: list[Any] = read_out.decide(y, a.numbers(y), n, a)
-    return answers
-
-
-def _labels(read_out: MultiClass, y: NDArray[Any], _n: int, _a: Floating) -> list[Any]:
-    return _listed(read_out.labels, first_largest(y))
-
-
-DECISIONS: Mapping[type, Callable[[Any, NDArray[Any], int, Floating], list[Any]]] = {
-    MultiClass: _labels
-}
-"""What is faster than the read-out itself, for a million positions."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from transformist.arithmetic import Floating
-from transformist.engines.structured.head import HeadMaps
+from transformist.engines.structured.heads import HeadMaps
 from transformist.engines.structured.network import Network
 from transformist.engines.structured.sparse import SparseMap
 from transformist.model import FeedForward, Sublayer, Transformer

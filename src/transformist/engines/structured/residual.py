@@ -1,4 +1,4 @@
-"""The residual stream of an input: which of its coordinates take few values together, and which."""
+"""The residual stream of an input in parts: coordinates that take few values together, or many."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ class ResidualStream:
         if not len(columns):
             return Few.of(np.zeros((1, 0), self.dtype), np.zeros(self.n, np.int32))
         found = self._parted(columns)
-        ((number, (own, _)), *others) = found.items()
-        if not others:
-            return _some(self.parts[number], own)
-        some = [(_some(self.parts[number], own), into) for number, (own, into) in found.items()]
-        few = [part for part, _ in some if isinstance(part, Few)]
-        both = few[0].with_all(few[1:]) if len(few) == len(some) else None
-        if both is None:
-            return Beside([(self.parts[part], *where) for part, where in found.items()])
-        return _some(both, np.argsort([at for _, into in some for at in into]).tolist())
+        some = [_some(self.parts[number], own) for number, (own, _) in found.items()]
+        if len(some) == 1:
+            return some[0]
+        few = [part for part in some if isinstance(part, Few)]
+        joined = few[0].with_all(few[1:]) if len(few) == len(some) else None
+        if joined is None:
+            return Beside([(self.parts[number], *where) for number, where in found.items()])
+        places = [at for _, into in found.values() for at in into]
+        return _some(joined, np.argsort(places).tolist())
 
     def _parted(self, columns: Columns) -> dict[int, tuple[list[int], list[int]]]:
         """Coordinates by their parts: where they are there, and where among these."""
@@ -88,16 +88,17 @@ class ResidualStream:
 
     def sizes(self, columns: Columns) -> NDArray[np.float64]:
         """The largest size of a number in some coordinates."""
-        return np.array([self.parts[part].sizes[own] for part, own in self._at(columns)])
+        return np.array([self.parts[number].sizes[own] for number, own in self._at(columns)])
 
     def _at(self, columns: Columns) -> list[tuple[int, int]]:
+        """The part of each of some coordinates, and its column there."""
         return [self.places[column] for column in columns]
 
     def plus(self, columns: Columns, added: Rows, a: Floating) -> ResidualStream:
         """The stream with more in some coordinates; where nothing varied, that is all that does."""
         if not len(columns):
             return self
-        constants = [self.parts[part].constants[own] for part, own in self._at(columns)]
+        constants = [self.parts[number].constants[own] for number, own in self._at(columns)]
         still = [at for at, constant in enumerate(constants) if constant is not None]
         moved = [at for at, constant in enumerate(constants) if constant is None]
         parts = self._without(columns)

@@ -23,7 +23,7 @@ BLOCK = 4096
 """How many rows are computed at once."""
 
 SHARE = 16
-"""Few distinct vectors are at most a share of the rows as large as one in so many."""
+"""Distinct vectors are few where there is at most one for so many rows."""
 
 Function = Callable[[NDArray[Any]], NDArray[Any]]
 """Of vectors, row by row: (m, d) → (m, width)."""
@@ -127,11 +127,8 @@ class Rows(ABC):
 
     def mapped(self, part: SparseMap) -> Rows:
         """The images under an affine map, as `lazily`."""
-        return (
-            self
-            if part.is_identity and part.height == self.width
-            else self.lazily(part, part.height)
-        )
+        is_same = part.is_identity and part.height == self.width
+        return self if is_same else self.lazily(part, part.height)
 
     def whole(self) -> NDArray[Any]:
         """All the vectors, (n, width)."""
@@ -183,9 +180,9 @@ class Few(Rows):
         """As `Rows`."""
         return Few(function(self.table), self.ids)
 
-    def lazily(self, function: Function, width: int) -> Rows:
+    def lazily(self, function: Function, width: int) -> Few:
         """As `Rows`."""
-        return Few(function(self.table), self.ids)
+        return self.through(function, width)
 
     def kept(self) -> Few:
         """As `Rows`."""
@@ -253,12 +250,12 @@ def _distinct(
     return number, groups.vectors
 
 
-class _Many(Rows):
-    """What those share that have a vector for each row."""
+class _RowByRow(Rows):
+    """What is common to those that have a vector for each row."""
 
     def kept(self) -> Many:
         """As `Rows`."""
-        return self if isinstance(self, Many) else self.through(lambda x: x, self.width)
+        return self.through(lambda x: x, self.width)
 
     def through(self, function: Function, width: int) -> Many:
         """As `Rows`."""
@@ -277,7 +274,7 @@ class _Many(Rows):
     def indexed(self, rows: Any) -> tuple[NDArray[Any], NDArray[np.int32]]:
         """As `Rows`."""
         vectors = self.at(rows)
-        return vectors, each(len(vectors))
+        return vectors, numbers_below(len(vectors))
 
     def grouped(self, limit: int) -> Few | None:
         """As `Rows`."""
@@ -314,7 +311,7 @@ class _Many(Rows):
 
 
 @lru_cache(maxsize=8)
-def each(count: int) -> NDArray[np.int32]:
+def numbers_below(count: int) -> NDArray[np.int32]:
     """The numbers 0 to count − 1."""
     numbers = np.arange(count, dtype=np.int32)
     numbers.flags.writeable = False
@@ -322,7 +319,7 @@ def each(count: int) -> NDArray[np.int32]:
 
 
 @final
-class Many(_Many):
+class Many(_RowByRow):
     """A vector for each row.
 
     Args:
@@ -342,9 +339,13 @@ class Many(_Many):
         """As `Rows`."""
         return np.ascontiguousarray(self._vectors[rows])
 
+    def kept(self) -> Many:
+        """As `Rows`."""
+        return self
+
 
 @final
-class Image(_Many):
+class Image(_RowByRow):
     """The images of vectors under a function, computed whenever they are used."""
 
     def __init__(self, source: Rows, function: Function, width: int) -> None:
@@ -360,11 +361,11 @@ class Image(_Many):
         if not isinstance(self._function, SparseMap):
             return super().by_columns(rows)
         vectors = self._function.by_columns(self._source.at(rows))
-        return vectors, each(len(vectors))
+        return vectors, numbers_below(len(vectors))
 
 
 @final
-class Beside(_Many):
+class Beside(_RowByRow):
     """The columns of several, beside each other.
 
     Args:

@@ -1,24 +1,15 @@
 """Certificates: what weights can be trusted to do in a format, composed over all layers."""
 
-from transformist.bounds import ORDERS
 from transformist.verify.certificate.checking import Unproved, check_certificate
-from transformist.verify.certificate.extraction import Extracted, extract
+from transformist.verify.certificate.extraction import extract
 from transformist.verify.certificate.finding import certify
 from transformist.verify.certificate.refusals import Uncertifiable
-from transformist.verify.certificate.statement import (
-    PARTS,
-    TAKEN_FOR_GRANTED,
-    Certificate,
-    Demand,
-)
+from transformist.verify.certificate.statement import PARTS, TAKEN_FOR_GRANTED, Certificate
 
 __all__ = [
-    "ORDERS",
     "PARTS",
     "TAKEN_FOR_GRANTED",
     "Certificate",
-    "Demand",
-    "Extracted",
     "Uncertifiable",
     "Unproved",
     "certify",

@@ -207,6 +207,10 @@ class _Extraction:
         """What a slot is called where a sublayer adds to it."""
         return self.model.stream.held(number, self.sublayer)
 
+    def after(self, number: int) -> str:
+        """What a slot is called once a sublayer has added to it."""
+        return f"{self.model.stream.slots[number]} after sublayer {self.sublayer}"
+
     def add(self, added: list[Form], emptied: Collection[int] = ()) -> None:
         """The residual connection: a slot that holds a number is emptied, exactly, or kept on."""
         for slot, new in enumerate(added):
@@ -214,8 +218,7 @@ class _Extraction:
             form = old + new
             if old != Form() and new != Form() and not (slot in emptied and new == -old):
                 form = self.kept(together([old, new]), slot)
-            place = f"{self.model.stream.slots[slot]} after sublayer {self.sublayer}"
-            preconditions.of_slot(form, place)
+            preconditions.of_slot(form, self.after(slot))
             self.state[slot] = form
             self.held.add(form)
 
@@ -227,8 +230,7 @@ class _Extraction:
             symbols = hull(rows[: len(circuit.alphabet)])
             seen = (symbols,) * len(circuit.alphabet) + rows[len(circuit.alphabet) :]
             rows = tuple(_both(each, other) for each, other in zip(derived, seen, strict=True))
-        name = f"{self.model.stream.slots[slot]} after sublayer {self.sublayer}"
-        kept = circuit.add(atom, name, rows=rows)
+        kept = circuit.add(atom, self.after(slot), rows=rows)
         if rows not in (None, derived):
             self.assumed.append(circuit.number(atom))
         return kept

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.engines.structured.kernel import kernel, kernel_part
-from transformist.engines.structured.sums import take_value
-from transformist.engines.structured.weightings import (
+from transformist.engines.structured.heads.sums import take_value
+from transformist.engines.structured.heads.weightings import (
     AVERAGE,
     FIRST,
     LAST,
@@ -22,7 +21,9 @@ from transformist.engines.structured.weightings import (
     SOFTMAX,
     TAKE,
     TAKE_READ,
+    root_of,
 )
+from transformist.engines.structured.kernel import kernel, kernel_part
 
 
 @kernel_part
@@ -100,7 +101,7 @@ class ByKey:
 
     def __init__(self, distinct: NDArray[Any], d_key: int, width: int, kind: int) -> None:
         self._distinct, self._kind = distinct, kind
-        self._root = np.sqrt(np.array([d_key], np.float64)).astype(distinct.dtype)[0]
+        self._root = root_of(d_key, distinct.dtype)
         self._start = 0
         count = len(distinct)
         self._state = (

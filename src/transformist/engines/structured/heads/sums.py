@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from transformist.engines.structured.heads.weightings import FAR, FIRST, LAST, SOFTMAX
 from transformist.engines.structured.kernel import kernel_part
-from transformist.engines.structured.weightings import FAR, FIRST, LAST, SOFTMAX
 
 
 @kernel_part

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
-from transformist.engines.structured.embedded import embed
-from transformist.engines.structured.one_token import (
+from transformist.engines.structured.decoding.one_token import (
     FUNCTIONS,
     LARGEST,
     LEFT,
@@ -20,9 +19,10 @@ from transformist.engines.structured.one_token import (
     WORDS,
     read_token,
 )
+from transformist.engines.structured.decoding.steps import Step
+from transformist.engines.structured.decoding.token_table import Record, TokenTable, arrays_of
+from transformist.engines.structured.embedded import embed
 from transformist.engines.structured.sparse import SparseMap
-from transformist.engines.structured.steps import Step
-from transformist.engines.structured.token_table import Record, TokenTable, arrays_of
 from transformist.model import Binary, Embedding, MultiClass, PositionFunctions, ReadOut
 
 Answer = Callable[[NDArray[Any], int], Any]

@@ -1,5 +1,11 @@
 """What becomes of scores, and in which order keys come, as numbers for kernels."""
 
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
 SOFTMAX, AVERAGE, FIRST, LAST = range(4)
 """What becomes of the maximal scores; first and last in the order in which keys come."""
 
@@ -27,3 +33,14 @@ ORDERS = {
 FAR = 110.0
 """How far below the largest a score is left out of a softmax: exp(−110) is less than 2⁻¹⁵⁸, and so
 much less than the rounding of a sum is what any number of them weigh."""
+
+
+def root_of(d_key: int, dtype: np.dtype[Any]) -> Any:
+    """√d_key, by which scores are divided, as the reference rounds it: a number of the format.
+
+    Example:
+        >>> root_of(2, np.dtype(np.float32)).tolist()
+        1.4142135381698608
+
+    """
+    return np.sqrt(np.float64(d_key)).astype(dtype)

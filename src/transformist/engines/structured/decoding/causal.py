@@ -8,17 +8,16 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.arithmetic import Floating
-from transformist.engines.structured.by_key import ByKey
-from transformist.engines.structured.by_query import ByQuery
-from transformist.engines.structured.dense import mix_dense
+from transformist.engines.structured.decoding.one_token import BY_KEY, BY_QUERY
+from transformist.engines.structured.decoding.token_table import Record, arrays_of
 from transformist.engines.structured.groups import Groups
-from transformist.engines.structured.head import FEW, HeadMaps
-from transformist.engines.structured.on_hull import OnHull
-from transformist.engines.structured.one_token import BY_KEY, BY_QUERY
+from transformist.engines.structured.heads.by_key import ByKey
+from transformist.engines.structured.heads.by_query import ByQuery
+from transformist.engines.structured.heads.dense import mix_dense
+from transformist.engines.structured.heads.head import FEW, HeadMaps
+from transformist.engines.structured.heads.on_hull import OnHull
+from transformist.engines.structured.heads.weightings import KINDS, ORDERS, SOFTMAX, TAKE
 from transformist.engines.structured.ranges import Measured, are_exact, are_small, largest_of
-from transformist.engines.structured.token_table import Record, arrays_of
-from transformist.engines.structured.weightings import KINDS, ORDERS, SOFTMAX, TAKE
 from transformist.errors import NotFinite
 from transformist.model import SPANS
 
@@ -65,10 +64,9 @@ class Running(ABC):
 
     name = ""
 
-    def __init__(self, maps: HeadMaps, dtype: np.dtype[Any]) -> None:
+    def __init__(self, maps: HeadMaps) -> None:
         head = maps.head
-        self.maps, self.dtype = maps, dtype
-        self.d_key, self.width = int(head.W_Q.shape[0]), int(head.W_V.shape[0])
+        self.maps, self.dtype = maps, maps.a.dtype
         self.kind, self.order = KINDS[head.weighting], ORDERS[head.mask]
         self.asked, self.held = Measured(len(maps.fixed)), Measured(len(maps.fixed))
 
@@ -108,13 +106,13 @@ class RunningByQuery(Running):
 
     name = "by query"
 
-    def __init__(self, maps: HeadMaps, dtype: np.dtype[Any]) -> None:
-        super().__init__(maps, dtype)
-        self._groups = Groups(len(maps.fixed), FEW, dtype)
-        self._state = self._begun(np.empty((0, len(maps.fixed)), dtype))
+    def __init__(self, maps: HeadMaps) -> None:
+        super().__init__(maps)
+        self._groups = Groups(len(maps.fixed), FEW, self.dtype)
+        self._state = self._begun(np.empty((0, len(maps.fixed)), self.dtype))
 
     def _begun(self, queries: NDArray[Any]) -> ByQuery:
-        return ByQuery(queries, self.d_key, self.width, self.kind)
+        return ByQuery(queries, self.maps.d_key, self.maps.d_value, self.kind)
 
     def mix(
         self, queries: NDArray[Any], keys: NDArray[Any], values: NDArray[Any], past: History
@@ -153,12 +151,12 @@ class RunningByKey(Running):
 
     name = "by key"
 
-    def __init__(self, maps: HeadMaps, dtype: np.dtype[Any]) -> None:
-        super().__init__(maps, dtype)
+    def __init__(self, maps: HeadMaps) -> None:
+        super().__init__(maps)
         self._varying = np.flatnonzero(~maps.fixed)
-        self._groups = Groups(len(self._varying), FEW, dtype)
-        empty = np.empty((0, len(self._varying)), dtype)
-        self._state = ByKey(empty, self.d_key, self.width, self.kind)
+        self._groups = Groups(len(self._varying), FEW, self.dtype)
+        empty = np.empty((0, len(self._varying)), self.dtype)
+        self._state = ByKey(empty, self.maps.d_key, self.maps.d_value, self.kind)
         self._seen = 0
 
     def mix(
@@ -199,7 +197,7 @@ class RunningByKey(Running):
             return True
         self.measure(queries, keys)
         if self.kind == SOFTMAX:
-            return are_small(self.asked, self.held, self.d_key)
+            return are_small(self.asked, self.held, self.maps.d_key)
         return self.is_exact
 
 
@@ -209,11 +207,11 @@ class RunningHull(Running):
 
     name = "hull"
 
-    def __init__(self, maps: HeadMaps, dtype: np.dtype[Any]) -> None:
-        super().__init__(maps, dtype)
-        self._state = OnHull(self.d_key, self.width, self.kind, room=16, a=maps.a)
+    def __init__(self, maps: HeadMaps) -> None:
+        super().__init__(maps)
+        self._state = OnHull(self.maps.d_key, self.maps.d_value, self.kind, room=16, a=maps.a)
         self._columns: list[int] = []
-        self._signs = np.ones(2, dtype)
+        self._signs = np.ones(2, self.dtype)
         self._right = -np.inf
         self._seen = 0
 
@@ -279,7 +277,7 @@ class RunningDense(Running):
         all_keys = np.concatenate([past.keys, keys])
         all_values = np.concatenate([past.values, values])
         seen = (all_keys, all_values, first, stop)
-        return mix_dense(self.kind, self.d_key, queries, *seen, self.maps.a)
+        return mix_dense(self.kind, self.maps.d_key, queries, *seen, self.maps.a)
 
 
 RUNNING: tuple[type[Running], ...] = (
@@ -300,12 +298,12 @@ class CausalHead:
     ask for them; and as what has come may cease to fit the way it is evaluated.
     """
 
-    def __init__(self, maps: HeadMaps, a: Floating) -> None:
-        self.maps, self._a = maps, a
+    def __init__(self, maps: HeadMaps) -> None:
+        self.maps, self._a = maps, maps.a
         self._sizes = np.zeros(maps.head.width)
-        self._past = History(len(maps.fixed), int(maps.head.W_V.shape[0]), a.dtype)
+        self._past = History(len(maps.fixed), maps.d_value, self._a.dtype)
         self._left = list(RUNNING)
-        self._running: Running = self._left.pop(0)(maps, a.dtype)
+        self._running: Running = self._left.pop(0)(maps)
 
     @property
     def method(self) -> str:
@@ -320,12 +318,12 @@ class CausalHead:
 
         """
         if not len(z):
-            return np.empty((0, self._running.width), self._a.dtype)
+            return np.empty((0, self.maps.d_value), self._a.dtype)
         self._require_finite(z)
         queries, keys, values = self.maps.query(z), self.maps.key(z), self.maps.value(z)
         mixed = self._running.mix(queries, keys, values, self._past)
         while mixed is None:
-            self._running = self._left.pop(0)(self.maps, self._a.dtype)
+            self._running = self._left.pop(0)(self.maps)
             mixed = self._running.mix(queries, keys, values, self._past)
         if self._is_kept:
             self._past.take(keys, values)
@@ -349,7 +347,7 @@ class CausalHead:
             return Record()
         code, groups, own = found
         maps_of_it = (maps.query, maps.key, maps.value, maps.output)
-        columns, width = len(maps.fixed), running.width
+        columns, width = len(maps.fixed), maps.d_value
         kinds = ((columns, dtype), (columns, dtype), (width, dtype), (width, np.float64))
         rows = [np.empty((1, size), kind) for size, kind in kinds]
         after = (np.empty((1, width), dtype), np.empty((1, groups.width), dtype))

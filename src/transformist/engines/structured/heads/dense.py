@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
+from transformist.engines.structured.heads.weightings import AVERAGE, LAST, SOFTMAX, root_of
 from transformist.engines.structured.kernel import kernel
-from transformist.engines.structured.weightings import AVERAGE, LAST, SOFTMAX
 from transformist.errors import NotFinite
 
 
@@ -76,7 +76,7 @@ def mix_dense(
         NotFinite: where the score of a pair overflows, seen or not.
 
     """
-    root = np.sqrt(np.array([d_key], np.float64)).astype(a.dtype)[0]
+    root = root_of(d_key, a.dtype)
     out = np.zeros((len(queries), values.shape[1]), a.dtype)
     row = np.empty(len(keys), a.dtype)
     for i, (low, high) in enumerate(zip(first.tolist(), stop.tolist(), strict=True)):

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
-from transformist.engines.structured.causal import CausalHead
+from transformist.engines.structured.decoding.causal import CausalHead
+from transformist.engines.structured.decoding.one_token import CLEAR, FINITE, NETWORK, SUM, TAKEN
+from transformist.engines.structured.decoding.token_table import Record, arrays_of
 from transformist.engines.structured.network import Network
-from transformist.engines.structured.one_token import CLEAR, FINITE, NETWORK, SUM, TAKEN
 from transformist.engines.structured.prepared import PreparedSublayer, prepared
 from transformist.engines.structured.rows import Many, blocks, require_finite
-from transformist.engines.structured.token_table import Record, arrays_of
 from transformist.model import LayerNorm, Transformer
 
 
@@ -23,7 +23,7 @@ class Step(ABC):
     """Something that is done to the stream of the next rows.
 
     Attributes:
-        changes: whether it is another one after rows than before.
+        changes: whether its record is another one once rows have come.
 
     """
 
@@ -203,7 +203,7 @@ def _steps_of_sublayer(sublayer: PreparedSublayer, a: Floating) -> list[Step]:
         steps: list[Step] = [Feed(function)]
     else:
         shared = _Sublayer(sublayer.written, definition.pre_norm, a)
-        heads = [CausalHead(maps, a) for maps in function]
+        heads = [CausalHead(maps) for maps in function]
         steps = [Begin(shared), *(Attend(shared, head) for head in heads), End(shared, a)]
     norm = definition.post_norm
     return steps if norm is None else [*steps, Normalize(norm, a)]

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import FLOAT64, Floating
+from transformist.engines.structured.heads.weightings import KINDS, MIRRORED, ORDERS, SOFTMAX
 from transformist.engines.structured.ranges import Measured, are_exact, are_small
 from transformist.engines.structured.residual import ResidualStream
 from transformist.engines.structured.rows import Few, Rows, blocks
 from transformist.engines.structured.sparse import SparseMap
-from transformist.engines.structured.weightings import KINDS, MIRRORED, ORDERS, SOFTMAX
 from transformist.model import Attention
 
 FEW = 512
@@ -69,6 +69,16 @@ class HeadMaps:
             output=SparseMap.of(last[written], w.b_O[written]),
             fixed=~(w.W_Q[live] != 0).any(axis=1),
         )
+
+    @property
+    def d_key(self) -> int:
+        """As the head has it; scores are divided by its root."""
+        return int(self.head.W_Q.shape[0])
+
+    @property
+    def d_value(self) -> int:
+        """How many numbers a value has."""
+        return int(self.head.W_V.shape[0])
 
     def terms(self, keys: NDArray[Any]) -> NDArray[np.float64]:
         """What keys add to dot products by the columns in which the weights fix the query."""
@@ -126,16 +136,6 @@ class HeadInput:
     def n(self) -> int:
         """How many vectors there are."""
         return self.z.n
-
-    @property
-    def d_key(self) -> int:
-        """As the head has it; scores are divided by its root."""
-        return int(self.maps.head.W_Q.shape[0])
-
-    @property
-    def width(self) -> int:
-        """d_value."""
-        return int(self.maps.head.W_V.shape[0])
 
     @property
     def backwards(self) -> bool:
@@ -202,4 +202,4 @@ class HeadInput:
     @property
     def is_soft(self) -> bool:
         """Whether a softmax does not depend on how scores are summed, as `are_small` says."""
-        return are_small(*self.measured, self.d_key)
+        return are_small(*self.measured, self.maps.d_key)

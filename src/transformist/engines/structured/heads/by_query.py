@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.engines.structured.kernel import kernel, kernel_part
-from transformist.engines.structured.sparse import SparseMap
-from transformist.engines.structured.sums import add_to_sum, clear_sum, scale_sum, start_sum
-from transformist.engines.structured.weightings import (
+from transformist.engines.structured.heads.sums import add_to_sum, clear_sum, scale_sum, start_sum
+from transformist.engines.structured.heads.weightings import (
     FAR,
     FIRST,
     LAST,
@@ -20,7 +18,10 @@ from transformist.engines.structured.weightings import (
     SOFTMAX,
     TAKE,
     TAKE_READ,
+    root_of,
 )
+from transformist.engines.structured.kernel import kernel, kernel_part
+from transformist.engines.structured.sparse import SparseMap
 
 
 @kernel_part
@@ -172,7 +173,7 @@ class Asked:
         self.queries, self._d_key = queries, d_key
         self._room = np.empty(0, queries.dtype)
         sparse = SparseMap.of(queries, None)
-        root = np.sqrt(np.array([d_key], np.float64)).astype(queries.dtype)
+        root = np.array([root_of(d_key, queries.dtype)])
         self.arrays = (sparse.starts, sparse.columns, sparse.values, root)
 
     def room(self, keys: int) -> NDArray[Any]:

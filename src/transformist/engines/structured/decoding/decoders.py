@@ -11,12 +11,13 @@ from typing import Any
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic
+from transformist.engines.structured.decoding.reading import OneByOne
+from transformist.engines.structured.decoding.steps import Attend, steps_of
 from transformist.engines.structured.embedded import codes, embed
-from transformist.engines.structured.evaluation import format_of, read_rows
+from transformist.engines.structured.evaluation import format_of
 from transformist.engines.structured.prepared import prepared
-from transformist.engines.structured.reading import OneByOne
+from transformist.engines.structured.read_outs import read_rows
 from transformist.engines.structured.rows import BLOCK
-from transformist.engines.structured.steps import Attend, steps_of
 from transformist.errors import InputTooLong, InvalidValue, TransformistError
 from transformist.model import NearestFraction, NearZero, Symbol, Transformer, length_of
 

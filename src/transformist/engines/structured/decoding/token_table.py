@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.engines.structured.addresses import FIELD, described
-from transformist.engines.structured.one_token import ARRAYS, COUNT, FIRST, LEFT, ROOM
+from transformist.engines.structured.decoding.addresses import FIELD, described
+from transformist.engines.structured.decoding.one_token import ARRAYS, COUNT, FIRST, LEFT, ROOM
 from transformist.engines.structured.sparse import SparseMap
 
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from transformist.engines.structured.addresses import FIELD, matrix, pairs, vector
-from transformist.engines.structured.by_key import mix_by_key
-from transformist.engines.structured.by_query import mix_by_query
+from transformist.engines.structured.decoding.addresses import FIELD, matrix, pairs, vector
 from transformist.engines.structured.embedded import EXACT_SIZE
 from transformist.engines.structured.groups import find
+from transformist.engines.structured.heads.by_key import mix_by_key
+from transformist.engines.structured.heads.by_query import mix_by_query
 from transformist.engines.structured.kernel import kernel_alone, kernel_alone_part
 from transformist.engines.structured.sparse import add_applied, apply
 

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
-from transformist.engines.structured.kernel import kernel, kernel_part
-from transformist.engines.structured.weightings import (
+from transformist.engines.structured.heads.weightings import (
     AVERAGE,
     FAR,
     FIRST,
@@ -28,7 +27,9 @@ from transformist.engines.structured.weightings import (
     SOFTMAX,
     TAKE,
     TAKE_READ,
+    root_of,
 )
+from transformist.engines.structured.kernel import kernel, kernel_part
 
 ROUNDING = 2.0**-50
 """8u: a turn is computed from products of differences, each within 3u of itself."""
@@ -260,7 +261,7 @@ class OnHull:
 
     def __init__(self, d_key: int, width: int, kind: int, room: int, a: Floating) -> None:
         self._kind, self._a = kind, a
-        self._root = np.sqrt(np.array([d_key], np.float64)).astype(a.dtype)[0]
+        self._root = root_of(d_key, a.dtype)
         self._count = 0
         self._sizes = np.zeros(2)
         self._least = np.array([np.inf])

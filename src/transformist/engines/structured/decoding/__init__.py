@@ -1,0 +1,5 @@
+"""A model that reads one token after another."""
+
+from transformist.engines.structured.decoding.decoders import Decoder, decoder
+
+__all__ = ["Decoder", "decoder"]

@@ -1,0 +1,7 @@
+"""Heads on whole inputs: what each reads, and the ways to evaluate it."""
+
+from transformist.engines.structured.heads.choosing import method
+from transformist.engines.structured.heads.head import HeadInput, HeadMaps
+from transformist.engines.structured.heads.methods import Method
+
+__all__ = ["HeadInput", "HeadMaps", "Method", "method"]
