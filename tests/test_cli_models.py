@@ -196,6 +196,24 @@ class TestRun:
             expected = f"warning: {path} is compiled for {built}: in {run_in} the answer may be"
             assert err == "" if fine else err.startswith(expected), (built, run_in)
 
+    def test_no_warning_where_a_certificate_in_the_file_holds(self, capsys, tmp_path):
+        """For all lengths, in an order of the engine."""
+        model = tf.compile(PROGRAMS["dyck-1"], max_length=30, arithmetic="exact")
+        path = tmp_path / "model"
+
+        def warned(of, *certificates, engine="reference"):
+            tf.save(of, path, certificates)
+            return run(capsys, "run", path, "()", "--arithmetic", "float32", "--engine", engine)[2]
+
+        holds = tf.certify(model, "float32", 30)
+        assert warned(model).startswith("warning:") and warned(model, holds) == ""
+        assert warned(model, tf.certify(model, "float32", 29)).startswith("warning:")
+        assert warned(model, tf.certify(model, "float64", 30)).startswith("warning:")
+        assert warned(model, holds, engine="structured").startswith("warning:")
+        structured = tf.certify(model, "float32", 30, "structured")
+        assert warned(model, structured, engine="structured") == ""
+        assert warned(model, structured).startswith("warning:")
+
     def test_a_recipe_in_a_file_has_no_arithmetic_that_it_is_built_for(self, capsys, tmp_path):
         tf.save(tf.recipe("dyck-1").build(max_length=4), tmp_path / "model")
         assert tf.load(tmp_path / "model").built_for is None

@@ -117,7 +117,7 @@ class InputTooLong(TransformistError, ValueError):
 
 
 class InputTooLarge(TransformistError, ValueError):
-    """An input that the dense reference refuses, with its estimate."""
+    """An input that the dense reference or memory refuses, with the estimate."""
 
 
 class BrokenInvariant(TransformistError, AssertionError):
@@ -136,3 +136,7 @@ class BrokenInvariant(TransformistError, AssertionError):
 
 class UnreadableInput(TransformistError, ValueError):
     """A file that cannot be read."""
+
+
+class TakesLong(UserWarning):
+    """What is begun takes long: it is said before, and done."""

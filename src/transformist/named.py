@@ -22,13 +22,20 @@ from transformist.compiler import compile as compile_program
 from transformist.compiler import largest_length
 from transformist.compiler.refusals import Uncompilable
 from transformist.errors import InvalidValue, UnknownName
-from transformist.hosts import load
+from transformist.hosts import load, load_certificates
 from transformist.inputs import PACKAGED, alphabet_of, load_program
 from transformist.language import Program
 from transformist.model import Symbol, Transformer
 from transformist.programs import PROGRAMS
 from transformist.report import model_facts, model_table, recipe_facts, recipe_table
-from transformist.verify import Verdict, built_for, check_program, check_recipe
+from transformist.verify import (
+    Certificate,
+    Verdict,
+    built_for,
+    check_program,
+    check_recipe,
+    unproved,
+)
 
 RIGHT_OR_REFUSED = ("exact", "interval")
 """Arithmetics that give the right answer, or refuse, whatever the margins are for."""
@@ -111,6 +118,10 @@ class Named(ABC):
     def shown(self, given: Settings) -> Transformer:
         """The transformer that is shown."""
         return self.transformer(given, 0, number_system("exact"))
+
+    def is_certified(self, system: Arithmetic, engine: str) -> bool:
+        """Whether a certificate that comes with it says that it decides right in an arithmetic."""
+        return False
 
     @abstractmethod
     def verdict(self, max_length: int | None) -> Verdict:
@@ -281,9 +292,10 @@ class NamedProgram(Named):
 @final
 @dataclass(frozen=True)
 class NamedFile(Named):
-    """A saved transformer, which has no settings."""
+    """A saved transformer, which has no settings, and the certificates saved with it."""
 
     model: Transformer
+    certificates: tuple[Certificate, ...] = ()
 
     def alphabet(self, given: Settings) -> tuple[Symbol, ...]:
         """That of the model."""
@@ -305,6 +317,19 @@ class NamedFile(Named):
             )
         return self.model
 
+    def is_certified(self, system: Arithmetic, engine: str) -> bool:
+        """Whether one that follows from the weights holds for all lengths that the model takes."""
+        longest = self.model.max_length
+        found = [
+            each
+            for each in self.certificates
+            if (each.holds and each.arithmetic == system.name)
+            and each.order in ORDERS_OF[engine]
+            and longest is not None
+            and each.max_length >= longest
+        ]
+        return bool(found) and not unproved(self.model, found)
+
     def verdict(self, max_length: int | None) -> Verdict:
         """None: a file does not say what it computes.
 
@@ -318,6 +343,10 @@ class NamedFile(Named):
             where=self.name,
             remedy="give --against FILE.py:NAME, or --against programs/NAME",
         )
+
+
+ORDERS_OF = {"reference": ("any", "reference"), "structured": ("structured",)}
+"""The orders of summation of certificates that speak of an engine."""
 
 
 def _value(given: Any) -> Any:
@@ -346,7 +375,7 @@ def named_model(given: str) -> Named:
     if given.removeprefix(PACKAGED) in PROGRAMS and given.startswith(PACKAGED):
         return NamedProgram(given, load_program(given))
     if _is_there(given) and not given.endswith(".py"):
-        return NamedFile(given, load(given))
+        return NamedFile(given, load(given), load_certificates(given))
     if _names_a_place(given):
         return NamedProgram(given, load_program(given))
     known = [*names, *(f"{PACKAGED}{name}" for name in PROGRAMS)]

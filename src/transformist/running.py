@@ -63,7 +63,7 @@ def _require_transformer(model: Any, where: str) -> None:
             "an engine evaluates a Transformer",
             received=f"{model!r:.60}, a {type(model).__name__}",
             where=where,
-            remedy="give one, such as tf.compile(program) or tf.recipe(name).build() makes",
+            remedy="give one: tf.compile(program), or what a recipe on strings builds",
         )
 
 

@@ -5,6 +5,7 @@ import random
 import re
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 from fractions import Fraction
 
@@ -17,9 +18,11 @@ from transformist.engines.structured import answers, estimates, evaluate, evalua
 from transformist.engines.structured import rows as row_kinds
 from transformist.engines.structured.heads import head as heads
 from transformist.engines.structured.heads import method
+from transformist.engines.structured.heads import methods as ways
 from transformist.engines.structured.heads.head import HeadInput, HeadMaps
 from transformist.engines.structured.residual import ResidualStream
 from transformist.engines.structured.rows import Many
+from transformist.errors import TakesLong
 from transformist.model import MASKS, SPANS, Heads
 from transformist.programs import PROGRAMS
 
@@ -399,6 +402,18 @@ def test_what_overflows_at_a_row_that_is_not_read_is_refused():
     assert model("ab") is True
     with pytest.raises(tf.TransformistError, match="below .* in float64; received one that overfl"):
         evaluate(model, "ab")
+
+
+def test_what_takes_every_pair_of_a_long_input_says_so_before(monkeypatch):
+    model = tf.recipe("original-transformer").build()
+    monkeypatch.setattr(ways, "LONG", 30)
+    monkeypatch.setattr(heads, "FEW", 2)
+    with pytest.warns(TakesLong, match=r"30 × 30 pairs of positions, as neither queries nor keys"):
+        evaluate(model, text(model, 30))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluate(model, text(model, 29))
+        evaluate(tf.recipe("dyck-1").build(), "()" * 30)
 
 
 @pytest.mark.parametrize("engine", ["dense", [], None])

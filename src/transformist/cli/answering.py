@@ -17,7 +17,7 @@ from transformist.arithmetic import Arithmetic, number_system
 from transformist.catalogue import recipe as find_recipe
 from transformist.claims import Finding, PositionClaim, Recipe, Settings
 from transformist.cli.options import NUMBER_SYSTEMS, Model, Set
-from transformist.cli.printing import Json, err, out, print_json, warn, wide
+from transformist.cli.printing import Json, err, out, print_json, shown_warnings, warn, wide
 from transformist.errors import InvalidValue, UnreadableInput
 from transformist.inputs import read_settings
 from transformist.model import Trace
@@ -225,7 +225,8 @@ def _run_on_text(
     with err.status(f"evaluating {length} symbols densely"):
         judged = named.answer(chosen, text.whole, system)
     trace, model = judged.trace, judged.trace.model
-    warn(caution(named.name, model, system))
+    if not named.is_certified(system, "reference"):
+        warn(caution(named.name, model, system))
     if not judged.covered and judged.safe:
         err.print(
             f"warning: {named.name} claims n up to N = {judged.safe} in {system.name}, and this "
@@ -252,9 +253,10 @@ def _run_long(
     """The answer of the structured engine, which keeps no trace."""
     length = len(text.symbols)
     built = named.prepared(chosen, length, system)
-    with err.status(f"evaluating {length} symbols"):
+    with err.status(f"evaluating {length} symbols"), shown_warnings():
         answer = evaluate(built.model, text.symbols, system, engine="structured")
-    warn(caution(named.name, built.model, system))
+    if not named.is_certified(system, "structured"):
+        warn(caution(named.name, built.model, system))
     if not built.covered:
         warn(f"{named.name} claims nothing of this length in {system.name}: it may be wrong")
     if as_json:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +21,15 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and n
 def print_json(facts: dict[str, Any]) -> None:
     """One object on standard output, in which every number is one."""
     print(json.dumps(facts, allow_nan=False))
+
+
+@contextmanager
+def shown_warnings() -> Iterator[None]:
+    """What the library warns of meanwhile, once each, as lines on standard error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("once")
+        warnings.showwarning = lambda message, *_, **__: warn(str(message))
+        yield
 
 
 def warn(of: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from transformist.engines.structured.heads.on_hull import OnHull
 from transformist.engines.structured.heads.weightings import KINDS, READ, TAKE
 from transformist.engines.structured.rows import Few, Many, Rows, unfilled
 from transformist.engines.structured.threads import on_all_processors, one_ahead
+from transformist.errors import TakesLong
 from transformist.model import SPANS
 
 
@@ -228,6 +230,10 @@ class Hull(Method):
         return self.points[rows], numbers, given.values.at(rows)
 
 
+LONG = 2**14
+"""From this length on every pair takes long: seconds a head, four times those at twice it."""
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Dense(Method):
@@ -239,6 +245,9 @@ class Dense(Method):
     def mixed(self) -> Rows:
         """As `Method.mixed`."""
         given, maps = self.given, self.given.maps
+        if given.n >= LONG:
+            pairs = f"{given.n:,} × {given.n:,} pairs of positions"
+            warn(TakesLong(f"a head goes through {pairs}, as {self.why}"), stacklevel=2)
         keys, values, kind = given.keys.whole(), given.values.whole(), KINDS[maps.head.weighting]
 
         def mix(rows: slice, out: NDArray[Any]) -> None:
