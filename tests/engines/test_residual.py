@@ -1,6 +1,7 @@
 """A stream in parts is the vectors it stands for, whatever is added to it."""
 
 import random
+import threading
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from transformist.arithmetic import FLOAT32, FLOAT64
 from transformist.engines.structured import rows as row_kinds
 from transformist.engines.structured import threads
+from transformist.engines.structured.once import once
 from transformist.engines.structured.residual import ResidualStream
 from transformist.engines.structured.rows import Beside, Few, Many
 from transformist.engines.structured.sparse import SparseMap
@@ -126,3 +128,28 @@ def test_work_on_all_processors_is_whole_and_raises():
     for use in (threads.on_all_processors, lambda *given: list(threads.one_ahead(*given))):
         with pytest.raises(ZeroDivisionError):
             use(lambda i: 1 / (i - 30), range(50), threads.MUCH)
+
+
+def test_properties_of_two_objects_are_computed_at_the_same_time():
+    """Neither waits for the other, so that no process that is forked meanwhile waits for ever."""
+    both = threading.Barrier(2)
+
+    class Slow:
+        @once
+        def number(self):
+            return both.wait(timeout=60)
+
+    first, second = Slow(), Slow()
+    thread = threading.Thread(target=lambda: second.number)
+    thread.start()
+    own = first.number
+    thread.join()
+    assert {own, second.number} == {0, 1}
+    assert first.number == first.__dict__["number"]
+
+
+def test_a_table_longer_than_a_block_is_not_gone_through_for_each(monkeypatch):
+    monkeypatch.setattr(row_kinds, "BLOCK", 4)
+    few = Few.of(np.arange(10.0)[:, None], np.arange(40) % 10)
+    vectors, numbers = few.indexed(slice(8, 12))
+    assert vectors.tolist() == [[8.0], [9.0], [0.0], [1.0]] and numbers.tolist() == [0, 1, 2, 3]

@@ -5,6 +5,7 @@ import random
 import re
 import subprocess
 import sys
+import tracemalloc
 import warnings
 from dataclasses import replace
 from fractions import Fraction
@@ -330,7 +331,7 @@ def test_none_of_many_inputs_is_evaluated_where_one_is_too_long(monkeypatch):
 
 def test_what_does_not_fit_in_memory_is_refused_with_the_estimate(monkeypatch):
     monkeypatch.setattr(evaluation, "codes", lambda *_: pytest.fail("work was done"))
-    monkeypatch.setattr(estimates, "free_memory", lambda: 10**5)
+    monkeypatch.setattr(estimates, "free_memory", lambda: 10**8)
     model = tf.recipe("dyck-1").build(max_length=10**6)
     with pytest.raises(tf.TransformistError, match="which takes .* GiB; give at most") as refusal:
         evaluate(model, "(" * 10**6)
@@ -338,6 +339,69 @@ def test_what_does_not_fit_in_memory_is_refused_with_the_estimate(monkeypatch):
     estimates.require_memory(model, longest - 2, number_system("float64"))
     with pytest.raises(tf.TransformistError):
         estimates.require_memory(model, longest + 2, number_system("float64"))
+
+
+def wide(read_out, d=300, **given):
+    """A model of 300 coordinates, one of which is the place."""
+    names = (*(f"x{i}" for i in range(d - 1)), "i")
+    return tf.Transformer(
+        stream=tf.Stream(names),
+        embedding=tf.Embedding(
+            symbols=("a", "b"),
+            vectors=np.eye(2, d),
+            positions=tf.PositionFunctions((None,) * (d - 1) + ("i",)),
+        ),
+        read_out=read_out(np.ones((d, d))),
+        **given,
+    )
+
+
+def labelled(W):
+    return tf.MultiClass(W_out=W, labels=tuple(map(str, range(len(W)))), at="every")
+
+
+HULLS = tf.Attention(
+    W_Q=np.eye(2, 300, 298), b_Q=[0, 1], W_K=np.eye(2, 300, 298), W_V=np.eye(300), mask="future",
+    weighting="average-hard",
+)  # fmt: skip
+
+HEAVY = {
+    "numbers at every position": wide(lambda W: tf.RealVector(W_out=W, at="every"), layers=()),
+    "labels at every position": wide(labelled, layers=()),
+    "a final norm": wide(
+        lambda W: tf.Binary(W_out=W[:1]), layers=(), final_norm=tf.LayerNorm(gain=np.ones(300))
+    ),
+    "many hulls": wide(lambda W: tf.Binary(W_out=W[:1]), layers=(tf.Layer((HULLS,) * 5),)),
+    "letters": tf.recipe("induction-most-recent").build(alphabet=LETTERS),
+}
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_no_more_memory_is_taken_than_is_estimated(name):
+    model, n = HEAVY[name], 6000
+    x = text(model, n)
+    tracemalloc.start()
+    evaluate(model, x[:10])
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+    evaluate(model, x)
+    taken = tracemalloc.get_traced_memory()[1] - before
+    tracemalloc.stop()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(estimates, "free_memory", lambda: taken)
+        with pytest.raises(tf.TransformistError, match="in the memory that is free"):
+            estimates.require_memory(model, n, number_system("float64"))
+
+
+def test_heads_that_write_nothing_are_evaluated():
+    silent = tf.Attention(W_Q=[[0]], W_K=[[0]], W_V=[[1]], W_O=[[0]], mask="future")
+    model = tf.Transformer(
+        stream=tf.Stream(("s",)),
+        embedding=tf.Embedding(symbols=("a",), vectors=[[1]]),
+        layers=(tf.Layer((silent, silent)), tf.Layer((silent,))),
+        read_out=tf.RealVector(W_out=[[1]]),
+    )
+    assert evaluate(model, "aa").answer == model("aa") == [1]
 
 
 def test_an_unknown_symbol_is_named_with_its_place():

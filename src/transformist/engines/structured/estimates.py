@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from transformist.arithmetic import Floating
+from transformist.engines.structured.rows import BLOCK
 from transformist.errors import InputTooLarge
 from transformist.memory import free_memory
-from transformist.model import Heads, PositionFunctions, Transformer
+from transformist.model import (
+    Attention,
+    Heads,
+    LanguageModel,
+    PositionFunctions,
+    ReadOut,
+    RealVector,
+    Transformer,
+)
 
 
 def require_memory(model: Transformer, n: int, a: Floating) -> None:
@@ -15,17 +26,20 @@ def require_memory(model: Transformer, n: int, a: Floating) -> None:
         InputTooLarge: with the estimate.
 
     """
-    rows = n + len(model.embedding.front) + len(model.embedding.back)
-    needed = rows * bytes_a_row(model, a)
-    free = free_memory()
+    added, each = len(model.embedding.front) + len(model.embedding.back), bytes_a_row(model, a)
+    needed, free = (n + added + BLOCK) * each + ROOM, free_memory()
     if needed > free:
+        longest = max((free - ROOM) // each - BLOCK - added, 0)
         raise InputTooLarge(
             f"an input is evaluated in the memory that is free, {free / 2**30:.1f} GiB",
             received=f"length {n}, which takes {needed / 2**30:.1f} GiB",
             where="structured engine",
-            remedy=f"give at most {n * free // needed} symbols",
+            remedy=f"give at most {longest} symbols",
         )
 
+
+ROOM = 2**25
+"""Bytes for the scores of a block of rows with few queries or keys."""
 
 WORKING = 32 * 8
 """Bytes for a position that are kept beside queries, keys and values: a hull takes the most."""
@@ -33,22 +47,43 @@ WORKING = 32 * 8
 NUMBERED = 8
 """Bytes for a position that a sublayer may leave: which of few vectors it has, in two parts."""
 
+ANSWERS: Mapping[type[ReadOut], int] = {LanguageModel: 128, RealVector: 40}
+"""Bytes of a number of an answer at every position, in a mapping, in a list; elsewhere none."""
+
 
 def bytes_a_row(model: Transformer, a: Floating) -> int:
-    """An upper estimate of the memory for a position: the stream, and the largest sublayer."""
-    most, count, varying = 0, 0, _moved_by_positions(model)
+    """An upper estimate of the memory for a position: the stream, and what takes most beside it."""
+    most, count, varying = _of_read_out(model, a), 0, _moved_by_positions(model)
     for layer in model.layers:
-        sizes = [2 * (head.W_K.shape[0] + head.W_V.shape[0]) for head in layer.heads]
         for _, sublayer in layer.sublayers():
-            own = 3 * len(sublayer.function.written)
+            written = sublayer.function.written
+            own = 3 * len(written) * a.dtype.itemsize
             if isinstance(sublayer.function, Heads):
-                own += max(sizes, default=0)
+                own += max((_of_head(head, a) for head in sublayer.function.heads), default=0)
             if sublayer.pre_norm is not None:
-                own += sublayer.pre_norm.width_out
+                own += sublayer.pre_norm.width_out * a.dtype.itemsize
             most, count = max(most, own), count + 1
             everywhere = sublayer.post_norm is not None
-            varying |= set(range(model.width) if everywhere else sublayer.function.written)
-    return (len(varying) + most) * a.dtype.itemsize + NUMBERED * (count + 1) + WORKING
+            varying |= set(range(model.width) if everywhere else written)
+    if model.final_norm is not None:
+        varying = set(range(model.width))
+        most += model.final_norm.width_out * a.dtype.itemsize
+    return len(varying) * a.dtype.itemsize + most + NUMBERED * (count + 1) + WORKING
+
+
+def _of_head(head: Attention, a: Floating) -> int:
+    """Queries, keys and values, the mixed ones, and sums of values in float64."""
+    d_key, d_value = len(head.W_K), len(head.W_V)
+    return 2 * (d_key + d_value) * a.dtype.itemsize + 8 * d_value
+
+
+def _of_read_out(model: Transformer, a: Floating) -> int:
+    """The numbers that are read out, if they are at every position, and the answers."""
+    read_out = model.read_out
+    if read_out.at != "every":
+        return 0
+    numbers = len(read_out.W_out)
+    return numbers * (2 * a.dtype.itemsize + ANSWERS.get(type(read_out), 0)) + 64
 
 
 def _moved_by_positions(model: Transformer) -> set[int]:

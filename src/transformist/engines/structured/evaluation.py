@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from transformist.arithmetic import FLOAT32, FLOAT64, Arithmetic, Floating, number_system
 from transformist.engines.structured.embedded import codes, embedded
 from transformist.engines.structured.estimates import require_memory
-from transformist.engines.structured.heads import HeadInput, Method, method
+from transformist.engines.structured.heads import HeadInput, HeadMaps, method
 from transformist.engines.structured.network import Network
 from transformist.engines.structured.prepared import PreparedSublayer, prepared
 from transformist.engines.structured.read_outs import read
@@ -120,10 +120,8 @@ def evaluate(
     z = embedded(model.embedding, rows, 1 - len(model.embedding.front), len(x), a)
     own = prepared(model, a)
     for sublayer in own.sublayers:
-        z, methods = _after(sublayer, z, a)
-        for number, found in enumerate(methods):
-            head = found.given.maps.head
-            heads.append(Chosen(sublayer.layer, number, head, found.name, found.why, found.cost))
+        z, chosen = _after(sublayer, z, a)
+        heads += chosen
     if model.final_norm is not None:
         z = normalized(model.final_norm, z, a)
     return Evaluation(read(model, own.read_out, z, len(x), a), z, tuple(heads))
@@ -173,22 +171,21 @@ def format_of(arithmetic: Arithmetic | str) -> Floating:
 
 def _after(
     sublayer: PreparedSublayer, z: ResidualStream, a: Floating
-) -> tuple[ResidualStream, list[Method]]:
+) -> tuple[ResidualStream, list[Chosen]]:
     """The stream after a sublayer; how its heads were evaluated."""
-    found: list[Method] = []
+    chosen: list[Chosen] = []
     pre_norm, post_norm = sublayer.definition.pre_norm, sublayer.definition.post_norm
     if isinstance(sublayer.function, Network):
         added = sublayer.function(z)
     else:
         source = z if pre_norm is None else normalized(pre_norm, z, a)
-        found = [method(HeadInput(maps, source)) for maps in sublayer.function]
-        added = _total(found, sublayer.written, a)
+        added, chosen = _attended(sublayer.layer, sublayer.function, sublayer.written, source)
     z = z.plus(sublayer.written, added, a)
     if post_norm is not None:
         z = normalized(post_norm, z, a)
     for part in z.parts:
         require_finite(part, a)
-    return z, found
+    return z, chosen
 
 
 def normalized(norm: LayerNorm, z: ResidualStream, a: Floating) -> ResidualStream:
@@ -197,15 +194,16 @@ def normalized(norm: LayerNorm, z: ResidualStream, a: Floating) -> ResidualStrea
     return ResidualStream.of(z.n, [(range(norm.width_out), out)])
 
 
-def _total(methods: Sequence[Method], written: Sequence[int], a: Floating) -> Rows:
+def _attended(
+    layer: int, heads: Sequence[HeadMaps], written: Sequence[int], source: ResidualStream
+) -> tuple[Rows, list[Chosen]]:
     """Σ head(source) in the coordinates written, summed by itself, as the reference sums it."""
-    first, *others = (each.mixed().mapped(each.given.maps.output) for each in methods)
-    if not others:
-        return first
-    n = first.n
+    chosen, n, a = [], source.n, heads[0].a
     nothing = Few.of(np.zeros((1, len(written)), a.dtype), np.zeros(n, np.int32))
     total = ResidualStream.of(n, [(range(len(written)), nothing)])
-    for each, given in zip(methods, (first, *others), strict=True):
-        into = [written.index(column) for column in each.given.maps.written.tolist()]
-        total = total.plus(into, given, a)
-    return total.whole()
+    for number, maps in enumerate(heads):
+        found = method(HeadInput(maps, source))
+        chosen.append(Chosen(layer, number, maps.head, found.name, found.why, found.cost))
+        into = [written.index(column) for column in maps.written.tolist()]
+        total = total.plus(into, found.mixed().mapped(maps.output), a)
+    return total.whole(), chosen

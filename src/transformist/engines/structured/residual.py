@@ -35,7 +35,7 @@ class ResidualStream:
     @classmethod
     def of(cls, n: int, parts: Sequence[tuple[Columns, Rows]]) -> ResidualStream:
         """Parts with the coordinates that they hold, which are all together."""
-        kept = [each for each in parts if len(each[0])]
+        kept = [each for each in parts if len(each[0])] or parts[:1]
         places = {
             column: (number, at)
             for number, (columns, _) in enumerate(kept)

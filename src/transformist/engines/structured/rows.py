@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, final
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
 from transformist.engines.structured.groups import Groups
+from transformist.engines.structured.once import once
 from transformist.engines.structured.placing import put
 from transformist.engines.structured.ranges import Measured, largest_in
 from transformist.engines.structured.sparse import SparseMap
@@ -111,12 +112,12 @@ class Rows(ABC):
         vectors, numbers = self.indexed(rows)
         return np.asfortranarray(vectors), numbers
 
-    @cached_property
+    @once
     @abstractmethod
     def sizes(self) -> NDArray[np.float64]:
         """What numbers are at most in size, in each column; NaN or infinite where one is."""
 
-    @cached_property
+    @once
     @abstractmethod
     def constants(self) -> list[float | None]:
         """The numbers that columns hold at all rows; `None` where it is not known to be one."""
@@ -189,7 +190,10 @@ class Few(Rows):
         return self
 
     def indexed(self, rows: Any) -> tuple[NDArray[Any], NDArray[np.int32]]:
-        """As `Rows`."""
+        """As `Rows`; from a table that is longer than a block only what is there."""
+        if len(self.table) > BLOCK:
+            vectors = self.at(rows)
+            return vectors, numbers_below(len(vectors))
         return self.table, np.ascontiguousarray(self.ids[rows])
 
     def grouped(self, limit: int) -> Few | None:
@@ -223,12 +227,12 @@ class Few(Rows):
         parts = [each.table[place] for each, place in zip(tables, places, strict=True)]
         return Few.of(np.concatenate(parts, axis=1), ids)
 
-    @cached_property
+    @once
     def sizes(self) -> NDArray[np.float64]:
         """As `Rows`."""
         return np.asarray(np.abs(self.table).max(axis=0, initial=0), np.float64)
 
-    @cached_property
+    @once
     def constants(self) -> list[float | None]:
         """As `Rows`."""
         if not len(self.table):
@@ -292,7 +296,7 @@ class _RowByRow(Rows):
         for rows in blocks(self.n):
             measured.take(self.at(rows))
 
-    @cached_property
+    @once
     def sizes(self) -> NDArray[np.float64]:
         """As `Rows`."""
 
@@ -304,7 +308,7 @@ class _RowByRow(Rows):
         found = on_all_processors(largest, blocks(self.n), self.n * self.width)
         return np.asarray(np.max([np.zeros(self.width), *found], axis=0))
 
-    @cached_property
+    @once
     def constants(self) -> list[float | None]:
         """As `Rows`."""
         return [None] * self.width

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from transformist.engines.structured.kernel import kernel, kernel_part
+from transformist.engines.structured.once import once
 
 TILE = 256
 """How many rows an entry of a matrix is applied to before the next."""
@@ -97,18 +97,18 @@ class SparseMap:
         """How many numbers an image has."""
         return len(self.shift)
 
-    @cached_property
+    @once
     def read(self) -> tuple[int, ...]:
         """The coordinates of x that take part."""
         return tuple(sorted({int(column) for column in self.columns}))
 
-    @cached_property
+    @once
     def on_what_it_reads(self) -> SparseMap:
         """The same map of vectors that have these coordinates only."""
         own = np.searchsorted(self.read, self.columns).astype(np.uint64)
         return SparseMap(self.starts, own, self.values, self.shift)
 
-    @cached_property
+    @once
     def is_identity(self) -> bool:
         """Whether the image of a vector that has a coordinate for each column is the vector."""
         count = np.arange(self.height + 1)

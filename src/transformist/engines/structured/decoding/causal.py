@@ -230,7 +230,6 @@ class RunningHull(Running):
         )
         if not self._fits(asked, points):
             return None
-        self._state.reserve(len(points))
         places = np.arange(self._seen, self._seen + len(points))
         old = len(before)
         self._state.mix(TAKE, asked, points[:old], places[:old], past.values[:old])

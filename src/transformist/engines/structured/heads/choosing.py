@@ -102,7 +102,8 @@ def _on_hull(
 ) -> Method | None:
     """Where the hull of all points is known for sure; it is made, without values if keys come."""
     a, kind, come_first = given.maps.a, given.kind, given.order == READ
-    state = OnHull(given.maps.d_key, given.maps.d_value if come_first else 0, kind, given.n, a)
+    width = given.maps.d_value
+    state = OnHull(given.maps.d_key, width if come_first else 0, kind, given.n, a)
     for rows in blocks(given.n):
         at = (arrivals if come_first else np.arange(given.n)[:: -1 if given.backwards else 1])[rows]
         values = given.values.at(at) if come_first else np.empty((len(at), 0), a.dtype)
@@ -112,9 +113,10 @@ def _on_hull(
     ):
         return None
     why = "keys are points of the plane" + ("" if given.is_hard else ", all on their hull")
-    if not come_first:
-        state = OnHull(given.maps.d_key, given.maps.d_value, kind, given.n, a)
-    return Hull(given, why, queries, points, state)
+    if come_first:
+        return Hull(given, why, queries, points, lambda: state)
+    begun = partial(OnHull, given.maps.d_key, width, kind, given.n, a)
+    return Hull(given, why, queries, points, begun)
 
 
 def _upwards(

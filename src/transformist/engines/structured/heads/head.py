@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import FLOAT64, Floating
 from transformist.engines.structured.heads.weightings import KINDS, MIRRORED, ORDERS, SOFTMAX
+from transformist.engines.structured.once import once
 from transformist.engines.structured.ranges import Measured, are_exact, are_small
 from transformist.engines.structured.residual import ResidualStream
 from transformist.engines.structured.rows import Few, Rows, blocks
@@ -87,7 +87,7 @@ class HeadMaps:
             terms += float(self.query.shift[column]) * keys[:, column]
         return terms
 
-    @cached_property
+    @once
     def read(self) -> NDArray[np.int64]:
         """The coordinates that queries, keys or values are made of."""
         w = self.head.rounded(self.a)
@@ -108,7 +108,7 @@ class HeadMaps:
             fits = np.append(numbers, (q * k).sum()) <= self.a.largest / 4  # twice its rounding
             return bool(fits.all() and (v <= FLOAT64.largest / SUMMED).all())
 
-    @cached_property
+    @once
     def _sizes(self) -> tuple[NDArray[np.float64], NDArray[np.float64], list[int]]:
         """|W| and |b| of queries, keys and values, one below the other, and where these begin."""
         w = self.head.rounded(self.a)
@@ -162,17 +162,17 @@ class HeadInput:
         """The rows in blocks, in the order in which the mask lets keys come."""
         return blocks(self.n, self.backwards)
 
-    @cached_property
+    @once
     def queries(self) -> Rows:
         """The queries."""
         return self.z.image(self.maps.query)
 
-    @cached_property
+    @once
     def keys(self) -> Rows:
         """The keys."""
         return self.z.image(self.maps.key)
 
-    @cached_property
+    @once
     def values(self) -> Rows:
         """The values."""
         return self.z.image(self.maps.value)
@@ -181,12 +181,12 @@ class HeadInput:
         """The distinct ones of queries or keys, where they are few."""
         return rows.grouped(FEW)
 
-    @cached_property
+    @once
     def is_finite(self) -> bool:
         """Whether nothing that its methods compute overflows, as the sizes met say."""
         return self.maps.stay_finite(self.z.sizes(self.maps.read.tolist()))
 
-    @cached_property
+    @once
     def measured(self) -> tuple[Measured, Measured]:
         """What is known of the numbers of queries and keys."""
         queries, keys = Measured(len(self.maps.fixed)), Measured(len(self.maps.fixed))

@@ -200,27 +200,33 @@ class FewKeys(Method):
 @final
 @dataclass(frozen=True, eq=False)
 class Hull(Method):
-    """The upper hull of the keys that have come; where all come first, they have."""
+    """The upper hull of the keys that have come.
+
+    Attributes:
+        queries, points: which look upwards, and come rightwards.
+        begun: the hull at the first row: of all points, or of none.
+
+    """
 
     queries: NDArray[Any]
     points: NDArray[Any]
-    state: OnHull
+    begun: Callable[[], OnHull]
 
     name = "hull"
     cost = "n · log n"
 
     def mixed(self) -> Rows:
         """As `Method.mixed`."""
-        return _means(self.given, _in_blocks(self.given, self._mix))
+        return _means(self.given, _in_blocks(self.given, partial(self._mix, self.begun())))
 
-    def _mix(self, rows: slice, out: NDArray[Any]) -> None:
+    def _mix(self, state: OnHull, rows: slice, out: NDArray[Any]) -> None:
         given = self.given
         queries = np.ascontiguousarray(self.queries[rows])
         if given.order == READ:
             nothing = (self.points[:0], np.empty(0, np.int64), np.empty((0, given.maps.d_value)))
-            out[:] = self.state.mix(READ, queries, *nothing)
+            out[:] = state.mix(READ, queries, *nothing)
         else:
-            out[:] = self.state.mix(given.order, queries, *self._arriving(rows))
+            out[:] = state.mix(given.order, queries, *self._arriving(rows))
 
     def _arriving(self, rows: slice) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[Any]]:
         """Points that come at some rows, their numbers in the order they come in, and values."""

@@ -313,6 +313,7 @@ class OnHull:
     ) -> NDArray[np.float64]:
         """The mixed values at rows that come in order, with the points that come with them."""
         out = np.empty((0 if order == TAKE else len(queries), values.shape[1]))
+        self.reserve(len(points))
         self._sizes = np.maximum(self._sizes, np.abs(points).max(axis=0, initial=0))
         reaches = self._doubts(queries) / float(self._root)
         if self._kind == SOFTMAX:
