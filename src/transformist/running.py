@@ -46,6 +46,9 @@ def run(
         NotFinite: for a score or an answer that overflows; in `structured` also for what overflows
             in heads and in the stream where no answer depends on it.
 
+    Warns:
+        TakesLong: `structured`, before a head goes through every pair of a long input.
+
     Example:
         >>> import transformist as tf
         >>> model = tf.recipe("dyck-1").build(max_length=100_000)
@@ -173,6 +176,8 @@ ENGINES: Mapping[str, Callable[[Transformer, Sequence[Symbol], Arithmetic | str]
 
 def plan(model: Transformer, x: Sequence[Symbol] | None = None) -> Plan:
     """How the structured engine evaluates each head of a model: its method, why, and the cost.
+
+    What is met on the input says so: it is evaluated, which takes the time of a run.
 
     Args:
         model: what would be run.
