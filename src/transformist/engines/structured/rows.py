@@ -20,7 +20,7 @@ from transformist.engines.structured.sparse import SparseMap
 from transformist.engines.structured.threads import on_all_processors
 from transformist.errors import NotFinite
 
-BLOCK = 4096
+BLOCK = 2**13
 """How many rows are computed at once."""
 
 SHARE = 16

@@ -27,7 +27,7 @@ if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
-MUCH = 2**18
+MUCH = 2**17
 """From so many numbers on work is divided: handing it on takes as long as some ten thousand."""
 
 
