@@ -393,6 +393,22 @@ def test_no_more_memory_is_taken_than_is_estimated(name):
             estimates.require_memory(model, n, number_system("float64"))
 
 
+@pytest.mark.parametrize("places", [None, "i"])
+def test_labels_that_are_tuples(places):
+    """Few distinct vectors are read out, or one for each position."""
+    model = tf.Transformer(
+        stream=tf.Stream(("x", "y")),
+        embedding=tf.Embedding(
+            symbols=("a", "b"),
+            vectors=[[2, 1], [0, 1]],
+            positions=tf.PositionFunctions((places, None)),
+        ),
+        layers=(),
+        read_out=tf.MultiClass(W_out=np.eye(2), labels=((1, 2), (3, 4)), at="every"),
+    )
+    assert evaluate(model, "abba").answer == model("abba")
+
+
 def test_heads_that_write_nothing_are_evaluated():
     silent = tf.Attention(W_Q=[[0]], W_K=[[0]], W_V=[[1]], W_O=[[0]], mask="future")
     model = tf.Transformer(

@@ -22,9 +22,13 @@ def read(model: Transformer, out: SparseMap, z: ResidualStream, n: int, a: Float
     y = z.image(out)
     if isinstance(y, Few) and isinstance(read_out, BY_VECTOR):
         few = Few.of(y.table, y.ids[at])
-        answers = _listed(decided(read_out, few.table, n, a), few.ids)
+        require_finite(few, a)
+        answers = _listed(_decided(read_out, few.table, n, a), few.ids)
     else:
-        answers = decided(read_out, y.at(at), n, a, bool(np.isfinite(y.sizes).all()))
+        rows = y.at(at)
+        if not np.isfinite(y.sizes).all():  # at a row that may not be read
+            require_finite(Many(rows), a)
+        answers = _decided(read_out, rows, n, a)
     return read_out.join(answers) if read_out.at == "every" else answers[0]
 
 
@@ -44,15 +48,13 @@ def read_rows(
     read_out: ReadOut, out: SparseMap, rows: NDArray[Any], n: int, a: Floating
 ) -> list[Any]:
     """An answer a row, for final vectors of inputs of length n."""
-    return decided(read_out, out(rows), n, a)
+    y = out(rows)
+    require_finite(Many(y), a)
+    return _decided(read_out, y, n, a)
 
 
-def decided(
-    read_out: ReadOut, y: NDArray[Any], n: int, a: Floating, is_finite: bool = False
-) -> list[Any]:
-    """An answer a row, for what the affine map of a read-out gives, known to be finite or not."""
-    if not is_finite:
-        require_finite(Many(y), a)
+def _decided(read_out: ReadOut, y: NDArray[Any], n: int, a: Floating) -> list[Any]:
+    """An answer a row, for what the affine map of a read-out gives, which is finite."""
     return DECISIONS.get(type(read_out), _by_the_model)(read_out, y, n, a)
 
 

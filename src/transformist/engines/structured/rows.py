@@ -315,11 +315,15 @@ class _RowByRow(Rows):
 
 
 @lru_cache(maxsize=8)
-def numbers_below(count: int) -> NDArray[np.int32]:
-    """The numbers 0 to count − 1."""
+def _kept_below(count: int) -> NDArray[np.int32]:
     numbers = np.arange(count, dtype=np.int32)
     numbers.flags.writeable = False
     return numbers
+
+
+def numbers_below(count: int) -> NDArray[np.int32]:
+    """The numbers 0 to count − 1; those of a block are kept, as they are asked for often."""
+    return _kept_below(count) if count <= BLOCK else np.arange(count, dtype=np.int32)
 
 
 @final
