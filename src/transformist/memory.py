@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from transformist.errors import InputTooLarge
+
 
 def free_memory() -> int:
     """Bytes that the machine can still give, as Linux says; 2⁶² where nothing says it.
@@ -20,3 +22,26 @@ def free_memory() -> int:
     except OSError:
         pass
     return 2**62
+
+
+def beyond_memory(free: int, received: str, where: str, most: int) -> InputTooLarge:
+    """The refusal of an input that takes more memory than is free.
+
+    Args:
+        free: bytes.
+        received: how much came, and what it takes.
+        where: the engine.
+        most: how many symbols there is memory for.
+
+    Example:
+        >>> print(beyond_memory(2**30, "length 9, which takes 2.0 GiB", "reference engine", 4))
+        reference engine: an input is evaluated in the memory that is free, 1.0 GiB; received \
+        length 9, which takes 2.0 GiB; give at most 4 symbols
+
+    """
+    return InputTooLarge(
+        f"an input is evaluated in the memory that is free, {free / 2**30:.1f} GiB",
+        received=received,
+        where=where,
+        remedy=f"give at most {most} symbols",
+    )

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from transformist.arithmetic import Arithmetic, number_system
-from transformist.errors import InputTooLarge, InvalidValue, UnknownName
-from transformist.memory import free_memory
+from transformist.errors import InvalidValue, UnknownName
+from transformist.memory import beyond_memory, free_memory
 from transformist.model import Symbol, Transformer
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def run(
         arithmetic: the number system, by name.
         engine: `reference`, the definitions themselves; `structured`, for long inputs in float64
             and float32, whose heads attend where the reference does, ties included, and whose means
-            are summed in another order: a last place of a mean can differ, and the answer where it
-            hangs on that; `auto`, the structured one where the input is long and it has the
-            arithmetic.
+            are summed in another order: they can differ in the last places of the largest value,
+            and the answer where it hangs on those; `auto`, the structured one where the input is
+            long and it has the arithmetic.
 
     Raises:
         UnknownName: for another engine.
@@ -112,13 +112,10 @@ def refuse_beyond_memory(
         from transformist.engines.structured.evaluation import format_of
 
         each = bytes_a_row(model, format_of(arithmetic))
-    if count > free // each:
-        raise InputTooLarge(
-            f"an input is evaluated in the memory that is free, {free / 2**30:.1f} GiB",
-            received=f"more than {free // each} symbols, which take {each} bytes each",
-            where=f"{engine} engine",
-            remedy=f"give at most {free // each} symbols",
-        )
+    most = free // each
+    if count > most:
+        received = f"more than {most} symbols, which take {each} bytes each"
+        raise beyond_memory(free, received, f"{engine} engine", most)
 
 
 POINTER = 8
@@ -174,16 +171,24 @@ ENGINES: Mapping[str, Callable[[Transformer, Sequence[Symbol], Arithmetic | str]
 """The engines, by name. What compiles to machine code is imported when it is used."""
 
 
-def plan(model: Transformer, x: Sequence[Symbol] | None = None) -> Plan:
+def plan(
+    model: Transformer,
+    x: Sequence[Symbol] | None = None,
+    arithmetic: Arithmetic | str = "float64",
+    length: int | None = None,
+) -> Plan:
     """How the structured engine evaluates each head of a model: its method, why, and the cost.
 
     What is met on the input says so: it is evaluated, which takes the time of a run.
 
     Args:
         model: what would be run.
-        x: the input; left out, a drawn string of 1024 symbols, or of as many as the model admits.
+        x: the input; left out, a drawn string.
+        arithmetic: `float64` or `float32`.
+        length: of the drawn string; left out, 1024, or as many symbols as the model admits.
 
     Raises:
+        InvalidValue: for another arithmetic, a length below 0, or one beside an input.
         UnknownSymbol, InputTooLong: as `Transformer.run`.
 
     Example:
@@ -195,7 +200,7 @@ def plan(model: Transformer, x: Sequence[Symbol] | None = None) -> Plan:
     _require_transformer(model, "plan")
     from transformist.engines.structured import plan as planned
 
-    return planned(model, x)
+    return planned(model, x, arithmetic, length)
 
 
 def decoder(model: Transformer, arithmetic: Arithmetic | str = "float64") -> Decoder:

@@ -5,6 +5,7 @@ import pickle
 import random
 import sys
 import threading
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 import transformist as tf
 from transformist.engines.structured.decoding import causal, decoders, reading
+from transformist.engines.structured.decoding.steps import Attend
 
 STEPS = Path(decoders.__file__).parent
 READ_FILES = {str(STEPS / name) for name in ("decoders.py", "reading.py", "steps.py")}
@@ -209,3 +211,72 @@ def test_what_ended_it_is_said(symbol, model, why, together):
             decoder.take("a")
     with pytest.raises(tf.TransformistError, match="a symbol after one that was " + why):
         copy.copy(decoder).take("a")
+
+
+def of_two(layers, first, W_out):
+    """A model of two coordinates over one symbol."""
+    return tf.Transformer(
+        stream=tf.Stream(("x", "y")),
+        embedding=tf.Embedding(symbols=("a",), vectors=[[first, 0]]),
+        layers=layers,
+        read_out=tf.RealVector(W_out=W_out, at="every"),
+    )
+
+
+def test_what_a_later_norm_drops_has_overflowed_nevertheless():
+    beyond = tf.FeedForward(W_1=[[1e200, 0]], b_1=[0], W_2=[[0], [1e200]], b_2=[0, 0])
+    more = tf.FeedForward(W_1=[[1, 0]], b_1=[0], W_2=[[1], [0]], b_2=[0, 0])
+    norm = tf.LayerNorm(gain=[1, 1], bias=[0, 0], epsilon=1, W_N=[[1, 0], [-1, 0]])
+    layers = (tf.Layer((), beyond), tf.Layer((), more, (None, None), (None, norm)))
+    model = of_two(layers, 1, [[1, 0], [0, 1]])
+    for run in (
+        lambda: tf.run(model, "a", engine="structured"),
+        lambda: tf.decoder(model).take("a"),
+        lambda: tf.decoder(model).take_all("a"),
+    ):
+        with pytest.raises(tf.TransformistError, match="one that overflows"):
+            run()
+
+
+def test_a_number_near_the_largest_from_which_nothing_overflows():
+    small = {name: [[1e-300, 0]] for name in ("W_Q", "W_K", "W_V")}
+    head = tf.Attention(**small, W_O=[[0], [1]], mask="future")
+    model = of_two((tf.Layer((head,)),), 1e308, [[0, 1]])
+    decoder = tf.decoder(model)
+    answers = [decoder.take("a"), *decoder.take_all("aa"), decoder.take("a")]
+    assert answers == tf.run(model, "aaaa", engine="structured") == tf.run(model, "aaaa")
+
+
+def test_a_pickle_holds_what_was_read_and_no_more():
+    """Room for keys is made without being filled: in it is what was in memory before."""
+    model = tf.recipe("induction-most-recent").build(alphabet="abcd")
+    one, other = tf.decoder(model), tf.decoder(model)
+    one.take_all("abcd" * 75)
+    for _ in range(75):
+        other.take_all("abcd")
+    for each in (one, other):
+        steps = pickle.loads(pickle.dumps(each))._steps
+        *_, past = (step.head._past for step in steps if isinstance(step, Attend))
+        assert [len(array) for array in past.room] == [past.count] * 2 == [301] * 2
+    again = pickle.loads(pickle.dumps(one))
+    assert again.take_all("abca") == one.take_all("abca") == other.take_all("abca")
+
+
+def test_new_queries_go_through_the_past_in_blocks():
+    """Else four hundred after a long past take an array of them times the past."""
+    count, past = 400, 50_000
+    vectors = np.stack([np.arange(1, count + 1), np.zeros(count)], axis=1)
+    ones = {name: [[1, 0]] for name in ("W_Q", "W_K", "W_V")}
+    model = tf.Transformer(
+        stream=tf.Stream(("x", "y")),
+        embedding=tf.Embedding(symbols=tuple(range(count)), vectors=vectors),
+        layers=(tf.Layer((tf.Attention(**ones, W_O=[[0], [1]], mask="future"),)),),
+        read_out=tf.Binary(W_out=[[0, 1]]),
+    )
+    decoder = tf.decoder(model)
+    decoder.take_all([0] * past)
+    tracemalloc.start()
+    decoder.take_all(range(count))
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert taken < 8 * count * past / 2

@@ -21,7 +21,8 @@ from transformist.engines.structured.heads.on_hull import ABOVE, BELOW, ON, UNKN
 from transformist.engines.structured.heads.weightings import FIRST, TAKE
 from transformist.engines.structured.ranges import Measured, are_exact
 from transformist.engines.structured.residual import ResidualStream
-from transformist.engines.structured.rows import Few, Many
+from transformist.engines.structured.row_by_row import Many
+from transformist.engines.structured.rows import Few
 from transformist.errors import NotFinite
 from transformist.model import MASKS, WEIGHTINGS, Attention
 

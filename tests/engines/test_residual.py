@@ -11,7 +11,8 @@ from transformist.engines.structured import rows as row_kinds
 from transformist.engines.structured import threads
 from transformist.engines.structured.once import once
 from transformist.engines.structured.residual import ResidualStream
-from transformist.engines.structured.rows import Beside, Few, Many
+from transformist.engines.structured.row_by_row import Beside, Many
+from transformist.engines.structured.rows import Few
 from transformist.engines.structured.sparse import SparseMap
 
 WIDTH = 8

@@ -16,10 +16,8 @@ Rows: TypeAlias = tuple[Range, ...]
 
 
 @dataclass(frozen=True)
-class Embedded:
-    """A number for each symbol of the alphabet, and for BOS where there is one."""
-
-    values: tuple[Fraction, ...]
+class _OfNoForm:
+    """What is computed from the symbol or the position alone."""
 
     @property
     def reads(self) -> tuple[Form, ...]:
@@ -28,15 +26,17 @@ class Embedded:
 
 
 @dataclass(frozen=True)
-class Feature:
+class Embedded(_OfNoForm):
+    """A number for each symbol of the alphabet, and for BOS where there is one."""
+
+    values: tuple[Fraction, ...]
+
+
+@dataclass(frozen=True)
+class Feature(_OfNoForm):
     """A function of the position, by its name in `POSITIONS`."""
 
     name: str
-
-    @property
-    def reads(self) -> tuple[Form, ...]:
-        """The forms that it is computed from."""
-        return ()
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
+from transformist.engines.structured.arrays import unfilled
 from transformist.engines.structured.residual import ResidualStream
-from transformist.engines.structured.rows import Few, Many, blocks, unfilled
+from transformist.engines.structured.row_by_row import Many
+from transformist.engines.structured.rows import Few, blocks
 from transformist.model import Coded, Embedding, PositionFunctions, Symbol
 
 EXACT_SIZE = 2**26

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from transformist.arithmetic import Floating
 from transformist.engines.structured.rows import BLOCK
-from transformist.errors import InputTooLarge
-from transformist.memory import free_memory
+from transformist.memory import beyond_memory, free_memory
 from transformist.model import (
     Attention,
     Heads,
@@ -30,12 +29,8 @@ def require_memory(model: Transformer, n: int, a: Floating) -> None:
     needed, free = (n + added + BLOCK) * each + ROOM, free_memory()
     if needed > free:
         longest = max((free - ROOM) // each - BLOCK - added, 0)
-        raise InputTooLarge(
-            f"an input is evaluated in the memory that is free, {free / 2**30:.1f} GiB",
-            received=f"length {n}, which takes {needed / 2**30:.1f} GiB",
-            where="structured engine",
-            remedy=f"give at most {longest} symbols",
-        )
+        received = f"length {n}, which takes {needed / 2**30:.1f} GiB"
+        raise beyond_memory(free, received, "structured engine", longest)
 
 
 ROOM = 2**25
@@ -43,6 +38,9 @@ ROOM = 2**25
 
 WORKING = 32 * 8
 """Bytes for a position that are kept beside queries, keys and values: a hull takes the most."""
+
+COPIES = 2
+"""Of the stream: before a sublayer, and after it."""
 
 NUMBERED = 8
 """Bytes for a position that a sublayer may leave: which of few vectors it has, in two parts."""
@@ -60,6 +58,8 @@ def bytes_a_row(model: Transformer, a: Floating) -> int:
             own = 3 * len(written) * a.dtype.itemsize
             if isinstance(sublayer.function, Heads):
                 own += max((_of_head(head, a) for head in sublayer.function.heads), default=0)
+            if sublayer.post_norm is not None:
+                own += 2 * model.width * a.dtype.itemsize
             if sublayer.pre_norm is not None:
                 own += sublayer.pre_norm.width_out * a.dtype.itemsize
             most, count = max(most, own), count + 1
@@ -67,8 +67,8 @@ def bytes_a_row(model: Transformer, a: Floating) -> int:
             varying |= set(range(model.width) if everywhere else written)
     if model.final_norm is not None:
         varying = set(range(model.width))
-        most += model.final_norm.width_out * a.dtype.itemsize
-    return len(varying) * a.dtype.itemsize + most + NUMBERED * (count + 1) + WORKING
+        most += (model.width + model.final_norm.width_out) * a.dtype.itemsize
+    return COPIES * len(varying) * a.dtype.itemsize + most + NUMBERED * (count + 1) + WORKING
 
 
 def _of_head(head: Attention, a: Floating) -> int:

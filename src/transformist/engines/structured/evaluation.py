@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import FLOAT32, FLOAT64, Arithmetic, Floating, number_system
+from transformist.engines.structured.arrays import keep_memory
 from transformist.engines.structured.embedded import codes, embedded
 from transformist.engines.structured.estimates import require_memory
 from transformist.engines.structured.heads import HeadInput, HeadMaps, method
@@ -45,10 +46,16 @@ class Chosen:
 
     layer: int
     head: int
-    attention: Attention
+    attention: Attention = field(repr=False)
     method: str
     why: str
     cost: str
+
+    def __str__(self) -> str:
+        """In a line."""
+        kind = f"{self.attention.weighting}, mask {self.attention.mask}"
+        where = f"layer {self.layer} head {self.head} ({kind})"
+        return f"{where}: {self.method}, {self.cost}: {self.why}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +91,9 @@ def evaluate(
     evaluated, are summed in float64 in an order of their own: underflow apart, in float64 they lie
     within (16n + 5000) 2⁻⁵³ of the largest value from the reference's, where a softmax has keys
     with a term that the query does not scale within 2⁻⁴⁰ more; a weight may be left out that is
-    below exp(−110) < 2⁻¹⁵⁸ of the largest one. In float32 they are nearer to the real ones than the
-    reference's sums. So the answer is the reference's, but where a later choice or read-out hangs
+    below exp(−110) < 2⁻¹⁵⁸ of the largest one. In float32 they are summed in float64 and rounded
+    once: mostly nearer to the real ones than the reference's, but not where large values cancel. So
+    the answer is the reference's, but where a later choice or read-out hangs
     on the last places of a mean.
 
     What overflows is refused in queries, keys, values, scores and sums of values, in the stream
@@ -115,6 +123,7 @@ def evaluate(
     a = format_of(arithmetic)
     model.admit_length(x)
     require_memory(model, len(x), a)
+    keep_memory()
     heads: list[Chosen] = []
     rows = codes(model.embedding, x)
     z = embedded(model.embedding, rows, 1 - len(model.embedding.front), len(x), a)
@@ -190,7 +199,7 @@ def _after(
 
 def normalized(norm: LayerNorm, z: ResidualStream, a: Floating) -> ResidualStream:
     """The stream, every vector normalized."""
-    out = z.whole().through(lambda x: norm(x, a), norm.width_out)
+    out = z.whole().through(lambda x: norm(x, a), norm.width_out).kept()
     return ResidualStream.of(z.n, [(range(norm.width_out), out)])
 
 

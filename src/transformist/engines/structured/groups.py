@@ -95,3 +95,42 @@ class Groups:
             return None
         self._count = count
         return ids
+
+
+@kernel
+def _mark(ids: Any, marks: Any) -> None:
+    for at in range(ids.shape[0]):
+        marks[np.uint64(ids[np.uint64(at)])] = True
+
+
+def marked(ids: NDArray[Any], count: int) -> NDArray[np.bool_]:
+    """Which of the numbers below `count` are there.
+
+    Example:
+        >>> marked(np.array([2, 0, 2]), 4)
+        array([ True, False,  True, False])
+
+    """
+    marks = np.zeros(count, np.bool_)
+    _mark(ids, marks)
+    return marks
+
+
+@kernel
+def _translate(ids: Any, number: Any, out: Any) -> None:
+    for at in range(ids.shape[0]):
+        i = np.uint64(at)
+        out[i] = number[np.uint64(ids[i])]
+
+
+def translated(ids: NDArray[Any], number: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The new number for each of the old ones.
+
+    Example:
+        >>> translated(np.array([2, 0, 2]), np.array([7, 8, 9], np.int32))
+        array([9, 7, 9], dtype=int32)
+
+    """
+    out = np.empty(len(ids), np.int32)
+    _translate(ids, number, out)
+    return out

@@ -13,6 +13,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 def kernel(function: F) -> F:
     """`function` in machine code; sums keep their order, and no product is fused with a sum.
 
+    In inner loops places are unsigned numbers (`np.uint64(at)`): of a signed one numba asks each
+    time whether it is counted from the end, which may take as long as all else.
+
     It makes no arrays: its arguments stay with its caller, so that references to them need not be
     counted, which takes longer than most of what it does.
 

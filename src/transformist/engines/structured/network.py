@@ -45,11 +45,11 @@ class Network:
     def __call__(self, z: ResidualStream) -> Rows:
         """What the network gives for a stream, in the coordinates written."""
         if self.norm is None:
-            hidden = z.rows(self.first.read).lazily(self.first.on_what_it_reads, self.first.height)
+            hidden = z.rows(self.first.read).through(self.first.on_what_it_reads, self.first.height)
         else:
             norm = self.norm
-            hidden = z.whole().lazily(lambda x: self.first(norm(x, self.a)), self.first.height)
-        return hidden.through(lambda h: self.second(self._act(h)), len(self.written))
+            hidden = z.whole().through(lambda x: self.first(norm(x, self.a)), self.first.height)
+        return hidden.through(lambda h: self.second(self._act(h)), len(self.written)).kept()
 
     def add(self, z: NDArray[Any]) -> None:
         """z + f(norm(z)), in place."""

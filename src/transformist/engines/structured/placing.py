@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from transformist.engines.structured.kernel import kernel
+import numpy as np
+
+from transformist.engines.structured.kernel import kernel, kernel_part
 
 TILE = 64
 """How many rows are put column by column: they stay in the nearest memory."""
@@ -29,6 +31,15 @@ def put(vectors: Any, numbers: Any, columns: Any, out: Any, into: Any) -> None:
         for start in range(0, out.shape[0], TILE):
             stop = min(start + TILE, out.shape[0])
             for m in range(count):
-                column, target = columns[m], into[m]
-                for i in range(start, stop):
-                    out[i, target] = vectors[numbers[i], column]
+                _put_column(vectors, numbers, columns[m], out, into[m], start, stop)
+
+
+@kernel_part
+def _put_column(
+    vectors: Any, numbers: Any, column: int, out: Any, target: int, start: int, stop: int
+) -> None:
+    """One column, at some rows."""
+    m, into = np.uint64(column), np.uint64(target)
+    for at in range(start, stop):
+        i = np.uint64(at)
+        out[i, into] = vectors[np.uint64(numbers[i]), m]

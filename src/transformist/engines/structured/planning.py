@@ -6,7 +6,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from transformist.arithmetic import Arithmetic
 from transformist.engines.structured.evaluation import Chosen, evaluate
+from transformist.errors import InvalidValue
 from transformist.model import Symbol, Transformer
 
 DRAWN = 1024
@@ -30,39 +32,51 @@ class Plan:
 
     def __str__(self) -> str:
         """A line for each head."""
-        kind = "drawn" if self.is_drawn else "given"
-        lines = [f"on {'an input' if not self.is_drawn else 'a string'} {kind}, n = {self.length}:"]
-        for each in self.heads:
-            head = each.attention
-            lines.append(
-                f"layer {each.layer} head {each.head} ({head.weighting}, mask {head.mask}): "
-                f"{each.method}, {each.cost}: {each.why}"
-            )
-        return "\n".join(lines)
+        which = "a drawn string" if self.is_drawn else "the string given"
+        return "\n".join([f"on {which}, n = {self.length}:", *map(str, self.heads)])
 
 
-def plan(model: Transformer, x: Sequence[Symbol] | None = None) -> Plan:
+def plan(
+    model: Transformer,
+    x: Sequence[Symbol] | None = None,
+    arithmetic: Arithmetic | str = "float64",
+    length: int | None = None,
+) -> Plan:
     """The methods for a model's heads, as its weights and the vectors met on an input say.
 
     Args:
         model: what would be run.
-        x: the input; left out, a drawn string of 1024 symbols, or of as many as the model admits.
+        x: the input; left out, a drawn string.
+        arithmetic: `float64` or `float32`.
+        length: of the drawn string; left out, 1024, or as many symbols as the model admits.
 
     Raises:
+        InvalidValue: for another arithmetic, a length below 0, or one beside an input.
         UnknownSymbol, InputTooLong: as `Transformer.run`.
 
     Example:
         >>> import transformist as tf
         >>> print(tf.plan(tf.recipe("dyck-1").build(max_length=4)))
-        on a string drawn, n = 4:
+        on a drawn string, n = 4:
         layer 0 head 0 (softmax, mask future): by query, n · queries: the weights make scores 0
         layer 1 head 0 (softmax, mask future): by query, n · queries: the weights make scores 0
 
     """
-    given = x
-    if given is None:
-        positions = model.embedding.positions
-        bounds = (DRAWN, model.max_length, None if positions is None else positions.max_length)
-        longest = min(bound for bound in bounds if bound is not None)
-        given = random.Random(0).choices(model.alphabet, k=longest) if model.alphabet else []
-    return Plan(len(given), x is None, evaluate(model, given).heads)
+    is_length = isinstance(length, int) and length >= 0
+    if length is not None and (x is not None or not is_length):
+        raise InvalidValue(
+            "a length of 0 or more is that of a drawn string",
+            received=f"length {length!r}" + ("" if x is None else " beside an input"),
+            where="plan",
+            remedy="give an input or such a length",
+        )
+    given = _drawn(model, length) if x is None else x
+    return Plan(len(given), x is None, evaluate(model, given, arithmetic).heads)
+
+
+def _drawn(model: Transformer, length: int | None) -> list[Symbol]:
+    """Symbols, the same each time; none where there are none to draw from."""
+    positions = model.embedding.positions
+    bounds = (DRAWN, model.max_length, None if positions is None else positions.max_length)
+    count = min(each for each in bounds if each is not None) if length is None else length
+    return random.Random(0).choices(model.alphabet, k=count) if model.alphabet else []

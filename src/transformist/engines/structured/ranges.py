@@ -1,4 +1,4 @@
-"""How large numbers get, and of which powers of two they are whole multiples."""
+"""How large numbers get, of which powers of two they are multiples; what is said of an overflow."""
 
 from __future__ import annotations
 
@@ -10,6 +10,13 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
 from transformist.engines.structured.kernel import kernel
+from transformist.errors import NotFinite
+
+TILE = 256
+"""How many rows are gone through column by column: they stay in the nearest memory."""
+
+UNSIGNED = np.uint64(2**63 - 1)
+"""The bits of a number that are not its sign."""
 
 
 @kernel
@@ -26,12 +33,18 @@ def largest_of(x: Any, columns: Any, sizes: Any) -> None:
 
 @kernel
 def largest_in(x: Any, sizes: Any) -> None:
-    """sizes[m] = max |x[i, m]|; NaN, once met, stays."""
-    for i in range(x.shape[0]):
+    """sizes[m] = max |x[i, m]|; NaN, once met, stays.
+
+    Without their signs, numbers are in the order of their bits, NaN being the largest.
+    """
+    for start in range(0, x.shape[0], TILE):
+        stop = min(start + TILE, x.shape[0])
         for m in range(x.shape[1]):
-            size = abs(np.float64(x[i, m]))
-            if not size <= sizes[m] and sizes[m] == sizes[m]:
-                sizes[m] = size
+            most = np.float64(sizes[m]).view(np.uint64)
+            for at in range(start, stop):
+                number = np.float64(x[np.uint64(at), m])
+                most = max(most, np.float64(number).view(np.uint64) & UNSIGNED)
+            sizes[m] = np.uint64(most).view(np.float64)
 
 
 @kernel
@@ -117,6 +130,28 @@ def are_exact(queries: Measured, keys: Measured, a: Floating) -> bool:
         step = (queries.steps * keys.steps)[both].min(initial=np.inf)
         room = 2.0 ** (a.precision - 2) * step
     return bool(total <= room and step >= a.smallest * 4.0**a.precision)
+
+
+def overflow(numbers: str, a: Floating) -> NotFinite:
+    """The refusal of a number beyond the largest of a format.
+
+    Args:
+        numbers: which ones are to stay below it.
+        a: the format.
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT32
+        >>> print(overflow("scores", FLOAT32))
+        structured engine: scores stay below 3.40282e+38 in float32; received one that overflows; \
+        use a format with a wider range
+
+    """
+    return NotFinite(
+        f"{numbers} stay below {a.largest:g} in {a.name}",
+        received="one that overflows",
+        where="structured engine",
+        remedy="use a format with a wider range",
+    )
 
 
 SOFT = 1024.0

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from transformist.arithmetic import Floating
 from transformist.engines.structured.ranges import first_largest
 from transformist.engines.structured.residual import ResidualStream
-from transformist.engines.structured.rows import Few, Many, require_finite
+from transformist.engines.structured.row_by_row import Many
+from transformist.engines.structured.rows import Few, require_finite
 from transformist.engines.structured.sparse import SparseMap
 from transformist.model import Binary, MultiClass, ReadOut, Transformer
 
@@ -26,7 +27,7 @@ def read(model: Transformer, out: SparseMap, z: ResidualStream, n: int, a: Float
         answers = _listed(_decided(read_out, few.table, n, a), few.ids)
     else:
         rows = y.at(at)
-        if not np.isfinite(y.sizes).all():  # at a row that may not be read
+        if not y.are_finite:  # at a row that may not be read
             require_finite(Many(rows), a)
         answers = _decided(read_out, rows, n, a)
     return read_out.join(answers) if read_out.at == "every" else answers[0]

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
-from transformist.engines.structured.rows import Beside, Few, Many, Rows, blocks, unfilled
+from transformist.engines.structured.arrays import unfilled
+from transformist.engines.structured.row_by_row import Beside, Many
+from transformist.engines.structured.rows import Few, Rows, blocks
 from transformist.engines.structured.sparse import SparseMap
 
 Columns = Sequence[int]
@@ -125,10 +127,10 @@ class ResidualStream:
 
 def _some(rows: Rows, columns: list[int]) -> Rows:
     """Some columns of what is there, in this order."""
-    if columns == list(range(rows.width)):
+    if len(columns) == rows.width and columns == list(range(rows.width)):
         return rows
     if isinstance(rows, Few):
-        return Few(np.ascontiguousarray(rows.table[:, columns]), rows.ids)
+        return Few(rows.table.take(columns, axis=1), rows.ids)
     return Beside([(rows, columns, list(range(len(columns))))])
 
 

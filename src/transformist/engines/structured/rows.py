@@ -1,4 +1,4 @@
-"""The vectors of an input: few distinct ones and which of them each row is, or one for each row."""
+"""The vectors of an input, and where few of them are distinct: these, and which of them each is."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
-from transformist.engines.structured.groups import Groups
+from transformist.engines.structured.groups import Groups, marked, translated
 from transformist.engines.structured.once import once
-from transformist.engines.structured.placing import put
-from transformist.engines.structured.ranges import Measured, largest_in
+from transformist.engines.structured.ranges import Measured, overflow
 from transformist.engines.structured.sparse import SparseMap
-from transformist.engines.structured.threads import on_all_processors
-from transformist.errors import NotFinite
 
 BLOCK = 2**13
 """How many rows are computed at once."""
@@ -47,26 +44,16 @@ def blocks(n: int, backwards: bool = False) -> Iterator[slice]:
             yield slice(start, stop)
 
 
-LARGE = 2**20
-"""From so many bytes on an array is worth large pages."""
+@lru_cache(maxsize=8)
+def _kept_below(count: int) -> NDArray[np.int32]:
+    numbers = np.arange(count, dtype=np.int32)
+    numbers.flags.writeable = False
+    return numbers
 
-PAGES = 6 * 2**20
-"""Bytes that are asked for at least, so that numpy asks the system for large pages in its turn, and
-some are whole: a small page takes as long as filling it."""
 
-
-def unfilled(n: int, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """An array (n, width), to be filled.
-
-    Example:
-        >>> unfilled(2**17, 3, np.dtype(np.float32)).shape
-        (131072, 3)
-
-    """
-    if n * width * dtype.itemsize < LARGE:
-        return np.empty((n, width), dtype)
-    room = np.empty(max(n * width, PAGES // dtype.itemsize), dtype)
-    return room[: n * width].reshape(n, width)
+def numbers_below(count: int) -> NDArray[np.int32]:
+    """The numbers 0 to count − 1; those of a block are kept, as they are asked for often."""
+    return _kept_below(count) if count <= BLOCK else np.arange(count, dtype=np.int32)
 
 
 class Rows(ABC):
@@ -88,12 +75,12 @@ class Rows(ABC):
         """The vectors of some rows, one after the other in memory."""
 
     @abstractmethod
-    def through(self, function: Function, width: int) -> Few | Many:
-        """The images under a function of vectors."""
+    def through(self, function: Function, width: int) -> Rows:
+        """The images under a function of vectors; of many, computed whenever they are used."""
 
     @abstractmethod
-    def lazily(self, function: Function, width: int) -> Rows:
-        """The images under a function of vectors; of many, computed whenever they are used."""
+    def kept(self) -> Rows:
+        """The same vectors, computed."""
 
     @abstractmethod
     def indexed(self, rows: Any) -> tuple[NDArray[Any], NDArray[np.int32]]:
@@ -122,14 +109,15 @@ class Rows(ABC):
     def constants(self) -> list[float | None]:
         """The numbers that columns hold at all rows; `None` where it is not known to be one."""
 
-    @abstractmethod
-    def kept(self) -> Few | Many:
-        """The same vectors, computed."""
+    @once
+    def are_finite(self) -> bool:
+        """Whether all numbers are."""
+        return bool(np.isfinite(self.sizes).all())
 
     def mapped(self, part: SparseMap) -> Rows:
-        """The images under an affine map, as `lazily`."""
+        """The images under an affine map, as `through`."""
         is_same = part.is_identity and part.height == self.width
-        return self if is_same else self.lazily(part, part.height)
+        return self if is_same else self.through(part, part.height)
 
     def whole(self) -> NDArray[Any]:
         """All the vectors, (n, width)."""
@@ -160,17 +148,15 @@ class Few(Rows):
             ([[5.0], [7.0]], [0, 1, 0])
 
         """
-        used = np.zeros(len(table), np.bool_)
-        used[ids] = True
-        number, distinct = _distinct(table, np.flatnonzero(used))
-        return cls(distinct, number.take(ids, mode="clip"))
+        number, distinct = _distinct(table, np.flatnonzero(marked(ids, len(table))))
+        return cls(distinct, translated(ids, number))
 
     @property
     def merged(self) -> Few:
         """The same, equal vectors being made one."""
         number, distinct = _distinct(self.table, np.arange(len(self.table)))
         alike = len(distinct) == len(self.table)
-        return self if alike else Few(distinct, number.take(self.ids, mode="clip"))
+        return self if alike else Few(distinct, translated(self.ids, number))
 
     def at(self, rows: Any) -> NDArray[Any]:
         """As `Rows`."""
@@ -180,10 +166,6 @@ class Few(Rows):
     def through(self, function: Function, width: int) -> Few:
         """As `Rows`."""
         return Few(function(self.table), self.ids)
-
-    def lazily(self, function: Function, width: int) -> Few:
-        """As `Rows`."""
-        return self.through(function, width)
 
     def kept(self) -> Few:
         """As `Rows`."""
@@ -254,147 +236,6 @@ def _distinct(
     return number, groups.vectors
 
 
-class _RowByRow(Rows):
-    """What is common to those that have a vector for each row."""
-
-    def kept(self) -> Many:
-        """As `Rows`."""
-        return self.through(lambda x: x, self.width)
-
-    def through(self, function: Function, width: int) -> Many:
-        """As `Rows`."""
-        out = unfilled(self.n, width, self.dtype)
-
-        def fill(rows: slice) -> None:
-            out[rows] = function(self.at(rows))
-
-        on_all_processors(fill, blocks(self.n), self.n * (self.width + width))
-        return Many(out)
-
-    def lazily(self, function: Function, width: int) -> Rows:
-        """As `Rows`."""
-        return Image(self, function, width)
-
-    def indexed(self, rows: Any) -> tuple[NDArray[Any], NDArray[np.int32]]:
-        """As `Rows`."""
-        vectors = self.at(rows)
-        return vectors, numbers_below(len(vectors))
-
-    def grouped(self, limit: int) -> Few | None:
-        """As `Rows`."""
-        groups = Groups(self.width, min(limit, max(self.n, 1)), self.dtype)
-        ids = np.empty(self.n, np.int32)
-        for rows in blocks(self.n):
-            found = groups.of(self.at(rows))
-            if found is None:
-                return None
-            ids[rows] = found
-        return Few(groups.vectors, ids)
-
-    def measure(self, measured: Measured) -> None:
-        """As `Rows`."""
-        for rows in blocks(self.n):
-            measured.take(self.at(rows))
-
-    @once
-    def sizes(self) -> NDArray[np.float64]:
-        """As `Rows`."""
-
-        def largest(rows: slice) -> NDArray[np.float64]:
-            sizes = np.zeros(self.width)
-            largest_in(self.at(rows), sizes)
-            return sizes
-
-        found = on_all_processors(largest, blocks(self.n), self.n * self.width)
-        return np.asarray(np.max([np.zeros(self.width), *found], axis=0))
-
-    @once
-    def constants(self) -> list[float | None]:
-        """As `Rows`."""
-        return [None] * self.width
-
-
-@lru_cache(maxsize=8)
-def _kept_below(count: int) -> NDArray[np.int32]:
-    numbers = np.arange(count, dtype=np.int32)
-    numbers.flags.writeable = False
-    return numbers
-
-
-def numbers_below(count: int) -> NDArray[np.int32]:
-    """The numbers 0 to count − 1; those of a block are kept, as they are asked for often."""
-    return _kept_below(count) if count <= BLOCK else np.arange(count, dtype=np.int32)
-
-
-@final
-class Many(_RowByRow):
-    """A vector for each row.
-
-    Args:
-        vectors: (n, width).
-        sizes: what numbers are at most in size, in each column; left out, they are looked through.
-
-    """
-
-    def __init__(self, vectors: NDArray[Any], sizes: NDArray[np.float64] | None = None) -> None:
-        self._vectors = vectors
-        if sizes is not None:
-            self.sizes = sizes
-        self.n, self.width = (int(each) for each in vectors.shape)
-        self.dtype = vectors.dtype
-
-    def at(self, rows: Any) -> NDArray[Any]:
-        """As `Rows`."""
-        return np.ascontiguousarray(self._vectors[rows])
-
-    def kept(self) -> Many:
-        """As `Rows`."""
-        return self
-
-
-@final
-class Image(_RowByRow):
-    """The images of vectors under a function, computed whenever they are used."""
-
-    def __init__(self, source: Rows, function: Function, width: int) -> None:
-        self._source, self._function = source, function
-        self.n, self.width, self.dtype = source.n, width, source.dtype
-
-    def at(self, rows: Any) -> NDArray[Any]:
-        """As `Rows`."""
-        return self._function(self._source.at(rows))
-
-    def by_columns(self, rows: Any) -> tuple[NDArray[Any], NDArray[np.int32]]:
-        """As `Rows`."""
-        if not isinstance(self._function, SparseMap):
-            return super().by_columns(rows)
-        vectors = self._function.by_columns(self._source.at(rows))
-        return vectors, numbers_below(len(vectors))
-
-
-@final
-class Beside(_RowByRow):
-    """The columns of several, beside each other.
-
-    Args:
-        parts: each with its columns that are taken, and where they go.
-
-    """
-
-    def __init__(self, parts: Sequence[tuple[Rows, list[int], list[int]]]) -> None:
-        self._parts = [(part, np.array(own), np.array(into)) for part, own, into in parts]
-        self.width = sum(len(into) for _, _, into in parts)
-        self.n, self.dtype = parts[0][0].n, parts[0][0].dtype
-
-    def at(self, rows: Any) -> NDArray[Any]:
-        """As `Rows`."""
-        found = [part.indexed(rows) for part, _, _ in self._parts]
-        out = np.empty((len(found[0][1]), self.width), self.dtype)
-        for (_, own, into), (vectors, numbers) in zip(self._parts, found, strict=True):
-            put(vectors, numbers, own, out, into)
-        return out
-
-
 def require_finite(z: Rows, a: Floating) -> None:
     """Refuse what has overflowed.
 
@@ -402,10 +243,5 @@ def require_finite(z: Rows, a: Floating) -> None:
         NotFinite: for a number that is NaN or infinite.
 
     """
-    if not np.isfinite(z.sizes).all():
-        raise NotFinite(
-            f"scores and values stay below {a.largest:g} in {a.name}",
-            received="one that overflows",
-            where="structured engine",
-            remedy="use a format with a wider range",
-        )
+    if not z.are_finite:
+        raise overflow("scores and values", a)

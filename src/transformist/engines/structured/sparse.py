@@ -19,29 +19,54 @@ TILE = 256
 def _apply_all(
     x: Any, starts: Any, columns: Any, values: Any, shift: Any, out: Any, total: Any
 ) -> None:
-    """As `apply`, for many rows: an entry of W after the other, for as many rows as `total` has."""
+    """As `apply`, for many rows: a row of W after the other, for as many as `total` has numbers."""
+    zero = x.dtype.type(0)
     for start in range(0, x.shape[0], total.shape[0]):
-        size = min(total.shape[0], x.shape[0] - start)
+        stop = min(start + total.shape[0], x.shape[0])
         for row in range(out.shape[1]):
-            for i in range(size):
-                total[i] = 0
-            for at in range(starts[row], starts[row + 1]):
-                column, factor = columns[at], values[at]
-                for i in range(size):
-                    total[i] += x[start + i, column] * factor
-            for i in range(size):
-                out[start + i, row] = total[i] + shift[row]
+            own, added = slice(starts[row], starts[row + 1]), shift[row]
+            read, factors = columns[own], values[own]
+            if read.shape[0] == 1:
+                for at in range(start, stop):
+                    i = np.uint64(at)
+                    out[i, row] = zero + x[i, read[0]] * factors[0] + added
+            elif read.shape[0] == 2:
+                for at in range(start, stop):
+                    i = np.uint64(at)
+                    first = zero + x[i, read[0]] * factors[0]
+                    out[i, row] = first + x[i, read[1]] * factors[1] + added
+            else:
+                _apply_some(x[start:stop], read, factors, total)
+                for at in range(start, stop):
+                    out[at, row] = total[at - start] + added
+
+
+@kernel_part
+def _apply_some(x: Any, columns: Any, values: Any, total: Any) -> None:
+    """W x for one row of W, two entries after the other two."""
+    size = x.shape[0]
+    total[:size] = 0
+    for entry in range(0, columns.shape[0] - 1, 2):
+        for at in range(size):
+            i = np.uint64(at)
+            first = total[i] + x[i, columns[entry]] * values[entry]
+            total[i] = first + x[i, columns[entry + 1]] * values[entry + 1]
+    if columns.shape[0] % 2:
+        for at in range(size):
+            i = np.uint64(at)
+            total[i] += x[i, columns[-1]] * values[-1]
 
 
 @kernel_part
 def apply(x: Any, starts: Any, columns: Any, values: Any, shift: Any, out: Any) -> None:
     """out = W x + b for every row of x: products from left to right, then the bias."""
-    zero = x.dtype.type(0)
-    for i in range(x.shape[0]):
-        for row in range(out.shape[1]):
-            total = zero
-            for at in range(starts[row], starts[row + 1]):
-                total += x[i, columns[at]] * values[at]
+    zero, one = x.dtype.type(0), np.uint64(1)
+    for at in range(x.shape[0]):
+        i = np.uint64(at)
+        for number in range(out.shape[1]):
+            row, total = np.uint64(number), zero
+            for entry in range(starts[row], starts[row + one]):
+                total += x[i, columns[entry]] * values[entry]
             out[i, row] = total + shift[row]
 
 
@@ -50,13 +75,14 @@ def add_applied(
     x: Any, starts: Any, columns: Any, values: Any, shift: Any, z: Any, into: Any
 ) -> None:
     """z + (W x + b) in the columns `into`, in place."""
-    zero = x.dtype.type(0)
-    for i in range(x.shape[0]):
-        for row in range(shift.shape[0]):
-            total = zero
-            for at in range(starts[row], starts[row + 1]):
-                total += x[i, columns[at]] * values[at]
-            z[i, into[row]] += total + shift[row]
+    zero, one = x.dtype.type(0), np.uint64(1)
+    for at in range(x.shape[0]):
+        i = np.uint64(at)
+        for number in range(shift.shape[0]):
+            row, total = np.uint64(number), zero
+            for entry in range(starts[row], starts[row + one]):
+                total += x[i, columns[entry]] * values[entry]
+            z[i, np.uint64(into[row])] += total + shift[row]
 
 
 @kernel

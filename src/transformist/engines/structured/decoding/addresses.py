@@ -1,7 +1,6 @@
-"""Arrays that a kernel finds by their addresses, in a table of whole numbers.
+"""Arrays that a kernel finds by their addresses, in a record of them.
 
-An array takes three numbers: its address, and how long it is in its first and last dimension. So
-any number of arrays is one argument of a kernel, where each argument of its own takes time.
+So any number of arrays is one argument of a kernel, where each argument of its own takes time.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from numpy.typing import NDArray
 from transformist.engines.structured.kernel import kernel_alone_part
 from transformist.errors import BrokenInvariant
 
-FIELD = 3
-"""How many numbers an array takes."""
+ARRAY = np.dtype([(name, np.int64) for name in ("address", "length", "width")], align=True)
+"""Where an array is, and how long it is in its first and last dimension."""
 
 
 def described(array: NDArray[Any]) -> tuple[int, int, int]:
-    """The numbers for an array whose entries are one after the other in memory.
+    """The `ARRAY` of one whose entries are one after the other in memory.
 
     Whoever keeps them keeps the array, or they lead to nothing.
 
@@ -59,18 +58,24 @@ _pointer: Any = intrinsic(_typed)
 
 
 @kernel_alone_part
-def vector(table: Any, at: int, dtype: Any) -> Any:
-    """The array of one dimension that is described at a place of the table."""
-    return carray(_pointer(table[at]), (table[at + 1],), dtype)
+def at_address(address: int, shape: Any, dtype: Any) -> Any:
+    """The array that begins at an address."""
+    return carray(_pointer(address), shape, dtype)
 
 
 @kernel_alone_part
-def matrix(table: Any, at: int, dtype: Any) -> Any:
-    """The array of two dimensions that is described at a place of the table."""
-    return carray(_pointer(table[at]), (table[at + 1], table[at + 2]), dtype)
+def vector(array: Any, dtype: Any) -> Any:
+    """The array of one dimension that an `ARRAY` describes."""
+    return at_address(array.address, (array.length,), dtype)
 
 
 @kernel_alone_part
-def pairs(table: Any, at: int) -> Any:
-    """The array (rows, 2, columns) of float64 that is described at a place of the table."""
-    return carray(_pointer(table[at]), (table[at + 1], 2, table[at + 2]), np.float64)
+def matrix(array: Any, dtype: Any) -> Any:
+    """The array of two dimensions that an `ARRAY` describes."""
+    return at_address(array.address, (array.length, array.width), dtype)
+
+
+@kernel_alone_part
+def pairs(array: Any) -> Any:
+    """The array (length, 2, width) of float64 that an `ARRAY` describes."""
+    return at_address(array.address, (array.length, 2, array.width), np.float64)

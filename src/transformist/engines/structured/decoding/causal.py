@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.engines.structured.decoding.one_token import BY_KEY, BY_QUERY
-from transformist.engines.structured.decoding.token_table import Record, arrays_of
+from transformist.engines.structured.arrays import unfilled
+from transformist.engines.structured.decoding.token_table import BY_KEY, BY_QUERY, Record
 from transformist.engines.structured.groups import Groups
 from transformist.engines.structured.heads.by_key import ByKey
 from transformist.engines.structured.heads.by_query import ByQuery
@@ -18,6 +19,7 @@ from transformist.engines.structured.heads.head import FEW, HeadMaps
 from transformist.engines.structured.heads.on_hull import OnHull
 from transformist.engines.structured.heads.weightings import KINDS, ORDERS, SOFTMAX, TAKE
 from transformist.engines.structured.ranges import Measured, are_exact, are_small, largest_of
+from transformist.engines.structured.rows import blocks
 from transformist.errors import NotFinite
 from transformist.model import SPANS
 
@@ -50,13 +52,21 @@ class History:
         end = self.count + len(keys)
         if end > len(self._keys):
             size = max(2 * len(self._keys), end)
-            self._keys, self._values = (
-                np.concatenate([old, np.empty((size - len(old), old.shape[1]), old.dtype)])
-                for old in (self._keys, self._values)
-            )
+            grown = [unfilled(size, old.shape[1], old.dtype) for old in self.room]
+            for old, new in zip((self.keys, self.values), grown, strict=True):
+                new[: self.count] = old
+            self._keys, self._values = grown
         self._keys[self.count : end] = keys
         self._values[self.count : end] = values
         self.count = end
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy has: no room, in which may be what was in memory before."""
+        return {"_keys": self.keys, "_values": self.values, "count": self.count}
+
+
+Own = tuple[int, Groups, Mapping[str, NDArray[Any]]]
+"""What the kernel for one token needs of a method: a code, the groups, its arrays by name."""
 
 
 class Running(ABC):
@@ -89,11 +99,8 @@ class Running(ABC):
         `past` has the keys and values before these rows.
         """
 
-    def own(self) -> tuple[int, Groups, tuple[NDArray[Any], ...]] | None:
-        """What the kernel for one token needs: a code, the groups, the arrays of this method.
-
-        `None` where it does not take the method, or not yet.
-        """
+    def own(self) -> Own | None:
+        """`None` where the kernel for one token does not take the method, or not yet."""
         return None
 
     def took(self, rows: int) -> None:  # noqa: B027 - most count nothing
@@ -124,11 +131,12 @@ class RunningByQuery(Running):
             return None
         if len(self._groups.vectors) > before:
             new = self._begun(self._groups.vectors[before:])
-            _mixed(new, TAKE, ids, past.keys, past.values)
+            for rows in blocks(past.count):
+                _mixed(new, TAKE, ids, past.keys[rows], past.values[rows])
             self._state.joined(new)
         return _mixed(self._state, self.order, ids, keys, values)
 
-    def own(self) -> tuple[int, Groups, tuple[NDArray[Any], ...]] | None:
+    def own(self) -> Own | None:
         """As `Running.own`."""
         if not len(self._groups.vectors):
             return None
@@ -180,11 +188,11 @@ class RunningByKey(Running):
         asked = np.ascontiguousarray(queries[:, self._varying])
         return self._state.mix(order, asked, groups, terms, values)
 
-    def own(self) -> tuple[int, Groups, tuple[NDArray[Any], ...]] | None:
+    def own(self) -> Own | None:
         """As `Running.own`."""
         if self.maps.fixed.any():  # keys have terms
             return None
-        return BY_KEY, self._groups, (np.zeros(1), *self._state.arrays)
+        return BY_KEY, self._groups, {**self._state.arrays, "terms": np.zeros(1)}
 
     def took(self, rows: int) -> None:
         """As `Running.took`."""
@@ -299,7 +307,8 @@ class CausalHead:
 
     def __init__(self, maps: HeadMaps) -> None:
         self.maps, self._a = maps, maps.a
-        self._sizes = np.zeros(maps.head.width)
+        self._sizes = np.full(maps.head.width, np.inf)  # of what it does not read
+        self._sizes[maps.read] = 0
         self._past = History(len(maps.fixed), maps.d_value, self._a.dtype)
         self._left = list(RUNNING)
         self._running: Running = self._left.pop(0)(maps)
@@ -340,33 +349,58 @@ class CausalHead:
 
     def record(self, source: NDArray[Any], total: NDArray[Any], into: NDArray[np.int64]) -> Record:
         """For the kernel that takes one token after another: from which row, and into which."""
-        running, maps, dtype = self._running, self.maps, self._a.dtype
+        running, maps = self._running, self.maps
         found = running.own()
         if found is None:
             return Record()
         code, groups, own = found
-        maps_of_it = (maps.query, maps.key, maps.value, maps.output)
-        columns, width = len(maps.fixed), maps.d_value
-        kinds = ((columns, dtype), (columns, dtype), (width, dtype), (width, np.float64))
-        rows = [np.empty((1, size), kind) for size, kind in kinds]
-        after = (np.empty((1, width), dtype), np.empty((1, groups.width), dtype))
-        arrays = (
-            *(array for each in maps_of_it for array in arrays_of(each)),
-            *(source, total, into, *rows, *after, np.empty(1, np.int32)),
-            *(*groups.arrays, *self._past.room, maps.read, self._sizes, *own),
-        )
-        numbers = (running.order, running.kind, self._is_kept, maps.fixed.all(), self._past.count)
-        return Record(code, arrays, (*(int(number) for number in numbers), 0))
+        vectors, slots = groups.arrays
+        keys, values = self._past.room
+        numbers = {
+            "order": running.order,
+            "kind": running.kind,
+            "is_kept": int(self._is_kept),
+            "is_fixed": int(maps.fixed.all()),
+            "seen": self._past.count,
+            "taken": 0,
+        }
+        arrays = {
+            "source": source,
+            "total": total,
+            "into": into,
+            "found": vectors,
+            "slots": slots,
+            "ids": np.empty(1, np.int32),
+            "keys": keys,
+            "values": values,
+            "sizes": self._sizes,
+            **self._buffers(groups.width),
+            **own,
+        }
+        affine = {name: getattr(maps, name) for name in ("query", "key", "value", "output")}
+        return Record(code, numbers, affine, arrays)
+
+    def _buffers(self, width: int) -> dict[str, NDArray[Any]]:
+        """Rows for what is computed of one token, groups having vectors of this width."""
+        d_key, d_value, dtype = len(self.maps.fixed), self.maps.d_value, self._a.dtype
+        sizes = {"asked": d_key, "held": d_key, "met": width, "worth": d_value, "rounded": d_value}
+        own = {name: np.empty((1, size), dtype) for name, size in sizes.items()}
+        return {**own, "mixed": np.empty((1, d_value))}
 
     def _require_finite(self, z: NDArray[Any]) -> None:
-        """Refuse rows with which something could overflow; sizes are kept with room to double."""
+        """Refuse rows with which something could overflow; sizes are kept with room to double.
+
+        There is no such room where twice the sizes could overflow.
+        """
         met, read = np.zeros(len(self._sizes)), self.maps.read
         largest_of(z, read, met)
         if (met <= self._sizes).all():
             return
         with np.errstate(over="ignore"):
-            self._sizes = np.maximum(self._sizes, 2 * met)
-        if not self.maps.stay_finite(self._sizes[read]):
+            doubled = np.maximum(self._sizes, 2 * met)
+        fits = self.maps.stay_finite(doubled[read])
+        self._sizes = doubled if fits else np.maximum(self._sizes, met)
+        if not (fits or self.maps.stay_finite(self._sizes[read])):
             raise NotFinite(
                 f"what a decoder reads stays so small that no score or sum of values overflows in "
                 f"{self._a.name}",

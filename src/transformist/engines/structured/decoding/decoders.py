@@ -71,6 +71,10 @@ class Decoder:
         if len(front):
             self.answer = self._answers(self._read(front, 1 - len(front))[-1:], 0)[0]
 
+    def __repr__(self) -> str:
+        """What it has read."""
+        return f"<Decoder in {self._a.name}, length {self.length}, answer {self.answer!r}>"
+
     @property
     def methods(self) -> tuple[str, ...]:
         """How each head is evaluated by now, layer by layer."""

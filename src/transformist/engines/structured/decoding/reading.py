@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
-from transformist.engines.structured.decoding.one_token import (
-    FUNCTIONS,
+from transformist.engines.structured.decoding.one_token import FUNCTIONS, read_token
+from transformist.engines.structured.decoding.steps import Step
+from transformist.engines.structured.decoding.token_table import (
     LARGEST,
     LEFT,
     NEXT,
     PLACE,
     SIGN,
     WORDS,
-    read_token,
+    Record,
+    TokenTable,
 )
-from transformist.engines.structured.decoding.steps import Step
-from transformist.engines.structured.decoding.token_table import Record, TokenTable, arrays_of
 from transformist.engines.structured.embedded import embed
 from transformist.engines.structured.sparse import SparseMap
 from transformist.model import Binary, Embedding, MultiClass, PositionFunctions, ReadOut
@@ -106,10 +106,12 @@ def _words(embedding: Embedding, a: Floating) -> Record:
     used = [(column, name) for column, name in enumerate(positions.names) if name is not None]
     if any(name not in FUNCTIONS for _, name in used):
         return Record()
-    columns = np.array([column for column, _ in used], np.int64)
-    functions = np.array([FUNCTIONS.index(name) for _, name in used], np.int64)
-    words = np.ascontiguousarray(embedding.rounded(a).vectors)
-    return Record(WORDS, (words, columns, functions))
+    arrays = {
+        "vectors": np.ascontiguousarray(embedding.rounded(a).vectors),
+        "places": np.array([column for column, _ in used], np.int64),
+        "functions": np.array([FUNCTIONS.index(name) for _, name in used], np.int64),
+    }
+    return Record(WORDS, arrays=arrays)
 
 
 DECISIONS: dict[type, int] = {Binary: SIGN, MultiClass: LARGEST}
@@ -119,7 +121,8 @@ DECISIONS: dict[type, int] = {Binary: SIGN, MultiClass: LARGEST}
 def _reading(read_out: ReadOut, out: SparseMap) -> Record:
     """The read-out."""
     code = DECISIONS.get(type(read_out), LEFT)
-    return Record(code, (*arrays_of(out), np.empty((1, len(out.shift)), out.values.dtype)))
+    numbers = np.empty((1, out.height), out.values.dtype)
+    return Record(code, maps={"read_out": out}, arrays={"numbers": numbers})
 
 
 def _answers(read_out: ReadOut) -> tuple[Any, ...]:

@@ -11,11 +11,17 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
 from transformist.engines.structured.decoding.causal import CausalHead
-from transformist.engines.structured.decoding.one_token import CLEAR, FINITE, NETWORK, SUM, TAKEN
-from transformist.engines.structured.decoding.token_table import Record, arrays_of
+from transformist.engines.structured.decoding.token_table import (
+    CLEAR,
+    FINITE,
+    NETWORK,
+    SUM,
+    Record,
+)
 from transformist.engines.structured.network import Network
 from transformist.engines.structured.prepared import PreparedSublayer, prepared
-from transformist.engines.structured.rows import Many, blocks, require_finite
+from transformist.engines.structured.row_by_row import Many
+from transformist.engines.structured.rows import blocks, require_finite
 from transformist.model import LayerNorm, Transformer
 
 
@@ -37,8 +43,8 @@ class Step(ABC):
         """For the kernel that takes one token after another, each in this z, (1, d)."""
         return Record()
 
-    def settle(self, numbers: NDArray[np.int64]) -> None:  # noqa: B027 - most keep nothing
-        """Know what the kernel has done, which is in the numbers of the record."""
+    def settle(self, record: Any) -> None:  # noqa: B027 - most keep nothing
+        """Know what the kernel has done, which is in its record, a `STEP`."""
 
 
 class _Sublayer:
@@ -53,8 +59,8 @@ class _Sublayer:
         """Arrays that stay where they are, for one token after another in this z."""
         norm, dtype = self._norm, self._a.dtype
         self._held = z
-        self._held_source = z if norm is None else np.empty((1, norm.width_out), dtype)
-        self._held_total = np.empty((1, len(self.written)), dtype)
+        self._held_source = z if norm is None else np.zeros((1, norm.width_out), dtype)
+        self._held_total = np.zeros((1, len(self.written)), dtype)
 
     def begin(self, z: NDArray[Any]) -> None:
         """What the heads read of the next rows, and 0 for what they give."""
@@ -93,7 +99,7 @@ class Begin(Step):
         """As `Step.record`."""
         self._sublayer.hold(z)
         _, total = self._sublayer.arrays(z)
-        return Record(CLEAR, (total,)) if self._sublayer.is_plain else Record()
+        return Record(CLEAR, arrays={"total": total}) if self._sublayer.is_plain else Record()
 
 
 @final
@@ -115,10 +121,10 @@ class Attend(Step):
         """As `Step.record`."""
         return self.head.record(*self._sublayer.arrays(z), self._into)
 
-    def settle(self, numbers: NDArray[np.int64]) -> None:
+    def settle(self, record: Any) -> None:
         """As `Step.settle`."""
-        self.head.took(int(numbers[TAKEN]))
-        numbers[TAKEN] = 0
+        self.head.took(int(record["taken"]))
+        record["taken"] = 0
 
 
 @final
@@ -135,7 +141,8 @@ class End(Step):
 
     def record(self, z: NDArray[Any]) -> Record:
         """As `Step.record`."""
-        return Record(SUM, (self._sublayer.arrays(z)[1], self._sublayer.written))
+        _, total = self._sublayer.arrays(z)
+        return Record(SUM, arrays={"total": total, "into": self._sublayer.written})
 
 
 @final
@@ -154,9 +161,9 @@ class Feed(Step):
         own = self._network
         if own.activation != "relu" or own.norm is not None:
             return Record()
-        hidden = np.empty((1, len(own.first.shift)), z.dtype)
-        maps = (*arrays_of(own.first), *arrays_of(own.second))
-        return Record(NETWORK, (*maps, hidden, own.written))
+        maps = {"first": own.first, "second": own.second}
+        arrays = {"hidden": np.empty((1, own.first.height), z.dtype), "into": own.written}
+        return Record(NETWORK, maps=maps, arrays=arrays)
 
 
 @final
@@ -174,7 +181,7 @@ class Normalize(Step):
 
 @final
 class Finite(Step):
-    """The refusal of what has overflowed: what is infinite or NaN stays so to the end."""
+    """The refusal of what has overflowed: what is infinite or NaN stays so, but for a post-norm."""
 
     def __init__(self, a: Floating) -> None:
         self._a = a
@@ -205,5 +212,5 @@ def _steps_of_sublayer(sublayer: PreparedSublayer, a: Floating) -> list[Step]:
         shared = _Sublayer(sublayer.written, definition.pre_norm, a)
         heads = [CausalHead(maps) for maps in function]
         steps = [Begin(shared), *(Attend(shared, head) for head in heads), End(shared, a)]
-    norm = definition.post_norm
-    return steps if norm is None else [*steps, Normalize(norm, a)]
+    norm = definition.post_norm  # which may drop what has overflowed before this sublayer
+    return steps if norm is None else [Finite(a), *steps, Normalize(norm, a)]

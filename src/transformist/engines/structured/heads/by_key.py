@@ -110,7 +110,7 @@ class ByKey:
             np.zeros((count, 2)),
             np.zeros((count, 2, width)),
         )
-        self._scores = np.empty(count)
+        self._scores = np.zeros(count)
 
     def meet(self, distinct: NDArray[Any]) -> None:
         """Room for the keys that have been met by now, the earlier ones first."""
@@ -122,12 +122,14 @@ class ByKey:
         self._state = tuple(
             np.concatenate([old, new]) for old, new in zip(self._state, added._state, strict=True)
         )  # type: ignore[assignment]
-        self._scores = np.empty(len(distinct))
+        self._scores = np.zeros(len(distinct))
 
     @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """The keys, √d_key, what is kept, and room for scores; for the kernel of one token."""
-        return (self._distinct, np.array([self._root]), *self._state, self._scores)
+        own = (self._distinct, np.array([self._root]), *self._state, self._scores)
+        names = ("distinct", "root", "top", "chosen", "mass", "sums", "scores")
+        return dict(zip(names, own, strict=True))
 
     def took(self, rows: int) -> None:
         """Know that the kernel of one token has taken so many keys."""

@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.engines.structured.heads.sums import add_to_sum, clear_sum, scale_sum, start_sum
+from transformist.engines.structured.heads.sums import (
+    add_to_sum,
+    clear_sum,
+    scale_sum,
+    start_sum,
+    take_value,
+)
 from transformist.engines.structured.heads.weightings import (
     FAR,
     FIRST,
@@ -59,7 +65,7 @@ def _two_largest(
     """
     best, second, chosen = -np.inf, -np.inf, first
     for i in range(first, stop):
-        here = np.float64(scores[a, scored[i]])
+        here = np.float64(scores[a, np.uint64(scored[np.uint64(i)])])
         if here > best or (here == best and kind == LAST):
             best, second, chosen = here, best, i
         elif here > second:
@@ -95,6 +101,18 @@ def _take(
                 add_to_sum(weight, values, worth[i], mass, sums, a)
 
 
+@kernel_part
+def _read(a: int, mass: Any, sums: Any, out: Any, row: int) -> None:
+    """What a query attends to by now."""
+    total = mass[a, 0] + mass[a, 1]
+    if total == 0.0 or total == 1.0:
+        for c in range(out.shape[1]):
+            out[row, c] = sums[a, 0, c] + sums[a, 1, c]
+    else:
+        for c in range(out.shape[1]):
+            out[row, c] = (sums[a, 0, c] + sums[a, 1, c]) / total
+
+
 @kernel
 def mix_by_query(
     order: int, kind: int, ids: Any, begin: int, keys: Any, scored: Any, starts: Any, columns: Any,
@@ -118,16 +136,32 @@ def mix_by_query(
                 kind, scores, a, scored, taken[a], stop, values, worth, least, top, mass, sums
             )  # fmt: skip
             taken[a] = max(stop, taken[a])
-            total = mass[a, 0] + mass[a, 1]
-            if total == 0.0 or total == 1.0:
-                for c in range(out.shape[1]):
-                    out[i, c] = sums[a, 0, c] + sums[a, 1, c]
-            else:
-                for c in range(out.shape[1]):
-                    out[i, c] = (sums[a, 0, c] + sums[a, 1, c]) / total
+            _read(a, mass, sums, out, i)
     for a in range(top.shape[0]):
         stop = scored.shape[0]
         _take(kind, scores, a, scored, taken[a], stop, values, worth, least, top, mass, sums)
+
+
+@kernel_part
+def mix_one(
+    order: int, kind: int, asked: int, key: Any, starts: Any, columns: Any, queries: Any, root: Any,
+    scores: Any, value: Any, top: Any, mass: Any, sums: Any, out: Any,
+) -> None:  # fmt: skip
+    """As `mix_by_query`, for one row: its key, of score `scores[a]` with the query a, and value."""
+    if order == READ_TAKE:
+        _read(asked, mass, sums, out, 0)
+    zero = key.dtype.type(0)
+    for a in range(scores.shape[0]):
+        dot = zero
+        for at in range(starts[a], starts[a + 1]):
+            dot += key[0, columns[at]] * queries[at]
+        scores[a] = dot if root == 1 else dot / root
+    for a in range(scores.shape[0]):
+        here = np.float64(scores[a])
+        if take_value(kind, here - top[a], value, 0, mass, sums, a):
+            top[a] = here
+    if order == TAKE_READ:
+        _read(asked, mass, sums, out, 0)
 
 
 @kernel_part
@@ -175,6 +209,10 @@ class Asked:
         sparse = SparseMap.of(queries, None)
         root = np.array([root_of(d_key, queries.dtype)])
         self.arrays = (sparse.starts, sparse.columns, sparse.values, root)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy has: no room, in which may be what was in memory before."""
+        return {**self.__dict__, "_room": self._room[:0]}
 
     def room(self, keys: int) -> NDArray[Any]:
         """Room for the scores of so many keys, (count, keys); the same each time."""
@@ -237,11 +275,12 @@ class ByQuery:
         )
 
     @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        """Queries, √d_key, room for scores, row 0, what is kept; for the kernel of one token."""
-        queries = self.asked.queries
-        room = np.empty((len(queries), 1), queries.dtype)
-        return (*self.asked.arrays, room, np.zeros(1, np.int32), *self._state)
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Queries, √d_key, what is kept, and room for scores; for the kernel of one token."""
+        queries, (_, *kept) = self.asked.queries, self._state
+        names = ("starts", "columns", "queries", "root", "top", "mass", "sums")
+        own = dict(zip(names, (*self.asked.arrays, *kept), strict=True))
+        return {**own, "scores": np.empty(len(queries), queries.dtype)}
 
     def joined(self, other: ByQuery) -> None:
         """The queries of another, after these; both have taken the same keys."""

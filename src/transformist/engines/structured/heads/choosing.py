@@ -35,7 +35,7 @@ def few_queries(given: HeadInput) -> Method | None:
         if maps.fixed.all():
             why = "the weights fix the query" if len(maps.fixed) else "the weights make scores 0"
     elif given.is_hard and len(maps.fixed) == 1 and _is_by_sign(given):
-        queries = given.queries.through(np.sign, 1).grouped(SIGNS)
+        queries = given.queries.through(np.sign, 1).kept().grouped(SIGNS)
         why = "scores of rank one: the sign of the query decides"
     if queries is None:
         return None
@@ -129,10 +129,8 @@ def _upwards(
     sign = np.sign(queries[:1, axis])
     if not sign.all() or (np.sign(queries[:, axis]) != sign).any():
         return None
-    up = np.ones(2, queries.dtype)
-    up[axis] = sign[0] if len(sign) else 1
-    columns = [1 - axis, axis]
-    queries, points = (np.ascontiguousarray((each * up)[:, columns]) for each in (queries, points))
+    up = sign[0] if len(sign) else queries.dtype.type(1)
+    queries, points = (_turned(each, axis, up) for each in (queries, points))
     arrivals = np.arange(given.n)
     if given.maps.head.mask == "none":
         arrivals = np.lexsort((points[:, 1], points[:, 0]))
@@ -146,6 +144,14 @@ def _upwards(
         left = np.array([-1, 1], queries.dtype)
         queries, points = queries * left, points * left
     return queries, points, arrivals
+
+
+def _turned(vectors: NDArray[Any], axis: int, up: Any) -> NDArray[Any]:
+    """The other column, and that of an axis times its sign."""
+    turned = np.empty_like(vectors)
+    turned[:, 0] = vectors[:, 1 - axis]
+    np.multiply(vectors[:, axis], up, out=turned[:, 1])
+    return turned
 
 
 def every_pair(given: HeadInput) -> Method:
@@ -162,7 +168,7 @@ def every_pair(given: HeadInput) -> Method:
         w = maps.head.rounded(a)
         for W, b in ((w.W_Q, w.b_Q), (w.W_K, w.b_K)):
             affine = partial(a.affine, W=W, b=b)
-            require_finite(given.z.whole().lazily(affine, len(W)), a)
+            require_finite(given.z.whole().through(affine, len(W)), a)
     require_finite(given.values, a)
     return Dense(given, why)
 

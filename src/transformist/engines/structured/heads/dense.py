@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from transformist.arithmetic import Floating
 from transformist.engines.structured.heads.weightings import AVERAGE, LAST, SOFTMAX, root_of
 from transformist.engines.structured.kernel import kernel
-from transformist.errors import NotFinite
+from transformist.engines.structured.ranges import overflow
 
 
 @kernel
@@ -81,12 +81,7 @@ def mix_dense(
     row = np.empty(len(keys), a.dtype)
     for i, (low, high) in enumerate(zip(first.tolist(), stop.tolist(), strict=True)):
         if not _scores(queries[i], keys, root, row):
-            raise NotFinite(
-                f"attention scores stay below {a.largest:g} in {a.name}",
-                received="one that overflows",
-                where="structured engine",
-                remedy="use a format with a wider range",
-            )
+            raise overflow("attention scores", a)
         weights = row[low:high]
         if not len(weights):
             continue

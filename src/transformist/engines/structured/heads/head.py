@@ -101,22 +101,23 @@ class HeadMaps:
             sizes: how large the coordinates are that it reads, at most.
 
         """
-        W, b, ends = self._sizes
-        with np.errstate(over="ignore", invalid="ignore"):
+        W, b, most = self._sizes
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             numbers = W @ sizes + b
-            q, k, v = np.split(numbers, ends)
-            fits = np.append(numbers, (q * k).sum()) <= self.a.largest / 4  # twice its rounding
-            return bool(fits.all() and (v <= FLOAT64.largest / SUMMED).all())
+            scores = numbers[: self.d_key] @ numbers[self.d_key : 2 * self.d_key]
+        return bool((numbers <= most).all() and scores <= self.a.largest / 4)
 
     @once
-    def _sizes(self) -> tuple[NDArray[np.float64], NDArray[np.float64], list[int]]:
-        """|W| and |b| of queries, keys and values, one below the other, and where these begin."""
+    def _sizes(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """|W| and |b| of queries, keys and values, and what these are to be at most."""
         w = self.head.rounded(self.a)
         W, b = (
             np.abs(np.concatenate(each)).astype(np.float64)
             for each in ([w.W_Q, w.W_K, w.W_V], [w.b_Q, w.b_K, w.b_V])
         )
-        return W[:, self.read], b, [len(w.b_Q), 2 * len(w.b_Q)]
+        most = np.full(len(b), self.a.largest / 4)  # twice its rounding
+        most[2 * self.d_key :] = min(self.a.largest / 4, FLOAT64.largest / SUMMED)
+        return W[:, self.read], b, most
 
 
 @dataclass(frozen=True, eq=False)

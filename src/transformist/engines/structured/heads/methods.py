@@ -12,13 +12,15 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
+from transformist.engines.structured.arrays import unfilled
 from transformist.engines.structured.heads.by_key import ByKey
 from transformist.engines.structured.heads.by_query import ByQuery, Choice, Indexed
 from transformist.engines.structured.heads.dense import mix_dense
 from transformist.engines.structured.heads.head import HeadInput
 from transformist.engines.structured.heads.on_hull import OnHull
 from transformist.engines.structured.heads.weightings import KINDS, READ, TAKE
-from transformist.engines.structured.rows import Few, Many, Rows, unfilled
+from transformist.engines.structured.row_by_row import Many
+from transformist.engines.structured.rows import Few, Rows
 from transformist.engines.structured.threads import on_all_processors, one_ahead
 from transformist.errors import TakesLong
 from transformist.model import SPANS
@@ -183,7 +185,7 @@ class FewKeys(Method):
         given, maps = self.given, self.given.maps
         state = ByKey(self.keys.table, given.maps.d_key, given.maps.d_value, given.kind)
         queries = given.z.image(maps.query.rows(self.columns))
-        terms = given.keys.lazily(lambda keys: maps.terms(keys)[:, None], 1)
+        terms = given.keys.through(lambda keys: maps.terms(keys)[:, None], 1)
 
         def mix(order: int, rows: slice) -> NDArray[np.float64]:
             groups = np.ascontiguousarray(self.keys.ids[rows])

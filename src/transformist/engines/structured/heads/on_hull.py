@@ -30,6 +30,7 @@ from transformist.engines.structured.heads.weightings import (
     root_of,
 )
 from transformist.engines.structured.kernel import kernel, kernel_part
+from transformist.engines.structured.ranges import largest_in
 
 ROUNDING = 2.0**-50
 """8u: a turn is computed from products of differences, each within 3u of itself."""
@@ -131,15 +132,16 @@ def _push(
 
 
 @kernel_part
-def _score(p: Any, q: Any, x: Any, y: Any, root: Any) -> Any:
-    """As the reference rounds it: all are of its format."""
-    return (p * x + q * y) / root
+def _score(p: Any, q: Any, root: Any, x: Any, y: Any, at: int) -> Any:
+    """Of a vertex, as the reference rounds it: all are of its format."""
+    vertex = np.uint64(at)
+    return (p * x[vertex] + q * y[vertex]) / root
 
 
 @kernel_part
 def _rises(p: Any, q: Any, root: Any, x: Any, y: Any, at: int) -> bool:
     """Whether the vertex after this one scores higher."""
-    return bool(_score(p, q, x[at + 1], y[at + 1], root) > _score(p, q, x[at], y[at], root))
+    return bool(_score(p, q, root, x, y, at + 1) > _score(p, q, root, x, y, at))
 
 
 @kernel_part
@@ -177,15 +179,15 @@ def _window(
     They are those with scores down to `reach` below it; so far away scores fall further.
     """
     low = _near(p, q, root, x, y, count, begin)
-    best, high = np.float64(_score(p, q, x[low], y[low], root)), low + 1
+    best, high = np.float64(_score(p, q, root, x, y, low)), low + 1
     while low > 0:
-        score = np.float64(_score(p, q, x[low - 1], y[low - 1], root))
+        score = np.float64(_score(p, q, root, x, y, low - 1))
         if score < best - reach:
             break
         best = max(best, score)
         low -= 1
     while high < count:
-        score = np.float64(_score(p, q, x[high], y[high], root))
+        score = np.float64(_score(p, q, root, x, y, high))
         if score < best - reach:
             break
         best = max(best, score)
@@ -210,14 +212,14 @@ def _read(
     least = best - FAR if kind == SOFTMAX else best
     chosen, total = -1, 0.0
     for at in range(low, high):
-        score = np.float64(_score(p, q, x[at], y[at], root))
+        score = np.float64(_score(p, q, root, x, y, at))
         if score < least:
             continue
         if kind in (SOFTMAX, AVERAGE):
-            weight = math.exp(score - best) if kind == SOFTMAX else 1.0
-            total += weight * mass[at]
+            vertex, weight = np.uint64(at), math.exp(score - best) if kind == SOFTMAX else 1.0
+            total += weight * mass[vertex]
             for c in range(out.shape[1]):
-                out[row, c] += weight * sums[at, c]
+                out[row, c] += weight * sums[vertex, c]
         elif chosen < 0 or (places[at] < places[chosen]) == (kind == FIRST):
             chosen = at
     for c in range(out.shape[1]):
@@ -273,6 +275,11 @@ class OnHull:
             np.empty((room, width)),
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy has: no room, in which may be what was in memory before."""
+        filled = tuple(each[: self._count] for each in self._state)
+        return {**self.__dict__, "_state": filled}
+
     def reserve(self, more: int) -> None:
         """Room for so many more points, at least doubled where it is too small."""
         if self._count + more > len(self._state[0]):
@@ -299,7 +306,7 @@ class OnHull:
 
     def _doubts(self, queries: NDArray[Any]) -> NDArray[np.float64]:
         """What dot products with points can be off, together: 16u of their terms, and underflow."""
-        terms = np.abs(queries).astype(np.float64) @ self._sizes
+        terms = np.abs(queries).astype(np.float64, copy=False) @ self._sizes
         root = float(self._root)
         return np.asarray(2.0 ** (4 - self._a.precision) * terms + 8 * root * self._a.smallest)
 
@@ -314,7 +321,7 @@ class OnHull:
         """The mixed values at rows that come in order, with the points that come with them."""
         out = np.empty((0 if order == TAKE else len(queries), values.shape[1]))
         self.reserve(len(points))
-        self._sizes = np.maximum(self._sizes, np.abs(points).max(axis=0, initial=0))
+        largest_in(points, self._sizes)
         reaches = self._doubts(queries) / float(self._root)
         if self._kind == SOFTMAX:
             reaches += FAR

@@ -1,0 +1,156 @@
+"""Vectors of an input, one for each row: kept, or computed whenever they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.engines.structured.arrays import unfilled
+from transformist.engines.structured.groups import Groups
+from transformist.engines.structured.once import once
+from transformist.engines.structured.placing import put
+from transformist.engines.structured.ranges import Measured, largest_in
+from transformist.engines.structured.rows import Few, Function, Rows, blocks, numbers_below
+from transformist.engines.structured.sparse import SparseMap
+from transformist.engines.structured.threads import on_all_processors
+
+
+class RowByRow(Rows):
+    """What is common to those that have a vector for each row."""
+
+    @property
+    def read(self) -> int:
+        """How many numbers a vector is computed from."""
+        return self.width
+
+    def through(self, function: Function, width: int) -> Rows:
+        """As `Rows`."""
+        return Image(self, function, width)
+
+    def kept(self) -> Many:
+        """As `Rows`."""
+        out = unfilled(self.n, self.width, self.dtype)
+
+        def fill(rows: slice) -> None:
+            out[rows] = self.at(rows)
+
+        on_all_processors(fill, blocks(self.n), self.n * (self.read + self.width))
+        return Many(out)
+
+    def indexed(self, rows: Any) -> tuple[NDArray[Any], NDArray[np.int32]]:
+        """As `Rows`."""
+        vectors = self.at(rows)
+        return vectors, numbers_below(len(vectors))
+
+    def grouped(self, limit: int) -> Few | None:
+        """As `Rows`."""
+        groups = Groups(self.width, min(limit, max(self.n, 1)), self.dtype)
+        ids = np.empty(self.n, np.int32)
+        for rows in blocks(self.n):
+            found = groups.of(self.at(rows))
+            if found is None:
+                return None
+            ids[rows] = found
+        return Few(groups.vectors, ids)
+
+    def measure(self, measured: Measured) -> None:
+        """As `Rows`."""
+        for rows in blocks(self.n):
+            measured.take(self.at(rows))
+
+    @once
+    def sizes(self) -> NDArray[np.float64]:
+        """As `Rows`."""
+
+        def largest(rows: slice) -> NDArray[np.float64]:
+            sizes = np.zeros(self.width)
+            largest_in(self.at(rows), sizes)
+            return sizes
+
+        found = on_all_processors(largest, blocks(self.n), self.n * self.width)
+        return np.asarray(np.max([np.zeros(self.width), *found], axis=0))
+
+    @once
+    def constants(self) -> list[float | None]:
+        """As `Rows`."""
+        return [None] * self.width
+
+
+@final
+class Many(RowByRow):
+    """A vector for each row.
+
+    Args:
+        vectors: (n, width).
+        bound: on the sizes of numbers, in each column; left out, they are looked through.
+
+    """
+
+    def __init__(self, vectors: NDArray[Any], bound: NDArray[np.float64] | None = None) -> None:
+        self._vectors, self._bound = vectors, bound
+        self.n, self.width = (int(each) for each in vectors.shape)
+        self.dtype = vectors.dtype
+
+    def at(self, rows: Any) -> NDArray[Any]:
+        """As `Rows`."""
+        return np.ascontiguousarray(self._vectors[rows])
+
+    def kept(self) -> Many:
+        """As `Rows`."""
+        return self
+
+    @once
+    def sizes(self) -> NDArray[np.float64]:
+        """As `Rows`."""
+        return super().sizes if self._bound is None else self._bound
+
+
+@final
+class Image(RowByRow):
+    """The images of vectors under a function, computed whenever they are used."""
+
+    def __init__(self, source: Rows, function: Function, width: int) -> None:
+        self._source, self._function = source, function
+        self.n, self.width, self.dtype = source.n, width, source.dtype
+
+    @property
+    def read(self) -> int:
+        """As `RowByRow`."""
+        return self._source.width
+
+    def at(self, rows: Any) -> NDArray[Any]:
+        """As `Rows`."""
+        return self._function(self._source.at(rows))
+
+    def by_columns(self, rows: Any) -> tuple[NDArray[Any], NDArray[np.int32]]:
+        """As `Rows`."""
+        if not isinstance(self._function, SparseMap):
+            return super().by_columns(rows)
+        vectors = self._function.by_columns(self._source.at(rows))
+        return vectors, numbers_below(len(vectors))
+
+
+@final
+class Beside(RowByRow):
+    """The columns of several, beside each other.
+
+    Args:
+        parts: each with its columns that are taken, and where they go.
+
+    """
+
+    def __init__(self, parts: Sequence[tuple[Rows, list[int], list[int]]]) -> None:
+        self._parts = [(part, np.array(own), np.array(into)) for part, own, into in parts]
+        self.width = sum(len(into) for _, _, into in parts)
+        self.n, self.dtype = parts[0][0].n, parts[0][0].dtype
+
+    def at(self, rows: Any) -> NDArray[Any]:
+        """As `Rows`."""
+        found = [part.indexed(rows) for part, _, _ in self._parts]
+        out = np.empty((len(found[0][1]), self.width), self.dtype)
+        for (_, own, into), (vectors, numbers) in zip(self._parts, found, strict=True):
+            put(vectors, numbers, own, out, into)
+        return out
