@@ -428,7 +428,7 @@ def test_every_bad_request_is_one_line_and_exit_code_2(capsys, tmp_path):
 
 
 def test_the_installed_command_prints_no_traceback():
-    command = [sys.executable, "-m", "transformist.cli", "run", "dyck-1", "x"]
+    command = [sys.executable, "-m", "transformist", "run", "dyck-1", "x"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and done.stdout == ""
     assert "Traceback" not in done.stderr and done.stderr.count("\n") == 1
@@ -450,14 +450,14 @@ def test_the_installed_command_prints_no_traceback():
     ],
 )
 def test_pipes_encodings_and_closed_streams(command, code):
-    words = command.replace("transformist", f"{sys.executable} -m transformist.cli", 1)
+    words = command.replace("transformist", f"{sys.executable} -m transformist", 1)
     done = subprocess.run(["bash", "-o", "pipefail", "-c", words], capture_output=True, check=False)
     assert done.returncode == code, done.stderr
     assert b"Traceback" not in done.stderr and done.stderr.count(b"\n") == (code == 2)
 
 
 def test_errors_never_go_to_standard_output():
-    words = f"{sys.executable} -m transformist.cli run dyck-1 x --json"
+    words = f"{sys.executable} -m transformist run dyck-1 x --json"
     for nowhere in ("2>&-", "2>/dev/full"):
         done = subprocess.run(
             ["bash", "-c", f"{words} {nowhere}"], capture_output=True, check=False

@@ -534,3 +534,33 @@ def test_without_max_length_some_thousand_strings_are_compared(capsys, source, t
     for model in (f"{source}:share", path):
         (row,) = answer(capsys, "check", model, "--against", f"{source}:share")["recipes"]
         assert row["cases"] in (11_110, 11_111) and row["covered"] == "every string to length 4"
+
+
+def test_plan_says_how_each_head_is_evaluated(capsys):
+    found = answer(capsys, "plan", "programs/reverse", "--set", "weighting=average-hard")
+    assert (found["length"], found["arithmetic"]) == (1024, "float64")
+    assert [each["method"] for each in found["heads"]] == ["by query", "hull"]
+    assert answer(capsys, "plan", "dyck-1", "(()")["length"] == 3
+    assert answer(capsys, "plan", "dyck-1", "--length", "2000")["length"] == 2000
+    assert answer(capsys, "plan", "programs/dyck-1", "--set", "max_length=9")["length"] == 9
+    code, out, _ = run(capsys, "plan", "parity", "10")
+    assert code == 0
+    assert out.startswith("on the string given, n = 2:\nlayer 0 head 0 (average-hard, mask future)")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["min"], "the structured engine is for models on strings; received plan with min"),
+        (["dyck-1", "a"], "received 'a' at position 1"),
+        (["dyck-1", "()", "--length", "4"], "received length 4 beside an input"),
+        (["dyck-1", "--length", "0"], "--length is a whole number of at least 1"),
+        (["dyck-1", "--arithmetic", "float16"], "computes in float64 and float32"),
+        (["programs/dyck-1", "()", "--set", "max_length=1"], "at most N = 1"),
+    ],
+)
+def test_what_has_no_plan(capsys, arguments, message):
+    code, out, err = run(capsys, "plan", *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1

@@ -169,7 +169,7 @@ def test_a_pipe_is_read_once(tmp_path):
     os.mkfifo(path)
     writer = threading.Thread(target=lambda: path.write_text("abcab\n"), daemon=True)
     writer.start()
-    command = [sys.executable, "-m", "transformist.cli", "run", "induction-most-recent", "--json"]
+    command = [sys.executable, "-m", "transformist", "run", "induction-most-recent", "--json"]
     command += ["--file", path]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     got = json.loads(done.stdout)

@@ -91,6 +91,20 @@ class Named(ABC):
         """Whether it is a transformer, which is run on strings."""
         return True
 
+    def require_strings(self, what: str, received: str) -> None:
+        """Refuse what only transformers have.
+
+        Raises:
+            InvalidValue: for a recipe on vectors.
+
+        """
+        if not self.takes_strings:
+            raise InvalidValue(
+                f"{what} is for models on strings",
+                received=f"{received} with {self.name}",
+                remedy="leave it out, or choose such a model",
+            )
+
     def usual_arithmetic(self, given: Settings) -> str:
         """That in which it is run where none is asked for."""
         return "float64"

@@ -98,19 +98,13 @@ def run(
     if named.takes_strings:
         _run_on_string(named, chosen, source, system, engine, ignore_others, trace, as_json)
         return
-    if engine == "structured":
-        raise InvalidValue(
-            "the structured engine is for models on strings",
-            received=f"--engine structured with {named.name}",
-            remedy="leave it out",
-        )
-    if trace or ignore_others:
-        option = "--trace" if trace else "--ignore-others"
-        raise InvalidValue(
-            f"{option} is for models on strings",
-            received=f"{option} with {named.name}",
-            remedy="leave it out",
-        )
+    for what, received, is_asked in (
+        ("the structured engine", "--engine structured", engine == "structured"),
+        ("--trace", "--trace", trace),
+        ("--ignore-others", "--ignore-others", ignore_others),
+    ):
+        if is_asked:
+            named.require_strings(what, received)
     _run_on_json(find_recipe(model), chosen, source.text(), system, as_json)
 
 

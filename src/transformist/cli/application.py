@@ -70,6 +70,11 @@ COMMANDS: Mapping[str, Command] = {
         "Search for the first length at which a float format breaks a recipe, beyond what is "
         "claimed.",
     ),
+    "plan": Command(
+        "planning",
+        "plan_command",
+        "Say how the structured engine evaluates each head, why, and how its time grows.",
+    ),
     "bench": Command(
         "measuring",
         "bench_command",

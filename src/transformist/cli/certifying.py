@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -52,6 +52,7 @@ CheckSaved = Annotated[
 
 
 def certify_command(
+    context: typer.Context,
     model: Certified,
     length: Longest = None,
     arithmetic: Format = "float32",
@@ -69,8 +70,7 @@ def certify_command(
     not kept.
     """
     if check_saved:
-        usual: tuple[Any, ...] = (None, "float32", "any", False, None, [])
-        if (length, arithmetic, order, lines, output, settings) != usual:
+        if _given(context) - {"model", "check_saved", "as_json"}:
             raise InvalidValue(
                 "certificates that are saved are checked as they are",
                 received="--check beside another option",
@@ -93,6 +93,12 @@ def certify_command(
     else:
         _print_found(name, found, lines, output)
     return 0 if found[0].holds else 1
+
+
+def _given(context: typer.Context) -> set[str]:
+    """What stands on the command line, by the names of parameters."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {name for name, each in sources.items() if each and each.name == "COMMANDLINE"}
 
 
 def _built(model: str, length: str | None, settings: Sequence[str]) -> tuple[str, Transformer, int]:
