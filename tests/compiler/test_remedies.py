@@ -29,7 +29,7 @@ def test_a_float_is_told_from_the_text():
         "no max_length fits; compile it for an arithmetic with more bits, such as "
         "arithmetic=float64; "
         "a float stands for the number it is, here 3602879701896397/36028797018963968: "
-        'write a text such as "0.1"'
+        'write a text such as "0.1", or in a table Fraction("0.1")'
     )
     assert tf.compile(share_above("0.1"), max_length=20).built_for == "float32"
 

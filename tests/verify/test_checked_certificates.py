@@ -259,8 +259,9 @@ def test_the_command_saves_checks_and_prints_lines(capsys, tmp_path, monkeypatch
     assert main(["certify", str(path), "--check", "--json"]) == 1
     assert len(json.loads(capsys.readouterr().out)["unproved"]) == 1
     monkeypatch.undo()
-    assert main(["certify", str(path), "--check", "--order", "reference"]) == 2
-    assert "beside another option" in capsys.readouterr().err
+    for option in (["--order", "reference"], ["--order", "any"], ["--lines"]):
+        assert main(["certify", str(path), "--check", *option]) == 2
+        assert "beside another option" in capsys.readouterr().err
     tf.save(tf.compile(PROGRAMS["dyck-1"], max_length=50), path)
     for request in ([str(path), "--check"], ["programs/dyck-1", "--order", "up"]):
         assert main(["certify", *request]) == 2

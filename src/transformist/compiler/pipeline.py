@@ -170,9 +170,10 @@ def _a_float_in(node: Node) -> str:
             for value in given if isinstance(given, tuple) else [given]:
                 q = value.denominator if isinstance(value, Fraction) else 1
                 if q > LIKE_A_FLOAT and is_power_of_two(Fraction(q)):
+                    text = f'"{abs(float(value)):.12g}"'
                     return (
                         f"; a float stands for the number it is, here {abs(value)}: write a text "
-                        f'such as "{abs(float(value)):.12g}"'
+                        f"such as {text}, or in a table Fraction({text})"
                     )
     return ""
 

@@ -19,5 +19,5 @@ def uncertifiable(invariant: str, received: str, where: str) -> Uncertifiable:
         invariant,
         received=received,
         where=where,
-        remedy="certify a compiled program, or a recipe built of means, matches and steps",
+        remedy="write it of means, matches and steps without that, or test it: transformist check",
     )
