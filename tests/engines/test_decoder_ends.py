@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import transformist as tf
-from transformist.engines.structured.decoding import causal, decoders, reading
+from transformist.engines.structured.decoding import decoders, methods, reading
 from transformist.engines.structured.decoding.steps import Attend
 
 STEPS = Path(decoders.__file__).parent
@@ -75,7 +75,7 @@ def interrupted_at(line, act):
     ids=["take", "take_all", "both", "copy", "pickle"],
 )
 def test_after_an_interruption_answers_are_right_or_refused(act, monkeypatch):
-    monkeypatch.setattr(causal, "FEW", 4)
+    monkeypatch.setattr(methods, "FEW", 4)
     model = attending()
     x = random.Random(1).choices(range(3), k=30) + random.Random(2).choices(range(6), k=20)
     expected, begun = model(x), tf.decoder(model)

@@ -5,7 +5,7 @@ import random
 import pytest
 
 import transformist as tf
-from transformist.engines.structured.decoding import causal
+from transformist.engines.structured.decoding import methods
 from transformist.programs import PROGRAMS
 
 CAUSAL = ("dyck-1", "shuffle-dyck-2", "dyck-k-d", "induction-most-recent", "contains-abc")
@@ -47,7 +47,7 @@ def test_it_answers_for_every_prefix(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_many_at_once_are_as_one_by_one(name, monkeypatch):
-    monkeypatch.setattr(causal, "FEW", 4)  # so that heads are evaluated by what takes over
+    monkeypatch.setattr(methods, "FEW", 4)  # so that heads are evaluated by what takes over
     model = MODELS[name]
     x = "".join(random.Random(name).choices(model.alphabet, k=60))
     decoder = tf.decoder(model)

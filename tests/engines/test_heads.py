@@ -12,8 +12,9 @@ import pytest
 from transformist.arithmetic import number_system
 from transformist.engines.structured import rows as row_kinds
 from transformist.engines.structured import threads
-from transformist.engines.structured.decoding import causal
-from transformist.engines.structured.decoding.causal import RUNNING, CausalHead
+from transformist.engines.structured.decoding import causal, methods
+from transformist.engines.structured.decoding.causal import CausalHead
+from transformist.engines.structured.decoding.methods import RUNNING
 from transformist.engines.structured.heads import head as heads
 from transformist.engines.structured.heads.choosing import METHODS, method
 from transformist.engines.structured.heads.head import HeadInput, HeadMaps
@@ -325,7 +326,7 @@ def test_where_scores_round_the_choice_is_that_of_the_reference(
 @pytest.mark.parametrize("mask", ["future", "strict-future"])
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 def test_where_scores_round_so_it_is_as_rows_come(weighting, mask, first, monkeypatch, trials):
-    monkeypatch.setattr(causal, "FEW", 2)
+    monkeypatch.setattr(methods, "FEW", 2)
     monkeypatch.setattr(causal, "RUNNING", RUNNING[first:])
     used = set()
     for a, n, seed in itertools.product(
@@ -535,7 +536,7 @@ def chunks(rnd, n):
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 def test_heads_give_the_same_as_rows_come(weighting, mask, first, monkeypatch, trials):
     """Each way to evaluate first, and what takes over from it where it ceases to fit."""
-    monkeypatch.setattr(causal, "FEW", 3)
+    monkeypatch.setattr(methods, "FEW", 3)
     monkeypatch.setattr(causal, "RUNNING", RUNNING[first:])
     used = set()
     for shape, n, seed in itertools.product(SHAPES, LENGTHS, range(trials)):

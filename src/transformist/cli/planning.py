@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,6 +12,7 @@ from transformist.cli.printing import Json, err, out, print_json, shown_warnings
 from transformist.engines.structured.planning import DRAWN
 from transformist.inputs import read_positive, read_settings
 from transformist.named import named_model
+from transformist.report import plan_facts
 from transformist.running import plan
 
 Given = Annotated[
@@ -48,21 +49,6 @@ def plan_command(
     with err.status(f"evaluating {longest} symbols"), shown_warnings():
         found = plan(built, given, system, drawn)
     if as_json:
-        heads = [_facts(each) for each in found.heads]
-        facts = {"model": named.name, "length": found.length, "arithmetic": system.name}
-        print_json({**facts, "heads": heads})
+        print_json(plan_facts(named.name, system.name, found))
         return
     out.print(str(found), markup=False)
-
-
-def _facts(head: Any) -> dict[str, Any]:
-    """A head in JSON."""
-    return {
-        "layer": head.layer,
-        "head": head.head,
-        "weighting": head.attention.weighting,
-        "mask": head.attention.mask,
-        "method": head.method,
-        "why": head.why,
-        "cost": head.cost,
-    }

@@ -11,8 +11,8 @@ from rich.table import Table
 
 from transformist.errors import symbols_in_words
 from transformist.model import Span, Transformer
-from transformist.report.facts import plain
 from transformist.report.size import Size, size
+from transformist.report.values import plain
 
 
 def model_facts(name: str, model: Transformer) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from transformist.report.facts import length_in_words, plain
+from transformist.report.values import length_in_words, plain
 from transformist.verify import Breakdown, LeastError
 
 SHOWN = 44

@@ -52,31 +52,32 @@ class _Sublayer:
 
     def __init__(self, written: Sequence[int], norm: LayerNorm | None, a: Floating) -> None:
         self.written, self._norm, self._a = np.array(written, np.int64), norm, a
-        self._held = self._source = self._total = np.empty((0, 0), a.dtype)
-        self._held_source = self._held_total = self._held
+        self._token = np.empty((0, 0), a.dtype)
+        self._of_token = self._of_rows = (self._token, self._token)
 
     def hold(self, z: NDArray[Any]) -> None:
         """Arrays that stay where they are, for one token after another in this z."""
         norm, dtype = self._norm, self._a.dtype
-        self._held = z
-        self._held_source = z if norm is None else np.zeros((1, norm.width_out), dtype)
-        self._held_total = np.zeros((1, len(self.written)), dtype)
+        source = z if norm is None else np.zeros((1, norm.width_out), dtype)
+        self._token, self._of_token = z, (source, np.zeros((1, len(self.written)), dtype))
 
     def begin(self, z: NDArray[Any]) -> None:
         """What the heads read of the next rows, and 0 for what they give."""
-        if z is self._held:
-            self._held_total[:] = 0
-            if self._norm is not None:
-                self._held_source[:] = self._norm(z, self._a)
-        else:
-            self._source = z if self._norm is None else self._norm(z, self._a)
-            self._total = np.zeros((len(z), len(self.written)), self._a.dtype)
+        if z is not self._token:
+            total = np.zeros((len(z), len(self.written)), self._a.dtype)
+            self._of_rows = (self._normalized(z), total)
+            return
+        source, total = self._of_token
+        total[:] = 0
+        if source is not z:
+            source[:] = self._normalized(z)
+
+    def _normalized(self, z: NDArray[Any]) -> NDArray[Any]:
+        return z if self._norm is None else self._norm(z, self._a)
 
     def arrays(self, z: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """What the heads read of these rows, and the sum of what they give."""
-        if z is self._held:
-            return self._held_source, self._held_total
-        return self._source, self._total
+        return self._of_token if z is self._token else self._of_rows
 
     @property
     def is_plain(self) -> bool:

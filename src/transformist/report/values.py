@@ -1,0 +1,83 @@
+"""Single values: for JSON, and in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from fractions import Fraction
+from typing import Any
+
+from transformist.errors import NotFinite
+
+
+def plain(value: Any) -> Any:
+    """A value for JSON: integers as they are, other rationals "p/q", no NaN or infinity.
+
+    Raises:
+        NotFinite: for NaN or infinity.
+
+    Example:
+        >>> plain([Fraction(4, 2), Fraction(1, 3), 0.5])
+        [2, '1/3', 0.5]
+    """
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise NotFinite(
+            "every number of the answer is finite",
+            received=str(value),
+            remedy="scale the input down, or use a format with a wider range",
+        )
+    return value
+
+
+def at_most(bound: float) -> str:
+    """A bound in two digits, rounded up.
+
+    Example:
+        >>> at_most(0.0625), at_most(3e-16)
+        ('0.063', '3e-16')
+
+    """
+    digits = Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(bound)
+    return f"{float(digits):.2g}"
+
+
+def length_in_words(bound: int | None) -> str:
+    """A safe length, "any" for every length."""
+    if bound is None:
+        return "any"
+    if bound < 10**15:
+        return f"{bound:,}"
+    return f"{float(Context(prec=2, rounding=ROUND_FLOOR).create_decimal(bound)):.2g}"
+
+
+def dependence_in_words(names: Sequence[str]) -> str:
+    """What depends on the length.
+
+    Example:
+        >>> dependence_in_words(["n"]), dependence_in_words([])
+        ('the positions depend on n', 'the same for every length')
+
+    """
+    told = {"N": "the weights depend on N", "n": "the positions depend on n"}
+    return "; ".join(told[name] for name in sorted(names)) or "the same for every length"
+
+
+def answer_in_words(answer: Any) -> str:
+    """A verdict as a word, a tag as a string, its beginning where it is long.
+
+    Example:
+        >>> answer_in_words(True), answer_in_words([1, Fraction(1, 2)]), answer_in_words("ab")
+        ('accepted', '1 1/2', 'ab')
+
+    """
+    if isinstance(answer, bool):
+        return "accepted" if answer else "rejected"
+    text = " ".join(map(str, answer)) if isinstance(answer, list) else str(answer)
+    return text if len(text) <= 200 else f"{text[:200]}…"
