@@ -182,7 +182,7 @@ class PerPosition:
 
     def first(self: Own, *, default: Any = None) -> Own:
         """The value at position 1; the default is that of the empty input."""
-        return self._nearest(True, "leftmost", "none", default)
+        return self._nearest(True, "leftmost", "future", default)
 
     def last(self: Own, *, default: Any = None) -> Own:
         """The value at position n; the default is that of the empty input."""

@@ -72,11 +72,14 @@ def _lookup(ask: Asking, build: Builder, node: Lookup) -> Channel:
 
 
 def _looking_up(build: Builder, node: Node, index: Form) -> Channel:
-    """BOS, at 0, is found for 0 and below; beyond n the default is asked for."""
-    place = build.feature("i", node)
-    fetched = _by_head(build, node, At(index, place, build.feature("i^2", node)))
+    """BOS, at 0, is found for 0 and below; beyond n the default is asked for.
+
+    What is never asked for after its own position looks at nothing after it.
+    """
+    place, square = build.feature("i", node), build.feature("i^2", node)
     if build.circuit.span(index - place).hi <= 0:
-        return fetched
+        return _by_head(build, node, At(index, place, square, "future"))
+    fetched = _by_head(build, node, At(index, place, square))
     beyond = index - build.length(node)
     if build.circuit.span(beyond).hi <= 0:
         return fetched
