@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from transformist.arithmetic import Floating
 from transformist.engines.structured.rows import BLOCK
 from transformist.memory import beyond_memory, free_memory
@@ -11,6 +13,7 @@ from transformist.model import (
     Attention,
     Heads,
     LanguageModel,
+    MultiClass,
     PositionFunctions,
     ReadOut,
     RealVector,
@@ -82,6 +85,9 @@ def _of_read_out(model: Transformer, a: Floating) -> int:
     read_out = model.read_out
     if read_out.at != "every":
         return 0
+    if isinstance(read_out, MultiClass):  # some vectors at a time
+        read = np.count_nonzero(read_out.rounded(a).W_out.any(axis=0))
+        return int(read) * a.dtype.itemsize + 64
     numbers = len(read_out.W_out)
     return numbers * (2 * a.dtype.itemsize + ANSWERS.get(type(read_out), 0)) + 64
 

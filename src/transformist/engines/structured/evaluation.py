@@ -133,7 +133,7 @@ def evaluate(
         heads += chosen
     if model.final_norm is not None:
         z = normalized(model.final_norm, z, a)
-    return Evaluation(read(model, own.read_out, z, len(x), a), z, tuple(heads))
+    return Evaluation(read(model, own, z, len(x), a), z, tuple(heads))
 
 
 def answers(

@@ -7,9 +7,10 @@ from weakref import WeakKeyDictionary
 
 from transformist.arithmetic import Floating
 from transformist.engines.structured.heads import HeadMaps
+from transformist.engines.structured.labels import Labels
 from transformist.engines.structured.network import Network
 from transformist.engines.structured.sparse import SparseMap
-from transformist.model import FeedForward, Sublayer, Transformer
+from transformist.model import FeedForward, MultiClass, Sublayer, Transformer
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +49,13 @@ class PreparedModel:
     Attributes:
         sublayers: in order.
         read_out: the affine map of its read-out.
+        labels: how the largest of its labels is found, where it has labels.
 
     """
 
     sublayers: tuple[PreparedSublayer, ...]
     read_out: SparseMap
+    labels: Labels | None
 
 
 _PREPARED: WeakKeyDictionary[Transformer, dict[str, PreparedModel]] = WeakKeyDictionary()
@@ -77,5 +80,7 @@ def prepared(model: Transformer, a: Floating) -> PreparedModel:
             for _, sublayer in layer.sublayers()
         )
         w = model.read_out.rounded(a)
-        formats[a.name] = PreparedModel(sublayers, SparseMap.of(w.W_out, w.b_out))
+        out = SparseMap.of(w.W_out, w.b_out)
+        labels = Labels(out, a) if isinstance(model.read_out, MultiClass) else None
+        formats[a.name] = PreparedModel(sublayers, out, labels)
     return formats[a.name]

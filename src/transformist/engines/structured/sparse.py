@@ -123,6 +123,16 @@ class SparseMap:
         """How many numbers an image has."""
         return len(self.shift)
 
+    @property
+    def matrix(self) -> NDArray[Any]:
+        """W by the columns that take part: (rows, read)."""
+        W = np.zeros((self.height, len(self.read)), self.values.dtype)
+        own = self.on_what_it_reads
+        W[np.repeat(np.arange(self.height), np.diff(self.starts.astype(int))), own.columns] = (
+            self.values
+        )
+        return W
+
     @once
     def read(self) -> tuple[int, ...]:
         """The coordinates of x that take part."""

@@ -62,7 +62,7 @@ class Decoder:
         ]
         self._longest = min((each for each in limits if each is not None), default=math.inf)
         self._lock, self._ended = RLock(), ""
-        self._out, self._steps = prepared(model, self._a).read_out, steps_of(model, self._a)
+        self._steps = steps_of(model, self._a)
         self._single: OneByOne | None = None
         self._has_settled = True  # whether the heads know what it has taken
         rows = {symbol: row for row, symbol in enumerate(model.embedding.symbols)}
@@ -185,17 +185,17 @@ class Decoder:
 
     def _answers(self, z: NDArray[Any], n: int) -> list[Any]:
         """An answer a row, the last of which is that for n symbols."""
-        read_out, first = self.model.read_out, n - len(z) + 1
+        read_out, first, own = self.model.read_out, n - len(z) + 1, prepared(self.model, self._a)
         if isinstance(read_out, NearZero):  # its threshold depends on n
             one = range(len(z))
-            rows = [read_rows(read_out, self._out, z[i : i + 1], first + i, self._a) for i in one]
+            rows = [read_rows(read_out, own, z[i : i + 1], first + i, self._a) for i in one]
             return [answer for row in rows for answer in row]
-        return read_rows(read_out, self._out, z, n, self._a)
+        return read_rows(read_out, own, z, n, self._a)
 
     def _begin_single(self) -> OneByOne:
         """Begin to read single tokens."""
         if self._single is None:
-            own = (self.model.read_out, self._out)
+            own = (self.model.read_out, prepared(self.model, self._a).read_out)
             self._single = OneByOne(
                 self.model.embedding, self._steps, own, self._answer, self._a, self.length
             )

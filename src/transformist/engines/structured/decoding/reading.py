@@ -117,10 +117,13 @@ def _words(embedding: Embedding, a: Floating) -> Record:
 DECISIONS: dict[type, int] = {Binary: SIGN, MultiClass: LARGEST}
 """Read-outs whose decision the kernel makes."""
 
+FOR_THE_KERNEL = 2**13
+"""So many labels the kernel compares before a search among them is sooner done."""
+
 
 def _reading(read_out: ReadOut, out: SparseMap) -> Record:
     """The read-out."""
-    code = DECISIONS.get(type(read_out), LEFT)
+    code = DECISIONS.get(type(read_out), LEFT) if out.height <= FOR_THE_KERNEL else LEFT
     numbers = np.empty((1, out.height), out.values.dtype)
     return Record(code, maps={"read_out": out}, arrays={"numbers": numbers})
 

@@ -1,0 +1,125 @@
+"""Which label is largest: of few all are compared, of many those on the hull of the plane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+from warnings import warn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.arithmetic import Floating
+from transformist.engines.structured.heads.methods import LONG
+from transformist.engines.structured.heads.on_hull import OnHull
+from transformist.engines.structured.heads.weightings import FIRST, READ, TAKE
+from transformist.engines.structured.once import once
+from transformist.engines.structured.ranges import first_largest
+from transformist.engines.structured.row_by_row import Many
+from transformist.engines.structured.rows import blocks, require_finite
+from transformist.engines.structured.sparse import SparseMap
+from transformist.engines.structured.threads import on_all_processors
+from transformist.errors import TakesLong
+
+MANY = 2**8
+"""From so many labels on a search on a hull is sooner done than all are compared."""
+
+NEAR = 2**17
+"""How many numbers are compared at once, so that they stay in near memory."""
+
+
+SEARCH = 32
+"""How many numbers a search goes through, about."""
+
+Turned = tuple[int, NDArray[np.float64], OnHull]
+"""Labels as points of the plane: which coordinate is upwards, how large both are, and the hull."""
+
+
+class Labels:
+    """The first label of the largest coordinate of W_out z + b_out, for many z.
+
+    Where W_out has two columns that are not 0, and no bias, a label is a point of the plane, and
+    what it gets of z is what a head with the query z would give a key there. So many labels, as
+    those of a count are, (2k, −k²), are searched on their upper hull. Each product and sum is
+    rounded as the reference rounds it, and all are compared that rounding could make the largest.
+
+    Args:
+        out: the affine map.
+        a: the format.
+
+    """
+
+    def __init__(self, out: SparseMap, a: Floating) -> None:
+        self._map, self._a = out.on_what_it_reads, a
+        is_plane = len(out.read) == 2 and not out.shift.any()
+        self._is_searched = is_plane and out.height >= MANY
+
+    def largest(self, vectors: NDArray[Any]) -> NDArray[np.intp]:
+        """The numbers of the labels, for vectors of what the map reads: (m, read) → (m,).
+
+        Raises:
+            NotFinite: where what a label gets overflows.
+
+        Example:
+            >>> from transformist.arithmetic import FLOAT64
+            >>> k = np.arange(1000.0)
+            >>> labels = Labels(SparseMap.of(np.stack([2 * k, -k * k], axis=1), None), FLOAT64)
+            >>> labels.largest(np.array([[7.0, 1.0], [0.5, 0.25], [0.75, 0.5]]))
+            array([7, 2, 1])
+
+        """
+        if self._is_searched:
+            begun = self._hulls  # by one thread
+            search = partial(self._searched, begun)
+            parts = (vectors[rows] for rows in blocks(len(vectors)))
+            found = on_all_processors(search, parts, SEARCH * len(vectors))
+            if all(each is not None for each in found):
+                return np.concatenate([np.empty(0, np.intp), *found])
+        return self._compared(vectors)
+
+    def _compared(self, vectors: NDArray[Any]) -> NDArray[np.intp]:
+        """As `largest`, of all labels."""
+        count, size = len(vectors), max(NEAR // max(self._map.height, 1), 1)
+        if count * self._map.height >= LONG**2:
+            pairs = f"{count:,} vectors with {self._map.height:,} labels"
+            warn(TakesLong(f"a read-out compares {pairs}, as their weights say"), stacklevel=2)
+        found = np.empty(count, np.intp)
+
+        def compare(start: int) -> None:
+            rows = slice(start, start + size)
+            y = self._map(vectors[rows])
+            require_finite(Many(y), self._a)
+            found[rows] = first_largest(y)
+
+        on_all_processors(compare, range(0, count, size), count * self._map.height)
+        return found
+
+    def _searched(self, hulls: Sequence[Turned], vectors: NDArray[Any]) -> NDArray[np.intp] | None:
+        """As `largest`, on a hull; `None` where there is none for these vectors, or it is unsure.
+
+        It is sure where labels under the hull lie so deep that rounding lifts none of them.
+        """
+        for up, sizes, hull in hulls:
+            asked = np.ascontiguousarray(vectors[:, [1 - up, up]])
+            with np.errstate(over="ignore"):
+                largest = np.abs(asked).max(axis=0, initial=0).astype(np.float64) @ sizes
+            looks_up = (asked[:, 1] > 0).all() and largest < self._a.largest / 4
+            if looks_up and hull.is_sure(asked, are_exact=False):
+                none = (asked[:0], np.empty(0, np.int64), np.empty((0, 1)))
+                return hull.mix(READ, asked, *none)[:, 0].astype(np.intp)
+        return None
+
+    @once
+    def _hulls(self) -> list[Turned]:
+        """For vectors that look upwards along the second coordinate, and along the first."""
+        points = self._map.matrix
+        found = []
+        for up in (1, 0):
+            turned = np.ascontiguousarray(points[:, [1 - up, up]])
+            order = np.lexsort((turned[:, 1], turned[:, 0]))
+            hull = OnHull(1, 1, FIRST, len(points), self._a)
+            numbers = order.astype(np.float64)[:, None]
+            hull.mix(TAKE, turned[:0], turned[order], order, numbers)
+            found.append((up, np.abs(turned).max(axis=0).astype(np.float64), hull))
+        return found
