@@ -3,7 +3,7 @@
 import hypothesis
 import pytest
 
-from transformist.report import recipes
+from transformist.report import recipe_sheet
 from transformist.verify import functions, sequences, strings
 
 hypothesis.settings.register_profile("quick", max_examples=25)
@@ -32,4 +32,4 @@ def short(monkeypatch):
     monkeypatch.setattr(strings, "LONGEST", 10)
     monkeypatch.setattr(strings, "LONGEST_IN", {"exact": 8, "interval": 4})
     monkeypatch.setattr(strings, "DRAWN", 2)
-    monkeypatch.setattr(recipes, "SHORT_WORK", 2**15)
+    monkeypatch.setattr(recipe_sheet, "SHORT_WORK", 2**15)

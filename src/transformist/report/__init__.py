@@ -16,7 +16,7 @@ from transformist.report.precision_table import (
     found_facts,
     precision_table,
 )
-from transformist.report.recipes import recipe_facts, recipe_table
+from transformist.report.recipe_sheet import recipe_facts, recipe_table
 from transformist.report.run_facts import (
     finding_facts,
     how_close,
