@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from transformist.circuit.at_bos import AT_BOS
 from transformist.circuit.atom_laws import ALONE, LAWS
 from transformist.circuit.atoms import Atom, Embedded, Feature, Fetched, Law, Rows, Step
 from transformist.circuit.forms import Form, content
@@ -127,6 +128,33 @@ class Circuit:
                 return None
             grid |= part.times(factor)
         return grid
+
+    def grid_at_bos(self, form: Form) -> Grid | None:
+        """A grid that a form lies on at BOS, whatever the input, where one is known."""
+        at_bos = self.span_at_bos(form)
+        if at_bos.is_point:
+            return Grid.of([at_bos.lo])  # type: ignore[list-item]
+        grid = Grid.of([form.constant])
+        for number, factor in form.terms:
+            part = self._grid_at_bos(number)
+            if part is None:
+                return None
+            grid |= part.times(factor)
+        return grid
+
+    def _grid_at_bos(self, number: int) -> Grid | None:
+        known = self._grids_at_bos
+        for each in range(len(known), number + 1):
+            at_bos = self.laws[each].rows[-1]
+            if at_bos.is_point:
+                known.append(Grid.of([at_bos.lo]))  # type: ignore[list-item]
+            else:
+                known.append(AT_BOS[type(self.atoms[each])](self, each, self.atoms[each]))
+        return known[number]
+
+    @cached_property
+    def _grids_at_bos(self) -> list[Grid | None]:
+        return []
 
     def separation(self, form: Form) -> Fraction | None:
         """The least magnitude of a form but 0, where one is known.
