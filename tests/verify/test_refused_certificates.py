@@ -264,6 +264,34 @@ def test_weights_of_which_the_laws_do_not_tell(given, message):
         certify(given, "float32")
 
 
+def test_a_lookup_in_a_unit_that_is_0_decides_otherwise_in_a_format():
+    """All scores are 0 where the count is, and the mean of all lies in the zone of the step."""
+    layers = (
+        tf.Layer((fetching(8, (4, 5), "past"),)),
+        tf.Layer(
+            (looking_up(8, 6, 4, 5, (2, 3)),),
+            tf.FeedForward(
+                W_1=[[0] * 6 + [2, 0]] * 2, b_1=["-1/2", "-3/2"], W_2=[[0, 0]] * 7 + [[1, -1]]
+            ),
+        ),
+    )
+    words, places = [[1], [0], [0, 1]], {"p": "i", "s": "i^2"}
+    read_out = accepts([0] * 7 + [1], "-1/6")
+    built = model("vfpscuor", layers, read_out, words, places, front=("BOS",))
+    assert built("ab", "exact") != built("ab", "float32")
+    with pytest.raises(Uncertifiable, match="the unit is 1 or 1/D"):
+        certify(built, "float32")
+
+
+def test_a_count_that_is_compared_with_a_unit_of_0_is_no_count():
+    """Its labels 2 k y are all the largest where y is 0: D is counted behind, without BOS."""
+    head = fetching(4, (2, 3), "past")
+    rows = [[0, 0, 2 * k, -(k**2)] for k in range(4)]
+    read_out = tf.MultiClass(W_out=rows, labels=(0, 1, 2, 3), at="every")
+    built = model("vfyw", (tf.Layer((head,)),), read_out, [[1], [0], [0, 1]], n=2, front=("BOS",))
+    assert not certify(built, "float32").holds
+
+
 def test_a_number_that_nothing_reads_may_overflow():
     given = model("vso", (), accepts([1, 0, 0], "-1/2"), positions={"s": "i^2"}, n=300)
     assert certify(given, "float32").holds

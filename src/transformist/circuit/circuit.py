@@ -16,7 +16,7 @@ from transformist.circuit.at_bos import AT_BOS
 from transformist.circuit.atom_laws import ALONE, LAWS
 from transformist.circuit.atoms import Atom, Embedded, Feature, Fetched, Law, Rows, Step
 from transformist.circuit.forms import Form, content
-from transformist.circuit.heads import Match, Uniform, rows_under
+from transformist.circuit.heads import SEES_BOS, Match, Uniform, rows_under
 from transformist.laws import INFINITY, ZERO, Bound, Grid, Range, hull
 
 
@@ -191,7 +191,8 @@ class Circuit:
         atom = self.atoms[form.terms[0][0]]
         if not isinstance(atom, Fetched) or not isinstance(atom.head, Uniform):
             return None
-        return frozenset({rows_under(atom.head.mask)}) if self.is_bos(atom.value) else None
+        is_seen = atom.head.mask in SEES_BOS and self.is_bos(atom.value)
+        return frozenset({rows_under(atom.head.mask)}) if is_seen else None
 
     def is_beneath(self, head: Match) -> bool:
         """Whether BOS never matches better than a symbol: its keys are 0, no product is below."""
