@@ -23,11 +23,14 @@ ROWS = 2**15
 
 
 def hard(model):
-    """The model with average-hard attention."""
-    layers = [
-        replace(layer, heads=tuple(replace(h, weighting="average-hard") for h in layer.heads))
-        for layer in model.layers
-    ]
+    """The model with average-hard attention for softmax."""
+    layers = []
+    for layer in model.layers:
+        heads = [
+            replace(head, weighting="average-hard") if head.weighting == "softmax" else head
+            for head in layer.heads
+        ]
+        layers.append(replace(layer, heads=tuple(heads)))
     return replace(model, layers=tuple(layers))
 
 

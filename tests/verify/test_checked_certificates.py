@@ -26,8 +26,18 @@ HAND_BUILT = {
 }
 
 
+SELECTIONS = {
+    "first as the query": lambda x: x.first(default="a").select(x, mask="past").any().tag(),
+    "any as the query": lambda x: (x == "a").any("none").select(x == "b", mask="past").any().tag(),
+    "signs": lambda x: x.position("(-1)^i").select(1, mask="past").any().any("past").tag(),
+    "n": lambda x: x.lookup(x.select("a").leftmost(x.position("i")), default="c").tag(),
+    "a mean behind": lambda x: (x.select(x, mask="past").mean(x == "b") > "1/2").tag(),
+}
+
+
 def certified(name, **given):
-    model = tf.compile(PROGRAMS[name], max_length=given.pop("max_length", 60))
+    program = PROGRAMS[name] if name in PROGRAMS else tf.program(alphabet="abc")(SELECTIONS[name])
+    model = tf.compile(program, max_length=given.pop("max_length", 60))
     return model, tf.certify(model, **given)
 
 
@@ -80,7 +90,7 @@ def lines_changed(found, number, **changes):
     return replace(found, lines=tuple(lines))
 
 
-CHANGED = ["dyck-1", "parity", "induction-most-recent", "reverse", "sort"]
+CHANGED = ["dyck-1", "parity", "induction-most-recent", "reverse", "sort", *SELECTIONS]
 
 
 @pytest.mark.parametrize("name", CHANGED)

@@ -17,14 +17,15 @@ from transformist.verify.certificate.demands import follow_within, noted
 AB = [[1], [0]]
 
 
-def model(slots, layers, read_out, words=AB, positions=None, n=6, alphabet="ab"):
+def model(slots, layers, read_out, words=AB, positions=None, n=6, alphabet="ab", front=()):
     stream = tf.Stream(tuple(slots))
     vectors = [[*word, *[0] * (len(slots) - len(word))] for word in words]
     names = tuple((positions or {}).get(slot) for slot in slots)
     embedding = tf.Embedding(
-        symbols=tuple(alphabet),
+        symbols=(*alphabet, *front),
         vectors=vectors,
         positions=tf.PositionFunctions(names) if positions else None,
+        front=front,
     )
     return tf.Transformer(
         stream=stream, embedding=embedding, layers=layers, read_out=read_out, max_length=n
@@ -51,7 +52,79 @@ def attending(slots, positions=None, row=(0, 0, 1), shift="-1/4", **given):
     return model(slots, (tf.Layer((head,)),), accepts(list(row), shift), positions=positions)
 
 
+def behind_bos(slots, layers, words, positions=None):
+    """The words are of a, b and BOS; the answer is in the last slot."""
+    read_out = accepts([*[0] * (len(slots) - 1), 1], "-1/4")
+    return model(slots, layers, read_out, words, positions, front=("BOS",))
+
+
+def fetching(size, slot, mask, **given):
+    """A head in two or four dimensions that fetches the first slot, or more, into these."""
+    into = [slot] if isinstance(slot, int) else slot
+    values = [[int(j == k) for j in range(size)] for k in range(len(into))]
+    out = [[int(into[k] == j) for k in range(len(into))] for j in range(size)]
+    given = {"W_Q": [[0] * size], "W_K": [[0] * size]} | given
+    return tf.Attention(W_V=values, W_O=out, mask=mask, weighting="average-hard", **given)
+
+
+def looking_up(size, slot, index, unit, places, mask="none"):
+    """Scores 2 q j − w j², of the slots of q and w, or w = 1, and of j and j²."""
+    nothing = [[0] * size] * 2
+    query = [2 * int(j == index) for j in range(size)]
+    square = [-int(j == unit) for j in range(size)]
+    keys = [[int(j == k) for j in range(size)] for k in places]
+    return fetching(
+        size, slot, mask,
+        W_Q=[query, square, *nothing], b_Q=[0, -(unit is None), 0, 0], W_K=[*keys, *nothing],
+    )  # fmt: skip
+
+
 REFUSED = {
+    "a number to look up that is at BOS between two places": (
+        behind_bos(
+            "vqpso",
+            (tf.Layer((looking_up(5, 4, 1, None, (2, 3)),)),),
+            [[1, 1], [0, 2], [0, F(3, 2) + F(1, 2**30)]],
+            {"p": "i", "s": "i^2"},
+        ),
+        "whole number at BOS",
+    ),
+    "a lookup in a unit that is 0": (
+        behind_bos(
+            "vfpscuo",
+            (
+                tf.Layer((fetching(7, (4, 5), "past"),)),
+                tf.Layer((looking_up(7, 6, 4, 5, (2, 3)),)),
+            ),
+            [[1], [0], [0, 1]],
+            {"p": "i", "s": "i^2"},
+        ),
+        "the unit is 1 or 1/D",
+    ),
+    "a key of BOS that only BOS sees": (
+        behind_bos(
+            "vkpo",
+            (tf.Layer((fetching(4, 3, "past", W_Q=[[0] * 4], b_Q=[1], W_K=[[0, 8, 1, 0]]),)),),
+            [[1, 0], [1, 1], [0, F(3, 8) + F(1, 2**30)]],
+            {"p": "i"},
+        ),
+        "whole numbers at BOS",
+    ),
+    "a step that is at BOS in its zone": (
+        behind_bos(
+            "vmo",
+            (
+                tf.Layer(
+                    (fetching(3, 1, "past"),),
+                    tf.FeedForward(
+                        W_1=[[0, 16, 0]] * 2, b_1=["-1/2", "-3/2"], W_2=[[0, 0], [0, 0], [1, -1]]
+                    ),
+                ),
+            ),
+            [[1], [0], ["3/16"]],
+        ),
+        "between values at BOS",
+    ),
     "the units of 8 steps, all lower ones first": (
         model(
             "vpo",
@@ -189,6 +262,34 @@ REFUSED = {
 def test_weights_of_which_the_laws_do_not_tell(given, message):
     with pytest.raises(Uncertifiable, match=message):
         certify(given, "float32")
+
+
+def test_a_lookup_in_a_unit_that_is_0_decides_otherwise_in_a_format():
+    """All scores are 0 where the count is, and the mean of all lies in the zone of the step."""
+    layers = (
+        tf.Layer((fetching(8, (4, 5), "past"),)),
+        tf.Layer(
+            (looking_up(8, 6, 4, 5, (2, 3)),),
+            tf.FeedForward(
+                W_1=[[0] * 6 + [2, 0]] * 2, b_1=["-1/2", "-3/2"], W_2=[[0, 0]] * 7 + [[1, -1]]
+            ),
+        ),
+    )
+    words, places = [[1], [0], [0, 1]], {"p": "i", "s": "i^2"}
+    read_out = accepts([0] * 7 + [1], "-1/6")
+    built = model("vfpscuor", layers, read_out, words, places, front=("BOS",))
+    assert built("ab", "exact") != built("ab", "float32")
+    with pytest.raises(Uncertifiable, match="the unit is 1 or 1/D"):
+        certify(built, "float32")
+
+
+def test_a_count_that_is_compared_with_a_unit_of_0_is_no_count():
+    """Its labels 2 k y are all the largest where y is 0: D is counted behind, without BOS."""
+    head = fetching(4, (2, 3), "past")
+    rows = [[0, 0, 2 * k, -(k**2)] for k in range(4)]
+    read_out = tf.MultiClass(W_out=rows, labels=(0, 1, 2, 3), at="every")
+    built = model("vfyw", (tf.Layer((head,)),), read_out, [[1], [0], [0, 1]], n=2, front=("BOS",))
+    assert not certify(built, "float32").holds
 
 
 def test_a_number_that_nothing_reads_may_overflow():

@@ -1,5 +1,6 @@
 """What a transformer computes, number by number, with what is known of each number."""
 
+from transformist.circuit.at_bos import is_decided_at_bos, is_whole_at_bos
 from transformist.circuit.atom_errors import follow
 from transformist.circuit.atom_laws import FETCHED
 from transformist.circuit.atoms import (
@@ -63,6 +64,8 @@ __all__ = [
     "Uniform",
     "content",
     "follow",
+    "is_decided_at_bos",
+    "is_whole_at_bos",
     "magnitude",
     "rows_under",
     "total",

@@ -94,10 +94,12 @@ def _fetched(circuit: Circuit, atom: Fetched) -> Law:
 def _mean(circuit: Circuit, head: Uniform, value: Form) -> Law:
     rows = circuit.rows(value)
     symbols = hull(rows[: len(circuit.alphabet)])
-    if head.mask == "none" and value == _place(circuit):  # n/2, or (n + 1)/2 without BOS
-        most = symbols.hi if circuit.bos else symbols.hi + 1
+    factor = _of_place(circuit, value)
+    if head.mask == "none" and factor:  # of i it is n/2, or (n + 1)/2 without BOS
+        longest = max(circuit.longest, Fraction(1))
+        most = longest if circuit.bos else longest + 1
         half = Range(Fraction(0 if circuit.bos else 1), Fraction(1, 2) * most)
-        return Law((half,) * len(rows), Grid(2))
+        return Law((half.times(factor),) * len(rows), Grid(2).times(factor))
     if head.mask in SEES_BOS:
         seen = mean_range(symbols, rows[-1] if circuit.bos else None, circuit.longest)
     else:
@@ -132,9 +134,12 @@ def _least(circuit: Circuit, value: Form) -> Fraction | None:
     return circuit.separation(value)
 
 
-def _place(circuit: Circuit) -> Form | None:
+def _of_place(circuit: Circuit, value: Form) -> Fraction:
+    """How many times the position a value is; 0 where it is something else."""
     number = circuit.feature("i")
-    return None if number is None else Form.atom(number)
+    if number is None or value.atoms != (number,) or value.constant:
+        return Fraction(0)
+    return value.factors[number]
 
 
 def _match(circuit: Circuit, head: Match | At, value: Form) -> Law:

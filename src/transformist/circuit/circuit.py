@@ -12,10 +12,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from transformist.circuit.at_bos import AT_BOS
 from transformist.circuit.atom_laws import ALONE, LAWS
 from transformist.circuit.atoms import Atom, Embedded, Feature, Fetched, Law, Rows, Step
 from transformist.circuit.forms import Form, content
-from transformist.circuit.heads import Match, Uniform, rows_under
+from transformist.circuit.heads import SEES_BOS, Match, Uniform, rows_under
 from transformist.laws import INFINITY, ZERO, Bound, Grid, Range, hull
 
 
@@ -128,6 +129,33 @@ class Circuit:
             grid |= part.times(factor)
         return grid
 
+    def grid_at_bos(self, form: Form) -> Grid | None:
+        """A grid that a form lies on at BOS, whatever the input, where one is known."""
+        at_bos = self.span_at_bos(form)
+        if at_bos.is_point:
+            return Grid.of([at_bos.lo])  # type: ignore[list-item]
+        grid = Grid.of([form.constant])
+        for number, factor in form.terms:
+            part = self._grid_at_bos(number)
+            if part is None:
+                return None
+            grid |= part.times(factor)
+        return grid
+
+    def _grid_at_bos(self, number: int) -> Grid | None:
+        known = self._grids_at_bos
+        for each in range(len(known), number + 1):
+            at_bos = self.laws[each].rows[-1]
+            if at_bos.is_point:
+                known.append(Grid.of([at_bos.lo]))  # type: ignore[list-item]
+            else:
+                known.append(AT_BOS[type(self.atoms[each])](self, each, self.atoms[each]))
+        return known[number]
+
+    @cached_property
+    def _grids_at_bos(self) -> list[Grid | None]:
+        return []
+
     def separation(self, form: Form) -> Fraction | None:
         """The least magnitude of a form but 0, where one is known.
 
@@ -163,7 +191,8 @@ class Circuit:
         atom = self.atoms[form.terms[0][0]]
         if not isinstance(atom, Fetched) or not isinstance(atom.head, Uniform):
             return None
-        return frozenset({rows_under(atom.head.mask)}) if self.is_bos(atom.value) else None
+        is_seen = atom.head.mask in SEES_BOS and self.is_bos(atom.value)
+        return frozenset({rows_under(atom.head.mask)}) if is_seen else None
 
     def is_beneath(self, head: Match) -> bool:
         """Whether BOS never matches better than a symbol: its keys are 0, no product is below."""

@@ -21,7 +21,7 @@ from transformist.circuit.atoms import Fetched, Relu, Step
 from transformist.circuit.circuit import Circuit
 from transformist.circuit.forms import Form
 from transformist.circuit.heads import Head
-from transformist.laws import Bound
+from transformist.laws import Bound, Grid
 
 Part: TypeAlias = "int | str"
 """What asks for a margin: an atom, by its number, or another part of a model, by its name."""
@@ -102,23 +102,20 @@ class Margins:
 
     def is_exact(self, form: Form) -> bool:
         """Whether the format computes it without an error, in any order of summation."""
-        grid = self.circuit.grid(form)
-        if grid is None or grid.counts or any(self.errors[atom].absolute for atom in form.atoms):
+        grid, at_bos = self.circuit.grid(form), self._at_bos(form)
+        if grid is None or any(self.errors[atom].absolute for atom in form.atoms):
             return False
-        whole = math.lcm(grid.c, self._at_bos(form))
-        if whole & (whole - 1):
+        whole = math.lcm(grid.c, at_bos.c)
+        if grid.counts or at_bos.counts or whole & (whole - 1):
             return False
         c = magnitude(whole)
         fits = self.size(form) * c <= 2.0**self.a.precision
         return fits and c * self._divisor(form) * self.a.smallest <= 1
 
-    def _at_bos(self, form: Form) -> int:
-        """The denominator of what it is at BOS, where that is known, and where BOS stands alone."""
-        if not self.circuit.bos:
-            return 1
-        at_bos = self.circuit.span_at_bos(form)
-        known = Fraction(at_bos.lo).denominator if at_bos.is_point else 1
-        return math.lcm(known, self.circuit.over_nothing(form).denominator)
+    def _at_bos(self, form: Form) -> Grid:
+        """What it lies on at BOS, as far as that is known, and where BOS stands alone."""
+        alone = Grid.of([self.circuit.over_nothing(form)]) if self.circuit.bos else Grid(1)
+        return alone | (self.circuit.grid_at_bos(form) or Grid(1))
 
     def rounding(self, form: Form) -> float:
         """How far the evaluation of a form can be off, its atoms as they are.

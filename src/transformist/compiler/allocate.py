@@ -7,13 +7,13 @@ is one in time, and used again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TypeVar
 
-from transformist.circuit import Feature, Form
+from transformist.circuit import SCORES, Feature, Fetched, Form
 from transformist.compiler.schedule import Schedule
 from transformist.errors import BrokenInvariant
 
@@ -153,13 +153,33 @@ def _lifetimes(schedule: Schedule) -> list[tuple[Form, int, int]]:
             _extend(sums.setdefault(site, {}), normal, time)
             for atom in part.atoms:
                 _extend(atoms.setdefault(site, {}), atom, time)
+    scored: dict[tuple[int, bool], list[Form]] = {}
+    for pair in _scores(schedule):
+        for site, part in (each for form in pair for each in _parts(schedule, form)):
+            scored.setdefault(site, []).append(part)
     found = []
     for site in sorted(sums):
         chosen = sums[site]
-        if len(chosen) > len(atoms[site]):
+        if len(chosen) > len(atoms[site]) or not _can_read(chosen, scored.get(site, [])):
             chosen = {Form.atom(atom): last for atom, last in atoms[site].items()}
         found += [(form, site[0], last) for form, last in chosen.items()]
     return found
+
+
+def _scores(schedule: Schedule) -> Iterator[tuple[Form, Form]]:
+    """Queries and keys as they are written: keys with constant queries are one sum."""
+    atoms = (schedule.circuit.atoms[number] for number in schedule.times)
+    for head in dict.fromkeys(atom.head for atom in atoms if isinstance(atom, Fetched)):
+        yield from SCORES[type(head)](head)
+
+
+def _can_read(kept: Iterable[Form], parts: Iterable[Form]) -> bool:
+    """Whether each is a multiple of a sum that is kept, or its atoms are kept."""
+    directions = {form.direction for form in kept}
+    return all(
+        part.direction in directions or {Form.atom(atom) for atom in part.atoms} <= directions
+        for part in parts
+    )
 
 
 def _extend(lives: dict[Key, int], key: Key, time: int) -> None:

@@ -170,6 +170,12 @@ class Builder:
             return self.feature("i/n", node) * self.circuit.max_length
         return self.feature("i", node)
 
+    @property
+    def tells_places_apart(self) -> bool:
+        """Whether there may be such a number, and N, which a match has to outweigh, is known."""
+        allowed = {"i", "i/n"} if self.positions is None else {"i", "i/n"} & {*self.positions}
+        return bool(allowed) and self.circuit.max_length is not None
+
     def length(self, node: Node) -> Form:
         """n: twice the mean of the positions, BOS being at 0; or the last position."""
         place = self.feature("i", node)

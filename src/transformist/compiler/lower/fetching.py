@@ -7,6 +7,7 @@ alike: less the default, which is added again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -58,8 +59,8 @@ def _shift(_ask: Asking, build: Builder, node: Shift) -> Channel:
 
 def _lookup(ask: Asking, build: Builder, node: Lookup) -> Channel:
     asked = node.children[1]
-    if isinstance(asked, Count):  # at most n
-        return _by_head(build, node, at_count(ask, build, asked, "none"))
+    if isinstance(asked, Count):  # at most n, or i
+        return _by_head(build, node, at_count(ask, build, asked))
     index = ask.number(asked)
     if not build.circuit.is_whole(index):
         raise build.refuse(
@@ -76,6 +77,8 @@ def _looking_up(build: Builder, node: Node, index: Form) -> Channel:
 
     What is never asked for after its own position looks at nothing after it.
     """
+    if build.circuit.span(index).hi <= 0:
+        return lambda _value: Form()
     place, square = build.feature("i", node), build.feature("i^2", node)
     if build.circuit.span(index - place).hi <= 0:
         return _by_head(build, node, At(index, place, square, "future"))
@@ -109,7 +112,8 @@ def _select(ask: Asking, build: Builder, node: Select) -> Channel:
                 remedy="select under mask none, future or strict-future",
             )
         return lambda value: fetch(build.gated(match, value, name))
-    keys = [fetch(key) for key in head.keys]
+    find = fetch if node.choose != "mean" else _by_head(build, node, _one_of(build, node, head))
+    keys = [find(key) for key in head.keys]
     found = total(
         build.conjunction(key + query - 1, f"{name}: found")
         for key, query in zip(keys, head.queries, strict=True)
@@ -146,6 +150,14 @@ def _matching(ask: Asking, build: Builder, node: Select, *, has_sink: bool) -> M
     )
 
 
+def _one_of(build: Builder, node: Select, head: Match) -> Match:
+    """The head that finds the last of what matches, a whole number, where places are told apart."""
+    if not build.tells_places_apart:
+        return head
+    scale = Fraction(2 * build.circuit.reach)
+    return replace(head, choose="rightmost", place=build.place(node), scale=scale)
+
+
 def _pairs(ask: Asking, build: Builder, node: Select) -> list[tuple[Form, Form]]:
     """Keys and queries, as many of each, whose products sum to 1 where they are equal, else 0."""
     keys, queries, _ = node.children
@@ -162,13 +174,14 @@ def _pairs(ask: Asking, build: Builder, node: Select) -> list[tuple[Form, Form]]
             remedy="look up a position by its number with lookup, or compare it with constants",
         )
     both: Sequence[Any] = [value for value in queries.type.values if value in keys.type.values]
-    return [
+    pairs = [
         (
             build.quiet(_equals(ask, build, keys, value), name),
             _equals(ask, build, queries, value),
         )
         for value in both
     ]
+    return [pair for pair in pairs if Form() not in pair]  # what no key or no query ever is
 
 
 def _equals(ask: Asking, build: Builder, node: Node, value: Any) -> Form:
@@ -181,7 +194,8 @@ def _equals(ask: Asking, build: Builder, node: Node, value: Any) -> Form:
         return build.embedded_case(columns, value, name)
     form = ask.number(node) - value
     gaps = [abs(each - value) for each in node.type.values or () if each != value]
-    zone = power_of_two_at_most(Fraction(min(gaps, default=1)))
+    known = build.circuit.least_multiple(form)  # a listed value need not be one that occurs
+    zone = power_of_two_at_most(min([*gaps, *[known] * bool(known)], default=Fraction(1)))
     return 1 - build.step(form, zone, name) - build.step(-form, zone, name)
 
 

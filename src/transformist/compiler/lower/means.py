@@ -52,15 +52,15 @@ def _count(ask: Asking, build: Builder, node: Count, unit: Unit) -> Form:
     """A mean, count/D, from which the count as it is is the place that it gives."""
     name = build.name(node)
     if unit == AS_IT_IS:
-        place, mask = build.feature("i", node), "none" if node.mask == "none" else "future"
-        return build.add(Fetched(at_count(ask, build, node, mask), place), name)
+        return build.add(Fetched(at_count(ask, build, node), build.feature("i", node)), name)
     value = build.quiet(ask.boolean(node.children[0]), name)
     return build.mean(node, node.mask, value)
 
 
-def at_count(ask: Asking, build: Builder, node: Count, mask: str) -> At:
-    """The head that finds the position whose number is the count."""
+def at_count(ask: Asking, build: Builder, node: Count) -> At:
+    """The head that finds the position whose number is the count, which is among what it counts."""
     build.require_sharpness(node)
+    mask = "none" if node.mask == "none" else "future"
     unit = Unit("count", node.mask)
     return At(
         ask.number(node, unit),

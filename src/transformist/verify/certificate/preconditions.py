@@ -27,6 +27,8 @@ from transformist.circuit import (
     Step,
     Uniform,
     content,
+    is_decided_at_bos,
+    is_whole_at_bos,
     rows_under,
 )
 from transformist.laws import Grid
@@ -86,6 +88,10 @@ def of_step(
     """
     least = circuit.least_multiple(step.form)
     require(least and least >= step.zone, "a step has its zone between values", step, where)
+    at_bos = circuit.span_at_bos(step.form)
+    beside = at_bos.hi <= step.zone / 4 or at_bos.lo >= 3 * step.zone / 4 or at_bos.is_point
+    known = beside or not circuit.bos or is_decided_at_bos(circuit, step)
+    require(known, "a step has its zone between values at BOS, too", step, where)
     plain = is_power_of_two(step.zone) and is_power_of_two(height)
     between = step.zone / 2 <= height <= 1
     require(plain and between, "a step has a zone and a height 2ᵏ", (step.zone, height), where)
@@ -134,11 +140,9 @@ def _match(circuit: Circuit, head: Attention, kind: Match, where: str) -> None:
     queries = tuple(query * parts for query in kind.queries)
     for form in (*kind.keys, *queries):
         require(circuit.is_whole(form), "keys and queries are whole numbers", form, where)
-    known = kind.keys if head.mask in SEES_BOS else ()
-    known = (*known, *queries) if circuit.bos and head.mask not in CAUSAL else known
-    for form in known:
-        at_bos = circuit.span_at_bos(form)
-        whole = at_bos.is_point and Fraction(at_bos.lo).denominator == 1
+    seen = kind.keys if head.mask != "strict-past" else ()
+    for form in (*seen, *queries * (head.mask not in CAUSAL)) * circuit.bos:
+        whole = circuit.grid_at_bos(form) == Grid(1)
         require(whole, "keys and queries are whole numbers at BOS, too", form, where)
     for key in kind.keys:
         require(key.terms, "keys are not constant", key, where)
@@ -179,10 +183,13 @@ def _at(circuit: Circuit, _head: Attention, kind: At, where: str) -> None:
         one = kind.unit == Form.atom(kind.unit.atoms[0]) and isinstance(
             getattr(atom, "head", None), Uniform
         )
-        require(one and circuit.is_bos(atom.value), "the unit is 1 or 1/D", kind.unit, where)
+        one = one and circuit.is_bos(atom.value) and atom.head.mask in SEES_BOS
+        require(one, "the unit is 1 or 1/D", kind.unit, where)
         counts = frozenset({rows_under(atom.head.mask)})
     whole = circuit.grid(kind.index) == Grid(1, counts)
     require(whole, "what is looked up is a whole number, in its unit", kind.index, where)
+    whole = not circuit.bos or kind.mask in CAUSAL or is_whole_at_bos(circuit, kind)
+    require(whole, "what is looked up is a whole number at BOS, too", kind.index, where)
 
 
 KINDS: Mapping[type[Any], Callable[[Circuit, Attention, Any, str], None]] = {

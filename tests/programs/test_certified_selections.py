@@ -1,0 +1,82 @@
+"""One-line programs with selections are certified, and what is certified is true."""
+
+import itertools
+import random
+
+import bounded
+import pytest
+from selections import Selection, drawn
+
+import transformist as tf
+from transformist.errors import InvalidValue
+
+FORMATS = ("bfloat16", "float16", "float32")
+WEIGHTINGS = ("softmax", "softmax", "average-hard", "rightmost-hard")
+
+BY_REASON = {
+    "a query that is fetched, at BOS too": Selection("categories", 5, 10, "past", 6),
+    "the same without a mask": Selection("categories", 3, 1, "none", 6),
+    "a query from two positions before": Selection("categories", 2, 2, "past", 7),
+    "a query that is looked up by a count": Selection("categories", 8, 0, "none", 0),
+    "a query that is a step of a mean": Selection("Booleans", 3, 2, "past", 2),
+    "the same, of those behind": Selection("Booleans", 4, 0, "strict-past", 8),
+    "numbers that lie 2 and more apart": Selection("numbers", 2, 6, "past", 0),
+    "the same, fetched": Selection("numbers", 1, 1, "none", 6),
+    "numbers that do not occur": Selection("numbers", 4, 3, "none", 6),
+    "a number that never matches, looked up": Selection("numbers", 5, 6, "past", 10),
+    "a lookup beside n": Selection("categories", 0, 4, "strict-future", 9),
+    "means of those behind": Selection("categories", 0, 0, "past", 4),
+    "means of those behind, compared with 0": Selection("categories", 7, 10, "strict-past", 5),
+}
+"""Selections that were compiled and not certified, each for a reason of its own."""
+
+
+def inputs(N, draw):
+    """All short strings, and some as long as they may be, in lists of one length."""
+    for n in range(min(N, 3) + 1):
+        yield list(map("".join, itertools.product("abc", repeat=n)))
+    for n in {N - 1, N} if N > 4 else ():
+        edges = [(a * k + b * n)[:n] for a in "abc" for b in "abc" for k in (1, n // 2)]
+        yield [*edges, *("".join(draw.choices("abc", k=n)) for _ in range(12))]
+
+
+def compiled(selection, weighting, N):
+    """The model, or none where the language or the weighting has no such program."""
+    try:
+        program = selection.program
+        model = tf.compile(program, max_length=N, weighting=weighting)
+    except InvalidValue:
+        return None, None
+    return program, model
+
+
+def require_certified_and_true(selection, weighting, N):
+    """Certificates of all formats follow from the weights, and no slot is further off."""
+    program, model = compiled(selection, weighting, N)
+    if model is None:
+        return 0
+    found = {each: tf.certify(model, each) for each in FORMATS}
+    held = [each for each in FORMATS if found[each].holds]
+    assert "float32" in held, (selection, weighting, N, found["float32"].limiting)
+    for each in held:
+        tf.check_certificate(model, found[each])
+    batches = list(inputs(N, random.Random(N)))
+    return bounded.require(model, N, batches, held, lambda xs: list(map(program, xs)))
+
+
+@pytest.mark.parametrize("name", BY_REASON)
+@pytest.mark.parametrize(
+    "N", [1, 2, *(pytest.param(N, marks=pytest.mark.slow) for N in (9, 10, 11)), 12]
+)
+def test_selections_that_were_not_certified_are(name, N):
+    for weighting in ("softmax", "average-hard"):
+        assert require_certified_and_true(BY_REASON[name], weighting, N)
+
+
+@pytest.mark.trials(16, 400)
+def test_drawn_selections_are_certified(trials):
+    draw, compiled_ones = random.Random(7), 0
+    while compiled_ones < trials:
+        N = draw.choice((1, 2, 5, 9, 12, 40))
+        count = require_certified_and_true(drawn(draw), draw.choice(WEIGHTINGS), N)
+        compiled_ones += bool(count)
