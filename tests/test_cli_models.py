@@ -564,3 +564,22 @@ def test_what_has_no_plan(capsys, arguments, message):
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_control_characters_stay_in_their_line(capsys, tmp_path):
+    path = tmp_path / "model"
+
+    @tf.program(alphabet=["\n", "\x1b", "é"])
+    def before(x):
+        return x.predecessor(default="é").tag()
+
+    tf.save(tf.compile(before, max_length=8), path)
+    names = ("x = \\n", "x = \\x1b")
+    for command in (
+        ("show", path),
+        ("certify", path, "--lines"),
+        ("run", path, "é\n\x1b", "--trace"),
+    ):
+        code, out, _ = run(capsys, *command)
+        assert code == 0 and "\x1b" not in out
+        assert all(name in out for name in names), out
