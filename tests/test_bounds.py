@@ -737,3 +737,21 @@ def test_what_is_no_gap_and_no_share_is_refused():
         underflow_sharpness((1, 1), 1, "exact")
     assert all((name in refusal.value.remedy) == (name in FLOATS) for name in SYSTEMS)
     assert mean_error(70_000, Fraction(1), FLOAT16) == math.inf  # the count of positions overflows
+
+
+@pytest.mark.parametrize("order", [*bounds.ORDERS])
+def test_an_order_of_summation_is_taken_by_its_name(order):
+    by_name = mean_error(9, Fraction(1), "float32", order)
+    assert by_name == mean_error(9, Fraction(1), "float32", bounds.ORDERS[order])
+
+
+def test_an_order_that_there_is_not_is_refused():
+    model = tf.recipe("dyck-1").build(max_length=8)
+    for call in (
+        lambda order: mean_error(9, Fraction(1), "float32", order),
+        lambda order: bounds.sum_error([1], "float32", order),
+        lambda order: bounds.dot_error([1], [1], "float32", order),
+        lambda order: tf.certify(model, order=order),
+    ):
+        with pytest.raises(UnknownName, match="no order of summation has this name"):
+            call("referense")

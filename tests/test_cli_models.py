@@ -1,5 +1,6 @@
 """What MODEL may be on the command line: a recipe, a program, a saved file; and `compile`."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -8,6 +9,7 @@ import pytest
 
 import transformist as tf
 from command_line import answer, run
+from transformist.cli.printing import err
 from transformist.errors import UnknownName
 from transformist.inputs import load_function, load_program
 from transformist.named import NamedFile, NamedProgram, NamedRecipe, named_model
@@ -564,3 +566,50 @@ def test_what_has_no_plan(capsys, arguments, message):
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_control_characters_stay_in_their_line(capsys, tmp_path):
+    path = tmp_path / "model"
+
+    @tf.program(alphabet=["\n", "\x1b", "é"])
+    def before(x):
+        return x.predecessor(default="é").tag()
+
+    tf.save(tf.compile(before, max_length=8), path)
+    names = ("x = \\n", "x = \\x1b")
+    for command in (
+        ("show", path),
+        ("certify", path, "--lines"),
+        ("run", path, "é\n\x1b", "--trace"),
+    ):
+        code, out, _ = run(capsys, *command)
+        assert code == 0 and "\x1b" not in out
+        assert all(name in out for name in names), out
+
+
+class TestCertifyingAProgram:
+    def test_a_file_bears_the_format_that_it_is_certified_for(self, capsys, tmp_path):
+        path = tmp_path / "model"
+        for arithmetic, asked in (("float32", "float32"), ("bfloat16", "exact")):
+            command = ("certify", "programs/dyck-1", "--arithmetic", arithmetic, "-o", path)
+            assert run(capsys, *command)[0] == (arithmetic != asked)
+            assert tf.load(path).built_for == asked
+
+    def test_where_it_does_not_hold_an_n_is_named_for_which_it_does(self, capsys):
+        command = ("certify", "programs/dyck-1", "--arithmetic", "bfloat16")
+        code, out, _ = run(capsys, *command)
+        assert code == 1
+        assert "compiled for N = 7, programs/dyck-1 is shown to hold" in out
+        got = json.loads(run(capsys, *command, "--json")[1])
+        assert got["compiled_for"] == 7 and got["holds"] is False
+        assert run(capsys, *command, "--max-length", "7")[0] == 0
+        assert answer(capsys, *command, "--max-length", "7")["compiled_for"] is None
+        code, out, _ = run(capsys, "certify", "programs/parity", "--arithmetic", "float8_e5m2")
+        assert code == 1 and "compiled for" not in out
+
+
+def test_a_compilation_says_that_it_is_at_work(capsys, tmp_path, monkeypatch):
+    said = []
+    monkeypatch.setattr(err, "status", lambda text: said.append(text) or contextlib.nullcontext())
+    assert run(capsys, "compile", "programs/majority", "-o", tmp_path / "model")[0] == 0
+    assert said == ["compiling programs/majority"]

@@ -16,7 +16,37 @@ received epsilon = 0; give a positive number such as 1/8
 from __future__ import annotations
 
 import difflib
+import traceback
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Self
+
+LONGEST_LINE = 70
+"""So many characters of a line of the user's are quoted."""
+
+
+def raised_at(error: BaseException) -> str:
+    r"""The line at which what was called raised, the innermost in the file that it stands in.
+
+    Empty where an exception is raised in no file of the user's, as by a function of Python's own.
+
+    Example:
+        >>> try:
+        ...     exec(compile("x = 0\ny = 1 / x", "mine.py", "exec"))
+        ... except ZeroDivisionError as error:
+        ...     raised_at(error)
+        'mine.py, line 2'
+
+    """
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    if not frames or _PACKAGE in Path(frames[0].filename).parents:
+        return ""
+    last = [each for each in frames if each.filename == frames[0].filename][-1]
+    text = f": {last.line:.{LONGEST_LINE}}" if last.line else ""
+    return f"{Path(last.filename).name}, line {last.lineno}{text}"
+
+
+_PACKAGE = Path(__file__).parent
 
 
 def symbols_in_words(symbols: Iterable[object]) -> str:
@@ -28,7 +58,19 @@ def symbols_in_words(symbols: Iterable[object]) -> str:
 
     """
     texts = [str(each) for each in symbols]
-    return " ".join(text if text and text == text.strip() else repr(text) for text in texts)
+    seen = (text and text.isprintable() and text == text.strip() for text in texts)
+    return " ".join(t if is_seen else repr(t) for t, is_seen in zip(texts, seen, strict=True))
+
+
+def visible(text: str) -> str:
+    r"""A text in which control characters are written out, so that it stays in its line.
+
+    Example:
+        >>> print(visible("x = \n, é"))
+        x = \n, é
+
+    """
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 class TransformistError(Exception):
@@ -51,6 +93,18 @@ class TransformistError(Exception):
         self.remedy = remedy
         place = f"{where}: " if where else ""
         super().__init__(f"{place}{invariant}; received {received}; {remedy}")
+
+    def with_remedy(self, remedy: str) -> Self:
+        """The same refusal, with what else is known of what to do about it.
+
+        Example:
+            >>> refusal = InvalidValue("it is short", received="9 words", remedy="cut it")
+            >>> print(refusal.with_remedy("to 8"))
+            it is short; received 9 words; cut it to 8
+
+        """
+        longer = f"{self.remedy} {remedy}"
+        return type(self)(self.invariant, received=self.received, remedy=longer, where=self.where)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Keep the four fields when the exception crosses a process."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
@@ -10,7 +11,13 @@ from typing import Any
 
 from transformist.arithmetic import rational
 from transformist.domains import Meaning, Sequences
-from transformist.errors import InvalidValue, TransformistError, UnknownName, UnreadableInput
+from transformist.errors import (
+    InvalidValue,
+    TransformistError,
+    UnknownName,
+    UnreadableInput,
+    raised_at,
+)
 from transformist.language import Program
 from transformist.programs import PROGRAMS
 from transformist.texts import read_text
@@ -205,9 +212,17 @@ def _run_file(given: str, what: str) -> tuple[str, str, dict[str, Any]]:
         raise InvalidValue(
             f"{what} is programs/NAME, or a file and a name in it, FILE.py:NAME",
             received=repr(given),
-            remedy="write oracle.py:balanced",
+            remedy=f"{_packaged_like(given)}, or FILE.py:NAME for what is in a file of your own",
         )
     return path, name, _values_of(path)
+
+
+def _packaged_like(given: str) -> str:
+    """What to write for a packaged program whose name is like this."""
+    near = difflib.get_close_matches(given.removeprefix(PACKAGED), PROGRAMS, n=1)
+    if near:
+        return f"write {PACKAGED}{near[0]} for the packaged program"
+    return f"write {PACKAGED}NAME for a packaged program (transformist list has them)"
 
 
 def _values_of(path: str) -> dict[str, Any]:
@@ -221,6 +236,7 @@ def _values_of(path: str) -> dict[str, Any]:
         raise UnreadableInput(
             "a file of Python runs",
             received=f"{path}, which raises {type(error).__name__}: {error}",
+            where=raised_at(error) or None,
             remedy="mend the file",
         ) from None
     return values

@@ -27,7 +27,13 @@ from transformist.inputs import PACKAGED, alphabet_of, load_program
 from transformist.language import Program
 from transformist.model import Symbol, Transformer
 from transformist.programs import PROGRAMS
-from transformist.report import model_facts, model_table, recipe_facts, recipe_table
+from transformist.report import (
+    dependence_in_words,
+    model_facts,
+    model_table,
+    recipe_facts,
+    recipe_table,
+)
 from transformist.verify import (
     Certificate,
     Verdict,
@@ -137,6 +143,10 @@ class Named(ABC):
         """Whether a certificate that comes with it says that it decides right in an arithmetic."""
         return False
 
+    def dependence(self, settings: Settings) -> str | None:
+        """What is claimed to depend on the length, in words; `None` where nothing is claimed."""
+        return None
+
     @abstractmethod
     def verdict(self, max_length: int | None) -> Verdict:
         """Whether it does what it is said to do."""
@@ -186,6 +196,10 @@ class NamedRecipe(Named):
         built = {"max_length": max(length, 1)} if "max_length" in self.recipe.parameters else {}
         model: Transformer = self.recipe.build(**{**built, **given})
         return model
+
+    def dependence(self, settings: Settings) -> str | None:
+        """As its claim says."""
+        return dependence_in_words(self.recipe.claim.dependence(self.recipe.settings(settings)))
 
     def facts(self, given: Settings) -> dict[str, Any]:
         """With its claim and its parameters."""

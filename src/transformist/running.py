@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from transformist.arithmetic import Arithmetic, number_system
-from transformist.errors import InvalidValue, UnknownName
+from transformist.errors import InputTooLarge, InvalidValue, UnknownName
 from transformist.memory import beyond_memory, free_memory
 from transformist.model import Symbol, Transformer
 
@@ -154,8 +155,26 @@ MANY = 2**20
 """From so many symbols on, what they take is compared with the memory that is free."""
 
 
+@contextmanager
+def naming_structured(option: str, arithmetic: Arithmetic | str) -> Iterator[None]:
+    """Say how the structured engine is asked for, of an input too large for the reference.
+
+    Args:
+        option: what asks for it.
+        arithmetic: in which the reference was asked to evaluate.
+
+    """
+    try:
+        yield
+    except InputTooLarge as refusal:
+        has_it = number_system(arithmetic).name in STRUCTURED
+        instead = "" if has_it else f", in {' or '.join(STRUCTURED)}"
+        raise refusal.with_remedy(f"({option}{instead})") from None
+
+
 def _reference(model: Transformer, x: Sequence[Symbol], arithmetic: Arithmetic | str) -> Any:
-    return model(x, arithmetic)
+    with naming_structured('engine="structured"', arithmetic):
+        return model(x, arithmetic)
 
 
 def _structured(model: Transformer, x: Sequence[Symbol], arithmetic: Arithmetic | str) -> Any:

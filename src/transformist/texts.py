@@ -28,14 +28,12 @@ class Source:
     Attributes:
         name: the file, or a word for another source.
         again: the text in pieces, from its beginning each time.
-        is_file: whether it is a file.
         last: of what can be read only once, the same for the last time: no piece is kept.
 
     """
 
     name: str
     again: Callable[[], Iterable[str]]
-    is_file: bool = False
     last: Callable[[], Iterator[str]] | None = None
 
     @classmethod
@@ -47,9 +45,9 @@ class Source:
     def file(cls, path: Path) -> Source:
         """A file, but for a newline at its very end; it is read anew each time, where it can be."""
         if os.path.isfile(path):  # noqa: PTH113 - which raises nothing
-            return cls(str(path), lambda: without_last_newline(read_pieces(path)), is_file=True)
+            return cls(str(path), lambda: without_last_newline(read_pieces(path)))
         held = Held(without_last_newline(read_pieces(path)))
-        return cls(str(path), held.again, is_file=True, last=held.last)
+        return cls(str(path), held.again, last=held.last)
 
     @classmethod
     def stream(cls, opened: BinaryIO, name: str) -> Source:

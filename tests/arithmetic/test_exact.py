@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformist.arithmetic import EXACT
+from transformist.arithmetic.exact import Rationals
+from transformist.arithmetic.given import is_float64
 from transformist.errors import InvalidValue, NotFinite, NotRepresentable, ShapeMismatch
 
 numerators = st.one_of(
@@ -146,3 +148,25 @@ def test_a_lone_number_is_divided():
     half, third = EXACT.array(Fraction(1, 2)), EXACT.array(Fraction(1, 3))
     assert EXACT.divide(half, third).tolist() == Fraction(3, 2)
     assert EXACT.divide(half, EXACT.array(-(2**70))).tolist() == Fraction(-1, 2**71)
+
+
+@pytest.mark.parametrize("denominator", [1, 2, 3, 2**53, 2**999, 2**1001, 2**1074, 3 * 2**60])
+def test_weights_are_the_numbers_themselves(denominator):
+    """Either way to them, by a quotient of arrays and one by one, gives what the rationals are."""
+    edges = [0, 1, -3, 2**53 - 1, 2**53, 2**53 + 1, -(2**53) - 1, 2**61 + 1, 2**62 + 1, 2**70]
+    for size in range(1, len(edges) + 1):
+        exact = [Fraction(each, denominator) for each in edges[:size]]
+        weights = Rationals.of(exact).weights()
+        assert [Fraction(each) for each in weights.tolist()] == exact
+        assert (weights.dtype == np.float64) == all(map(is_float64, exact))
+
+
+def test_whole_floats_are_taken_as_they_are():
+    for floats in (
+        [2.0**53, -3.0, -0.0],
+        [2.0**62, 1.0],
+        [2.0**63, 1.0],
+        [1e300, -1.0],
+        [0.5, 4.0],
+    ):
+        assert Rationals.of(floats).fractions().tolist() == list(map(Fraction, floats))

@@ -81,6 +81,22 @@ def test_what_is_refused_is_not_read():
     assert decoder.length == 0 and decoder.take_all("()") == [False, True]
 
 
+def test_an_unknown_symbol_is_refused_with_its_place_among_all():
+    decoder = tf.decoder(MODELS["dyck-1"])
+    decoder.take_all("(()")
+    for take, given, place in ((decoder.take, "x", 4), (decoder.take_all, [")", "x"], 5)):
+        with pytest.raises(tf.TransformistError) as error:
+            take(given)
+        assert f"received 'x' at position {place}; remove it, or build" in str(error.value)
+        assert "--" not in str(error.value) and decoder.length == 3
+
+
+def test_symbols_may_come_from_an_iterator():
+    one, other = tf.decoder(MODELS["dyck-1"]), tf.decoder(MODELS["dyck-1"])
+    assert one.take_all(each for each in "(())") == other.take_all("(())")
+    assert one.length == 4 and one.take_all(iter(())) == []
+
+
 @pytest.mark.parametrize(
     ("symbols", "why"),
     [

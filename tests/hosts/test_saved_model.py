@@ -429,6 +429,14 @@ class TestRefusals:
         path = self.written(tmp_path, {"version": 1, "model": stream}, tensors)
         assert "(TypeError: version 1, Stream)" in self.refused(path)
 
+    @pytest.mark.parametrize("given", [None, 5, b"model", ["model"]])
+    def test_what_is_no_path(self, given):
+        read = [tf.load, tf.load_certificates, lambda path: tf.save(built("dyck-1"), path)]
+        for each in read:
+            with pytest.raises(InvalidValue, match="named by its path, a text or") as error:
+                each(given)
+            assert f"received {given!r}, a {type(given).__name__};" in str(error.value)
+
     def test_each_is_one_of_ours(self):
         assert issubclass(UnreadableInput, TransformistError)
 

@@ -50,6 +50,40 @@ WHERE = "write b.where(x, y), which is x where b holds and y elsewhere"
             f"{TRUTH}and; write & for and, each side in parentheses",
         ),
         (
+            'return x.select(x, "future").any().accept()',
+            'dyck.py, line 8: x.select(x, "future"): select is called as '
+            "select(keys, *, mask='none'); received too many positional arguments; give these "
+            "arguments, mask=… by name",
+        ),
+        (
+            "return opens.where(1).tag()",
+            "dyck.py, line 8: opens.where(1): where is called as where(x, y); received a call "
+            "without a required argument: 'y'; give these arguments",
+        ),
+        (
+            "return x.table(opens, mask=3).tag()",
+            "dyck.py, line 8: x.table(opens, mask=3): table is called as table(*others, values); "
+            "received a call without a required argument: 'values'; give these arguments, "
+            "values=… by name",
+        ),
+        (
+            "return x.first(x).tag()",
+            "dyck.py, line 8: x.first(x): first is called as first(*, default=None); received too "
+            "many positional arguments; give these arguments, default=… by name",
+        ),
+        (
+            'return opens.any(["future"]).accept()',
+            'dyck.py, line 8: opens.any(["future"]): a mask is one of none, future, '
+            "strict-future, past, strict-past; received ['future']; write future for the positions "
+            "up to here, strict-future for those before",
+        ),
+        (
+            "return (opens @ opens).accept()",
+            "dyck.py, line 8: opens @ opens: @ is not defined on a Boolean; received opens, a "
+            "Boolean with opens, a Boolean; a Boolean has & | ^ ~ == != and * with a number; "
+            "b.where(1, 0) makes a number of it",
+        ),
+        (
             "return (opens or balance == 0).accept()",
             "dyck.py, line 8: opens or balance == 0: "
             f"{TRUTH}or; write | for or, each side in parentheses",

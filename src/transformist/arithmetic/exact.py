@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.arithmetic.given import exact_numbers
+from transformist.arithmetic.given import exact_numbers, is_power_of_two
 from transformist.arithmetic.protocol import Array, Mask
 from transformist.errors import NotRepresentable
 
@@ -52,6 +52,8 @@ class Rationals:
         if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and _peak(values) < _WORD:
             return cls(values.astype(np.int64))
         exact = exact_numbers(values)
+        if exact.dtype == np.float64 and _peak(exact) < _WORD and not (exact % 1).any():
+            return cls(exact.astype(np.int64))
         distinct, places = exact.ravel(), np.arange(exact.size)
         if exact.dtype == np.float64:
             distinct, places = np.unique(distinct, return_inverse=True)  # weights repeat
@@ -79,6 +81,19 @@ class Rationals:
         array = np.empty(len(flat), dtype=object)
         array[:] = flat
         return np.asarray(array.reshape(self.shape))
+
+    def weights(self) -> NDArray[Any]:
+        """The same as `exact_numbers` gives: float64 where every entry is one.
+
+        Example:
+            >>> Rationals.of(["1/2", 3]).weights(), Rationals.of(["1/3"]).weights()
+            (array([0.5, 3. ]), array([Fraction(1, 3)], dtype=object))
+
+        """
+        small = self.numerators.dtype != object and _peak(self.numerators) <= 2**53
+        if small and self.denominator <= 2**1000 and is_power_of_two(Fraction(self.denominator)):
+            return np.asarray(self.numerators / float(self.denominator))  # which rounds nothing
+        return exact_numbers(self.fractions())
 
     def over(self, denominator: int) -> NDArray[Any]:
         """The numerators over a multiple of the denominator."""

@@ -41,6 +41,7 @@ from transformist.bounds.orders import (
     REFERENCE_ORDER,
     STRUCTURED_ORDER,
     Order,
+    order_of,
 )
 from transformist.bounds.perturbation import (
     error_after,
@@ -104,6 +105,7 @@ __all__ = [
     "normalization_constant",
     "normalized_bound",
     "operator_norm",
+    "order_of",
     "perturbation_bound",
     "perturbation_bounds",
     "power_of_two_at_most",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from transformist.arithmetic import Floating
+from transformist.errors import UnknownName
 
 
 def _nothing(_rows: int, _a: Floating) -> float:
@@ -87,3 +88,21 @@ ORDERS: Mapping[str, Order] = {
     each.name: each for each in (ANY_ORDER, REFERENCE_ORDER, STRUCTURED_ORDER)
 }
 """Those by name; in each, softmax is normalised before it is applied."""
+
+
+def order_of(given: Order | str) -> Order:
+    """An order of summation by its name, or as it is.
+
+    Raises:
+        UnknownName: for a name that there is not.
+
+    Example:
+        >>> order_of("any") is ANY_ORDER is order_of(ANY_ORDER)
+        True
+
+    """
+    if isinstance(given, Order):
+        return given
+    if given not in ORDERS:
+        raise UnknownName.among("order of summation", given, ORDERS)
+    return ORDERS[given]

@@ -6,6 +6,8 @@ import argparse
 import functools
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +20,7 @@ from transformist.catalogue import recipe as find_recipe
 from transformist.claims import Finding, PositionClaim, Recipe, Settings
 from transformist.cli.options import NUMBER_SYSTEMS, Model, Set
 from transformist.cli.printing import Json, err, out, print_json, shown_warnings, warn, wide
-from transformist.errors import InvalidValue, UnreadableInput
+from transformist.errors import InvalidValue, UnknownSymbol, UnreadableInput
 from transformist.inputs import read_settings
 from transformist.model import Trace
 from transformist.named import Named, NamedRecipe, caution, named_model
@@ -30,11 +32,10 @@ from transformist.report import (
     numbers_facts,
     plain,
     run_in_words,
-    size,
     trace_facts,
     trace_table,
 )
-from transformist.running import LONG, admission, chosen_engine
+from transformist.running import LONG, admission, chosen_engine, naming_structured
 from transformist.running import run as evaluate
 from transformist.texts import Source, Text
 
@@ -48,7 +49,8 @@ Given = Annotated[
     ),
 ]
 InputFile = Annotated[
-    Path | None, typer.Option(help="Read the input from this file, and show the layers.")
+    str | None,
+    typer.Option(help="Read the input from this file; - is standard input.", metavar="F"),
 ]
 IgnoreOthers = Annotated[
     bool, typer.Option("--ignore-others", help="Skip characters outside the alphabet.")
@@ -116,14 +118,18 @@ def demo() -> None:
         f"The {len(text.symbols)} parentheses of {path}, judged by a transformer whose weights "
         "were computed, not trained:\n"
     )
-    run("dyck-1", file=path, ignore_others=True)
+    run("dyck-1", file=str(path), ignore_others=True, trace=True)
     out.print(
         "\nNext: transformist list, transformist show dyck-1, "
         "transformist run dyck-1 --file PATH --ignore-others"
     )
 
 
-def _input(given: str | None, file: Path | None) -> Source:
+STANDARD_INPUT = "-"
+"""What --file calls standard input; a file of this name is ./-."""
+
+
+def _input(given: str | None, file: str | None) -> Source:
     """Where the input is from."""
     if given is not None and file is not None:
         raise InvalidValue(
@@ -133,13 +139,13 @@ def _input(given: str | None, file: Path | None) -> Source:
         )
     if given is not None:
         return Source.given(given)
-    if file is not None:
-        return Source.file(file)
+    if file is not None and file != STANDARD_INPUT:
+        return Source.file(Path(file))
     if sys.stdin is None:
         raise UnreadableInput(
             "the input is given, in a file, or on standard input",
             received="a closed standard input",
-            remedy="give INPUT or --file",
+            remedy="give INPUT, or --file with the name of a file",
         )
     if sys.stdin.isatty():
         err.print("reading standard input, to its end (Ctrl-D)")
@@ -206,6 +212,15 @@ def _run_on_string(
         _run_on_text(named, chosen, text, system, as_json, with_trace=trace)
 
 
+@contextmanager
+def _naming_options() -> Iterator[None]:
+    """Say which option helps where a symbol is unknown."""
+    try:
+        yield
+    except UnknownSymbol as refusal:
+        raise refusal.with_remedy("(--ignore-others skips what is no symbol)") from None
+
+
 def _run_on_text(
     named: Named,
     chosen: Settings,
@@ -216,7 +231,8 @@ def _run_on_text(
 ) -> None:
     """The answer of the reference, with what its trace shows."""
     length = len(text.symbols)
-    with err.status(f"evaluating {length} symbols densely"):
+    asked = naming_structured("--engine structured", system)
+    with err.status(f"evaluating {length} symbols densely"), asked, _naming_options():
         judged = named.answer(chosen, text.whole, system)
     trace, model = judged.trace, judged.trace.model
     if not named.is_certified(system, "reference"):
@@ -236,9 +252,11 @@ def _run_on_text(
         _print_vectors(trace, how_near(judged))
     else:
         _print_answer(trace, judged.finding, text)
-    if with_trace or text.source.is_file:
-        wide.print(trace_table(trace, judged.finding.position, whole=with_trace))
-    out.print(run_in_words(named.name, judged), style="dim", markup=False)
+    if with_trace:
+        wide.print(trace_table(trace, judged.finding.position))
+    depends = named.dependence(judged.settings)
+    line = run_in_words(named.name, model, length, system.name, depends)
+    out.print(line, style="dim", markup=False)
 
 
 def _run_long(
@@ -247,7 +265,7 @@ def _run_long(
     """The answer of the structured engine, which keeps no trace."""
     length = len(text.symbols)
     built = named.prepared(chosen, length, system)
-    with err.status(f"evaluating {length} symbols"), shown_warnings():
+    with err.status(f"evaluating {length} symbols"), shown_warnings(), _naming_options():
         answer = evaluate(built.model, text.symbols, system, engine="structured")
     if not named.is_certified(system, "structured"):
         warn(caution(named.name, built.model, system))
@@ -258,8 +276,9 @@ def _run_long(
         _print_run(named.name, length, plain(answer), system.name, more, engine="structured")
         return
     out.print(f"[bold]{escape(answer_in_words(answer))}[/]")
-    line = f"{named.name} on {length} symbols in {system.name}, by the structured engine: "
-    out.print(f"{line}{size(built.model)}", style="dim", markup=False)
+    by, depends = f"{system.name}, by the structured engine", named.dependence(built.settings)
+    line = run_in_words(named.name, built.model, length, by, depends)
+    out.print(line, style="dim", markup=False)
 
 
 def _print_vectors(trace: Trace, near: str) -> None:

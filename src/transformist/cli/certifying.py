@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from transformist.arithmetic import number_system
+from transformist.claims import Settings
 from transformist.cli.options import Set
-from transformist.cli.printing import Json, out, print_json, wide
+from transformist.cli.printing import Json, err, out, print_json, wide
+from transformist.compiler.refusals import Uncompilable
 from transformist.errors import InvalidValue
 from transformist.hosts import load, load_certificates, save
 from transformist.inputs import read_positive, read_settings
 from transformist.model import Transformer
-from transformist.named import NamedProgram, named_model
+from transformist.named import Named, NamedProgram, named_model
 from transformist.report import certificate_facts, certificate_table
 from transformist.verify import Certificate, certify, check_certificate, unproved
 
@@ -66,8 +68,9 @@ def certify_command(
     """Say whether a format decides as the weights do exactly, for every input of length up to N.
 
     A bound of every error is composed over all layers; what holds is checked again by another
-    reading of the weights. What is not shown to hold need not fail. Exit code 1 where a margin is
-    not kept.
+    reading of the weights. What is not shown to hold need not fail. A program is compiled for the
+    format, and for exact arithmetic where the format does not keep the margins that are compiled
+    for: the weights are the same. Exit code 1 where a margin is not kept.
     """
     if check_saved:
         if _given(context) - {"model", "check_saved", "as_json"}:
@@ -78,9 +81,18 @@ def certify_command(
                 remedy="give --check and the file alone",
             )
         return _check_saved(model, as_json)
-    name, built, longest = _built(model, length, settings)
-    orders = ("any", "reference") if order == "any" else (order,)
-    found = [certify(built, arithmetic, longest, each) for each in orders]
+    named, chosen = named_model(model), read_settings(settings)
+    name, longest = named.name, None if length is None else read_positive(length, "--max-length")
+    if isinstance(named, NamedProgram) and longest is not None:
+        chosen = {"max_length": str(longest), **chosen}
+    with err.status(f"certifying {name}"):
+        built = _built(named, chosen, longest or 256, arithmetic)
+        longest = longest or getattr(built, "max_length", None) or 256
+        orders = ("any", "reference") if order == "any" else (order,)
+        found = [certify(built, arithmetic, longest, each) for each in orders]
+        shorter = 0
+        if isinstance(named, NamedProgram) and not found[0].holds:
+            shorter = _shorter(named, chosen, found[0])
     held = [each for each in found if each.holds]
     for each in held:
         check_certificate(built, each)
@@ -88,10 +100,14 @@ def certify_command(
         save(built, output, held)
     if as_json:
         beside = [certificate_facts(name, each) for each in found[1:]]
-        saved = {"beside": beside, "saved": str(output) if output else None}
+        saved: dict[str, Any] = {"beside": beside, "saved": str(output) if output else None}
+        if isinstance(named, NamedProgram):
+            saved["compiled_for"] = shorter or None
         print_json(certificate_facts(name, found[0]) | saved)
     else:
         _print_found(name, found, lines, output)
+        if shorter:
+            out.print(f"compiled for N = {shorter}, {name} is shown to hold", markup=False)
     return 0 if found[0].holds else 1
 
 
@@ -101,14 +117,28 @@ def _given(context: typer.Context) -> set[str]:
     return {name for name, each in sources.items() if each and each.name == "COMMANDLINE"}
 
 
-def _built(model: str, length: str | None, settings: Sequence[str]) -> tuple[str, Transformer, int]:
-    """The name of a model, the model, and the N that is asked for, its own, or 256."""
-    named, chosen = named_model(model), read_settings(settings)
-    longest = None if length is None else read_positive(length, "--max-length")
-    if isinstance(named, NamedProgram) and longest is not None:
-        chosen = {"max_length": str(longest), **chosen}
-    built = named.transformer(chosen, longest or 256, number_system("exact"))
-    return named.name, built, longest or getattr(built, "max_length", None) or 256
+def _built(named: Named, chosen: Settings, longest: int, arithmetic: str) -> Transformer:
+    """The model; a program compiled for the format, or for exact arithmetic where that refuses."""
+    try:
+        return named.transformer(chosen, longest, number_system(arithmetic))
+    except Uncompilable:
+        return named.transformer(chosen, longest, number_system("exact"))
+
+
+def _shorter(named: NamedProgram, chosen: Settings, refused: Certificate) -> int:
+    """An N for which a program is certified as it is compiled for that N; 0 where none is found.
+
+    The largest that the compiler admits, or a half of it, a quarter, and so on.
+    """
+    kept = {key: each for key, each in chosen.items() if key not in ("max_length", "arithmetic")}
+    name = refused.arithmetic
+    found = named.lengths(kept, [name], refused.max_length)["results"]
+    n = min(found[0]["largest_length"], refused.max_length - 1)
+    while n and not certify(
+        named.compiled({**kept, "max_length": n, "arithmetic": name}), name, n, refused.order
+    ):
+        n //= 2
+    return int(n)
 
 
 def _print_found(name: str, found: Sequence[Certificate], lines: bool, output: Path | None) -> None:
@@ -116,7 +146,8 @@ def _print_found(name: str, found: Sequence[Certificate], lines: bool, output: P
         out.print(f"{name}: {each}", markup=False)
         if not each.holds:
             shown = each.largest_length or "none"
-            out.print(f"the largest N for which it is shown to hold is {shown}", markup=False)
+            said = "the largest N for which these weights are shown to hold is"
+            out.print(f"{said} {shown}", markup=False)
     if lines:
         wide.print(certificate_table(found[0]))
     if output is not None:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from transformist.circuit import Circuit, Fetched, Form, Relu, Uniform, rows_under
@@ -79,7 +80,7 @@ class Counted:
         """The forms that are used, and how far off softmax may leave them."""
         return (Use(self.y, Fraction(1, 8 * self.scale * self.seen)),)
 
-    @property
+    @cached_property
     def labels(self) -> tuple[Any, ...]:
         """The numbers."""
         return tuple(quotient(k, self.scale) for k in range(self.least, self.most + 1))

@@ -285,9 +285,9 @@ def _labels(emission: Emission, answer: Labelled) -> MultiClass:
 
 
 def _counts(emission: Emission, answer: Counted) -> MultiClass:
+    factors = answer.factors
     rows = {
-        name: exact_product(answer.factors, read)
-        for name, read in _rows(emission, answer.forms).items()
+        name: exact_product(factors, read) for name, read in _rows(emission, answer.forms).items()
     }
     return MultiClass(**rows, labels=answer.labels, at="every")
 

@@ -64,7 +64,20 @@ def save(
     proofs = _listed(certificates)
     for each in proofs:
         check_certificate(model, each)
-    _replace(Path(path), _bytes(model, proofs))
+    _replace(_path(path, "save"), _bytes(model, proofs))
+
+
+def _path(given: Any, where: str) -> Path:
+    """Where a file is, or goes."""
+    try:
+        return Path(given)
+    except TypeError:
+        raise InvalidValue(
+            "a file is named by its path, a text or a pathlib.Path",
+            received=f"{given!r:.60}, a {type(given).__name__}",
+            where=where,
+            remedy='give one such as "model.safetensors"',
+        ) from None
 
 
 def _listed(certificates: Any) -> tuple[Certificate, ...]:
@@ -139,9 +152,10 @@ def load(path: str | os.PathLike[str]) -> Transformer:
     Raises:
         UnreadableInput: for a file that is not there, is not whole, is of another program or of a
             newer version, or whose parts do not fit together.
+        InvalidValue: for what is no path.
 
     """
-    model: Transformer = _opened(Path(path), _model)
+    model: Transformer = _opened(_path(path, "load"), _model)
     return model
 
 
@@ -152,7 +166,7 @@ def load_certificates(path: str | os.PathLike[str]) -> tuple[Certificate, ...]:
         path: of the file.
 
     Raises:
-        UnreadableInput: as `load`.
+        UnreadableInput, InvalidValue: as `load`.
 
     Example:
         >>> import tempfile, transformist as tf
@@ -164,7 +178,7 @@ def load_certificates(path: str | os.PathLike[str]) -> tuple[Certificate, ...]:
         ['float32']
 
     """
-    proofs: tuple[Certificate, ...] = _opened(Path(path), _certificates)
+    proofs: tuple[Certificate, ...] = _opened(_path(path, "load_certificates"), _certificates)
     return proofs
 
 

@@ -37,9 +37,9 @@ def spans(mask: str, n: int) -> list[tuple[int, int]]:
     return [span(i, n) for i in range(1, n + 1)]
 
 
-def require_mask(mask: str) -> None:
+def require_mask(mask: object) -> None:
     """Refuse what is no mask."""
-    if mask not in MASKS:
+    if not isinstance(mask, str) or mask not in MASKS:
         raise refusal(
             f"a mask is one of {', '.join(MASKS)}",
             received=repr(mask),

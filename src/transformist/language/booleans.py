@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from transformist.language.across import Count, Exists
+from transformist.language.calls import with_checked_calls
 from transformist.language.outputs import Accept
 from transformist.language.per_position import PerPosition
 from transformist.language.places import refusal
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from transformist.language.quantities import Numbers
 
 
+@with_checked_calls
 class Booleans(PerPosition):
     """False or true at each position."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from transformist.language.booleans import Booleans
+from transformist.language.calls import with_checked_calls
 from transformist.language.outputs import NextToken
 from transformist.language.per_position import PerPosition
 from transformist.language.places import refusal
@@ -17,6 +18,7 @@ from transformist.language.types import Boolean, Category
 from transformist.model import EOS
 
 
+@with_checked_calls
 class Categories(PerPosition):
     """One of finitely many values at each position."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from transformist.errors import UnknownName
+from transformist.language.calls import with_checked_calls
 from transformist.language.node import Node
 from transformist.language.places import here
 from transformist.language.tracing import constant, kind_of
@@ -16,11 +17,15 @@ if TYPE_CHECKING:
     from transformist.language.quantities import Numbers
 
 
+@with_checked_calls
 class Matches:
     """At each position i, the positions j that the mask leaves with keyⱼ = queryᵢ."""
 
     def __init__(self, queries: PerPosition, keys: Node, mask: str) -> None:
         self._queries, self._keys, self._mask = queries, keys, mask
+
+    def __repr__(self) -> str:
+        return "<the positions that a selection matches>"
 
     def __getattr__(self, name: str) -> Any:
         """Refuse what there is not of matches."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from transformist.errors import UnknownName
 from transformist.language.across import Lookup, Shift
+from transformist.language.calls import with_checked_calls
 from transformist.language.leaves import Constant, Position
 from transformist.language.matches import Matches
 from transformist.language.node import Node
@@ -62,6 +63,7 @@ _MAKE = {
 }
 
 
+@with_checked_calls
 class PerPosition:
     """A value at each position of the input.
 
@@ -254,6 +256,9 @@ class PerPosition:
     __mod__ = __rmod__ = _not_of_type("%")
     __floordiv__ = __rfloordiv__ = _not_of_type("//")
     __truediv__ = __rtruediv__ = _not_of_type("/")
+    __matmul__ = __rmatmul__ = _not_of_type("@")
+    __lshift__ = __rlshift__ = _not_of_type("<<")
+    __rshift__ = __rrshift__ = _not_of_type(">>")
     __add__ = __radd__ = _not_of_type("+")
     __sub__ = __rsub__ = _not_of_type("-")
     __mul__ = __rmul__ = _not_of_type("*")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from transformist.language.across import Mean
 from transformist.language.booleans import Booleans
+from transformist.language.calls import with_checked_calls
 from transformist.language.per_position import PerPosition
 from transformist.language.places import refusal
 from transformist.language.pointwise import Comparison, Linear, PiecewiseLinear, Product, slopes
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+@with_checked_calls
 class Numbers(PerPosition):
     """A rational number at each position."""
 

@@ -132,8 +132,12 @@ class Embedding(Parameterized):
         """How many parameters are not 0, those of a table of positions included."""
         return super().nonzero + (0 if self.positions is None else self.positions.nonzero)
 
-    def encode(self, x: Sequence[Symbol]) -> list[int]:
+    def encode(self, x: Sequence[Symbol], first: int = 1) -> list[int]:
         """The rows of the symbols of an input, specials included.
+
+        Args:
+            x: the symbols.
+            first: the position of the first of them, in what is read piece by piece.
 
         Raises:
             UnknownSymbol: for a symbol outside the alphabet, with its position (from 1).
@@ -141,13 +145,12 @@ class Embedding(Parameterized):
         """
         rows = {symbol: row for row, symbol in enumerate(self.symbols)}
         allowed = set(self.alphabet)
-        for i, symbol in enumerate(x, start=1):
+        for i, symbol in enumerate(x, start=first):
             if not _is_among(symbol, allowed):
                 raise UnknownSymbol(
                     f"every symbol is one of {symbols_in_words(self.alphabet)}",
                     received=f"{symbol!r} at position {i}",
-                    remedy="remove it (on the command line, --ignore-others skips them), or "
-                    "build the model for it",
+                    remedy="remove it, or build the model for it",
                 )
         return [rows[symbol] for symbol in (*self.front, *x, *self.back)]
 

@@ -58,7 +58,7 @@ def exact_product(left: Any, right: Any) -> Parameter:
             where="matrix product",
             remedy="read and write as many numbers as the part takes and gives",
         )
-    return parameter(EXACT.numbers(EXACT.matmul(x, y)))
+    return parameter(EXACT.matmul(x, y).weights())
 
 
 def rationals(values: Any) -> NDArray[Any]:

@@ -356,8 +356,7 @@ class Transformer:
                 f"in {a.name}",
                 received=f"length {n}, which takes {heads * rows**2:,} "
                 f"(a matrix of {rows**2 * 8 / 2**30:.1f} GiB a head in float64)",
-                remedy=f"give at most {longest} symbols; or, in float64 or float32, evaluate it by "
-                "the structured engine",
+                remedy=f"give at most {longest} symbols, or evaluate it by the structured engine",
             )
 
 

@@ -23,6 +23,7 @@ from transformist.circuit import (
     Step,
     Uniform,
 )
+from transformist.errors import visible
 from transformist.laws import Grid, hull
 from transformist.verify import TAKEN_FOR_GRANTED, Certificate
 
@@ -56,7 +57,7 @@ def certificate_table(found: Certificate) -> Table:
     for heading in HEADINGS:
         table.add_column(heading, justify="right" if heading in ("line", "from", "to") else "left")
     for cells in certificate_rows(found):
-        table.add_row(*map(escape, cells))
+        table.add_row(*(escape(visible(each)) for each in cells))
     return table
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from transformist.errors import symbols_in_words
+from transformist.errors import symbols_in_words, visible
 from transformist.model import Span, Transformer
 from transformist.report.size import Size, size
 from transformist.report.values import plain
@@ -63,7 +63,7 @@ def model_table(facts: Mapping[str, Any]) -> Table:
         held = [_in_words(each) for each in slot["holds"]] or [slot["name"]]
         rows += [(f"slot {index}" if not number else "", each) for number, each in enumerate(held)]
     for row in rows:
-        table.add_row(*map(escape, row))
+        table.add_row(*(escape(visible(each)) for each in row))
     return table
 
 

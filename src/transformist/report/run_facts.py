@@ -7,22 +7,34 @@ from typing import Any
 
 from transformist.answers import Judged, Numbers
 from transformist.claims import Finding
-from transformist.model import NOTHING, Trace
+from transformist.model import NOTHING, Trace, Transformer
 from transformist.report.size import size
-from transformist.report.values import at_most, dependence_in_words, plain
+from transformist.report.values import at_most, plain
 from transformist.texts import Text
 
 
-def run_in_words(name: str, judged: Judged) -> str:
-    """What was run, and how large it is, in a line."""
-    trace, length = judged.trace, len(judged.trace.input)
-    told = [str(size(trace.model))]
-    if judged.recipe is not None:
-        depends = judged.recipe.claim.dependence(judged.recipe.settings(judged.settings))
-        told.append(dependence_in_words(depends))
-    limit = "" if trace.model.max_length is None else f", N = {trace.model.max_length}"
+def run_in_words(
+    name: str, model: Transformer, length: int, by: str, depends: str | None = None
+) -> str:
+    """What was run, and how large it is, in a line.
+
+    Args:
+        name: of the model.
+        model: the model.
+        length: of the input.
+        by: the arithmetic, and the engine.
+        depends: what a claim says that the weights depend on.
+
+    Example:
+        >>> import transformist as tf
+        >>> run_in_words("mine", tf.recipe("dyck-1").build(max_length=9), 1, "float64")
+        'mine on 1 symbol in float64: 2 layers, width 6, 2 heads, 26 non-zero parameters, N = 9'
+
+    """
+    told = str(size(model)) if depends is None else f"{size(model)}; {depends}"
+    limit = "" if model.max_length is None else f", N = {model.max_length}"
     symbols = f"{length} symbol{'' if length == 1 else 's'}"
-    return f"{name} on {symbols} in {trace.arithmetic.name}: {'; '.join(told)}{limit}"
+    return f"{name} on {symbols} in {by}: {told}{limit}"
 
 
 def numbers_facts(answer: Numbers) -> dict[str, Any]:

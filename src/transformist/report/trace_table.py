@@ -8,25 +8,22 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from transformist.errors import visible
 from transformist.model import Trace
 
 FIRST, LAST = 5, 2
 """How many positions are shown from each end."""
 
-STEPS = 7
-"""How many sublayers are shown at the beginning where not all are, besides the last two."""
-
 SLOTS = 12
 """How many slots are shown of what one sublayer wrote."""
 
 
-def trace_table(trace: Trace, around: int | None = None, *, whole: bool = True) -> Table:
+def trace_table(trace: Trace, around: int | None = None) -> Table:
     """The slots that each sublayer changed, at the first and last rows and around one position.
 
     Args:
         trace: the run.
         around: a position of the input (from 1) to show with its neighbours.
-        whole: whether to show every sublayer, or the first and last of many.
 
     """
     rows = len(trace.symbols)
@@ -40,16 +37,12 @@ def trace_table(trace: Trace, around: int | None = None, *, whole: bool = True) 
         heading = "…" if column is None else str(column)
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_row("", "symbol", *_cells(trace.symbols, columns))
-    steps = list(enumerate(_steps(trace)))
-    shown = steps if whole else [*steps[:STEPS], *steps[max(STEPS, len(steps) - 2) :]]
-    for after, (name, slots) in shown:
-        if after > STEPS and len(shown) < len(steps) and after == shown[STEPS][0]:
-            table.add_row(f"… {len(steps) - len(shown)} more", "")
+    for after, (name, slots) in enumerate(_steps(trace)):
         for index, slot in enumerate(slots[:SLOTS]):
             label = "" if index else name
             held = trace.model.stream.held(trace.model.stream.index(slot), after)
-            escaped = held.encode("unicode_escape").decode() if held.isascii() else held
-            table.add_row(label, escape(escaped), *_cells(trace.values(slot, after), columns))
+            values = _cells(trace.values(slot, after), columns)
+            table.add_row(label, escape(visible(held)), *values)
         if len(slots) > SLOTS:
             table.add_row("", f"… {len(slots) - SLOTS} more slots")
     return table
@@ -92,4 +85,4 @@ def _cell(value: Any) -> str:
         return text if len(text) <= 9 else f"{float(value):.3g}"
     if isinstance(value, float):
         return f"{value:.4g}" if abs(value) >= 1e-4 or value == 0 else f"{value:.0e}"
-    return str(value)
+    return escape(visible(str(value)))

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from transformist.arithmetic import Arithmetic, number_system
 from transformist.claims import Recipe, Settings, StringClaim, ask
 from transformist.domains import String, Strings
-from transformist.errors import InvalidValue
+from transformist.errors import InvalidValue, raised_at
 from transformist.model import Transformer
 from transformist.verify.sequences import close
 from transformist.verify.verdict import Counterexample, Verdict, described
@@ -221,7 +221,7 @@ def _expected(reference: Callable[[Any], Any], string: String) -> Any:
         raise InvalidValue(
             "a reference answers every string",
             received=f"{type(error).__name__}: {error} on {string!r}",
-            where=getattr(reference, "__name__", "reference"),
+            where=raised_at(error) or getattr(reference, "__name__", "reference"),
             remedy="mend the reference",
         ) from error
     if answer is None:

@@ -39,14 +39,20 @@ PIECE = 2**16
 """How many characters are coded at once."""
 
 
-def codes(embedding: Embedding, x: Sequence[Symbol]) -> NDArray[Any]:
+def codes(embedding: Embedding, x: Sequence[Symbol], first: int = 1) -> NDArray[Any]:
     """The rows of the symbols of an input, specials included, as `Embedding.encode` has them.
 
     They are as small as the vocabulary admits: a byte each, as a rule.
+
+    Args:
+        embedding: of the model.
+        x: the symbols.
+        first: the position of the first of them.
+
     """
     coded = x if isinstance(x, Coded) else _coded(embedding.alphabet, x)
     if coded is None or not set(coded.alphabet) <= set(embedding.alphabet):
-        return np.array(embedding.encode(x), np.int64)  # or the refusal of an unknown symbol
+        return np.array(embedding.encode(x, first), np.int64)  # or the refusal of an unknown symbol
     rows = {symbol: row for row, symbol in enumerate(embedding.symbols)}
     kind = np.min_scalar_type(len(rows))
     table = np.array([rows[each] for each in coded.alphabet], kind)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from transformist.arithmetic import Floating
-from transformist.bounds import ORDERS, float_format_of
+from transformist.bounds import ORDERS, float_format_of, order_of
 from transformist.circuit import READ_OUT, Kept
-from transformist.errors import InvalidValue, UnknownName
+from transformist.errors import InvalidValue
 from transformist.model import Transformer
 from transformist.settings import require_length
 from transformist.verify.certificate.affine import read
@@ -59,8 +59,7 @@ def certify(
 
     """
     n = _length(model, max_length)
-    if order not in ORDERS:
-        raise UnknownName.among("order of summation", order, ORDERS)
+    order = order_of(order).name
     a = float_format_of(arithmetic)
     if a is None:
         raise InvalidValue(

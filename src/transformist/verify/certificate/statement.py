@@ -23,6 +23,7 @@ from transformist.circuit import (
     Step,
     Uniform,
 )
+from transformist.errors import visible
 from transformist.laws import Grid, Range, hull
 
 TAKEN_FOR_GRANTED = (
@@ -187,7 +188,7 @@ class Certificate:
         limit = self.limiting
         verdict = "holds" if self.holds else "is not shown to hold"
         given = f", given that {'; '.join(map(str, self.assumes))}" if self.assumes else ""
-        return (
+        return visible(
             f"{self.model} in {self.arithmetic} for N = {self.max_length}, "
             f"{ORDERS[self.order].words}: {verdict}{given}; the least margin is at "
             f"{limit.place}, {limit.what}: up to {limit.error:.3g} of {limit.allowed:.3g}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from threading import RLock
 from typing import Any
 
@@ -114,20 +114,22 @@ class Decoder:
             self._ended = ""
             return answer
 
-    def take_all(self, symbols: Sequence[Symbol]) -> list[Any]:
-        """The answers after each of several symbols.
+    def take_all(self, symbols: Iterable[Symbol]) -> list[Any]:
+        """The answers after each of several symbols, which an iterator may give.
 
         Nothing is read where a symbol is unknown or one too many. What is refused on the way, as a
         number beyond the format, ends the decoder, and so does an interruption.
 
         Raises:
             UnknownSymbol, InputTooLong, NotFinite, UndefinedValue: as `take`.
-            InvalidValue: after such an end, or for what is no sequence.
+            InvalidValue: after such an end, or for what holds no symbols.
 
         """
+        given: Any = list(symbols) if isinstance(symbols, Iterator) else symbols
         with self._lock:
-            self._admit(length_of(symbols))
-            rows = codes(self.model.embedding, symbols)[len(self.model.embedding.front) :]
+            self._admit(length_of(given))
+            embedding = self.model.embedding
+            rows = codes(embedding, given, self.length + 1)[len(embedding.front) :]
             self._ended = BROKEN_OFF
             try:
                 answers = self._taken(rows)
