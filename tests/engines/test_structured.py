@@ -607,3 +607,17 @@ def test_a_plan_is_for_one_string(x, length):
 )
 def test_plans_of_the_catalogue(name, methods):
     assert {each.method for each in tf.plan(tf.recipe(name).build()).heads} == methods
+
+
+@pytest.mark.parametrize(
+    ("arithmetic", "how"),
+    [
+        ("float32", '(engine="structured")'),
+        ("exact", '(engine="structured", in float64 or float32)'),
+    ],
+)
+def test_too_long_an_input_for_the_reference_is_pointed_here(arithmetic, how):
+    model = tf.recipe("dyck-1").build(max_length=10**5)
+    with pytest.raises(tf.TransformistError) as error:
+        tf.run(model, "()" * 50_000, arithmetic)
+    assert str(error.value).endswith(f"or evaluate it by the structured engine {how}")

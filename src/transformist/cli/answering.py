@@ -264,7 +264,8 @@ def _run_long(
 ) -> None:
     """The answer of the structured engine, which keeps no trace."""
     length = len(text.symbols)
-    built = named.prepared(chosen, length, system)
+    with err.status(f"building {named.name}"):
+        built = named.prepared(chosen, length, system)
     with err.status(f"evaluating {length} symbols"), shown_warnings(), _naming_options():
         answer = evaluate(built.model, text.symbols, system, engine="structured")
     if not named.is_certified(system, "structured"):

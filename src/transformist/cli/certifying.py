@@ -126,19 +126,18 @@ def _built(named: Named, chosen: Settings, longest: int, arithmetic: str) -> Tra
 
 
 def _shorter(named: NamedProgram, chosen: Settings, refused: Certificate) -> int:
-    """An N for which a program is certified as it is compiled for that N; 0 where none is found.
+    """The largest N that the compiler admits in the format, where that is certified; 0 elsewhere.
 
-    The largest that the compiler admits, or a half of it, a quarter, and so on.
+    A program has other weights for each N; those for a larger one may hold for no length at all.
     """
     kept = {key: each for key, each in chosen.items() if key not in ("max_length", "arithmetic")}
     name = refused.arithmetic
     found = named.lengths(kept, [name], refused.max_length)["results"]
-    n = min(found[0]["largest_length"], refused.max_length - 1)
-    while n and not certify(
-        named.compiled({**kept, "max_length": n, "arithmetic": name}), name, n, refused.order
-    ):
-        n //= 2
-    return int(n)
+    n: int = found[0]["largest_length"]
+    if not 0 < n < refused.max_length:
+        return 0
+    model = named.compiled({**kept, "max_length": n, "arithmetic": name})
+    return n if certify(model, name, n, refused.order) else 0
 
 
 def _print_found(name: str, found: Sequence[Certificate], lines: bool, output: Path | None) -> None:
