@@ -140,6 +140,7 @@ def measured(monkeypatch):
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_json(self, capsys, monkeypatch):
         monkeypatch.setattr(processes, "LENGTHS", (40, 50))
         monkeypatch.setattr(processes, "DECODED_LENGTHS", (30, 50))
