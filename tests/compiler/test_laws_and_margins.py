@@ -101,7 +101,7 @@ CASES = [
 ]
 
 
-QUICK = ("dyck-1", "parity")
+QUICK = ("parity",)
 
 
 @pytest.mark.parametrize(

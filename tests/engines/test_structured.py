@@ -429,6 +429,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library keeps by itself")
 def test_memory_is_kept_from_one_input_to_the_next():
     """A page that is taken anew is a fault; without what is kept there are thousands."""
@@ -564,6 +565,7 @@ def test_an_arithmetic_that_only_the_reference_has_is_its_own():
     assert tf.run(model, "()" * 300, "bfloat16") == model("()" * 300, "bfloat16")
 
 
+@pytest.mark.slow
 def test_numba_is_loaded_when_the_engine_is_used_and_not_before():
     code = (
         "import sys, transformist as tf; model = tf.recipe('dyck-1').build(); tf.run(model, '()');"
