@@ -1,6 +1,6 @@
 .PHONY: check format quick lint types layers tests
 
-check: format lint types layers quick  ## everything before a commit, in two to three minutes on two processors
+check: format lint types layers quick  ## everything before a commit
 
 format:
 	ruff format --check src tests benchmarks examples docs

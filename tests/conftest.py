@@ -1,12 +1,22 @@
 """What a quick run (`-m "not slow"`) does less of; the whole suite leaves nothing out."""
 
+from collections import Counter, defaultdict
+
 import hypothesis
 import pytest
 
+from transformist.programs import PROGRAMS
 from transformist.report import recipe_sheet
 from transformist.verify import functions, sequences, strings
 
 hypothesis.settings.register_profile("quick", max_examples=25)
+
+QUICK = ("dyck-1", "majority", "parity", "reverse", "fraction-of-previous", "induction-most-recent")
+"""The worked programs of a quick run: means, a lookup, a selection, and each kind of answer. The
+golden weights are those of all."""
+
+LEFT_OUT = {*PROGRAMS} - {*QUICK} | {"float16", "float8_e4m3", "float8_e5m2"}
+"""Programs and formats of which a quick run has others like them: bfloat16 for the narrow ones."""
 
 
 def pytest_configure(config):
@@ -21,15 +31,65 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("trials", [few, pytest.param(many, marks=pytest.mark.slow)])
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Which cases of a test are slow, beside those marked so.
+
+    Those on what is `LEFT_OUT`, if there are others; and of crossed `parametrize` marks what is
+    left when each row of each mark has been in a case.
+    """
+    tests = defaultdict(list)
+    for item in items:
+        if hasattr(item, "callspec") and item.get_closest_marker("slow") is None:
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for cases in tests.values():
+        quick = each_row_once([case for case in cases if not is_left_out(case)] or cases)
+        for case in cases:
+            if case not in quick:
+                case.add_marker(pytest.mark.slow)
+
+
+def is_left_out(case):
+    return any(isinstance(each, str) and each in LEFT_OUT for each in case.callspec.params.values())
+
+
+def each_row_once(cases):
+    """Cases that have each row of each mark, chosen so that rows recur as evenly as can be."""
+    left, chosen, uses = {case: rows(case) for case in cases}, [], Counter()
+    while left:
+        best = max(left, key=lambda case: worth(left[case], uses))
+        if all(uses[row] for row in left[best]):
+            break
+        uses.update(left.pop(best))
+        chosen.append(best)
+    return chosen
+
+
+def worth(rows, uses):
+    """How many rows are new, and how seldom the others were."""
+    return sum(not uses[row] for row in rows), -sum(uses[row] for row in rows)
+
+
+def rows(case):
+    """The row of each mark: its names, and the objects they have for values, equal or not."""
+    params, marks = case.callspec.params, case.iter_markers("parametrize")
+    together = [mark.args[0] for mark in marks]
+    together = [
+        each.replace(",", " ").split() if isinstance(each, str) else each for each in together
+    ]
+    together += [[name] for name in params if not any(name in each for each in together)]
+    return [(*names, *(id(params[name]) for name in names)) for names in together]
+
+
 @pytest.fixture
 def short(monkeypatch):
     """Fewer cases, shorter lists and strings: the quick side of what a slow test covers."""
-    monkeypatch.setattr(functions, "CASES", 24)
-    monkeypatch.setattr(sequences, "LENGTHS", (1, 2, 3, 5))
-    monkeypatch.setattr(sequences, "FEW", (1, 2))
-    monkeypatch.setattr(sequences, "LISTS", 4)
-    monkeypatch.setattr(strings, "STRINGS", 2**4)
-    monkeypatch.setattr(strings, "LONGEST", 10)
-    monkeypatch.setattr(strings, "LONGEST_IN", {"exact": 8, "interval": 4})
-    monkeypatch.setattr(strings, "DRAWN", 2)
-    monkeypatch.setattr(recipe_sheet, "SHORT_WORK", 2**15)
+    monkeypatch.setattr(functions, "CASES", 12)
+    monkeypatch.setattr(sequences, "LENGTHS", (1, 2, 5))
+    monkeypatch.setattr(sequences, "FEW", (2,))
+    monkeypatch.setattr(sequences, "LISTS", 2)
+    monkeypatch.setattr(strings, "STRINGS", 2**3)
+    monkeypatch.setattr(strings, "LONGEST", 8)
+    monkeypatch.setattr(strings, "LONGEST_IN", {"exact": 6, "interval": 4})
+    monkeypatch.setattr(strings, "DRAWN", 1)
+    monkeypatch.setattr(recipe_sheet, "SHORT_WORK", 2**12)

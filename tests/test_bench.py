@@ -114,6 +114,7 @@ def test_growth_is_between_the_last_two_lengths(monkeypatch, case, measure, leng
     assert [each["n"] for each in processes.measurements([case], quick=True)] == [lengths[0]]
 
 
+@pytest.mark.slow
 def test_a_length_that_is_refused_is_a_row_that_says_so(monkeypatch):
     monkeypatch.setattr(processes, "LENGTHS", (10**15, 2 * 10**15))
     for row in processes.measurements(["dyck-1"]):
@@ -140,6 +141,7 @@ def measured(monkeypatch):
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_json(self, capsys, monkeypatch):
         monkeypatch.setattr(processes, "LENGTHS", (40, 50))
         monkeypatch.setattr(processes, "DECODED_LENGTHS", (30, 50))

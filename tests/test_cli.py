@@ -11,8 +11,11 @@ from rich.console import Console
 
 import transformist as tf
 from command_line import answer, run
+from transformist import running
 from transformist.programs import PROGRAMS
 from transformist.report import recipe_facts, recipe_table
+
+OF_THE_REFERENCE = (("--arithmetic", "bfloat16"), ("--trace",))
 
 
 class TestRun:
@@ -33,11 +36,13 @@ class TestRun:
     @pytest.mark.parametrize(
         ("engine", "string", "taken"),
         [
-            ("auto", "()" * 2047, "reference"),
+            pytest.param("auto", "()" * 2047, "reference", marks=pytest.mark.slow),
+            ("auto", "()" * 20, "reference"),
             ("auto", "()" * 2048, "structured"),
             ("structured", "(())", "structured"),
             ("structured", "", "structured"),
-            ("reference", "()" * 2048, "reference"),
+            pytest.param("reference", "()" * 2048, "reference", marks=pytest.mark.slow),
+            ("reference", "()" * 20, "reference"),
         ],
     )
     def test_engines(self, capsys, engine, string, taken):
@@ -45,12 +50,13 @@ class TestRun:
         assert got["answer"] is True and got["engine"] == taken
         assert got["within_claim"] is True and got["length"] == len(string)
 
-    def test_other_arithmetics_and_traces_are_the_reference(self, capsys):
-        long = "()" * 2048
-        assert answer(capsys, "run", "dyck-1", long, "--arithmetic", "bfloat16")["engine"] == (
-            "reference"
-        )
-        assert answer(capsys, "run", "dyck-1", long, "--trace")["engine"] == "reference"
+    @pytest.mark.parametrize("half", [32, pytest.param(2048, marks=pytest.mark.slow)])
+    def test_other_arithmetics_and_traces_are_the_reference(self, capsys, half, monkeypatch):
+        monkeypatch.setattr(running, "LONG", 2 * half)
+        asked = ("run", "dyck-1", "()" * half, "--engine", "auto")
+        engines = [answer(capsys, *asked)["engine"]]
+        engines += [answer(capsys, *asked, *more)["engine"] for more in OF_THE_REFERENCE]
+        assert engines == ["structured", "reference", "reference"]
 
     def test_a_long_input_in_words(self, capsys):
         code, out, _ = run(capsys, "run", "dyck-1", "(" * 5000, "--engine", "auto")
@@ -295,7 +301,7 @@ def keys_of_show(got, recipe):
     assert set(got["parameters"]) == set(recipe.parameters)
 
 
-def test_show_counts_what_was_built(capsys):
+def test_show_counts_what_was_built(capsys, short):
     got = answer(
         capsys,
         "show",
@@ -477,15 +483,20 @@ def test_the_installed_command_prints_no_traceback():
     ("command", "code"),
     [
         ("transformist list | head -1", 0),
-        ("transformist list --json | head -c 1", 0),
-        ("PYTHONIOENCODING=ascii transformist show min", 0),
         ("transformist run dyck-1 <&-", 2),
-        ("transformist list >&-", 2),
-        ("transformist list --json >&-", 2),
-        ("transformist list > /dev/full", 2),
-        ("transformist list --json > /dev/full", 2),
-        ("transformist show identity --set width=1000000000", 2),
-        ("transformist run dyck-1 $'\\xff('", 2),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in [
+                ("transformist list --json | head -c 1", 0),
+                ("PYTHONIOENCODING=ascii transformist show min", 0),
+                ("transformist list >&-", 2),
+                ("transformist list --json >&-", 2),
+                ("transformist list > /dev/full", 2),
+                ("transformist list --json > /dev/full", 2),
+                ("transformist show identity --set width=1000000000", 2),
+                ("transformist run dyck-1 $'\\xff('", 2),
+            ]
+        ),
     ],
 )
 def test_pipes_encodings_and_closed_streams(command, code):
@@ -495,13 +506,11 @@ def test_pipes_encodings_and_closed_streams(command, code):
     assert b"Traceback" not in done.stderr and done.stderr.count(b"\n") == (code == 2)
 
 
-def test_errors_never_go_to_standard_output():
+@pytest.mark.parametrize("nowhere", ["2>&-", pytest.param("2>/dev/full", marks=pytest.mark.slow)])
+def test_errors_never_go_to_standard_output(nowhere):
     words = f"{sys.executable} -m transformist run dyck-1 x --json"
-    for nowhere in ("2>&-", "2>/dev/full"):
-        done = subprocess.run(
-            ["bash", "-c", f"{words} {nowhere}"], capture_output=True, check=False
-        )
-        assert done.stdout == b"" and done.returncode == 2
+    done = subprocess.run(["bash", "-c", f"{words} {nowhere}"], capture_output=True, check=False)
+    assert done.stdout == b"" and done.returncode == 2
 
 
 def test_ctrl_c_is_one_line_and_exit_code_130(capsys, monkeypatch):

@@ -385,7 +385,7 @@ class TestShow:
         assert all([str(v) for v in trace.values("balance", k)][1:] == ["1/2", "0", "-1/4"]
                    for k in after)  # fmt: skip
 
-    def test_in_words(self, capsys, models):
+    def test_in_words(self, capsys, models, short):
         code, out, _ = run(capsys, "show", models["file"])
         assert code == 0 and "N = 256, softmax" in out and "float32" in out and "line 7" in out
         code, out, _ = run(capsys, "show", models["saved"])
@@ -529,6 +529,7 @@ def test_a_blank_symbol_is_seen_in_refusals(capsys, source, tmp_path):
             model("c")
 
 
+@pytest.mark.slow
 def test_without_max_length_some_thousand_strings_are_compared(capsys, source, tmp_path):
     source.write_text(SOURCE.replace('alphabet="ab"', 'alphabet="a123456789"'))
     path = tmp_path / "model"

@@ -90,7 +90,7 @@ def drawn_norm(rng, d, plain=False):
 
 
 @in_formats
-@pytest.mark.trials(90, 150)
+@pytest.mark.trials(30, 150)
 def test_the_error_of_a_norm_stays_within_the_bound_and_comes_near_it(name, trials):
     system, rng = SYSTEMS[name], np.random.default_rng(5)
     largest, told = 0.0, 0
@@ -100,7 +100,7 @@ def test_the_error_of_a_norm_stays_within_the_bound_and_comes_near_it(name, tria
         for x in drawn(rng, system, (4, d)):
             seen = ratio(norm, x, system)
             largest, told = max(largest, seen), told + (seen > 0)
-    assert told > 200
+    assert told > 2 * trials
     assert largest > 0.3
 
 
@@ -121,7 +121,7 @@ def test_the_bound_is_a_few_units_where_nothing_cancels(name, trials):
 
 
 @in_formats
-@pytest.mark.trials(30, 60)
+@pytest.mark.trials(20, 60)
 def test_sublayers_with_norms_before_and_after(name, trials):
     system, rng = SYSTEMS[name], np.random.default_rng(7)
     largest = dict.fromkeys(("pre", "post", "both"), 0.0)

@@ -296,7 +296,7 @@ def moves(f, x, perturbed, norm):
 
 
 @in_norms
-@pytest.mark.trials(10, 60)
+@pytest.mark.trials(6, 60)
 def test_attention_moves_no_further_than_stated(norm, trials):
     for seed in range(trials):
         rng = np.random.default_rng(seed)
@@ -512,7 +512,7 @@ EVERY = ("softmax", "average-hard", "leftmost-hard", "rightmost-hard")
 
 
 @in_norms
-@pytest.mark.trials(12, 60)
+@pytest.mark.trials(8, 60)
 def test_activations_are_bounded(norm, trials):
     nearest = 0.0
     for seed in range(trials):
@@ -622,7 +622,7 @@ def test_positions_of_an_unknown_kind_are_not_bounded():
 
 
 @in_norms
-@pytest.mark.trials(10, 60)
+@pytest.mark.trials(6, 60)
 def test_compositions_move_no_further_than_stated(norm, trials):
     nearest = 0.0
     for seed in range(trials):

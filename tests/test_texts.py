@@ -242,6 +242,7 @@ print((peak() - before) / n)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="nothing says the peak here")
 def test_a_run_on_a_file_takes_little_more_than_the_engine(tmp_path):
     """Which takes 48 bytes a symbol for the stream, and some; places kept would be 40 more."""

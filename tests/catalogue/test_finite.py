@@ -21,6 +21,7 @@ from transformist.verify import check_recipe
 SMALL = [(1, 1), (2, 1), (2, "1/2"), (4, "1/4"), (8, 1), (8, "1/2")]
 TINY = [(1, 1), (2, 1), (2, "1/2"), (4, 1)]
 LARGE = [(64, "1/64"), (256, "1/16"), (1024, "1/1024")]
+FORMATS = [*SMALL, *(pytest.param(each, marks=pytest.mark.slow) for each in LARGE)]
 
 
 def ids(each) -> str:
@@ -58,7 +59,7 @@ def vectors(a: Saturating, width: int) -> list[tuple[F, ...]]:
     return drawn(a, width)
 
 
-@pytest.mark.parametrize("format", SMALL + LARGE, ids=ids)
+@pytest.mark.parametrize("format", FORMATS, ids=ids)
 def test_zero_at_flag(format):
     a = Saturating(*format)
     model = tf.recipe("zero-at-flag").build(width=2, largest=a.largest)
@@ -68,7 +69,7 @@ def test_zero_at_flag(format):
         assert got == [[(1 - bit) * value for value in x] for x in numbers]
 
 
-@pytest.mark.parametrize("format", SMALL + LARGE, ids=ids)
+@pytest.mark.parametrize("format", FORMATS, ids=ids)
 def test_add_at_flag(format):
     a = Saturating(*format)
     v = [a.largest, -a.resolution]
@@ -81,7 +82,7 @@ def test_add_at_flag(format):
         ]
 
 
-@pytest.mark.parametrize("format", SMALL + LARGE, ids=ids)
+@pytest.mark.parametrize("format", FORMATS, ids=ids)
 def test_gate_by_flag(format):
     a = Saturating(*format)
     model = tf.recipe("gate-by-flag").build(width=2, largest=a.largest)
@@ -91,7 +92,7 @@ def test_gate_by_flag(format):
         assert got == [[p * q for p, q in zip(x, bits, strict=True)] for x in numbers]
 
 
-@pytest.mark.parametrize("format", SMALL + LARGE, ids=ids)
+@pytest.mark.parametrize("format", FORMATS, ids=ids)
 def test_max_of_two(format):
     a = Saturating(*format)
     model = tf.recipe("max-of-two").build(largest=a.largest)
@@ -283,7 +284,9 @@ def test_in_place_works_in_ieee_formats_where_the_exponential_vanishes():
 NAMES = (*CLEARING, "add-at-flag", "ignore-coordinates", "linear-to-the-right", "linear-in-place")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [*NAMES[:3], *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES[3:])]
+)
 def test_a_fault_in_any_weight_is_caught(name):
     """Every number other than 0, one after the other, set to 0."""
     recipe = tf.recipe(name)

@@ -198,6 +198,7 @@ def wrong_encoders(model):
     yield "mask", ending(heads=tuple(hard))
 
 
+@pytest.mark.slow
 def test_no_wrong_encoder_meets_the_claim(monkeypatch):
     monkeypatch.setattr(strings, "STRINGS", 2**9)
     monkeypatch.setattr(strings, "LONGEST_IN", {"interval": 4})

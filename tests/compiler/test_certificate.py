@@ -91,15 +91,16 @@ def changed(model, draw):
     return replace(model, layers=tuple(layers))
 
 
+@pytest.mark.trials(20, 30)
 @pytest.mark.parametrize("name", ["dyck-1", "induction-most-recent", "reverse", "majority"])
-def test_of_changed_weights_too_it_says_the_truth(name):
+def test_of_changed_weights_too_it_says_the_truth(name, trials):
     """Where a certificate holds, the format decides as the changed weights do exactly."""
     program, draw, held = PROGRAMS[name], random.Random(name), 0
     model = tf.compile(program, max_length=6, weighting="average-hard")
     xs = [
         given(program, x) for n in range(5) for x in itertools.product(program.alphabet, repeat=n)
     ]
-    for _ in range(30):
+    for _ in range(trials):
         other = changed(model, draw)
         try:
             found = certify(other, "float16", 4)

@@ -101,7 +101,7 @@ CASES = [
 ]
 
 
-QUICK = ("dyck-1", "reverse", "histogram", "parity", "binary-increment")
+QUICK = ("parity",)
 
 
 @pytest.mark.parametrize(

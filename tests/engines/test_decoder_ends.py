@@ -68,8 +68,10 @@ def interrupted_at(line, act):
     [
         lambda decoder, x: decoder.take(x[0]),
         lambda decoder, x: decoder.take_all(x[:3]),
-        lambda decoder, x: (decoder.take_all(x[:2]), decoder.take(x[2])),
-        lambda decoder, x: copy.copy(decoder),
+        pytest.param(
+            lambda decoder, x: (decoder.take_all(x[:2]), decoder.take(x[2])), marks=pytest.mark.slow
+        ),
+        pytest.param(lambda decoder, x: copy.copy(decoder), marks=pytest.mark.slow),
         lambda decoder, x: pickle.dumps(decoder),
     ],
     ids=["take", "take_all", "both", "copy", "pickle"],

@@ -396,7 +396,13 @@ HEAVY = {
 }
 
 
-@pytest.mark.parametrize("name", HEAVY)
+QUICK = ("a final norm", "many hulls", "letters")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in HEAVY],
+)
 def test_no_more_memory_is_taken_than_is_estimated(name):
     model, n = HEAVY[name], 60_000 if name.startswith("all of a stream") else 6000
     x = text(model, n)
@@ -423,6 +429,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library keeps by itself")
 def test_memory_is_kept_from_one_input_to_the_next():
     """A page that is taken anew is a fault; without what is kept there are thousands."""
@@ -558,6 +565,7 @@ def test_an_arithmetic_that_only_the_reference_has_is_its_own():
     assert tf.run(model, "()" * 300, "bfloat16") == model("()" * 300, "bfloat16")
 
 
+@pytest.mark.slow
 def test_numba_is_loaded_when_the_engine_is_used_and_not_before():
     code = (
         "import sys, transformist as tf; model = tf.recipe('dyck-1').build(); tf.run(model, '()');"
@@ -579,15 +587,17 @@ def test_a_plan_says_what_was_read_off():
     assert "layer 1 head 0 (average-hard, mask none): by query, n · queries: 4 distinct" in shown
 
 
-def test_a_plan_for_a_length_and_a_format():
+@pytest.mark.parametrize("n", [12_000, pytest.param(22_000, marks=pytest.mark.slow)])
+def test_a_plan_for_a_length_and_a_format(n, monkeypatch):
     """Of squares that are rounded some leave their hull."""
-    model = built("reverse", "average-hard", 22_000)
-    exact = [tf.plan(model, length=n) for n in (1000, 22_000)]
+    monkeypatch.setattr(ways, "LONG", min(n, ways.LONG))
+    model = built("reverse", "average-hard", n)
+    exact = [tf.plan(model, length=each) for each in (1000, n)]
     with pytest.warns(TakesLong):
-        rounded = tf.plan(model, arithmetic="float32", length=22_000)
+        rounded = tf.plan(model, arithmetic="float32", length=n)
     found = [*exact, rounded]
     assert [each.heads[1].method for each in found] == ["hull", "hull", "dense"]
-    assert [each.length for each in found] == [1000, 22_000, 22_000]
+    assert [each.length for each in found] == [1000, n, n]
     assert "W_Q" not in repr(found)
 
 

@@ -151,8 +151,9 @@ def of_table(table, rows, x):
     return network(W_1, [1 - sum(row) for row in rows], table, x)
 
 
-def test_printed_order_of_bits():
-    for m in (2, 3):
+@pytest.mark.parametrize("widths", [(2,), pytest.param((2, 3), marks=pytest.mark.slow)])
+def test_printed_order_of_bits(widths):
+    for m in widths:
         printed = [[-1] * m, [-1] * (m - 1) + [1]]
         highest, lowest = (assignments(m, order) for order in (True, False))
         assert [[2 * bit - 1 for bit in row] for row in highest[:2]] == printed

@@ -275,7 +275,12 @@ def larger_kept(f, a, b, times):
 
 
 @pytest.mark.parametrize(
-    ("f", "times"), [(Format(F(7)), 1), (Format(F(31, 8), F(1, 8)), 3)], ids=str
+    ("f", "times"),
+    [
+        (Format(F(7)), 1),
+        pytest.param(Format(F(31, 8), F(1, 8)), 3, marks=pytest.mark.slow),
+    ],
+    ids=str,
 )
 def test_the_maximum_of_two_keeps_both_of_a_tie(f, times):
     """a = b is no printed case; a × I(a > b) would be 0 at both, the networks keep a at both."""

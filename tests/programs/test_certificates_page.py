@@ -17,7 +17,7 @@ WRITTEN = page.PAGE.read_text(encoding="utf-8")
 FOUND = page.recorded()
 FAILED = {key: each for key, each in FOUND.items() if each.max_length is not None}
 
-QUICK = ("majority", "parity", "fraction-of-previous")
+QUICK = ("majority", "fraction-of-previous")
 
 
 def slow_but(keys, are_quick):

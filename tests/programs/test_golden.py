@@ -22,11 +22,15 @@ def test_the_weights_are_those_of_the_golden_file():
 @pytest.mark.parametrize(
     ("seed", "order"),
     [
-        ("0", "--print"),
         ("4242", "--reversed"),
         *(
             pytest.param(seed, order, marks=pytest.mark.slow)
-            for seed, order in [("1", "--print"), ("4242", "--print"), ("0", "--reversed")]
+            for seed, order in [
+                ("0", "--print"),
+                ("1", "--print"),
+                ("4242", "--print"),
+                ("0", "--reversed"),
+            ]
         ),
     ],
 )
@@ -37,9 +41,11 @@ def test_fresh_processes_give_the_same_bytes(seed, order):
     assert run.stdout == golden.FILE.read_bytes()
 
 
-def test_twice_in_one_process_in_any_order():
-    first = {key: golden.entry(*key) for key in golden.KEYS}
-    again = {key: golden.entry(*key) for key in golden.KEYS[::-1]}
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_twice_in_one_process_in_any_order(step):
+    keys = golden.KEYS[::step]
+    first = {key: golden.entry(*key) for key in keys}
+    again = {key: golden.entry(*key) for key in keys[::-1]}
     assert first == again
 
 

@@ -102,7 +102,7 @@ def heads_blunted(model, draw):
 
 FAULTS = (one_weight_changed, zones_halved, heads_blunted)
 FORMATS = ("bfloat16", "float16", "float32")
-QUICK = ("majority", "parity", "dyck-1")
+QUICK = ("majority", "parity")
 
 CASES = [
     pytest.param(name, fault, marks=() if name in QUICK else pytest.mark.slow)

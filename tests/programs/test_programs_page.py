@@ -12,7 +12,7 @@ from transformist.programs import PROGRAMS
 
 WRITTEN = page.PAGE.read_text(encoding="utf-8")
 
-QUICK = ("dyck-1", "majority", "parity", "fraction-of-previous")
+QUICK = ("majority", "fraction-of-previous")
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,10 @@ def test_what_is_shown_is_the_program(name):
 IMPORTS = "import functools, itertools, operator\nfrom transformist.language import program"
 
 
-@pytest.mark.parametrize(("name", "most"), [("dyck-1", 70), ("parity", 20), ("sort", 16)])
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [("parity", 20), pytest.param("dyck-1", 70, marks=pytest.mark.slow), ("sort", 16)],
+)
 @pytest.mark.parametrize("arithmetic", ["float16", "bfloat16"])
 def test_the_largest_length_is_the_last_that_is_not_refused(name, most, arithmetic):
     """Found by bisection; here every N is tried."""

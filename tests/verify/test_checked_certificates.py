@@ -67,19 +67,20 @@ def test_at_the_largest_length_of_a_format_too(name, arithmetic):
 
 
 @pytest.mark.parametrize(("name", "settings"), HAND_BUILT.items())
-def test_models_built_by_hand(name, settings):
+def test_models_built_by_hand(name, settings, seen_up_to):
     model = tf.recipe(name).build(**settings)
     found = tf.certify(model, "float32", 200)
     assert found.holds and found.largest_length == 200
-    assert [each.checked for each in found.assumes] == [5, 5, 5] * (name == "dyck-k-d")
+    assert [each.checked for each in found.assumes] == [seen_up_to] * 3 * (name == "dyck-k-d")
     tf.check_certificate(model, found)
 
 
-def test_what_is_assumed_is_said_and_true():
+def test_what_is_assumed_is_said_and_true(seen_up_to):
     """The brackets of Dyck-k-D stay marked or not; that they are 0 or 1 is seen on short inputs."""
     found = tf.certify(tf.recipe("dyck-k-d").build(), "float32", 50)
     assert {str(each).split(" is from ")[1] for each in found.assumes} == {
-        "0 to 1 at symbols, 0 to 0 at BOS (checked exactly for every input of length up to 5)"
+        "0 to 1 at symbols, 0 to 0 at BOS "
+        f"(checked exactly for every input of length up to {seen_up_to})"
     }
     assert "given that active after sublayer 2" in str(found)
 
@@ -238,7 +239,7 @@ def test_certificates_are_saved_with_their_model(tmp_path):
     assert tf.load_certificates(path) == ()
 
 
-def test_assumptions_are_saved_too(tmp_path):
+def test_assumptions_are_saved_too(tmp_path, seen_up_to):
     path = tmp_path / "m.safetensors"
     model = tf.recipe("dyck-k-d").build()
     found = tf.certify(model, "float32", 30)

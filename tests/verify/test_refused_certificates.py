@@ -345,7 +345,7 @@ def test_a_scale_that_is_no_power_of_two_is_no_traceback():
     assert hard == [given(x, "float32") for x in map("".join, itertools.product("ab", repeat=4))]
 
 
-def test_the_checker_takes_no_word_for_an_assumption():
+def test_the_checker_takes_no_word_for_an_assumption(seen_up_to):
     built = tf.recipe("dyck-k-d").build()
     found = certify(built, "float32", 30)
     first, *others = found.assumes
@@ -479,7 +479,7 @@ def test_what_is_known_at_bos_is_on_the_grid_too():
     assert not certify(built, "float32").holds
 
 
-def test_an_assumption_is_of_all_symbols_together():
+def test_an_assumption_is_of_all_symbols_together(seen_up_to):
     built = tf.recipe("dyck-k-d").build()
     found = certify(built, "float32", 30)
     number = found.assumes[0].line
