@@ -78,7 +78,7 @@ def test_selections_that_were_not_certified_are(name, N):
         assert require_certified_and_true(BY_REASON[name], weighting, N)
 
 
-@pytest.mark.trials(16, 400)
+@pytest.mark.trials(16, 120)
 def test_drawn_selections_are_certified(trials):
     draw, compiled_ones = random.Random(7), 0
     while compiled_ones < trials:
