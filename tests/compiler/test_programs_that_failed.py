@@ -166,3 +166,35 @@ def test_the_mean_of_ties_rounds():
         compiled(with_b, max_length=31, weighting="average-hard")
     model = compiled(with_b, max_length=31, weighting="average-hard", arithmetic="float64")
     assert all(model("b" * n) for n in range(1, 32))
+
+
+@pytest.mark.parametrize("mask", ["past", "strict-past"])
+def test_what_is_behind_without_a_condition(mask):
+    """All of it, which was taken for nothing, or for something that is not matched."""
+    require_right(lambda x: x.nearest_right(True, default="none").tag())
+    require_right(lambda x: (x == x).select(True, mask=mask).rightmost(x, default="none").tag())
+
+    def often(symbols):
+        def selected(x):
+            found = (x == x).select(x.isin(symbols), mask=mask)
+            return (found.mean(x == "b", default="1/3") > "1/4").tag()
+
+        return selected
+
+    for symbols in ("ab", "a", ""):
+        require_right(often(symbols))
+    require_right(lambda x: ((x == x).select(True, mask=mask).mean(x == "b") > "1/2").tag())
+
+
+def test_a_selection_by_numbers_of_which_one_never_is():
+    def signs(x):
+        number = x.map({"a": 0, "b": 3})
+        found = x.position("(-1)^i").select(number, mask="strict-past")
+        return (found.mean(number) >= 1).tag()
+
+    def beyond(x):
+        return (x.position("i") > 2).select(x.isin("ab")).any().tag()
+
+    require_right(signs)
+    require_right(beyond, longest=1, max_length=1)
+    require_right(lambda x: x.lookup(x.map({"a": 0, "b": -1}), default="none").tag())

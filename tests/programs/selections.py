@@ -58,6 +58,7 @@ USES = (
     lambda x, found: (
         x.lookup(found.leftmost(x.map({"a": 0, "b": 2, "c": 1})), default="c") == x
     ).tag(),
+    lambda x, found: found.leftmost(x, default="none").tag(),
 )
 """What is done with the positions that are found."""
 

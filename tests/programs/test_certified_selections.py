@@ -2,13 +2,18 @@
 
 import itertools
 import random
+from fractions import Fraction
 
 import bounded
 import pytest
 from selections import Selection, drawn
 
 import transformist as tf
+from transformist.arithmetic import number_system
 from transformist.errors import InvalidValue
+from transformist.verify.certificate.affine import read
+from transformist.verify.certificate.cases import cases
+from transformist.verify.certificate.extraction import extract
 
 FORMATS = ("bfloat16", "float16", "float32")
 WEIGHTINGS = ("softmax", "softmax", "average-hard", "rightmost-hard")
@@ -73,10 +78,49 @@ def test_selections_that_were_not_certified_are(name, N):
         assert require_certified_and_true(BY_REASON[name], weighting, N)
 
 
-@pytest.mark.trials(16, 400)
+@pytest.mark.trials(16, 120)
 def test_drawn_selections_are_certified(trials):
     draw, compiled_ones = random.Random(7), 0
     while compiled_ones < trials:
         N = draw.choice((1, 2, 5, 9, 12, 40))
         count = require_certified_and_true(drawn(draw), draw.choice(WEIGHTINGS), N)
         compiled_ones += bool(count)
+
+
+def require_among_cases(model):
+    """How many cases there are on short inputs, each one that is known; 0 where none are known."""
+    found = extract(model, 3)
+    forms = read(model.read_out.W_out, model.read_out.b_out, found.state, {})
+    known = cases(found.circuit, forms)
+    if known is None:
+        return 0
+    xs = ["".join(x) for n in (1, 2, 3) for x in itertools.product("abc", repeat=n)]
+    every = [bounded.hard(model).values([x], "exact")[0] for x in xs]
+    rows = [row for each in every for row in number_system("exact").numbers(each)]
+    seen = {tuple(map(Fraction, row)) for row in rows}
+    assert seen <= set(map(tuple, known))
+    return len(seen)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.successor(default="none").tag(),
+        lambda x: x.predecessor(default="none").tag(),
+        lambda x: x.select("a").rightmost(x, default="none").tag(),
+        lambda x: x.lookup(x.position("i") + 1, default="none").tag(),
+    ],
+)
+def test_labels_that_are_fetched_or_there_are_none(function):
+    model = tf.compile(tf.program(alphabet="abc")(function), max_length=3)
+    assert require_among_cases(model) > 1
+    assert not tf.certify(model).assumes
+
+
+@pytest.mark.trials(12, 100)
+def test_labels_are_together_what_their_cases_are(trials):
+    draw, counted = random.Random(3), 0
+    while counted < trials:
+        _, model = compiled(drawn(draw), draw.choice(WEIGHTINGS), 3)
+        if model is not None and isinstance(model.read_out, tf.MultiClass):
+            counted += bool(require_among_cases(model))

@@ -102,15 +102,10 @@ def _select(ask: Asking, build: Builder, node: Select) -> Channel:
         return _by_head(build, node, _matching(ask, build, node, has_sink=has_sink))
     head = _matching(ask, build, node, has_sink=False)
     fetch = _by_head(build, node, head)
+    if node.children[0] == node.children[1] == _TRUE:
+        return fetch
     if all(query.is_constant for query in head.queries):
         match = total(k * q.constant for k, q in zip(head.keys, head.queries, strict=True))
-        if node.choose == "mean":
-            raise build.refuse(
-                node,
-                "the mean of what matches sees BOS, which takes what matches nothing",
-                received=f"mask {node.mask}",
-                remedy="select under mask none, future or strict-future",
-            )
         return lambda value: fetch(build.gated(match, value, name))
     find = fetch if node.choose != "mean" else _by_head(build, node, _one_of(build, node, head))
     keys = [find(key) for key in head.keys]

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from transformist.circuit import (
-    FETCHED,
-    Atom,
-    Circuit,
-    Embedded,
-    Fetched,
-    Form,
-    Head,
-    Match,
-    Step,
-    total,
-)
+from transformist.circuit import FETCHED, Circuit, Fetched, Form, Head, Match, total
 from transformist.laws import Range, hull
 from transformist.model import MultiClass
+from transformist.verify.certificate.cases import cases
 
 
 def distance_from_zero(circuit: Circuit, form: Form) -> Fraction:
@@ -45,7 +34,7 @@ def has_one_best(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> b
     """Whether no two labels are ever the largest together.
 
     They are those of a count, or one-hot; neighbours; never equal; or never both the largest in
-    what steps can be.
+    all cases.
     """
     whole = all(circuit.is_whole(form) and span(circuit, form).lo >= 0 for form in forms)
     if whole and span(circuit, total(forms)) == Range.of(1):
@@ -54,8 +43,8 @@ def has_one_best(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> b
         return True
     if all(distance_from_zero(circuit, a - b) > 0 for a, b in itertools.combinations(forms, 2)):
         return True
-    cases = _cases(circuit, forms)
-    return cases is not None and all(case.count(max(case)) == 1 for case in cases)
+    known = cases(circuit, forms)
+    return known is not None and all(case.count(max(case)) == 1 for case in known)
 
 
 def apart(circuit: Circuit, forms: list[Form]) -> Fraction:
@@ -63,55 +52,6 @@ def apart(circuit: Circuit, forms: list[Form]) -> Fraction:
     different = [(a, b) for a, b in itertools.combinations(forms, 2) if a != b]
     gaps = [circuit.least_multiple(a - b) for a, b in different]
     return min((gap or Fraction(0) for gap in gaps), default=Fraction(0))
-
-
-MOST_CASES = 4096
-"""More of them are not gone through."""
-
-
-def _cases(circuit: Circuit, forms: Sequence[Form]) -> list[list[Fraction]] | None:
-    """All that forms of embedded numbers and steps can be together, and perhaps more.
-
-    A step of such forms follows from them; of any other it may be 0 and 1.
-    """
-    numbers = sorted({atom for form in forms for atom in _behind(circuit, form)})
-    atoms = [circuit.atoms[number] for number in numbers]
-    free = [n for n, atom in zip(numbers, atoms, strict=True) if not _follows(circuit, atom)]
-    if any(not isinstance(atom, Embedded | Step) for atom in atoms):
-        return None
-    if len(circuit.alphabet) << len(free) > MOST_CASES:
-        return None
-    found = []
-    for kind, bits in itertools.product(
-        range(len(circuit.alphabet)), itertools.product((0, 1), repeat=len(free))
-    ):
-        values = dict(zip(free, map(Fraction, bits), strict=True))
-        for number, atom in zip(numbers, atoms, strict=True):
-            if isinstance(atom, Embedded):
-                values[number] = atom.values[kind]
-            elif number not in values and isinstance(atom, Step):
-                values[number] = Fraction(int(_value(values, atom.form) >= atom.zone))
-        found.append([_value(values, form) for form in forms])
-    return found
-
-
-def _behind(circuit: Circuit, form: Form) -> set[int]:
-    """The atoms of a form, and of the steps among them that follow from theirs."""
-    found = set(form.atoms)
-    for number in form.atoms:
-        if _follows(circuit, atom := circuit.atoms[number]) and isinstance(atom, Step):
-            found |= _behind(circuit, atom.form)
-    return found
-
-
-def _follows(circuit: Circuit, atom: Atom) -> bool:
-    """Whether a number follows from embedded ones and steps."""
-    reads = [circuit.atoms[each] for form in atom.reads for each in form.atoms]
-    return all(isinstance(each, Embedded | Step) for each in reads)
-
-
-def _value(values: Mapping[int, Fraction], form: Form) -> Fraction:
-    return form.constant + sum(factor * values[atom] for atom, factor in form.terms)
 
 
 def _as_nearest(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bool:
