@@ -452,8 +452,8 @@ class Recipe(Generic[C_co]):
         """The weights.
 
         Args:
-            given: settings by name; those left out have their defaults. A text is read as that of
-                `--set` is, so that "1/3", and "1000" too, is the number that it says.
+            given: settings by name; those left out have their defaults. A text is read as `--set`
+                reads it: for a number "1/3" will do, and "1000".
 
         Raises:
             UnknownName, InvalidValue: as `settings`.

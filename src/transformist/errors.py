@@ -24,11 +24,13 @@ from typing import Self
 LONGEST_LINE = 70
 """So many characters of a line of the user's are quoted."""
 
+_PACKAGE = Path(__file__).parent
+
 
 def raised_at(error: BaseException) -> str:
     r"""The line at which what was called raised, the innermost in the file that it stands in.
 
-    Empty where an exception is raised in no file of the user's, as by a function of Python's own.
+    Empty where that is no file, as of a function of Python's own, or a file of this library.
 
     Example:
         >>> try:
@@ -46,9 +48,6 @@ def raised_at(error: BaseException) -> str:
     return f"{Path(last.filename).name}, line {last.lineno}{text}"
 
 
-_PACKAGE = Path(__file__).parent
-
-
 def symbols_in_words(symbols: Iterable[object]) -> str:
     """An alphabet in a line, a symbol that would not be seen in quotes.
 
@@ -63,7 +62,7 @@ def symbols_in_words(symbols: Iterable[object]) -> str:
 
 
 def visible(text: str) -> str:
-    r"""A text in which control characters are written out, so that it stays in its line.
+    r"""A text in which what is not printable is written out, so that it stays in its line.
 
     Example:
         >>> print(visible("x = \n, é"))

@@ -38,6 +38,7 @@ from transformist.verify import (
     Certificate,
     Verdict,
     built_for,
+    certify,
     check_program,
     check_recipe,
     unproved,
@@ -288,6 +289,22 @@ class NamedProgram(Named):
             "searched": longest,
             "results": rows,
         }
+
+    def certified_below(self, given: Settings, refused: Certificate) -> int:
+        """The largest N that the compiler admits in the format, where that is certified; 0 elsewhere.
+
+        A program has other weights for each N; those for a larger one may hold for no length at
+        all.
+        """
+        name = refused.arithmetic
+        kept = {
+            key: value for key, value in given.items() if key not in ("max_length", "arithmetic")
+        }
+        n: int = self.lengths(kept, [name], refused.max_length)["results"][0]["largest_length"]
+        if not 0 < n < refused.max_length:
+            return 0
+        model = self.compiled({**kept, "max_length": n, "arithmetic": name})
+        return n if certify(model, name, n, refused.order).holds else 0
 
     def compiled(self, given: Settings) -> Transformer:
         """Compiled with these options; those left out have their defaults.

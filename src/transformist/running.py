@@ -167,9 +167,9 @@ def naming_structured(option: str, arithmetic: Arithmetic | str) -> Iterator[Non
     try:
         yield
     except InputTooLarge as refusal:
-        has_it = number_system(arithmetic).name in STRUCTURED
-        instead = "" if has_it else f", in {' or '.join(STRUCTURED)}"
-        raise refusal.with_remedy(f"({option}{instead})") from None
+        is_fit = number_system(arithmetic).name in STRUCTURED
+        formats = "" if is_fit else f", in {' or '.join(STRUCTURED)}"
+        raise refusal.with_remedy(f"({option}{formats})") from None
 
 
 def _reference(model: Transformer, x: Sequence[Symbol], arithmetic: Arithmetic | str) -> Any:

@@ -50,3 +50,24 @@ def test_what_may_lie_ahead_is_looked_for_there(program):
     model = tf.compile(written, max_length=9, weighting="average-hard")
     assert "none" in {head.mask for layer in model.layers for head in layer.heads}
     assert tf.check(model, written, max_length=6)
+
+
+@pytest.mark.parametrize("mask", ["past", "strict-past"])
+def test_a_count_of_what_is_behind_is_not_looked_up(mask):
+    """It was, by a mean in which BOS has no part: another position was found."""
+    written = tf.program(alphabet="abc")(
+        lambda x: x.lookup((x == "a").count(mask), default="c").tag()
+    )
+    for weighting in ("softmax", "average-hard"):
+        with pytest.raises(tf.TransformistError, match=f"a count under mask {mask}, which does"):
+            tf.compile(written, max_length=6, weighting=weighting)
+
+
+@pytest.mark.parametrize("mask", ["none", "future", "strict-future"])
+def test_a_count_of_what_is_seen_with_bos_is_looked_up(mask):
+    written = tf.program(alphabet="abc")(
+        lambda x: x.lookup((x == "a").count(mask), default="c").tag()
+    )
+    for weighting in ("softmax", "average-hard"):
+        model = tf.compile(written, max_length=6, weighting=weighting)
+        assert tf.check(model, written, max_length=6)

@@ -64,7 +64,7 @@ def is_whole_at_bos(circuit: Circuit, head: At) -> bool:
     unit: Any = None if head.unit.is_constant else circuit.atoms[head.unit.atoms[0]]
     whole = Grid(1) if unit is None else units.get(unit.head.mask)
     index = circuit.grid_at_bos(head.index)
-    return None not in (index, whole) and index | whole == whole  # type: ignore[operator]
+    return index is not None and whole is not None and index | whole == whole
 
 
 def _found(circuit: Circuit, number: int, _atom: Fetched) -> Grid | None:

@@ -6,7 +6,7 @@ has its law: its range at every kind of row (the symbols of the alphabet, and BO
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -121,26 +121,14 @@ class Circuit:
 
     def grid(self, form: Form) -> Grid | None:
         """A grid that a form lies on at the symbols."""
-        grid = Grid.of([form.constant])
-        for number, factor in form.terms:
-            part = self.laws[number].grid
-            if part is None:
-                return None
-            grid |= part.times(factor)
-        return grid
+        return _joined(form, lambda number: self.laws[number].grid)
 
     def grid_at_bos(self, form: Form) -> Grid | None:
         """A grid that a form lies on at BOS, whatever the input, where one is known."""
         at_bos = self.span_at_bos(form)
         if at_bos.is_point:
             return Grid.of([at_bos.lo])  # type: ignore[list-item]
-        grid = Grid.of([form.constant])
-        for number, factor in form.terms:
-            part = self._grid_at_bos(number)
-            if part is None:
-                return None
-            grid |= part.times(factor)
-        return grid
+        return _joined(form, self._grid_at_bos)
 
     def _grid_at_bos(self, number: int) -> Grid | None:
         known = self._grids_at_bos
@@ -254,3 +242,14 @@ class Circuit:
     @cached_property
     def _at_nothing(self) -> list[Fraction]:
         return []
+
+
+def _joined(form: Form, of_atom: Callable[[int], Grid | None]) -> Grid | None:
+    """The grid of a form, from those of its atoms, where all are known."""
+    grid = Grid.of([form.constant])
+    for number, factor in form.terms:
+        part = of_atom(number)
+        if part is None:
+            return None
+        grid |= part.times(factor)
+    return grid

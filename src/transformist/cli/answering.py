@@ -213,8 +213,8 @@ def _run_on_string(
 
 
 @contextmanager
-def _naming_options() -> Iterator[None]:
-    """Say which option helps where a symbol is unknown."""
+def _naming_ignore_others() -> Iterator[None]:
+    """Say which option helps, of an unknown symbol."""
     try:
         yield
     except UnknownSymbol as refusal:
@@ -232,7 +232,7 @@ def _run_on_text(
     """The answer of the reference, with what its trace shows."""
     length = len(text.symbols)
     asked = naming_structured("--engine structured", system)
-    with err.status(f"evaluating {length} symbols densely"), asked, _naming_options():
+    with err.status(f"evaluating {length} symbols densely"), asked, _naming_ignore_others():
         judged = named.answer(chosen, text.whole, system)
     trace, model = judged.trace, judged.trace.model
     if not named.is_certified(system, "reference"):
@@ -266,7 +266,7 @@ def _run_long(
     length = len(text.symbols)
     with err.status(f"building {named.name}"):
         built = named.prepared(chosen, length, system)
-    with err.status(f"evaluating {length} symbols"), shown_warnings(), _naming_options():
+    with err.status(f"evaluating {length} symbols"), shown_warnings(), _naming_ignore_others():
         answer = evaluate(built.model, text.symbols, system, engine="structured")
     if not named.is_certified(system, "structured"):
         warn(caution(named.name, built.model, system))

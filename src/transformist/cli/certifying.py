@@ -21,6 +21,9 @@ from transformist.named import Named, NamedProgram, named_model
 from transformist.report import certificate_facts, certificate_table
 from transformist.verify import Certificate, certify, check_certificate, unproved
 
+USUAL = 256
+"""The N that is asked for where neither the user nor the model has one."""
+
 Certified = Annotated[
     str,
     typer.Argument(
@@ -29,7 +32,7 @@ Certified = Annotated[
 ]
 Longest = Annotated[
     str | None,
-    typer.Option("--max-length", help="N; a model's own, or 256, when left out.", metavar="N"),
+    typer.Option("--max-length", help=f"N; a model's own, or {USUAL}, when left out.", metavar="N"),
 ]
 Format = Annotated[str, typer.Option(help="A float format.", metavar="A")]
 Order = Annotated[
@@ -69,8 +72,8 @@ def certify_command(
 
     A bound of every error is composed over all layers; what holds is checked again by another
     reading of the weights. What is not shown to hold need not fail. A program is compiled for the
-    format, and for exact arithmetic where the format does not keep the margins that are compiled
-    for: the weights are the same. Exit code 1 where a margin is not kept.
+    format, or, where that does not keep the compiler's margins, for exact arithmetic, to weights
+    that are the same. Exit code 1 where a margin is not kept.
     """
     if check_saved:
         if _given(context) - {"model", "check_saved", "as_json"}:
@@ -86,13 +89,13 @@ def certify_command(
     if isinstance(named, NamedProgram) and longest is not None:
         chosen = {"max_length": str(longest), **chosen}
     with err.status(f"certifying {name}"):
-        built = _built(named, chosen, longest or 256, arithmetic)
-        longest = longest or getattr(built, "max_length", None) or 256
+        built = _built(named, chosen, longest or USUAL, arithmetic)
+        longest = longest or getattr(built, "max_length", None) or USUAL
         orders = ("any", "reference") if order == "any" else (order,)
         found = [certify(built, arithmetic, longest, each) for each in orders]
         shorter = 0
         if isinstance(named, NamedProgram) and not found[0].holds:
-            shorter = _shorter(named, chosen, found[0])
+            shorter = named.certified_below(chosen, found[0])
     held = [each for each in found if each.holds]
     for each in held:
         check_certificate(built, each)
@@ -123,21 +126,6 @@ def _built(named: Named, chosen: Settings, longest: int, arithmetic: str) -> Tra
         return named.transformer(chosen, longest, number_system(arithmetic))
     except Uncompilable:
         return named.transformer(chosen, longest, number_system("exact"))
-
-
-def _shorter(named: NamedProgram, chosen: Settings, refused: Certificate) -> int:
-    """The largest N that the compiler admits in the format, where that is certified; 0 elsewhere.
-
-    A program has other weights for each N; those for a larger one may hold for no length at all.
-    """
-    kept = {key: each for key, each in chosen.items() if key not in ("max_length", "arithmetic")}
-    name = refused.arithmetic
-    found = named.lengths(kept, [name], refused.max_length)["results"]
-    n: int = found[0]["largest_length"]
-    if not 0 < n < refused.max_length:
-        return 0
-    model = named.compiled({**kept, "max_length": n, "arithmetic": name})
-    return n if certify(model, name, n, refused.order) else 0
 
 
 def _print_found(name: str, found: Sequence[Certificate], lines: bool, output: Path | None) -> None:

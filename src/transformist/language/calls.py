@@ -17,6 +17,18 @@ def with_checked_calls(kind: Kind) -> Kind:
     """A class whose public methods refuse arguments that they do not take.
 
     Python's own exception has neither the line nor the names.
+
+    Example:
+        >>> @with_checked_calls
+        ... class Cell:
+        ...     def where(self, x, y):
+        ...         return x
+        >>> try:
+        ...     Cell().where(1)
+        ... except ValueError as refusal:
+        ...     print(refusal.invariant)
+        where is called as where(x, y)
+
     """
     for name, method in list(vars(kind).items()):
         if isinstance(method, FunctionType) and not name.startswith("_"):

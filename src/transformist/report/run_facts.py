@@ -23,7 +23,7 @@ def run_in_words(
         model: the model.
         length: of the input.
         by: the arithmetic, and the engine.
-        depends: what a claim says that the weights depend on.
+        depends: what is claimed to depend on the length, in words.
 
     Example:
         >>> import transformist as tf

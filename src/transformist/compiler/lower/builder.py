@@ -172,7 +172,7 @@ class Builder:
 
     @property
     def tells_places_apart(self) -> bool:
-        """Whether there may be such a number, and N, which a match has to outweigh, is known."""
+        """Whether there may be a `place`, and N is known, which a match has to outweigh."""
         allowed = {"i", "i/n"} if self.positions is None else {"i", "i/n"} & {*self.positions}
         return bool(allowed) and self.circuit.max_length is not None
 

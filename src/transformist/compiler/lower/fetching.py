@@ -146,7 +146,7 @@ def _matching(ask: Asking, build: Builder, node: Select, *, has_sink: bool) -> M
 
 
 def _one_of(build: Builder, node: Select, head: Match) -> Match:
-    """The head that finds the last of what matches, a whole number, where places are told apart."""
+    """The head that finds the last of what matches; where places are not told apart, the mean."""
     if not build.tells_places_apart:
         return head
     scale = Fraction(2 * build.circuit.reach)
@@ -189,8 +189,9 @@ def _equals(ask: Asking, build: Builder, node: Node, value: Any) -> Form:
         return build.embedded_case(columns, value, name)
     form = ask.number(node) - value
     gaps = [abs(each - value) for each in node.type.values or () if each != value]
-    known = build.circuit.least_multiple(form)  # a listed value need not be one that occurs
-    zone = power_of_two_at_most(min([*gaps, *[known] * bool(known)], default=Fraction(1)))
+    multiple = build.circuit.least_multiple(form)  # a listed value need not be one that occurs
+    known = [each for each in (*gaps, multiple) if each]
+    zone = power_of_two_at_most(min(known, default=Fraction(1)))
     return 1 - build.step(form, zone, name) - build.step(-form, zone, name)
 
 

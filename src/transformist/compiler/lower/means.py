@@ -58,7 +58,8 @@ def _count(ask: Asking, build: Builder, node: Count, unit: Unit) -> Form:
 
 
 def at_count(ask: Asking, build: Builder, node: Count) -> At:
-    """The head that finds the position whose number is the count, which is among what it counts."""
+    """The head that finds the position whose number is the count, no later than what is counted."""
+    _count_units(ask, build, node)  # refuses a mask that does not see BOS
     build.require_sharpness(node)
     mask = "none" if node.mask == "none" else "future"
     unit = Unit("count", node.mask)

@@ -85,7 +85,7 @@ def _of_read_out(model: Transformer, a: Floating) -> int:
     read_out = model.read_out
     if read_out.at != "every":
         return 0
-    if isinstance(read_out, MultiClass):  # some vectors at a time
+    if isinstance(read_out, MultiClass):  # whose labels are compared some vectors at a time
         read = np.count_nonzero(read_out.rounded(a).W_out.any(axis=0))
         return int(read) * a.dtype.itemsize + 64
     numbers = len(read_out.W_out)

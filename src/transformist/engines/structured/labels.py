@@ -1,4 +1,4 @@
-"""Which label is largest: of few all are compared, of many those on the hull of the plane."""
+"""Which label is largest: few are compared, many are searched on their hull, in the plane."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ MANY = 2**8
 NEAR = 2**17
 """How many numbers are compared at once, so that they stay in near memory."""
 
-
 SEARCH = 32
-"""How many numbers a search goes through, about."""
+"""How many numbers the search for one label goes through, about."""
 
 Turned = tuple[int, NDArray[np.float64], OnHull]
 """Labels as points of the plane: which coordinate is upwards, how large both are, and the hull."""

@@ -140,8 +140,9 @@ def _match(circuit: Circuit, head: Attention, kind: Match, where: str) -> None:
     queries = tuple(query * parts for query in kind.queries)
     for form in (*kind.keys, *queries):
         require(circuit.is_whole(form), "keys and queries are whole numbers", form, where)
-    seen = kind.keys if head.mask != "strict-past" else ()
-    for form in (*seen, *queries * (head.mask not in CAUSAL)) * circuit.bos:
+    seen = kind.keys if circuit.bos and head.mask != "strict-past" else ()
+    asking = queries if circuit.bos and head.mask not in CAUSAL else ()
+    for form in (*seen, *asking):
         whole = circuit.grid_at_bos(form) == Grid(1)
         require(whole, "keys and queries are whole numbers at BOS, too", form, where)
     for key in kind.keys:

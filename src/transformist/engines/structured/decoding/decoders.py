@@ -122,7 +122,7 @@ class Decoder:
 
         Raises:
             UnknownSymbol, InputTooLong, NotFinite, UndefinedValue: as `take`.
-            InvalidValue: after such an end, or for what holds no symbols.
+            InvalidValue: after such an end, or for what is neither a sequence nor an iterator.
 
         """
         given: Any = list(symbols) if isinstance(symbols, Iterator) else symbols
