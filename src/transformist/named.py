@@ -291,15 +291,13 @@ class NamedProgram(Named):
         }
 
     def certified_below(self, given: Settings, refused: Certificate) -> int:
-        """The largest N that the compiler admits in the format, where that is certified; 0 elsewhere.
+        """The largest N that the compiler admits in a format, where it is certified; 0 elsewhere.
 
         A program has other weights for each N; those for a larger one may hold for no length at
         all.
         """
-        name = refused.arithmetic
-        kept = {
-            key: value for key, value in given.items() if key not in ("max_length", "arithmetic")
-        }
+        name, varied = refused.arithmetic, ("max_length", "arithmetic")
+        kept = {key: value for key, value in given.items() if key not in varied}
         n: int = self.lengths(kept, [name], refused.max_length)["results"][0]["largest_length"]
         if not 0 < n < refused.max_length:
             return 0

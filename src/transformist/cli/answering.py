@@ -90,8 +90,8 @@ def run(
 
     A newline at the very end of a file or of standard input is not part of the input. Where
     max_length is not set, the model is built for the length of the input, rounded up to a power of
-    two: a program for at least 16, a recipe not beyond the length that its claim covers if the
-    input fits into it.
+    two: a program for at least 16, or for the length itself where it is not compiled for more, a
+    recipe not beyond the length that its claim covers if the input fits into it.
     """
     chosen_engine(engine, "", "float64")  # refuses an unknown one before any work
     named, chosen = named_model(model), read_settings(settings)

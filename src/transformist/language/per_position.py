@@ -152,7 +152,9 @@ class PerPosition:
         return self.tracing.alphabet
 
     def position(self, name: str = "i") -> Numbers:
-        """A function of the position, by name: i (from 1), n, i/n, 1/i, (-1)^i, and others.
+        """A function of the position, by name: i (from 1), n, i/n, (-1)^i, and others.
+
+        Those without a value at 0, as 1/i, are interpreted, but not compiled: BOS stands there.
 
         Raises:
             InvalidValue: for another name.

@@ -52,7 +52,10 @@ def _by_vectors(
 ) -> list[Any]:
     """An answer a vector, of what the affine map reads."""
     if isinstance(read_out, MultiClass) and own.labels is not None:
-        return _listed(read_out.labels, own.labels.largest(vectors))
+        numbers = own.labels.largest(vectors)
+        if len(numbers) < len(read_out.labels):
+            return [read_out.labels[number] for number in numbers.tolist()]
+        return _listed(read_out.labels, numbers)
     y = own.read_out.on_what_it_reads(vectors)
     require_finite(Many(y), a)
     answers: list[Any] = read_out.decide(y, a.numbers(y), n, a)
