@@ -67,6 +67,13 @@ def fetching(size, slot, mask, **given):
     return tf.Attention(W_V=values, W_O=out, mask=mask, weighting="average-hard", **given)
 
 
+def seen_behind(size, source, slot):
+    """The mean of a slot over all rows behind."""
+    return replace(
+        fetching(size, slot, "strict-past"), W_V=[[int(j == source) for j in range(size)]]
+    )
+
+
 def looking_up(size, slot, index, unit, places, mask="none"):
     """Scores 2 q j − w j², of the slots of q and w, or w = 1, and of j and j²."""
     nothing = [[0] * size] * 2
@@ -122,6 +129,26 @@ REFUSED = {
                 ),
             ),
             [[1], [0], ["3/16"]],
+        ),
+        "between values at BOS",
+    ),
+    "a step that is at BOS in its zone, of means that there are over n + 1 rows and over n": (
+        replace(
+            behind_bos(
+                "vwmno",
+                (
+                    tf.Layer(
+                        (fetching(5, 2, "past"), seen_behind(5, 1, 3)),
+                        tf.FeedForward(
+                            W_1=[[0, 0, 32, -32, 0]] * 2,
+                            b_1=["-1/2", "-3/2"],
+                            W_2=[*[[0, 0]] * 4, [1, -1]],
+                        ),
+                    ),
+                ),
+                [[1, 1], [0, 0], ["3/4"]],  # after aab, (2 + 3/4)/4 − 2/3 = 1/48, of 1/16
+            ),
+            max_length=3,
         ),
         "between values at BOS",
     ),
@@ -290,6 +317,26 @@ def test_a_count_that_is_compared_with_a_unit_of_0_is_no_count():
     read_out = tf.MultiClass(W_out=rows, labels=(0, 1, 2, 3), at="every")
     built = model("vfyw", (tf.Layer((head,)),), read_out, [[1], [0], [0, 1]], n=2, front=("BOS",))
     assert not certify(built, "float32").holds
+
+
+def test_steps_whose_units_are_finer_at_bos_round_where_they_are_added_up():
+    """The sum is 43 at b and BOS; in float32, 1/2^18 less at BOS, which then is no more the first.
+
+    At BOS the units of three steps lie between the multiples of 2^−17 that there are beyond 64.
+    """
+    thresholds = [(2, k, 4) for k in range(10)] + [(1, k, 1) for k in range(3)]
+    rows = [[2 * int(j == slot) for j in range(5)] for slot, _, _ in thresholds for _ in "ab"]
+    shifts = [-2 * k - shift for _, k, _ in thresholds for shift in (F(1, 2), F(3, 2))]
+    sums = [sign * size for _, _, size in thresholds for sign in (1, -1)]
+    nothing = [0] * len(sums)
+    steps = tf.FeedForward(W_1=rows, b_1=shifts, W_2=[*[nothing] * 3, sums, nothing])
+    first = fetching(5, 4, "none", W_Q=[[0] * 5], b_Q=[1], W_K=[[0, 0, 0, 1, 0]])
+    layers = (tf.Layer((), steps), tf.Layer((replace(first, weighting="leftmost-hard"),)))
+    words = [[0, 0, 0], [1, 15, 15], [0, 15 + F(1, 2**19), 15]]
+    built = behind_bos("vxyso", layers, words)
+    assert built("b", "exact") != built("b", "float32")
+    for order in ("any", "reference"):
+        assert not certify(built, "float32", order=order).holds
 
 
 def test_a_number_that_nothing_reads_may_overflow():
