@@ -211,9 +211,9 @@ REFUSED = {
     ),
     "constants that add up off the grid": (
         model(
-            "vp",
-            (ramp([[0, 1]], ["1/2"], [[0], [0]]),),
-            accepts([1, 0], "-1/2"),
+            "vcp",
+            (ramp([[0, 1, 1]], ["1/2"], [[0], [0], [0]]),),
+            accepts([1, 0, 0], "-1/2"),
             words=[[1, "1/2"], [0, "1/2"]],
             positions={"p": "i^3"},
         ),
@@ -337,6 +337,31 @@ def test_steps_whose_units_are_finer_at_bos_round_where_they_are_added_up():
     assert built("b", "exact") != built("b", "float32")
     for order in ("any", "reference"):
         assert not certify(built, "float32", order=order).holds
+
+
+@pytest.mark.parametrize("shifted_by", ["the embedding", "a bias"])
+def test_a_number_that_is_shifted_is_stored_and_rounds_again_where_it_is_read(shifted_by):
+    """In float16 256 + 1/16 is stored as 256, and so on: 9 (i + 1/16) is off by up to 1.6."""
+    n, shift = 250, F(1, 16)
+    last = ramp([[0, 9, 0]], [0], [[0], [0], [1]])
+    if shifted_by == "the embedding":
+        words, layers, places = [[0, shift], [0, shift]], (last,), {"x": "i"}
+    else:
+        layers = (
+            tf.Layer(
+                (), tf.FeedForward(W_1=[[1, 0, 0]], b_1=[0], W_2=[[0], [1], [0]], b_2=[0, shift, 0])
+            ),
+            last,
+        )
+        words, places = [[0], [0]], {"v": "i"}
+    given = model("vxo", layers, accepts([0, 0, 1], "-1/2"), words, places, n=n)
+    found = certify(given, "float16", order="reference")
+    a, (stream,) = number_system("float16"), given.run("a" * n, "float16").streams[-1:]
+    far = max(
+        abs(F(float(x)) - 9 * (i + shift)) for i, x in enumerate(a.numbers(stream[1])[:, 2], 1)
+    )
+    assert found.holds and 1 < far <= max(line.errors.absolute for line in found.lines)
+    tf.check_certificate(given, found)
 
 
 def test_a_number_that_nothing_reads_may_overflow():
