@@ -67,6 +67,13 @@ def fetching(size, slot, mask, **given):
     return tf.Attention(W_V=values, W_O=out, mask=mask, weighting="average-hard", **given)
 
 
+def seen_behind(size, source, slot):
+    """The mean of a slot over all rows behind."""
+    return replace(
+        fetching(size, slot, "strict-past"), W_V=[[int(j == source) for j in range(size)]]
+    )
+
+
 def looking_up(size, slot, index, unit, places, mask="none"):
     """Scores 2 q j − w j², of the slots of q and w, or w = 1, and of j and j²."""
     nothing = [[0] * size] * 2
@@ -122,6 +129,26 @@ REFUSED = {
                 ),
             ),
             [[1], [0], ["3/16"]],
+        ),
+        "between values at BOS",
+    ),
+    "a step that is at BOS in its zone, of means that there are over n + 1 rows and over n": (
+        replace(
+            behind_bos(
+                "vwmno",
+                (
+                    tf.Layer(
+                        (fetching(5, 2, "past"), seen_behind(5, 1, 3)),
+                        tf.FeedForward(
+                            W_1=[[0, 0, 32, -32, 0]] * 2,
+                            b_1=["-1/2", "-3/2"],
+                            W_2=[*[[0, 0]] * 4, [1, -1]],
+                        ),
+                    ),
+                ),
+                [[1, 1], [0, 0], ["3/4"]],  # after aab, (2 + 3/4)/4 − 2/3 = 1/48, of 1/16
+            ),
+            max_length=3,
         ),
         "between values at BOS",
     ),
@@ -184,9 +211,9 @@ REFUSED = {
     ),
     "constants that add up off the grid": (
         model(
-            "vp",
-            (ramp([[0, 1]], ["1/2"], [[0], [0]]),),
-            accepts([1, 0], "-1/2"),
+            "vcp",
+            (ramp([[0, 1, 1]], ["1/2"], [[0], [0], [0]]),),
+            accepts([1, 0, 0], "-1/2"),
             words=[[1, "1/2"], [0, "1/2"]],
             positions={"p": "i^3"},
         ),
@@ -290,6 +317,51 @@ def test_a_count_that_is_compared_with_a_unit_of_0_is_no_count():
     read_out = tf.MultiClass(W_out=rows, labels=(0, 1, 2, 3), at="every")
     built = model("vfyw", (tf.Layer((head,)),), read_out, [[1], [0], [0, 1]], n=2, front=("BOS",))
     assert not certify(built, "float32").holds
+
+
+def test_steps_whose_units_are_finer_at_bos_round_where_they_are_added_up():
+    """The sum is 43 at b and BOS; in float32, 1/2^18 less at BOS, which then is no more the first.
+
+    At BOS the units of three steps lie between the multiples of 2^−17 that there are beyond 64.
+    """
+    thresholds = [(2, k, 4) for k in range(10)] + [(1, k, 1) for k in range(3)]
+    rows = [[2 * int(j == slot) for j in range(5)] for slot, _, _ in thresholds for _ in "ab"]
+    shifts = [-2 * k - shift for _, k, _ in thresholds for shift in (F(1, 2), F(3, 2))]
+    sums = [sign * size for _, _, size in thresholds for sign in (1, -1)]
+    nothing = [0] * len(sums)
+    steps = tf.FeedForward(W_1=rows, b_1=shifts, W_2=[*[nothing] * 3, sums, nothing])
+    first = fetching(5, 4, "none", W_Q=[[0] * 5], b_Q=[1], W_K=[[0, 0, 0, 1, 0]])
+    layers = (tf.Layer((), steps), tf.Layer((replace(first, weighting="leftmost-hard"),)))
+    words = [[0, 0, 0], [1, 15, 15], [0, 15 + F(1, 2**19), 15]]
+    built = behind_bos("vxyso", layers, words)
+    assert built("b", "exact") != built("b", "float32")
+    for order in ("any", "reference"):
+        assert not certify(built, "float32", order=order).holds
+
+
+@pytest.mark.parametrize("shifted_by", ["the embedding", "a bias"])
+def test_a_number_that_is_shifted_is_stored_and_rounds_again_where_it_is_read(shifted_by):
+    """In float16 256 + 1/16 is stored as 256, and so on: 9 (i + 1/16) is off by up to 1.6."""
+    n, shift = 250, F(1, 16)
+    last = ramp([[0, 9, 0]], [0], [[0], [0], [1]])
+    if shifted_by == "the embedding":
+        words, layers, places = [[0, shift], [0, shift]], (last,), {"x": "i"}
+    else:
+        layers = (
+            tf.Layer(
+                (), tf.FeedForward(W_1=[[1, 0, 0]], b_1=[0], W_2=[[0], [1], [0]], b_2=[0, shift, 0])
+            ),
+            last,
+        )
+        words, places = [[0], [0]], {"v": "i"}
+    given = model("vxo", layers, accepts([0, 0, 1], "-1/2"), words, places, n=n)
+    found = certify(given, "float16", order="reference")
+    a, (stream,) = number_system("float16"), given.run("a" * n, "float16").streams[-1:]
+    far = max(
+        abs(F(float(x)) - 9 * (i + shift)) for i, x in enumerate(a.numbers(stream[1])[:, 2], 1)
+    )
+    assert found.holds and 1 < far <= max(line.errors.absolute for line in found.lines)
+    tf.check_certificate(given, found)
 
 
 def test_a_number_that_nothing_reads_may_overflow():

@@ -55,7 +55,7 @@ def _mean(circuit: Circuit, number: int, atom: Fetched) -> Grid | None:
     if atom.head.mask == "past" and grid is not None:
         own = circuit.grid_at_bos(atom.value)
         grid = None if own is None else grid | own
-    return None if grid is None or grid.counts else grid.divided("rows from BOS on")
+    return None if grid is None or grid.counts else grid.divided(rows_under(atom.head.mask))
 
 
 def is_whole_at_bos(circuit: Circuit, head: At) -> bool:

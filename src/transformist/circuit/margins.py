@@ -152,6 +152,7 @@ class Margins:
                 steps += share * magnitude(max(self._highest(number, atom), 0) * 2 / atom.zone)
             read = atom.form if isinstance(atom, Relu) else upper_unit(atom)
             grid = self.circuit.grid(read)
+            grid = None if grid is None else grid | self._at_bos(read)
             is_dyadic &= grid is not None and not grid.counts
             c = c if grid is None else math.lcm(c, grid.times(factor).c)
         if not steps or (units < 3 and not products):

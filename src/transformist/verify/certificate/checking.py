@@ -168,24 +168,41 @@ class Reading:
         names = getattr(embedding.positions or self, "names", (None,) * self.model.width)
         need(isinstance(embedding.positions, PositionFunctions | None), "positions have names")
         state = []
-        for column, name in zip(exactly(embedding.vectors)[order].T, names, strict=True):
+        columns = exactly(embedding.vectors)[order].T
+        for slot, (column, name) in enumerate(zip(columns, names, strict=True)):
             same, values = len(set(column)) == 1, tuple(map(Fraction, column))
             form = Form.of(values[0]) if same else self.line(Embedded(values))
-            state.append(form if name is None else form + self.line(Feature(name)))
+            if name is not None:
+                is_shifted = same and any(column)
+                form += self.line(Feature(name))
+                form = self.kept(form, slot) if is_shifted else form
+            state.append(form)
         return state
 
+    def kept(self, form: Form, slot: int) -> Form:
+        """The line of what a slot holds, which is stored again."""
+        kept = self.line(Kept(form))
+        self.sums[kept.atoms[0]] = (slot, self.sublayer)
+        name = f"{self.model.stream.slots[slot]} after sublayer {self.sublayer}"
+        need(self.certificate.lines[kept.atoms[0]].name == name, "a sum has its name")
+        return kept
+
     def add(self, added: list[list[Form]], by_units: bool = False) -> None:
-        """The residual connection; a slot is empty before or after, or its sum has a line."""
+        """The residual connection; a slot is empty before or after, or its sum has a line.
+
+        So has a number that is shifted.
+        """
         self.sublayer += 1
         for slot, parts in enumerate(added):
             old, new = self.state[slot], added_up(parts)
             is_emptied = by_units and new == -old and sum(part != Form() for part in parts) == 1
             form = Form() if is_emptied else added_up([old, new])
+            is_shifted = any(part.is_constant and part != Form() for part in parts)
             if Form() not in (old, new, form):
-                form = self.line(Kept(form))
-                self.sums[form.atoms[0]] = (slot, self.sublayer)
-                name = f"{self.model.stream.slots[slot]} after sublayer {self.sublayer}"
-                need(self.certificate.lines[form.atoms[0]].name == name, "a sum has its name")
+                form = self.kept(form, slot)
+            elif is_shifted and form.terms:
+                preconditions.of_slot(form, f"slot {slot}")
+                form = self.kept(form, slot)
             preconditions.of_slot(form, f"slot {slot}")
             self.state[slot] = form
             self.held.add(form)

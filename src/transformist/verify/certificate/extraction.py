@@ -182,7 +182,10 @@ class _Extraction:
                 raise uncertifiable(
                     "positions are functions with a value at BOS", name, "embedding"
                 )
-            forms.append(form if name is None else form + circuit.add(Feature(name), name))
+            if name is not None:
+                shift, form = form, form + circuit.add(Feature(name), name)
+                form = self.kept(form, slot) if shift.is_constant and shift != Form() else form
+            forms.append(form)
         return forms
 
     def layer(self, number: int, layer: Layer) -> tuple[tuple[Head, ...], tuple[Units, ...]]:
@@ -192,13 +195,17 @@ class _Extraction:
         self.sublayer += bool(layer.heads)
         found = [self.head(head, f"layer {number} head {k}") for k, head in enumerate(layer.heads)]
         kinds, parts = zip(*found, strict=True) if found else ((), ())
-        self.add([together(forms) for forms in zip(*parts, strict=True)])
+        self.add(
+            [together(forms) for forms in zip(*parts, strict=True)],
+            shifted={slot for head in layer.heads for slot in np.flatnonzero(head.b_O).tolist()},
+        )
         if layer.feed_forward is None:
             return kinds, ()
         self.sublayer += 1
         units = self.units(layer.feed_forward, f"layer {number}")
         emptied = _emptied(layer.feed_forward, units)
-        self.add(_written(layer.feed_forward, units), emptied)
+        shifted = set(np.flatnonzero(layer.feed_forward.b_2).tolist())
+        self.add(_written(layer.feed_forward, units), emptied, shifted)
         return kinds, units
 
     # Slots
@@ -211,13 +218,21 @@ class _Extraction:
         """What a slot is called once a sublayer has added to it."""
         return f"{self.model.stream.slots[number]} after sublayer {self.sublayer}"
 
-    def add(self, added: list[Form], emptied: Collection[int] = ()) -> None:
-        """The residual connection: a slot that holds a number is emptied, exactly, or kept on."""
+    def add(
+        self, added: list[Form], emptied: Collection[int] = (), shifted: Collection[int] = ()
+    ) -> None:
+        """The residual connection: a slot that holds a number is emptied, exactly, or kept on.
+
+        A number that is shifted is stored again, too.
+        """
         for slot, new in enumerate(added):
             old = self.state[slot]
             form = old + new
             if old != Form() and new != Form() and not (slot in emptied and new == -old):
                 form = self.kept(together([old, new]), slot)
+            elif slot in shifted and form.terms:
+                preconditions.of_slot(form, self.after(slot))
+                form = self.kept(form, slot)
             preconditions.of_slot(form, self.after(slot))
             self.state[slot] = form
             self.held.add(form)
