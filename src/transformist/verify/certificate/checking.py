@@ -21,7 +21,6 @@ from transformist.arithmetic import Floating, number_system
 from transformist.bounds import ORDERS
 from transformist.circuit import READ_OUT, SCORES, Circuit, Form, Head, Match, total
 from transformist.circuit.atoms import Embedded, Feature, Fetched, Kept, Relu, Step
-from transformist.errors import InvalidValue
 from transformist.laws import Range, hull
 from transformist.model import Attention, FeedForward, PositionFunctions, Transformer
 from transformist.model import rationals as exactly
@@ -29,11 +28,8 @@ from transformist.verify.certificate import preconditions
 from transformist.verify.certificate.demands import follow_within, noted, require_finite
 from transformist.verify.certificate.observing import Observations, observe
 from transformist.verify.certificate.read_outs import READ_OUTS
+from transformist.verify.certificate.refusals import Unproved, need
 from transformist.verify.certificate.statement import TIES, Certificate, Units, assumed
-
-
-class Unproved(InvalidValue):
-    """A certificate that does not follow from the weights."""
 
 
 def check_certificate(model: Transformer, certificate: Certificate) -> None:
@@ -56,17 +52,6 @@ def check_certificate(model: Transformer, certificate: Certificate) -> None:
         if isinstance(error, Unproved):
             raise
         need(False, f"its lines are those of the model ({type(error).__name__}: {error})")
-
-
-def need(truth: Any, what: str) -> None:
-    """Refuse what does not follow."""
-    if not truth:
-        raise Unproved(
-            f"a certificate follows from the weights of its model, and so {what}",
-            received="one of which this is not so; it or the weights have been changed",
-            where="check_certificate",
-            remedy="certify the model again",
-        )
 
 
 class Reading:
@@ -173,9 +158,8 @@ class Reading:
             same, values = len(set(column)) == 1, tuple(map(Fraction, column))
             form = Form.of(values[0]) if same else self.line(Embedded(values))
             if name is not None:
-                is_shifted = same and any(column)
                 form += self.line(Feature(name))
-                form = self.kept(form, slot) if is_shifted else form
+                form = self.kept(form, slot) if same and any(column) else form
             state.append(form)
         return state
 
