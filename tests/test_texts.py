@@ -11,6 +11,7 @@ import sys
 import threading
 import tracemalloc
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -227,6 +228,7 @@ def test_a_text_takes_little_more_than_a_byte_a_symbol(tmp_path):
 PEAK = """
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from transformist.cli import main
 
 def peak():
@@ -272,6 +274,34 @@ class TestMemory:
             with pytest.raises(tf.TransformistError, match=f"^{engine} engine: .* 0.0 GiB; rec"):
                 refuse(model, most + 1, "float64", engine)
 
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (["dyck-1"], "more than 46339 symbols; give at most 46339"),
+            (["dyck-1", "--arithmetic", "exact"], "structured, in float64 or float32)"),
+            (["dyck-1", "--trace", "--ignore-others"], "(--engine structured)"),
+            (["induction-most-recent"], "more than 46339 symbols"),
+            (["dyck-1", "--set", "max_length=16", "--engine", "structured"], "at most N = 16"),
+        ],
+    )
+    def test_a_pipe_is_read_no_further_than_the_reference_evaluates(
+        self, capsys, monkeypatch, arguments, words
+    ):
+        monkeypatch.setattr(running, "MANY", 10_000)
+        bytes_ = Endless(b"(" * 2**15, 10)
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=bytes_, isatty=lambda: False))
+        code, out, err = run(capsys, "run", *arguments)
+        assert (code, out) == (2, "") and words in err
+        assert bytes_.times > 5, "most of it is left"
+
+    def test_what_is_kept_of_a_pipe_fits_in_memory(self, monkeypatch):
+        """Of characters none of which is a symbol, and so none counted."""
+        monkeypatch.setattr(texts, "COMPARED", 2**16)
+        monkeypatch.setattr(texts, "free_memory", lambda: 2**18)
+        source = Source.stream(Endless(b"x" * 2**15, float("inf")), "it")
+        with pytest.raises(tf.TransformistError, match="a text of more than [23]"):
+            Text.over("()", source, ignore_others=True)
+
     @pytest.mark.parametrize("engine", ["structured", "auto", "reference"])
     def test_on_the_command_line(self, capsys, monkeypatch, tmp_path, engine):
         monkeypatch.setattr(running, "MANY", 10_000)
@@ -282,4 +312,6 @@ class TestMemory:
         monkeypatch.setattr(running, "free_memory", lambda: 10**5)
         code, out, err = run(capsys, *command)
         assert (code, out) == (2, "") and "; received more than" in err
-        assert err.startswith(f"error: {engine.replace('auto', 'structured')} engine: an input is")
+        assert err.startswith(
+            f"error: {engine.replace('auto', 'structured')} engine: an input must"
+        )

@@ -167,7 +167,7 @@ def require_length(
     built_for = settings.get("max_length")
     if built_for is not None and n > built_for:
         raise InputTooLong(
-            f"{recipe.name} is built for at most N = {built_for} positions",
+            f"{recipe.name} must have at most N = {built_for} positions, for which it is built",
             received=f"{n}",
             remedy=f"give --set max_length={n}",
         )

@@ -379,6 +379,13 @@ class Recipe(Generic[C_co]):
 
         """
         known = self.parameters
+        if not isinstance(given, Mapping):
+            raise InvalidValue(
+                "settings must be a mapping from names of parameters to values",
+                received=f"{given!r:.60}",
+                where=self.name,
+                remedy='give one such as {"max_length": 8}',
+            )
         for name in given:
             if name not in known:
                 if not known:
@@ -390,7 +397,7 @@ class Recipe(Generic[C_co]):
                     )
                 raise UnknownName.among("parameter of this recipe", name, known, self.name)
         chosen = {
-            name: None if value is None else SETTINGS[name].value(value, self.name)
+            name: None if value is known[name] is None else SETTINGS[name].value(value, self.name)
             for name, value in {**known, **given}.items()
         }
         self._require_claimed(chosen)

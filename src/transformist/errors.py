@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import difflib
 import traceback
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Self
 
@@ -30,7 +30,8 @@ _PACKAGE = Path(__file__).parent
 def raised_at(error: BaseException) -> str:
     r"""The line at which what was called raised, the innermost in the file that it stands in.
 
-    Empty where that is no file, as of a function of Python's own, or a file of this library.
+    Empty where that is no file, as of a function of Python's own, and where all of it is within
+    this library.
 
     Example:
         >>> try:
@@ -41,11 +42,28 @@ def raised_at(error: BaseException) -> str:
 
     """
     frames = traceback.extract_tb(error.__traceback__)[1:]
-    if not frames or _PACKAGE in Path(frames[0].filename).parents:
+    while frames and _PACKAGE in Path(frames[0].filename).parents:
+        del frames[0]  # what called the user's code
+    if not frames:
         return ""
     last = [each for each in frames if each.filename == frames[0].filename][-1]
     text = f": {last.line:.{LONGEST_LINE}}" if last.line else ""
     return f"{Path(last.filename).name}, line {last.lineno}{text}"
+
+
+def raised_in_words(error: BaseException) -> str:
+    """The kind of an exception, and what it says; its words are the user's code, and may raise too.
+
+    Example:
+        >>> raised_in_words(ValueError("too long"))
+        'ValueError: too long'
+
+    """
+    try:
+        words = str(error)
+    except Exception:
+        words = "(no text)"
+    return f"{type(error).__name__}: {words}"
 
 
 def symbols_in_words(symbols: Iterable[object]) -> str:
@@ -90,13 +108,15 @@ class TransformistError(Exception):
         self.received = received
         self.where = where
         self.remedy = remedy
-        place = f"{where}: " if where else ""
-        super().__init__(f"{place}{invariant}; received {received}; {remedy}")
+        place = f"{where.rstrip(':')}: " if where else ""  # the line of a loop ends with a colon
+        text = f"{place}{invariant}; received {received}; {remedy}"
+        super().__init__(" ".join(text.split()) if "\n" in text else text)  # as of an array
 
     def with_remedy(self, remedy: str) -> Self:
         """The same refusal, with what else is known of what to do about it.
 
         Example:
+            >>> from transformist.errors import InvalidValue
             >>> refusal = InvalidValue("it is short", received="9 words", remedy="cut it")
             >>> print(refusal.with_remedy("to 8"))
             it is short; received 9 words; cut it to 8
@@ -152,13 +172,24 @@ class UnknownName(TransformistError, LookupError):
         if not names:
             return cls(
                 f"no {kind} has this name",
-                received=repr(name),
+                received=f"{name!r:.60}",
                 where=where,
                 remedy="there are none",
             )
         near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
         remedy = f"did you mean {' or '.join(near)}?" if near else f"choose from {', '.join(names)}"
-        return cls(f"no {kind} has this name", received=repr(name), where=where, remedy=remedy)
+        return cls(f"no {kind} has this name", received=f"{name!r:.60}", where=where, remedy=remedy)
+
+
+def is_name(name: object, known: Container[str]) -> bool:
+    """True if a name is one of those known; an array, which has no one answer to `in`, is none.
+
+    Example:
+        >>> is_name("min", ("min", "max")), is_name(["min"], ("min", "max"))
+        (True, False)
+
+    """
+    return isinstance(name, str) and name in known
 
 
 class UnknownSymbol(TransformistError, ValueError):
@@ -189,6 +220,10 @@ class BrokenInvariant(TransformistError, AssertionError):
 
 class UnreadableInput(TransformistError, ValueError):
     """A file that cannot be read."""
+
+
+class OutOfTime(TransformistError):
+    """A user's code that did not end in the time it was given."""
 
 
 class TakesLong(UserWarning):

@@ -17,10 +17,12 @@ from transformist.errors import (
     UnknownName,
     UnreadableInput,
     raised_at,
+    raised_in_words,
 )
 from transformist.language import Program
 from transformist.programs import PROGRAMS
 from transformist.texts import read_text
+from transformist.user_code import TIMEOUT, TimeIsOver, guarded, limited, printing_aside
 
 
 def read_vector(text: str, width: int, name: str, settings: tuple[str, ...]) -> list[Any]:
@@ -41,13 +43,13 @@ def read_vector(text: str, width: int, name: str, settings: tuple[str, ...]) -> 
         vector = None
     if not isinstance(vector, list) or any(isinstance(v, list | dict) for v in vector):
         raise InvalidValue(
-            f"{name} reads a JSON list of {width} numbers, fractions in quotes",
+            f"{name} must be given a JSON list of {width} numbers, fractions in quotes",
             received=repr(text)[:60],
             remedy=f"give one such as '{json.dumps([1] * width)}'",
         )
     if len(vector) != width:
         raise InvalidValue(
-            f"{name} reads {width} numbers",
+            f"{name} must be given {width} numbers",
             received=f"{len(vector)}",
             remedy=f"give {width}" + (f", or set {', '.join(settings)}" if settings else ""),
         )
@@ -80,8 +82,8 @@ def read_vectors(text: str, domain: Sequences, name: str) -> Meaning:
     if not numbers:
         free = [column.label for column in domain.columns if column.free]
         raise InvalidValue(
-            f"{name} reads a JSON list of vectors of {domain.free} numbers ({', '.join(free)}), "
-            "fractions in quotes",
+            f"{name} must be given a JSON list of vectors of {domain.free} numbers "
+            f"({', '.join(free)}), fractions in quotes",
             received=repr(text)[:60],
             remedy=f"give one such as '{json.dumps([[1] * domain.free] * 3)}'",
         )
@@ -104,7 +106,7 @@ def read_count(text: str, name: str) -> int:
     if digits.isascii() and digits.isdecimal() and len(digits) < 8 and 0 < int(digits) <= 2**20:
         return int(digits)
     raise InvalidValue(
-        f"{name} reads n, the number of positions, a whole number from 1 to {2**20}",
+        f"{name} must be given n, the number of positions, a whole number from 1 to {2**20}",
         received=repr(text)[:60],
         remedy="give one such as 5",
     )
@@ -137,7 +139,9 @@ def read_settings(given: Sequence[str]) -> dict[str, str]:
     for setting, (name, equals, _) in zip(given, pairs, strict=True):
         if not equals or not name:
             raise InvalidValue(
-                "--set takes name=value", received=repr(setting), remedy="write --set epsilon=1/8"
+                "--set must have the form name=value",
+                received=repr(setting),
+                remedy="write --set epsilon=1/8",
             )
     return {name.strip().replace("-", "_"): value for name, _, value in pairs}
 
@@ -146,12 +150,17 @@ PACKAGED = "programs/"
 """What the names of the packaged programs begin with."""
 
 
-def load_function(against: str) -> Callable[[Any], Any]:
+def load_function(against: str, timeout: float = TIMEOUT) -> Callable[[Any], Any]:
     """The function that --against names: programs/NAME, or FILE.py:NAME.
+
+    Args:
+        against: the name.
+        timeout: seconds in which the file must run, and the function must answer each input.
 
     Raises:
         InvalidValue: when it is not of that form.
         UnreadableInput: when the file cannot be read or does not run.
+        OutOfTime: when the file does not run to its end in time; later, when the function does not.
         UnknownName: when there is no such program, or no such function in the file.
 
     Example:
@@ -161,12 +170,13 @@ def load_function(against: str) -> Callable[[Any], Any]:
     """
     if against.startswith(PACKAGED):
         return load_program(against)
-    path, name, values = _run_file(against, "--against")
+    with limited(timeout, "the file of a reference must run to its end", against):
+        path, name, values = _run_file(against, "--against")
     if not callable(values.get(name)):
         known = [key for key, value in values.items() if callable(value)]
         raise UnknownName.among("function of the file", name, known, path)
     function: Callable[[Any], Any] = values[name]
-    return function
+    return function if isinstance(function, Program) else guarded(function, timeout)
 
 
 def load_program(given: str) -> Program:
@@ -187,7 +197,7 @@ def load_program(given: str) -> Program:
     if given.endswith(".py"):
         known = _programs_in(_values_of(given))
         raise InvalidValue(
-            "a program is programs/NAME, or a file and a name in it, FILE.py:NAME",
+            "a program must be programs/NAME, or a file and a name in it, FILE.py:NAME",
             received=repr(given),
             remedy=f"write {' or '.join(f'{given}:{name}' for name in known)}"
             if known
@@ -210,7 +220,7 @@ def _run_file(given: str, what: str) -> tuple[str, str, dict[str, Any]]:
     path, _, name = given.rpartition(":")
     if not path or not name:
         raise InvalidValue(
-            f"{what} is programs/NAME, or a file and a name in it, FILE.py:NAME",
+            f"{what} must be programs/NAME, or a file and a name in it, FILE.py:NAME",
             received=repr(given),
             remedy=f"{_packaged_like(given)}, or FILE.py:NAME for what is in a file of your own",
         )
@@ -229,13 +239,14 @@ def _values_of(path: str) -> dict[str, Any]:
     """What a file defines."""
     values: dict[str, Any] = {"__name__": "transformist_reference"}
     try:
-        exec(compile(read_text(Path(path)), path, "exec"), values)
-    except TransformistError:
+        with printing_aside():
+            exec(compile(read_text(Path(path)), path, "exec"), values)
+    except (KeyboardInterrupt, TimeIsOver, TransformistError):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # SystemExit and GeneratorExit too: none may end the command
         raise UnreadableInput(
-            "a file of Python runs",
-            received=f"{path}, which raises {type(error).__name__}: {error}",
+            "a file of Python must run to its end",
+            received=f"{path}, which raises {raised_in_words(error)}",
             where=raised_at(error) or None,
             remedy="mend the file",
         ) from None
@@ -251,10 +262,39 @@ def read_length(text: str) -> int:
     if text.isascii() and text.isdecimal() and len(text) < 10:
         return int(text)
     raise InvalidValue(
-        "--max-length is a whole number of at least 0",
+        "--max-length must be a whole number of at least 0",
         received=repr(text),
         remedy="strings one and all are feasible up to about 16",
     )
+
+
+def read_seconds(text: str, option: str) -> float:
+    """The number of seconds of an option, above 0 and at most `LONGEST_TIMEOUT`.
+
+    Raises:
+        InvalidValue: when it is none.
+
+    Example:
+        >>> read_seconds("1/2", "--timeout")
+        0.5
+
+    """
+    try:
+        seconds = rational(text)
+    except (ValueError, ArithmeticError):
+        seconds = Fraction(0)
+    if LEAST_TIMEOUT <= seconds <= LONGEST_TIMEOUT:
+        return float(seconds)
+    raise InvalidValue(
+        f"{option} must be a number of seconds from {LEAST_TIMEOUT} to {LONGEST_TIMEOUT}",
+        received=repr(text)[:60],
+        remedy=f"write {option} 60",
+    )
+
+
+LEAST_TIMEOUT = Fraction(1, 1000)
+LONGEST_TIMEOUT = 10**6
+"""Seconds, between which a time limit may be; a timer of the system takes no more than 10⁸."""
 
 
 def read_positive(text: str, option: str) -> int:
@@ -271,7 +311,7 @@ def read_positive(text: str, option: str) -> int:
     if text.isascii() and text.isdecimal() and len(text) < 13 and int(text):
         return int(text)
     raise InvalidValue(
-        f"{option} is a whole number of at least 1",
+        f"{option} must be a whole number from 1 to 10^12 − 1",
         received=repr(text)[:60],
         remedy=f"write {option} 1000",
     )

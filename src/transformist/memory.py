@@ -35,12 +35,12 @@ def beyond_memory(free: int, received: str, where: str, most: int) -> InputTooLa
 
     Example:
         >>> print(beyond_memory(2**30, "length 9, which takes 2.0 GiB", "reference engine", 4))
-        reference engine: an input is evaluated in the memory that is free, 1.0 GiB; received \
+        reference engine: an input must fit in the memory that is free, 1.0 GiB; received \
         length 9, which takes 2.0 GiB; give at most 4 symbols
 
     """
     return InputTooLarge(
-        f"an input is evaluated in the memory that is free, {free / 2**30:.1f} GiB",
+        f"an input must fit in the memory that is free, {free / 2**30:.1f} GiB",
         received=received,
         where=where,
         remedy=f"give at most {most} symbols",

@@ -6,7 +6,7 @@ import difflib
 import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -107,7 +107,7 @@ class Named(ABC):
         """
         if not self.takes_strings:
             raise InvalidValue(
-                f"{what} is for models on strings",
+                f"{what} must come with a model on strings",
                 received=f"{received} with {self.name}",
                 remedy="leave it out, or choose such a model",
             )
@@ -115,6 +115,10 @@ class Named(ABC):
     def usual_arithmetic(self, given: Settings) -> str:
         """That in which it is run where none is asked for."""
         return "float64"
+
+    def has_length(self, given: Settings) -> bool:
+        """Whether its N is settled, whatever the input."""
+        return "max_length" in given
 
     def adapted(self, given: Settings, text: Iterable[str]) -> Settings:
         """The settings for an input: what is given, and what its pieces say where it is not."""
@@ -132,9 +136,13 @@ class Named(ABC):
         """What `show` tells of it."""
         return model_facts(self.name, self.shown(given))
 
-    def table(self, given: Settings) -> Table:
+    def table(self, facts: Mapping[str, Any]) -> Table:
         """The same for a person."""
-        return model_table(self.facts(given))
+        return model_table(facts)
+
+    def shortened(self, given: Settings, built: int | None) -> str:
+        """The warning that it is not built for the usual N, but for another; empty elsewhere."""
+        return ""
 
     def shown(self, given: Settings) -> Transformer:
         """The transformer that is shown."""
@@ -181,6 +189,10 @@ class NamedRecipe(Named):
         usual: str = self.recipe.claim.usual_arithmetic(self.recipe.settings(given))
         return usual
 
+    def has_length(self, given: Settings) -> bool:
+        """Whether its N is settled, whatever the input."""
+        return "max_length" in given
+
     def adapted(self, given: Settings, text: Iterable[str]) -> Settings:
         """The alphabet is that of the text where it is a setting that is not given."""
         if "alphabet" not in self.recipe.parameters or "alphabet" in given:
@@ -189,13 +201,15 @@ class NamedRecipe(Named):
 
     def alphabet(self, given: Settings) -> tuple[Symbol, ...]:
         """That of the model."""
-        alphabet: tuple[Symbol, ...] = self.recipe.build(**given).alphabet
+        settings = self.recipe.settings(given)
+        alphabet: tuple[Symbol, ...] = self.recipe.construct(**settings).alphabet
         return alphabet
 
     def transformer(self, given: Settings, length: int, system: Arithmetic) -> Transformer:
         """Built for this length."""
         built = {"max_length": max(length, 1)} if "max_length" in self.recipe.parameters else {}
-        model: Transformer = self.recipe.build(**{**built, **given})
+        settings = self.recipe.settings({**built, **given})  # by name: one may be called self
+        model: Transformer = self.recipe.construct(**settings)
         return model
 
     def dependence(self, settings: Settings) -> str | None:
@@ -206,9 +220,9 @@ class NamedRecipe(Named):
         """With its claim and its parameters."""
         return recipe_facts(self.recipe, given)
 
-    def table(self, given: Settings) -> Table:
+    def table(self, facts: Mapping[str, Any]) -> Table:
         """The same for a person."""
-        return recipe_table(self.facts(given))
+        return recipe_table(facts)
 
     def verdict(self, max_length: int | None) -> Verdict:
         """Of its claim."""
@@ -307,12 +321,34 @@ class NamedProgram(Named):
     def compiled(self, given: Settings) -> Transformer:
         """Compiled with these options; those left out have their defaults.
 
+        Where N is left out and a margin does not fit the default, N is the largest that fits.
+
         Raises:
             UnknownName: for an option that does not exist.
             TransformistError: for a program that is not compiled as asked.
 
         """
-        return compile_program(self.program, **self.options(given))
+        options = self.options(given)
+        try:
+            return compile_program(self.program, **options)
+        except Uncompilable:
+            if "max_length" in given:
+                raise
+            usual = options.pop("max_length")
+            fits = largest_length(self.program, most=usual, **options)
+            if not fits:
+                raise
+            return compile_program(self.program, max_length=fits, **options)
+
+    def shortened(self, given: Settings, built: int | None) -> str:
+        """Where the usual N does not fit a program, and none is given."""
+        usual = self.options(given)["max_length"]
+        if "max_length" in given or built == usual:
+            return ""
+        return (
+            f"{self.name} does not fit the usual N = {usual}: it is compiled for N = {built}, the "
+            "largest that fits"
+        )
 
     def options(self, given: Settings) -> dict[str, Any]:
         """All options of the compiler; a text is JSON where it can be.
@@ -340,6 +376,10 @@ class NamedFile(Named):
     model: Transformer
     certificates: tuple[Certificate, ...] = ()
 
+    def has_length(self, given: Settings) -> bool:
+        """Always: it was saved with it."""
+        return True
+
     def alphabet(self, given: Settings) -> tuple[Symbol, ...]:
         """That of the model."""
         return self.model.alphabet
@@ -353,7 +393,7 @@ class NamedFile(Named):
         """
         if given:
             raise InvalidValue(
-                "the weights of a saved model are what they are",
+                "a saved model must be taken as it is",
                 received=f"--set {next(iter(given))}",
                 where=self.name,
                 remedy="leave --set out, or compile the program anew",
@@ -381,7 +421,7 @@ class NamedFile(Named):
 
         """
         raise InvalidValue(
-            "a saved model is compared with a function or a program",
+            "a saved model must be compared with a function or a program",
             received="no --against",
             where=self.name,
             remedy="give --against FILE.py:NAME, or --against programs/NAME",

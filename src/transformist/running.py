@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from transformist.arithmetic import Arithmetic, number_system
-from transformist.errors import InputTooLarge, InvalidValue, UnknownName
+from transformist.errors import InputTooLarge, InvalidValue, UnknownName, is_name
 from transformist.memory import beyond_memory, free_memory
 from transformist.model import Symbol, Transformer
 
@@ -64,7 +65,7 @@ def run(
 def _require_transformer(model: Any, where: str) -> None:
     if not isinstance(model, Transformer):
         raise InvalidValue(
-            "an engine evaluates a Transformer",
+            "what is evaluated must be a Transformer",
             received=f"{model!r:.60}, a {type(model).__name__}",
             where=where,
             remedy="give one: tf.compile(program), or what a recipe on strings builds",
@@ -83,7 +84,7 @@ def chosen_engine(engine: str, x: Sequence[Symbol], arithmetic: Arithmetic | str
 
     """
     known = (*ENGINES, "auto")
-    if engine not in known:
+    if not is_name(engine, known):
         raise UnknownName.among("engine", engine, known)
     if engine != "auto":
         return engine
@@ -123,32 +124,74 @@ POINTER = 8
 """What a symbol takes at least in a trace, in bytes."""
 
 
-def admission(
-    build: Callable[[], Transformer], arithmetic: Arithmetic | str, engine: str
-) -> Callable[[int], None]:
-    """What is told how many symbols have come, and refuses more than there is memory for.
+def refuse_beyond_scores(model: Transformer, count: int, arithmetic: Arithmetic | str) -> None:
+    """Refuse more symbols than the dense reference evaluates.
 
     Args:
-        build: makes what is to read them, once, when they are more than `MANY`.
+        model: what is to read them.
+        count: how many have come, others being still to come.
+        arithmetic: the number system, by name.
+
+    Raises:
+        InputTooLarge: with the longest input.
+
+    """
+    a, longest = number_system(arithmetic), model.longest_dense(arithmetic)
+    if longest is not None and count > longest:
+        raise InputTooLarge(
+            f"an input must take at most {a.most_scores:,} attention scores in {a.name}",
+            received=f"more than {longest} symbols",
+            where="reference engine",
+            remedy=f"give at most {longest} symbols, or evaluate it by the structured engine",
+        )
+
+
+def admission(
+    build: Callable[[], Transformer],
+    arithmetic: Arithmetic | str,
+    engine: str,
+    option: str,
+    has_length: bool = False,
+) -> Callable[[int], None]:
+    """What is told how many symbols have come, and refuses more than can be evaluated.
+
+    Args:
+        build: makes what is to read them, once, when they are so many that one may be refused.
         arithmetic: the number system, by name.
         engine: `structured` or `reference`.
+        option: what asks for the structured engine.
+        has_length: whether what is built has the N with which it will be evaluated.
 
     Example:
-        >>> admit = admission(lambda: 1 / 0, "float64", "reference")
-        >>> admit(MANY)
-        >>> admit(MANY + 1)
+        >>> admit = admission(lambda: 1 / 0, "float64", "reference", "engine=")
+        >>> admit(8192)
+        >>> admit(8193)
         Traceback (most recent call last):
         ...
         ZeroDivisionError: division by zero
 
     """
     built = functools.cache(build)
+    few = MANY
+    if engine == "reference":
+        few = min(few, math.isqrt(number_system(arithmetic).most_scores // MOST_HEADS))
 
     def admit(count: int) -> None:
+        if count <= few:
+            return
+        if has_length:
+            built().admit_length(range(count))
         if count > MANY:
             refuse_beyond_memory(built(), count, arithmetic, engine)
+        if engine == "reference":
+            with naming_structured(option, arithmetic):
+                refuse_beyond_scores(built(), count, arithmetic)
 
     return admit
+
+
+MOST_HEADS = 64
+"""A model is taken to have no more heads, where it is asked whether it must be built to know."""
 
 
 MANY = 2**20

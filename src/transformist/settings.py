@@ -9,7 +9,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from transformist.arithmetic import SYSTEMS, Floating, exact_numbers, is_power_of_two, rational
+import numpy as np
+
+from transformist.arithmetic import (
+    SYSTEMS,
+    Floating,
+    exact_numbers,
+    is_power_of_two,
+    is_whole,
+    rational,
+)
 from transformist.errors import InvalidValue, TransformistError
 from transformist.model import BOS, CLS, EOS, MASKS, WEIGHTINGS
 
@@ -46,7 +55,7 @@ class Setting:
         except (ValueError, TypeError, ArithmeticError, RecursionError):
             reason = ""
         raise InvalidValue(
-            f"{self.name} is {self.expects}{reason}",
+            f"{self.name} must be {self.expects}{reason}",
             received=f"{self.name} = {given!s:.60}",
             where=where,
             remedy=f"give {self.expects}: it sets {self.meaning}",
@@ -65,7 +74,7 @@ def _plain(given: Any) -> Any:
 
 def _rational(given: Any) -> Fraction:
     given = given.strip() if isinstance(given, str) else given
-    if isinstance(given, bool):
+    if isinstance(given, bool | np.bool_):
         raise TypeError
     return rational(given)
 
@@ -101,16 +110,28 @@ def _power_of_two(given: Any) -> Fraction:
     return value
 
 
-def require_length(n: Any, where: str, invariant: str) -> None:
-    """Refuse what is no whole number of at least 1, in the words of what takes it.
+LONGEST = 2**62
+"""The largest N of margins and error bounds, which compute powers of it in float64.
+
+N⁴ = 2²⁴⁸ is far below the largest float64, 2¹⁰²⁴; no input is as long.
+"""
+
+
+def require_length(n: Any, where: str, optional: bool = False) -> None:
+    """Refuse what is no whole number from 1 to `LONGEST`.
+
+    Args:
+        n: the length.
+        where: what takes it.
+        optional: whether it also takes None, for any length; that is said, not checked here.
 
     Raises:
         InvalidValue: for such a length.
 
     """
-    if type(n) is not int or n < 1:
+    if type(n) is not int or not is_whole(n, 1) or n > LONGEST:  # one of numpy's would wrap around
         raise InvalidValue(
-            invariant,
+            f"max_length must be a whole number from 1 to 2^62{', or None' * optional}",
             received=f"{n!r:.40}",
             where=where,
             remedy="give the length of the longest input",

@@ -6,6 +6,7 @@ import codecs
 import itertools
 import json
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from transformist.errors import InvalidValue, UnreadableInput
+from transformist.memory import beyond_memory, free_memory
 from transformist.model import Coded, Symbol
 
 PIECE = 2**16
@@ -29,17 +31,19 @@ class Source:
         name: the file, or a word for another source.
         again: the text in pieces, from its beginning each time.
         last: of what can be read only once, the same for the last time: no piece is kept.
+        is_whole: whether all of it is there, and its length known without reading on.
 
     """
 
     name: str
     again: Callable[[], Iterable[str]]
     last: Callable[[], Iterator[str]] | None = None
+    is_whole: bool = False
 
     @classmethod
     def given(cls, text: str, name: str = "the input") -> Source:
         """A text that is there."""
-        return cls(name, lambda: (text,))
+        return cls(name, lambda: (text,), is_whole=True)
 
     @classmethod
     def file(cls, path: Path) -> Source:
@@ -60,6 +64,10 @@ class Source:
         return "".join(self.again())
 
 
+COMPARED = 2**24
+"""After so many bytes more, what is kept of a text is compared with the memory that is free."""
+
+
 class Held:
     """A text that can be read once, of which is kept what has come and is not given up.
 
@@ -72,13 +80,34 @@ class Held:
 
     def __init__(self, coming: Iterator[str]) -> None:
         self._kept: deque[str] = deque()
+        self._size = self._compared = 0  # in bytes
         self._coming = coming
+
+    def _keep(self, piece: str) -> None:
+        """Keep a piece, unless the text takes more memory than is left.
+
+        Raises:
+            InputTooLarge: when it does.
+
+        """
+        self._kept.append(piece)
+        self._size += sys.getsizeof(piece)
+        if self._size > self._compared + COMPARED:
+            self._compared, free = self._size, free_memory()
+            if self._size > free:
+                raise beyond_memory(
+                    free,
+                    f"a text of more than {self._size:,} bytes",
+                    "input",
+                    sum(map(len, self._kept)),
+                )
 
     def again(self) -> Iterator[str]:
         """The pieces from the beginning, each of which is kept."""
         for at in itertools.count():
             if at == len(self._kept):
-                self._kept.extend(itertools.islice(self._coming, 1))
+                for piece in itertools.islice(self._coming, 1):
+                    self._keep(piece)
             if at == len(self._kept):
                 return
             yield self._kept[at]
@@ -156,7 +185,7 @@ class Text:
         coded, other = Coded.begun(alphabet, pieces, admit=admit)
         if other is None:
             return cls(coded, replace(source, again=lambda: _characters(coded), last=None))
-        rest = _admitted(itertools.chain((other,), pieces), len(coded), admit)
+        rest = admitted(itertools.chain((other,), pieces), len(coded), admit)
         text = "".join(itertools.chain(_characters(coded), rest))
         return cls(text, replace(source, again=lambda: (text,), last=None))
 
@@ -183,7 +212,7 @@ class Text:
                 if symbol == "\n":
                     line, column = line + 1, 0
         raise UnreadableInput(
-            "a file stays as it is while its symbols are looked for",
+            "a file must stay as it is while its symbols are looked for",
             received=f"{self.source.name}, which has no symbol {position} any more",
             remedy="run it again",
         )
@@ -197,7 +226,7 @@ def _characters(coded: Coded) -> Iterator[str]:
         yield found.tobytes().decode("utf-32-le", "surrogatepass")
 
 
-def _admitted(pieces: Iterable[str], count: int, admit: Callable[[int], None]) -> Iterator[str]:
+def admitted(pieces: Iterable[str], count: int, admit: Callable[[int], None]) -> Iterator[str]:
     """The pieces, while so many characters are admitted with those before."""
     for piece in pieces:
         count += len(piece)
@@ -213,7 +242,8 @@ def _listed(text: str, alphabet: Sequence[Symbol]) -> list[Any]:
         symbols = None
     if not isinstance(symbols, list) or not all(type(each) in (int, str) for each in symbols):
         raise InvalidValue(
-            "the symbols of this model are not all characters, and the input a JSON list of them",
+            "the input must be a JSON list of symbols, since those of this model are not all "
+            "characters",
             received=repr(text)[:60],
             remedy=f"give one such as '{_as_json(alphabet[:2])}'",
         )
@@ -242,7 +272,7 @@ def read_pieces(path: Path) -> Iterator[str]:
             yield from decoded(opened, str(path))
     except OSError as error:
         raise UnreadableInput(
-            "the input is a file that can be read",
+            "the input must be a file that can be read",
             received=f"{path} ({error.strerror or error})",
             remedy="check the path and its permissions",
         ) from None
@@ -263,13 +293,13 @@ def decoded(opened: BinaryIO, name: str) -> Iterator[str]:
             text, used = codecs.utf_8_decode(data, "strict", not more)
         except UnicodeDecodeError as error:
             raise UnreadableInput(
-                "the input is UTF-8 text",
+                "the input must be UTF-8 text",
                 received=f"{name}, whose byte {before + error.start + 1} is not",
                 remedy="convert it to UTF-8, or give another file",
             ) from None
         if "\0" in text:
             raise UnreadableInput(
-                "the input is UTF-8 text",
+                "the input must be UTF-8 text",
                 received=f"{name}, which has a NUL byte",
                 remedy="give a text file",
             )

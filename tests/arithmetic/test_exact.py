@@ -74,6 +74,12 @@ def test_a_row_without_admissible_entries_has_maximum_zero():
     assert plain(EXACT.maximum(EXACT.array([[5, 7]]), np.array([[False, False]]))) == [[0]]
 
 
+@pytest.mark.parametrize("large", [10**400, Fraction(1, 10**400)], ids=["large", "small"])
+def test_nothing_times_numbers_beyond_float64_is_nothing(large):
+    nothing, beyond = EXACT.array([[0, 0]]), EXACT.array([[large], [1]])
+    assert plain(EXACT.matmul(nothing, beyond)) == [[0]]
+
+
 def test_products_stay_exact_beyond_64_bits():
     x = EXACT.array([[3**50, -(3**50)]])
     assert plain(EXACT.matmul(x, EXACT.array([[3**50], [1]]))) == [[3**100 - 3**50]]

@@ -241,7 +241,7 @@ def test_what_is_unknown_is_never_chosen():
     with pytest.raises(Undecided):
         INTERVAL.positive(unknown)
     for read in (INTERVAL.numbers, INTERVAL.radius, INTERVAL.shown):
-        with pytest.raises(NotFinite, match="every ball is finite"):
+        with pytest.raises(NotFinite, match="every ball must be finite"):
             read(unknown)
         with pytest.raises(NotFinite):
             read(INTERVAL.relu(unknown))
@@ -383,7 +383,7 @@ def test_bits_are_a_whole_number_from_two():
         with pytest.raises(InvalidValue) as refusal:
             Interval(bits)
         assert str(refusal.value) == (
-            "Interval: an interval precision is a whole number of bits from 2 to 1,048,576; "
+            "Interval: an interval precision must be a whole number of bits from 2 to 1,048,576; "
             f"received bits = {bits!r}; give one such as 128"
         )
 

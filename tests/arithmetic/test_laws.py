@@ -549,7 +549,7 @@ def test_a_score_that_overflows_is_refused_or_saturates(name):
     a, f = SYSTEMS[name], FORMATS[name]
     q = a.array([[a.largest, a.largest, 0, 0]])
     if f.infinite:
-        with pytest.raises(NotFinite, match="attention scores stay below"):
+        with pytest.raises(NotFinite, match="attention scores must stay below"):
             a.scores(q, q)
     else:
         assert a.numbers(a.scores(q, q)).tolist() == [[224]]  # fl(fl(q · k) / √4)

@@ -255,7 +255,7 @@ def test_the_reference_of_a_claim_gets_only_what_it_names():
 
 
 BAD = [
-    ("greater-than-zero", {"epsilon": 0}, InvalidValue, "epsilon is a positive number"),
+    ("greater-than-zero", {"epsilon": 0}, InvalidValue, "epsilon must be a positive number"),
     ("equal-zero", {"epsilon": "-1/8"}, InvalidValue, "positive"),
     ("clip", {"delta": 0}, InvalidValue, "positive"),
     ("cpwl", {"knots": [0, 0], "values": [1, 2]}, InvalidValue, "increase strictly"),
@@ -273,7 +273,7 @@ BAD = [
     ("linear", {"matrix": [["nan"]]}, InvalidValue, "finite"),
     ("max-affine", {"pieces": [[1]]}, ShapeMismatch, "coefficient"),
     ("max-affine", {"minus": [[1, 2]]}, ShapeMismatch, "one length"),
-    ("scale", {"factor": "x"}, InvalidValue, "factor is a number"),
+    ("scale", {"factor": "x"}, InvalidValue, "factor must be a number"),
     ("scale", {"factor": True}, InvalidValue, "number"),
     ("identity", {"width": 0}, InvalidValue, "from 1 to 256"),
     ("identity", {"width": 1.5}, InvalidValue, "whole"),

@@ -254,7 +254,7 @@ def test_an_infinite_score_gives_no_numbers():
     with np.errstate(all="ignore"):
         q = k = np.float32(np.inf) * flags
         assert np.isnan(np.outer(q, k)).any()
-    with pytest.raises(NotFinite, match="every number is finite"):
+    with pytest.raises(NotFinite, match="every number must be finite"):
         Attention(W_Q=[[np.inf]], W_K=[[1]], W_V=[[1]])
 
 
@@ -373,12 +373,12 @@ def test_a_check_tries_positions_of_which_something_is_claimed(name):
     ("name", "given", "message"),
     [
         ("flag", {"flagged": 65}, "one from 1 to N = 64; received flagged = 65"),
-        ("flag", {"flagged": 0}, "flagged is a whole number of at least 1"),
-        ("zero-at-flag", {"largest": 12}, "largest is a power of two"),
-        ("zero-at-flag", {"largest": "1/2"}, "largest is a power of two"),
+        ("flag", {"flagged": 0}, "flagged must be a whole number of at least 1"),
+        ("zero-at-flag", {"largest": 12}, "largest must be a power of two"),
+        ("zero-at-flag", {"largest": "1/2"}, "largest must be a power of two"),
         ("add-at-flag", {"vector": [17]}, r"at most B = 16; received v = \[17\]"),
         ("ignore-coordinates", {"ignored": [5]}, r"some of 1 to 4.*received ignored = \[5\]"),
-        ("ignore-coordinates", {"ignored": []}, r"ignored is a list such as \[1, 3\]"),
+        ("ignore-coordinates", {"ignored": []}, r"ignored must be a list such as \[1, 3\]"),
         ("ignore-coordinates", {"largest": 16}, r"at least \(1 \+ d\)² = 25.*largest = 16"),
         ("ignore-coordinates", {"ignored": '"12"'}, "a list such as"),
         ("ignore-coordinates", {"ignored": '{"1": 2}'}, "a list such as"),

@@ -35,7 +35,7 @@ def test_the_factor_of_pairs_differs_from_vector_to_vector():
 
 @pytest.mark.parametrize("name", ["layernorm-pairs", "layernorm-sign", "selective-layernorm"])
 def test_the_epsilon_of_a_norm_is_not_negative(name):
-    with pytest.raises(InvalidValue, match="norm_epsilon is a number of at least 0"):
+    with pytest.raises(InvalidValue, match="norm_epsilon must be a number of at least 0"):
         tf.recipe(name).build(norm_epsilon="-1/8")
 
 

@@ -287,7 +287,7 @@ def test_the_refusal_names_both_the_reason_and_what_would_do(source, target):
 def test_an_unknown_representation_is_refused_with_the_nearest(recipe, setting):
     with pytest.raises(UnknownName, match="representation has this name; received 'one-hit'"):
         tf.recipe(recipe).build(**{setting: "one-hit"})
-    with pytest.raises(InvalidValue, match=f"{setting} is the name of one"):
+    with pytest.raises(InvalidValue, match=f"{setting} must be the name of one"):
         tf.recipe(recipe).build(**{setting: 3})
 
 

@@ -143,7 +143,9 @@ def test_the_step_in_exact_numbers():
 
 
 def test_a_format_that_is_none_is_refused():
-    with pytest.raises(InvalidValue, match="format is float64 or float32 or .*the float format"):
+    with pytest.raises(
+        InvalidValue, match="format must be float64 or float32 or .*the float format"
+    ):
         STEP.build(format="exact")
 
 

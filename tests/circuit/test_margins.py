@@ -8,7 +8,19 @@ import pytest
 
 from transformist.arithmetic import number_system
 from transformist.bounds import ANY_ORDER, REFERENCE_ORDER, STRUCTURED_ORDER
-from transformist.circuit import Circuit, Embedded, Feature, Margins, Relu, Step, Uniform, follow
+from transformist.circuit import (
+    Circuit,
+    Embedded,
+    Feature,
+    Form,
+    Margins,
+    Readings,
+    Relu,
+    Step,
+    Sum,
+    Uniform,
+    follow,
+)
 from transformist.circuit.atoms import Fetched
 
 FLOAT32 = number_system("float32")
@@ -37,7 +49,7 @@ def beside_a_step():
 def test_the_units_of_a_step_that_falls_are_as_large_as_what_is_left_above():
     """2 ReLU(3/4 − x) − 2 ReLU(1/4 − x), of x = −1000: both are above 2000, and a third is lost."""
     circuit, form = beside_a_step()
-    step = form.atoms[0]
+    x, step = Form.atom(0), form.atoms[0]
     upper, lower = np.float32(2001.5), np.float32(2000.5)
     third = np.float32(1 / 3)
     sums = [
@@ -45,10 +57,16 @@ def test_the_units_of_a_step_that_falls_are_as_large_as_what_is_left_above():
         for a, b, c in itertools.permutations((upper, -lower, third))
     ]
     off = max(abs(float(each) - 1 - float(third)) for each in sums)
-    rising, falling = (
-        followed(circuit, ANY_ORDER, falling=each).accumulation_error(form) for each in ((), {step})
-    )
-    assert rising < off <= falling
+    added = Sum(tuple((F(1), Form.atom(atom)) for atom in form.atoms), is_of_units=True)
+    read = {step: [tuple(Sum(((F(sign * 2), x),), F(s, 2)) for s in (3, 1)) for sign in (-1, 1)]}
+    relu = Sum(((F(1), Form.atom(1)),))
+    readings = Readings(sums={form: [added], Form.atom(1): [relu]}, steps=read)
+    for given in (None, readings):
+        rising, falling = (
+            followed(circuit, ANY_ORDER, falling=each, readings=given).error(form)
+            for each in ((), {step})
+        )
+        assert rising < off <= falling
 
 
 def test_a_number_rounds_beside_constants_that_cancel():
@@ -58,7 +76,9 @@ def test_a_number_rounds_beside_constants_that_cancel():
     x = np.float32(1 / 3)
     off = abs(float(np.float32(x + np.float32(1000)) - np.float32(1000)) - float(x))
     assert followed(circuit).rounding(third) == 0
-    assert 0 < off <= followed(circuit, cancelled={third: F(2000)}).rounding(third)
+    beside = Sum(((F(1), third), (F(1), Sum((), F(1000)))), F(-1000))
+    readings = Readings(sums={third: [Sum(((F(1), third),)), beside]})
+    assert 0 < off <= followed(circuit, readings=readings).rounding(third)
 
 
 def test_the_structured_engine_is_as_far_from_the_reference_as_evaluate_says():

@@ -1,7 +1,10 @@
 """What a refusal for a margin says would help: it does, and what it says does not fit does not."""
 
+import pickle
 import re
+from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import transformist as tf
@@ -34,10 +37,34 @@ def test_a_float_is_told_from_the_text():
     assert tf.compile(share_above("0.1"), max_length=20).built_for == "float32"
 
 
-@pytest.mark.parametrize("threshold", ["1/3", 0.5, "1/1048576"])
+@pytest.mark.parametrize(
+    "threshold", ["1/3", 0.5, "1/1048576", Fraction(1, 2**22), Fraction(0.1), "0.1"]
+)
 def test_other_constants_are_not_taken_for_floats(threshold):
     said = refused(share_above(threshold), max_length=1000, arithmetic="float16")
     assert "a float stands for" not in said
+
+
+def test_a_float_is_named_beside_a_written_fraction():
+    """Of two constants with long denominators, the one that was given as a float."""
+
+    @tf.program(alphabet="ab")
+    def weighed(x):
+        weights = x.map({"a": Fraction(1, 2**22), "b": np.float32(0.7)})
+        return (weights.mean() > 0).accept()
+
+    for program in (weighed, pickle.loads(pickle.dumps(weighed))):
+        assert 'a text such as "0.699999988079"' in refused(program, max_length=20)
+
+
+def test_a_program_inside_of_another_has_floats_of_its_own():
+    @tf.program(alphabet="ab")
+    def above(x):
+        inner = share_above(0.3)
+        assert inner.floats == {Fraction(0.3)}
+        return ((x == "a").mean() > 0.1).accept()
+
+    assert above.floats == {Fraction(0.1)}
 
 
 def test_the_largest_length_and_the_finer_arithmetic_do_fit():
@@ -70,7 +97,8 @@ def test_average_hard_is_named_where_it_fits():
 def test_check_says_what_to_do_with_a_program():
     program = share_above("1/2")
     message = (
-        "check: a Transformer is compared with a function or a program; received Program as the "
+        "check: what is compared with a function or a program must be a Transformer; "
+        "received Program as the "
         r"first argument; compile a program, tf.compile\(program\), or give it second"
     )
     with pytest.raises(tf.TransformistError, match=message):

@@ -141,13 +141,13 @@ def test_a_table_of_positions_that_ends_is_told_of_before_anything_is_read():
     for read_first in ([], [0]):
         decoder = tf.decoder(model)
         decoder.take_all(read_first)
-        with pytest.raises(tf.TransformistError, match="up to N = 3; received length 4; build it"):
+        with pytest.raises(tf.TransformistError, match="to N = 3; received length 4; build it"):
             decoder.take_all([0, 1, 0, 1][len(read_first) :])
         assert decoder.length == len(read_first)
         got = [decoder.take(symbol) for symbol in [0, 1, 0][len(read_first) :]]
         np.testing.assert_allclose(got, model([0, 1, 0])[len(read_first) :])
         for _ in range(2):
-            with pytest.raises(tf.TransformistError, match="a table of positions up to N = 3; rec"):
+            with pytest.raises(tf.TransformistError, match="this one goes to N = 3; rec"):
                 decoder.take(1)
         assert decoder.length == 3 and decoder.take_all([]) == []
 

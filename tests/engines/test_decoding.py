@@ -1,5 +1,6 @@
 """Models that read a token at a time answer as they do on each prefix."""
 
+import dataclasses
 import random
 
 import pytest
@@ -7,6 +8,23 @@ import pytest
 import transformist as tf
 from transformist.engines.structured.decoding import methods
 from transformist.programs import PROGRAMS
+
+
+def tagger(of):
+    """A program that tags with a mean of the places of a."""
+
+    @tf.program(alphabet="ab")
+    def means(x):
+        return of((x == "a").where(1, 0)).tag()
+
+    return tf.compile(means, max_length=64, arithmetic="float64")
+
+
+MEAN_OF_ALL = tagger(lambda each: each.mean())
+PREFIX_MEAN = tagger(lambda each: each.prefix_mean())
+AHEAD = dataclasses.replace(
+    PREFIX_MEAN, read_out=dataclasses.replace(PREFIX_MEAN.read_out, mask="past")
+)
 
 CAUSAL = ("dyck-1", "shuffle-dyck-2", "dyck-k-d", "induction-most-recent", "contains-abc")
 
@@ -17,6 +35,15 @@ def models():
             name,
             tf.recipe(name).build(max_length=64) if name == "dyck-1" else tf.recipe(name).build(),
         )
+    yield "means to here", PREFIX_MEAN
+    for weighting in ("softmax", "average-hard"):
+        model = tf.compile(
+            PROGRAMS["fraction-of-previous"],
+            max_length=64,
+            weighting=weighting,
+            arithmetic="float64",
+        )
+        yield f"means before, {weighting}", model
     yield "dyck-1-uniform", tf.recipe("dyck-1-uniform").build()
     for name in ("dyck-1", "shuffle-dyck-2", "dyck-k-d", "induction-most-recent"):
         for weighting in ("softmax", "average-hard"):
@@ -100,9 +127,9 @@ def test_symbols_may_come_from_an_iterator():
 @pytest.mark.parametrize(
     ("symbols", "why"),
     [
-        (5, "an input is a string, or a sequence of symbols; received 5; give"),
-        (None, "an input is a string, or a sequence of symbols; received None; give"),
-        ([["("]], r"every symbol is one of \( \); received \['\('\] at position 1"),
+        (5, "an input must be a string, or a sequence of symbols; received 5; give"),
+        (None, "an input must be a string, or a sequence of symbols; received None; give"),
+        ([["("]], r"every symbol must be one of \( \); received \['\('\] at position 1"),
     ],
 )
 def test_what_is_no_symbol_is_refused_and_nothing_read(symbols, why):
@@ -117,7 +144,8 @@ def test_what_is_no_symbol_is_refused_and_nothing_read(symbols, why):
     [
         (tf.recipe("original-transformer").build(), r"masks that look ahead \(none\)"),
         (tf.recipe("dyck-k-d").build(), "strict-past"),
-        (tf.compile(PROGRAMS["fraction-of-previous"]), "a read-out of fractions of n"),
+        (MEAN_OF_ALL, r"masks that look ahead \(none\) and a read-out of fractions of n"),
+        (AHEAD, "with a read-out of fractions of n; run it"),
     ],
 )
 def test_a_model_that_looks_ahead_is_refused(model, why):
@@ -126,7 +154,7 @@ def test_a_model_that_looks_ahead_is_refused(model, why):
 
 
 def test_another_arithmetic_is_refused():
-    with pytest.raises(tf.TransformistError, match="computes in float64 and float32; received exa"):
+    with pytest.raises(tf.TransformistError, match="compute in float64 or float32; received exa"):
         tf.decoder(tf.recipe("dyck-1").build(), arithmetic="exact")
 
 

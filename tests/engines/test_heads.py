@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import transformist as tf
 from transformist.arithmetic import number_system
 from transformist.engines.structured import rows as row_kinds
 from transformist.engines.structured import threads
@@ -24,7 +25,7 @@ from transformist.engines.structured.ranges import Measured, are_exact
 from transformist.engines.structured.residual import ResidualStream
 from transformist.engines.structured.row_by_row import Many
 from transformist.engines.structured.rows import Few
-from transformist.errors import NotFinite
+from transformist.errors import NotFinite, UnknownName
 from transformist.model import MASKS, WEIGHTINGS, Attention
 
 LENGTHS = (0, 1, 2, 3, 9, 40)
@@ -621,3 +622,51 @@ def test_a_weight_is_left_out_only_where_it_is_far_below(gap, kept):
     seen = expected > least
     np.testing.assert_allclose(got[seen], expected[seen], rtol=1e-12)
     assert (abs(got - expected)[~seen] <= n * least).all()
+
+
+def squared(s, admissible, a):
+    """Weights in proportion to s² + 1: a weighting that no kernel has."""
+    one = a.array(np.ones(s.shape))
+    weights = a.keep(a.add(a.multiply(s, s), one), admissible)
+    total = a.sum(weights)
+    return a.divide(weights, a.add(total, a.array((~admissible.any(-1, keepdims=True)) * 1.0)))
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("shape", [one_query, few_keys, plane, anything])
+def test_a_weighting_that_is_not_known_is_that_of_the_reference(shape, mask, monkeypatch):
+    monkeypatch.setitem(WEIGHTINGS, "squared", squared)
+    head, z = drawn(shape, random.Random(mask), 9, "squared", mask)
+    for name in ("float64", "float32"):
+        a = number_system(name)
+        found = method(HeadInput(HeadMaps.of(head, a), stream(a.array(z))))
+        assert found.name == "dense" and "no other way for this weighting" in found.why
+        assert np.allclose(attended(head, a.array(z), method, a), head(z, a), rtol=1e-6)
+
+
+def test_a_decoder_with_a_weighting_that_is_not_known(monkeypatch):
+    monkeypatch.setitem(WEIGHTINGS, "squared", squared)
+    model = tf.recipe("induction-most-recent").build(alphabet="ab")
+    layers = tuple(
+        replace(each, heads=tuple(replace(head, weighting="squared") for head in each.heads))
+        for each in model.layers
+    )
+    model, x = (
+        replace(model, layers=layers, read_out=tf.RealVector(W_out=np.eye(model.width))),
+        "abba",
+    )
+    one, other = tf.decoder(model), tf.decoder(model)
+    expected = [tf.run(model, x[: n + 1], engine="structured") for n in range(len(x))]
+    for n, answer in enumerate(expected):
+        assert np.allclose(answer, model(x[: n + 1]))
+        assert np.allclose(one.take(x[n]), answer)
+    assert np.allclose(other.take_all(x), expected)
+
+
+def test_a_mask_that_is_not_known_is_refused(monkeypatch):
+    monkeypatch.setitem(MASKS, "even", lambda i, j: (i + j) % 2 == 0)
+    model = tf.recipe("dyck-1").build(max_length=4)
+    first = model.layers[0]
+    layers = (replace(first, heads=(replace(first.heads[0], mask="even"),)), *model.layers[1:])
+    with pytest.raises(UnknownName, match="no mask that the engine knows .* received 'even'"):
+        tf.run(replace(model, layers=layers), "()", engine="structured")

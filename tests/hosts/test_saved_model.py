@@ -13,11 +13,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 import transformist as tf
 from transformist import model as definitions
 from transformist.claims import StringClaim, ask
+from transformist.cli import main
 from transformist.domains import Strings
 from transformist.errors import InvalidValue, TransformistError, UnreadableInput
 from transformist.hosts import plain_values, saved_model
@@ -47,7 +49,7 @@ def same(one, other):
     if isinstance(one, tuple):
         return len(one) == len(other) and all(map(same, one, other))
     if dataclasses.is_dataclass(one):
-        parts = (name for name in vars(one) if name != "_rounded")
+        parts = (name for name in vars(one) if not name.startswith("_"))
         return all(same(getattr(one, name), getattr(other, name)) for name in parts)
     return one == other
 
@@ -275,7 +277,11 @@ class TestTheFile:
         tf.save(small(), path)
         before = path.read_bytes()
         monkeypatch.setattr(os, "fsync", _full)
-        with pytest.raises(InvalidValue, match=r"save: a model is saved to a file.*No space left"):
+        with pytest.raises(
+            InvalidValue,
+            match=r"save: a model must be saved to a file.*No "
+            "space left",
+        ):
             tf.save(small(max_length=3), path)
         assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
         monkeypatch.undo()
@@ -300,12 +306,18 @@ class TestTheFile:
 
     @pytest.mark.parametrize("path", ["", "no/such/directory", "\0", "a" * 300, "/dev/null"])
     def test_a_place_that_is_none(self, tmp_path, path):
-        with pytest.raises(InvalidValue, match="save: a model is saved to a file, in a directory"):
+        with pytest.raises(
+            InvalidValue, match="save: a model must be saved to a file, in a directory"
+        ):
             tf.save(small(), path if path.startswith("/") else tmp_path / path)
         assert not list(tmp_path.iterdir())
 
     def test_another_kind_of_model(self, tmp_path):
-        with pytest.raises(InvalidValue, match=r"save: a Transformer is saved; received FeedForw"):
+        with pytest.raises(
+            InvalidValue,
+            match=r"save: what is saved must be a Transformer; "
+            "received FeedForw",
+        ):
             tf.save(tf.recipe("min").build(), tmp_path / "min")
 
     def test_too_many_digits(self, tmp_path, monkeypatch):
@@ -422,7 +434,26 @@ class TestRefusals:
     def test_weights_that_are_not_finite(self, tmp_path):
         metadata, tensors = described()
         path = self.written(tmp_path, metadata, tensors | {"read_out.W_out": np.array([[np.nan]])})
-        assert "(NotFinite: every number is finite)" in self.refused(path)
+        assert "(NotFinite: every number must be finite)" in self.refused(path)
+
+    @pytest.mark.parametrize("version", [None, 1, 3, "2"])
+    def test_a_certificate_of_another_version(self, tmp_path, version):
+        """Those of the first have none; the model is read as ever."""
+        model, path = built("dyck-1"), tmp_path / "file"
+        tf.save(model, path, tf.certify(model))
+        with safe_open(path, framework="np") as file:
+            metadata = json.loads(file.metadata()["transformist"])
+        (written,) = metadata["certificates"]
+        assert written["Certificate"].pop("version", None) == 2
+        if version is not None:
+            written["Certificate"]["version"] = version
+        path = self.written(tmp_path, metadata, load_file(path))
+        assert same(tf.load(path), model)
+        words = f"of version 2; .*one of version {version or 1} in "
+        with pytest.raises(UnreadableInput, match=words) as caught:
+            tf.load_certificates(path)
+        assert "certify the model again" in str(caught.value) and str(path) in str(caught.value)
+        assert main(["certify", str(path), "--check"]) == 2
 
     def test_a_whole_model_is_wanted(self, tmp_path):
         metadata, tensors = described()
@@ -446,3 +477,11 @@ def test_importing_does_not_load_safetensors():
     code = "import transformist, sys; print('safetensors' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_a_program_is_not_overwritten_by_its_model(tmp_path):
+    source = tmp_path / "mine.py"
+    source.write_text("kept = True\n")
+    with pytest.raises(tf.TransformistError, match=r"no Python source; received .*mine\.py"):
+        tf.save(tf.recipe("dyck-1").build(max_length=4), source)
+    assert source.read_text() == "kept = True\n"

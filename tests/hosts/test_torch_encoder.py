@@ -205,7 +205,7 @@ def test_names_that_do_not_exist_are_refused():
         tf.read_encoder(tensors(), heads=2, mask="causal")
     with pytest.raises(UnknownName, match="activation"):
         tf.read_encoder(tensors(), heads=2, activation="silu")
-    with pytest.raises(InvalidValue, match="ε is at least 0"):
+    with pytest.raises(InvalidValue, match="ε must be at least 0"):
         tf.read_encoder(tensors(), heads=2, norm_epsilon=-1)
 
 

@@ -73,7 +73,7 @@ WHERE = "write b.where(x, y), which is x where b holds and y elsewhere"
         ),
         (
             'return opens.any(["future"]).accept()',
-            'dyck.py, line 8: opens.any(["future"]): a mask is one of none, future, '
+            'dyck.py, line 8: opens.any(["future"]): a mask must be one of none, future, '
             "strict-future, past, strict-past; received ['future']; write future for the positions "
             "up to here, strict-future for those before",
         ),
@@ -195,7 +195,7 @@ NUMBER = (
         ("balance < 'a'", "a number is needed here; received 'a'; " + NUMBER),
         ("balance < float('nan')", "a number is needed here; received nan; " + NUMBER),
         ("balance + float('inf')", "a number is needed here; received inf; " + NUMBER),
-        ("balance.mean(mask='left')", "a mask is one of none, future, strict-future, past, "
+        ("balance.mean(mask='left')", "a mask must be one of none, future, strict-future, past, "
          "strict-past; received 'left'; write future for the positions up to here, strict-future "
          "for those before"),
         ("x + 1", "+ is not defined on a category; received x, a category with 1; "
@@ -209,12 +209,14 @@ NUMBER = (
         ("balance * step * step.prefix_mean()", "the factors of a product are numbers of finitely "
          "many known values; received a mean, count or position, or one of more than 64 values; "
          "multiply by a constant, or by a Boolean (x * b is x where b holds, else 0)"),
-        ("balance / step", "a number is divided by a constant other than 0; received a sequence; "
+        ("balance / step", "a number must be divided by a constant other than 0; received a "
+            "sequence; "
          "take mean or prefix_mean for a count over n or i; compare x with c * y for x / y with c"),
-        ("balance / 0", "a number is divided by a constant other than 0; received 0"),
-        ("balance.clip(1, 0)", "knots increase strictly, and each has a value; received "
+        ("balance / 0", "a number must be divided by a constant other than 0; received 0"),
+        ("balance.clip(1, 0)", "knots must increase strictly, and each must have a value; received "
          "knots [1, 0] and values [1, 0]; sort the knots, keep each once"),
-        ("balance.cpwl([0, 1], [0])", "knots are at least two, increase strictly, and have a value "
+        ("balance.cpwl([0, 1], [0])", "knots must be at least two, increase strictly, and "
+            "have a value "
          "each; received 2 knots and 1 values; sort the knots"),
         ("balance.cpwl([1, 0], [0, 1])", "received 2 knots and 2 values, and the knots do not "
          "increase"),
@@ -233,10 +235,11 @@ NUMBER = (
          "it is one on a Boolean: a comparison makes a Boolean"),
         ("balance.clamp(0, 1)", "no operation on a number has this name; received 'clamp'; "
          "did you mean clip"),
-        ("x.position('j')", "a function of the position is one of i, n, "),
-        ("x.predecessor()", "where there is no such position, a category needs a default; received "
+        ("x.position('j')", "a function of the position must be one of i, n, "),
+        ("x.predecessor()", "where there is no such position, a category must have a "
+            "default; received "
          "none; give default=…, a symbol or any other value such as 'none'"),
-        ("x.predecessor(0, default='(')", "k is a whole number of at least 1; received 0; "
+        ("x.predecessor(0, default='(')", "k must be a whole number of at least 1; received 0; "
          "give how many positions away it is"),
         ("step.predecessor(default='x')", "a number is needed here; received 'x'"),
         ("x.select(balance)", "a category is needed here; received balance, a number"),
@@ -255,20 +258,24 @@ def test_types_that_do_not_fit(refused, body, message):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ('x.map({"(": 1})', "a table has a value for each of '(' ')'; received none for ')'; "
+        ('x.map({"(": 1})', "a table must have a value for each of '(' ')'; received none for ')'; "
          "add it"),
         ('x.map({"(": 1, ")": 2, "EOS": 3})', "a table is of '(' ')'; received a value for 'EOS'; "
          "leave it out, or add it to the alphabet"),
-        ('x.map({"(": 1, ")": "b"})', "the values of a table are of one type; received a category "
+        ('x.map({"(": 1, ")": "b"})', "the values of a table must be of one type; received "
+            "a category "
          "and a number: 1 'b'; give only Booleans, only numbers, or only categories"),
         ('x.map({"(": 1, ")": True})', "received a Boolean and a number: 1 True"),
         ('x.map({"(": 1, ")": float("nan")})', "a number is needed here; received nan"),
-        ('x.map({"(": 1, ")": None})', "the values of a table are of one type"),
-        ("x.map(3)", "a table is a mapping, a list of values, or bits such as 0110; received 3"),
-        ('opens.table(opens, values="011")', "this table has 4 values, one for each combination; "
+        ('x.map({"(": 1, ")": None})', "the values of a table must be of one type"),
+        ("x.map(3)", "a table must be a mapping, a list of values, or bits such as 0110; "
+            "received 3"),
+        ('opens.table(opens, values="011")', "this table must have 4 values, one for each "
+            "combination; "
          "received 3; give 4"),
         ('opens.table(balance, values="0111")', "a table takes a Boolean here; received a number"),
-        ("opens.table(*[opens] * 16, values=[0])", "a table has at most 65,536 rows; received "
+        ("opens.table(*[opens] * 16, values=[0])", "a table must have at most 65,536 rows; "
+            "received "
          "131,072; take the arguments in two steps, with a smaller table for each"),
     ],
 )  # fmt: skip
@@ -276,7 +283,27 @@ def test_tables(refused, body, message):
     assert message in refused(body)
 
 
-RETURNS = "a program returns one output: b.accept(), y.tag() or y.next_token(); received "
+@pytest.mark.parametrize(
+    ("body", "received"),
+    [
+        ("return x.tag().accept()", ".accept on what tags"),
+        ("return opens.accept(empty=True).tag()", ".tag on what accepts"),
+        ("return x.next_token().where(1, 0)", ".where on what predicts"),
+        ("return x.tag()[0]", "an index on what tags"),
+        ("return [each for each in x.tag()]", "a loop on what tags"),
+        ("return x.tag() + 1", "+ on what tags"),
+        ("return ~opens.accept(empty=True)", "~ on what accepts"),
+        ("return opens.accept(empty=True) & opens.accept(empty=False)", "& on what accepts"),
+        ("return max(balance.tag(), balance.tag())", "> on what tags"),
+    ],
+)
+def test_nothing_is_done_to_an_output(refused, body, received):
+    found = refused(body)
+    assert f"an output ends a program and must be returned as it is; received {received}" in found
+    assert found.startswith("dyck.py, line 8: ") and "\n" not in found
+
+
+RETURNS = "a program must return one output: b.accept(), y.tag() or y.next_token(); received "
 
 
 @pytest.mark.parametrize(
@@ -292,8 +319,9 @@ RETURNS = "a program returns one output: b.accept(), y.tag() or y.next_token(); 
         ("return opens.accept()", "a program that accepts has an answer on the empty input; "
          "received opens, a Boolean with no value over no positions, as of a token; "
          "write accept(empty=True) or accept(empty=False)"),
-        ("return opens.accept(empty=1)", "empty is True or False; received 1"),
-        ('return x.predecessor(default="none").next_token()', "what is predicted is a symbol of "
+        ("return opens.accept(empty=1)", "empty must be True or False; received 1"),
+        ('return x.predecessor(default="none").next_token()', "what is predicted must be a "
+            "symbol of "
          "the alphabet, or 'EOS'; received a category that can be 'none'; give another default, "
          "or map it to a symbol"),
     ],
@@ -319,7 +347,7 @@ def test_sequences_of_two_programs():
 
     message = str(error.value)
     assert message.startswith("test_refusals.py, line ")
-    assert '(x == "a") & other: an operation is between sequences of one program' in message
+    assert '(x == "a") & other: an operation must be between sequences of one program' in message
     assert (
         "received other, a Boolean, of another; compute both from the arguments of one" in message
     )
@@ -328,14 +356,14 @@ def test_sequences_of_two_programs():
 @pytest.mark.parametrize("alphabet", ["", "a", "aa", ["a", 1.5], 3, ["BOS", "a"]])
 def test_alphabets(alphabet):
     with pytest.raises(
-        tf.TransformistError, match=r"test_refusals.py, line \d+: alphabet is a str"
+        tf.TransformistError, match=r"test_refusals.py, line \d+: alphabet must be a str"
     ):
         tf.program(alphabet=alphabet)
 
 
 def test_the_alphabet_has_to_be_given():
     with pytest.raises(
-        tf.TransformistError, match="alphabet is a string .*; received alphabet = <f"
+        tf.TransformistError, match="alphabet must be a string .*; received alphabet = <f"
     ):
 
         @tf.program
@@ -354,7 +382,9 @@ def test_a_program_is_no_operation_of_another():
 
 @pytest.mark.parametrize("function", [3, lambda: 0, lambda x, y: 0, lambda *x: 0, len, int])
 def test_functions_of_something_else(function):
-    with pytest.raises(tf.TransformistError, match="a program is a Python function of one argum"):
+    with pytest.raises(
+        tf.TransformistError, match="a program must be a Python function of one argum"
+    ):
         tf.program(alphabet="ab")(function)
 
 
@@ -363,7 +393,9 @@ def test_unknown_symbols_are_refused_as_a_transformer_does():
     def same(x):
         return x.tag()
 
-    message = "same: every symbol is one of a b; received 'c' at position 2; remove it, or add it"
+    message = (
+        "same: every symbol must be one of a b; received 'c' at position 2; remove it, or add it"
+    )
     for given in ("aca", ["a", "c"]):
         with pytest.raises(tf.TransformistError, match=message):
             same(given)
@@ -371,7 +403,9 @@ def test_unknown_symbols_are_refused_as_a_transformer_does():
         same([1])
     with pytest.raises(tf.TransformistError, match=r"received \['a'\] at position 1"):
         same([["a"]])
-    with pytest.raises(tf.TransformistError, match="an input is a string or a list of symbols"):
+    with pytest.raises(
+        tf.TransformistError, match="an input must be a string or a list of symbols"
+    ):
         same(3)
 
 

@@ -30,6 +30,7 @@ from transformist.model import (
     Layer,
     LayerNorm,
     MultiClass,
+    NearestFraction,
     NearZero,
     PositionFunctions,
     PositionTable,
@@ -117,7 +118,7 @@ class TestLayerNorm:
     def test_refusals(self):
         with pytest.raises(UndefinedValue, match="constant|equal"):
             LayerNorm(gain=[1, 1])([3, 3])
-        with pytest.raises(InvalidValue, match="ε is at least 0"):
+        with pytest.raises(InvalidValue, match="ε must be at least 0"):
             LayerNorm(gain=[1, 1], epsilon=-1)
         with pytest.raises(ShapeMismatch, match="W_N"):
             LayerNorm(gain=[1, 1], W_N=[[1, 0]])
@@ -300,6 +301,20 @@ class TestReadOut:
             assert read_out(FLOAT64.array([[-float(least)]]), n, FLOAT64) == [False]
         with pytest.raises(InvalidValue):
             NearZero(W_out=[[1]], powers=(-1,))
+
+    def test_fractions_are_of_the_last_positions_up_to_n(self):
+        values = FLOAT64.array([[0.26], [0.26], [0.26]])  # at positions 2, 3 and 4
+        for mask, expected in (
+            ("none", [Fraction(1, 4)] * 3),
+            ("future", [0.5, Fraction(1, 3), Fraction(1, 4)]),
+            ("strict-future", [0, 0.5, Fraction(1, 3)]),
+        ):
+            read_out = NearestFraction(W_out=[[1]], at="every", scale=1, mask=mask, with_bos=False)
+            assert read_out(values, 4, FLOAT64) == expected, mask
+        before = NearestFraction(
+            W_out=[[1]], at="every", scale=1, mask="strict-future", with_bos=False
+        )
+        assert before(FLOAT64.array([[5.0]]), 0, FLOAT64) == [0]  # of BOS, in front of position 1
 
     def test_refusals(self):
         with pytest.raises(ShapeMismatch, match="one row"):

@@ -51,11 +51,12 @@ def bounds(model, N, formats):
 
 
 def _bounds(found, a):
-    given = found.circuit, found.sharpness, a, REFERENCE_ORDER, found.cancelled, found.falling
+    contents = found.contents
+    given = found.circuit, found.sharpness, a, REFERENCE_ORDER, contents.readings, found.falling
     margins, _ = noted(*given)
     for _ in found.circuit.atoms:
         follow_within(margins)
-    return [margins.error(form) for form in found.state]
+    return [0.0 if each is None else margins.sum_error(each) for each in contents.held]
 
 
 def streams(model, xs, arithmetic):

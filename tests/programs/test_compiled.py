@@ -186,7 +186,7 @@ def test_the_empty_string(name, weighting):
 @in_each_weighting
 def test_one_symbol_more_than_declared_is_refused(name, weighting):
     model = compiled(name, weighting, 12)
-    with pytest.raises(tf.TransformistError, match=r"length at most N = 12; received length 13"):
+    with pytest.raises(tf.TransformistError, match=r"length of at most N = 12; received length 13"):
         model(given(name, ALPHABETS[name][0] * 13))
 
 

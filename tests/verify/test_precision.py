@@ -213,7 +213,7 @@ class TestBudget:
         monkeypatch.setattr(positions, "MOST_NUMBERS", 256)
         found = first_failure(tf.recipe("position-one-hot"), "float16", work=2**21)
         assert found.length is None and found.searched == found.every_length_to == 16
-        assert found.ended == "a table of positions holds at most 256 numbers"
+        assert found.ended == "a table of positions must hold at most 256 numbers"
 
 
 @pytest.mark.parametrize(
@@ -247,9 +247,9 @@ class TestRefusals:
 
     @pytest.mark.parametrize("count", [0, -1, 1.5, True, "9"])
     def test_counts(self, count):
-        with pytest.raises(InvalidValue, match="longest is a whole number of at least 1"):
+        with pytest.raises(InvalidValue, match="longest must be a whole number of at least 1"):
             first_failure(tf.recipe("dyck-1"), "float32", longest=count)
-        with pytest.raises(InvalidValue, match="work is a whole number of at least 1"):
+        with pytest.raises(InvalidValue, match="work must be a whole number of at least 1"):
             first_failure(tf.recipe("dyck-1"), "float32", work=count)
 
     def test_settings_that_are_searched_over(self):
@@ -340,8 +340,8 @@ class TestCommand:
             (["min"], "nothing grows with a length"),
             (["dyck-1", "--arithmetic", "exact"], "nothing rounds"),
             (["--arithmetic", "exact"], "nothing rounds"),
-            (["dyck-1", "--max-length", "0"], "--max-length is a whole number of at least 1"),
-            (["dyck-1", "--work", "x"], "--work is a whole number of at least 1"),
+            (["dyck-1", "--max-length", "0"], "--max-length must be a whole number from 1 to"),
+            (["dyck-1", "--work", "x"], "--work must be a whole number from 1 to"),
             (["dyck-1", "--set", "max_length=4"], "declared as N"),
             (["--set", "term=i/n"], "--set without NAME"),
         ):

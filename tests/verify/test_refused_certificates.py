@@ -1,18 +1,20 @@
 """Weights of which the laws do not tell are refused: each was once taken for what it is not."""
 
 import itertools
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction as F
 
 import pytest
 
 import transformist as tf
+from laws import by_laws, confirmed, holds_by_laws, require_refused_by_laws
 from transformist.arithmetic import number_system
 from transformist.circuit import Circuit, Embedded, Fetched, Form, Match
 from transformist.cli import main
 from transformist.programs import PROGRAMS
-from transformist.verify.certificate import Uncertifiable, Unproved, certify
+from transformist.verify.certificate import Certificate, Uncertifiable, Unproved, certify
 from transformist.verify.certificate.demands import follow_within, noted
+from transformist.verify.certificate.statement import Assumption
 
 AB = [[1], [0]]
 
@@ -287,8 +289,10 @@ REFUSED = {
 
 @pytest.mark.parametrize(("given", "message"), REFUSED.values(), ids=REFUSED)
 def test_weights_of_which_the_laws_do_not_tell(given, message):
+    """Where a proof follows them, it is true of every input."""
     with pytest.raises(Uncertifiable, match=message):
-        certify(given, "float32")
+        by_laws(given, "float32")
+    require_refused_by_laws(given, "float32")
 
 
 def test_a_lookup_in_a_unit_that_is_0_decides_otherwise_in_a_format():
@@ -307,7 +311,8 @@ def test_a_lookup_in_a_unit_that_is_0_decides_otherwise_in_a_format():
     built = model("vfpscuor", layers, read_out, words, places, front=("BOS",))
     assert built("ab", "exact") != built("ab", "float32")
     with pytest.raises(Uncertifiable, match="the unit is 1 or 1/D"):
-        certify(built, "float32")
+        by_laws(built, "float32")
+    assert not require_refused_by_laws(built, "float32")
 
 
 def test_a_count_that_is_compared_with_a_unit_of_0_is_no_count():
@@ -316,7 +321,7 @@ def test_a_count_that_is_compared_with_a_unit_of_0_is_no_count():
     rows = [[0, 0, 2 * k, -(k**2)] for k in range(4)]
     read_out = tf.MultiClass(W_out=rows, labels=(0, 1, 2, 3), at="every")
     built = model("vfyw", (tf.Layer((head,)),), read_out, [[1], [0], [0, 1]], n=2, front=("BOS",))
-    assert not certify(built, "float32").holds
+    require_refused_by_laws(built, "float32")
 
 
 def test_steps_whose_units_are_finer_at_bos_round_where_they_are_added_up():
@@ -355,20 +360,21 @@ def test_a_number_that_is_shifted_is_stored_and_rounds_again_where_it_is_read(sh
         )
         words, places = [[0], [0]], {"v": "i"}
     given = model("vxo", layers, accepts([0, 0, 1], "-1/2"), words, places, n=n)
-    found = certify(given, "float16", order="reference")
+    found = confirmed(given, "float16", order="reference")
     a, (stream,) = number_system("float16"), given.run("a" * n, "float16").streams[-1:]
     far = max(
         abs(F(float(x)) - 9 * (i + shift)) for i, x in enumerate(a.numbers(stream[1])[:, 2], 1)
     )
     assert found.holds and 1 < far <= max(line.errors.absolute for line in found.lines)
-    tf.check_certificate(given, found)
+    tf.check_certificate(given, certify(given, "float16", order="reference"))
 
 
 def test_a_number_that_nothing_reads_may_overflow():
     given = model("vso", (), accepts([1, 0, 0], "-1/2"), positions={"s": "i^2"}, n=300)
-    assert certify(given, "float32").holds
-    found = certify(given, "float16")
+    assert certify(given, "float32").holds and holds_by_laws(given)
+    found = by_laws(given, "float16")
     assert not found.holds and found.limiting.what == "the size of a number"
+    assert not certify(given, "float16").holds
     with pytest.raises(tf.TransformistError, match="overflow|finite|number"):
         given("a" * 300, "float16")
 
@@ -384,7 +390,7 @@ def test_sixteen_large_steps_are_not_added_up_in_any_order():
         tf.compile(passed, max_length=1700)
     given = tf.compile(passed, max_length=1700, arithmetic="exact")
     assert not certify(given, "float32").holds
-    assert certify(given, "float64").holds
+    assert certify(given, "float64").holds and holds_by_laws(given, "float64")
 
 
 def test_labels_that_are_largest_together_are_found():
@@ -403,7 +409,8 @@ def test_labels_that_are_largest_together_are_found():
 
 def test_one_label_is_always_the_answer():
     read_out = tf.MultiClass(W_out=[[1]], labels=("p",), at="every")
-    assert certify(model("v", (), read_out), "float32").holds
+    given = model("v", (), read_out)
+    assert certify(given, "float32").holds and holds_by_laws(given)
 
 
 def test_a_scale_that_is_no_power_of_two_is_no_traceback():
@@ -411,15 +418,15 @@ def test_a_scale_that_is_no_power_of_two_is_no_traceback():
         "vpo", {"p": "i"}, W_Q=[[0] * 3] * 2, b_Q=[1, 0], W_K=[[0, 1, 0], [0] * 3],
         weighting="average-hard",
     )  # fmt: skip
-    found = certify(given, "float32", 4)
-    tf.check_certificate(given, found)
+    confirmed(given, "float32", 4)
+    tf.check_certificate(given, certify(given, "float32", 4))
     hard = [given(x, "exact") for x in map("".join, itertools.product("ab", repeat=4))]
     assert hard == [given(x, "float32") for x in map("".join, itertools.product("ab", repeat=4))]
 
 
 def test_the_checker_takes_no_word_for_an_assumption(seen_up_to):
     built = tf.recipe("dyck-k-d").build()
-    found = certify(built, "float32", 30)
+    found = certify(built, "float32", seen_up_to)
     first, *others = found.assumes
     for assumes in (
         (replace(first, what="the moon is round"), *others),
@@ -431,20 +438,38 @@ def test_the_checker_takes_no_word_for_an_assumption(seen_up_to):
             tf.check_certificate(built, replace(found, assumes=assumes))
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"largest_length": 10**9},
-        {"model": "another"},
-        {"demands": ()},
-        {"heads": ((),) * 9},
-        {"units": ((),) * 9},
-    ],
-)
-def test_no_field_of_a_certificate_is_free(changes):
+CHANGES = {
+    "largest_length": 10**9,
+    "model": "another",
+    "weights": "0" * 32,
+    "arithmetic": "bfloat16",
+    "max_length": 49,
+    "order": "reference",
+    "weighting": "average-hard",
+    "demands": (),
+    "lines": (),
+    "heads": ((),) * 9,
+    "units": ((),) * 9,
+    "assumes": (Assumption("the moon is round", None, 50),),
+    "grade": 2,
+    "stopped": "the read-out",
+    "version": 1,
+}
+"""A forgery of each field."""
+
+
+def test_every_field_is_forged():
+    assert {*CHANGES} == {each.name for each in fields(Certificate)}
+
+
+@pytest.mark.parametrize("field", CHANGES)
+def test_no_field_of_a_certificate_is_free(field):
     built = tf.recipe("dyck-1").build(max_length=50)
-    with pytest.raises(Unproved, match="follows from the weights"):
-        tf.check_certificate(built, replace(certify(built), **changes))
+    found = certify(built)
+    for other in (CHANGES[field], None, (), 3, "", ("x",), ((3,),), 0.5):
+        if other != getattr(found, field):
+            with pytest.raises(Unproved, match="follows from the weights"):
+                tf.check_certificate(built, replace(found, **{field: other}))
 
 
 @pytest.mark.parametrize("other", [None, "a certificate", 5])
@@ -512,9 +537,8 @@ def test_constant_queries_may_come_in_any_order():
             W_K=[*places, [0] * 4, [0] * 4],
             weighting="average-hard",
         )
-        found = certify(built, "float32")
-        assert found.holds
-        tf.check_certificate(built, found)
+        assert confirmed(built, "float32").holds
+        tf.check_certificate(built, certify(built, "float32"))
 
 
 def test_halves_of_a_score_are_bits_too():
@@ -553,7 +577,7 @@ def test_what_is_known_at_bos_is_on_the_grid_too():
 
 def test_an_assumption_is_of_all_symbols_together(seen_up_to):
     built = tf.recipe("dyck-k-d").build()
-    found = certify(built, "float32", 30)
+    found = certify(built, "float32", seen_up_to)
     number = found.assumes[0].line
     line = found.lines[number]
     rows = (replace(line.law.rows[0], hi=line.law.rows[0].lo), *line.law.rows[1:])
@@ -574,6 +598,7 @@ def test_what_is_compiled_with_factors_is_certified(factor):
         return ((place > 2 * F(factor)) & (x == "a")).accept(empty=False)
 
     built = tf.compile(beyond, max_length=20)
+    assert confirmed(built, "float32").holds and not by_laws(built, "float32").assumes
     found = certify(built, "float32")
     assert found.holds and not found.assumes
     tf.check_certificate(built, found)
@@ -587,6 +612,7 @@ def test_a_mean_of_matches_is_certified_beside_a_threshold(threshold):
         return (follows > F(threshold)).accept()
 
     built = tf.compile(often, max_length=40)
+    assert confirmed(built, "float32").holds and not by_laws(built, "float32").assumes
     found = certify(built, "float32")
     assert found.holds and not found.assumes
     tf.check_certificate(built, found)

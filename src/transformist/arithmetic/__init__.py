@@ -11,7 +11,14 @@ from transformist.arithmetic.floating import (
     Clamped,
     Floating,
 )
-from transformist.arithmetic.given import exact_numbers, is_power_of_two, nearest_float64, rational
+from transformist.arithmetic.given import (
+    exact_numbers,
+    is_power_of_two,
+    is_whole,
+    nearest_float64,
+    rational,
+    whole_number,
+)
 from transformist.arithmetic.interval import INTERVAL, Balls, Interval
 from transformist.arithmetic.protocol import Arithmetic, Array, Mask
 from transformist.arithmetic.saturating import MOST_BITS, SATURATING, Saturating
@@ -42,7 +49,9 @@ __all__ = [
     "Saturating",
     "exact_numbers",
     "is_power_of_two",
+    "is_whole",
     "nearest_float64",
     "number_system",
     "rational",
+    "whole_number",
 ]

@@ -312,14 +312,14 @@ def _combine(function: Callable[..., Any], parts: Iterable[Rationals], growth: i
 def _product(function: Callable[..., Any], x: Rationals, y: Rationals, terms: int) -> Rationals:
     """A bilinear `function` of the numerators, a sum of `terms` products."""
     a, b = x.numerators, y.numerators
-    if _peak(a) * _peak(b) * terms >= _WORD:
+    if _peak(a) * _peak(b) * terms >= _WORD or b.dtype != a.dtype:  # beside zeros all may be wide
         a, b = _wide(a), _wide(b)
     return Rationals(np.asarray(function(a, b)), x.denominator * y.denominator)
 
 
 def _matmul(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """The product; by way of float64, in which no partial sum rounds, where all are below 2⁵³."""
-    if a.dtype == object or _peak(a) * _peak(b) * a.shape[-1] >= 2**53:
+    if object in (a.dtype, b.dtype) or _peak(a) * _peak(b) * a.shape[-1] >= 2**53:
         return np.asarray(np.matmul(a, b), dtype=np.result_type(a, b))  # numpy unwraps a lone one
     return np.asarray(np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64))
 

@@ -220,7 +220,7 @@ class Floating:
         scores = self.divide(dot, self.sqrt(self.array([q.shape[-1]])))
         if not np.isfinite(scores.astype(np.float64)).all():
             raise NotFinite(
-                f"attention scores stay below {self.largest:g} in {self.name}",
+                f"attention scores must stay below {self.largest:g} in {self.name}",
                 received="one that overflows",
                 remedy="use a format with a wider range",
             )

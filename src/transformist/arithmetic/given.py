@@ -36,14 +36,14 @@ def exact_numbers(values: Any, where: str = "array") -> NDArray[Any]:
         given = np.asarray(values)
     except ValueError:
         raise ShapeMismatch(
-            "the rows of an array have one length",
+            "the rows of an array must have one length",
             received="rows of different lengths",
             where=where,
             remedy="make the rows equally long",
         ) from None
     except (TypeError, RuntimeError) as error:  # a tensor that numpy does not read
         raise InvalidValue(
-            "an array holds numbers that numpy reads",
+            "an array must hold numbers that numpy reads",
             received=f"{type(values).__name__}: {error}"[:90],
             where=where,
             remedy="give a list or a numpy array; of a tensor, x.detach().double().numpy()",
@@ -85,7 +85,7 @@ def rational(value: Any) -> Fraction:
         ValueError, TypeError, OverflowError, ZeroDivisionError: for what is not a finite number,
             and ValueError for a text with an exponent beyond ±9999, which no format needs.
     """
-    if isinstance(value, str) and _HUGE_EXPONENT.search(value):
+    if isinstance(value, str) and _has_huge_exponent(value):
         raise ValueError
     return Fraction(value.item() if isinstance(value, np.generic) else value)
 
@@ -102,7 +102,59 @@ def is_power_of_two(value: Fraction) -> bool:
     return value > 0 and all(part & (part - 1) == 0 for part in parts)
 
 
-_HUGE_EXPONENT = re.compile(r"[eE][+-]?0*[1-9]\d{4}")
+_EXPONENT = re.compile(r"[eE]([+-]?\d+(?:_\d+)*)")
+"""What `Fraction` takes for an exponent: digits of any script, with underscores between them."""
+
+
+def _has_huge_exponent(text: str) -> bool:
+    """Whether a text has an exponent beyond ±9999.
+
+    Example:
+        >>> [_has_huge_exponent(f"1e{k}") for k in ("9999", "1_0_000", "-１００００", "0001")]
+        [False, True, True, False]
+
+    """
+    found = _EXPONENT.findall(text)
+    return any(len(each) > 100 or abs(int(each)) > 9999 for each in found)  # int reads them too
+
+
+def is_whole(value: Any, least: int) -> bool:
+    """True for a whole number of at least `least`, such as a length, a width or a count.
+
+    A Boolean is none, although Python counts with it: it is a slip for another argument.
+
+    Example:
+        >>> [is_whole(value, 1) for value in (3, np.int64(3), 0, 3.0, True)]
+        [True, True, False, False, False]
+
+    """
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return bool(is_integer and value >= least)
+
+
+def whole_number(value: Any, least: int, invariant: str, *, where: str, remedy: str) -> int:
+    """A whole number that a user gives, as an int.
+
+    Args:
+        value: what was given.
+        least: the smallest that is admitted.
+        invariant: what must hold, for the refusal.
+        where: what takes it.
+        remedy: what to do.
+
+    Raises:
+        InvalidValue: for what `is_whole` refuses.
+
+    Example:
+        >>> whole_number(True, 1, "n must be at least 1", where="f", remedy="give a length")
+        Traceback (most recent call last):
+        ...
+        transformist.errors.InvalidValue: f: n must be at least 1; received True; give a length
+
+    """
+    if not is_whole(value, least):
+        raise InvalidValue(invariant, received=f"{value!r:.40}", where=where, remedy=remedy)
+    return int(value)
 
 
 def in_words(value: Fraction) -> str:
@@ -120,16 +172,23 @@ def _entry(value: Any, where: str) -> Fraction:
         return rational(value)
     except (OverflowError, ValueError, TypeError, ZeroDivisionError):
         pass
+    if isinstance(value, str) and _has_huge_exponent(value):
+        raise InvalidValue(
+            "an exponent must be between -9999 and 9999",
+            received=f"{value:.60}",
+            where=where,
+            remedy="scale the numbers; no format holds one of this size",
+        )
     if isinstance(value, str | float | np.floating) and not _is_finite(value):
         raise NotFinite(
-            "every number is finite",
+            "every number must be finite",
             received=str(value),
             where=where,
             remedy="give integers, finite floats or rationals",
         )
     raise InvalidValue(
-        "an array holds numbers",
-        received=repr(value),
+        "an array must hold numbers",
+        received=f"{value!r:.60}",
         where=where,
         remedy="give integers, finite floats, or rationals such as 1/3",
     )

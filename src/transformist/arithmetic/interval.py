@@ -94,7 +94,7 @@ class Interval:
     def __post_init__(self) -> None:
         if type(self.bits) is not int or not 2 <= self.bits <= 2**20:
             raise InvalidValue(
-                "an interval precision is a whole number of bits from 2 to 1,048,576",
+                "an interval precision must be a whole number of bits from 2 to 1,048,576",
                 received=f"bits = {self.bits!r}",
                 where="Interval",
                 remedy="give one such as 128",
@@ -284,7 +284,7 @@ class Interval:
         balls = self._plain(x)
         if not all(ball.abs_upper() < _huge() for ball in balls.ravel()):
             raise NotFinite(
-                "every ball is finite, and below 2^(2^20)",
+                "every ball must be finite, and below 2^(2^20)",
                 received="one of which nothing is known, or a larger one",
                 where=self.name,
                 remedy="scale the values down, or evaluate with more bits",

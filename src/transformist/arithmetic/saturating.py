@@ -106,7 +106,7 @@ class Saturating:
         in_range = np.asarray(np.abs(exact) <= float(self.largest), dtype=bool)
         if not in_range.all():
             raise NotFinite(
-                f"every number is at most {self.largest} in magnitude in {self.name}",
+                f"every number must be at most {self.largest} in magnitude in {self.name}",
                 received=in_words(Fraction(exact[~in_range][0])),
                 remedy="scale the values down, or use a wider range (widths and counts count too)",
             )

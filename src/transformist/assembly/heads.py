@@ -109,7 +109,7 @@ def soften(head: Attention, sharpness: object) -> Attention:
     expect(head, Attention, "soften")
     if not _is_positive(sharpness):
         raise InvalidValue(
-            "the sharpness 1/τ is a positive number",
+            "the sharpness 1/τ must be a positive number",
             received=f"sharpness = {sharpness}",
             where="soften",
             remedy="derive it with bounds.sharpness",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias, overload
 
 import numpy as np
 
 from transformist.assembly.networks import postcompose, precompose
-from transformist.errors import InvalidValue
+from transformist.errors import InvalidValue, ShapeMismatch
 from transformist.model import Attention, FeedForward, LinearForm, Stream, exact_product, rationals
 
 Part: TypeAlias = FeedForward | Attention
@@ -27,7 +27,7 @@ def expect(value: object, kind: type, where: str) -> None:
             f"{where} takes models of the kind {kind.__name__}",
             received=type(value).__name__,
             where=where,
-            remedy=f"give a {kind.__name__} (parallel composes transformers, serial stacks of "
+            remedy="give a model of this kind (parallel composes transformers, serial stacks of "
             "layers, soften and tie_break take a head)",
         )
 
@@ -93,7 +93,8 @@ def route(
         shift: what is added to the k forms before a network reads them; there is none for a head.
 
     Raises:
-        InvalidValue: for a head with a shift.
+        InvalidValue: for a head with a shift, and for parts, streams or forms that are none.
+        ShapeMismatch: for a shift of another length than `read`.
 
     Example:
         >>> stream = Stream(("x", "y", "larger"))
@@ -102,8 +103,23 @@ def route(
         array([0., 0., 5.])
 
     """
+    if not isinstance(part, Attention):
+        expect(part, FeedForward, "route")
+    expect(stream, Stream, "route")
+    reading, writing = (
+        stream.reading(*_forms(read, "read")),
+        stream.writing(*_forms(write, "write")),
+    )
     if isinstance(part, FeedForward):
-        offset = np.broadcast_to(rationals(shift), (part.width,))
+        offset = rationals(shift)
+        if offset.shape not in ((), (part.width,)):
+            raise ShapeMismatch(
+                f"shift must be one number, or {part.width} numbers, as the network reads",
+                received=f"shape {offset.shape}",
+                where="route",
+                remedy="give a number for each form of read",
+            )
+        offset = np.broadcast_to(offset, (part.width,))
         part = precompose(part, np.eye(part.width), offset)
     elif np.any(rationals(shift) != 0):
         raise InvalidValue(
@@ -112,4 +128,17 @@ def route(
             where="route",
             remedy="add it to the forms, times a slot that is 1",
         )
-    return between(part, stream.reading(*read), stream.writing(*write))
+    return between(part, reading, writing)
+
+
+def _forms(given: Sequence[LinearForm], name: str) -> Sequence[LinearForm]:
+    """What `read` and `write` are, checked."""
+    is_list = isinstance(given, list | tuple)
+    if not is_list or not all(isinstance(each, str | Mapping) for each in given):
+        raise InvalidValue(
+            f"{name} must be a list of slots, or of forms, mappings from slots to coefficients",
+            received=f"{given!r:.60}",
+            where="route",
+            remedy='give one such as ["x", {"x": 1, "y": -1}]',
+        )
+    return given

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from transformist.arithmetic import rational
+from transformist.arithmetic import is_whole, rational
 from transformist.bounds.norms import by_norm, operator_norm, root_above, vector_norm
 from transformist.errors import InvalidValue
 from transformist.model import (
@@ -228,14 +228,14 @@ def normalized_bound(part: LayerNorm, norm: str) -> Fraction:
 
 def _length(given: Any, where: str) -> int:
     """N, as a user gives it."""
-    if type(given) is not int or given < 0:
+    if not is_whole(given, 0):
         raise InvalidValue(
-            "max_length is a whole number of at least 0",
+            "max_length must be a whole number of at least 0",
             received=f"max_length = {given!r:.40}",
             where=where,
             remedy="give the longest input, or leave it out",
         )
-    return given
+    return int(given)
 
 
 def at_least_zero(name: str, value: Any, where: str) -> Fraction:
@@ -247,7 +247,7 @@ def at_least_zero(name: str, value: Any, where: str) -> Fraction:
     """
     try:
         number = rational(value)
-    except (TypeError, ValueError, ArithmeticError):
+    except (AttributeError, TypeError, ValueError, ArithmeticError):
         number = Fraction(-1)
     if number < 0:
         raise InvalidValue(

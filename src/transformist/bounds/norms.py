@@ -11,7 +11,7 @@ import numpy as np
 
 from transformist.arithmetic import exact_numbers
 from transformist.bounds.powers import SLACK
-from transformist.errors import ShapeMismatch, UnknownName
+from transformist.errors import ShapeMismatch, UnknownName, is_name
 from transformist.model import rationals
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ def by_norm(table: Mapping[str, T], norm: str) -> T:
         UnknownName: for a norm that does not exist.
 
     """
-    if norm not in NORMS:
+    if not is_name(norm, NORMS):
         raise UnknownName.among("norm", norm, NORMS)
     return table[norm]
 

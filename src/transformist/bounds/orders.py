@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from transformist.arithmetic import Floating
-from transformist.errors import UnknownName
+from transformist.errors import UnknownName, is_name
 
 
 def _nothing(_rows: int, _a: Floating) -> float:
@@ -103,6 +103,6 @@ def order_of(given: Order | str) -> Order:
     """
     if isinstance(given, Order):
         return given
-    if given not in ORDERS:
+    if not is_name(given, ORDERS):
         raise UnknownName.among("order of summation", given, ORDERS)
     return ORDERS[given]

@@ -10,12 +10,19 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.arithmetic import Arithmetic, Floating, Saturating, number_system
+from transformist.arithmetic import FLOAT64, Arithmetic, Floating, Saturating, number_system
 from transformist.bounds.approximation import ACTIVATION_SLOPES
 from transformist.bounds.orders import ANY_ORDER, Order, order_of
 from transformist.bounds.powers import SLACK
 from transformist.errors import InvalidValue, NotFinite
-from transformist.model import FeedForward, FeedForwardStack, LayerNorm, Sublayer, rationals
+from transformist.model import (
+    ACTIVATIONS,
+    FeedForward,
+    FeedForwardStack,
+    LayerNorm,
+    Sublayer,
+    rationals,
+)
 
 FloatArray = NDArray[np.float64]
 
@@ -276,11 +283,7 @@ def _network(network: FeedForward, x: Near, a: Floating) -> Near:
         slope = float(ACTIVATION_SLOPES[network.activation])
         rounding = _GELU_ROUNDINGS * float(a.unit_roundoff)
         error = slope * error + rounding * (np.abs(h) + error) + _GELU_ROUNDINGS * a.smallest
-    h = np.asarray(
-        FeedForward(W_1=np.eye(h.shape[1]), W_2=np.eye(h.shape[1]), activation=network.activation)(
-            h
-        )
-    )
+    h = np.asarray(ACTIVATIONS[network.activation](h, FLOAT64))
     return _affine(network.W_2, network.b_2, h, error, a)
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from transformist.arithmetic import Arithmetic, Floating, rational
+from transformist.arithmetic import Arithmetic, Floating, is_whole, rational
 from transformist.bounds.rounding import for_real_numbers
 from transformist.errors import InvalidValue, ShapeMismatch, UnknownName
 from transformist.model import rationals
@@ -119,7 +119,7 @@ def sum_error_within(n: int, total: Any, arithmetic: Arithmetic | str) -> Bound:
         size = rational(total)
     except (TypeError, ValueError, ArithmeticError):
         size = Fraction(-1)
-    if not hasattr(n, "__index__") or n < 0 or size < 0:
+    if not is_whole(n, 0) or size < 0:
         raise InvalidValue(
             "a sum is of n ≥ 0 numbers, the sum of their magnitudes is at least 0",
             received=f"n = {n!r:.40}, total = {total!s:.40}",

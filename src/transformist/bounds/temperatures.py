@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from transformist.arithmetic import SYSTEMS, Arithmetic, number_system, rational
+from transformist.arithmetic import SYSTEMS, Arithmetic, is_whole, number_system, rational
 from transformist.bounds.powers import log, power_of_two_at_most, rounded_up
 from transformist.bounds.rounding import float_format_of
 from transformist.errors import InvalidValue
@@ -90,7 +90,7 @@ def _score_gap(gap: Any, n: int, where: str) -> Fraction:
         g = rational(gap)
     except (TypeError, ValueError, ArithmeticError):
         g = Fraction(-1)
-    if g < 0 or not hasattr(n, "__index__") or n < 1:
+    if g < 0 or not is_whole(n, 1):
         raise InvalidValue(
             "softmax is near hardmax for n ≥ 1 scores with a gap of at least 0",
             received=f"gap = {gap!s:.40}, n = {n!r:.40}",
@@ -225,7 +225,7 @@ def _share(tolerance: Any, where: str) -> Fraction:
         share = Fraction(0)
     if not 0 < share < 1:
         raise InvalidValue(
-            "the tolerance, a share of the weight, is between 0 and 1",
+            "the tolerance, a share of the weight, must be between 0 and 1",
             received=f"tolerance = {str(tolerance)[:40]}",
             where=where,
             remedy="give one such as 1/4",

@@ -19,7 +19,7 @@ from transformist.catalogue import (
     weighting,
 )
 from transformist.claims import Recipe
-from transformist.errors import UnknownName
+from transformist.errors import UnknownName, is_name
 
 _RECIPES: tuple[Recipe[Any], ...] = (
     *positions.RECIPES,
@@ -60,6 +60,6 @@ def recipe(name: str) -> Recipe[Any]:
 
     """
     for each in _RECIPES:
-        if each.name == name:
+        if is_name(name, (each.name,)):
             return each
     raise UnknownName.among("recipe", name, [each.name for each in _RECIPES])

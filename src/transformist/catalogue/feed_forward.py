@@ -144,7 +144,7 @@ def cpwl(knots: Any = (-1, 0, 1, 2), values: Any = (1, 0, 1, 0)) -> FeedForward:
     """Hidden units: n + 1 for n pieces, the first line and the bend at each inner knot."""
     if len(knots) != len(values) or len(knots) < 2:
         raise InvalidValue(
-            "a polyline has a value for each of at least two knots",
+            "a polyline must have a value for each of at least two knots",
             received=f"{len(knots)} knots and {len(values)} values",
             where="cpwl",
             remedy="give as many values as knots",
@@ -153,7 +153,7 @@ def cpwl(knots: Any = (-1, 0, 1, 2), values: Any = (1, 0, 1, 0)) -> FeedForward:
     for left, right in pairwise(x):
         if left >= right:
             raise InvalidValue(
-                "knots increase strictly",
+                "knots must increase strictly",
                 received=f"{left} before {right}",
                 where="cpwl",
                 remedy="sort the knots and keep each once",
@@ -426,7 +426,7 @@ def multiply_by_gelu(
 def _require_interval(lo: F, hi: F, where: str) -> None:
     if lo >= hi:
         raise InvalidValue(
-            "an interval has lo < hi",
+            "an interval must have lo < hi",
             received=f"lo = {lo}, hi = {hi}",
             where=where,
             remedy="exchange or widen the ends",

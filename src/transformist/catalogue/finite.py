@@ -191,7 +191,7 @@ def flag(max_length: int = 64, flagged: int = 1) -> PositionTable:
     require_size(max_length, 1, "flag")
     if flagged > max_length:
         raise InvalidValue(
-            f"the flagged position is one from 1 to N = {max_length}",
+            f"the flagged position must be one from 1 to N = {max_length}",
             received=f"flagged = {flagged}",
             where="flag",
             remedy="give a smaller one, or a larger max_length",

@@ -27,6 +27,7 @@ from transformist.circuit.heads import (
     rows_under,
 )
 from transformist.circuit.margins import READ_OUT, Ask, Errors, Margins, Part, magnitude
+from transformist.circuit.readings import Number, Readings, Sum
 from transformist.circuit.shares import (
     INDEX_ERROR,
     MEAN_SCORE_ERROR,
@@ -57,10 +58,13 @@ __all__ = [
     "Law",
     "Margins",
     "Match",
+    "Number",
     "Part",
+    "Readings",
     "Relu",
     "Rows",
     "Step",
+    "Sum",
     "Uniform",
     "content",
     "follow",

@@ -13,7 +13,8 @@ from transformist.circuit.atoms import Embedded, Feature, Fetched, Kept, Relu, S
 from transformist.circuit.circuit import Circuit
 from transformist.circuit.forms import Form
 from transformist.circuit.heads import SCORES, At, Match, Uniform
-from transformist.circuit.margins import Errors, Margins, magnitude, significant_bits, upper_unit
+from transformist.circuit.margins import Errors, Margins, magnitude, significant_bits
+from transformist.circuit.score_errors import at_scores, scores
 from transformist.circuit.shares import (
     INDEX_ERROR,
     MEAN_SCORE_ERROR,
@@ -57,21 +58,16 @@ def _relu(margins: Margins, atom: Relu, _number: int) -> Errors:
 
 def _step(margins: Margins, atom: Step, number: int) -> Errors:
     """0 is exact; 1 is the difference of two numbers that round."""
-    shifted = atom.form - atom.zone / 4
-    error = min(margins.error(shifted), margins.comparison_error(atom.form, atom.zone))
+    error = margins.step_error(number, atom.zone, atom.zone / 4)
     margins.require(number, "the error of a comparison", error, atom.zone / 4)
-    scaled = upper_unit(atom)
-    error = 2 * margins.rounding(scaled) + (0 if margins.is_exact(scaled) else 2 * margins.u)
+    error = margins.step_rounding(number)
     falls = number in margins.falling  # then 0 is the difference of two numbers that round
     return Errors(error, error * margins.most, math.inf if falls else error)
 
 
 def _kept(margins: Margins, atom: Kept, _number: int) -> Errors:
     """A sum, of which what was there has been stored before."""
-    form = atom.form
-    stored = 0.0 if margins.is_exact(form) else margins.u * margins.size(form)
-    error = margins.error(form) + stored
-    return Errors(error, margins.scaled_error(form) + stored * margins.most)
+    return Errors(margins.error(atom.form), margins.scaled_error(atom.form))
 
 
 def _fetched(margins: Margins, atom: Fetched, number: int) -> Errors:
@@ -79,7 +75,7 @@ def _fetched(margins: Margins, atom: Fetched, number: int) -> Errors:
     apart = margins.order.apart(margins.most, margins.a)
     if not apart:
         return errors
-    size = apart * margins.size(atom.value)
+    size = apart * margins.reach(atom.value)
     least = magnitude(margins.circuit.separation(Form.atom(number)) or 0)
     return replace(
         errors,
@@ -91,7 +87,7 @@ def _fetched(margins: Margins, atom: Fetched, number: int) -> Errors:
 
 def _mean(margins: Margins, _head: Uniform, value: Form, number: int) -> Errors:
     """The mean of BOS is its weight 1/D, rounded; D is counted exactly in the accumulator."""
-    size = margins.size(value)
+    size = margins.reach(value)
     counted = min(margins.a.largest, 1 / margins.w)
     margins.require(number, "the number of positions of a mean", margins.most, counted)
     error = margins.mean_error(size)
@@ -99,31 +95,52 @@ def _mean(margins: Margins, _head: Uniform, value: Form, number: int) -> Errors:
     scaled = error * margins.most
     if margins.circuit.is_bos(value):
         scaled = margins.u if margins.u == margins.w else 4 * margins.u
+        scaled += 2 * margins.most * margins.a.smallest
     one = margins.mean_error(1)
     relative = (1 + margins.relative_error(value)) * (1 + one) - 1
+    if relative < math.inf:  # and what the products, and the result, lose by underflow
+        least = magnitude(margins.circuit.separation(value) or 0) / margins.most
+        lost = margins.a.smallest + margins.most * margins.a.smallest_partial
+        relative += lost / least if least else math.inf
     return Errors(error + inherited, scaled + inherited * margins.most, relative)
 
 
 def _match(margins: Margins, head: Match, value: Form, number: int) -> Errors:
+    largest, inexact, divided = _match_scores(margins, head)
+    _require_range(margins, head, 2 * largest, number)
+    alone = head.place is None and head.choose not in ("any", "mean")
+    allowed: Any = SCORE_ERROR
+    if head.choose == "mean":
+        allowed = MEAN_SCORE_ERROR
+    if divided:  # equal scores stay equal, others apart
+        margins.require(number, "the error of a quotient of scores", divided, allowed)
+    hard = margins.circuit.weighting != "softmax"
+    if alone or (head.choose == "mean" and hard):  # equal scores, all or one of which are chosen
+        allowed = Fraction(0)
+    if inexact:
+        margins.require(number, "the error of a selection", inexact + divided, allowed)
+    return _chosen(margins, head, value, inexact)
+
+
+def _match_scores(margins: Margins, head: Match) -> tuple[float, float, float]:
+    """How large scores are, how far they can be off, and as far as quotients of exact ones can be.
+
+    All are in units of scores.
+    """
+    if margins.readings is not None:
+        found = [scores(margins, head, each) for each in margins.readings.scores[head]]
+        return (*map(max, zip(*found, strict=True)),)
     keys, queries = (_by_kind(margins, forms) for forms in (head.keys, head.queries))
     scale = magnitude(head.scale)
     largest = scale * max(_dot(key, query) for key in keys for query in queries)
     largest += magnitude(margins.circuit.longest) if head.place is not None else 0.0
-    _require_range(margins, head, 2 * largest, number)
     inexact = _product_error(margins, head, keys, queries) * scale
     whole = all(margins.is_exact(form) for form in head.forms)
     parts = math.prod(_bottom(margins.circuit, forms) for forms in (head.keys, head.queries))
     held = largest * parts * _bits(margins.sharpness[head]) <= 2**margins.a.precision
     if not (whole and held):
         inexact += (len(head.keys) + 4) * (margins.w + margins.u) * largest
-    allowed: Any = SCORE_ERROR
-    if head.choose == "mean":
-        allowed = MEAN_SCORE_ERROR if margins.circuit.weighting == "softmax" else Fraction(0)
-    elif head.place is None and head.choose != "any":  # equal scores, of which the last is chosen
-        allowed = Fraction(0)
-    if inexact:
-        margins.require(number, "the error of a selection", inexact, allowed)
-    return _chosen(margins, head, value, inexact)
+    return largest, inexact, 0.0
 
 
 def _bottom(circuit: Circuit, forms: tuple[Form, ...]) -> int:
@@ -155,15 +172,20 @@ def _product_error(
 
 def _at(margins: Margins, head: At, value: Form, number: int) -> Errors:
     longest = float(margins.circuit.longest)
-    error = margins.error(head.index)
-    if not head.unit.is_constant:
-        error = margins.scaled_error(head.index) + longest**2 * margins.scaled_error(head.unit)
     most = 1 if head.unit.is_constant else margins.most
     scores = longest * max(longest, margins.size(head.index) * most)  # q beyond N counts as well
-    if error or 3 * scores * _bits(margins.sharpness[head]) > 2**margins.a.precision:
-        stored = 2 * margins.u if margins.u > margins.w else 0.0
-        error += (4 * margins.w + stored) * scores
-    error += 0 if longest**2 <= 2**margins.a.precision else math.inf
+    if margins.readings is not None:
+        found = [at_scores(margins, head, each) for each in margins.readings.scores[head]]
+        error = max(found)
+    else:
+        error = margins.error(head.index)
+        if not head.unit.is_constant:
+            error = margins.scaled_error(head.index)
+            error += longest**2 * margins.scaled_error(head.unit)
+        if error or 3 * scores * _bits(margins.sharpness[head]) > 2**margins.a.precision:
+            stored = 2 * margins.u if margins.u > margins.w else 0.0
+            error += (4 * margins.w + stored) * scores
+        error += 0 if longest**2 <= 2**margins.a.precision else math.inf
     _require_range(margins, head, 4 * scores, number)
     margins.require(number, "the error of a position that is looked up", error, INDEX_ERROR)
     return _chosen(margins, head, value, 0.0)
@@ -189,16 +211,20 @@ def _chosen(margins: Margins, head: Match | At, value: Form, spread: float) -> E
     circuit = margins.circuit
     rows = circuit.rows(value)
     diameter = float(max(row.hi for row in rows) - min(row.lo for row in rows))
-    size = margins.size(value)
+    size = margins.reach(value)
     error = margins.error(value)
     if circuit.weighting == "softmax":
-        sharpness = float(margins.sharpness[head])
+        # A difference m of scores is rounded, to m (1 − u) at least: m² (1 − u) − 3m/4, of which
+        # (1 − 4u) m/4 is left, and m (1 − u) − 1/2, of which (1 − 2u) m/2 is.
+        sharpness = float(margins.sharpness[head]) * (1 - 4 * margins.u)
+        if not (sharpness > 0 and error < math.inf):
+            return Errors(math.inf, math.inf)
         error += SHARES[type(head)](circuit, head, sharpness) * diameter
         if isinstance(head, Match) and head.choose == "mean":
-            error += 2 * spread * sharpness * diameter
+            error += 2 * spread * float(margins.sharpness[head]) * diameter
         terms = min(float(margins.most), _heavy(margins, head, sharpness))
         error += math.expm1(7 * margins.u + 2 * (terms + 2) * margins.w) * size
-        error += 3 * margins.most * margins.a.smallest
+        error += 3 * margins.most * margins.a.smallest * max(size, 1.0)
     elif circuit.weighting == "average-hard" and _is_a_mean(head):
         error += margins.mean_error(size)
     return Errors(error, error * margins.most)

@@ -103,3 +103,8 @@ class Law:
     def size(self) -> Bound:
         """The largest magnitude."""
         return max(row.size for row in self.rows)
+
+
+def upper_unit(atom: Step) -> Form:
+    """What the second of the two units of a step reads."""
+    return atom.form * (2 / atom.zone) - Fraction(3, 2)

@@ -111,6 +111,13 @@ class Circuit:
             sums = [sums[k] + law[k].times(factor) for k in kinds]
         return tuple(sums)
 
+    def size(self, form: Form, is_split: bool = False) -> Bound:
+        """The largest magnitude of a form at any row; if split, of its terms by themselves."""
+        if is_split and len(form.terms) > 1:
+            parts = [abs(factor) * self.laws[number].size for number, factor in form.terms]
+            return sum(parts, abs(form.constant))
+        return max(row.size for row in self.rows(form))
+
     def span(self, form: Form) -> Range:
         """The range of a form at the symbols."""
         return hull(self.rows(form)[: len(self.alphabet)])

@@ -6,7 +6,7 @@ import argparse
 import functools
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +19,16 @@ from transformist.arithmetic import Arithmetic, number_system
 from transformist.catalogue import recipe as find_recipe
 from transformist.claims import Finding, PositionClaim, Recipe, Settings
 from transformist.cli.options import NUMBER_SYSTEMS, Model, Set
-from transformist.cli.printing import Json, err, out, print_json, shown_warnings, warn, wide
+from transformist.cli.printing import (
+    Json,
+    err,
+    out,
+    print_json,
+    shown_warnings,
+    warn,
+    wide,
+    working,
+)
 from transformist.errors import InvalidValue, UnknownSymbol, UnreadableInput
 from transformist.inputs import read_settings
 from transformist.model import Trace
@@ -37,7 +46,7 @@ from transformist.report import (
 )
 from transformist.running import LONG, admission, chosen_engine, naming_structured
 from transformist.running import run as evaluate
-from transformist.texts import Source, Text
+from transformist.texts import Source, Text, admitted
 
 Given = Annotated[
     str | None,
@@ -133,7 +142,7 @@ def _input(given: str | None, file: str | None) -> Source:
     """Where the input is from."""
     if given is not None and file is not None:
         raise InvalidValue(
-            "there is one input",
+            "there must be one input",
             received=f"INPUT {given!r} and --file {file}",
             remedy="give one of the two",
         )
@@ -143,7 +152,7 @@ def _input(given: str | None, file: str | None) -> Source:
         return Source.file(Path(file))
     if sys.stdin is None:
         raise UnreadableInput(
-            "the input is given, in a file, or on standard input",
+            "the input must be given, in a file, or on standard input",
             received="a closed standard input",
             remedy="give INPUT, or --file with the name of a file",
         )
@@ -195,14 +204,20 @@ def _run_on_string(
     as_json: bool,
 ) -> None:
     """An answer by the engine that the length asks for."""
-    chosen = named.adapted(given, source.again())
     asked = "reference" if trace else engine
-    model = functools.partial(named.transformer, chosen, 1, system)
-    admit = admission(model, system, chosen_engine(asked, range(LONG), system))
-    text = Text.over(named.alphabet(chosen), source, ignore_others, admit)
+
+    def admit_for(settings: Settings) -> Callable[[int], None]:
+        if source.is_whole:  # what evaluates it refuses it, with its length
+            return lambda _: None
+        model = functools.partial(named.transformer, settings, 1, system)
+        by = chosen_engine(asked, range(LONG), system)
+        return admission(model, system, by, STRUCTURED_ENGINE, named.has_length(settings))
+
+    chosen = named.adapted(given, admitted(source.again(), 0, admit_for(given)))
+    text = Text.over(named.alphabet(chosen), source, ignore_others, admit_for(chosen))
     if trace and engine == "structured":
         raise InvalidValue(
-            "the layers are shown by the reference engine",
+            "the layers must be shown by the reference engine",
             received="--trace with --engine structured",
             remedy="leave one of the two out",
         )
@@ -210,6 +225,10 @@ def _run_on_string(
         _run_long(named, chosen, text, system, as_json)
     else:
         _run_on_text(named, chosen, text, system, as_json, with_trace=trace)
+
+
+STRUCTURED_ENGINE = "--engine structured"
+"""The option that asks for it."""
 
 
 @contextmanager
@@ -231,8 +250,8 @@ def _run_on_text(
 ) -> None:
     """The answer of the reference, with what its trace shows."""
     length = len(text.symbols)
-    asked = naming_structured("--engine structured", system)
-    with err.status(f"evaluating {length} symbols densely"), asked, _naming_ignore_others():
+    asked = naming_structured(STRUCTURED_ENGINE, system)
+    with working(f"evaluating {length} symbols densely"), asked, _naming_ignore_others():
         judged = named.answer(chosen, text.whole, system)
     trace, model = judged.trace, judged.trace.model
     if not named.is_certified(system, "reference"):
@@ -264,9 +283,9 @@ def _run_long(
 ) -> None:
     """The answer of the structured engine, which keeps no trace."""
     length = len(text.symbols)
-    with err.status(f"building {named.name}"):
+    with working(f"building {named.name}"):
         built = named.prepared(chosen, length, system)
-    with err.status(f"evaluating {length} symbols"), shown_warnings(), _naming_ignore_others():
+    with working(f"evaluating {length} symbols"), shown_warnings(), _naming_ignore_others():
         answer = evaluate(built.model, text.symbols, system, engine="structured")
     if not named.is_certified(system, "structured"):
         warn(caution(named.name, built.model, system))

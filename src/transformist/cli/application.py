@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import itertools
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from transformist import __version__
+from transformist.errors import UnknownName
 
 
 @dataclass(frozen=True)
@@ -101,11 +105,43 @@ class Commands(TyperGroup):
 
 def _command(name: str) -> Any:
     """With its own arguments; those that begin with `-` may be an input of `run`."""
-    alone = _parser()
-    alone.command(name, context_settings={"ignore_unknown_options": name == "run"})(
-        COMMANDS[name].found()
-    )
+    alone, takes_dashes = _parser(), name == "run"
+    alone.command(
+        name,
+        cls=WithDashes if takes_dashes else None,
+        context_settings={"ignore_unknown_options": takes_dashes},
+    )(COMMANDS[name].found())
     return get_command(alone)
+
+
+class WithDashes(TyperCommand):
+    """A command whose INPUT may begin with `-`, and so may look like an option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Refuse what was meant for an option: it is like one, or there is an INPUT besides."""
+        takes_value = {
+            option: not getattr(each, "is_flag", False)
+            for each in self.params
+            for option in each.opts
+            if option.startswith("-")
+        }
+        takes_value["--help"] = False
+        others: list[str] = []
+        given = iter(itertools.takewhile(lambda each: each != "--", args))
+        for each in given:
+            name, has_value, _ = each.partition("=")
+            if name not in takes_value:
+                others.append(name if _LIKE_AN_OPTION.fullmatch(name) else each)
+            elif takes_value[name] and not has_value:
+                next(given, None)
+        for each in filter(_LIKE_AN_OPTION.fullmatch, others):
+            if len(others) > 2 or difflib.get_close_matches(each, takes_value, cutoff=0.7):
+                refusal = UnknownName.among("option", each, takes_value, self.name)
+                raise refusal.with_remedy("(an INPUT that begins with -- comes after a -- alone)")
+        return super().parse_args(ctx, args)
+
+
+_LIKE_AN_OPTION = re.compile("--[a-z][a-z-]*")
 
 
 def _parser(**settings: Any) -> typer.Typer:

@@ -11,14 +11,19 @@ import typer
 from transformist.arithmetic import number_system
 from transformist.claims import Settings
 from transformist.cli.options import Set
-from transformist.cli.printing import Json, err, out, print_json, wide
+from transformist.cli.printing import Json, out, print_json, wide, working
 from transformist.compiler.refusals import Uncompilable
 from transformist.errors import InvalidValue
 from transformist.hosts import load, load_certificates, save
 from transformist.inputs import read_positive, read_settings
 from transformist.model import Transformer
 from transformist.named import Named, NamedProgram, named_model
-from transformist.report import certificate_facts, certificate_table
+from transformist.report import (
+    HEADINGS,
+    certificate_facts,
+    certificate_rows,
+    certificate_table,
+)
 from transformist.verify import Certificate, certify, check_certificate, unproved
 
 USUAL = 256
@@ -38,9 +43,9 @@ Format = Annotated[str, typer.Option(help="A float format.", metavar="A")]
 Order = Annotated[
     str,
     typer.Option(
-        help="Of summation: any, as linear algebra libraries choose it (with that of the "
-        "reference beside it); reference, from left to right; structured, that of the engine "
-        "for long inputs.",
+        help="Of evaluation: any, sums as linear algebra libraries choose to add them up (with "
+        "the reference beside it); reference, from left to right; structured, that of the engine "
+        "for long inputs; flash, that of GPU kernels, which normalise last.",
         metavar="O",
     ),
 ]
@@ -78,7 +83,7 @@ def certify_command(
     if check_saved:
         if _given(context) - {"model", "check_saved", "as_json"}:
             raise InvalidValue(
-                "certificates that are saved are checked as they are",
+                "certificates that are saved must be checked as they are",
                 received="--check beside another option",
                 where="certify",
                 remedy="give --check and the file alone",
@@ -88,7 +93,7 @@ def certify_command(
     name, longest = named.name, None if length is None else read_positive(length, "--max-length")
     if isinstance(named, NamedProgram) and longest is not None:
         chosen = {"max_length": str(longest), **chosen}
-    with err.status(f"certifying {name}"):
+    with working(f"certifying {name}"):
         built = _built(named, chosen, longest or USUAL, arithmetic)
         longest = longest or getattr(built, "max_length", None) or USUAL
         orders = ("any", "reference") if order == "any" else (order,)
@@ -96,14 +101,17 @@ def certify_command(
         shorter = 0
         if isinstance(named, NamedProgram) and not found[0].holds:
             shorter = named.certified_below(chosen, found[0])
-    held = [each for each in found if each.holds]
-    for each in held:
-        check_certificate(built, each)
+        held = [each for each in found if each.holds]
+        for each in held:
+            check_certificate(built, each)
     if output is not None:
         save(built, output, held)
     if as_json:
         beside = [certificate_facts(name, each) for each in found[1:]]
         saved: dict[str, Any] = {"beside": beside, "saved": str(output) if output else None}
+        if lines:
+            rows = certificate_rows(found[0])
+            saved["lines"] = [dict(zip(HEADINGS, cells, strict=True)) for cells in rows]
         if isinstance(named, NamedProgram):
             saved["compiled_for"] = shorter or None
         print_json(certificate_facts(name, found[0]) | saved)
@@ -148,7 +156,7 @@ def _check_saved(path: str, as_json: bool) -> int:
     model, found = load(path), load_certificates(path)
     if not found:
         raise InvalidValue(
-            "certificates that are saved with a model are checked",
+            "a file must have certificates to be checked",
             received=f"{path}, which has none",
             where="certify",
             remedy="give certify the option --output to save them",

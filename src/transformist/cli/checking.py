@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -14,12 +14,13 @@ from transformist.arithmetic import number_system
 from transformist.catalogue import recipes
 from transformist.claims import Settings
 from transformist.cli.options import NUMBER_SYSTEMS, Set
-from transformist.cli.printing import Json, err, out, print_json, warn
+from transformist.cli.printing import Json, err, out, print_json, warn, working
 from transformist.errors import InvalidValue
-from transformist.inputs import load_function, read_length, read_settings
+from transformist.inputs import load_function, read_length, read_seconds, read_settings
 from transformist.named import Named, caution, named_model
 from transformist.programs import PROGRAMS
 from transformist.report import verdict_facts, verdict_line
+from transformist.user_code import TIMEOUT
 from transformist.verify import (
     Verdict,
     check,
@@ -56,6 +57,16 @@ Longest = Annotated[
 ]
 InArithmetic = Annotated[str, typer.Option(help=f"{NUMBER_SYSTEMS}.", metavar="A")]
 
+Timeout = Annotated[
+    str | None,
+    typer.Option(
+        help="How long the function of --against may take for one input, and its file to run; "
+        f"{TIMEOUT:g} when left out.",
+        metavar="SECONDS",
+        show_default=False,
+    ),
+]
+
 
 def check_command(
     model: Checked = None,
@@ -63,6 +74,7 @@ def check_command(
     length: Longest = None,
     settings: Set = [],  # noqa: B006
     arithmetic: InArithmetic = "float64",
+    timeout: Timeout = None,
     as_json: Json = False,
 ) -> int:
     """Test what recipes claim, each from its own claim, and programs against what is compiled.
@@ -75,14 +87,27 @@ def check_command(
     max_length = None if length is None else read_length(length)
     if against is not None:
         chosen = read_settings(settings)
-        return _told([_check_against(named, against, chosen, arithmetic, max_length)], as_json)
+        seconds = TIMEOUT if timeout is None else read_seconds(timeout, "--timeout")
+        reference = load_function(against, seconds)
+        return _told([_check_against(named, reference, chosen, arithmetic, max_length)], as_json)
     if settings or arithmetic != "float64":
         raise InvalidValue(
-            "a claim is checked in every arithmetic and setting it names",
-            received="--set or --arithmetic without --against",
+            "--set and --arithmetic must come with --against: a claim is checked in every "
+            "arithmetic and setting it names",
+            received="one of them without --against",
             remedy="leave them out, or give --against FILE.py:NAME",
         )
-    return _told([named.verdict(max_length)] if named else _every_verdict(max_length), as_json)
+    if timeout is not None:
+        raise InvalidValue(
+            "--timeout must come with --against, whose function it limits",
+            received="--timeout without --against",
+            remedy="leave it out, or give --against FILE.py:NAME",
+        )
+    if named is None:
+        return _told(_every_verdict(max_length), as_json)
+    with working(f"checking {named.name}"):
+        verdict = named.verdict(max_length)
+    return _told([verdict], as_json)
 
 
 def _told(verdicts: Iterable[Verdict], as_json: bool) -> int:
@@ -119,18 +144,18 @@ def _every_verdict(max_length: int | None) -> Iterator[Verdict]:
 
 def _check_against(
     named: Named | None,
-    against: str,
+    reference: Callable[[Any], Any],
     settings: Settings,
     arithmetic: str,
     max_length: int | None,
 ) -> Verdict:
     if named is None or not named.takes_strings:
         raise InvalidValue(
-            "--against compares one model on strings with a function",
+            "--against must come with one model on strings",
             received="the whole catalogue" if named is None else named.name,
             remedy="name a recipe on strings, such as dyck-1, a program, or a saved file",
         )
-    reference, symbols = load_function(against), len(named.alphabet(settings))
+    symbols = len(named.alphabet(settings))
     length = length_within(AGAINST, symbols) if max_length is None else max_length
     require_feasible(length, symbols)
     system = number_system(arithmetic)
@@ -139,7 +164,7 @@ def _check_against(
         length = min(length, model.max_length)
     if not named.is_certified(system, "reference"):
         warn(caution(named.name, model, system))
-    with err.status(f"checking every string to length {length} over {symbols} symbols"):
+    with working(f"checking every string to length {length} over {symbols} symbols"):
         return replace(check(model, reference, length, system), name=named.name)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from transformist.cli.options import Set
-from transformist.cli.printing import Json, err, out, print_json
+from transformist.cli.printing import Json, out, print_json, warn, working
 from transformist.hosts import save
 from transformist.inputs import read_settings
 from transformist.named import named_program
@@ -31,9 +31,10 @@ def compile_command(
 ) -> None:
     """Compile a program to the weights of a transformer, and save them."""
     named, chosen = named_program(program), read_settings(settings)
-    with err.status(f"compiling {named.name}"):
+    with working(f"compiling {named.name}"):
         model = named.compiled(chosen)
         save(model, output)
+    warn(named.shortened(chosen, model.max_length))
     facts = compiled_facts(named.name, str(output), model, named.options(chosen)["weighting"])
     if as_json:
         print_json(facts)

@@ -1,81 +1,83 @@
-"""Where the command line begins and ends: what is given, the exit code, and errors in one line."""
+"""Where the process of the command line begins: Ctrl-C ends it in one line from here on.
+
+Nothing but what Python itself has loaded is imported above: the time before the handler is in place
+is the time in which Ctrl-C prints a traceback.
+"""
 
 from __future__ import annotations
 
-import io
 import os
+import signal
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import Any, TextIO
 
-import typer
+TYPE_CHECKING = False  # that of `typing`, which is not imported: it takes as long as all the rest
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
 
-from transformist.cli.application import app
-from transformist.errors import TransformistError
+INTERRUPTED = 130
+"""Exit code after Ctrl-C; the argument parser returns the same."""
+
+_IMPORTING = "<frozen importlib"
+"""Prefix of the file name of every frame of Python's import system."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
+
+    Args:
+        arguments: those after the name of the program; when left out, those of this process, which
+            the command line then has to itself.
 
     Returns:
         0 the command did its work; 1 a check does not hold, or a measurement was refused; 2 the
         request was wrong, or its answer cannot be written; 130 it was interrupted.
 
     """
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    if sys.stdout is None:
-        return _refuse("answers go to standard output; received a closed one; leave it open")
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-    sys.set_int_max_str_digits(0)  # exact answers may be long
+    if arguments is not None:
+        return _answered(arguments)
+    # Started with SIGINT ignored, as by nohup, the process goes on ignoring it.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
     try:
-        code = app(given, prog_name="transformist", standalone_mode=False)
-        sys.stdout.flush()
-    except TransformistError as error:
-        return _refuse(str(error))
-    except _USAGE_ERROR as error:
-        return _refuse(
-            f"{error.format_message().rstrip('.')}; transformist --help lists what there is"
-        )
-    except MemoryError:
-        return _refuse("the request does not fit in memory; give a smaller one")
-    except (BrokenPipeError, SystemExit):  # rich exits when the reader of a pipe has gone
-        _drop(sys.stdout)
-        return 0
-    except OSError as error:
-        _drop(sys.stdout)
-        where = error.filename or "standard output"
-        return _refuse(
-            "what a command reads and writes can be read and written; received "
-            f"{where} ({error.strerror or error}); make room, or choose another"
-        )
-    except (KeyboardInterrupt, typer.Abort):
-        code = _INTERRUPTED
-    if code == _INTERRUPTED:
-        return _refuse("interrupted", code)
-    return code if isinstance(code, int) else 0
+        return _answered(sys.argv[1:])
+    except KeyboardInterrupt:  # a second one, while the first is answered
+        return INTERRUPTED
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left takes no time
 
 
-_INTERRUPTED = 130
-"""The exit code after Ctrl-C, which is also what the argument parser makes of it."""
+def _answered(arguments: Sequence[str]) -> int:
+    from transformist.cli.dispatch import dispatch
+
+    return dispatch(arguments)
 
 
-_USAGE_ERROR: Any = typer.BadParameter.__mro__[2]
-"""The argument parser's own error, of which `typer.BadParameter` is a case."""
+def _interrupt(_signum: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt; end the process at once while a module is imported.
+
+    A module that is being imported (numba takes a second) may swallow the exception, or raise
+    another one. At that time no work has begun that would need to be cleaned up.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(_IMPORTING):
+            _leave()
+        frame = frame.f_back
+    sys.unraisablehook = _say_nothing
+    raise KeyboardInterrupt
 
 
-def _refuse(line: str, code: int = 2) -> int:
-    if sys.stderr is not None:  # else print takes standard output
-        try:
-            print(f"error: {' '.join(line.split())}", file=sys.stderr, flush=True)
-        except OSError:
-            _drop(sys.stderr)
-    return code
+def _say_nothing(of: sys.UnraisableHookArgs) -> None:
+    """Suppress errors of objects that Ctrl-C interrupted and that fail when they are deleted.
+
+    A KeyboardInterrupt raised in such a callback cannot be passed on, so it ends the process.
+    """
+    if isinstance(of.exc_value, KeyboardInterrupt):
+        _leave()
 
 
-def _drop(stream: TextIO) -> None:
-    """Lead a stream to nowhere, so that nothing is written to it at the end either."""
-    with suppress(OSError, ValueError):  # it is no file
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+def _leave() -> None:
+    try:
+        os.write(2, b"error: interrupted\n")
+    finally:
+        os._exit(INTERRUPTED)

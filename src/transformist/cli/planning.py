@@ -8,7 +8,7 @@ import typer
 
 from transformist.arithmetic import number_system
 from transformist.cli.options import Model, Set
-from transformist.cli.printing import Json, err, out, print_json, shown_warnings
+from transformist.cli.printing import Json, out, print_json, shown_warnings, working
 from transformist.engines.structured.planning import DRAWN
 from transformist.inputs import read_positive, read_settings
 from transformist.named import named_model
@@ -46,7 +46,7 @@ def plan_command(
     drawn = None if length is None else read_positive(length, "--length")
     longest = len(given) if given is not None else drawn or DRAWN
     built = named.prepared(named.adapted(chosen, [given or ""]), longest, system).model
-    with err.status(f"evaluating {longest} symbols"), shown_warnings():
+    with working(f"evaluating {longest} symbols"), shown_warnings():
         found = plan(built, given, system, drawn)
     if as_json:
         print_json(plan_facts(named.name, system.name, found))

@@ -10,11 +10,18 @@ import typer
 from transformist.arithmetic import SYSTEMS, Floating, number_system
 from transformist.claims import Recipe, Settings
 from transformist.cli.options import Set
-from transformist.cli.printing import Json, err, print_json, wide
+from transformist.cli.printing import Json, err, print_json, wide, working
 from transformist.errors import InvalidValue
 from transformist.inputs import read_positive, read_settings
 from transformist.named import NamedProgram, NamedRecipe, named_model
-from transformist.report import found_facts, lengths_table, plain, precision_table
+from transformist.report import (
+    found_facts,
+    lengths_table,
+    plain,
+    precision_table,
+    searched_in_words,
+    weighting_facts,
+)
 from transformist.verify import (
     WORK,
     Breakdown,
@@ -73,7 +80,7 @@ def precision_command(
     if isinstance(model, NamedRecipe):
         return _search(model.recipe, chosen, arithmetic, longest, budget, as_json)
     raise InvalidValue(
-        "a search is for a recipe or a program, which is built for one length after another",
+        "a search must be for a recipe or a program, which is built for one length after another",
         received=f"{name}, a saved model",
         where="precision",
         remedy="name the program it is compiled from, FILE.py:NAME",
@@ -92,21 +99,22 @@ def _search(
     named = [arithmetic] if arithmetic else formats(recipe)
     if not named:
         raise InvalidValue(
-            "a search is done in the float formats in which something is claimed",
+            "a search must be in a float format in which something is claimed",
             received=f"{recipe.name}, which claims none of them as it is",
             where="precision",
             remedy=_instead_of_a_search(recipe),
         )
     found = []
     for each in named:
-        with err.status(f"searching {recipe.name} in {each}"):
+        with working(f"searching {recipe.name} in {each}"):
             found.append(search(recipe, each, chosen, longest, work or WORK))
     if as_json:
         settled = recipe.settings(chosen)
         facts = {"recipe": recipe.name, "settings": {key: plain(settled[key]) for key in chosen}}
+        facts |= weighting_facts(recipe, chosen)
         print_json({**facts, "results": [found_facts(each) for each in found]})
     else:
-        wide.print(precision_table(recipe.name, found))
+        wide.print(precision_table(searched_in_words(recipe, chosen), found))
     return _refuted(found)
 
 
@@ -130,13 +138,13 @@ def _lengths_of(
     """The largest N of a program in each float format."""
     if work is not None:
         raise InvalidValue(
-            "the work of a search is bounded for recipes",
+            "--work must come with a recipe",
             received="--work with a program",
             where="precision",
             remedy="leave it out, or give --max-length",
         )
     floats = [name for name, system in SYSTEMS.items() if isinstance(system, Floating)]
-    with err.status(f"compiling {named.name} for one length after another"):
+    with working(f"compiling {named.name} for one length after another"):
         facts = named.lengths(chosen, [arithmetic] if arithmetic else floats, longest or 2**17)
     if as_json:
         print_json(facts)
@@ -155,7 +163,7 @@ def _search_all(
     """The recipes that have a length, one after the other, with a sixteenth of the work each."""
     if settings:
         raise InvalidValue(
-            "the parameters of --set are those of one recipe",
+            "--set must come with one recipe",
             received="--set without NAME",
             remedy="name the recipe, or leave --set out",
         )
@@ -164,10 +172,11 @@ def _search_all(
     for recipe, found in search_all(longest, work or WORK // 16, only):
         code = max(code, _refuted(found))
         if as_json:
-            rows += [{"recipe": recipe.name, **found_facts(each)} for each in found]
+            which = {"recipe": recipe.name, **weighting_facts(recipe, {})}
+            rows += [{**which, **found_facts(each)} for each in found]
             err.print(f"searched {recipe.name}", markup=False)
         elif found:
-            wide.print(precision_table(recipe.name, found))
+            wide.print(precision_table(searched_in_words(recipe, {}), found))
     if as_json:
         print_json({"results": rows})
     return code

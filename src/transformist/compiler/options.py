@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from transformist.bounds import float_format_of
-from transformist.errors import InvalidValue, UnknownName
+from transformist.errors import InvalidValue, UnknownName, is_name
 from transformist.positions import POSITIONS
 from transformist.settings import require_length
 
@@ -37,16 +37,15 @@ class Options:
     positions: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        if self.weighting not in WEIGHTINGS:
+        if not is_name(self.weighting, WEIGHTINGS):
             raise UnknownName.among("weighting of a compiled program", self.weighting, WEIGHTINGS)
-        if self.heads not in HEADS:
+        if not is_name(self.heads, HEADS):
             raise UnknownName.among("number of heads a layer", self.heads, HEADS)
         if self.max_length is not None:
-            wanted = "max_length is a whole number of at least 1, or None"
-            require_length(self.max_length, "compile", wanted)
+            require_length(self.max_length, "compile", optional=True)
         if float_format_of(self.number_system) is not None and self.max_length is None:
             raise InvalidValue(
-                "a number format keeps its margins up to some length",
+                "an arithmetic must come with a length, up to which it keeps its margins",
                 received=f"arithmetic = {self.arithmetic}, max_length = None",
                 where="compile",
                 remedy="give max_length, or leave arithmetic out",
@@ -64,15 +63,15 @@ class Options:
             return self.arithmetic
         return "exact" if self.max_length is None else "float32"
 
-    def _require_positions(self, positions: Sequence[str]) -> None:
-        if isinstance(positions, str):
+    def _require_positions(self, positions: object) -> None:
+        if isinstance(positions, str) or not isinstance(positions, Iterable):
             raise InvalidValue(
-                "positions is a list of names of position functions",
-                received=repr(positions),
+                "positions must be a list of names of position functions",
+                received=f"{positions!r:.60}",
                 where="compile",
-                remedy=f"give {[positions]}",
+                remedy=f"give one such as {[positions if isinstance(positions, str) else '1/i']}",
             )
         object.__setattr__(self, "positions", tuple(positions))
         for name in positions:
-            if name not in POSITIONS:
+            if not isinstance(name, str) or name not in POSITIONS:
                 raise UnknownName.among("position function", name, POSITIONS)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from transformist.arithmetic import is_power_of_two
 from transformist.circuit import Circuit
 from transformist.compiler.allocate import allocate
 from transformist.compiler.answers import answer
@@ -23,6 +23,8 @@ from transformist.language import Accept, Program
 from transformist.language.across import Mean
 from transformist.language.node import Node, different
 from transformist.model import Transformer
+
+LOG = logging.getLogger(__name__)
 
 
 def compile(
@@ -66,7 +68,7 @@ def compile(
     options = Options(max_length, weighting, arithmetic, heads, positions)
     if not isinstance(program, Program):
         raise InvalidValue(
-            "a program is compiled",
+            "what is compiled must be a program",
             received=f"{program!r:.60}, a {type(program).__name__}",
             where="compile",
             remedy="write a function below @tf.program(alphabet=…)",
@@ -113,6 +115,7 @@ def _compiled(program: Program, options: Options) -> Transformer:
         MarginExceeded: where the format does not keep a margin.
 
     """
+    LOG.debug("compiled for N = %s", options.max_length)
     circuit = Circuit(
         program.alphabet, begins_with_bos(program), options.max_length, options.weighting
     )
@@ -132,7 +135,7 @@ def _without_margin(program: Program, options: Options, excess: MarginExceeded) 
         node,
         f"{excess.what} in {options.number_system} is below {excess.allowed:.3g}",
         received=f"up to {excess.error:.3g} for N = {options.max_length}",
-        remedy=_what_fits(program, options) + _a_float_in(node),
+        remedy=_what_fits(program, options) + _a_float_in(node, program.floats),
     )
 
 
@@ -160,16 +163,16 @@ def _fits(program: Program, options: Options) -> bool:
 
 
 LIKE_A_FLOAT = 2**20
-"""A constant with a larger denominator, a power of two, has been a float, most likely."""
+"""A float with a smaller denominator is a number that was meant, such as 0.5 or 0.375."""
 
 
-def _a_float_in(node: Node) -> str:
+def _a_float_in(node: Node, floats: frozenset[Fraction]) -> str:
     """What to write for a float that made a margin small; empty where there is none below."""
     for each in different(node)[0].values():
         for given in each.attributes:
             for value in given if isinstance(given, tuple) else [given]:
-                q = value.denominator if isinstance(value, Fraction) else 1
-                if q > LIKE_A_FLOAT and is_power_of_two(Fraction(q)):
+                is_float = isinstance(value, Fraction) and abs(value) in floats
+                if is_float and value.denominator > LIKE_A_FLOAT:
                     text = f'"{abs(float(value)):.12g}"'
                     return (
                         f"; a float stands for the number it is, here {abs(value)}: write a text "

@@ -239,7 +239,7 @@ class Query(Column):
         end = i if self.mask == "future" else n
         if q.denominator != 1 or not 1 <= q <= end:
             raise InvalidValue(
-                f"a query is a position from 1 to {self._end}, here {end}",
+                f"a query must be a position from 1 to {self._end}, here {end}",
                 received=f"{q} at position {i}",
                 where=f"column {self.label}",
                 remedy="give the number of a vector of the list, counted from 1",
@@ -361,7 +361,7 @@ class Sequences:
             if len(vector) != self.free:
                 names = [each.label for each in self.columns if each.free]
                 raise ShapeMismatch(
-                    f"each vector has {self.free} numbers ({', '.join(names)})",
+                    f"each vector must have {self.free} numbers ({', '.join(names)})",
                     received=f"{len(vector)} at position {i}",
                     remedy=f"give {self.free} numbers each; what the position fixes is added",
                 )

@@ -12,6 +12,7 @@ from typing import Any
 from transformist.errors import InvalidValue, TransformistError, UnreadableInput
 from transformist.hosts.plain_values import Tensors, decoded, encoded
 from transformist.model import Transformer
+from transformist.verify.certificate import VERSION as CERTIFICATE_VERSION
 from transformist.verify.certificate import Certificate, check_certificate
 
 VERSION = 1
@@ -46,9 +47,10 @@ def save(
             metadata, or a place that cannot be written to.
 
     Example:
-        >>> import tempfile, transformist as tf
+        >>> import pathlib, tempfile
+        >>> import transformist as tf
         >>> with tempfile.TemporaryDirectory() as directory:
-        ...     path = Path(directory) / "dyck-1.safetensors"
+        ...     path = pathlib.Path(directory) / "dyck-1.safetensors"
         ...     tf.save(tf.recipe("dyck-1").build(), path)
         ...     tf.load(path)("(())")
         True
@@ -56,15 +58,23 @@ def save(
     """
     if not isinstance(model, Transformer):
         raise InvalidValue(
-            "a Transformer is saved",
+            "what is saved must be a Transformer",
             received=f"{model!r:.60}",
             where="save",
             remedy="give one, such as tf.recipe('dyck-1').build()",
         )
+    target = _path(path, "save")
+    if target.suffix == ".py":
+        raise InvalidValue(
+            "a model must be saved to a file that is no Python source",
+            received=f"{target}",
+            where="save",
+            remedy="give a name such as model.safetensors",
+        )
     proofs = _listed(certificates)
     for each in proofs:
         check_certificate(model, each)
-    _replace(_path(path, "save"), _bytes(model, proofs))
+    _replace(target, _bytes(model, proofs))
 
 
 def _path(given: Any, where: str) -> Path:
@@ -73,7 +83,7 @@ def _path(given: Any, where: str) -> Path:
         return Path(given)
     except TypeError:
         raise InvalidValue(
-            "a file is named by its path, a text or a pathlib.Path",
+            "a file must be named by its path, a text or a pathlib.Path",
             received=f"{given!r:.60}, a {type(given).__name__}",
             where=where,
             remedy='give one such as "model.safetensors"',
@@ -128,7 +138,7 @@ def _replace(path: Path, data: bytes) -> None:
             beside.unlink(missing_ok=True)
     except (OSError, ValueError, RuntimeError) as error:
         raise InvalidValue(
-            "a model is saved to a file, in a directory that can be written to",
+            "a model must be saved to a file, in a directory that can be written to",
             received=f"{path} ({getattr(error, 'strerror', None) or error})",
             where="save",
             remedy="give the path of a new file, or of one to replace",
@@ -169,10 +179,11 @@ def load_certificates(path: str | os.PathLike[str]) -> tuple[Certificate, ...]:
         UnreadableInput, InvalidValue: as `load`.
 
     Example:
-        >>> import tempfile, transformist as tf
+        >>> import pathlib, tempfile
+        >>> import transformist as tf
         >>> model = tf.recipe("dyck-1").build(max_length=100)
         >>> with tempfile.TemporaryDirectory() as directory:
-        ...     path = Path(directory) / "dyck-1.safetensors"
+        ...     path = pathlib.Path(directory) / "dyck-1.safetensors"
         ...     tf.save(model, path, [tf.certify(model)])
         ...     [each.arithmetic for each in tf.load_certificates(path)]
         ['float32']
@@ -216,8 +227,23 @@ def _model(path: Path, file: Any) -> Transformer:
 
 def _certificates(path: Path, file: Any) -> tuple[Certificate, ...]:
     _, described = _described(path, file)
+    for version in _attempt(path, lambda: _versions(described)):
+        if version != CERTIFICATE_VERSION:
+            raise UnreadableInput(
+                f"a saved certificate must be of version {CERTIFICATE_VERSION}",
+                received=f"one of version {version} in {path}",
+                where="load",
+                remedy="certify the model again; those of version 1 could be false for weights "
+                "that no program is compiled to",
+            )
     proofs: tuple[Certificate, ...] = _attempt(path, lambda: _proofs(described, file.get_tensor))
     return proofs
+
+
+def _versions(described: Any) -> list[Any]:
+    """The versions of the certificates of a file; the first had none."""
+    found = described.get("certificates", [])
+    return [each["Certificate"].get("version", 1) for each in found]
 
 
 def _proofs(described: Any, tensor: Any) -> tuple[Certificate, ...]:

@@ -41,7 +41,7 @@ def require_mask(mask: object) -> None:
     """Refuse what is no mask."""
     if not isinstance(mask, str) or mask not in MASKS:
         raise refusal(
-            f"a mask is one of {', '.join(MASKS)}",
+            f"a mask must be one of {', '.join(MASKS)}",
             received=repr(mask),
             remedy="write future for the positions up to here, strict-future for those before",
         )

@@ -113,7 +113,7 @@ class Booleans(PerPosition):
         """
         if empty is not None and not isinstance(empty, bool):
             raise refusal(
-                "empty is True or False",
+                "empty must be True or False",
                 received=described(empty),
                 remedy="say whether the empty input is accepted",
             )

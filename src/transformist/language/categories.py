@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from transformist.language.booleans import Booleans
@@ -47,7 +47,7 @@ class Categories(PerPosition):
         """
         wanted = listed(symbols)
         for symbol in wanted:
-            if symbol not in self._values:
+            if not isinstance(symbol, Hashable) or symbol not in self._values:  # such as an array
                 raise refusal(
                     f"{described(self)}, is one of {' '.join(map(repr, self._values))}",
                     received=f"{symbol!r:.40}",
@@ -82,7 +82,7 @@ class Categories(PerPosition):
         unknown = [value for value in self._values if value not in known]
         if unknown:
             raise refusal(
-                "what is predicted is a symbol of the alphabet, or 'EOS'",
+                "what is predicted must be a symbol of the alphabet, or 'EOS'",
                 received=f"{described(self)} that can be {' '.join(map(repr, unknown))}",
                 remedy="give another default, or map it to a symbol",
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from transformist.errors import InvalidValue
@@ -15,7 +16,7 @@ from transformist.language.node import different
 from transformist.language.outputs import Output
 from transformist.language.places import Place, definition, here, refusal
 from transformist.language.quantities import Numbers
-from transformist.language.tracing import Tracing
+from transformist.language.tracing import FLOATS, Tracing
 from transformist.language.types import Boolean, Category, Number
 from transformist.settings import SETTINGS
 
@@ -59,13 +60,18 @@ def trace(function: Callable[[Any], Any], alphabet: tuple[Any, ...]) -> Program:
     code = getattr(function, "__code__", None)
     if code is None or code.co_argcount != 1 or code.co_flags & _MANY:
         raise refusal(
-            "a program is a Python function of one argument, the tokens",
+            "a program must be a Python function of one argument, the tokens",
             received=f"{function!r:.60}",
             remedy="write @tf.program(alphabet=…) above def name(x):",
         )
     place = definition(code)
     tracing = Tracing(alphabet, code, WRAPPERS)
-    returned = function(tracing.sequence(Token((), alphabet)))
+    floats: set[Fraction] = set()
+    before = FLOATS.set(floats)
+    try:
+        returned = function(tracing.sequence(Token((), alphabet)))
+    finally:
+        FLOATS.reset(before)
     output = _the_output(tracing, returned, place)
     names = tuple(tracing.names.items())
     nodes, _ = different(output.node, *tracing.names.values())
@@ -76,6 +82,7 @@ def trace(function: Callable[[Any], Any], alphabet: tuple[Any, ...]) -> Program:
         description=inspect.getdoc(function) or "",
         names=names,
         places=tuple(tracing.places.get(id(node), place) for node in nodes.values()),
+        floats=frozenset(floats),
     )
 
 
@@ -97,7 +104,7 @@ def _no_output(tracing: Tracing, returned: object, place: Place) -> InvalidValue
     if len(tracing.outputs) > 1:
         received = f"{len(tracing.outputs)} outputs"
     return refusal(
-        "a program returns one output: b.accept(), y.tag() or y.next_token()",
+        "a program must return one output: b.accept(), y.tag() or y.next_token()",
         received=received,
         where=place,
         remedy="write return … .accept() for a verdict, and a program for each other output",

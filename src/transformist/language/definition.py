@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +28,7 @@ class Program:
         description: its docstring.
         names: the user's names of subexpressions.
         places: where each of `nodes` is written.
+        floats: the magnitudes of the constants that were given as floats.
 
     """
 
@@ -36,6 +38,7 @@ class Program:
     description: str = field(default="", compare=False)
     names: tuple[tuple[str, Node], ...] = field(default=(), compare=False)
     places: tuple[Place, ...] = field(default=(), compare=False)
+    floats: frozenset[Fraction] = field(default=frozenset(), compare=False)
 
     def __call__(self, x: Sequence[Any]) -> Any:
         """The answer on a string, or on a list of symbols.
@@ -99,14 +102,14 @@ class Program:
             pass
         if not isinstance(x, Sequence):
             raise InvalidValue(
-                "an input is a string or a list of symbols",
+                "an input must be a string or a list of symbols",
                 received=f"{x!r:.40}",
                 where=self.name,
                 remedy="give one",
             )
         i = next(i for i, symbol in enumerate(x) if symbol not in self.alphabet)
         raise UnknownSymbol(
-            f"every symbol is one of {symbols_in_words(self.alphabet)}",
+            f"every symbol must be one of {symbols_in_words(self.alphabet)}",
             received=f"{x[i]!r} at position {i + 1}",
             where=self.name,
             remedy="remove it, or add it to the alphabet of the program",
@@ -122,7 +125,7 @@ class Program:
         entries, numbers = self._numbered
         kind, *rest = type(self.output), *_attributes(self.output)
         names = tuple(name for name, _ in self.names)
-        about = (self.name, self.description, self.places)
+        about = (self.name, self.description, self.places, self.floats)
         return _restore, (self.alphabet, kind, tuple(rest), tuple(entries), numbers, names, about)
 
 
@@ -137,10 +140,10 @@ def _restore(
     entries: tuple[Entry, ...],
     numbers: list[int],
     names: tuple[str, ...],
-    about: tuple[str, str, tuple[Place, ...]],
+    about: tuple[str, str, tuple[Place, ...], frozenset[Fraction]],
 ) -> Program:
     nodes = restored(entries)
     root, *named = (nodes[number] for number in numbers)
-    name, description, places = about
+    name, description, places, floats = about
     pairs = tuple(zip(names, named, strict=True))
-    return Program(alphabet, kind(root, *attributes), name, description, pairs, places)
+    return Program(alphabet, kind(root, *attributes), name, description, pairs, places, floats)

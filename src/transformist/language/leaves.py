@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from transformist.errors import is_name
 from transformist.language.node import Column, Node
 from transformist.language.places import refusal
 from transformist.language.types import Boolean, Category, Exact, Number, Type, exact, number_of
@@ -64,9 +65,9 @@ class Position(Node):
     @cached_property
     def type(self) -> Type:
         """A number."""
-        if self.name not in NAMES:
+        if not is_name(self.name, NAMES):
             raise refusal(
-                f"a function of the position is one of {', '.join(NAMES)}",
+                f"a function of the position must be one of {', '.join(NAMES)}",
                 received=repr(self.name),
                 remedy="compute it from one of these",
             )

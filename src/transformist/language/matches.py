@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from transformist.errors import UnknownName
 from transformist.language.calls import with_checked_calls
@@ -15,6 +16,18 @@ if TYPE_CHECKING:
     from transformist.language.booleans import Booleans
     from transformist.language.per_position import PerPosition
     from transformist.language.quantities import Numbers
+
+
+def _no(sign: str) -> Callable[..., NoReturn]:
+    def refuse(self: Matches, *_: object) -> NoReturn:
+        raise UnknownName(
+            "what a selection matches must first be made values",
+            received=f"{sign} on {self!r}",
+            where=str(here()),
+            remedy="write .rightmost(y), .leftmost(y), .mean(y) or .any() after select",
+        )
+
+    return refuse
 
 
 @with_checked_calls
@@ -33,6 +46,31 @@ class Matches:
             raise AttributeError(name)
         known = [each for each in dir(type(self)) if not each.startswith("_")]
         raise UnknownName.among("operation on what a selection matches", name, known, str(here()))
+
+    __bool__ = _no("its truth")
+    __len__ = _no("len")
+    __iter__ = _no("a loop")
+    __getitem__ = _no("an index")
+    __contains__ = _no("in")
+    __float__ = _no("float")
+    __add__ = __radd__ = _no("+")
+    __sub__ = __rsub__ = _no("-")
+    __mul__ = __rmul__ = _no("*")
+    __truediv__ = __rtruediv__ = _no("/")
+    __floordiv__ = __rfloordiv__ = _no("//")
+    __mod__ = __rmod__ = _no("%")
+    __pow__ = __rpow__ = _no("**")
+    __matmul__ = __rmatmul__ = _no("@")
+    __and__ = __rand__ = _no("&")
+    __or__ = __ror__ = _no("|")
+    __xor__ = __rxor__ = _no("^")
+    __lt__ = _no("<")
+    __le__ = _no("<=")
+    __gt__ = _no(">")
+    __ge__ = _no(">=")
+    __neg__ = __pos__ = _no("a sign")
+    __invert__ = _no("~")
+    __abs__ = _no("abs")
 
     def rightmost(self, values: Any, *, default: Any = None) -> Any:
         """The value at the last match; the default, a constant or a sequence, where none is."""

@@ -111,7 +111,7 @@ class PerPosition:
             return constant(other, kind)
         if other.tracing is not self.tracing:
             raise refusal(
-                "an operation is between sequences of one program",
+                "an operation must be between sequences of one program",
                 received=f"{described(other)}, of another",
                 remedy="compute both from the arguments of one function",
             )
@@ -125,7 +125,7 @@ class PerPosition:
         if default is None:
             if kind is Category:
                 raise refusal(
-                    "where there is no such position, a category needs a default",
+                    "where there is no such position, a category must have a default",
                     received="none",
                     remedy="give default=…, a symbol or any other value such as 'none'",
                 )
@@ -173,7 +173,7 @@ class PerPosition:
     def _shifted(self: Own, k: int, default: Any, sign: int) -> Own:
         if type(k) is not int or k < 1:
             raise refusal(
-                "k is a whole number of at least 1",
+                "k must be a whole number of at least 1",
                 received=f"{k!r:.40}",
                 remedy="give how many positions away it is",
             )

@@ -57,14 +57,14 @@ class Table(Node):
         """Of the listed values."""
         if any(isinstance(child.type, Number) for child in self.children):
             raise refusal(
-                "a table is a function of Booleans and categories",
+                "a table must be of Booleans and categories",
                 received="a number",
                 remedy="compare the number, or use cpwl(knots, values)",
             )
         count = rows_of(*(child.type for child in self.children))
         if len(self.rows) != count:
             raise refusal(
-                f"this table has {count} values, one for each combination",
+                f"this table must have {count} values, one for each combination",
                 received=f"{len(self.rows)}",
                 remedy=f"give {count}",
             )
@@ -95,7 +95,7 @@ def rows_of(*types: Type) -> int:
         count *= len(each.values or ())
     if count > LARGEST_TABLE:
         raise refusal(
-            f"a table has at most {LARGEST_TABLE:,} rows",
+            f"a table must have at most {LARGEST_TABLE:,} rows",
             received=f"{count:,}",
             remedy="take the arguments in two steps, with a smaller table for each",
         )
@@ -143,7 +143,7 @@ class PiecewiseLinear(Node):
         require_kinds("a function of a number", self.children, Number)
         if list(self.knots) != sorted(set(self.knots)) or len(self.knots) != len(self.values):
             raise refusal(
-                "knots increase strictly, and each has a value",
+                "knots must increase strictly, and each must have a value",
                 received=f"knots {_listed(self.knots)} and values {_listed(self.values)}",
                 remedy="sort the knots, keep each once, and give as many values",
             )

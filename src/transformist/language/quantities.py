@@ -59,7 +59,7 @@ class Numbers(PerPosition):
     def __truediv__(self, other: Any) -> Numbers:
         if isinstance(other, PerPosition) or constant(other, Number).value == 0:
             raise refusal(
-                "a number is divided by a constant other than 0",
+                "a number must be divided by a constant other than 0",
                 received="a sequence" if isinstance(other, PerPosition) else "0",
                 remedy="take mean or prefix_mean for a count over n or i; compare x with c * y "
                 "for x / y with c",
@@ -134,7 +134,7 @@ class Numbers(PerPosition):
         y = tuple(constant(each, Number).value for each in listed(values))
         if len(x) < 2 or len(x) != len(y) or list(x) != sorted(set(x)):
             raise refusal(
-                "knots are at least two, increase strictly, and have a value each",
+                "knots must be at least two, increase strictly, and have a value each",
                 received=f"{len(x)} knots and {len(y)} values"
                 + ("" if list(x) == sorted(set(x)) else ", and the knots do not increase"),
                 remedy="sort the knots, keep each once, and give as many values",

@@ -43,7 +43,7 @@ class Select(Node):
         keys, queries, values = self.children
         if keys.type.noun != queries.type.noun:
             raise refusal(
-                "keys are of the type of the queries",
+                "keys must be of the type of the queries",
                 received=f"keys that are {keys.type.noun}, for queries that are "
                 f"{queries.type.noun}",
                 remedy="map or compare one of them, so that both are of one type",

@@ -50,7 +50,7 @@ def _listed(values: Any) -> tuple[Any, ...]:
         return tuple(bit == "1" for bit in values)
     if not isinstance(values, list | tuple):
         raise refusal(
-            "a table is a mapping, a list of values, or bits such as 0110",
+            "a table must be a mapping, a list of values, or bits such as 0110",
             received=f"{values!r:.40}",
             remedy='write x.map({"a": 1, "b": 2})',
         )
@@ -63,7 +63,7 @@ def _from_mapping(nodes: tuple[Node, ...], values: Mapping[Any, Any]) -> tuple[A
     missing = [key for key in keys if key not in values]
     if missing:
         raise refusal(
-            f"a table has a value for each of {_shown(keys)}",
+            f"a table must have a value for each of {_shown(keys)}",
             received=f"none for {_shown(missing)}",
             remedy="add it",
         )
@@ -84,23 +84,21 @@ def _shown(keys: list[Any]) -> str:
 
 def _kind(rows: tuple[Any, ...]) -> type[Type]:
     """The one type of the values."""
-    kinds = {_KINDS.get(type(row), Category) for row in rows}
+    kinds = {_kind_of_entry(row) for row in rows}
     if len(kinds) != 1:
         nouns = " and ".join(sorted({kind.noun for kind in kinds})) or "nothing"
         raise refusal(
-            "the values of a table are of one type",
+            "the values of a table must be of one type",
             received=f"{nouns}: {_shown(list(rows))}",
             remedy="give only Booleans, only numbers, or only categories such as strings",
         )
     return kinds.pop()
 
 
-_KINDS: Mapping[type, type[Type]] = {
-    bool: Boolean,
-    int: Number,
-    float: Number,
-    Fraction: Number,
-    np.int64: Number,
-    np.float64: Number,
-}
+def _kind_of_entry(value: Any) -> type[Type]:
+    is_number = isinstance(value, np.integer | np.floating)
+    return Number if is_number else _KINDS.get(type(value), Category)
+
+
+_KINDS: Mapping[type, type[Type]] = {bool: Boolean, int: Number, float: Number, Fraction: Number}
 """How the values of a table are read; what is not here is a category."""

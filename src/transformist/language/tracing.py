@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
+from fractions import Fraction
 from types import CodeType
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from transformist.language.leaves import Constant
 from transformist.language.node import Entry, Node, different
@@ -14,6 +18,13 @@ from transformist.language.types import Boolean, Category, Number, Type, exact
 
 if TYPE_CHECKING:
     from transformist.language.per_position import PerPosition
+
+
+FLOATS: ContextVar[set[Fraction] | None] = ContextVar("floats", default=None)
+"""The magnitudes of the constants that the function being traced gives as floats.
+
+A node keeps a number, not how it was written: only here can a float be told from a `Fraction`.
+"""
 
 
 class Tracing:
@@ -84,7 +95,11 @@ def constant(value: Any, kind: type[Type]) -> Constant:
 
     """
     try:
-        return Constant((), kind, _READ[kind](value))
+        read = _READ[kind](value)
+        floats = FLOATS.get()
+        if floats is not None and isinstance(value, float | np.floating):
+            floats.add(abs(Fraction(read)))
+        return Constant((), kind, read)
     except (ValueError, TypeError, ArithmeticError):
         raise refusal(
             f"{kind.noun} is needed here", received=described(value), remedy=_REMEDY[kind]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Array, Mask, number_system
 from transformist.errors import UnknownName
+from transformist.model.definition import Function, part
 from transformist.model.parameter import (
     Parameter,
     Parameterized,
@@ -92,7 +93,7 @@ _BLOCK = 2**21
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Attention(Parameterized):
+class Attention(Parameterized, Function):
     """A self-attention head (Definition 2.3): cᵢ = Σⱼ αᵢⱼ vⱼ, α = S(q · k / √d_key).
 
     q = W_Q z + b_Q, k = W_K z + b_K, v = W_V z + b_V, and what the head gives is W_O cᵢ + b_O.
@@ -129,8 +130,8 @@ class Attention(Parameterized):
     b_K: Parameter = weights(default=None)
     b_V: Parameter = weights(default=None)
     b_O: Parameter = weights(default=None)
-    weighting: str = "softmax"
-    mask: str = "none"
+    weighting: str = part(str, default="softmax")
+    mask: str = part(str, default="none")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -145,9 +146,9 @@ class Attention(Parameterized):
             rows = getattr(self, matrix).shape[0]
             self._fill(bias, rows)
             self._require(bias, (rows,), f"the rows of {matrix}")
-        if self.weighting not in tuple(WEIGHTINGS):
+        if self.weighting not in WEIGHTINGS:
             raise UnknownName.among("weighting", self.weighting, WEIGHTINGS, "Attention")
-        if self.mask not in tuple(MASKS):
+        if self.mask not in MASKS:
             raise UnknownName.among("mask", self.mask, MASKS, "Attention")
 
     @property
@@ -180,9 +181,8 @@ class Attention(Parameterized):
         rows = np.any(last != 0, axis=1) | (self.value_shift != 0) | (self.b_O != 0)
         return tuple(int(row) for row in np.flatnonzero(rows))
 
-    def __call__(self, z: Any, arithmetic: Arithmetic | str = "float64") -> Array:
+    def on(self, z: Array, a: Arithmetic) -> Array:
         """W_O c + b_O for every sequence: (..., n, d) → (..., n, d_out), in blocks of rows."""
-        a = number_system(arithmetic)
         z = sequences(z, a, self.width, "Attention")
         v = self.values(z, a)
         c = [a.matmul(self.weights(z, a, rows), v) for rows in self._blocks(z.shape)]

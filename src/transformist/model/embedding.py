@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ from transformist.errors import (
     UnknownSymbol,
     symbols_in_words,
 )
+from transformist.model.definition import several
 from transformist.model.parameter import Parameter, Parameterized, weights
 from transformist.model.position_encoding import PositionEncoding, PositionFunctions
 from transformist.model.stream import LinearForm, Stream
@@ -45,18 +46,18 @@ class Embedding(Parameterized):
 
     """
 
-    symbols: tuple[Symbol, ...]
+    symbols: tuple[Symbol, ...] = several(Hashable)
     vectors: Parameter = weights()
     positions: PositionEncoding | None = None
-    front: tuple[str, ...] = ()
-    back: tuple[str, ...] = ()
+    front: tuple[str, ...] = several(str, default=())
+    back: tuple[str, ...] = several(str, default=())
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require("vectors", (len(self.symbols), "d"), "a row for each symbol")
         if len(set(self.symbols)) != len(self.symbols):
             raise InvalidValue(
-                "a vocabulary holds each symbol once",
+                "a vocabulary must hold each symbol once",
                 received=repr(self.symbols),
                 where="Embedding",
                 remedy="remove the repeated symbol",
@@ -66,7 +67,7 @@ class Embedding(Parameterized):
                 raise UnknownName.among("symbol", special, map(str, self.symbols), "Embedding")
         if not isinstance(self.positions, PositionEncoding | None):
             raise InvalidValue(
-                "positions are a position encoding, or None",
+                "positions must be a position encoding, or None",
                 received=f"{self.positions!r:.40}",
                 where="Embedding",
                 remedy="name slots of the stream with Embedding.of, or give PositionFunctions",
@@ -148,7 +149,7 @@ class Embedding(Parameterized):
         for i, symbol in enumerate(x, start=first):
             if not _is_among(symbol, allowed):
                 raise UnknownSymbol(
-                    f"every symbol is one of {symbols_in_words(self.alphabet)}",
+                    f"every symbol must be one of {symbols_in_words(self.alphabet)}",
                     received=f"{symbol!r} at position {i}",
                     remedy="remove it, or build the model for it",
                 )

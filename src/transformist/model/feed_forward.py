@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from transformist.arithmetic import Arithmetic, Array, number_system
+from transformist.arithmetic import Arithmetic, Array
 from transformist.errors import ShapeMismatch, UnknownName
+from transformist.model.definition import Definition, Function, part, several
 from transformist.model.parameter import Parameter, Parameterized, vectors, weights
 
 
@@ -49,7 +49,7 @@ ACTIVATIONS: dict[str, Callable[[Array, Arithmetic], Array]] = {
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FeedForward(Parameterized):
+class FeedForward(Parameterized, Function):
     """A two-layer feed-forward network (Definition 2.5): y = W₂ h + b₂, h = act(W₁ x + b₁).
 
     Attributes:
@@ -74,7 +74,7 @@ class FeedForward(Parameterized):
     b_1: Parameter = weights(default=None)
     W_2: Parameter = weights()
     b_2: Parameter = weights(default=None)
-    activation: str = "relu"
+    activation: str = part(str, default="relu")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,7 +85,7 @@ class FeedForward(Parameterized):
         self._fill("b_2", self.width_out)
         self._require("b_1", (hidden,), "the rows of W_1")
         self._require("b_2", (self.width_out,), "the rows of W_2")
-        if self.activation not in tuple(ACTIVATIONS):
+        if self.activation not in ACTIVATIONS:
             raise UnknownName.among("activation", self.activation, ACTIVATIONS, "FeedForward")
 
     @property
@@ -104,17 +104,16 @@ class FeedForward(Parameterized):
         rows = np.any(self.W_2 != 0, axis=1) | (self.b_2 != 0)
         return tuple(int(row) for row in np.flatnonzero(rows))
 
-    def __call__(self, x: Any, arithmetic: Arithmetic | str = "float64") -> Array:
+    def on(self, x: Array, a: Arithmetic) -> Array:
         """y for every vector along the last axis of x: (..., d) → (..., d_out)."""
-        a = number_system(arithmetic)
         w = self.rounded(a)
         x = vectors(x, a, self.width, "FeedForward")
         h = ACTIVATIONS[self.activation](a.affine(x, w.W_1, w.b_1), a)
         return a.affine(h, w.W_2, w.b_2)
 
 
-@dataclass(frozen=True)
-class FeedForwardStack:
+@dataclass(frozen=True, eq=False)
+class FeedForwardStack(Definition, Function):
     """Feed-forward networks one after the other, with no residual connection between them.
 
     Example:
@@ -124,16 +123,10 @@ class FeedForwardStack:
 
     """
 
-    parts: tuple[FeedForward, ...]
+    parts: tuple[FeedForward, ...] = several(FeedForward, least=1)
 
     def __post_init__(self) -> None:
-        if not self.parts:
-            raise ShapeMismatch(
-                "a stack has at least one network",
-                received="none",
-                where="FeedForwardStack",
-                remedy="give the networks in order",
-            )
+        super().__post_init__()
         for before, after in zip(self.parts, self.parts[1:], strict=False):
             if before.width_out != after.width:
                 raise ShapeMismatch(
@@ -156,10 +149,10 @@ class FeedForwardStack:
     @property
     def nonzero(self) -> int:
         """How many parameters are not 0."""
-        return sum(part.nonzero for part in self.parts)
+        return sum(each.nonzero for each in self.parts)
 
-    def __call__(self, x: Any, arithmetic: Arithmetic | str = "float64") -> Array:
+    def on(self, x: Array, a: Arithmetic) -> Array:
         """The last network of … of the first of x: (..., d) → (..., d_out)."""
-        for part in self.parts:
-            x = part(x, arithmetic)
+        for each in self.parts:
+            x = each.on(x, a)
         return x

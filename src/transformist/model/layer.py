@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
 from transformist.arithmetic import Arithmetic, Array, number_system
 from transformist.errors import InvalidValue, ShapeMismatch
 from transformist.model.attention import Attention
+from transformist.model.definition import Definition, Function, finite, part, several
 from transformist.model.feed_forward import FeedForward
 from transformist.model.normalization import LayerNorm
 from transformist.model.parameter import sequences
 from transformist.model.stream import Stream
 
 
-@dataclass(frozen=True)
-class Heads:
+@dataclass(frozen=True, eq=False)
+class Heads(Definition, Function):
     """Several attention heads, each reading the same vectors, summed from the first to the last."""
 
-    heads: tuple[Attention, ...]
+    heads: tuple[Attention, ...] = several(Attention, least=1)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if len({(head.width, head.width_out) for head in self.heads}) != 1:
             raise ShapeMismatch(
-                "heads, of which there is at least one, read and give vectors of one width",
-                received=", ".join(f"{h.width} → {h.width_out}" for h in self.heads) or "none",
+                "heads must all read and give vectors of one width",
+                received=", ".join(f"{h.width} → {h.width_out}" for h in self.heads),
                 where="Heads",
                 remedy="route each head to the stream",
             )
@@ -50,17 +53,16 @@ class Heads:
         """How many parameters are not 0."""
         return sum(head.nonzero for head in self.heads)
 
-    def __call__(self, z: Any, arithmetic: Arithmetic | str = "float64") -> Array:
+    def on(self, z: Array, a: Arithmetic) -> Array:
         """Σ over heads of head(z): (..., n, d) → (..., n, d)."""
-        a = number_system(arithmetic)
-        total = self.heads[0](z, a)
+        total = self.heads[0].on(z, a)
         for head in self.heads[1:]:
-            total = a.add(total, head(z, a))
+            total = a.add(total, head.on(z, a))
         return total
 
 
-@dataclass(frozen=True)
-class Sublayer:
+@dataclass(frozen=True, eq=False)
+class Sublayer(Definition, Function):
     """A function with its residual connection and norms: z ↦ post(f(pre(z)) + z).
 
     With neither norm this is a sublayer of Definition 2.2; `pre_norm` gives the pre-norm and
@@ -73,17 +75,18 @@ class Sublayer:
 
     """
 
-    function: FeedForward | Heads
-    pre_norm: LayerNorm | None = None
-    post_norm: LayerNorm | None = None
+    function: FeedForward | Heads = part(FeedForward, Heads)
+    pre_norm: LayerNorm | None = part(LayerNorm, NoneType, default=None)
+    post_norm: LayerNorm | None = part(LayerNorm, NoneType, default=None)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         width = self.width
         reads = width if self.pre_norm is None else self.pre_norm.width_out
         parts = self.function.heads if isinstance(self.function, Heads) else (self.function,)
-        for part in parts:
-            self._fits(type(part).__name__, "reads", part.width, reads)
-            self._fits(type(part).__name__, "gives", part.width_out, width)
+        for each in parts:
+            self._fits(type(each).__name__, "reads", each.width, reads)
+            self._fits(type(each).__name__, "gives", each.width_out, width)
         if self.post_norm is not None:
             self._fits("post-norm", "reads", self.post_norm.width, width)
             self._fits("post-norm", "gives", self.post_norm.width_out, width)
@@ -118,22 +121,21 @@ class Sublayer:
     def nonzero(self) -> int:
         """How many parameters are not 0."""
         parts = (self.function, self.pre_norm, self.post_norm)
-        return sum(part.nonzero for part in parts if part is not None)
+        return sum(each.nonzero for each in parts if each is not None)
 
-    def __call__(self, z: Any, arithmetic: Arithmetic | str = "float64") -> Array:
+    def on(self, z: Array, a: Arithmetic) -> Array:
         """post(f(pre(z)) + z): (..., d) → (..., d)."""
-        a = number_system(arithmetic)
         z = a.array(z)
-        y = self.function(z if self.pre_norm is None else self.pre_norm(z, a), a)
+        y = self.function.on(z if self.pre_norm is None else self.pre_norm.on(z, a), a)
         y = a.add(y, z)
-        return y if self.post_norm is None else self.post_norm(y, a)
+        return y if self.post_norm is None else self.post_norm.on(y, a)
 
 
 Norms = tuple[LayerNorm | None, LayerNorm | None]
 
 
-@dataclass(frozen=True)
-class Layer:
+@dataclass(frozen=True, eq=False)
+class Layer(Definition, Function):
     """A transformer layer (Definition 2.2): self-attention, then a feed-forward network.
 
     Attributes:
@@ -143,12 +145,13 @@ class Layer:
 
     """
 
-    heads: tuple[Attention, ...] = ()
-    feed_forward: FeedForward | None = None
-    pre_norms: Norms = (None, None)
-    post_norms: Norms = (None, None)
+    heads: tuple[Attention, ...] = several(Attention, default=())
+    feed_forward: FeedForward | None = part(FeedForward, NoneType, default=None)
+    pre_norms: Norms = several(LayerNorm, NoneType, least=2, most=2, default=(None, None))
+    post_norms: Norms = several(LayerNorm, NoneType, least=2, most=2, default=(None, None))
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for present, name, index in (
             (self.heads, "heads", 0),
             (self.feed_forward, "feed_forward", 1),
@@ -177,15 +180,15 @@ class Layer:
         """How many parameters are not 0."""
         return sum(sublayer.nonzero for _, sublayer in self.sublayers())
 
-    def __call__(self, z: Any, arithmetic: Arithmetic | str = "float64") -> Array:
+    def on(self, z: Array, a: Arithmetic) -> Array:
         """The stream after the layer: (..., n, d) → (..., n, d)."""
         for _, sublayer in self.sublayers():
-            z = sublayer(z, arithmetic)
+            z = sublayer.on(z, a)
         return z
 
 
-@dataclass(frozen=True)
-class LayerStack:
+@dataclass(frozen=True, eq=False)
+class LayerStack(Definition, Function):
     """Layers one after the other, as a function of lists of vectors.
 
     The vectors it is given fill the slots `inputs`; the other slots of the stream start at 0, and
@@ -213,13 +216,14 @@ class LayerStack:
 
     """
 
-    stream: Stream
-    inputs: tuple[str, ...]
-    layers: tuple[Layer, ...]
-    outputs: tuple[str, ...]
-    final_norm: LayerNorm | None = None
+    stream: Stream = part(Stream)
+    inputs: tuple[str, ...] = several(str)
+    layers: tuple[Layer, ...] = several(Layer)
+    outputs: tuple[str, ...] = several(str)
+    final_norm: LayerNorm | None = part(LayerNorm, NoneType, default=None)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for number, layer in enumerate(self.layers):
             for name, sublayer in layer.sublayers():
                 self._fits(f"layer {number}, {name}", sublayer.width)
@@ -236,12 +240,12 @@ class LayerStack:
                 remedy="name each input once",
             )
 
-    def _fits(self, part: str, width: int) -> None:
+    def _fits(self, where: str, width: int) -> None:
         if width != self.stream.width:
             raise ShapeMismatch(
                 f"every layer and norm has the width of the stream, {self.stream.width}",
                 received=f"width {width}",
-                where=part,
+                where=where,
                 remedy="write the weights with the slots of the stream",
             )
 
@@ -261,20 +265,20 @@ class LayerStack:
         norm = 0 if self.final_norm is None else self.final_norm.nonzero
         return sum(layer.nonzero for layer in self.layers) + norm
 
-    def __call__(self, x: Any, arithmetic: Arithmetic | str = "float64") -> Array:
+    def on(self, x: Array, a: Arithmetic) -> Array:
         """The outputs: (..., n, inputs) → (..., n, outputs)."""
-        *_, z = self.streams(x, arithmetic)
+        *_, z = self.streams(x, a)
         return z[..., [self.stream.index(slot) for slot in self.outputs]]
 
     def streams(self, x: Any, arithmetic: Arithmetic | str = "float64") -> Iterator[Array]:
         """The stream (..., n, d) before the first layer, and after every sublayer and the norm."""
         a = number_system(arithmetic)
-        x = sequences(x, a, self.width, "LayerStack")
+        x = sequences(finite(x, a, "LayerStack"), a, self.width, "LayerStack")
         z = a.affine(x, a.array(self.stream.writing(*self.inputs)))
         yield z
         for layer in self.layers:
             for _, sublayer in layer.sublayers():
-                z = sublayer(z, a)
+                z = sublayer.on(z, a)
                 yield z
         if self.final_norm is not None:
-            yield self.final_norm(z, a)
+            yield self.final_norm.on(z, a)

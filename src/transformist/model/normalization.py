@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from transformist.arithmetic import Arithmetic, Array, number_system
+from transformist.arithmetic import Arithmetic, Array
 from transformist.errors import InvalidValue, UndefinedValue
+from transformist.model.definition import Function
 from transformist.model.parameter import Parameter, Parameterized, vectors, weights
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LayerNorm(Parameterized):
+class LayerNorm(Parameterized, Function):
     """Layer normalization (Definition 6.1): (x − μ)/√(σ² + ε) ⊙ γ + β, of W_N x where W_N is given.
 
     μ is the mean of the coordinates and σ² their population variance (divided by d).
@@ -49,7 +49,7 @@ class LayerNorm(Parameterized):
         self._require("epsilon", (), "a single number")
         if self.epsilon < 0:
             raise InvalidValue(
-                "ε is at least 0",
+                "ε must be at least 0",
                 received=f"epsilon = {self.epsilon}",
                 where="LayerNorm",
                 remedy="give 0 or a positive number",
@@ -67,9 +67,8 @@ class LayerNorm(Parameterized):
         """d, the length of the vectors it gives."""
         return int(self.gain.shape[0])
 
-    def __call__(self, x: Any, arithmetic: Arithmetic | str = "float64") -> Array:
+    def on(self, x: Array, a: Arithmetic) -> Array:
         """The normalized vectors along the last axis: (..., d_in) → (..., d)."""
-        a = number_system(arithmetic)
         w = self.rounded(a)
         x = vectors(x, a, self.width, "LayerNorm")
         if w.W_N is not None:

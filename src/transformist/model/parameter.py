@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import EXACT, Arithmetic, Array, exact_numbers
 from transformist.errors import InputTooLarge, NotFinite, ShapeMismatch
+from transformist.model.definition import Definition
 
 Parameter: TypeAlias = Any
 """Given as nested lists or an array; kept as a read-only array, float64 where every entry is
@@ -70,7 +71,7 @@ def rationals(values: Any) -> NDArray[Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Parameterized:
+class Parameterized(Definition):
     """A definition with parameters: a frozen value whose arrays are checked when it is made.
 
     A field declared with `weights(...)` becomes a `Parameter`; `shapes` says how they must fit.
@@ -81,6 +82,7 @@ class Parameterized:
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for each in self._weights():
             value = getattr(self, each.name)
             if value is not None:
@@ -190,7 +192,7 @@ def sequences(x: Any, a: Arithmetic, width: int, where: str) -> Array:
     n = array.shape[-2]
     if n * n > a.most_scores:
         raise InputTooLarge(
-            f"the dense reference computes at most {a.most_scores:,} attention scores in {a.name}",
+            f"an input must take at most {a.most_scores:,} attention scores in {a.name}",
             received=f"{n} vectors, which take {n * n:,}",
             where=where,
             remedy=f"give at most {math.isqrt(a.most_scores)} vectors",

@@ -6,14 +6,15 @@ import functools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from operator import index
+from types import NoneType
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from transformist.arithmetic import Arithmetic, Array, number_system
+from transformist.arithmetic import Arithmetic, Array, is_whole, number_system, whole_number
 from transformist.deferred import Library
 from transformist.errors import InputTooLong, InvalidValue, UndefinedValue, UnknownName
+from transformist.model.definition import Definition, several
 from transformist.model.parameter import Parameter, Parameterized, weights
 from transformist.positions import POSITIONS, position
 
@@ -70,19 +71,19 @@ class PositionEncoding(ABC):
             NotFinite: for a number too large for the format.
 
         """
-        if isinstance(n, bool) or not hasattr(n, "__index__") or n < 1:
-            raise InvalidValue(
-                "a position encoding takes n, a whole number of at least 1",
-                received=repr(n),
-                where=type(self).__name__,
-                remedy="give the length of the input",
-            )
-        return self.at(range(1, index(n) + 1), index(n), number_system(arithmetic))
+        length = whole_number(
+            n,
+            1,
+            "a position encoding must be given n, a whole number of at least 1",
+            where=type(self).__name__,
+            remedy="give the length of the input",
+        )
+        return self.at(range(1, length + 1), length, number_system(arithmetic))
 
 
 @final
-@dataclass(frozen=True)
-class PositionFunctions(PositionEncoding):
+@dataclass(frozen=True, eq=False)
+class PositionFunctions(Definition, PositionEncoding):
     """Coordinates that are functions of (i, n), by their names in `POSITIONS`; `None` gives 0.
 
     Example:
@@ -91,9 +92,10 @@ class PositionFunctions(PositionEncoding):
 
     """
 
-    names: tuple[str | None, ...]
+    names: tuple[str | None, ...] = several(str, NoneType)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in self.names:
             if name is not None and name not in POSITIONS:
                 raise UnknownName.among("position function", name, POSITIONS, "PositionFunctions")
@@ -177,14 +179,14 @@ class PositionTable(Parameterized, PositionEncoding):
         last = places[-1] if places else 0
         if last > self.max_length:
             raise InputTooLong(
-                f"the encoding covers positions up to N = {self.max_length}",
+                f"a position must be at most N = {self.max_length}",
                 received=f"n = {n}" if last == n else f"n = {n}, and a last position of {last}",
                 where="PositionTable",
                 remedy=f"build it for {last} positions or more",
             )
         if places and places[0] < 1:
             raise UndefinedValue(
-                "a table has a vector for each position from 1 on",
+                "a table must have a vector for each position from 1 on",
                 received=f"position {places[0]}, of a symbol in front of the input",
                 where="PositionTable",
                 remedy="add no symbol in front, or use positions by formula",
@@ -197,8 +199,8 @@ SINUSOID_STEP = Fraction(1, 2**24)
 
 
 @final
-@dataclass(frozen=True)
-class Sinusoids(PositionEncoding):
+@dataclass(frozen=True, eq=False)
+class Sinusoids(Definition, PositionEncoding):
     """The sinusoids of the original transformer, as the nearest multiples of 2⁻²⁴.
 
     Coordinate δ, from 0, of position i, from 1 (p = i − 1 from 0):
@@ -223,9 +225,9 @@ class Sinusoids(PositionEncoding):
     d: int
 
     def __post_init__(self) -> None:
-        if type(self.d) is not int or self.d < 1:
+        if type(self.d) is not int or not is_whole(self.d, 1):
             raise InvalidValue(
-                "the width d of sinusoids is a whole number of at least 1",
+                "the width d of sinusoids must be a whole number of at least 1",
                 received=f"d = {self.d!r}",
                 where="Sinusoids",
                 remedy="give the width of the stream",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias, final
@@ -11,9 +12,10 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.arithmetic import Arithmetic, Array
+from transformist.arithmetic import Arithmetic, Array, is_whole
 from transformist.errors import InvalidValue, NotFinite, Undecided, UnknownName
 from transformist.model.attention import MASKS, SPANS, softmax
+from transformist.model.definition import part, several
 from transformist.model.embedding import Symbol
 from transformist.model.parameter import Parameter, Parameterized, rationals, weights
 
@@ -25,12 +27,12 @@ PLACES = ("last", "every", "cls")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ReadOut(Parameterized):
+class ReadOut(Parameterized, ABC):
     """A function of the final vectors W_out z + b_out at the positions `at`."""
 
     W_out: Parameter = weights()
     b_out: Parameter = weights(default=None)
-    at: str = "last"
+    at: str = part(str, default="last")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,7 +88,7 @@ class Binary(ReadOut):
 class MultiClass(ReadOut):
     """The label of the largest coordinate of W_out z + b_out (Eq. 18); the first on a tie."""
 
-    labels: tuple[Label, ...]
+    labels: tuple[Label, ...] = several(Hashable)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -107,7 +109,7 @@ class MultiClass(ReadOut):
 class LanguageModel(ReadOut):
     """A distribution over symbols, softmax(W_out z + b_out) (Eq. 19)."""
 
-    labels: tuple[Symbol, ...]
+    labels: tuple[Symbol, ...] = several(Hashable)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -147,13 +149,14 @@ class NearestFraction(ReadOut):
     """
 
     scale: int
-    mask: str
-    with_bos: bool
+    mask: str = part(str)
+    with_bos: bool = part(bool)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require("W_out", (1, "d"), "one row")
-        if self.at != "every" or self.mask not in MASKS or self.scale < 1:
+        is_mean = is_whole(self.scale, 1) and self.mask in MASKS
+        if self.at != "every" or not is_mean:
             raise InvalidValue(
                 "a mean is read at every position, its scale is at least 1, and its mask exists",
                 received=f"at = {self.at}, scale = {self.scale}, mask = {self.mask}",
@@ -162,10 +165,14 @@ class NearestFraction(ReadOut):
             )
 
     def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
-        """A number a vector, whole ones as int; 0 where the mask leaves no symbol."""
+        """A number a vector, whole ones as int; 0 where the mask leaves no symbol.
+
+        The vectors are those of the last positions up to n: of all, or of the next ones that a
+        decoder reads. The one before position 1, of BOS, has no symbol.
+        """
         means, radii = rationals(values)[:, 0], rationals(a.radius(y))[:, 0]
-        first, end = SPANS[self.mask](np.arange(n), n)
-        rows = zip(means, radii, end - first, strict=True)
+        first, end = SPANS[self.mask](np.arange(n - len(means), n), n)
+        rows = zip(means, radii, np.maximum(end - first, 0), strict=True)
         return [self._nearest(mean, radius, int(count)) for mean, radius, count in rows]
 
     def _nearest(self, mean: Fraction, radius: Fraction, count: int) -> int | Fraction:
@@ -200,14 +207,14 @@ class NearZero(ReadOut):
 
     """
 
-    powers: tuple[int, ...]
+    powers: tuple[int, ...] = several(int)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require("W_out", (len(self.powers), "d"), "a row for each power")
-        if any(power < 0 for power in self.powers):
+        if not all(is_whole(power, 0) for power in self.powers):
             raise InvalidValue(
-                "powers are at least 0",
+                "powers must be at least 0",
                 received=repr(self.powers),
                 where="NearZero",
                 remedy="give the power of n + 1 in the least non-zero magnitude",

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from transformist.arithmetic import exact_numbers
-from transformist.errors import InvalidValue, UnknownName
+from transformist.errors import InvalidValue, UnknownName, is_name
+from transformist.model.definition import Definition, several
 from transformist.model.parameter import Parameter, parameter
 
 LinearForm: TypeAlias = "str | Mapping[str, Any]"
@@ -40,8 +41,8 @@ class Span:
     source: str = ""
 
 
-@dataclass(frozen=True)
-class Stream:
+@dataclass(frozen=True, eq=False)
+class Stream(Definition):
     """The names of the d coordinates of the residual stream, in order.
 
     Attributes:
@@ -59,22 +60,15 @@ class Stream:
 
     """
 
-    slots: tuple[str, ...]
-    spans: tuple[Span, ...] = ()
+    slots: tuple[str, ...] = several(str)
+    spans: tuple[Span, ...] = several(Span, default=())
 
     def __post_init__(self) -> None:
-        if isinstance(self.slots, str):
-            raise InvalidValue(
-                "a stream is a sequence of slot names",
-                received=repr(self.slots),
-                where="Stream",
-                remedy="give a tuple of names",
-            )
-        object.__setattr__(self, "slots", tuple(self.slots))
+        super().__post_init__()
         repeated = sorted({slot for slot in self.slots if self.slots.count(slot) > 1})
         if repeated or not self.slots:
             raise InvalidValue(
-                "a stream has at least one slot and no name twice",
+                "a stream must have at least one slot and no name twice",
                 received=repr(repeated or self.slots),
                 remedy="give each slot a name of its own",
             )
@@ -102,7 +96,7 @@ class Stream:
             UnknownName: when there is none.
 
         """
-        if slot not in self.slots:
+        if not is_name(slot, self.slots):
             raise UnknownName.among("slot of the stream", slot, self.slots)
         return self.slots.index(slot)
 
@@ -113,6 +107,7 @@ class Stream:
             UnknownName: when there is none.
 
         Example:
+            >>> from transformist.model import Span, Stream
             >>> reused = Stream(("sign",), (Span("sign", 0, 0, 1), Span("share", 0, 2, 3)))
             >>> reused.place("sign"), reused.place("share"), Stream(("sign",)).place("sign")
             ((0, 1), (0, 3), (0, -1))
@@ -123,9 +118,9 @@ class Stream:
 
         """
         for span in self.spans:
-            if span.name == name:
+            if is_name(name, (span.name,)):
                 return span.slot, span.last
-        if name not in self.slots:
+        if not is_name(name, self.slots):
             known = dict.fromkeys([*self.slots, *(span.name for span in self.spans)])
             raise UnknownName.among("slot of the stream", name, known)
         return self.index(name), -1
@@ -134,6 +129,7 @@ class Stream:
         """What a coordinate holds in a stream, by its name; "nothing" between two numbers.
 
         Example:
+            >>> from transformist.model import Span, Stream
             >>> reused = Stream(("sign",), (Span("sign", 0, 0, 1), Span("share", 0, 3, 4)))
             >>> [reused.held(0, after) for after in (0, 2, 3)]
             ['sign', 'nothing', 'share']

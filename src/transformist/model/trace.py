@@ -115,7 +115,7 @@ class Trace:
         whole = all(isinstance(each, int | np.integer) for each in (layer, head))
         if not (whole and 0 <= layer < len(layers) and 0 <= head < len(layers[layer].heads)):
             raise InvalidValue(
-                "layers and heads are whole numbers, counted from 0",
+                "layers and heads must be whole numbers, counted from 0",
                 received=f"layer {layer!r}, head {head!r}",
                 remedy=f"the model has heads {[len(each.heads) for each in layers]} in its layers",
             )
@@ -129,4 +129,4 @@ class Trace:
         before = sum(len(list(each.sublayers())) for each in layers[:layer])
         z = self.streams[before][1]
         norm = layers[layer].pre_norms[0]
-        return (z if norm is None else norm(z, self.arithmetic)), layers[layer].heads[head]
+        return (z if norm is None else norm.on(z, self.arithmetic)), layers[layer].heads[head]

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
-from transformist.arithmetic import Arithmetic, Array, number_system
+from transformist.arithmetic import Arithmetic, Array, number_system, whole_number
 from transformist.errors import (
     InputTooLarge,
     InputTooLong,
     InvalidValue,
     ShapeMismatch,
 )
+from transformist.model.definition import Definition, part, several
 from transformist.model.embedding import BOS, CLS, EOS, Embedding, Symbol
 from transformist.model.layer import Layer
 from transformist.model.normalization import LayerNorm
@@ -26,7 +28,7 @@ _BATCH = 2**12
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Transformer:
+class Transformer(Definition):
     """A transformer (Definition 2.1): embedding, layers, read-out.
 
     Attributes:
@@ -44,15 +46,25 @@ class Transformer:
 
     """
 
-    stream: Stream
-    embedding: Embedding
-    layers: tuple[Layer, ...]
-    read_out: ReadOut
-    final_norm: LayerNorm | None = None
+    stream: Stream = part(Stream)
+    embedding: Embedding = part(Embedding)
+    layers: tuple[Layer, ...] = several(Layer)
+    read_out: ReadOut = part(ReadOut)
+    final_norm: LayerNorm | None = part(LayerNorm, NoneType, default=None)
     max_length: int | None = None
-    built_for: str | None = None
+    built_for: str | None = part(str, NoneType, default=None)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_length is not None:
+            longest = whole_number(
+                self.max_length,
+                0,
+                "max_length must be a whole number of at least 0, or None",
+                where="Transformer",
+                remedy="give the length of the longest input",
+            )
+            object.__setattr__(self, "max_length", longest)
         if self.built_for is not None:
             number_system(self.built_for)
         self._fits("embedding", self.embedding.width)
@@ -72,12 +84,12 @@ class Transformer:
                 remedy="add CLS in front or at the back, or read the last position",
             )
 
-    def _fits(self, part: str, width: int) -> None:
+    def _fits(self, where: str, width: int) -> None:
         if width != self.stream.width:
             raise ShapeMismatch(
                 f"every part of a transformer has the width of its stream, {self.stream.width}",
                 received=f"width {width}",
-                where=part,
+                where=where,
                 remedy="write the weights with the slots of the stream",
             )
 
@@ -152,11 +164,11 @@ class Transformer:
             ('layer 1 feed-forward', (2, 3, 6))
 
         """
-        given = list(inputs)
+        given = _listed(inputs, "Transformer.streams")
         lengths = sorted({length_of(x) for x in given})
         if len(lengths) != 1:
             raise InvalidValue(
-                "inputs that are evaluated together have one length",
+                "inputs that are evaluated together must have one length",
                 received=f"lengths {', '.join(map(str, lengths))}" if lengths else "no inputs",
                 where="Transformer.streams",
                 remedy="give those of each length by themselves, or use answers",
@@ -168,7 +180,7 @@ class Transformer:
     ) -> list[Any]:
         """The answers for many inputs; those of one length are evaluated together."""
         a = number_system(arithmetic)
-        given = list(inputs)
+        given = _listed(inputs, "Transformer.answers")
         answers: list[Any] = [None] * len(given)
         for block, length, z in self._in_blocks(given, a):
             for index, answer in zip(block, self._read(z, length, a), strict=True):
@@ -192,7 +204,7 @@ class Transformer:
 
         """
         a = number_system(arithmetic)
-        given = list(inputs)
+        given = _listed(inputs, "Transformer.values")
         values: list[Array] = [None] * len(given)
         for block, length, z in self._in_blocks(given, a):
             y = self.read_out.values(z[:, self.rows_read(length)], a)
@@ -252,8 +264,16 @@ class Transformer:
             InputTooLong, UnknownSymbol, InputTooLarge: as `run`.
         """
         a = number_system(arithmetic)
+        most = whole_number(
+            max_new_tokens,
+            0,
+            "max_new_tokens must be a whole number of at least 0",
+            where="generate",
+            remedy="give how many symbols to add at most",
+        )
+        length_of(prompt)  # refuses what is no sequence
         new: list[Symbol] = []
-        while len(new) < max_new_tokens:
+        while len(new) < most:
             distribution = self._next_symbols((*prompt, *new), a)[-1]
             symbol = max(distribution, key=distribution.__getitem__)
             if symbol == EOS:
@@ -297,10 +317,10 @@ class Transformer:
         yield "embedding", z
         for number, layer in enumerate(self.layers):
             for name, sublayer in layer.sublayers():
-                z = sublayer(z, a)
+                z = sublayer.on(z, a)
                 yield f"layer {number} {name}", z
         if self.final_norm is not None:
-            yield "final norm", self.final_norm(z, a)
+            yield "final norm", self.final_norm.on(z, a)
 
     def _read(self, z: Array, n: int, a: Arithmetic) -> list[Any]:
         """The answers from the final vectors (batch, rows, d) of inputs of length n."""
@@ -331,7 +351,7 @@ class Transformer:
         n = length_of(x)
         if self.max_length is not None and n > self.max_length:
             raise InputTooLong(
-                f"the model is built for inputs of length at most N = {self.max_length}",
+                f"an input must have a length of at most N = {self.max_length}",
                 received=f"length {n}",
                 remedy=f"build it with max_length={n} or more",
             )
@@ -343,21 +363,53 @@ class Transformer:
                 remedy="give a symbol, or a model with BOS",
             )
 
+    def longest_dense(self, arithmetic: Arithmetic | str) -> int | None:
+        """The longest input whose attention scores an arithmetic computes; `None` without heads.
+
+        N rows take N² scores a head; those of all heads together are limited.
+
+        Example:
+            >>> import transformist as tf
+            >>> tf.recipe("dyck-1").build().longest_dense("float64")
+            46339
+
+        """
+        a, heads = number_system(arithmetic), sum(len(layer.heads) for layer in self.layers)
+        if not heads:
+            return None
+        added = len(self.embedding.front) + len(self.embedding.back)
+        return math.isqrt(a.most_scores // heads) - added
+
     def _admit(self, x: Sequence[Symbol], a: Arithmetic) -> None:
         """Refuse an input by its length, and one that takes too many scores."""
         self.admit_length(x)
-        n = len(x)
-        rows = len(self.embedding.front) + n + len(self.embedding.back)
-        heads = sum(len(layer.heads) for layer in self.layers)
-        if heads * rows**2 > a.most_scores:
-            longest = math.isqrt(a.most_scores // heads) - (rows - n)
+        n, longest = len(x), self.longest_dense(a)
+        if longest is not None and n > longest:
+            rows = len(self.embedding.front) + n + len(self.embedding.back)
+            heads = sum(len(layer.heads) for layer in self.layers)
             raise InputTooLarge(
-                f"the dense reference computes at most {a.most_scores:,} attention scores "
-                f"in {a.name}",
+                f"an input must take at most {a.most_scores:,} attention scores in {a.name}",
                 received=f"length {n}, which takes {heads * rows**2:,} "
                 f"(a matrix of {rows**2 * 8 / 2**30:.1f} GiB a head in float64)",
                 remedy=f"give at most {longest} symbols, or evaluate it by the structured engine",
             )
+
+
+def _listed(inputs: Any, where: str) -> list[Any]:
+    """The inputs as a list.
+
+    Raises:
+        InvalidValue: for what cannot be gone through.
+
+    """
+    if not isinstance(inputs, Iterable):
+        raise InvalidValue(
+            "inputs must be a list of strings, or of sequences of symbols",
+            received=repr(inputs)[:60],
+            where=where,
+            remedy="put the input in a list",
+        )
+    return list(inputs)
 
 
 def length_of(x: Any) -> int:
@@ -369,7 +421,7 @@ def length_of(x: Any) -> int:
     """
     if not hasattr(x, "__len__"):
         raise InvalidValue(
-            "an input is a string, or a sequence of symbols",
+            "an input must be a string, or a sequence of symbols",
             received=repr(x)[:60],
             where="Transformer",
             remedy="give a string, a list or a tuple",

@@ -15,6 +15,8 @@ from transformist.report.precision_table import (
     cells,
     found_facts,
     precision_table,
+    searched_in_words,
+    weighting_facts,
 )
 from transformist.report.recipe_sheet import recipe_facts, recipe_table
 from transformist.report.run_facts import (
@@ -60,9 +62,11 @@ __all__ = [
     "recipe_facts",
     "recipe_table",
     "run_in_words",
+    "searched_in_words",
     "size",
     "trace_facts",
     "trace_table",
     "verdict_facts",
     "verdict_line",
+    "weighting_facts",
 ]

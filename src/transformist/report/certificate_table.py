@@ -10,7 +10,6 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from transformist.bounds import ORDERS
 from transformist.circuit import (
     At,
     Embedded,
@@ -25,7 +24,7 @@ from transformist.circuit import (
 )
 from transformist.errors import visible
 from transformist.laws import Grid, hull
-from transformist.verify import TAKEN_FOR_GRANTED, Certificate
+from transformist.verify import EVALUATIONS, TAKEN_FOR_GRANTED, Certificate
 
 
 def certificate_facts(name: str, found: Certificate) -> dict[str, Any]:
@@ -36,6 +35,8 @@ def certificate_facts(name: str, found: Certificate) -> dict[str, Any]:
         "max_length": found.max_length,
         "order": found.order,
         "holds": found.holds,
+        "grade": found.grade,
+        "stopped": found.stopped or None,
         "margin": found.margin if math.isfinite(found.margin) else None,
         "largest_length": found.largest_length,
         "limiting_slot": found.limiting.place,
@@ -53,7 +54,9 @@ def certificate_table(found: Certificate) -> Table:
     """Every number of a model: how it is made of others, its law, and its error bound."""
     where = f"{found.model} in {found.arithmetic}, N = {found.max_length}"
     granted = f"Given that {'; '.join(TAKEN_FOR_GRANTED)}."
-    table = Table(title=f"The numbers of {where}, {ORDERS[found.order].words}", caption=granted)
+    table = Table(
+        title=f"The numbers of {where}, {EVALUATIONS[found.order].words}", caption=granted
+    )
     for heading in HEADINGS:
         table.add_column(heading, justify="right" if heading in ("line", "from", "to") else "left")
     for cells in certificate_rows(found):

@@ -10,7 +10,8 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from transformist.report.values import length_in_words, plain
+from transformist.claims import Recipe, Settings
+from transformist.report.values import finite_or_words, length_in_words, plain
 from transformist.verify import Breakdown, LeastError
 
 SHOWN = 44
@@ -42,7 +43,7 @@ def _breakdown_facts(found: Breakdown) -> dict[str, Any]:
         "inputs_to": found.inputs_to,
         "input": plain(found.input),
         "expected": plain(found.expected),
-        "got": plain(_finite(found.got)),
+        "got": plain(finite_or_words(found.got)),
         "ended": found.ended,
         "refutes_the_claim": found.refutes_the_claim,
     }
@@ -65,13 +66,6 @@ _FACTS: Mapping[type, Callable[[Any], dict[str, Any]]] = {
     LeastError: _error_facts,
 }
 """What is told of each kind of search."""
-
-
-def _finite(value: Any) -> Any:
-    """NaN and infinities as words."""
-    if isinstance(value, list):
-        return [_finite(each) for each in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 HEADINGS: Mapping[type, tuple[str, ...]] = {
@@ -132,13 +126,46 @@ def shortened(value: Any) -> str:
     return text if len(text) <= 2 * SHOWN else f"{text[: 2 * SHOWN]}…"
 
 
-def precision_table(name: str, found: Iterable[Breakdown | LeastError]) -> Table:
+def weighting_facts(recipe: Recipe[Any], given: Settings) -> dict[str, Any]:
+    """Which weighting of a recipe is searched, and which others it is claimed with.
+
+    Example:
+        >>> from transformist.catalogue import recipe
+        >>> weighting_facts(recipe("parity"), {"weighting": "leftmost-hard"})
+        {'weighting': 'leftmost-hard', 'other_weightings': ['average-hard', 'rightmost-hard']}
+
+    """
+    chosen = recipe.settings(given).get("weighting")
+    if chosen is None:
+        return {}
+    others = [each for each in recipe.claim.weightings if each != chosen]
+    return {"weighting": chosen, "other_weightings": others}
+
+
+def searched_in_words(recipe: Recipe[Any], given: Settings) -> str:
+    """The recipe and the weighting that are searched, and how the others are.
+
+    Example:
+        >>> from transformist.catalogue import recipe
+        >>> searched_in_words(recipe("mean"), {})
+        'mean with softmax weights; not searched: average-hard (--set weighting=)'
+
+    """
+    facts = weighting_facts(recipe, given)
+    if not facts:
+        return recipe.name
+    searched = f"{recipe.name} with {facts['weighting']} weights"
+    others = ", ".join(facts["other_weightings"])
+    return f"{searched}; not searched: {others} (--set weighting=)" if others else searched
+
+
+def precision_table(title: str, found: Iterable[Breakdown | LeastError]) -> Table:
     """The formats of one recipe, a row each."""
     rows = list(found)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in HEADINGS[type(rows[0])]:
         table.add_column(heading, overflow="fold")
-    table.title, table.title_justify = escape(name), "left"
+    table.title, table.title_justify, table.min_width = escape(title), "left", len(title)
     for each in rows:
         table.add_row(*map(escape, cells(each)))
     return table

@@ -8,6 +8,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from transformist.errors import NotFinite
 
 
@@ -21,6 +23,8 @@ def plain(value: Any) -> Any:
         >>> plain([Fraction(4, 2), Fraction(1, 3), 0.5])
         [2, '1/3', 0.5]
     """
+    if isinstance(value, np.generic):  # a number of numpy's, which a user's function returned
+        value = value.item()
     if isinstance(value, Mapping):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -34,6 +38,21 @@ def plain(value: Any) -> Any:
             remedy="scale the input down, or use a format with a wider range",
         )
     return value
+
+
+def finite_or_words(value: Any) -> Any:
+    """A value in which NaN and infinities are words.
+
+    Example:
+        >>> finite_or_words([0.5, float("inf"), {"a": float("nan")}])
+        [0.5, 'inf', {'a': 'nan'}]
+
+    """
+    if isinstance(value, Mapping):
+        return {key: finite_or_words(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [finite_or_words(each) for each in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def at_most(bound: float) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from transformist.report.values import plain
+from transformist.report.values import finite_or_words, plain
 from transformist.verify import Verdict
 
 
@@ -15,8 +15,8 @@ def verdict_facts(verdict: Verdict) -> dict[str, Any]:
     found = verdict.counterexample
     counterexample = found and {
         "input": plain(found.input),
-        "expected": plain(found.expected),
-        "got": plain(found.got),
+        "expected": plain(finite_or_words(found.expected)),
+        "got": plain(finite_or_words(found.got)),
         "arithmetic": found.arithmetic,
         "settings": found.settings,
     }

@@ -11,6 +11,7 @@ from transformist.verify.changes import sensitivity
 from transformist.verify.functions import error_bound, worst_rounding
 from transformist.verify.precision import SHORT_WORK, WORK, Breakdown, first_failure, float_format
 from transformist.verify.programs import built_for, check_program
+from transformist.verify.proof import EVALUATIONS
 from transformist.verify.proofs import unproved
 from transformist.verify.searches import formats, search, search_all, searched
 from transformist.verify.sequences import admitted, free_numbers
@@ -20,6 +21,7 @@ from transformist.verify.tolerances import LeastError, least_error
 from transformist.verify.verdict import Counterexample, Verdict, agrees
 
 __all__ = [
+    "EVALUATIONS",
     "SHORT_WORK",
     "TAKEN_FOR_GRANTED",
     "WORK",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from transformist.arithmetic import Arithmetic, number_system
+from transformist.arithmetic import Arithmetic, is_whole, number_system
 from transformist.errors import InvalidValue
 from transformist.model import Symbol, Transformer
 
@@ -53,7 +53,7 @@ def sensitivity(
     """
     if not isinstance(model, Transformer):
         raise InvalidValue(
-            "the symbols of the inputs of a Transformer are changed",
+            "the model must be a Transformer, the symbols of whose inputs are changed",
             received=type(model).__name__,
             where="sensitivity",
             remedy="give a transformer, such as tf.recipe('dyck-1').build()",
@@ -71,12 +71,13 @@ def sensitivity(
 
 
 def _several(strings: Iterable[Sequence[Symbol]]) -> list[Sequence[Symbol]]:
-    if isinstance(strings, str):
+    if isinstance(strings, str) or not isinstance(strings, Iterable):
+        is_one = isinstance(strings, str)
         raise InvalidValue(
-            "the inputs whose symbols are changed are a list of strings",
-            received=f"one string, {strings!r:.40}",
+            "strings must be a list of the inputs whose symbols are changed",
+            received=f"{'one string, ' * is_one}{strings!r:.60}",
             where="sensitivity",
-            remedy="put it in a list",
+            remedy="put it in a list" if is_one else "give a list of strings",
         )
     given: list[Any] = list(strings)
     if not all(isinstance(each, Sequence) for each in given):
@@ -90,16 +91,16 @@ def _several(strings: Iterable[Sequence[Symbol]]) -> list[Sequence[Symbol]]:
 
 
 def _within(positions: Iterable[int] | int, longest: int) -> set[int]:
-    chosen = {positions} if isinstance(positions, int) else set(positions)
+    chosen = list(positions) if isinstance(positions, Iterable) else [positions]
     for place in chosen:
-        if place not in range(1, longest + 1):
+        if not is_whole(place, 1) or place not in range(1, longest + 1):
             raise InvalidValue(
-                "positions count from 1 to the length of the longest string",
+                "positions must be from 1 to the length of the longest string",
                 received=f"position {place!s:.40} of strings of at most {longest} symbols",
                 where="sensitivity",
                 remedy="give positions that one of the strings has",
             )
-    return chosen
+    return set(chosen)
 
 
 def _last_activations(model: Transformer, x: Sequence[Symbol], system: Arithmetic) -> Any:

@@ -22,7 +22,7 @@ def check_function(recipe: Recipe[FunctionClaim], max_length: int | None = None)
     """Cases of the domain in every arithmetic that holds the weights, under every variant."""
     if max_length is not None:
         raise InvalidValue(
-            "a longest length is for recipes on strings and on lists of vectors",
+            "a longest length must come with a recipe on strings or on lists of vectors",
             received=f"max_length = {max_length} for {recipe.name}",
             where="check",
             remedy="leave it out",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from transformist.arithmetic import Arithmetic, Floating, number_system
+from transformist.arithmetic import Arithmetic, Floating, is_whole, number_system
 from transformist.claims import PositionClaim, Recipe, SequenceClaim, Settings, StringClaim
 from transformist.errors import InvalidValue
 from transformist.verify.attempts import (
@@ -178,9 +178,9 @@ def _settings(recipe: Recipe[Any], counts: Mapping[str, int], given: Settings) -
             remedy=f"transformist show {recipe.name} tells its rounding error",
         )
     for name, count in counts.items():
-        if type(count) is not int or count < 1:
+        if not is_whole(count, 1):
             raise InvalidValue(
-                f"{name} is a whole number of at least 1",
+                f"{name} must be a whole number of at least 1",
                 received=f"{name} = {count!r}",
                 where="precision",
                 remedy="give a larger one",

@@ -42,18 +42,16 @@ def check_program(name: str, program: Program, max_length: int | None = None) ->
         TransformistError: for a program that is not compiled.
 
     """
-    cases, lengths = 0, {}
+    cases, tried = 0, dict[str, str]()
     for weighting, arithmetic, count in TRIED:
         length = length_within(count, len(program.alphabet)) if max_length is None else max_length
         require_feasible(length, len(program.alphabet))
         model = compile_program(program, max_length=built_for(length), weighting=weighting)
         verdict = check(model, program, length, arithmetic)
         cases += verdict.cases
-        lengths[f"{length} with {weighting}"] = arithmetic
+        tried[f"{verdict.covered} with {weighting}"] = arithmetic
         found = verdict.counterexample
         if found is not None:
             found = replace(found, settings=f"weighting={weighting}")
-            return Verdict(name, cases, tuple(lengths.values()), verdict.covered, found)
-    return Verdict(
-        name, cases, tuple(lengths.values()), f"every string to length {' and '.join(lengths)}"
-    )
+            return Verdict(name, cases, tuple(tried.values()), verdict.covered, found)
+    return Verdict(name, cases, tuple(tried.values()), " and ".join(tried))

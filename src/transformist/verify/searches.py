@@ -58,7 +58,7 @@ def search(
         return first_failure(recipe, arithmetic, longest or LONGEST, work, **settings)
     if longest is not None:
         raise InvalidValue(
-            "a longest length is for recipes on strings, lists and positions",
+            "a longest length must come with a recipe on strings, lists or positions",
             received=f"max_length = {longest} for {recipe.name}",
             where="precision",
             remedy="leave it out",

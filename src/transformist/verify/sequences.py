@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import repeat
 from typing import Any
 
-from transformist.arithmetic import Arithmetic, number_system
+from transformist.arithmetic import Arithmetic, is_whole, number_system
 from transformist.claims import (
     LengthClaim,
     PositionClaim,
@@ -75,10 +75,10 @@ def _lengths(
     *,
     shorter: bool,
 ) -> Iterator[int]:
-    if max_length is not None and max_length < 1:
+    if max_length is not None and not is_whole(max_length, 1):
         raise InvalidValue(
-            "lists have at least one vector",
-            received=f"max_length = {max_length}",
+            "lists must have at least one vector",
+            received=f"max_length = {max_length!r:.40}",
             where="check",
             remedy="give a length of at least 1",
         )

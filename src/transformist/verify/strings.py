@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from numbers import Rational
 from typing import Any, TypeAlias
 
-from transformist.arithmetic import Arithmetic, number_system
+from transformist.arithmetic import Arithmetic, is_whole, number_system
 from transformist.claims import Recipe, Settings, StringClaim, ask
 from transformist.domains import String, Strings
-from transformist.errors import InvalidValue, raised_at
+from transformist.errors import InvalidValue, OutOfTime, raised_at, raised_in_words
 from transformist.model import Transformer
+from transformist.user_code import TimeIsOver
 from transformist.verify.sequences import close
 from transformist.verify.verdict import Counterexample, Verdict, described
+
+LOG = logging.getLogger(__name__)
 
 STRINGS = 2**11
 """Strings are tried one and all up to the length of which there are fewer than so many."""
@@ -65,7 +70,7 @@ def check(
     """
     if not isinstance(model, Transformer):
         raise InvalidValue(
-            "a Transformer is compared with a function or a program",
+            "what is compared with a function or a program must be a Transformer",
             received=f"{type(model).__name__} as the first argument",
             where="check",
             remedy="compile a program, tf.compile(program), or give it second; or give a "
@@ -74,7 +79,7 @@ def check(
     alphabet = model.alphabet
     if any(isinstance(symbol, str) and len(symbol) != 1 for symbol in alphabet):
         raise InvalidValue(
-            "strings are made of symbols of one character",
+            "strings must be made of symbols of one character",
             received=f"the alphabet {' '.join(map(str, alphabet))}",
             where="check",
             remedy="compare the answers of model.answers(...) yourself",
@@ -82,13 +87,24 @@ def check(
     if max_length is None:
         max_length = min(14, model.max_length or 14)
     require_feasible(max_length, len(alphabet))
-    system = number_system(arithmetic)
-    strings = Strings(alphabet, lambda _: ()).every(max_length, _shortest(model))
+    system, shortest = number_system(arithmetic), _shortest(model)
+    strings = Strings(alphabet, lambda _: ()).every(max_length, shortest)
     cases, found = _compare(model, reference, strings, system)
-    covered = f"every string to length {max_length}"
+    covered = f"every string {lengths_in_words(shortest, max_length)}"
     if found is not None:
         covered = f"strings to length {max_length}, until one of length {len(found.input)} failed"
     return Verdict("model", cases, (system.name,), covered, found)
+
+
+def lengths_in_words(shortest: int, longest: int) -> str:
+    """Which lengths were tried, one that is left out being said.
+
+    Example:
+        >>> lengths_in_words(0, 9), lengths_in_words(1, 9)
+        ('to length 9', 'of length 1 to 9')
+
+    """
+    return f"to length {longest}" if shortest == 0 else f"of length {shortest} to {longest}"
 
 
 def require_feasible(length: int, symbols: int) -> None:
@@ -98,17 +114,17 @@ def require_feasible(length: int, symbols: int) -> None:
         InvalidValue: below 0, and beyond the longest.
 
     """
-    if length < 0:
+    if not is_whole(length, 0):
         raise InvalidValue(
-            "strings have a length of at least 0",
-            received=f"max_length = {length}",
+            "strings must have a length of at least 0",
+            received=f"max_length = {length!r:.40}",
             where="check",
             remedy="give a length of at least 0",
         )
     longest = int(math.log(MOST_STRINGS, max(symbols, 2)))
     if length > longest:
         raise InvalidValue(
-            f"at most {MOST_STRINGS:,} strings of one length are tried",
+            f"there must be at most {MOST_STRINGS:,} strings of one length",
             received=f"max_length = {length} over {symbols} symbols",
             where="check",
             remedy=f"give a length of at most {longest}",
@@ -128,7 +144,7 @@ def check_strings(recipe: Recipe[StringClaim], max_length: int | None = None) ->
             require_feasible(max_length, symbols)
             length = max_length
         reference = partial(ask, claim.reference, **settings)
-        reached = {}
+        reached, shortest = {}, 0
         for name, safe in claim.safe_lengths(settings).items():
             n, N = max(LONGEST_IN.get(name, LONGEST), length), DECLARED
             if safe is not None:
@@ -141,7 +157,8 @@ def check_strings(recipe: Recipe[StringClaim], max_length: int | None = None) ->
             for declared, strings in tried:
                 bound = {"max_length": declared} if "max_length" in recipe.parameters else {}
                 model = recipe.build(**{**given, **bound})
-                strings = [x for x in strings if len(x) >= _shortest(model)]
+                shortest = _shortest(model)
+                strings = [x for x in strings if len(x) >= shortest]
                 system = number_system(name)
                 limit = admitted_in(claim, settings, system)
                 cases, found = _compare(model, reference, strings, system, limit)
@@ -151,7 +168,8 @@ def check_strings(recipe: Recipe[StringClaim], max_length: int | None = None) ->
                     found = replace(found, settings=described({**given, **bound}))
                     return Verdict(recipe.name, total, tuple(tried_in), str(domain), found)
         lengths = ", ".join(f"{n} in {name}" for name, n in reached.items())
-        covered = covered or (f"{domain}: all to length {length}, hard and drawn ones to {lengths}")
+        tried_all = lengths_in_words(shortest, length)
+        covered = covered or f"{domain}: all {tried_all}, hard and drawn ones to {lengths}"
     return Verdict(recipe.name, total, tuple(tried_in), covered)
 
 
@@ -209,29 +227,53 @@ def _compare(
     for block in _blocks(strings):
         for string, expected, got, right in judged(model, reference, block, system, limit):
             total += 1
+            LOG.debug("%d strings compared in %s", total, system.name)
             if not right:
                 return total, Counterexample(string, expected, got, system.name)
     return total, None
 
 
 def _expected(reference: Callable[[Any], Any], string: String) -> Any:
+    """The answer of a reference in plain values: those of numpy as Python's own.
+
+    Raises:
+        InvalidValue: for a reference that raises, or gives what no model answers with.
+        OutOfTime: as the reference.
+
+    """
     try:
-        answer = reference(string)
-    except Exception as error:
-        raise InvalidValue(
-            "a reference answers every string",
-            received=f"{type(error).__name__}: {error} on {string!r}",
-            where=raised_at(error) or getattr(reference, "__name__", "reference"),
-            remedy="mend the reference",
-        ) from error
-    if answer is None:
-        raise InvalidValue(
-            "a reference answers every string",
-            received=f"None on {string!r}",
-            where=getattr(reference, "__name__", "reference"),
-            remedy="return the answer",
-        )
-    return answer
+        return _plain(reference(string))
+    except (KeyboardInterrupt, TimeIsOver, OutOfTime):
+        raise
+    except _NoAnswer as no:
+        received, where = f"{no} on {string!r:.60}", ""
+        remedy = "return a Boolean, a number, a text, or a list or dict of these"
+    except BaseException as error:  # SystemExit and GeneratorExit too: none may end the check
+        received = f"{raised_in_words(error)} on {string!r:.60}"
+        where, remedy = raised_at(error), "mend the reference"
+    raise InvalidValue(
+        "a reference must answer every string",
+        received=received,
+        where=where or getattr(reference, "__name__", "reference"),
+        remedy=remedy,
+    )
+
+
+class _NoAnswer(Exception):
+    """A value that no model answers with, in words."""
+
+
+def _plain(answer: Any) -> Any:
+    """An answer as models give them: a Boolean, a number, a text, or a list or dict of such."""
+    if isinstance(answer, str | float | Rational):
+        return answer
+    if isinstance(answer, list | tuple):
+        return [_plain(each) for each in answer]
+    if isinstance(answer, dict):  # probabilities
+        return {key: _plain(each) for key, each in answer.items()}
+    if hasattr(answer, "tolist"):  # an array or a number of numpy, and what is like them
+        return _plain(answer.tolist())
+    raise _NoAnswer("None" if answer is None else f"a value of type {type(answer).__name__}")
 
 
 def _blocks(strings: Iterable[String]) -> Iterator[Sequence[String]]:

@@ -171,7 +171,7 @@ def format_of(arithmetic: Arithmetic | str) -> Floating:
         if a == each:
             return each
     raise InvalidValue(
-        f"the structured engine computes in {' and '.join(each.name for each in FORMATS)}",
+        f"the structured engine must compute in {' or '.join(each.name for each in FORMATS)}",
         received=a.name,
         where="structured engine",
         remedy="choose one of them, or the reference engine",
@@ -199,7 +199,7 @@ def _after(
 
 def normalized(norm: LayerNorm, z: ResidualStream, a: Floating) -> ResidualStream:
     """The stream, every vector normalized."""
-    out = z.whole().through(lambda x: norm(x, a), norm.width_out).kept()
+    out = z.whole().through(lambda x: norm.on(x, a), norm.width_out).kept()
     return ResidualStream.of(z.n, [(range(norm.width_out), out)])
 
 

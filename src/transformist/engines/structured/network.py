@@ -48,13 +48,13 @@ class Network:
             hidden = z.rows(self.first.read).through(self.first.on_what_it_reads, self.first.height)
         else:
             norm = self.norm
-            hidden = z.whole().through(lambda x: self.first(norm(x, self.a)), self.first.height)
+            hidden = z.whole().through(lambda x: self.first(norm.on(x, self.a)), self.first.height)
         return hidden.through(lambda h: self.second(self._act(h)), len(self.written)).kept()
 
     def add(self, z: NDArray[Any]) -> None:
         """z + f(norm(z)), in place."""
         for rows in blocks(len(z)):
-            x = z[rows] if self.norm is None else self.norm(z[rows], self.a)
+            x = z[rows] if self.norm is None else self.norm.on(z[rows], self.a)
             self.second.add(self._act(self.first(x)), z[rows], self.written)
 
     def _act(self, hidden: NDArray[Any]) -> NDArray[Any]:

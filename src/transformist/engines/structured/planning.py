@@ -6,10 +6,10 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from transformist.arithmetic import Arithmetic
+from transformist.arithmetic import Arithmetic, is_whole
 from transformist.engines.structured.evaluation import Chosen, evaluate
 from transformist.errors import InvalidValue
-from transformist.model import Symbol, Transformer
+from transformist.model import Symbol, Transformer, length_of
 
 DRAWN = 1024
 """How long the input is that shows the methods: longer than what counts as few."""
@@ -62,8 +62,7 @@ def plan(
         layer 1 head 0 (softmax, mask future): by query, n · queries: the weights make scores 0
 
     """
-    is_length = isinstance(length, int) and length >= 0
-    if length is not None and (x is not None or not is_length):
+    if length is not None and (x is not None or not is_whole(length, 0)):
         raise InvalidValue(
             "a length of 0 or more is that of a drawn string",
             received=f"length {length!r}" + ("" if x is None else " beside an input"),
@@ -71,7 +70,7 @@ def plan(
             remedy="give an input or such a length",
         )
     given = _drawn(model, length) if x is None else x
-    return Plan(len(given), x is None, evaluate(model, given, arithmetic).heads)
+    return Plan(length_of(given), x is None, evaluate(model, given, arithmetic).heads)
 
 
 def _drawn(model: Transformer, length: int | None) -> list[Symbol]:

@@ -25,28 +25,27 @@ from transformist.laws import Range, hull
 from transformist.model import Attention, FeedForward, PositionFunctions, Transformer
 from transformist.model import rationals as exactly
 from transformist.verify.certificate import preconditions
-from transformist.verify.certificate.demands import follow_within, noted, require_finite
+from transformist.verify.certificate.contents import Contents
+from transformist.verify.certificate.demands import (
+    follow_within,
+    noted,
+    require_finite,
+    require_observed,
+)
 from transformist.verify.certificate.observing import Observations, observe
 from transformist.verify.certificate.read_outs import READ_OUTS
 from transformist.verify.certificate.refusals import Unproved, need
 from transformist.verify.certificate.statement import TIES, Certificate, Units, assumed
 
 
-def check_certificate(model: Transformer, certificate: Certificate) -> None:
-    """Check that a certificate which holds follows from the weights of a model.
+def confirm(model: Transformer, certificate: Certificate) -> None:
+    """Confirm every line of a certificate from the weights, by the laws that it was found by.
 
     Raises:
         Unproved: with the first thing that does not follow.
 
-    Example:
-        >>> import transformist as tf
-        >>> from transformist.programs import PROGRAMS
-        >>> model = tf.compile(PROGRAMS["majority"], max_length=100)
-        >>> check_certificate(model, tf.certify(model))
-
     """
     try:
-        need(certificate.demands and certificate.holds, "it holds")
         Reading(model, certificate).follow()
     except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError) as error:
         if isinstance(error, Unproved):
@@ -66,6 +65,12 @@ class Reading:
         need(certificate.max_length <= (model.max_length or math.inf), "N is within the model's")
         parts = (len(model.layers), len(model.layers), repr(model), certificate.max_length)
         said = (len(certificate.heads), len(certificate.units))
+        none = [
+            units
+            for units, each in zip(certificate.units, model.layers, strict=False)
+            if each.feed_forward is None
+        ]
+        need(not any(none), "a layer without a network has no units")
         need((*said, certificate.model, certificate.largest_length) == parts, "it is of this model")
         weighting, free = certificate.weighting, {each.line for each in certificate.assumes}
         heads = {head.weighting for layer in model.layers for head in layer.heads} or {"softmax"}
@@ -76,34 +81,40 @@ class Reading:
             self.circuit.add(line.atom, line.name, rows=rows)
         self.sharpness: dict[Head, Fraction] = {}
         self.cancelled: dict[Form, Fraction] = {}
-        self.falling, self.met, self.held = set[int](), set[int](), set[Form]()
+        self.falling, self.met = set[int](), set[int]()
+        self.contents = Contents(model, self.circuit)
         self.sums: dict[int, tuple[int, int]] = {}
         self.sublayer = 0
         self.state = self.embedded()
         for number, layer in enumerate(model.layers):
-            added = [[Form()] for _ in self.state]
-            for head, kind in zip(layer.heads, certificate.heads[number], strict=True):
-                self.attend(head, kind, added)
+            added, kinds = [[Form()] for _ in self.state], certificate.heads[number]
+            pairs = zip(layer.heads, kinds, strict=True)
+            fetched = [self.attend(head, kind, added) for head, kind in pairs]
             if layer.heads:
+                self.contents.add_heads(layer.heads, fetched)
                 self.add(added)
+            units = certificate.units[number]
+            need(layer.feed_forward is not None or units == (), "units are those of a network")
             if layer.feed_forward is not None:
                 self.add(self.units(layer.feed_forward, certificate.units[number]), by_units=True)
+            else:
+                need(certificate.units[number] == (), "a layer without a network has no units")
 
     def follow(self) -> None:
         """The laws, for what the weights have been seen to compute, give what is said."""
         said, read_out = self.certificate, self.model.read_out
         a: Any = number_system(said.arithmetic)
         need(isinstance(a, Floating) and said.order in ORDERS, "it is for a format and an order")
-        forms = self.rows(read_out.W_out, read_out.b_out)
-        margins, demands = noted(
-            self.circuit, self.sharpness, a, ORDERS[said.order], self.cancelled, self.falling
-        )
+        forms, readings = self.rows(read_out.W_out, read_out.b_out), self.contents.readings
+        readings.add(self.contents.read(read_out.W_out, read_out.b_out))
+        order = ORDERS[said.order]
+        margins, demands = noted(self.circuit, self.sharpness, a, order, readings, self.falling)
         for number, line in enumerate(said.lines):
             follow_within(margins)
             laws = (self.circuit.laws[number], margins.errors[number], number in self.falling)
             need(laws == (line.law, line.errors, line.falls), f"line {number}, {line.name}")
             need(number in self.met, f"line {number}, {line.name}, is a number of the model")
-        require_finite(margins, self.model, self.held)
+        require_finite(margins, self.model)
         is_one = READ_OUTS[type(read_out)](margins, read_out, forms)
         assumes = [assumed(self.circuit, each.line, each.checked) for each in said.assumes]
         need(all(each.line in self.sums for each in said.assumes if each.line is not None), "sums")
@@ -111,6 +122,7 @@ class Reading:
         if not is_one:
             margins.require(READ_OUT, TIES, 0, 1)
         need(tuple(assumes) == said.assumes, "what is assumed is in the lines")
+        require_observed(margins, assumes)
         self.observed()
         need(all(each.share > 0 for each in demands), "every margin is kept")
         need(tuple(demands) == said.demands, "its margins")
@@ -166,6 +178,7 @@ class Reading:
     def kept(self, form: Form, slot: int) -> Form:
         """The line of what a slot holds, which is stored again."""
         kept = self.line(Kept(form))
+        self.contents.keep(slot, kept)
         self.sums[kept.atoms[0]] = (slot, self.sublayer)
         name = f"{self.model.stream.slots[slot]} after sublayer {self.sublayer}"
         need(self.certificate.lines[kept.atoms[0]].name == name, "a sum has its name")
@@ -181,6 +194,8 @@ class Reading:
             old, new = self.state[slot], added_up(parts)
             is_emptied = by_units and new == -old and sum(part != Form() for part in parts) == 1
             form = Form() if is_emptied else added_up([old, new])
+            if is_emptied:
+                self.contents.empty(slot)
             is_shifted = any(part.is_constant and part != Form() for part in parts)
             if Form() not in (old, new, form):
                 form = self.kept(form, slot)
@@ -189,9 +204,8 @@ class Reading:
                 form = self.kept(form, slot)
             preconditions.of_slot(form, f"slot {slot}")
             self.state[slot] = form
-            self.held.add(form)
 
-    def attend(self, head: Attention, kind: Head, added: list[list[Form]]) -> None:
+    def attend(self, head: Attention, kind: Head, added: list[list[Form]]) -> list[Form]:
         """A head has the scores of its kind, times a positive number, and fetches its values."""
         queries, keys = self.rows(head.W_Q, head.b_Q), self.rows(head.W_K, head.b_K)
         values, size = self.rows(head.W_V, head.b_V), len(queries)
@@ -214,10 +228,14 @@ class Reading:
         sharpness = ratio / root if wanted else ratio
         need(self.sharpness.setdefault(kind, sharpness) == sharpness, "heads have one temperature")
         lines = [self.line(Fetched(kind, value)) for value in values]
+        readings, rows = self.contents.readings, self.contents.read
+        readings.add_scores(kind, rows(head.W_Q, head.b_Q), rows(head.W_K, head.b_K))
+        readings.add(rows(head.W_V, head.b_V))
         output = np.eye(len(values)) if head.W_O is None else exactly(head.W_O)
         for slot, (row, constant) in enumerate(zip(output, exactly(head.b_O), strict=True)):
             added[slot].extend(lines[m] * Fraction(row[m]) for m in np.flatnonzero(row))
             added[slot].append(Form.of(constant))
+        return lines
 
     def units(self, network: FeedForward, groups: tuple[Units, ...]) -> list[list[Form]]:
         """What each slot gets: every unit is in one of the groups, which add what they say."""
@@ -226,18 +244,26 @@ class Reading:
         numbers = sorted(unit for each in groups for unit in each.units)
         need(numbers == list(range(len(inputs))), "every hidden unit is told of once")
         added = [[Form.of(constant)] for constant in exactly(network.b_2)]
+        self.inputs = self.contents.read(network.W_1, network.b_1)
+        written: list[Any] = []
         twice = [each.added for each in groups if len(each.units) == 2]
         need(len(set(twice)) == len(twice), "a step is computed once")
         for each in groups:
             first, *second = each.units
             form = self.two(network, inputs, first, *second) if second else None
-            form = form or self.line(Relu(inputs[first]))
+            if form is None:
+                self.contents.readings.add([self.inputs[first]])
+                form = self.line(Relu(inputs[first]))
+            rows = [network.W_1[unit] for unit in each.units]
+            is_copy = bool(second) and np.array_equal(rows[0], -rows[-1])
+            written.append((each.units, self.inputs[first] if is_copy else form))
             need(form == each.added, "units add what is told")
             for slot in np.flatnonzero(columns[first]):
                 part = form * Fraction(columns[first][slot])
                 own = network.W_1[first][slot] != 0
                 need(own or part != -self.state[slot], "a slot is emptied by what it holds")
                 added[slot].append(part)
+        self.contents.add_network(network, written)
         return added
 
     def two(self, network: FeedForward, inputs: list[Form], j: int, k: int) -> Form:
@@ -260,8 +286,11 @@ class Reading:
                 if isinstance(atom, Step) and atom.form * (2 * height / atom.zone) == form:
                     preconditions.of_step(self.circuit, atom, height, network, (j, k), "units")
                     step = self.line(atom)
+                    steps = self.contents.readings.steps.setdefault(step.atoms[0], [])
+                    steps.append((self.inputs[j], self.inputs[k]))
                     self.falling |= {*step.atoms} if falls else set()
                     return ((1 - step) if falls else step) * (height * sign)
+        self.contents.readings.add([self.inputs[j], self.inputs[k]])
         return self.line(Relu(lower)) * sign - self.line(Relu(upper)) * sign
 
 

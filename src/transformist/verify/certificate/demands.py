@@ -12,10 +12,20 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
 from transformist.bounds import ANY_ORDER, Order
-from transformist.circuit import Circuit, Form, Head, Margins, Part, Step, follow, magnitude
+from transformist.circuit import (
+    READ_OUT,
+    Circuit,
+    Head,
+    Margins,
+    Part,
+    Readings,
+    Step,
+    follow,
+    magnitude,
+)
 from transformist.laws import Range
 from transformist.model import Transformer
-from transformist.verify.certificate.statement import Demand
+from transformist.verify.certificate.statement import Assumption, Demand
 
 
 def noted(
@@ -23,7 +33,7 @@ def noted(
     sharpness: Mapping[Head, Fraction],
     a: Floating,
     order: Order = ANY_ORDER,
-    cancelled: Mapping[Form, Fraction] | None = None,
+    readings: Readings | None = None,
     falling: Collection[int] = (),
 ) -> tuple[Margins, list[Demand]]:
     """Margins that refuse nothing, and the list in which they note all that is asked for."""
@@ -33,8 +43,7 @@ def noted(
         place = circuit.names[part] if isinstance(part, int) else part
         demands.append(Demand(place, what, float(error), allowed))
 
-    given = {} if cancelled is None else cancelled
-    return Margins(circuit, sharpness, a, order, note, given, falling), demands
+    return Margins(circuit, sharpness, a, order, note, readings, falling), demands
 
 
 def follow_within(margins: Margins) -> None:
@@ -50,28 +59,40 @@ def follow_within(margins: Margins) -> None:
 
 def _require_at_bos(margins: Margins, number: int, atom: Step) -> None:
     """A step is 0 or 1 at BOS, too: where it is known there, and where BOS stands alone."""
-    circuit, anywhere = margins.circuit, margins.error(atom.form - atom.zone / 4)
+    circuit = margins.circuit
     ranges = [Range.of(circuit.over_nothing(atom.form))]
     if circuit.laws[number].rows[-1].is_point:
         ranges.append(circuit.span_at_bos(atom.form))
     for each in ranges:
         at = max(each.hi, atom.zone)
-        error = min(anywhere, margins.comparison_error(atom.form, at))
+        error = margins.step_error(number, at, atom.zone / 4)
         beside = max(atom.zone / 4 - each.hi, each.lo - 3 * atom.zone / 4, Fraction(0))
         margins.require(number, "the error of a comparison at BOS", error, beside)
 
 
-def require_finite(margins: Margins, model: Transformer, held: Iterable[Form]) -> None:
-    """Ask that weights fit, and the sums that slots hold, whether they are read or not."""
+def require_finite(margins: Margins, model: Transformer) -> None:
+    """Ask that weights fit, and all sums, whether anything comes of them or not."""
     largest = max(magnitude(x) for each in _weights_of(model) for x in np.ravel(each))
     margins.require("weights", "the size of a weight", largest, margins.a.largest)
-    sums = [margins.size(form) + margins.error(form) for form in held]
-    most = max(sums, default=0)
-    margins.require("slots", "the size of what a slot holds", most, margins.a.largest)
+    rows = margins.readings.rows if margins.readings is not None else []
+    most = max((margins.magnitude_of(each) for each in rows), default=0.0)
+    margins.require("sums", "the size of what is added up", most, margins.a.largest)
+
+
+BEYOND = "the positions beyond those for which what is assumed has been observed"
+"""What is asked where something has been seen on short inputs, and does not follow."""
+
+
+def require_observed(margins: Margins, assumes: Iterable[Assumption]) -> None:
+    """Ask that what is assumed has been observed on every input up to the length N."""
+    for each in assumes:
+        beyond = max(int(margins.circuit.longest) - each.checked, 0)
+        margins.require(READ_OUT if each.line is None else each.line, BEYOND, beyond, 1)
 
 
 def _weights_of(model: Transformer) -> Iterator[NDArray[Any]]:
-    """All arrays of weights of layers and of the read-out."""
+    """All arrays of weights, those of symbols included."""
+    yield model.embedding.vectors
     parts: list[Any] = [head for layer in model.layers for head in layer.heads]
     parts += [layer.feed_forward for layer in model.layers if layer.feed_forward is not None]
     for part in (*parts, model.read_out):

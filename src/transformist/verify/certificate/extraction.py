@@ -23,9 +23,11 @@ from transformist.circuit import (
     Head,
     Kept,
     Match,
+    Number,
     Relu,
     Rows,
     Step,
+    Sum,
     content,
 )
 from transformist.laws import Range, hull
@@ -40,6 +42,7 @@ from transformist.model import (
 )
 from transformist.verify.certificate import preconditions
 from transformist.verify.certificate.affine import read, together
+from transformist.verify.certificate.contents import Contents
 from transformist.verify.certificate.refusals import (
     Uncertifiable,
     UncertifiableAfterASum,
@@ -64,8 +67,7 @@ class Extracted:
         units: what the hidden units of each layer are.
         falling: the steps that are computed from 1 downwards.
         assumed: the sums whose ranges are assumed.
-        held: all that slots ever hold.
-        cancelled: by how much the constants that the input of a unit is added up of exceed its own.
+        contents: what slots hold, and how it is read.
 
     """
 
@@ -76,8 +78,7 @@ class Extracted:
     units: tuple[tuple[Units, ...], ...]
     falling: frozenset[int]
     assumed: tuple[int, ...]
-    held: frozenset[Form]
-    cancelled: Mapping[Form, Fraction]
+    contents: Contents
 
 
 def extract(model: Transformer, max_length: int, observed: Observed | None = None) -> Extracted:
@@ -140,7 +141,9 @@ class _Extraction:
         self.sublayer = 0
         self.sharpness: dict[Head, Fraction] = {}
         self.state: list[Form] = []
-        self.falling, self.held = set[int](), set[Form]()
+        self.contents: Contents
+        self.inputs: list[Sum] = []
+        self.falling = set[int]()
         self.assumed: list[int] = []
         self.cancelled: dict[Form, Fraction] = {}
 
@@ -156,8 +159,7 @@ class _Extraction:
             tuple(units for _, units in parts),
             frozenset(self.falling),
             tuple(dict.fromkeys(self.assumed)),
-            frozenset(self.held),
-            self.cancelled,
+            self.contents,
         )
 
     def embedded(self) -> list[Form]:
@@ -172,7 +174,7 @@ class _Extraction:
                 "positions are functions by their names", type(positions).__name__, "embedding"
             )
         names = positions.names if positions is not None else (None,) * model.width
-        forms = []
+        forms, shifted = [], []
         for slot, name in enumerate(names):
             values = tuple(Fraction(value) for value in vectors[:, slot])
             form = Form.of(values[0])
@@ -183,9 +185,12 @@ class _Extraction:
                     "positions are functions with a value at BOS", name, "embedding"
                 )
             if name is not None:
-                shift, form = form, form + circuit.add(Feature(name), name)
-                form = self.kept(form, slot) if shift.is_constant and shift != Form() else form
+                shifted += [slot] if form.is_constant and form != Form() else []
+                form += circuit.add(Feature(name), name)
             forms.append(form)
+        self.contents = Contents(model, circuit)
+        for slot in shifted:
+            forms[slot] = self.kept(forms[slot], slot)
         return forms
 
     def layer(self, number: int, layer: Layer) -> tuple[tuple[Head, ...], tuple[Units, ...]]:
@@ -194,7 +199,8 @@ class _Extraction:
             raise uncertifiable("a layer has no norms", "a norm", f"layer {number}")
         self.sublayer += bool(layer.heads)
         found = [self.head(head, f"layer {number} head {k}") for k, head in enumerate(layer.heads)]
-        kinds, parts = zip(*found, strict=True) if found else ((), ())
+        kinds, parts, fetched = zip(*found, strict=True) if found else ((), (), ())
+        self.contents.add_heads(layer.heads, fetched)
         self.add(
             [together(forms) for forms in zip(*parts, strict=True)],
             shifted={slot for head in layer.heads for slot in np.flatnonzero(head.b_O).tolist()},
@@ -205,6 +211,10 @@ class _Extraction:
         units = self.units(layer.feed_forward, f"layer {number}")
         emptied = _emptied(layer.feed_forward, units)
         shifted = set(np.flatnonzero(layer.feed_forward.b_2).tolist())
+        self.contents.add_network(
+            layer.feed_forward,
+            [(each.units, self.number(layer.feed_forward, each)) for each in units],
+        )
         self.add(_written(layer.feed_forward, units), emptied, shifted)
         return kinds, units
 
@@ -228,14 +238,15 @@ class _Extraction:
         for slot, new in enumerate(added):
             old = self.state[slot]
             form = old + new
-            if old != Form() and new != Form() and not (slot in emptied and new == -old):
+            if slot in emptied and new == -old:
+                self.contents.empty(slot)
+            elif old != Form() and new != Form():
                 form = self.kept(together([old, new]), slot)
             elif slot in shifted and form.terms:
                 preconditions.of_slot(form, self.after(slot))
                 form = self.kept(form, slot)
             preconditions.of_slot(form, self.after(slot))
             self.state[slot] = form
-            self.held.add(form)
 
     def kept(self, form: Form, slot: int) -> Form:
         """A slot that goes on to hold a sum, an atom of which less may be assumed than derived."""
@@ -246,14 +257,15 @@ class _Extraction:
             seen = (symbols,) * len(circuit.alphabet) + rows[len(circuit.alphabet) :]
             rows = tuple(_both(each, other) for each, other in zip(derived, seen, strict=True))
         kept = circuit.add(atom, self.after(slot), rows=rows)
+        self.contents.keep(slot, kept)
         if rows not in (None, derived):
             self.assumed.append(circuit.number(atom))
         return kept
 
     # Heads
 
-    def head(self, head: Attention, where: str) -> tuple[Head, list[Form]]:
-        """What a head is, and what it adds to each slot."""
+    def head(self, head: Attention, where: str) -> tuple[Head, list[Form], list[Form]]:
+        """What a head is, what it adds to each slot, and what it fetches."""
         circuit = self.circuit
         queries = read(head.W_Q, head.b_Q, self.state)
         pairs = list(zip(queries, read(head.W_K, head.b_K, self.state), strict=True))
@@ -265,16 +277,19 @@ class _Extraction:
         preconditions.of_values(circuit, kind, values, where)
         if self.sharpness.setdefault(kind, sharpness) != sharpness:
             raise uncertifiable("heads that attend alike have one temperature", "two", where)
+        readings, read_by = self.contents.readings, self.contents.read
+        readings.add_scores(kind, read_by(head.W_Q, head.b_Q), read_by(head.W_K, head.b_K))
+        readings.add(read_by(head.W_V, head.b_V))
         output = np.eye(len(values)) if head.W_O is None else rationals(head.W_O)
-        added = []
+        added, fetched = [], [Form()] * len(values)
         for slot, (row, constant) in enumerate(zip(output, rationals(head.b_O), strict=True)):
             name = f"{where}: {self.slot(slot)}"
-            parts = [
-                circuit.add(Fetched(kind, values[m]), name) * Fraction(row[m])
-                for m in np.flatnonzero(row != 0)
-            ]
+            written = np.flatnonzero(row != 0).tolist()
+            for m in written:
+                fetched[m] = circuit.add(Fetched(kind, values[m]), name)
+            parts = [fetched[m] * Fraction(row[m]) for m in written]
             added.append(together([*parts, Form.of(constant)]))
-        return kind, added
+        return kind, added, fetched
 
     # Networks
 
@@ -283,6 +298,7 @@ class _Extraction:
         if network.activation != "relu":
             raise uncertifiable("networks are of ReLUs", network.activation, where)
         inputs = read(network.W_1, network.b_1, self.state, self.cancelled)
+        self.inputs = self.contents.read(network.W_1, network.b_1)
         found: list[Units] = []
         left = list(range(len(inputs)))
         while left:
@@ -310,7 +326,13 @@ class _Extraction:
             differ = inputs[k].constant != inputs[j].constant
             if is_shift and differ and not {inputs[j], inputs[k]} & self.cancelled.keys():
                 return Units((j, k), self.step(network, (j, k), inputs[j], inputs[k], name))
+        self.contents.readings.add([self.inputs[j]])
         return Units((j,), self.circuit.add(Relu(inputs[j]), name))
+
+    def number(self, network: FeedForward, units: Units) -> Number:
+        """What units write, as a number: what a copy reads, or what it has been found to be."""
+        first, *second = units.units
+        return self.inputs[first] if second and _is_copy(network, first, *second) else units.added
 
     def step(
         self, network: FeedForward, units: tuple[int, int], first: Form, second: Form, name: str
@@ -319,7 +341,7 @@ class _Extraction:
 
         It is as well b − a less what b − x does from 0 to b − a: a step that falls from 1.
         """
-        circuit = self.circuit
+        circuit, read_by = self.circuit, (self.inputs[units[0]], self.inputs[units[1]])
         sign = 1 if first.constant > second.constant else -1
         lower, upper = (first, second) if sign > 0 else (second, first)
         height = lower.constant - upper.constant
@@ -333,10 +355,12 @@ class _Extraction:
                 atom = Step(form * (1 / common), zone / common)
                 preconditions.of_step(circuit, atom, height, network, units, name)
                 step = circuit.add(atom, name)
+                self.contents.readings.steps.setdefault(circuit.number(atom), []).append(read_by)
                 if form == rising:
                     return step * (height * sign)
                 self.falling.add(circuit.number(atom))
                 return (1 - step) * (height * sign)
+        self.contents.readings.add(read_by)
         both = circuit.add(Relu(lower), name) - circuit.add(Relu(upper), f"{name}, the other")
         return both * sign
 

@@ -35,11 +35,11 @@ def _labels(margins: Margins, read_out: MultiClass, forms: list[Form]) -> bool:
         worst = max(margins.error(form) for form in forms)
         margins.require(READ_OUT, "the answer on the empty input", 2 * worst, gap)
     counted = as_count(circuit, read_out, forms)
-    if counted is not None and not margins.cancelled.keys() & forms:
+    if counted is not None:
         y, w = counted
         scale = circuit.grid(y).c  # type: ignore[union-attr]
         first, last = (Fraction(read_out.labels[k]) for k in (0, -1))  # type: ignore[arg-type]
-        margins.require_count(READ_OUT, y, w, scale, int(first * scale), int(last * scale))
+        margins.require_count(READ_OUT, y, w, scale, int(first * scale), int(last * scale), forms)
         return True
     if len(forms) == 1:
         return True

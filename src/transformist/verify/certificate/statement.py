@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from transformist.bounds import ORDERS
 from transformist.circuit import (
     At,
     Atom,
@@ -25,6 +24,17 @@ from transformist.circuit import (
 )
 from transformist.errors import visible
 from transformist.laws import Grid, Range, hull
+from transformist.verify.proof import EVALUATIONS
+
+VERSION = 2
+"""Of certificates. Those of version 1 could be false for weights that no program is compiled to."""
+
+GRADES = {
+    0: "is not shown to hold",
+    1: "holds (first grade, proved operation by operation)",
+    2: "holds (second grade, by the laws of circuits)",
+}
+"""Of a certificate, in words."""
 
 TAKEN_FOR_GRANTED = (
     "+, −, ×, ÷ and √ are correctly rounded",
@@ -95,7 +105,9 @@ class Units:
 
 @dataclass(frozen=True)
 class Assumption:
-    """What is not derived from the weights.
+    """What is not derived from the weights, but seen on every input up to a length.
+
+    A certificate for longer inputs does not hold.
 
     Attributes:
         what: in words.
@@ -138,9 +150,10 @@ class Certificate:
 
     Attributes:
         model: what is certified.
+        weights: a digest of it.
         arithmetic: the format.
         max_length: N.
-        order: of summation, by its name in `bounds.ORDERS`.
+        order: the evaluation, by its name in `EVALUATIONS`.
         weighting: of the heads that have scores.
         demands: every margin.
         lines: every number.
@@ -148,10 +161,15 @@ class Certificate:
         units: what the hidden units of each layer are.
         largest_length: the largest N up to `max_length` for which it holds; 0 where none does.
         assumes: what is not derived from the weights.
+        grade: 1 where it is proved operation by operation, 2 where laws of circuits show it, 0
+            where it does not hold.
+        stopped: where the proof of the first grade stopped, and why.
+        version: of the laws that it was made by.
 
     """
 
     model: str
+    weights: str
     arithmetic: str
     max_length: int
     order: str
@@ -162,6 +180,9 @@ class Certificate:
     units: tuple[tuple[Units, ...], ...]
     largest_length: int
     assumes: tuple[Assumption, ...]
+    grade: int = 0
+    stopped: str = ""
+    version: int = VERSION
 
     @property
     def limiting(self) -> Demand:
@@ -175,8 +196,8 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
-        """Whether every margin is kept, given what is assumed."""
-        return self.margin > 0
+        """True if it has a grade, and every margin is kept, given what is assumed."""
+        return self.grade > 0 and self.margin > 0
 
     def __bool__(self) -> bool:
         return self.holds
@@ -186,12 +207,21 @@ class Certificate:
 
     def __str__(self) -> str:
         limit = self.limiting
-        verdict = "holds" if self.holds else "is not shown to hold"
+        verdict = GRADES[self.grade if self.holds else 0]
         given = f", given that {'; '.join(map(str, self.assumes))}" if self.assumes else ""
+        if self.assumes and not self.holds:
+            shown = "; ".join(each.what for each in self.assumes)
+            longest = self.largest_length
+            held = f"for N = {longest} it holds; for more" if longest else "for any N"
+            given = f"; {held} it would have to be shown that {shown}"
+        least = (
+            f"the least margin is at {limit.place}, {limit.what}: "
+            f"up to {limit.error:.3g} of {limit.allowed:.3g}"
+        )
+        ended = self.stopped if not self.holds and limit.share > 0 else least
         return visible(
             f"{self.model} in {self.arithmetic} for N = {self.max_length}, "
-            f"{ORDERS[self.order].words}: {verdict}{given}; the least margin is at "
-            f"{limit.place}, {limit.what}: up to {limit.error:.3g} of {limit.allowed:.3g}"
+            f"{EVALUATIONS[self.order].words}: {verdict}{given}; {ended}"
         )
 
 

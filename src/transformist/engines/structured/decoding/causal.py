@@ -8,9 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.engines.structured.decoding.history import History
-from transformist.engines.structured.decoding.methods import RUNNING, Running, RunningByQuery
+from transformist.engines.structured.decoding.methods import (
+    RUNNING,
+    Running,
+    RunningByQuery,
+    RunningDense,
+)
 from transformist.engines.structured.decoding.token_table import Record
 from transformist.engines.structured.heads.head import HeadMaps
+from transformist.engines.structured.heads.weightings import KINDS
 from transformist.engines.structured.ranges import largest_of
 from transformist.errors import NotFinite
 
@@ -27,7 +33,7 @@ class CausalHead:
         self._sizes = np.full(maps.head.width, np.inf)  # of what it does not read
         self._sizes[maps.read] = 0
         self._past = History(len(maps.fixed), maps.d_value, self._a.dtype)
-        self._left = list(RUNNING)
+        self._left = list(RUNNING) if maps.head.weighting in KINDS else [RunningDense]
         self._running: Running = self._left.pop(0)(maps)
 
     @property

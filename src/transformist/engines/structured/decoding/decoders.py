@@ -21,6 +21,9 @@ from transformist.engines.structured.rows import BLOCK
 from transformist.errors import InputTooLong, InvalidValue, TransformistError
 from transformist.model import NearestFraction, NearZero, Symbol, Transformer, length_of
 
+CAUSAL = frozenset({"future", "strict-future"})
+"""The masks under which no position sees what comes after it."""
+
 BROKEN_OFF = "that was not read to its end"
 """What is said of the last symbol, until all has gone well; so an interruption ends a decoder."""
 
@@ -152,13 +155,14 @@ class Decoder:
         longest, length = self.model.max_length, self.length + count
         if longest is not None and length > longest:
             raise InputTooLong(
-                f"the model is built for inputs of length at most N = {longest}",
+                f"an input must have a length of at most N = {longest}",
                 received=f"length {length}",
                 remedy=f"build it with max_length={length} or more",
             )
         if length > self._longest:
             raise InputTooLong(
-                f"the model has a table of positions up to N = {self._longest}",
+                f"a table of positions must go as far as the input; this one goes to "
+                f"N = {self._longest}",
                 received=f"length {length}",
                 remedy=f"build it for {length} positions or more",
             )
@@ -249,14 +253,15 @@ def _refused(error: TransformistError) -> str:
 def _require_causal(model: Transformer) -> None:
     """Refuse a model whose rows depend on what comes after them."""
     masks = {head.mask for layer in model.layers for head in layer.heads}
-    ahead = sorted(masks - {"future", "strict-future"})
-    positions = model.embedding.positions
+    ahead = sorted(masks - CAUSAL)
+    positions, read_out = model.embedding.positions, model.read_out
+    is_fraction_of_n = isinstance(read_out, NearestFraction) and read_out.mask not in CAUSAL
     reasons = {
         f"masks that look ahead ({', '.join(ahead)})": bool(ahead),
         "symbols that it adds at the back": bool(model.embedding.back),
         "positions that know n": positions is not None and positions.knows_n,
-        "a read-out at CLS": model.read_out.at == "cls",
-        "a read-out of fractions of n": isinstance(model.read_out, NearestFraction),
+        "a read-out at CLS": read_out.at == "cls",
+        "a read-out of fractions of n": is_fraction_of_n,
     }
     found = [reason for reason, is_there in reasons.items() if is_there]
     if found:

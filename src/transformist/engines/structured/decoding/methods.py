@@ -17,7 +17,13 @@ from transformist.engines.structured.heads.by_query import ByQuery
 from transformist.engines.structured.heads.dense import mix_dense
 from transformist.engines.structured.heads.head import FEW, HeadMaps
 from transformist.engines.structured.heads.on_hull import OnHull
-from transformist.engines.structured.heads.weightings import KINDS, ORDERS, SOFTMAX, TAKE
+from transformist.engines.structured.heads.weightings import (
+    KINDS,
+    ORDERS,
+    OTHER,
+    SOFTMAX,
+    TAKE,
+)
 from transformist.engines.structured.ranges import Measured, are_exact, are_small
 from transformist.engines.structured.rows import blocks
 from transformist.model import SPANS
@@ -34,7 +40,7 @@ class Running(ABC):
     def __init__(self, maps: HeadMaps) -> None:
         head = maps.head
         self.maps, self.dtype = maps, maps.a.dtype
-        self.kind, self.order = KINDS[head.weighting], ORDERS[head.mask]
+        self.kind, self.order = KINDS.get(head.weighting, OTHER), ORDERS[head.mask]
         self.asked, self.held = Measured(len(maps.fixed)), Measured(len(maps.fixed))
 
     def measure(self, queries: NDArray[Any], keys: NDArray[Any]) -> None:
@@ -241,7 +247,7 @@ class RunningDense(Running):
         all_keys = np.concatenate([past.keys, keys])
         all_values = np.concatenate([past.values, values])
         seen = (all_keys, all_values, first, stop)
-        return mix_dense(self.kind, self.maps.d_key, queries, *seen, self.maps.a)
+        return mix_dense(self.maps.head.weighting, self.maps.d_key, queries, *seen, self.maps.a)
 
 
 RUNNING: tuple[type[Running], ...] = (
@@ -251,5 +257,5 @@ RUNNING: tuple[type[Running], ...] = (
     RunningHull,
     RunningDense,
 )
-"""The first that fits what has come is taken. A hull is begun twice, as one key does not tell from
-which side keys come."""
+"""The first that fits what has come is taken, and the last for a weighting not in `KINDS`. A hull
+is begun twice, as one key does not tell from which side keys come."""

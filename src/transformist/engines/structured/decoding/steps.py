@@ -73,7 +73,7 @@ class _Sublayer:
             source[:] = self._normalized(z)
 
     def _normalized(self, z: NDArray[Any]) -> NDArray[Any]:
-        return z if self._norm is None else self._norm(z, self._a)
+        return z if self._norm is None else self._norm.on(z, self._a)
 
     def arrays(self, z: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """What the heads read of these rows, and the sum of what they give."""
@@ -177,7 +177,7 @@ class Normalize(Step):
     def __call__(self, z: NDArray[Any]) -> None:
         """As `Step`."""
         for rows in blocks(len(z)):
-            z[rows] = self._norm(z[rows], self._a)
+            z[rows] = self._norm.on(z[rows], self._a)
 
 
 @final

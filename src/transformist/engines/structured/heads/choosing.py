@@ -19,7 +19,7 @@ from transformist.engines.structured.heads.methods import (
     Method,
 )
 from transformist.engines.structured.heads.on_hull import OnHull
-from transformist.engines.structured.heads.weightings import FIRST, LAST, READ, TAKE
+from transformist.engines.structured.heads.weightings import FIRST, LAST, OTHER, READ, TAKE
 from transformist.engines.structured.rows import blocks, require_finite
 
 SIGNS = 3
@@ -163,6 +163,8 @@ def every_pair(given: HeadInput) -> Method:
     """
     maps, a = given.maps, given.maps.a
     why = "neither queries nor keys are few"
+    if given.kind == OTHER:
+        why = "the engine has no other way for this weighting"
     if not given.is_finite:
         why = "numbers come near the largest of the format"
         w = maps.head.rounded(a)
@@ -189,6 +191,6 @@ def method(given: HeadInput) -> Method:
         NotFinite: for a query, key or value that overflows.
 
     """
-    if not given.is_finite:
+    if given.kind == OTHER or not given.is_finite:
         return every_pair(given)
     return next(found for fits in METHODS if (found := fits(given)) is not None)

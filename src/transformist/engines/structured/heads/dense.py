@@ -9,9 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
-from transformist.engines.structured.heads.weightings import AVERAGE, LAST, SOFTMAX, root_of
+from transformist.engines.structured.heads.weightings import (
+    AVERAGE,
+    KINDS,
+    LAST,
+    OTHER,
+    SOFTMAX,
+    root_of,
+)
 from transformist.engines.structured.kernel import kernel
 from transformist.engines.structured.ranges import overflow
+from transformist.model import WEIGHTINGS
 
 
 @kernel
@@ -65,7 +73,7 @@ def _weighted(weights: Any, values: Any, out: Any) -> None:
 
 
 def mix_dense(
-    kind: int, d_key: int, queries: NDArray[Any], keys: NDArray[Any], values: NDArray[Any],
+    weighting: str, d_key: int, queries: NDArray[Any], keys: NDArray[Any], values: NDArray[Any],
     first: NDArray[np.int64], stop: NDArray[np.int64], a: Floating,
 ) -> NDArray[np.float64]:  # fmt: skip
     """The mixed values of queries that see the keys from `first` to `stop` − 1.
@@ -76,7 +84,7 @@ def mix_dense(
         NotFinite: where the score of a pair overflows, seen or not.
 
     """
-    root = root_of(d_key, a.dtype)
+    kind, root = KINDS.get(weighting, OTHER), root_of(d_key, a.dtype)
     out = np.zeros((len(queries), values.shape[1]), a.dtype)
     row = np.empty(len(keys), a.dtype)
     for i, (low, high) in enumerate(zip(first.tolist(), stop.tolist(), strict=True)):
@@ -85,7 +93,10 @@ def mix_dense(
         weights = row[low:high]
         if not len(weights):
             continue
-        if kind == SOFTMAX:
+        if kind == OTHER:
+            every = np.full((1, high - low), True)
+            weights[:] = WEIGHTINGS[weighting](weights[None, :], every, a)[0]
+        elif kind == SOFTMAX:
             weights[:] = a.exp(a.subtract(weights, weights.max()))
             _share(weights)
         else:

@@ -10,12 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import FLOAT64, Floating
-from transformist.engines.structured.heads.weightings import KINDS, MIRRORED, ORDERS, SOFTMAX
+from transformist.engines.structured.heads.weightings import (
+    KINDS,
+    MIRRORED,
+    ORDERS,
+    OTHER,
+    SOFTMAX,
+)
 from transformist.engines.structured.once import once
 from transformist.engines.structured.ranges import Measured, are_exact, are_small
 from transformist.engines.structured.residual import ResidualStream
 from transformist.engines.structured.rows import Few, Rows, blocks
 from transformist.engines.structured.sparse import SparseMap
+from transformist.errors import UnknownName
 from transformist.model import Attention
 
 FEW = 512
@@ -52,7 +59,15 @@ class HeadMaps:
 
     @classmethod
     def of(cls, head: Attention, a: Floating) -> HeadMaps:
-        """The maps of a head, its weights rounded to the format."""
+        """The maps of a head, its weights rounded to the format.
+
+        Raises:
+            UnknownName: for a mask that the engine does not know.
+
+        """
+        if head.mask not in ORDERS:
+            kind, where = "mask that the engine knows", "structured engine"
+            raise UnknownName.among(kind, head.mask, ORDERS, where)
         w = head.rounded(a)
         asked = (w.W_Q != 0).any(axis=1) | (w.b_Q != 0)
         held = (w.W_K != 0).any(axis=1) | (w.b_K != 0)
@@ -151,7 +166,7 @@ class HeadInput:
     @property
     def kind(self) -> int:
         """What becomes of the scores, in the order in which keys come."""
-        kind = KINDS[self.maps.head.weighting]
+        kind = KINDS.get(self.maps.head.weighting, OTHER)
         return MIRRORED[kind] if self.backwards else kind
 
     @property

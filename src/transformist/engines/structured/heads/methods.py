@@ -18,7 +18,7 @@ from transformist.engines.structured.heads.by_query import ByQuery, Choice, Inde
 from transformist.engines.structured.heads.dense import mix_dense
 from transformist.engines.structured.heads.head import HeadInput
 from transformist.engines.structured.heads.on_hull import OnHull
-from transformist.engines.structured.heads.weightings import KINDS, READ, TAKE
+from transformist.engines.structured.heads.weightings import READ, TAKE
 from transformist.engines.structured.row_by_row import Many
 from transformist.engines.structured.rows import Few, Rows
 from transformist.engines.structured.threads import on_all_processors, one_ahead
@@ -256,11 +256,11 @@ class Dense(Method):
         if given.n >= LONG:
             pairs = f"{given.n:,} × {given.n:,} pairs of positions"
             warn(TakesLong(f"a head goes through {pairs}, as {self.why}"), stacklevel=2)
-        keys, values, kind = given.keys.whole(), given.values.whole(), KINDS[maps.head.weighting]
+        keys, values, own = given.keys.whole(), given.values.whole(), maps.head.weighting
 
         def mix(rows: slice, out: NDArray[Any]) -> None:
             first, stop = SPANS[maps.head.mask](np.arange(*rows.indices(given.n)), given.n)
             queries = given.queries.at(rows)
-            out[:] = mix_dense(kind, given.maps.d_key, queries, keys, values, first, stop, maps.a)
+            out[:] = mix_dense(own, given.maps.d_key, queries, keys, values, first, stop, maps.a)
 
         return Many(_in_blocks(given, mix))  # whose rounding adds up, in a narrow format

@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 
-SOFTMAX, AVERAGE, FIRST, LAST = range(4)
-"""What becomes of the maximal scores; first and last in the order in which keys come."""
+SOFTMAX, AVERAGE, FIRST, LAST, OTHER = range(5)
+"""What becomes of the maximal scores; first and last in the order in which keys come.
+
+`OTHER` is a weighting that was added to `model.WEIGHTINGS`: no kernel has it, and the reference's
+own function is called for every row.
+"""
 
 KINDS = {
     "softmax": SOFTMAX,
@@ -15,7 +19,7 @@ KINDS = {
     "leftmost-hard": FIRST,
     "rightmost-hard": LAST,
 }
-MIRRORED = {SOFTMAX: SOFTMAX, AVERAGE: AVERAGE, FIRST: LAST, LAST: FIRST}
+MIRRORED = {SOFTMAX: SOFTMAX, AVERAGE: AVERAGE, FIRST: LAST, LAST: FIRST, OTHER: OTHER}
 """What a kind is where keys come from the last to the first."""
 
 READ, TAKE, TAKE_READ, READ_TAKE = range(4)

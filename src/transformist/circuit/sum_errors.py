@@ -1,0 +1,288 @@
+"""Error bounds of the sums that weights compute, errors of their atoms left out.
+
+For Σ wₖ xₖ + b, computed from numbers x̂ₖ that are off xₖ by ρₖ beyond their atoms, with w̃ and b̃ the
+weights as the format holds them, w the unit roundoff of its accumulator, u its own:
+
+    Σ |w̃ₖ| ρₖ + Σ |w̃ₖ − wₖ| |x̂ₖ| + |b̃ − b|      the weights, underflow to 0 included,
+    + w Σ |w̃ₖ x̂ₖ|                               products, but by a power of two, or where the
+                                                accumulator holds two significands,
+    + (m − 1) w (Σ |w̃ₖ x̂ₖ| + |b̃|)              m summands, in every order of additions,
+    + u |the sum|                               where it is stored in less than it accumulates in,
+
+plus the least number of the format, or of its accumulator, for each operation that may underflow.
+With two summands the one addition rounds the sum itself. Nothing rounds where the xₖ have no error,
+the weights are numbers of the format, and all summands are multiples of one power of two, of which
+the significand holds Σ |w̃ₖ x̂ₖ| + |b̃|.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from transformist.arithmetic import is_power_of_two
+from transformist.circuit.atoms import Step, upper_unit
+from transformist.circuit.forms import Form
+from transformist.circuit.readings import Number, Sum, form_of
+from transformist.laws import Grid
+
+if TYPE_CHECKING:
+    from transformist.circuit.margins import Margins
+
+SLACK = 1 + 2.0**-20
+"""Factor for the rounding of these bounds: fewer than 2³⁰ float64 operations lose below 2⁻²²."""
+
+
+@dataclass(frozen=True)
+class Relative:
+    """Error bound of a sum, in relation to the magnitudes of its terms.
+
+    Attributes:
+        share: the part of Σ |weight · number| + |constants|, whatever the numbers are.
+        rest: what is added to that.
+        constants: the magnitudes of the constants, together.
+
+    """
+
+    share: float
+    rest: float
+    constants: float
+
+
+def held(margins: Margins, weight: Fraction) -> Fraction | None:
+    """A weight as the format holds it; `None` where it is too large."""
+    known = margins.weights
+    if weight not in known:
+        a = margins.a
+        fits = abs(weight) <= Fraction(a.largest)
+        known[weight] = Fraction(float(a.numbers(a.array([weight]))[0])) if fits else None
+    return known[weight]
+
+
+def magnitude_of(margins: Margins, number: Number) -> float:
+    """Largest magnitude of the computed number."""
+    form = form_of(number)
+    own = rounding(margins, number) if isinstance(number, Sum) else 0.0
+    return _magnitude(margins, form, own)
+
+
+def _magnitude(margins: Margins, form: Form, own: float, is_split: bool = False) -> float:
+    size = _float(margins.circuit.size(form, is_split))
+    return (size + margins.inherited(form) + own) * SLACK
+
+
+def rounding(margins: Margins, number: Number) -> float:
+    """Error bound of a number, errors of its atoms left out; infinite where it may overflow."""
+    if isinstance(number, Form):
+        return 0.0
+    if number not in margins.rounded:
+        margins.rounded[number] = 0.0 if is_exact(margins, number) else _rounding(margins, number)
+    return margins.rounded[number]
+
+
+def _rounding(margins: Margins, each: Sum) -> float:
+    value = _magnitude(margins, each.form, 0.0)
+    return rounding_within(margins, each, _sizes(margins, each), value, 1.0)
+
+
+def _sizes(margins: Margins, each: Sum) -> list[float]:
+    """Largest magnitude of each factor; hidden units of a step count one by one."""
+    return [
+        _magnitude(margins, x, 0.0, is_split=True)
+        if each.is_of_units and isinstance(x, Form)
+        else magnitude_of(margins, x)
+        for _, x in each.parts
+    ]
+
+
+def rounding_apart(margins: Margins, each: Sum) -> float:
+    """Error bound of the evaluation alone, for the difference of two sums of the same factors.
+
+    Errors of factors and of weights are the same in both sums, and cancel.
+    """
+    if is_exact(margins, each):
+        return 0.0
+    value = _magnitude(margins, each.form, 0.0)
+    return rounding_within(margins, each, _sizes(margins, each), value, 1.0, is_apart=True)
+
+
+def rounding_within(
+    margins: Margins,
+    each: Sum,
+    sizes: list[float],
+    value: float,
+    times: float,
+    is_apart: bool = False,
+    owns: list[float] | None = None,
+) -> float:
+    """Error bound `rounding` for the given magnitudes, which are multiplied by `times` already.
+
+    Errors of the factors (`owns`) are too, where they are given; constants are multiplied here.
+    """
+    a, w, u = margins.a, margins.w, _stored(margins)
+    shift = held(margins, each.shift)
+    weights = [held(margins, weight) for weight, _ in each.parts]
+    if shift is None or any(weight is None for weight in weights):
+        return math.inf
+    off = _float(abs(shift - each.shift)) * times
+    if not each.parts:
+        return off * SLACK
+    total, products = _float(abs(shift)) * times, 0.0
+    owns = owns or [rounding(margins, x) * times for _, x in each.parts]
+    for (weight, _), near, size, by in zip(each.parts, weights, sizes, owns, strict=True):
+        assert near is not None
+        product = _times(abs(near), size)
+        own = _times(abs(near), by)
+        off += 0.0 if is_apart else own + _times(abs(near - weight), size)
+        value += own + _times(abs(near - weight), size) if is_apart else 0.0
+        total += product
+        products += 0.0 if _is_a_power(near) or margins.is_wide else product
+    steps, units = _units(margins, each)
+    large = (2 * steps + total) * SLACK / times
+    top = a.largest if each.is_stored_each else a.largest_partial
+    if not (large < top and (value + off) * SLACK / times < a.largest):
+        return math.inf
+    additions = max(units - 1, 0)
+    if each.is_stored_each:
+        off += additions * (w + u) * (value if additions == 1 else total) * (1 + off_by(units, u))
+    elif steps and units > 2:
+        accumulated = margins.order.accumulation(units, steps, total, w)
+        off += accumulated + w * 2 * steps * bool(products) + w * products
+    else:
+        off += additions * w * (value + off if additions == 1 else total) + w * products
+        off += w * 2 * steps * bool(products)
+    off *= 1 + off_by(units + 2, w)
+    if not each.is_stored_each and not _is_plain(margins, each):
+        off += u * (value + off)
+    return (off + underflow(margins, each) * times) * SLACK
+
+
+def _is_plain(margins: Margins, each: Sum) -> bool:
+    """True if the sum is one number times a power of two, and is held as exactly as the number."""
+    if len(each.parts) > 1 or each.shift:
+        return False
+    ((weight, x),) = each.parts
+    return _is_a_power(held(margins, weight) or Fraction(3)) and (
+        isinstance(x, Sum) or len(x.terms) < 2
+    )
+
+
+def off_by(terms: int, w: float) -> float:
+    """(1 + w)ᵏ − 1: relative size of the terms that a bound of first order leaves out."""
+    return math.expm1((terms + 1) * math.log1p(w))
+
+
+def underflow(margins: Margins, each: Sum) -> float:
+    """Error by underflow of products, additions and the stored result."""
+    a = margins.a
+    partial = (2 * len(each.parts) + 1) * a.smallest_partial
+    stored = a.smallest * (len(each.parts) if each.is_stored_each else 1)
+    return partial + (stored if _stored(margins) or a.smallest > a.smallest_partial else 0.0)
+
+
+def relative(margins: Margins, number: Number) -> Relative:
+    """Relative error bound of a number, errors of its atoms left out."""
+    if isinstance(number, Form):
+        return Relative(0.0, 0.0, _float(abs(number.constant)))
+    constants = _float(number.constants)
+    if is_exact(margins, number):
+        return Relative(0.0, 0.0, constants)
+    w, u = margins.w, _stored(margins)
+    shares, rest = [0.0], 0.0
+    for weight, x in ((number.shift, None), *number.parts):
+        near = held(margins, weight)
+        if near is None:
+            return Relative(math.inf, math.inf, constants)
+        inner = Relative(0.0, 0.0, 0.0) if x is None else relative(margins, x)
+        if not weight:
+            continue
+        own = _float(abs(near - weight) / abs(weight))
+        product = 0.0 if x is None or _is_a_power(near) or margins.is_wide else w
+        shares.append((1 + inner.share) * (1 + own) * (1 + product) - 1)
+        rest += _times(abs(near), inner.rest)
+    steps, units = _units(margins, number)
+    if steps and not _is_plain(margins, number):
+        sizes = zip(number.parts, _sizes(margins, number), strict=True)
+        total = sum(_times(abs(weight), size) for (weight, _), size in sizes)
+        total += _float(abs(number.shift))
+        rest += margins.order.accumulation(units, steps, total, w) + w * (2 * steps + total)
+    each = w + u + w * u if number.is_stored_each else w
+    share = (1 + max(shares)) * (1 + off_by(max(units, 1) - 2, each)) - 1
+    rest = rest * (1 + off_by(units, each))
+    if not number.is_stored_each and number.parts and not _is_plain(margins, number):
+        share, rest = (1 + share) * (1 + u) - 1, rest * (1 + u)
+    return Relative(share * SLACK, (rest + underflow(margins, number)) * SLACK, constants)
+
+
+def is_exact(margins: Margins, number: Number) -> bool:
+    """True if the format computes a number without an error, in any order of summation."""
+    if isinstance(number, Form):
+        return not any(margins.errors[atom].absolute for atom in number.atoms)
+    if number not in margins.exact:
+        margins.exact[number] = _is_exact(margins, number)
+    return margins.exact[number]
+
+
+def _is_exact(margins: Margins, each: Sum) -> bool:
+    if not all(is_exact(margins, x) for _, x in each.parts):
+        return False
+    if any(held(margins, x) != x for x in (each.shift, *(weight for weight, _ in each.parts))):
+        return False
+    grid, total = Grid.of([each.shift]), Fraction(abs(each.shift))
+    for weight, x in each.parts:
+        form = form_of(x)
+        part = margins.grid_everywhere(form)
+        if part is None:
+            return False
+        grid |= part.times(weight)
+        total += abs(weight) * Fraction(margins.circuit.size(form, is_split=each.is_of_units))
+        for number, factor in form.terms if each.is_of_units else ():
+            atom = margins.circuit.atoms[number]
+            if isinstance(atom, Step):
+                part = margins.grid_everywhere(upper_unit(atom))
+                if part is None:
+                    return False
+                grid |= part.times(factor * weight)
+                total += 2 * abs(weight * factor) * Fraction(margins.height(number, atom))
+    if grid.counts or not is_power_of_two(Fraction(grid.c)):
+        return False
+    c, a = Fraction(grid.c), margins.a
+    return total * c <= 2**a.precision and c * Fraction(a.smallest) <= 1
+
+
+def _units(margins: Margins, each: Sum) -> tuple[float, int]:
+    """Return the sum of the magnitudes of the second units of steps, and the number of terms."""
+    steps, units = 0.0, int(bool(each.shift))
+    for weight, x in each.parts:
+        numbers = 1
+        if each.is_of_units and isinstance(x, Form):
+            for number, factor in x.terms:
+                atom = margins.circuit.atoms[number]
+                if isinstance(atom, Step):
+                    numbers = 2
+                    steps += _float(abs(weight * factor) * margins.height(number, atom))
+            numbers = max(numbers, len(x.terms))
+        units += numbers
+    return steps, units
+
+
+def _stored(margins: Margins) -> float:
+    """Relative error of storing a sum; 0 where sums accumulate in the format itself."""
+    return margins.u if margins.u > margins.w else 0.0
+
+
+def _is_a_power(weight: Fraction) -> bool:
+    return not weight or is_power_of_two(abs(weight))
+
+
+def _float(value: object) -> float:
+    try:
+        return abs(float(value))  # type: ignore[arg-type]
+    except OverflowError:
+        return math.inf
+
+
+def _times(factor: Fraction, size: float) -> float:
+    return _float(factor) * size if factor and size else 0.0

@@ -1,0 +1,244 @@
+"""Certificates: a format decides as the weights do exactly, for every input up to a length.
+
+A certificate of the first grade is proved operation by operation (`verify/proof`). Where that proof
+stops, the laws of circuits (`finding`) may still show that the format decides rightly: the second
+grade, which says where the proof stopped. In both grades the numbers, heads and units that a
+certificate lists are read off the weights by those laws.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+from transformist.arithmetic import Arithmetic, Floating, number_system
+from transformist.bounds import ORDERS, float_format_of
+from transformist.errors import InvalidValue, TransformistError, UnknownName, is_name
+from transformist.model import Transformer
+from transformist.settings import require_length
+from transformist.verify.certificate.checking import confirm
+from transformist.verify.certificate.finding import Search
+from transformist.verify.certificate.identity import digest
+from transformist.verify.certificate.refusals import Uncertifiable, Unproved, need
+from transformist.verify.certificate.statement import VERSION, Certificate, Demand
+from transformist.verify.proof import EVALUATIONS, Proof, prove
+
+
+def certify(
+    model: Transformer,
+    arithmetic: str | Arithmetic = "float32",
+    max_length: int | None = None,
+    order: str = "any",
+) -> Certificate:
+    """Certificate that a format decides as the weights do exactly, for all inputs of length to N.
+
+    Args:
+        model: a transformer whose read-out decides: accepts, labels, or takes a nearest fraction.
+        arithmetic: a float format, or its name.
+        max_length: N; that of the model when left out.
+        order: the evaluation. `any` order of summation, as linear algebra libraries choose it;
+            that of the `reference`, from left to right, which `any` contains; the `structured`
+            engine's own; or `flash`, what GPU kernels do, which `any` does not contain.
+
+    Raises:
+        InvalidValue: without a length, or for an arithmetic that is no float format.
+        UnknownName: for an arithmetic or an order that does not exist.
+        Uncertifiable: for a model that neither the proof nor the laws can follow.
+
+    Returns:
+        A certificate, with its grade. Where it does not hold, answers need not be wrong: bounds are
+        sufficient, not necessary. `largest_length` is found by bisection: it holds for that.
+
+    Example:
+        >>> import transformist as tf
+        >>> from transformist.programs import PROGRAMS
+        >>> model = tf.compile(PROGRAMS["majority"], max_length=100)
+        >>> found = certify(model, "float16")
+        >>> found.holds, found.grade, found.largest_length
+        (True, 1, 100)
+
+    """
+    n = _length(model, max_length)
+    certification = Certification(model, _format(arithmetic, order), n, order)
+    found = certification.certificate(n)
+    if found.holds:
+        return found
+    fits, fails = 0, n
+    while fails - fits > 1:
+        middle = (fits + fails) // 2
+        if certification.holds(middle):
+            fits = middle
+        else:
+            fails = middle
+    return replace(found, largest_length=fits)
+
+
+def check_certificate(model: Transformer, certificate: Certificate) -> None:
+    """Check that a certificate which holds follows from the weights of a model.
+
+    In the first grade the model is walked again, operation by operation. In the second every line
+    is confirmed by another reading of the weights, under the same laws.
+
+    Raises:
+        Unproved: with the first thing that does not follow.
+
+    Example:
+        >>> import transformist as tf
+        >>> from transformist.programs import PROGRAMS
+        >>> model = tf.compile(PROGRAMS["majority"], max_length=100)
+        >>> check_certificate(model, tf.certify(model))
+
+    """
+    need(isinstance(certificate, Certificate), "it is a Certificate")
+    need(isinstance(model, Transformer), "its model is a Transformer")
+    try:
+        _check(model, certificate)
+    except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError) as error:
+        if isinstance(error, Unproved):
+            raise
+        need(False, f"its parts are of their kinds ({type(error).__name__}: {error})")
+
+
+def _check(model: Transformer, said: Certificate) -> None:
+    need(said.version == VERSION, f"it is of version {VERSION}, not {said.version}")
+    need(said.weights == digest(model), "it is of this model")
+    need(said.grade in (1, 2), "it holds")
+    try:
+        a = _format(said.arithmetic, said.order)
+        n = _length(model, said.max_length)
+    except TransformistError as error:
+        need(False, f"it is for a format, an order and a length ({error})")
+        raise
+    proof = prove(model, a, n, said.order)
+    need(said.grade == (1 if proof.holds else 2), "it has its grade")
+    if not proof.holds:
+        need(said.stopped == proof.stopped, "it says where the proof stopped")
+        confirm(model, said)
+        return
+    need(isinstance(said.lines, tuple), "it has its lines")
+    again = Certification(model, a, n, said.order).proved(n, proof)
+    for number, (line, wanted) in enumerate(zip(said.lines, again.lines, strict=False)):
+        need(line == wanted, f"line {number}, {wanted.name}")
+    need(said.model == again.model, "it is of this model")
+    for part in fields(again):
+        words = part.name.replace("_", " ")
+        need(getattr(said, part.name) == getattr(again, part.name), f"it has its {words}")
+
+
+class Certification:
+    """Certificates of a model in a format, for lengths up to N."""
+
+    def __init__(self, model: Transformer, a: Floating, n: int, order: str) -> None:
+        self.model, self.a, self.order = model, a, order
+        self.by_laws = Search(model, a, n, order) if order in ORDERS else None
+
+    def holds(self, n: int) -> bool:
+        """True if a certificate of either grade holds."""
+        holds = prove(self.model, self.a, n, self.order).holds
+        return holds or (self.by_laws is not None and self.by_laws.holds(n))
+
+    def certificate(self, n: int) -> Certificate:
+        """The certificate for N, of the best grade that there is."""
+        proof = prove(self.model, self.a, n, self.order)
+        if proof.holds:
+            return self.proved(n, proof)
+        refusal = Uncertifiable(
+            "a certificate must be for a model that can be followed",
+            received=proof.stopped,
+            where="certify",
+            remedy="write it without that, or test it: transformist check",
+        )
+        try:
+            if self.by_laws is not None:
+                found = self.by_laws.certificate(n)
+                return replace(found, grade=2 if found.holds else 0, stopped=proof.stopped)
+        except Uncertifiable as other:
+            refusal = other
+        if not proof.margins:
+            raise refusal
+        return replace(self._described(n, proof), stopped=proof.stopped)
+
+    def proved(self, n: int, proof: Proof) -> Certificate:
+        """Certificate of the first grade, with numbers, heads and units if the laws know them."""
+        bare = replace(self._described(n, proof), grade=1)
+        if self.by_laws is None:
+            return bare
+        try:
+            found = self.by_laws.without_assumption(n)
+        except Uncertifiable:
+            return bare
+        return replace(
+            bare,
+            lines=found.lines,
+            heads=found.heads,
+            units=found.units,
+            weighting=found.weighting,
+        )
+
+    def _described(self, n: int, proof: Proof) -> Certificate:
+        heads = [head for layer in self.model.layers for head in layer.heads]
+        return Certificate(
+            model=repr(self.model),
+            weights=digest(self.model),
+            arithmetic=self.a.name,
+            max_length=n,
+            order=self.order,
+            weighting=", ".join(sorted({head.weighting for head in heads})),
+            demands=tuple(
+                Demand(where, what, float(error), float(allowed))
+                for where, what, error, allowed in proof.margins
+            ),
+            lines=(),
+            heads=(),
+            units=(),
+            largest_length=n,
+            assumes=(),
+        )
+
+
+def _format(arithmetic: str | Arithmetic, order: str) -> Floating:
+    """The format, which an order of summation may restrict."""
+    if not is_name(order, EVALUATIONS):
+        raise UnknownName.among("order of summation", order, EVALUATIONS)
+    a = float_format_of(arithmetic)
+    if a is None:
+        raise InvalidValue(
+            "a certificate must be for a format, in which numbers round",
+            received=number_system(arithmetic).name,
+            where="certify",
+            remedy="give float32, float16 or another",
+        )
+    if order == "structured" and a.name not in ("float64", "float32"):
+        raise InvalidValue(
+            "the structured engine must evaluate in float64 or float32",
+            received=a.name,
+            where="certify",
+            remedy="certify it for one of these, or for another order",
+        )
+    return a
+
+
+def _length(model: Transformer, max_length: int | None) -> int:
+    if not isinstance(model, Transformer):
+        raise InvalidValue(
+            "a certificate must be for a transformer on strings",
+            received=f"{type(model).__name__}",
+            where="certify",
+            remedy="give one, such as tf.compile(program) makes",
+        )
+    n = model.max_length if max_length is None else max_length
+    if n is None:
+        raise InvalidValue(
+            "a certificate must be for the inputs up to a length",
+            received="max_length = None, of a model for any length",
+            where="certify",
+            remedy="give max_length",
+        )
+    require_length(n, "certify")
+    if model.max_length is not None and n > model.max_length:
+        raise InvalidValue(
+            f"the model takes inputs of length at most N = {model.max_length}",
+            received=f"max_length = {n}",
+            where="certify",
+            remedy="ask for its own length, or less",
+        )
+    return n

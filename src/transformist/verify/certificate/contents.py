@@ -1,0 +1,130 @@
+"""Contents of slots, as the weights add them up, and the rows of weights that read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from transformist.circuit import Circuit, Embedded, Feature, Form, Number, Readings, Sum
+from transformist.model import Attention, FeedForward, Transformer
+from transformist.model import rationals as exactly
+
+
+class Contents:
+    """Contents of each slot: nothing, a number, or a sum of numbers.
+
+    Attributes:
+        held: the contents, slot by slot; `None` for an empty slot.
+        readings: the sums that were computed from them.
+
+    """
+
+    def __init__(self, model: Transformer, circuit: Circuit) -> None:
+        self.readings = Readings()
+        embedding = model.embedding
+        order = [embedding.symbols.index(s) for s in (*model.alphabet, *embedding.front)]
+        names = getattr(embedding.positions, "names", (None,) * model.width)
+        self.held: list[Number | None] = []
+        for column, name in zip(exactly(embedding.vectors)[order].T, names, strict=True):
+            values = tuple(map(Fraction, column))
+            parts: list[Number] = []
+            if len(set(values)) > 1:
+                parts.append(Form.atom(circuit.number(Embedded(values))))
+            elif values[0]:
+                parts.append(Sum((), values[0]))
+            if name is not None:
+                parts.append(Form.atom(circuit.number(Feature(name))))
+            self.held.append(_added(parts))
+
+    def read(self, matrix: Any, shift: Any) -> list[Sum]:
+        """The rows of W z + b."""
+        rows = [
+            Sum(
+                tuple(
+                    (Fraction(row[slot]), held)
+                    for slot in np.flatnonzero(row).tolist()
+                    if (held := self.held[slot]) is not None
+                ),
+                Fraction(constant),
+            )
+            for row, constant in zip(exactly(matrix), exactly(shift), strict=True)
+        ]
+        self.readings.rows.extend(rows)
+        return rows
+
+    def add_heads(self, heads: Sequence[Attention], fetched: Sequence[Sequence[Form]]) -> None:
+        """Add the outputs of heads, one after the other, given the values that each has fetched."""
+        added: list[list[Number | None]] = [[] for _ in self.held]
+        for head, values in zip(heads, fetched, strict=True):
+            output = np.eye(len(values)) if head.W_O is None else head.W_O
+            rows = zip(exactly(output), exactly(head.b_O), strict=True)
+            for slot, (row, constant) in enumerate(rows):
+                parts = [(Fraction(row[m]), values[m]) for m in np.flatnonzero(row).tolist()]
+                added[slot].append(_written(parts, Fraction(constant)))
+        self._add([_added(_present(parts)) for parts in added])
+
+    def add_network(
+        self, network: FeedForward, units: Iterable[tuple[tuple[int, ...], Number]]
+    ) -> None:
+        """Add the output of hidden units: each number times the weight of its first unit."""
+        columns, given = exactly(network.W_2), list(units)
+        self._add(
+            [
+                _written(
+                    [(Fraction(row[k]), x) for (k, *_), x in given if row[k]],
+                    Fraction(shift),
+                    is_of_units=True,
+                )
+                for row, shift in zip(columns, exactly(network.b_2), strict=True)
+            ]
+        )
+
+    def _add(self, added: Sequence[Number | None]) -> None:
+        """The residual connection."""
+        for slot, new in enumerate(added):
+            old = self.held[slot]
+            if new is not None:
+                self.held[slot] = _added(_present([old, new]))
+                self.readings.rows.extend(
+                    each for each in (new, self.held[slot]) if isinstance(each, Sum)
+                )
+
+    def keep(self, slot: int, form: Form) -> None:
+        """Treat the contents of a slot as one number, and record how it is computed."""
+        held, self.held[slot] = self.held[slot], form
+        self.readings.add([held] if isinstance(held, Sum) else [])
+
+    def empty(self, slot: int) -> None:
+        """Mark a slot as exactly 0, after its contents were subtracted."""
+        self.held[slot] = None
+
+
+def _written(
+    parts: Sequence[tuple[Fraction, Number]], shift: Fraction, is_of_units: bool = False
+) -> Number | None:
+    """Output of a row of weights: a number, a sum, or nothing."""
+    real = tuple((weight, x) for weight, x in parts if not _is_nothing(x))
+    if not real and not shift:
+        return None
+    if len(real) == 1 and real[0][0] == 1 and not shift:
+        return real[0][1]
+    return Sum(real, shift, is_of_units=is_of_units)
+
+
+def _added(parts: Sequence[Number]) -> Number | None:
+    """Sum of numbers that are added one after the other, each sum stored."""
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    return Sum(tuple((Fraction(1), part) for part in parts), is_stored_each=True)
+
+
+def _present(parts: Iterable[Number | None]) -> list[Number]:
+    return [part for part in parts if part is not None]
+
+
+def _is_nothing(number: Number) -> bool:
+    """Whether it is 0 since nothing is read; what cancels is not."""
+    return isinstance(number, Sum) and not number.parts and not number.shift

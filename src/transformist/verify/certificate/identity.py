@@ -1,0 +1,46 @@
+"""The digest of a model, by which a certificate names it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from transformist.model import Transformer
+
+
+def digest(model: Transformer) -> str:
+    """32 hexadecimal digits of SHA-256 of all that a model is made with, weights as exact numbers.
+
+    Example:
+        >>> import transformist as tf
+        >>> models = [tf.recipe("dyck-1").build(max_length=n) for n in (8, 8, 9)]
+        >>> [digest(each) == digest(models[0]) for each in models]
+        [True, True, False]
+
+    """
+    return hashlib.sha256("\n".join(_written(model)).encode()).hexdigest()[:32]
+
+
+def _written(value: Any) -> Iterator[str]:
+    if isinstance(value, np.ndarray):
+        yield f"{value.shape}"
+        for x in value.ravel().tolist():
+            p, q = Fraction(x).as_integer_ratio()
+            yield f"{p:x}/{q:x}"
+    elif isinstance(value, tuple):
+        yield f"{len(value)}"
+        for each in value:
+            yield from _written(each)
+    elif is_dataclass(value):
+        yield type(value).__name__
+        for field in fields(value):
+            if field.init:
+                yield field.name
+                yield from _written(getattr(value, field.name))
+    else:
+        yield f"{type(value).__name__} {value!r}"

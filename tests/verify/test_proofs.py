@@ -1,0 +1,271 @@
+"""What a proof says of every number of a model is true of it: range, grid, and three error bounds.
+
+The ideal is evaluated here by the library's exact arithmetic with hard attention, which shares no
+code with the proof; what a format computes, by the reference.
+"""
+
+import itertools
+import random
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import transformist as tf
+from transformist.arithmetic import number_system
+from transformist.errors import TransformistError
+from transformist.programs import PROGRAMS
+from transformist.verify.proof import EVALUATIONS, prove
+from transformist.verify.proof.ideal import Ideal, Unfollowed
+from transformist.verify.proof.walking import Walk
+
+SPANS = {
+    "none": lambda i, n: n,
+    "future": lambda i, n: i + 1,
+    "strict-future": lambda i, n: i,
+    "past": lambda i, n: n - i,
+    "strict-past": lambda i, n: n - i - 1,
+}
+
+
+def hardened(model):
+    layers = [
+        replace(
+            layer,
+            heads=tuple(
+                replace(h, weighting="average-hard") if h.weighting == "softmax" else h
+                for h in layer.heads
+            ),
+        )
+        for layer in model.layers
+    ]
+    return replace(model, layers=tuple(layers))
+
+
+def walked(model, arithmetic, n, order="any"):
+    walk = Walk(model, number_system(arithmetic), n, EVALUATIONS[order], [], [])
+    try:
+        with np.errstate(all="ignore"):
+            walk.decided()
+    except Unfollowed:
+        pass
+    return walk
+
+
+def hold_against(walk, model, arithmetic, inputs):
+    """Hold every number of the stream, after every step, against what is known of it."""
+    a, exact = number_system(arithmetic), number_system("exact")
+    kinds = [*model.alphabet, *model.embedding.front]
+    ideal = walk.ideal
+    for x in inputs:
+        rows = [kinds.index(s) for s in (*model.embedding.front, *x)]
+        n = len(rows)
+        steps = zip(
+            walk.streams,
+            hardened(model).streams([x], "exact"),
+            model.streams([x], arithmetic),
+            strict=False,
+        )
+        for known, (name, wanted), (_, found) in steps:
+            v = exact.numbers(wanted)[0]
+            off = [
+                [abs(Fraction(float(y)) - Fraction(z)) for y, z in zip(*pair, strict=True)]
+                for pair in zip(a.numbers(found)[0], v, strict=True)
+            ]
+            for i, kind in enumerate(rows):
+                for slot in range(model.width):
+                    where = (name, x, i, slot)
+                    value, error = Fraction(v[i][slot]), off[i][slot]
+                    assert known.lo[slot, kind] <= value <= known.hi[slot, kind], where
+                    assert abs(value) <= known.size[0, slot, kind], where
+                    assert error <= known.error[0, slot, kind], where
+                    mixed = known.absolute[slot, kind] + known.relative[slot, kind] * float(
+                        abs(value)
+                    )
+                    assert float(error) <= mixed * (1 + 1e-12), where
+                    for mask, size, bound in zip(
+                        ideal.masks, known.size[1:], known.error[1:], strict=True
+                    ):
+                        d = SPANS[mask](i, n)
+                        assert d * abs(value) <= size[slot, kind] * (1 + 1e-12), where
+                        assert d * error <= bound[slot, kind], where
+                    grid = ideal.grid(known.forms[slot])
+                    if grid is not None:
+                        d = 1 if grid[1] is None else max(SPANS[grid[1]](i, n), 1)
+                        assert value == 0 if not grid[0] else (value * d / grid[0]).denominator == 1
+
+
+def short_and_drawn(model, n, draw, count):
+    alphabet = model.alphabet
+    short = [x for m in range(4) for x in itertools.product(alphabet, repeat=m)]
+    short = draw.sample(short, min(len(short), count))
+    long = [tuple(draw.choices(alphabet, k=m)) for m in (n // 2, n - 1, n) for _ in range(2)]
+    constant = [(alphabet[0],) * n, (alphabet[-1],) * n]
+    return [x for x in (*short, *long, *constant) if x or model.embedding.front]
+
+
+@pytest.mark.parametrize("arithmetic", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_number_is_what_is_said_of_it(name, arithmetic):
+    draw = random.Random(f"{name} {arithmetic}")
+    model = tf.compile(PROGRAMS[name], max_length=12)
+    walk = walked(model, arithmetic, 12)
+    if arithmetic != "float16":  # in which squares of positions may overflow, which ends the walk
+        steps = [bool(layer.heads) + (layer.feed_forward is not None) for layer in model.layers]
+        assert len(walk.streams) == 1 + sum(steps)
+    hold_against(walk, model, arithmetic, short_and_drawn(model, 12, draw, 12))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_are_proved(name):
+    model = tf.compile(PROGRAMS[name], max_length=200)
+    for order in EVALUATIONS:
+        assert prove(model, number_system("float32"), 200, order).holds, order
+    found = tf.certify(model, "float32", 200)
+    assert found.holds and (found.grade, found.stopped, found.largest_length) == (1, "", 200)
+
+
+def test_recipes_are_proved():
+    models = {
+        "dyck-1": tf.recipe("dyck-1").build(max_length=200),
+        "induction-most-recent": tf.recipe("induction-most-recent").build(alphabet="abc"),
+    }
+    for name, model in models.items():
+        assert prove(model, number_system("float32"), 200, "any").holds, name
+        assert tf.certify(model, "float32", 200).grade == 1
+
+
+def some_number(draw):
+    return draw.choice(
+        [0, 0, 1, -1, 2, Fraction(1, 2), Fraction(1, 3), Fraction(-2, 7), 5, 3, Fraction(9, 8)]
+    )
+
+
+def some_matrix(draw, rows, columns, density=0.5):
+    return [
+        [some_number(draw) if draw.random() < density else 0 for _ in range(columns)]
+        for _ in range(rows)
+    ]
+
+
+def some_network(draw, d):
+    hidden = draw.randint(1, 3)
+    W_1, W_2 = some_matrix(draw, hidden, d), some_matrix(draw, d, hidden)
+    b_1, b_2 = [some_number(draw) for _ in range(hidden)], [0] * d
+    if draw.random() < 0.5:  # a pair: a step, a ramp or a copy
+        sign = draw.choice([1, -1])
+        W_1 += [[sign * x for x in W_1[0]]]
+        b_1 += [b_1[0] - abs(some_number(draw)) if sign > 0 else -b_1[0]]
+        W_2 = [[*row, -row[0]] for row in W_2]
+    if draw.random() < 0.3:
+        b_2 = [some_number(draw) for _ in range(d)]
+    return tf.FeedForward(W_1=W_1, b_1=b_1, W_2=W_2, b_2=b_2)
+
+
+def some_head(draw, d, places):
+    keys, values = draw.randint(1, 2), draw.randint(1, 2)
+    density = draw.choice([0, 0, 0.4])
+    W_Q, W_K = some_matrix(draw, keys, d, density), some_matrix(draw, keys, d, density)
+    if places and draw.random() < 0.4:
+        W_Q, W_K = [[0] * d], [[0] * (d - 2) + [1, 0]]
+    biases = {"b_Q": [draw.choice([0, 1, 4]) for _ in W_Q]} if draw.random() < 0.6 else {}
+    if draw.random() < 0.3:
+        biases["b_V"] = [some_number(draw) for _ in range(values)]
+    return tf.Attention(
+        W_Q=W_Q,
+        W_K=W_K,
+        W_V=some_matrix(draw, values, d),
+        W_O=some_matrix(draw, d, values),
+        weighting=draw.choice(["softmax", "softmax", "average-hard", "rightmost-hard"]),
+        mask=draw.choice(list(SPANS)),
+        **biases,
+    )
+
+
+def some_model(seed):
+    draw = random.Random(f"a model {seed}")
+    d, bos, places = draw.randint(3, 5), draw.random() < 0.7, draw.random() < 0.5
+    stream = tf.Stream(tuple(f"s{k}" for k in range(d)))
+    front = ("BOS",) if bos else ()
+    symbols = ("a", "b", *front)
+    vectors = some_matrix(draw, len(symbols), d, 0.7)
+    names = [None] * d
+    if places:
+        vectors = [[*row[:-2], 0, 0] for row in vectors]
+        names[-2:] = draw.choice([("i", "i^2"), ("i", "(-1)^i"), ("i", "1")])
+    embedding = tf.Embedding(
+        symbols=symbols,
+        vectors=vectors,
+        positions=tf.PositionFunctions(tuple(names)) if places else None,
+        front=front,
+    )
+    layers = tuple(
+        tf.Layer(
+            tuple(some_head(draw, d, places) for _ in range(draw.randint(0, 2))),
+            some_network(draw, d) if draw.random() < 0.7 else None,
+        )
+        for _ in range(draw.randint(1, 3))
+    )
+    read_out = tf.Binary(W_out=some_matrix(draw, 1, d), b_out=[some_number(draw)])
+    return tf.Transformer(
+        stream=stream, embedding=embedding, layers=layers, read_out=read_out, max_length=9
+    )
+
+
+@pytest.mark.parametrize("block", range(6))
+@pytest.mark.trials(15, 150)
+def test_numbers_of_drawn_models_are_what_is_said_of_them(block, trials):
+    for seed in range(trials):
+        model = some_model(f"{block} {seed}")
+        draw = random.Random(seed)
+        arithmetic = draw.choice(["float32", "bfloat16", "float16", "float64"])
+        walk = walked(model, arithmetic, 9)
+        try:
+            hold_against(walk, model, arithmetic, short_and_drawn(model, 9, draw, 4))
+        except TransformistError:
+            continue  # the format overflows, or the exact arithmetic has no such number
+
+
+def test_bounds_hold_multiples_that_float64_does_not():
+    """0.1 as float64 has 53 bits, so 3 times it lies between two float64s."""
+    g = Fraction(0.1)
+    for k in range(3, 400, 2):
+        ideal = Ideal(1, None, 400, [])
+        number = ideal.add("i", k, k, (Fraction(1), None))
+        (lo,), (hi,) = ideal.bounds({number: g})
+        assert lo <= k * g <= hi
+
+
+def test_a_proof_knows_of_no_other_law():
+    """What finds certificates and the compiler could be wrong together with it."""
+    import pathlib
+
+    root = pathlib.Path(tf.__file__).parent / "verify" / "proof"
+    allowed = {"arithmetic", "errors", "model", "positions", "verify.proof"}
+    for path in root.glob("*.py"):
+        for line in path.read_text().splitlines():
+            if line.startswith("from transformist."):
+                module = line.split()[1].removeprefix("transformist.")
+                assert any(module == a or module.startswith(f"{a}.") for a in allowed), (path, line)
+
+
+@pytest.mark.parametrize("arithmetic", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["dyck-1", "induction-most-recent", "histogram", "reverse"])
+def test_the_structured_engine_is_within_what_is_proved_of_it(name, arithmetic):
+    from transformist.engines.structured import evaluate
+
+    n = 40
+    model = tf.compile(PROGRAMS[name], max_length=n)
+    walk = walked(model, arithmetic, n, "structured")
+    kinds, last = [*model.alphabet, *model.embedding.front], walk.streams[-1]
+    draw, exact = random.Random(name), number_system("exact")
+    for length in (0, 1, 2, 9, n - 1, n):
+        x = tuple(draw.choices(model.alphabet, k=length))
+        *_, (_, wanted) = hardened(model).streams([x], "exact")
+        found = evaluate(model, x, arithmetic).vectors.astype(float)
+        pairs = zip((*model.embedding.front, *x), found, exact.numbers(wanted)[0], strict=True)
+        for symbol, computed, ideal in pairs:
+            kind = kinds.index(symbol)
+            for slot, (y, z) in enumerate(zip(computed, ideal, strict=True)):
+                assert abs(Fraction(float(y)) - Fraction(z)) <= last.error[0, slot, kind], (x, slot)
