@@ -17,6 +17,7 @@ from transformist.verify.certificate.extraction import extract
 
 FORMATS = ("bfloat16", "float16", "float32")
 WEIGHTINGS = ("softmax", "softmax", "average-hard", "rightmost-hard")
+BEYOND = "the positions beyond those for which what is assumed has been observed"
 
 BY_REASON = {
     "a query that is fetched, at BOS too": Selection("categories", 5, 10, "past", 6),
@@ -55,13 +56,19 @@ def compiled(selection, weighting, N):
     return program, model
 
 
-def require_certified_and_true(selection, weighting, N):
-    """Certificates of all formats follow from the weights, and no slot is further off."""
+def require_certified_and_true(selection, weighting, N, refused=None):
+    """Certificates of all formats follow from the weights, and no slot is further off.
+
+    A model that rests on what was observed at fewer positions than N is counted in `refused`.
+    """
     program, model = compiled(selection, weighting, N)
     if model is None:
         return 0
     found = {each: tf.certify(model, each) for each in FORMATS}
     held = [each for each in FORMATS if found[each].holds]
+    if refused is not None and found["float32"].limiting.what == BEYOND:
+        refused.append(selection)
+        return 0
     assert "float32" in held, (selection, weighting, N, found["float32"].limiting)
     for each in held:
         tf.check_certificate(model, found[each])
@@ -80,11 +87,12 @@ def test_selections_that_were_not_certified_are(name, N):
 
 @pytest.mark.trials(16, 120)
 def test_drawn_selections_are_certified(trials):
-    draw, compiled_ones = random.Random(7), 0
+    draw, compiled_ones, refused = random.Random(7), 0, []
     while compiled_ones < trials:
         N = draw.choice((1, 2, 5, 9, 12, 40))
-        count = require_certified_and_true(drawn(draw), draw.choice(WEIGHTINGS), N)
+        count = require_certified_and_true(drawn(draw), draw.choice(WEIGHTINGS), N, refused)
         compiled_ones += bool(count)
+    assert len(refused) <= trials // 20, refused
 
 
 def require_among_cases(model):
