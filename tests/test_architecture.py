@@ -126,21 +126,6 @@ def test_every_module_is_named_in_the_architecture():
             assert f"`{path.stem}`" in page or f"`{path.name}`" in page, path
 
 
-def test_the_readme_is_true():
-    text = (ROOT / "README.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.S)
-    assert blocks
-    example = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "README", None, 0)
-    assert example.examples
-    assert doctest.DocTestRunner().run(example).failed == 0
-
-
-def test_the_readme_holds_the_commands_of_ci():
-    text = (ROOT / "README.md").read_text()
-    for mark in ("start", "test"):
-        assert len(re.findall(rf"^.* # {mark}$", text, flags=re.M)) == 1
-
-
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
 def test_the_examples_run(path):
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
