@@ -7,10 +7,9 @@ from fractions import Fraction
 import pytest
 
 import transformist as tf
-from transformist.answers import answer_in_numbers, answer_on_symbols
 from transformist.cli import main
 from transformist.errors import InputTooLong, InvalidValue, NotFinite
-from transformist.verify import check_recipe
+from transformist.verify import answer_in_numbers, answer_on_symbols, check_recipe
 
 
 def numbers(name, text, arithmetic, **given):

@@ -13,7 +13,6 @@ from typing import Any, final
 
 from rich.table import Table
 
-from transformist.answers import Judged, Prepared, answer_on_symbols, prepared
 from transformist.arithmetic import Arithmetic, Floating, Saturating, number_system
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
@@ -35,9 +34,13 @@ from transformist.report import (
     recipe_table,
 )
 from transformist.verify import (
+    AnswerOnSymbols,
+    BuiltModel,
     Certificate,
     Verdict,
+    answer_on_symbols,
     built_for,
+    built_for_input,
     certify,
     check_program,
     check_recipe,
@@ -160,14 +163,16 @@ class Named(ABC):
     def verdict(self, max_length: int | None) -> Verdict:
         """Whether it does what it is said to do."""
 
-    def prepared(self, given: Settings, length: int, system: Arithmetic) -> Prepared:
+    def prepared(self, given: Settings, length: int, system: Arithmetic) -> BuiltModel:
         """The model for an input of a length, and whether what is claimed covers it."""
-        return Prepared(model=self.transformer(given, length, system), settings=given)
+        return BuiltModel(model=self.transformer(given, length, system), settings=given)
 
-    def answer(self, given: Settings, symbols: Sequence[Symbol], system: Arithmetic) -> Judged:
+    def answer(
+        self, given: Settings, symbols: Sequence[Symbol], system: Arithmetic
+    ) -> AnswerOnSymbols:
         """Its answer on an input."""
         trace = self.transformer(given, len(symbols), system).run(symbols, system)
-        return Judged(
+        return AnswerOnSymbols(
             trace=trace, settings=given, safe=None, covered=True, finding=Finding(sentence="")
         )
 
@@ -228,11 +233,13 @@ class NamedRecipe(Named):
         """Of its claim."""
         return check_recipe(self.recipe, max_length)
 
-    def prepared(self, given: Settings, length: int, system: Arithmetic) -> Prepared:
+    def prepared(self, given: Settings, length: int, system: Arithmetic) -> BuiltModel:
         """With what its claim covers."""
-        return prepared(self.recipe, given, length, system)
+        return built_for_input(self.recipe, given, length, system)
 
-    def answer(self, given: Settings, symbols: Sequence[Symbol], system: Arithmetic) -> Judged:
+    def answer(
+        self, given: Settings, symbols: Sequence[Symbol], system: Arithmetic
+    ) -> AnswerOnSymbols:
         """With what its claim covers."""
         return answer_on_symbols(self.recipe, given, symbols, system)
 

@@ -14,7 +14,6 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from transformist.answers import Numbers, answer_in_numbers
 from transformist.arithmetic import Arithmetic, number_system
 from transformist.catalogue import recipe as find_recipe
 from transformist.claims import Finding, PositionClaim, Recipe, Settings
@@ -47,6 +46,7 @@ from transformist.report import (
 from transformist.running import LONG, admission, chosen_engine, naming_structured
 from transformist.running import run as evaluate
 from transformist.texts import Source, Text, admitted
+from transformist.verify import AnswerInNumbers, answer_in_numbers
 
 Given = Annotated[
     str | None,
@@ -181,7 +181,9 @@ def _run_on_json(
         out.print(shown, markup=False)
 
 
-def _uncovered(recipe: Recipe[Any], chosen: Settings, answer: Numbers, system: Arithmetic) -> str:
+def _uncovered(
+    recipe: Recipe[Any], chosen: Settings, answer: AnswerInNumbers, system: Arithmetic
+) -> str:
     """Where the claim says nothing."""
     settings = recipe.settings(chosen)
     claimed = recipe.claim.claimed(settings)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from transformist.answers import Judged, Numbers
 from transformist.claims import Finding
 from transformist.model import NOTHING, Trace, Transformer
 from transformist.report.size import size
 from transformist.report.values import at_most, plain
 from transformist.texts import Text
+from transformist.verify import AnswerInNumbers, AnswerOnSymbols
 
 
 def run_in_words(
@@ -37,7 +37,7 @@ def run_in_words(
     return f"{name} on {symbols} in {by}: {told}{limit}"
 
 
-def numbers_facts(answer: Numbers) -> dict[str, Any]:
+def numbers_facts(answer: AnswerInNumbers) -> dict[str, Any]:
     """What `run` tells of an answer in numbers beside the answer."""
     if answer.bound is None and answer.covered:
         return {"within_claim": True}
@@ -50,7 +50,7 @@ def numbers_facts(answer: Numbers) -> dict[str, Any]:
     }
 
 
-def how_close(answer: Numbers, arithmetic: str) -> str:
+def how_close(answer: AnswerInNumbers, arithmetic: str) -> str:
     """How far an answer in numbers can be off, to follow it in a sentence."""
     if answer.bound is None:
         return ""
@@ -67,7 +67,7 @@ def how_close(answer: Numbers, arithmetic: str) -> str:
     return close if answer.stored else f"{close}, for the input as {arithmetic} rounds it"
 
 
-def how_near(judged: Judged) -> str:
+def how_near(judged: AnswerOnSymbols) -> str:
     """How far the numbers of an answer can be from the real values, in a sentence."""
     if judged.covered:
         return judged.recipe.claim.error_statement if judged.recipe else ""
@@ -79,7 +79,7 @@ def how_near(judged: Judged) -> str:
     return f"each number within {close} of the real value, which interval encloses"
 
 
-def judged_facts(judged: Judged, source: Text) -> dict[str, Any]:
+def judged_facts(judged: AnswerOnSymbols, source: Text) -> dict[str, Any]:
     """What `run` tells of an answer on symbols beside the answer: what its claim covers."""
     if judged.recipe is None:
         return {}

@@ -1,5 +1,13 @@
 """Whether what is claimed holds, and where a number format breaks it."""
 
+from transformist.verify.answers import (
+    AnswerInNumbers,
+    AnswerOnSymbols,
+    BuiltModel,
+    answer_in_numbers,
+    answer_on_symbols,
+    built_for_input,
+)
 from transformist.verify.certificate import (
     TAKEN_FOR_GRANTED,
     Certificate,
@@ -25,7 +33,10 @@ __all__ = [
     "SHORT_WORK",
     "TAKEN_FOR_GRANTED",
     "WORK",
+    "AnswerInNumbers",
+    "AnswerOnSymbols",
     "Breakdown",
+    "BuiltModel",
     "Certificate",
     "Counterexample",
     "LeastError",
@@ -33,7 +44,10 @@ __all__ = [
     "Verdict",
     "admitted",
     "agrees",
+    "answer_in_numbers",
+    "answer_on_symbols",
     "built_for",
+    "built_for_input",
     "certify",
     "check",
     "check_certificate",

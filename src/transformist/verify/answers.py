@@ -27,11 +27,13 @@ from transformist.domains import Sequences
 from transformist.errors import InputTooLong, InvalidValue, Undecided
 from transformist.inputs import read_count, read_vector, read_vectors
 from transformist.model import Symbol, Trace, Transformer, rationals
-from transformist.verify import admitted, agrees, error_bound, free_numbers
+from transformist.verify.functions import error_bound
+from transformist.verify.sequences import admitted, free_numbers
+from transformist.verify.verdict import agrees
 
 
 @dataclass(frozen=True, kw_only=True)
-class Numbers:
+class AnswerInNumbers:
     """An answer in numbers.
 
     Attributes:
@@ -56,7 +58,7 @@ class Numbers:
 
 def answer_in_numbers(
     recipe: Recipe[Any], given: Settings, text: str, arithmetic: Arithmetic | str
-) -> Numbers:
+) -> AnswerInNumbers:
     """What a recipe on vectors, on lists of them, or on positions gives for an input in JSON.
 
     Args:
@@ -81,12 +83,12 @@ def answer_in_numbers(
 
 def _on_vector(
     recipe: Recipe[FunctionClaim], settings: Settings, text: str, system: Arithmetic
-) -> Numbers:
+) -> AnswerInNumbers:
     model = recipe.construct(**settings)
     vector = read_vector(text, model.width, recipe.name, tuple(recipe.parameters))
     exact = tuple(map(Fraction, exact_numbers(vector)))
     bound = error_bound(recipe, settings, exact, system)
-    return Numbers(
+    return AnswerInNumbers(
         length=len(vector),
         shown=system.shown(model(vector, system)),
         covered=bound is not None,
@@ -97,7 +99,7 @@ def _on_vector(
 
 def _on_vectors(
     recipe: Recipe[SequenceClaim], settings: Settings, text: str, system: Arithmetic
-) -> Numbers:
+) -> AnswerInNumbers:
     claim = recipe.claim
     domain: Sequences = ask(claim.domain, **settings)
     meaning = read_vectors(text, domain, recipe.name)
@@ -111,7 +113,7 @@ def _on_vectors(
     bound = None
     if told:
         bound = (float(admitted(claim, settings, free_numbers(domain, held), n, system)),)
-    return Numbers(
+    return AnswerInNumbers(
         length=n,
         shown=system.shown(y),
         covered=bool(told),
@@ -131,14 +133,16 @@ def _told(
 
 def _on_positions(
     recipe: Recipe[PositionClaim], settings: Settings, text: str, system: Arithmetic
-) -> Numbers:
+) -> AnswerInNumbers:
     n = read_count(text, recipe.name)
     encoding = recipe.construct(**settings)
     require_length(recipe, settings, n, system)
-    return Numbers(length=n, shown=system.shown(encoding(n, system)), covered=True, bound=None)
+    return AnswerInNumbers(
+        length=n, shown=system.shown(encoding(n, system)), covered=True, bound=None
+    )
 
 
-_ANSWERS: Mapping[type, Callable[[Recipe[Any], Settings, str, Arithmetic], Numbers]] = {
+_ANSWERS: Mapping[type, Callable[[Recipe[Any], Settings, str, Arithmetic], AnswerInNumbers]] = {
     FunctionClaim: _on_vector,
     SequenceClaim: _on_vectors,
     PositionClaim: _on_positions,
@@ -196,7 +200,7 @@ def require_length(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class AnswerOnSymbols:
     """A run of a transformer on symbols.
 
     Attributes:
@@ -222,7 +226,7 @@ class Judged:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
+class BuiltModel:
     """A transformer built for an input.
 
     Attributes:
@@ -239,9 +243,9 @@ class Prepared:
     covered: bool = True
 
 
-def prepared(
+def built_for_input(
     recipe: Recipe[StringClaim], given: Settings, length: int, system: Arithmetic
-) -> Prepared:
+) -> BuiltModel:
     """A recipe built for inputs of a length, where N is not given.
 
     N is the length rounded up to a power of two, but not beyond the length that the claim covers
@@ -253,7 +257,8 @@ def prepared(
 
     Example:
         >>> import transformist as tf
-        >>> prepared(tf.recipe("dyck-1"), {}, 3, number_system("float32")).settings["max_length"]
+        >>> built = built_for_input(tf.recipe("dyck-1"), {}, 3, number_system("float32"))
+        >>> built.settings["max_length"]
         4
 
     """
@@ -269,7 +274,7 @@ def prepared(
     covered = safe is None or (model.max_length or length) <= safe
     if not covered and ask(recipe.claim.gap, n=max(length, 1), **settings) is not None:
         require_length(recipe, settings, model.max_length or length, system)
-    return Prepared(model=model, settings=settings, safe=safe, covered=covered)
+    return BuiltModel(model=model, settings=settings, safe=safe, covered=covered)
 
 
 def answer_on_symbols(
@@ -277,14 +282,14 @@ def answer_on_symbols(
     given: Settings,
     symbols: Sequence[Symbol],
     arithmetic: Arithmetic | str,
-) -> Judged:
-    """What a recipe on strings answers, in a model `prepared` for the input.
+) -> AnswerOnSymbols:
+    """Answer of a recipe on a string, by a model `built_for_input`.
 
     Numbers in a format of which nothing is claimed are compared with the real values: the input is
     evaluated in `interval` as well.
 
     Raises:
-        InvalidValue: as `prepared`.
+        InvalidValue: as `built_for_input`.
         TransformistError: as `Transformer.run`.
 
     Example:
@@ -294,11 +299,11 @@ def answer_on_symbols(
 
     """
     system = number_system(arithmetic)
-    built = prepared(recipe, given, len(symbols), system)
+    built = built_for_input(recipe, given, len(symbols), system)
     trace = built.model.run(symbols, system)
     found = recipe.explain(trace) if recipe.explain and built.covered else Finding(sentence="")
     bound = _enclosed_error(trace) if recipe.claim.in_numbers and not built.covered else None
-    return Judged(
+    return AnswerOnSymbols(
         trace=trace,
         settings=built.settings,
         safe=built.safe,
