@@ -17,7 +17,7 @@ from transformist.arithmetic import number_system
 from transformist.errors import TransformistError
 from transformist.programs import PROGRAMS
 from transformist.verify.proof import EVALUATIONS, prove
-from transformist.verify.proof.ideal import Ideal, Unfollowed
+from transformist.verify.proof.ideal import Ideal, Unfollowed, up
 from transformist.verify.proof.walking import Walk
 
 SPANS = {
@@ -269,3 +269,8 @@ def test_the_structured_engine_is_within_what_is_proved_of_it(name, arithmetic):
             kind = kinds.index(symbol)
             for slot, (y, z) in enumerate(zip(computed, ideal, strict=True)):
                 assert abs(Fraction(float(y)) - Fraction(z)) <= last.error[0, slot, kind], (x, slot)
+
+
+def test_what_is_not_a_number_is_no_bound():
+    """0 · ∞ and 0/0 stand where a bound is missing; as 0 they would say "exact"."""
+    assert up(np.array([0.0, 1.0, np.nan, np.inf])).tolist() == [0.0, up(1.0), np.inf, np.inf]

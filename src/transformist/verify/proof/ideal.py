@@ -87,9 +87,11 @@ def within_reach(x: Fraction) -> Fraction:
 def up(x: Any) -> Any:
     """Round a bound x ≥ 0 up, past the rounding errors of float64 (`ROOM`); 0 stays 0.
 
-    x must come from fewer than 2¹² operations on numbers ≥ 0: a difference is not covered.
+    x must come from fewer than 2¹² operations on numbers ≥ 0: a difference is not covered. What is
+    not a number, 0 · ∞ or 0/0, is no bound: infinity.
     """
-    return np.where(x > 0, x * (1 + ROOM) + FLOOR, 0.0)
+    some = np.where(x > 0, x * (1 + ROOM) + FLOOR, np.inf)
+    return np.where(x == 0, 0.0, some)
 
 
 def compounded(*relative: Any) -> Any:
