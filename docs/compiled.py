@@ -8,8 +8,8 @@ from pathlib import Path
 import pages
 from transformist import Transformer
 from transformist import compile as compiled
-from transformist.compiler.options import WEIGHTINGS
-from transformist.compiler.refusals import Uncompilable
+from transformist.compiler.compile_options import WEIGHTINGS
+from transformist.compiler.uncompilable import Uncompilable
 from transformist.language import Program
 from transformist.programs import PROGRAMS
 from transformist.report import size

@@ -10,9 +10,9 @@ from pathlib import Path
 import pages
 from transformist import certify
 from transformist import compile as compiled
-from transformist.compiler.options import WEIGHTINGS
+from transformist.compiler.compile_options import WEIGHTINGS
 from transformist.compiler.pipeline import largest_length
-from transformist.compiler.refusals import Uncompilable
+from transformist.compiler.uncompilable import Uncompilable
 from transformist.language import Program
 from transformist.programs import PROGRAMS
 from transformist.report import HEADINGS, certificate_rows, size

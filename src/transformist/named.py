@@ -19,7 +19,7 @@ from transformist.catalogue import recipes
 from transformist.claims import Finding, Recipe, Settings, StringClaim
 from transformist.compiler import compile as compile_program
 from transformist.compiler import largest_length
-from transformist.compiler.refusals import Uncompilable
+from transformist.compiler.uncompilable import Uncompilable
 from transformist.errors import InvalidValue, UnknownName
 from transformist.hosts import load, load_certificates
 from transformist.inputs import PACKAGED, alphabet_of, load_program

@@ -11,12 +11,12 @@ from transformist.bounds import ANY_ORDER, REFERENCE_ORDER, STRUCTURED_ORDER
 from transformist.circuit import (
     Circuit,
     Embedded,
-    Feature,
     Form,
     Margins,
+    PositionFeature,
     Readings,
     Relu,
-    Step,
+    StepFunction,
     Sum,
     Uniform,
     follow,
@@ -42,7 +42,7 @@ def beside_a_step():
     circuit = Circuit(("a", "b"), False, 8, "softmax")
     x = circuit.add(Embedded((F(-1000), F(1))), "x")
     third = circuit.add(Embedded((F(1, 3), F(-1))), "third")
-    step = circuit.add(Step(x, F(1)), "step")
+    step = circuit.add(StepFunction(x, F(1)), "step")
     return circuit, step + circuit.add(Relu(third), "relu")
 
 
@@ -98,9 +98,9 @@ def test_the_structured_engine_is_as_far_from_the_reference_as_evaluate_says():
 def test_a_demand_says_what_asks_for_it_and_is_done_with_as_is_given():
     """An atom asks by its number, a read-out by its name."""
     circuit = Circuit(("a", "b"), False, 8, "softmax")
-    place = circuit.add(Feature("i"), "i")
+    place = circuit.add(PositionFeature("i"), "i")
     circuit.add(Fetched(Uniform("future"), place), "mean")
-    circuit.add(Step(place - 2, F(1)), "step")
+    circuit.add(StepFunction(place - 2, F(1)), "step")
     asked = []
     margins = followed(circuit, asked=asked)
     assert [(part, what) for part, what, *_ in asked] == [

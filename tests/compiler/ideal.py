@@ -4,7 +4,7 @@ import itertools
 import random
 from fractions import Fraction
 
-from transformist.circuit import At, Embedded, Feature, Relu, Step, Uniform
+from transformist.circuit import At, Embedded, PositionFeature, Relu, StepFunction, Uniform
 from transformist.positions import POSITIONS
 
 
@@ -37,11 +37,11 @@ class Ideal:
     def value(self, atom, i):
         if isinstance(atom, Embedded):
             return atom.values[self.symbols[i]]
-        if isinstance(atom, Feature):
+        if isinstance(atom, PositionFeature):
             return Fraction(POSITIONS[atom.name](i + 1 - self.circuit.bos, len(self.x)))
         if isinstance(atom, Relu):
             return max(self.form(atom.form, i), Fraction(0))
-        if isinstance(atom, Step):
+        if isinstance(atom, StepFunction):
             above = (self.form(atom.form, i) - atom.zone / 4) / (atom.zone / 2)
             return min(max(above, Fraction(0)), Fraction(1))
         chosen = self.chosen(atom.head, i)

@@ -12,7 +12,7 @@ from ideal import Ideal, given, strings
 
 import transformist as tf
 from transformist.arithmetic import number_system
-from transformist.circuit import Step
+from transformist.circuit import StepFunction
 from transformist.cli import main
 from transformist.programs import PROGRAMS
 from transformist.verify.certificate import Uncertifiable, certify, extract
@@ -185,7 +185,7 @@ def test_a_step_without_room_above_its_zone_is_two_relus(scale, steps):
     """x is 0 or 1; the step ends at 3/4 of 1, or at 1 itself, where no error is allowed."""
     ramp = tf.FeedForward(W_1=[[scale, 0]] * 2, b_1=["-1/2", "-3/2"], W_2=[[0, 0], [1, -1]])
     atoms = extract(two_slots(ACCEPT, (tf.Layer((), ramp),)), 4).circuit.atoms
-    assert sum(isinstance(atom, Step) for atom in atoms) == steps
+    assert sum(isinstance(atom, StepFunction) for atom in atoms) == steps
 
 
 def test_under_softmax_what_matches_is_a_mean_that_others_share():

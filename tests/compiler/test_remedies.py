@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import transformist as tf
-from transformist.compiler.refusals import Uncompilable
+from transformist.compiler.uncompilable import Uncompilable
 
 
 def refused(program, **options):

@@ -7,8 +7,16 @@ import pytest
 
 import transformist as tf
 from transformist.circuit import atom_errors, atom_laws, atoms, heads, shares
-from transformist.compiler import answers, emit, lower, margins, temperatures
 from transformist.compiler import compile as compiled
+from transformist.compiler import (
+    emit,
+    format_margins,
+    lower,
+    sharpness,
+)
+from transformist.compiler import (
+    outputs as compiled_outputs,
+)
 from transformist.language import across, leaves, outputs, pointwise, selection
 from transformist.language.node import Node
 from transformist.language.outputs import Output
@@ -28,8 +36,8 @@ def named_in(module, union):
 
 NODES, OUTPUTS = kinds_below(Node), kinds_below(Output)
 ATOMS, HEADS = set(get_args(atoms.Atom)), set(get_args(heads.Head))
-ANSWERS = named_in(answers, answers.Answer)
-COMPUTED = ATOMS - {atoms.Embedded, atoms.Feature, atoms.Fetched, atoms.Kept}
+ANSWERS = named_in(compiled_outputs, compiled_outputs.Answer)
+COMPUTED = ATOMS - {atoms.Embedded, atoms.PositionFeature, atoms.Fetched, atoms.Kept}
 """Those that hidden units compute; a `Kept` is only read off weights."""
 
 TABLES = {
@@ -39,14 +47,14 @@ TABLES = {
     "values over nothing": (atom_laws.ALONE, ATOMS),
     "hidden units": (emit.UNITS, COMPUTED),
     "scores": (heads.SCORES, HEADS),
-    "sharpness": (temperatures.LEAST_SHARPNESS, HEADS - {heads.Uniform}),
+    "sharpness": (sharpness.LEAST_SHARPNESS, HEADS - {heads.Uniform}),
     "shares": (shares.SHARES, HEADS - {heads.Uniform}),
     "errors": (atom_errors.ERRORS, ATOMS),
     "errors of what is fetched": (atom_errors.FETCHED, HEADS),
-    "what answers ask": (margins.REQUIRED, ANSWERS),
-    "uses": (temperatures.USES, HEADS),
-    "outputs": (answers.ANSWERS, OUTPUTS),
-    "tags": (answers.TAGS, {Boolean, Category, Number}),
+    "what answers ask": (format_margins.REQUIRED, ANSWERS),
+    "uses": (sharpness.USES, HEADS),
+    "outputs": (compiled_outputs.ANSWERS, OUTPUTS),
+    "tags": (compiled_outputs.TAGS, {Boolean, Category, Number}),
     "read-outs": (emit.READ_OUTS, ANSWERS),
     "what fetches": (lower.CHANNELS, {across.Shift, across.Lookup, selection.Select}),
 }  # fmt: skip

@@ -207,6 +207,11 @@ class TestTheTables:
                 left += _classes_in(typing.get_type_hints(each).values())
         assert {each for each in met if dataclasses.is_dataclass(each)} == set(PARTS)
 
+    def test_atoms_keep_the_keys_that_files_have(self):
+        keys = {"Embedded", "Feature", "Relu", "Step", "Fetched", "Kept"}
+        assert keys <= set(CLASSES)
+        assert encoded(CLASSES["Feature"]("i"), "", {}) == {"Feature": {"name": "i"}}
+
     def test_what_is_no_plain_value_is_refused(self):
         with pytest.raises(InvalidValue, match=r"stream: what is saved is .*; received 1\.5j, a c"):
             encoded(1.5j, "stream", {})

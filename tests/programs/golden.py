@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 import transformist as tf
-from transformist.compiler.options import WEIGHTINGS
-from transformist.compiler.refusals import Uncompilable
+from transformist.compiler.compile_options import WEIGHTINGS
+from transformist.compiler.uncompilable import Uncompilable
 from transformist.programs import PROGRAMS
 from transformist.report import size
 

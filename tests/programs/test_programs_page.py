@@ -7,7 +7,7 @@ import pytest
 import programs as page
 import transformist as tf
 from transformist.compiler.pipeline import largest_length
-from transformist.compiler.refusals import Uncompilable
+from transformist.compiler.uncompilable import Uncompilable
 from transformist.programs import PROGRAMS
 
 WRITTEN = page.PAGE.read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ import transformist as tf
 from laws import by_laws, confirmed, holds_by_laws
 from transformist.arithmetic import number_system
 from transformist.bounds import ORDERS, STRUCTURED_ORDER
-from transformist.circuit import Step
+from transformist.circuit import StepFunction
 from transformist.cli import certifying, main
 from transformist.engines.structured import evaluate
 from transformist.errors import UnknownName
@@ -138,7 +138,7 @@ def test_a_line_that_says_too_much_is_refused(name, way):
             narrow = replace(line.law, rows=tuple(rows))
             with pytest.raises(Unproved):
                 check(model, lines_changed(found, number, law=narrow))
-        if isinstance(line.atom, Step):
+        if isinstance(line.atom, StepFunction):
             half = replace(line.atom, zone=line.atom.zone / 2)
             with pytest.raises(Unproved):
                 check(model, lines_changed(found, number, atom=half))
@@ -250,7 +250,7 @@ def test_units_that_end_in_one_slot_push_each_other(order):
     margins, _ = noted(extracted.circuit, extracted.sharpness, a, ORDERS[order])
     for _ in extracted.circuit.atoms:
         follow_within(margins)
-    assert sum(isinstance(atom, Step) for atom in extracted.circuit.atoms) == 1
+    assert sum(isinstance(atom, StepFunction) for atom in extracted.circuit.atoms) == 1
     z = model.run("aab" * (n // 3), "float32").streams[-2][1].astype(np.float32)
     ff = model.layers[0].feed_forward
     read, shift, write = (

@@ -6,13 +6,13 @@ from transformist.circuit.atom_laws import FETCHED
 from transformist.circuit.atoms import (
     Atom,
     Embedded,
-    Feature,
     Fetched,
     Kept,
     Law,
+    PositionFeature,
     Relu,
     Rows,
-    Step,
+    StepFunction,
 )
 from transformist.circuit.circuit import Circuit
 from transformist.circuit.forms import Form, content, total
@@ -26,13 +26,20 @@ from transformist.circuit.heads import (
     Uniform,
     rows_under,
 )
-from transformist.circuit.margins import READ_OUT, Ask, Errors, Margins, Part, magnitude
+from transformist.circuit.margins import (
+    READ_OUT,
+    Errors,
+    MarginHandler,
+    MarginOwner,
+    Margins,
+    magnitude,
+)
 from transformist.circuit.readings import Number, Readings, Sum
 from transformist.circuit.shares import (
     INDEX_ERROR,
     MEAN_SCORE_ERROR,
     SCORE_ERROR,
-    unit_divisor,
+    scale_divisor,
 )
 
 __all__ = [
@@ -44,26 +51,26 @@ __all__ = [
     "SCORES",
     "SCORE_ERROR",
     "SEES_BOS",
-    "Ask",
     "At",
     "Atom",
     "Circuit",
     "Embedded",
     "Errors",
-    "Feature",
     "Fetched",
     "Form",
     "Head",
     "Kept",
     "Law",
+    "MarginHandler",
+    "MarginOwner",
     "Margins",
     "Match",
     "Number",
-    "Part",
+    "PositionFeature",
     "Readings",
     "Relu",
     "Rows",
-    "Step",
+    "StepFunction",
     "Sum",
     "Uniform",
     "content",
@@ -72,6 +79,6 @@ __all__ = [
     "is_whole_at_bos",
     "magnitude",
     "rows_under",
+    "scale_divisor",
     "total",
-    "unit_divisor",
 ]

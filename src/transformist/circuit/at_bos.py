@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from transformist.circuit.atoms import Fetched, Kept, Relu, Step
+from transformist.circuit.atoms import Fetched, Kept, Relu, StepFunction
 from transformist.circuit.forms import content
 from transformist.circuit.heads import CAUSAL, At, Match, Uniform, rows_under
 from transformist.laws import Grid
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from transformist.circuit.circuit import Circuit
 
 
-def is_decided_at_bos(circuit: Circuit, step: Step) -> bool:
+def is_decided_at_bos(circuit: Circuit, step: StepFunction) -> bool:
     """Whether the form is at most 0, or at least the zone, at BOS as it is at symbols.
 
     It lies on a grid, or is made of means without a mask, which are the same at every row.
@@ -35,7 +35,7 @@ def is_decided_at_bos(circuit: Circuit, step: Step) -> bool:
     return least is not None and least * common >= step.zone
 
 
-def _step(circuit: Circuit, _number: int, atom: Step) -> Grid | None:
+def _step(circuit: Circuit, _number: int, atom: StepFunction) -> Grid | None:
     return Grid(1) if is_decided_at_bos(circuit, atom) else None
 
 
@@ -81,7 +81,7 @@ FETCHED: Mapping[type[Any], Callable[[Circuit, int, Fetched], Grid | None]] = {
 
 AT_BOS: Mapping[type[Any], Callable[[Circuit, int, Any], Grid | None]] = {
     Relu: lambda circuit, _number, atom: circuit.grid_at_bos(atom.form),
-    Step: _step,
+    StepFunction: _step,
     Fetched: _fetched,
     Kept: lambda circuit, _number, atom: circuit.grid_at_bos(atom.form),
 }

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from transformist.arithmetic import Floating
-from transformist.circuit.atoms import Embedded, Feature, Fetched, Kept, Relu, Step
+from transformist.circuit.atoms import Embedded, Fetched, Kept, PositionFeature, Relu, StepFunction
 from transformist.circuit.circuit import Circuit
 from transformist.circuit.forms import Form
 from transformist.circuit.heads import SCORES, At, Match, Uniform
@@ -20,7 +20,7 @@ from transformist.circuit.shares import (
     MEAN_SCORE_ERROR,
     SCORE_ERROR,
     SHARES,
-    unit_divisor,
+    scale_divisor,
 )
 
 
@@ -40,7 +40,7 @@ def _stored(value: Fraction, a: Floating) -> Fraction:
     return Fraction(float(a.numbers(a.array([value]))[0]))
 
 
-def _feature(margins: Margins, atom: Feature, _number: int) -> Errors:
+def _feature(margins: Margins, atom: PositionFeature, _number: int) -> Errors:
     law = margins.circuit.laws[margins.circuit.number(atom)]
     size = float(law.rows[0].size)
     whole = law.grid is not None and not law.grid.counts
@@ -56,7 +56,7 @@ def _relu(margins: Margins, atom: Relu, _number: int) -> Errors:
     return Errors(error, margins.scaled_error(atom.form), silent=silent)
 
 
-def _step(margins: Margins, atom: Step, number: int) -> Errors:
+def _step(margins: Margins, atom: StepFunction, number: int) -> Errors:
     """0 is exact; 1 is the difference of two numbers that round."""
     error = margins.step_error(number, atom.zone, atom.zone / 4)
     margins.require(number, "the error of a comparison", error, atom.zone / 4)
@@ -242,10 +242,10 @@ def _heavy(margins: Margins, head: Match | At, sharpness: float) -> float:
     the unit w at least 1/(τ D); those below the roundoff together have less than 2/(1 − e^(−β/4))
     of it, which the ten more terms cover for β ≥ 1.
     """
-    blunt = sharpness < unit_divisor(margins.circuit, head)
+    blunt = sharpness < scale_divisor(margins.circuit, head)
     if blunt or (isinstance(head, Match) and head.choose == "mean"):
         return math.inf
-    return 8 * math.log(1 / margins.w) * unit_divisor(margins.circuit, head) / sharpness + 10
+    return 8 * math.log(1 / margins.w) * scale_divisor(margins.circuit, head) / sharpness + 10
 
 
 FETCHED: Mapping[type[Any], Callable[[Margins, Any, Form, int], Errors]] = {
@@ -257,9 +257,9 @@ FETCHED: Mapping[type[Any], Callable[[Margins, Any, Form, int], Errors]] = {
 
 ERRORS: Mapping[type[Any], Callable[[Margins, Any, int], Errors]] = {
     Embedded: _embedded,
-    Feature: _feature,
+    PositionFeature: _feature,
     Relu: _relu,
-    Step: _step,
+    StepFunction: _step,
     Fetched: _fetched,
     Kept: _kept,
 }

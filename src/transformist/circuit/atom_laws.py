@@ -6,7 +6,15 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from transformist.circuit.atoms import Embedded, Feature, Fetched, Kept, Law, Relu, Step
+from transformist.circuit.atoms import (
+    Embedded,
+    Fetched,
+    Kept,
+    Law,
+    PositionFeature,
+    Relu,
+    StepFunction,
+)
 from transformist.circuit.forms import Form
 from transformist.circuit.heads import SEES_BOS, At, Head, Match, Uniform, mean_range, rows_under
 from transformist.laws import INFINITY, ZERO, Bound, Grid, Range, hull
@@ -41,7 +49,7 @@ _RANGES: Mapping[str, Callable[[Any], Range]] = {
 _DENOMINATORS: Mapping[str, str] = {"1/i": "i", "-1/i": "i", "i/n": "n", "-i/n": "n"}
 
 
-def _feature(circuit: Circuit, atom: Feature) -> Law:
+def _feature(circuit: Circuit, atom: PositionFeature) -> Law:
     grid = Grid(1)
     if atom.name in _DENOMINATORS:
         grid = grid.divided(_DENOMINATORS[atom.name])
@@ -55,7 +63,7 @@ def _relu(circuit: Circuit, atom: Relu) -> Law:
     return Law(rows, circuit.grid(atom.form), circuit.separation(atom.form))
 
 
-def _step(circuit: Circuit, atom: Step) -> Law:
+def _step(circuit: Circuit, atom: StepFunction) -> Law:
     """Whole numbers at the symbols, where the form is 0 or at least the zone in magnitude."""
 
     def ends(each: Range) -> Range:
@@ -173,9 +181,9 @@ FETCHED: Mapping[type[Head], Callable[[Circuit, Any, Form], Law]] = {
 
 LAWS: Mapping[type[Any], Callable[[Circuit, Any], Law]] = {
     Embedded: _embedded,
-    Feature: _feature,
+    PositionFeature: _feature,
     Relu: _relu,
-    Step: _step,
+    StepFunction: _step,
     Fetched: _fetched,
     Kept: _kept,
 }
@@ -193,9 +201,9 @@ def _fetched_alone(circuit: Circuit, atom: Fetched) -> Fraction:
 
 ALONE: Mapping[type[Any], Callable[[Circuit, Any], Fraction]] = {
     Embedded: lambda _, atom: atom.values[-1],
-    Feature: lambda _, atom: Fraction(position(atom.name, 0, 0)),
+    PositionFeature: lambda _, atom: Fraction(position(atom.name, 0, 0)),
     Relu: lambda circuit, atom: max(circuit.over_nothing(atom.form), Fraction(0)),
-    Step: lambda circuit, atom: _stepped(circuit.over_nothing(atom.form), atom.zone),
+    StepFunction: lambda circuit, atom: _stepped(circuit.over_nothing(atom.form), atom.zone),
     Fetched: _fetched_alone,
     Kept: lambda circuit, atom: circuit.over_nothing(atom.form),
 }

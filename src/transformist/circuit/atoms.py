@@ -33,7 +33,7 @@ class Embedded(_OfNoForm):
 
 
 @dataclass(frozen=True)
-class Feature(_OfNoForm):
+class PositionFeature(_OfNoForm):
     """A function of the position, by its name in `POSITIONS`."""
 
     name: str
@@ -57,7 +57,7 @@ class Relu(_OfForm):
 
 
 @dataclass(frozen=True)
-class Step(_OfForm):
+class StepFunction(_OfForm):
     """0 where the form is at most zone/4, 1 where it is at least 3 zone/4, straight between."""
 
     zone: Fraction
@@ -81,7 +81,7 @@ class Kept(_OfForm):
     """What a slot holds after more is added to it; no program is compiled to it."""
 
 
-Atom: TypeAlias = Embedded | Feature | Relu | Step | Fetched | Kept
+Atom: TypeAlias = Embedded | PositionFeature | Relu | StepFunction | Fetched | Kept
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,6 @@ class Law:
         return max(row.size for row in self.rows)
 
 
-def upper_unit(atom: Step) -> Form:
+def upper_unit(atom: StepFunction) -> Form:
     """What the second of the two units of a step reads."""
     return atom.form * (2 / atom.zone) - Fraction(3, 2)

@@ -14,7 +14,15 @@ from typing import Any
 
 from transformist.circuit.at_bos import AT_BOS
 from transformist.circuit.atom_laws import ALONE, LAWS
-from transformist.circuit.atoms import Atom, Embedded, Feature, Fetched, Law, Rows, Step
+from transformist.circuit.atoms import (
+    Atom,
+    Embedded,
+    Fetched,
+    Law,
+    PositionFeature,
+    Rows,
+    StepFunction,
+)
 from transformist.circuit.forms import Form, content
 from transformist.circuit.heads import SEES_BOS, Match, Uniform, rows_under
 from transformist.laws import INFINITY, ZERO, Bound, Grid, Range, hull
@@ -61,7 +69,7 @@ class Circuit:
 
     def feature(self, name: str) -> int | None:
         """The number of a position function, where it is there."""
-        return self._numbers.get(Feature(name))
+        return self._numbers.get(PositionFeature(name))
 
     @property
     def longest(self) -> Bound:
@@ -209,7 +217,9 @@ class Circuit:
         for each in range(len(known), number + 1):
             atom = self.atoms[each]
             sharp = isinstance(atom, Fetched) and not isinstance(atom.head, Uniform)
-            inherited = not isinstance(atom, Step) and any(known[k] for k in self.reads(each))
+            inherited = not isinstance(atom, StepFunction) and any(
+                known[k] for k in self.reads(each)
+            )
             known.append(inherited or (sharp and self.weighting == "softmax"))
         return known[number]
 

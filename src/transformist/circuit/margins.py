@@ -18,20 +18,20 @@ from typing import Any, TypeAlias, final
 from transformist.arithmetic import Floating, is_power_of_two
 from transformist.bounds import Order, mean_error
 from transformist.circuit import sum_errors
-from transformist.circuit.atoms import Fetched, Relu, Step, upper_unit
+from transformist.circuit.atoms import Fetched, Relu, StepFunction, upper_unit
 from transformist.circuit.circuit import Circuit
 from transformist.circuit.forms import Form
 from transformist.circuit.heads import Head
 from transformist.circuit.readings import Number, Readings, Sum, form_of
 from transformist.laws import Bound, Grid
 
-Part: TypeAlias = "int | str"
+MarginOwner: TypeAlias = "int | str"
 """What asks for a margin: an atom, by its number, or another part of a model, by its name."""
 
 READ_OUT = "read-out"
 """The part that asks for the margins of an answer."""
 
-Ask: TypeAlias = "Callable[[Part, str, float, float], None]"
+MarginHandler: TypeAlias = "Callable[[MarginOwner, str, float, float], None]"
 """What to do with a demand: of a part, a quantity, a bound of it, and what this is to be below."""
 
 
@@ -76,7 +76,7 @@ class Margins:
     sharpness: Mapping[Head, Fraction]
     a: Floating
     order: Order
-    ask: Ask
+    ask: MarginHandler
     readings: Readings | None = None
     falling: Collection[int] = ()
     errors: list[Errors] = field(default_factory=list)
@@ -167,12 +167,12 @@ class Margins:
         units, products = 0, False
         for number, factor in form.terms:
             atom, share = self.circuit.atoms[number], magnitude(factor)
-            if not isinstance(atom, Relu | Step):
+            if not isinstance(atom, Relu | StepFunction):
                 continue
             units += 1
             products |= significant_bits(factor) > 1
             sizes += share * magnitude(self.circuit.laws[number].size)
-            if isinstance(atom, Step):
+            if isinstance(atom, StepFunction):
                 units += 1
                 steps += share * magnitude(self.height(number, atom))
             read = atom.form if isinstance(atom, Relu) else upper_unit(atom)
@@ -187,11 +187,11 @@ class Margins:
         rounded = self.w * (2 * steps + sizes) if products else 0.0
         return (self.order.accumulation(units, steps, sizes, self.w) + rounded) * (1 + 2**-10)
 
-    def height(self, number: int, atom: Step) -> Bound:
+    def height(self, number: int, atom: StepFunction) -> Bound:
         """How large the units of a step can be, beside a slope of 2/zone."""
         return max(self._highest(number, atom), Fraction(0)) * 2 / atom.zone
 
-    def _highest(self, number: int, atom: Step) -> Bound:
+    def _highest(self, number: int, atom: StepFunction) -> Bound:
         """How large what the units of a step read can be, before it is divided by half the zone.
 
         Of a step that falls, it is what is left of the zone above.
@@ -388,13 +388,13 @@ class Margins:
             return math.inf
         return mean_error(self.most, Fraction(size), self.a, self.order)
 
-    def require(self, part: Part, what: str, error: float, allowed: Any) -> None:
-        """Ask that an error of a part is below what is allowed."""
+    def require(self, part: MarginOwner, what: str, error: float, allowed: Any) -> None:
+        """MarginHandler that an error of a part is below what is allowed."""
         self.ask(part, what, error, magnitude(allowed))
 
     def require_count(
         self,
-        part: Part,
+        part: MarginOwner,
         y: Form,
         w: Form,
         scale: int,
@@ -402,7 +402,7 @@ class Margins:
         most: int,
         forms: Sequence[Form] = (),
     ) -> None:
-        """Ask that 2 k y − k² w tells neighbouring k apart.
+        """MarginHandler that 2 k y − k² w tells neighbouring k apart.
 
         They differ by w/scale²; D y and D w are off, and the terms round.
 

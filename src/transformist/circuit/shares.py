@@ -28,7 +28,7 @@ MEAN_SCORE_ERROR = Fraction(1, 16)
 """As much, where all that matches is to get the same weight, in units of a match."""
 
 
-def unit_divisor(circuit: Circuit, head: Match | At) -> int:
+def scale_divisor(circuit: Circuit, head: Match | At) -> int:
     """The most that the unit of scores divides by."""
     of_one = isinstance(head, Match) or head.unit.is_constant
     return 1 if of_one else circuit.most_seen or 1
@@ -41,7 +41,7 @@ def _match_share(circuit: Circuit, head: Match, sharpness: float) -> float:
 
 
 def _at_share(circuit: Circuit, head: At, sharpness: float) -> float:
-    scaled = sharpness / unit_divisor(circuit, head)
+    scaled = sharpness / scale_divisor(circuit, head)
     return 2 * math.exp(-scaled / 4) / -math.expm1(-scaled / 4)
 
 

@@ -23,7 +23,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from transformist.arithmetic import is_power_of_two
-from transformist.circuit.atoms import Step, upper_unit
+from transformist.circuit.atoms import StepFunction, upper_unit
 from transformist.circuit.forms import Form
 from transformist.circuit.readings import Number, Sum, form_of
 from transformist.laws import Grid
@@ -240,7 +240,7 @@ def _is_exact(margins: Margins, each: Sum) -> bool:
         total += abs(weight) * Fraction(margins.circuit.size(form, is_split=each.is_of_units))
         for number, factor in form.terms if each.is_of_units else ():
             atom = margins.circuit.atoms[number]
-            if isinstance(atom, Step):
+            if isinstance(atom, StepFunction):
                 part = margins.grid_everywhere(upper_unit(atom))
                 if part is None:
                     return False
@@ -260,7 +260,7 @@ def _units(margins: Margins, each: Sum) -> tuple[float, int]:
         if each.is_of_units and isinstance(x, Form):
             for number, factor in x.terms:
                 atom = margins.circuit.atoms[number]
-                if isinstance(atom, Step):
+                if isinstance(atom, StepFunction):
                     numbers = 2
                     steps += _float(abs(weight * factor) * margins.height(number, atom))
             numbers = max(numbers, len(x.terms))

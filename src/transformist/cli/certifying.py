@@ -12,7 +12,7 @@ from transformist.arithmetic import number_system
 from transformist.claims import Settings
 from transformist.cli.options import Set
 from transformist.cli.printing import Json, out, print_json, wide, working
-from transformist.compiler.refusals import Uncompilable
+from transformist.compiler.uncompilable import Uncompilable
 from transformist.errors import InvalidValue
 from transformist.hosts import load, load_certificates, save
 from transformist.inputs import read_positive, read_settings

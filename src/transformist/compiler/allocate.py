@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeVar
 
-from transformist.circuit import SCORES, Feature, Fetched, Form
+from transformist.circuit import SCORES, Fetched, Form, PositionFeature
 from transformist.compiler.schedule import Schedule
 from transformist.errors import BrokenInvariant
 
@@ -106,7 +106,7 @@ def _parts(schedule: Schedule, form: Form) -> Iterator[tuple[tuple[int, bool], F
     """The parts of a form by the time at which they are computed; features by themselves."""
     sites: dict[tuple[int, bool], list[int]] = {}
     for atom in form.atoms:
-        is_feature = isinstance(schedule.circuit.atoms[atom], Feature)
+        is_feature = isinstance(schedule.circuit.atoms[atom], PositionFeature)
         sites.setdefault((schedule.times[atom], is_feature), []).append(atom)
     for site in sorted(sites):
         if site[1]:

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 from transformist.assembly import units
-from transformist.circuit import SCORES, Feature, Fetched, Form, Head, Relu, Step
+from transformist.circuit import SCORES, Fetched, Form, Head, PositionFeature, Relu, StepFunction
 from transformist.compiler.allocate import Allocation, Placed
-from transformist.compiler.answers import Accepted, Answer, Counted, Labelled, Measured
+from transformist.compiler.outputs import Accepted, Answer, Counted, Labelled, NearestMean
 from transformist.compiler.source_map import SourceMap
 from transformist.model import (
     BOS,
@@ -29,21 +29,21 @@ from transformist.model import (
     exact_product,
 )
 
-Unit = tuple[Form, Fraction, Fraction]
+Scale = tuple[Form, Fraction, Fraction]
 """A hidden unit of an atom: factor · ReLU(form + shift)."""
 
 
-def _relu(atom: Relu) -> list[Unit]:
+def _relu(atom: Relu) -> list[Scale]:
     return [(atom.form, Fraction(0), Fraction(1))]
 
 
-def _step(atom: Step) -> list[Unit]:
+def _step(atom: StepFunction) -> list[Scale]:
     """Two ReLUs of slope 2/zone, which part at zone/4 and at 3 zone/4."""
     scaled = atom.form * (2 / atom.zone)
     return [(scaled, -Fraction(1, 2), Fraction(1)), (scaled, -Fraction(3, 2), Fraction(-1))]
 
 
-UNITS: Mapping[type[Any], Callable[[Any], list[Unit]]] = {Relu: _relu, Step: _step}
+UNITS: Mapping[type[Any], Callable[[Any], list[Scale]]] = {Relu: _relu, StepFunction: _step}
 """The hidden units of each kind of atom that a feed-forward network computes."""
 
 
@@ -165,7 +165,7 @@ def _embedding(emission: Emission) -> Embedding:
     words: list[dict[str, Fraction]] = [{} for _ in (*circuit.alphabet, *[BOS] * circuit.bos)]
     for kept in start:
         atoms = [circuit.atoms[atom] for atom in kept.form.atoms]
-        if isinstance(atoms[0], Feature):
+        if isinstance(atoms[0], PositionFeature):
             positions[emission.slot(kept)] = atoms[0].name
             continue
         rows = circuit.rows(kept.form)
@@ -259,7 +259,7 @@ def _network(emission: Emission, time: int) -> FeedForward | None:
 
 
 def _emptying(emission: Emission, kept: Placed) -> list[Any]:
-    """NumberUnits that take the number away again, whatever its rounding: −ReLU(x) + ReLU(−x)."""
+    """Scales that take the number away again, whatever its rounding: −ReLU(x) + ReLU(−x)."""
     slot = emission.slot(kept)
     return [({slot: 1}, 0, {slot: -1}), ({slot: -1}, 0, {slot: 1})]
 
@@ -292,7 +292,7 @@ def _counts(emission: Emission, answer: Counted) -> MultiClass:
     return MultiClass(**rows, labels=answer.labels, at="every")
 
 
-def _fraction(emission: Emission, answer: Measured) -> NearestFraction:
+def _fraction(emission: Emission, answer: NearestMean) -> NearestFraction:
     return NearestFraction(
         **_rows(emission, (answer.form,)),
         scale=answer.scale,
@@ -306,6 +306,6 @@ READ_OUTS: Mapping[type[Any], Callable[[Emission, Any], ReadOut]] = {
     Accepted: _binary,
     Labelled: _labels,
     Counted: _counts,
-    Measured: _fraction,
+    NearestMean: _fraction,
 }
 """The read-out of each kind of answer."""

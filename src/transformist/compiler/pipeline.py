@@ -10,14 +10,14 @@ from typing import Any
 
 from transformist.circuit import Circuit
 from transformist.compiler.allocate import allocate
-from transformist.compiler.answers import answer
+from transformist.compiler.compile_options import Options
 from transformist.compiler.emit import emit
+from transformist.compiler.format_margins import MarginExceeded, require_margins
 from transformist.compiler.lower import POINTWISE, Lowering
-from transformist.compiler.margins import MarginExceeded, require_margins
-from transformist.compiler.options import Options
-from transformist.compiler.refusals import Source, Uncompilable
+from transformist.compiler.outputs import answer
 from transformist.compiler.schedule import schedule
-from transformist.compiler.temperatures import sharpnesses
+from transformist.compiler.sharpness import sharpnesses
+from transformist.compiler.uncompilable import Subexpressions, Uncompilable
 from transformist.errors import InvalidValue
 from transformist.language import Accept, Program
 from transformist.language.across import Mean
@@ -131,7 +131,7 @@ def _compiled(program: Program, options: Options) -> Transformer:
 def _without_margin(program: Program, options: Options, excess: MarginExceeded) -> Uncompilable:
     """The refusal for a format that does not keep a margin, with the largest N that fits."""
     node = program.output.node if excess.node is None else excess.node
-    return Source(program).refused(
+    return Subexpressions(program).refused(
         node,
         f"{excess.what} in {options.number_system} is below {excess.allowed:.3g}",
         received=f"up to {excess.error:.3g} for N = {options.max_length}",

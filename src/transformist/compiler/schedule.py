@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from transformist.circuit import Circuit, Embedded, Feature, Fetched, Form
+from transformist.circuit import Circuit, Embedded, Fetched, Form, PositionFeature
 from transformist.errors import BrokenInvariant
 
 EMBEDDING = -1
@@ -33,7 +33,7 @@ class Schedule:
     def __post_init__(self) -> None:
         for number, time in self.times.items():
             late = [each for each in self.circuit.reads(number) if self.times[each] >= time]
-            parity = {Embedded: -1, Feature: -1, Fetched: time - time % 2}
+            parity = {Embedded: -1, PositionFeature: -1, Fetched: time - time % 2}
             fits = parity.get(type(self.circuit.atoms[number]), time - (time + 1) % 2) == time
             if late or not fits:
                 raise BrokenInvariant(
@@ -87,7 +87,7 @@ def _earliest(circuit: Circuit, needed: list[int], heads: str) -> dict[int, int]
     for number in needed:
         atom = circuit.atoms[number]
         ready = max((times[each] for each in circuit.reads(number)), default=EMBEDDING) + 1
-        if isinstance(atom, Embedded | Feature):
+        if isinstance(atom, Embedded | PositionFeature):
             times[number] = EMBEDDING
         elif isinstance(atom, Fetched):
             time = ready + ready % 2
@@ -111,7 +111,7 @@ def _latest(
     for number in reversed(needed):
         atom = circuit.atoms[number]
         time = early[number]
-        if not isinstance(atom, Embedded | Feature | Fetched):
+        if not isinstance(atom, Embedded | PositionFeature | Fetched):
             latest = deadline[number] - 1
             time = latest - (latest + 1) % 2
         times[number] = time

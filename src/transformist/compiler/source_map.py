@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from transformist.circuit import Atom, Circuit, Form, Part
+from transformist.circuit import Atom, Circuit, Form, MarginOwner
 from transformist.language.node import Node
 from transformist.language.places import Place
 
@@ -23,7 +23,7 @@ class SourceMap:
     """
 
     places: Mapping[Node, Place]
-    served: dict[Part, Node] = field(default_factory=dict)
+    served: dict[MarginOwner, Node] = field(default_factory=dict)
     called: dict[Form, str] = field(default_factory=dict)
 
     def add(self, circuit: Circuit, atom: Atom, name: str, node: Node | None) -> Form:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import nearest_float64
+from transformist.circuit import PositionFeature, StepFunction
 from transformist.errors import InvalidValue
 from transformist.model import (
     Attention,
@@ -40,8 +41,11 @@ from transformist.model import (
 )
 from transformist.verify.certificate import PARTS
 
+KEYS: Mapping[type, str] = {PositionFeature: "Feature", StepFunction: "Step"}
+"""The keys of definitions that files name otherwise than Python does."""
+
 CLASSES: Mapping[str, type] = {
-    each.__name__: each
+    KEYS.get(each, each.__name__): each
     for each in (
         Attention,
         Binary,
@@ -134,7 +138,7 @@ def _write_fields(value: Any, name: str, tensors: Tensors) -> Json:
     prefix = f"{name}." if name else ""
     given = [each.name for each in fields(value) if each.init]
     parts = {each: encoded(getattr(value, each), prefix + each, tensors) for each in given}
-    return {type(value).__name__: parts}
+    return {KEYS.get(type(value), type(value).__name__): parts}
 
 
 def _write_array(value: NDArray[Any], name: str, tensors: Tensors) -> Json:

@@ -13,13 +13,13 @@ from rich.table import Table
 from transformist.circuit import (
     At,
     Embedded,
-    Feature,
     Fetched,
     Form,
     Kept,
     Match,
+    PositionFeature,
     Relu,
-    Step,
+    StepFunction,
     Uniform,
 )
 from transformist.errors import visible
@@ -116,9 +116,9 @@ FETCHED: Mapping[type[Any], Callable[[Any, str], str]] = {
 
 MADE: Mapping[type[Any], Callable[[Any], str]] = {
     Embedded: lambda _: "embedded",
-    Feature: lambda atom: f"position function {atom.name}",
+    PositionFeature: lambda atom: f"position function {atom.name}",
     Relu: lambda atom: f"ReLU({_sum(atom.form)})",
-    Step: lambda atom: f"step of {_sum(atom.form)} at {_short(atom.zone / 2)}",
+    StepFunction: lambda atom: f"step of {_sum(atom.form)} at {_short(atom.zone / 2)}",
     Fetched: _fetched,
     Kept: lambda atom: f"{_sum(atom.form)}, in one slot",
 }

@@ -1,8 +1,8 @@
 """From a program to a circuit: a rule for each kind of subexpression."""
 
-from transformist.compiler.lower.builder import AS_IT_IS, Unit
+from transformist.compiler.lower.builder import AS_IT_IS, Scale
 from transformist.compiler.lower.fetching import CHANNELS
 from transformist.compiler.lower.lowering import RULES, Lowering
-from transformist.compiler.lower.pointwise import POINTWISE
+from transformist.compiler.lower.positionwise import POINTWISE
 
-__all__ = ["AS_IT_IS", "CHANNELS", "POINTWISE", "RULES", "Lowering", "Unit"]
+__all__ = ["AS_IT_IS", "CHANNELS", "POINTWISE", "RULES", "Lowering", "Scale"]

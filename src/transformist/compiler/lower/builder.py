@@ -13,17 +13,17 @@ from transformist.circuit import (
     Atom,
     Circuit,
     Embedded,
-    Feature,
     Fetched,
     Form,
     Match,
+    PositionFeature,
     Relu,
-    Step,
+    StepFunction,
     Uniform,
     total,
 )
-from transformist.compiler.refusals import Source, Uncompilable
 from transformist.compiler.source_map import SourceMap
+from transformist.compiler.uncompilable import Subexpressions, Uncompilable
 from transformist.errors import UndefinedValue
 from transformist.language.node import Node
 from transformist.laws import INFINITY, Range
@@ -31,7 +31,7 @@ from transformist.positions import position
 
 
 @dataclass(frozen=True)
-class Unit:
+class Scale:
     """What a number in a form is multiplied by, with D the rows that a mask leaves.
 
     Attributes:
@@ -44,8 +44,8 @@ class Unit:
     mask: str
 
 
-AS_IT_IS = Unit("as it is", "")
-"""The unit 1."""
+AS_IT_IS = Scale("as it is", "")
+"""The scale 1."""
 
 
 @dataclass(eq=False)
@@ -62,7 +62,7 @@ class Builder:
 
     """
 
-    source: Source
+    source: Subexpressions
     circuit: Circuit
     source_map: SourceMap
     positions: Sequence[str] | None
@@ -122,15 +122,15 @@ class Builder:
         """A form that is 1 at the symbols that have this value, 0 elsewhere."""
         return self.embedded([each == value for each in values], name)
 
-    def embedded_in(self, values: Sequence[Any], unit: Unit, node: Node) -> Form:
-        """A number for each symbol, times a unit."""
+    def embedded_in(self, values: Sequence[Any], scale: Scale, node: Node) -> Form:
+        """A number for each symbol, times a scale."""
         if len(set(values)) == 1:
-            return self.one_in(unit) * Fraction(values[0])
-        if unit == AS_IT_IS:
+            return self.one_in(scale) * Fraction(values[0])
+        if scale == AS_IT_IS:
             return self.embedded(values, self.name(node))
         different = [(value, self.case(node, value)) for value in dict.fromkeys(values) if value]
         return total(
-            self.gated(self.embedded_case(values, value, name), self.one_in(unit), name) * value
+            self.gated(self.embedded_case(values, value, name), self.one_in(scale), name) * value
             for value, name in different
         )
 
@@ -156,7 +156,7 @@ class Builder:
                     received=f"{name} in a model with BOS",
                     remedy="compare with i, or take a mean for a count over i or n",
                 ) from None
-        return self.add(Feature(name), name)
+        return self.add(PositionFeature(name), name)
 
     def place(self, node: Node) -> Form:
         """A number whose values at different positions are at least 1 apart, in their order.
@@ -191,20 +191,20 @@ class Builder:
         self.require_means(node)
         return self.add(Fetched(Uniform(mask), value), self.name(node))
 
-    def mean_unit(self, mask: str) -> Unit:
+    def mean_scale(self, mask: str) -> Scale:
         """That of a mean under a mask."""
-        return Unit("mean", mask) if self.circuit.bos and mask in SEES_BOS else AS_IT_IS
+        return Scale("mean", mask) if self.circuit.bos and mask in SEES_BOS else AS_IT_IS
 
-    def one_in(self, unit: Unit) -> Form:
-        """The number 1 in a unit: the unit itself."""
-        if unit == AS_IT_IS:
+    def one_in(self, scale: Scale) -> Form:
+        """The number 1 in a scale: the scale itself."""
+        if scale == AS_IT_IS:
             return Form.of(1)
-        counted = self.circuit.at_bos if unit.kind == "count" else self.circuit.at_symbols
-        form = self.add(Fetched(Uniform(unit.mask), counted), f"1 in {unit.kind} {unit.mask}")
-        if unit != Unit("mean", "strict-future"):
+        counted = self.circuit.at_bos if scale.kind == "count" else self.circuit.at_symbols
+        form = self.add(Fetched(Uniform(scale.mask), counted), f"1 in {scale.kind} {scale.mask}")
+        if scale != Scale("mean", "strict-future"):
             return form
-        share = self.one_in(Unit("count", unit.mask))  # over no symbols a mean is 0, but not 0/D
-        return form + self.relu(share * 2 - 1, f"nothing in {unit.mask}")
+        share = self.one_in(Scale("count", scale.mask))  # over no symbols a mean is 0, but not 0/D
+        return form + self.relu(share * 2 - 1, f"nothing in {scale.mask}")
 
     # Hidden units
 
@@ -224,7 +224,7 @@ class Builder:
             return Form()
         if within.lo >= zone:
             return Form.of(1)
-        return self.add(Step(form, zone), name)
+        return self.add(StepFunction(form, zone), name)
 
     def zone(self, node: Node, form: Form) -> Fraction:
         """A power of two within the least magnitude but 0 of a form, that of a subexpression."""

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from transformist.bounds import power_of_two_at_most
 from transformist.circuit import SEES_BOS, At, Fetched, Form, Head, Match, total
-from transformist.compiler.lower.builder import Builder, Unit
+from transformist.compiler.lower.builder import Builder, Scale
 from transformist.compiler.lower.means import at_count
 from transformist.compiler.lower.rule import Asking, Channel, Rule
 from transformist.language.across import Count, Lookup, Shift
@@ -236,7 +236,7 @@ def _literal(ask: Asking, _build: Builder, node: FetchingNode, value: Any) -> Fo
     return default + ask.channel(node)(ask.literal(_values(node), value) - default)
 
 
-def _number(ask: Asking, _build: Builder, node: FetchingNode, _unit: Unit) -> Form:
+def _number(ask: Asking, _build: Builder, node: FetchingNode, _scale: Scale) -> Form:
     default = Fraction(node.default)
     return default + ask.channel(node)(ask.number(_values(node)) - default)
 

@@ -1,7 +1,7 @@
 """From a program to a circuit: what is asked for, by the rule of its kind, and each thing once.
 
 A Boolean becomes a form that is 0 or 1; a category a form for each value, 1 where it has it; a
-number a form that is a multiple of it, in a unit: comparisons do not ask for the factor, and a
+number a form that is a multiple of it, in a scale: comparisons do not ask for the factor, and a
 constant beside it gets it too.
 """
 
@@ -14,14 +14,14 @@ from functools import cached_property, wraps
 from typing import Any, TypeVar, TypeVarTuple
 
 from transformist.circuit import Circuit, Form
-from transformist.compiler.lower.builder import AS_IT_IS, Builder, Unit
+from transformist.compiler.compile_options import Options
+from transformist.compiler.lower.builder import AS_IT_IS, Builder, Scale
 from transformist.compiler.lower.fetching import CHANNELS, FETCHING
 from transformist.compiler.lower.means import MEANS
-from transformist.compiler.lower.pointwise import POINTWISE
-from transformist.compiler.lower.rule import Asking, Channel, NumberUnits, Rule
-from transformist.compiler.options import Options
-from transformist.compiler.refusals import Source
+from transformist.compiler.lower.positionwise import POINTWISE
+from transformist.compiler.lower.rule import Asking, Channel, Rule, Scales
 from transformist.compiler.source_map import SourceMap
+from transformist.compiler.uncompilable import Subexpressions
 from transformist.language import Program
 from transformist.language.node import Node
 from transformist.language.types import Boolean
@@ -98,9 +98,9 @@ class Lowering(Asking):
         return Builder(self.source, self.circuit, self.source_map, self.options.positions)
 
     @cached_property
-    def source(self) -> Source:
+    def source(self) -> Subexpressions:
         """What the subexpressions are called, and where they are written."""
-        return Source(self.program)
+        return Subexpressions(self.program)
 
     @cached_property
     def source_map(self) -> SourceMap:
@@ -169,24 +169,24 @@ class Lowering(Asking):
             return Form.of(1)
         return self.source_map.call(RULES[type(node)].literal(self, self.build, node, value), name)
 
-    def number(self, node: Node, unit: Unit = AS_IT_IS) -> Form:
-        """A form that is the number times the unit."""
-        return self._number(node, unit)
+    def number(self, node: Node, scale: Scale = AS_IT_IS) -> Form:
+        """A form that is the number times the scale."""
+        return self._number(node, scale)
 
     @once
-    def _number(self, node: Node, unit: Unit) -> Form:
+    def _number(self, node: Node, scale: Scale) -> Form:
         columns = self.by_symbol(node)
         if columns is not None:
-            return self.build.embedded_in(columns, unit, node)
-        form = RULES[type(node)].number(self, self.build, node, unit)
+            return self.build.embedded_in(columns, scale, node)
+        form = RULES[type(node)].number(self, self.build, node, scale)
         return self.source_map.call(form, self.build.name(node))
 
     @once
-    def units(self, node: Node) -> NumberUnits:
-        """The units in which a number can be there."""
+    def scales(self, node: Node) -> Scales:
+        """The scales in which a number can be there."""
         if self.by_symbol(node) is not None:
             return None
-        return RULES[type(node)].units(self, self.build, node)
+        return RULES[type(node)].scales(self, self.build, node)
 
     @once
     def channel(self, node: Node) -> Channel:

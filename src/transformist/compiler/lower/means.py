@@ -10,33 +10,33 @@ from collections.abc import Mapping
 from typing import Any
 
 from transformist.circuit import SEES_BOS, At, Fetched, Form, Match
-from transformist.compiler.lower.builder import AS_IT_IS, Builder, Unit
-from transformist.compiler.lower.rule import Asking, NumberUnits, Rule
+from transformist.compiler.lower.builder import AS_IT_IS, Builder, Scale
+from transformist.compiler.lower.rule import Asking, Rule, Scales
 from transformist.language.across import Count, Exists, Mean
 from transformist.language.leaves import Position
 from transformist.language.node import Node
 
 
-def _position(_ask: Asking, build: Builder, node: Position, unit: Unit) -> Form:
+def _position(_ask: Asking, build: Builder, node: Position, scale: Scale) -> Form:
     """A feature; i/D and n/D are means of ones."""
-    if unit != AS_IT_IS:
-        return build.one_in(Unit("mean", unit.mask))
+    if scale != AS_IT_IS:
+        return build.one_in(Scale("mean", scale.mask))
     return build.length(node) if node.name == "n" else build.feature(node.name, node)
 
 
-def _position_units(_ask: Asking, build: Builder, node: Position) -> NumberUnits:
+def _position_scales(_ask: Asking, build: Builder, node: Position) -> Scales:
     """i is how many symbols there are up to here, n how many in all."""
     counted = {"i": "future", "n": "none"}
     if not build.circuit.bos or node.name not in counted:
         return (AS_IT_IS,)
-    return AS_IT_IS, Unit("count", counted[node.name])
+    return AS_IT_IS, Scale("count", counted[node.name])
 
 
-def _mean(ask: Asking, build: Builder, node: Mean, unit: Unit) -> Form:
+def _mean(ask: Asking, build: Builder, node: Mean, scale: Scale) -> Form:
     """A mean that BOS takes part in, as 0; or one that leaves it out."""
     name = build.name(node)
     value = build.quiet(ask.number(node.children[0]), name)
-    if unit == build.mean_unit(node.mask):
+    if scale == build.mean_scale(node.mask):
         return build.mean(node, node.mask, value)
     build.require_means(node)
     build.require_sharpness(node)
@@ -44,14 +44,14 @@ def _mean(ask: Asking, build: Builder, node: Mean, unit: Unit) -> Form:
     return build.add(Fetched(head, value), name)
 
 
-def _mean_units(_ask: Asking, build: Builder, node: Mean) -> NumberUnits:
-    return tuple(dict.fromkeys((build.mean_unit(node.mask), AS_IT_IS)))
+def _mean_scales(_ask: Asking, build: Builder, node: Mean) -> Scales:
+    return tuple(dict.fromkeys((build.mean_scale(node.mask), AS_IT_IS)))
 
 
-def _count(ask: Asking, build: Builder, node: Count, unit: Unit) -> Form:
+def _count(ask: Asking, build: Builder, node: Count, scale: Scale) -> Form:
     """A mean, count/D, from which the count as it is is the place that it gives."""
     name = build.name(node)
-    if unit == AS_IT_IS:
+    if scale == AS_IT_IS:
         return build.add(Fetched(at_count(ask, build, node), build.feature("i", node)), name)
     value = build.quiet(ask.boolean(node.children[0]), name)
     return build.mean(node, node.mask, value)
@@ -59,20 +59,20 @@ def _count(ask: Asking, build: Builder, node: Count, unit: Unit) -> Form:
 
 def at_count(ask: Asking, build: Builder, node: Count) -> At:
     """The head that finds the position whose number is the count, no later than what is counted."""
-    _count_units(ask, build, node)  # refuses a mask that does not see BOS
+    _count_scales(ask, build, node)  # refuses a mask that does not see BOS
     build.require_sharpness(node)
     mask = "none" if node.mask == "none" else "future"
-    unit = Unit("count", node.mask)
+    scale = Scale("count", node.mask)
     return At(
-        ask.number(node, unit),
+        ask.number(node, scale),
         build.feature("i", node),
         build.feature("i^2", node),
         mask,
-        build.one_in(unit),
+        build.one_in(scale),
     )
 
 
-def _count_units(_ask: Asking, build: Builder, node: Count) -> NumberUnits:
+def _count_scales(_ask: Asking, build: Builder, node: Count) -> Scales:
     if node.mask not in SEES_BOS:
         raise build.refuse(
             node,
@@ -80,7 +80,7 @@ def _count_units(_ask: Asking, build: Builder, node: Count) -> NumberUnits:
             received=f"a count under mask {node.mask}, which does not see BOS",
             remedy="count under mask none, future or strict-future, or take the mean",
         )
-    return Unit("count", node.mask), AS_IT_IS
+    return Scale("count", node.mask), AS_IT_IS
 
 
 def _exists(ask: Asking, build: Builder, node: Exists) -> Form:
@@ -97,9 +97,9 @@ def _exists(ask: Asking, build: Builder, node: Exists) -> Form:
 
 
 MEANS: Mapping[type[Node], Rule[Any]] = {
-    Position: Rule(number=_position, units=_position_units),
-    Mean: Rule(number=_mean, units=_mean_units),
-    Count: Rule(number=_count, units=_count_units),
+    Position: Rule(number=_position, scales=_position_scales),
+    Mean: Rule(number=_mean, scales=_mean_scales),
+    Count: Rule(number=_count, scales=_count_scales),
     Exists: Rule(boolean=_exists),
 }
 """The rules of what speaks of many positions."""

@@ -13,10 +13,10 @@ from fractions import Fraction
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
 from transformist.circuit import Form
-from transformist.compiler.lower.builder import AS_IT_IS, Builder, Unit
+from transformist.compiler.lower.builder import AS_IT_IS, Builder, Scale
 from transformist.language.node import Node
 
-NumberUnits: TypeAlias = "tuple[Unit, ...] | None"
+Scales: TypeAlias = "tuple[Scale, ...] | None"
 """Those in which a number can be there, as it is among them; `None` for all."""
 
 Channel: TypeAlias = "Callable[[Form], Form]"
@@ -39,12 +39,12 @@ class Asking(ABC):
         """A form that is 1 where the Boolean or category has this value, 0 elsewhere."""
 
     @abstractmethod
-    def number(self, node: Node, unit: Unit = AS_IT_IS, /) -> Form:
-        """A form that is the number times the unit."""
+    def number(self, node: Node, scale: Scale = AS_IT_IS, /) -> Form:
+        """A form that is the number times the scale."""
 
     @abstractmethod
-    def units(self, node: Node, /) -> NumberUnits:
-        """The units in which a number can be there."""
+    def scales(self, node: Node, /) -> Scales:
+        """The scales in which a number can be there."""
 
     @abstractmethod
     def channel(self, node: Node, /) -> Channel:
@@ -59,24 +59,24 @@ class Asking(ABC):
         columns = self.by_symbol(node)
         return columns is not None and set(columns) == {value}
 
-    def common_units(self, nodes: Sequence[Node]) -> NumberUnits:
-        """The units in which all of these can be there."""
-        known = [units for each in nodes if (units := self.units(each)) is not None]
+    def common_scales(self, nodes: Sequence[Node]) -> Scales:
+        """The scales in which all of these can be there."""
+        known = [scales for each in nodes if (scales := self.scales(each)) is not None]
         if not known:
             return None
-        return tuple(unit for unit in known[0] if all(unit in units for units in known[1:]))
+        return tuple(scale for scale in known[0] if all(scale in scales for scales in known[1:]))
 
-    def in_some_unit(self, node: Node) -> tuple[Form, Unit]:
-        """The number in the first of its units."""
-        unit = (self.units(node) or (AS_IT_IS,))[0]
-        return self.number(node, unit), unit
+    def in_some_scale(self, node: Node) -> tuple[Form, Scale]:
+        """The number in the first of its scales."""
+        scale = (self.scales(node) or (AS_IT_IS,))[0]
+        return self.number(node, scale), scale
 
 
 def _of_another_type(_ask: Asking, _build: Builder, node: Node, *_more: Any) -> NoReturn:
     raise TypeError(f"{type(node).__name__} is asked for what its type does not have")
 
 
-def _as_it_is(_ask: Asking, _build: Builder, _node: Node) -> NumberUnits:
+def _as_it_is(_ask: Asking, _build: Builder, _node: Node) -> Scales:
     return (AS_IT_IS,)
 
 
@@ -88,7 +88,7 @@ class Rule(Generic[Kind]):
     """What a kind of subexpression becomes, of each type that it can have.
 
     Attributes:
-        boolean, literal, number, units: as the methods of `Asking`.
+        boolean, literal, number, scales: as the methods of `Asking`.
         loosely: the same, where there is less to it than to `boolean`; it may give none.
         parted: a number that is above 0 where the Boolean holds, else below, and how far at least,
             where that costs no hidden units; it may give none.
@@ -99,5 +99,5 @@ class Rule(Generic[Kind]):
     loosely: Callable[[Asking, Builder, Kind], Form | None] | None = None
     parted: Callable[[Asking, Builder, Kind], tuple[Form, Fraction] | None] | None = None
     literal: Callable[[Asking, Builder, Kind, Any], Form] = _of_another_type
-    number: Callable[[Asking, Builder, Kind, Unit], Form] = _of_another_type
-    units: Callable[[Asking, Builder, Kind], NumberUnits] = _as_it_is
+    number: Callable[[Asking, Builder, Kind, Scale], Form] = _of_another_type
+    scales: Callable[[Asking, Builder, Kind], Scales] = _as_it_is

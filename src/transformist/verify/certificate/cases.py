@@ -17,7 +17,7 @@ from transformist.circuit import (
     Head,
     Match,
     Relu,
-    Step,
+    StepFunction,
 )
 
 MOST_CASES = 4096
@@ -34,7 +34,7 @@ def cases(circuit: Circuit, forms: Sequence[Form]) -> list[list[Fraction]] | Non
     follows = _following(circuit, max((atom for form in forms for atom in form.atoms), default=-1))
     numbers = _behind(circuit, forms, follows)
     free = [number for number in numbers if not follows[number]]
-    if any(not isinstance(circuit.atoms[number], Step) for number in free):
+    if any(not isinstance(circuit.atoms[number], StepFunction) for number in free):
         return None
     atoms = [circuit.atoms[number] for number in numbers]
     heads = list(dict.fromkeys(atom.head for atom in atoms if isinstance(atom, Fetched)))
@@ -63,8 +63,8 @@ def _following(circuit: Circuit, last: int) -> list[bool]:
             embedded = (isinstance(circuit.atoms[k], Embedded) for k in atom.value.atoms)
             known.append(_chooses_one(atom.head) and all(embedded))
         else:
-            steps = isinstance(atom, Step | Relu)
-            of_these = (known[k] or isinstance(circuit.atoms[k], Step) for k in read)
+            steps = isinstance(atom, StepFunction | Relu)
+            of_these = (known[k] or isinstance(circuit.atoms[k], StepFunction) for k in read)
             known.append(isinstance(atom, Embedded) or (steps and all(of_these)))
     return known
 
@@ -87,7 +87,7 @@ def _behind(circuit: Circuit, forms: Iterable[Form], follows: Sequence[bool]) ->
     found = {number for form in forms for number in form.atoms}
     for number in range(len(follows) - 1, -1, -1):
         atom = circuit.atoms[number]
-        if number in found and follows[number] and isinstance(atom, Step | Relu):
+        if number in found and follows[number] and isinstance(atom, StepFunction | Relu):
             found.update(atom.form.atoms)
     return sorted(found)
 
@@ -107,7 +107,11 @@ def _follow(
         fetched = {k: _embedded(circuit, k, row) for k in atom.value.atoms}
         return Fraction(0) if row is None else _value(fetched, atom.value)
     form = _value(values, atom.reads[0])
-    return Fraction(int(form >= atom.zone)) if isinstance(atom, Step) else max(form, Fraction(0))
+    return (
+        Fraction(int(form >= atom.zone))
+        if isinstance(atom, StepFunction)
+        else max(form, Fraction(0))
+    )
 
 
 def _embedded(circuit: Circuit, number: int, row: int | None) -> Fraction:

@@ -20,7 +20,7 @@ import numpy as np
 from transformist.arithmetic import Floating, number_system
 from transformist.bounds import ORDERS
 from transformist.circuit import READ_OUT, SCORES, Circuit, Form, Head, Match, total
-from transformist.circuit.atoms import Embedded, Feature, Fetched, Kept, Relu, Step
+from transformist.circuit.atoms import Embedded, Fetched, Kept, PositionFeature, Relu, StepFunction
 from transformist.laws import Range, hull
 from transformist.model import Attention, FeedForward, PositionFunctions, Transformer
 from transformist.model import rationals as exactly
@@ -170,7 +170,7 @@ class Reading:
             same, values = len(set(column)) == 1, tuple(map(Fraction, column))
             form = Form.of(values[0]) if same else self.line(Embedded(values))
             if name is not None:
-                form += self.line(Feature(name))
+                form += self.line(PositionFeature(name))
                 form = self.kept(form, slot) if same and any(column) else form
             state.append(form)
         return state
@@ -283,7 +283,7 @@ class Reading:
         for form, falls in ((rising, False), (2 * height - rising, True)):
             for line in self.certificate.lines:
                 atom = line.atom
-                if isinstance(atom, Step) and atom.form * (2 * height / atom.zone) == form:
+                if isinstance(atom, StepFunction) and atom.form * (2 * height / atom.zone) == form:
                     preconditions.of_step(self.circuit, atom, height, network, (j, k), "units")
                     step = self.line(atom)
                     steps = self.contents.readings.steps.setdefault(step.atoms[0], [])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from transformist.circuit import Circuit, Embedded, Feature, Form, Number, Readings, Sum
+from transformist.circuit import Circuit, Embedded, Form, Number, PositionFeature, Readings, Sum
 from transformist.model import Attention, FeedForward, Transformer
 from transformist.model import rationals as exactly
 
@@ -36,7 +36,7 @@ class Contents:
             elif values[0]:
                 parts.append(Sum((), values[0]))
             if name is not None:
-                parts.append(Form.atom(circuit.number(Feature(name))))
+                parts.append(Form.atom(circuit.number(PositionFeature(name))))
             self.held.append(_added(parts))
 
     def read(self, matrix: Any, shift: Any) -> list[Sum]:

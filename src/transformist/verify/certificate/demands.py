@@ -16,10 +16,10 @@ from transformist.circuit import (
     READ_OUT,
     Circuit,
     Head,
+    MarginOwner,
     Margins,
-    Part,
     Readings,
-    Step,
+    StepFunction,
     follow,
     magnitude,
 )
@@ -39,7 +39,7 @@ def noted(
     """Margins that refuse nothing, and the list in which they note all that is asked for."""
     demands: list[Demand] = []
 
-    def note(part: Part, what: str, error: float, allowed: float) -> None:
+    def note(part: MarginOwner, what: str, error: float, allowed: float) -> None:
         place = circuit.names[part] if isinstance(part, int) else part
         demands.append(Demand(place, what, float(error), allowed))
 
@@ -53,11 +53,11 @@ def follow_within(margins: Margins) -> None:
     size = magnitude(circuit.laws[number].size) + margins.errors[number].absolute
     margins.require(number, "the size of a number", size, margins.a.largest)
     atom = circuit.atoms[number]
-    if circuit.bos and isinstance(atom, Step):
+    if circuit.bos and isinstance(atom, StepFunction):
         _require_at_bos(margins, number, atom)
 
 
-def _require_at_bos(margins: Margins, number: int, atom: Step) -> None:
+def _require_at_bos(margins: Margins, number: int, atom: StepFunction) -> None:
     """A step is 0 or 1 at BOS, too: where it is known there, and where BOS stands alone."""
     circuit = margins.circuit
     ranges = [Range.of(circuit.over_nothing(atom.form))]

@@ -17,16 +17,16 @@ from transformist.bounds import power_of_two_at_most
 from transformist.circuit import (
     Circuit,
     Embedded,
-    Feature,
     Fetched,
     Form,
     Head,
     Kept,
     Match,
     Number,
+    PositionFeature,
     Relu,
     Rows,
-    Step,
+    StepFunction,
     Sum,
     content,
 )
@@ -186,7 +186,7 @@ class _Extraction:
                 )
             if name is not None:
                 shifted += [slot] if form.is_constant and form != Form() else []
-                form += circuit.add(Feature(name), name)
+                form += circuit.add(PositionFeature(name), name)
             forms.append(form)
         self.contents = Contents(model, circuit)
         for slot in shifted:
@@ -352,7 +352,7 @@ class _Extraction:
             )
             least = circuit.least_multiple(form)
             if least is not None and least >= zone:
-                atom = Step(form * (1 / common), zone / common)
+                atom = StepFunction(form * (1 / common), zone / common)
                 preconditions.of_step(circuit, atom, height, network, units, name)
                 step = circuit.add(atom, name)
                 self.contents.readings.steps.setdefault(circuit.number(atom), []).append(read_by)

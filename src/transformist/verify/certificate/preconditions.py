@@ -20,11 +20,11 @@ from transformist.circuit import (
     SEES_BOS,
     At,
     Circuit,
-    Feature,
     Form,
     Head,
     Match,
-    Step,
+    PositionFeature,
+    StepFunction,
     Uniform,
     content,
     is_decided_at_bos,
@@ -74,7 +74,7 @@ def of_copy(network: FeedForward, units: tuple[int, ...], where: str) -> None:
 
 def of_step(
     circuit: Circuit,
-    step: Step,
+    step: StepFunction,
     height: Fraction,
     network: FeedForward,
     units: tuple[int, ...],
@@ -155,7 +155,7 @@ def _match(circuit: Circuit, head: Attention, kind: Match, where: str) -> None:
         require(fits, "the weighting chooses among matches", head.weighting, where)
         return
     ((number, factor),) = kind.place.terms
-    units: Mapping[Any, Any] = {Feature("i"): 1, Feature("i/n"): circuit.longest}
+    units: Mapping[Any, Any] = {PositionFeature("i"): 1, PositionFeature("i/n"): circuit.longest}
     placed = factor == units.get(circuit.atoms[number]) and kind.choose in ("leftmost", "rightmost")
     require(placed, "the place is the position, or N times its share", kind.place, where)
     enough = not kind.keys or kind.scale >= circuit.longest + _places_between(circuit, kind)
@@ -176,7 +176,7 @@ def _places_between(circuit: Circuit, head: Match) -> int:
 
 def _at(circuit: Circuit, _head: Attention, kind: At, where: str) -> None:
     for form, name in ((kind.place, "i"), (kind.square, "i^2")):
-        is_it = form == Form.atom(circuit.number(Feature(name)))
+        is_it = form == Form.atom(circuit.number(PositionFeature(name)))
         require(is_it, "keys of a lookup are a place and its square", form, where)
     counts = frozenset[str]()
     if kind.unit != Form.of(1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from transformist.circuit import At, Circuit, Feature, Form, Head, Match, Uniform, content
+from transformist.circuit import At, Circuit, Form, Head, Match, PositionFeature, Uniform, content
 from transformist.model import Attention
 from transformist.verify.certificate.affine import together
 from transformist.verify.certificate.preconditions import Pairs
@@ -77,7 +77,7 @@ def _match(
         choose = head.weighting.removesuffix("-hard")
     gap = content([*contents, rest]) * (2 if choose == "mean" else 1)  # matches differ by 1/2
     c = abs(position) or gap
-    if place is not None and circuit.atoms[place.atoms[0]] == Feature("i/n"):
+    if place is not None and circuit.atoms[place.atoms[0]] == PositionFeature("i/n"):
         place, c = place * circuit.longest, c / Fraction(circuit.longest)
     scale = gap / c if gap else Fraction(1)
     keys = [(key, query * (1 / gap)) for query, key in asked]

@@ -11,9 +11,9 @@ from fractions import Fraction
 from typing import Any
 
 from transformist.circuit import Form, total
-from transformist.compiler.lower.builder import AS_IT_IS, Builder, Unit
+from transformist.compiler.lower.builder import AS_IT_IS, Builder, Scale
 from transformist.compiler.lower.fetching import own_default
-from transformist.compiler.lower.rule import Asking, NumberUnits, Rule
+from transformist.compiler.lower.rule import Asking, Rule, Scales
 from transformist.language.leaves import Constant, Token
 from transformist.language.node import Node
 from transformist.language.pointwise import (
@@ -73,37 +73,37 @@ def _table_loosely(ask: Asking, _build: Builder, node: Table) -> Form | None:
     return _row_loosely(ask, node, rows[0]) if len(rows) == 1 else None
 
 
-def _table_number(ask: Asking, build: Builder, node: Table, unit: Unit) -> Form:
+def _table_number(ask: Asking, build: Builder, node: Table, scale: Scale) -> Form:
     values = [value for value in dict.fromkeys(node.rows) if value]
     bits = [_table_literal(ask, build, node, value) for value in values]
-    if unit != AS_IT_IS:
-        bits = [build.gated(bit, build.one_in(unit), build.name(node)) for bit in bits]
+    if scale != AS_IT_IS:
+        bits = [build.gated(bit, build.one_in(scale), build.name(node)) for bit in bits]
     return total(bit * value for bit, value in zip(bits, values, strict=True))
 
 
-def _all_units(_ask: Asking, _build: Builder, _node: Table) -> NumberUnits:
+def _all_scales(_ask: Asking, _build: Builder, _node: Table) -> Scales:
     return None
 
 
 # Functions of numbers
 
 
-def _units_of_children(ask: Asking, _build: Builder, node: Node) -> NumberUnits:
-    return ask.common_units(node.children)
+def _scales_of_children(ask: Asking, _build: Builder, node: Node) -> Scales:
+    return ask.common_scales(node.children)
 
 
-def _linear(ask: Asking, build: Builder, node: Linear, unit: Unit) -> Form:
+def _linear(ask: Asking, build: Builder, node: Linear, scale: Scale) -> Form:
     parts = [
-        ask.number(child, unit) * factor
+        ask.number(child, scale) * factor
         for child, factor in zip(node.children, node.factors, strict=True)
         if factor
     ]
-    return total([*parts, build.one_in(unit) * node.constant] if node.constant else parts)
+    return total([*parts, build.one_in(scale) * node.constant] if node.constant else parts)
 
 
-def _piecewise(ask: Asking, build: Builder, node: PiecewiseLinear, unit: Unit) -> Form:
-    x = ask.number(node.children[0], unit)
-    return _interpolated(build, x, node.knots, node.values, node.ends, unit, build.name(node))
+def _piecewise(ask: Asking, build: Builder, node: PiecewiseLinear, scale: Scale) -> Form:
+    x = ask.number(node.children[0], scale)
+    return _interpolated(build, x, node.knots, node.values, node.ends, scale, build.name(node))
 
 
 def _interpolated(
@@ -112,11 +112,11 @@ def _interpolated(
     knots: Sequence[Any],
     values: Sequence[Any],
     ends: tuple[Any, Any],
-    unit: Unit,
+    scale: Scale,
     name: str,
 ) -> Form:
     """A line, and a ReLU for each change of its slope."""
-    one = build.one_in(unit)
+    one = build.one_in(scale)
     pieces = (ends[0], *slopes(tuple(knots), tuple(values)), ends[1])
     parts = [one * values[0], (x - one * knots[0]) * ends[0]]
     for knot, (before, after) in zip(knots, itertools.pairwise(pieces), strict=True):
@@ -125,7 +125,7 @@ def _interpolated(
     return total(parts)
 
 
-def _product(ask: Asking, build: Builder, node: Product, _unit: Unit) -> Form:
+def _product(ask: Asking, build: Builder, node: Product, _scale: Scale) -> Form:
     """x y = ((x + y)² − x² − y²)/2, the squares interpolated at the values there are."""
     x, y = node.children
     forms = [ask.number(each) for each in (x, y)]
@@ -152,7 +152,7 @@ def _square(build: Builder, x: Form, values: Sequence[Any], name: str) -> Form:
 def _comparison(ask: Asking, build: Builder, node: Comparison) -> Form:
     """By steps above and below 0."""
     child, name = node.children[0], build.name(node)
-    form, _ = ask.in_some_unit(child)
+    form, _ = ask.in_some_scale(child)
     within = build.circuit.span(form)
     above = below = Form()
     if within.hi > 0 and node.relation not in ("<", ">="):
@@ -180,7 +180,7 @@ def _comparison_parted(
     if node.relation not in _SIDES:
         return None
     child = node.children[0]
-    form, _ = ask.in_some_unit(child)
+    form, _ = ask.in_some_scale(child)
     if form.is_constant:
         return None
     sign, side = _SIDES[node.relation]
@@ -191,14 +191,14 @@ def _comparison_parted(
 # Choices
 
 
-def _where_number(ask: Asking, build: Builder, node: Where, unit: Unit) -> Form:
+def _where_number(ask: Asking, build: Builder, node: Where, scale: Scale) -> Form:
     own = own_default(ask, build, node)
-    if own is not None and unit == AS_IT_IS:
+    if own is not None and scale == AS_IT_IS:
         return own(ask.number(node.children[2]))
     condition, x, y = node.children
     name = build.name(node)
     bit = ask.boolean(condition)
-    one, other = ask.number(x, unit), ask.number(y, unit)
+    one, other = ask.number(x, scale), ask.number(y, scale)
     return other + build.gated(bit, one - other, name)
 
 
@@ -217,8 +217,8 @@ def _where_literal(ask: Asking, build: Builder, node: Where, value: Any) -> Form
     )
 
 
-def _where_units(ask: Asking, _build: Builder, node: Where) -> NumberUnits:
-    return ask.common_units(node.children[1:])
+def _where_scales(ask: Asking, _build: Builder, node: Where) -> Scales:
+    return ask.common_scales(node.children[1:])
 
 
 POINTWISE: Mapping[type[Node], Rule[Any]] = {
@@ -229,12 +229,12 @@ POINTWISE: Mapping[type[Node], Rule[Any]] = {
         loosely=_table_loosely,
         literal=_table_literal,
         number=_table_number,
-        units=_all_units,
+        scales=_all_scales,
     ),
-    Linear: Rule(number=_linear, units=_units_of_children),
-    PiecewiseLinear: Rule(number=_piecewise, units=_units_of_children),
+    Linear: Rule(number=_linear, scales=_scales_of_children),
+    PiecewiseLinear: Rule(number=_piecewise, scales=_scales_of_children),
     Product: Rule(number=_product),
     Comparison: Rule(boolean=_comparison, parted=_comparison_parted),
-    Where: Rule(literal=_where_literal, number=_where_number, units=_where_units),
+    Where: Rule(literal=_where_literal, number=_where_number, scales=_where_scales),
 }
 """The rules of what is computed at each position. Tokens and constants are always embedded."""

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from transformist.circuit import Circuit, Fetched, Form, Relu, Uniform, rows_under
-from transformist.compiler.lower import AS_IT_IS, Lowering, Unit
-from transformist.compiler.temperatures import Use
+from transformist.compiler.lower import AS_IT_IS, Lowering, Scale
+from transformist.compiler.sharpness import Use
 from transformist.language import Accept, NextToken, Tag
 from transformist.language.node import Node
 from transformist.language.outputs import Output
@@ -97,7 +97,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Measured:
+class NearestMean:
     """At every position a number on the grid of a mean: the multiple of 1/(scale · D) nearest.
 
     Attributes:
@@ -128,7 +128,7 @@ class Measured:
         return (Use(self.form, Fraction(1, 8 * self.scale * self.seen)),)
 
 
-Answer: TypeAlias = "Accepted | Labelled | Counted | Measured"
+Answer: TypeAlias = "Accepted | Labelled | Counted | NearestMean"
 
 
 def answer(lowering: Lowering) -> Answer:
@@ -163,15 +163,15 @@ def _boolean(lowering: Lowering, node: Node) -> Labelled:
 
 
 def _number(lowering: Lowering, node: Node) -> Answer:
-    form, unit = lowering.in_some_unit(node)
+    form, factor = lowering.in_some_scale(node)
     if node.type.values is not None:
         return _listed(lowering, node)
     circuit = lowering.circuit
     grid = circuit.grid(form)
-    if unit.kind == "count" and grid is not None and grid.counts == {rows_under(unit.mask)}:
-        return _counted(lowering, node, form, unit, grid.c)
-    mask = _denominator(grid.counts, unit) if grid is not None else None
-    if unit.kind != "count" and grid is not None and mask is not None:
+    if factor.kind == "count" and grid is not None and grid.counts == {rows_under(factor.mask)}:
+        return _counted(lowering, node, form, factor, grid.c)
+    mask = _denominator(grid.counts, factor) if grid is not None else None
+    if factor.kind != "count" and grid is not None and mask is not None:
         if mask.startswith("strict") and not _vanishes(circuit, form):
             raise lowering.build.refuse(
                 node,
@@ -181,7 +181,7 @@ def _number(lowering: Lowering, node: Node) -> Answer:
             )
         if circuit.max_length is None and circuit.is_approximate(form):
             raise lowering.build.needs_length(node, "how sharp the scores are")
-        return Measured(form, grid.c, mask, unit != AS_IT_IS, circuit.most_seen)
+        return NearestMean(form, grid.c, mask, factor != AS_IT_IS, circuit.most_seen)
     raise lowering.build.refuse(
         node,
         "a number that is handed out has listed values, is a whole count, or is made of means "
@@ -213,23 +213,23 @@ def _vanishes(circuit: Circuit, form: Form) -> bool:
     return not form.constant and all(known[number] for number in form.atoms)
 
 
-def _denominator(counts: frozenset[str], unit: Unit) -> str | None:
+def _denominator(counts: frozenset[str], factor: Scale) -> str | None:
     """The mask that leaves as many positions as the denominator says, or more than it needs."""
-    if unit != AS_IT_IS:
-        return unit.mask if counts <= {rows_under(unit.mask)} else None
+    if factor != AS_IT_IS:
+        return factor.mask if counts <= {rows_under(factor.mask)} else None
     known = {rows_under(mask): mask for mask in MASKS} | {"i": "future", "n": "none"}
     (count,) = counts if len(counts) == 1 else ("" if counts else "i",)
     return known.get(count)
 
 
-def _counted(lowering: Lowering, node: Node, form: Form, unit: Unit, scale: int) -> Counted:
+def _counted(lowering: Lowering, node: Node, form: Form, factor: Scale, scale: int) -> Counted:
     circuit = lowering.circuit
     if circuit.most_seen is None:
         raise lowering.build.needs_length(node, "how many labels there are")
     within = circuit.span(form).times(Fraction(scale))
     least = math.ceil(within.lo * (circuit.most_seen if within.lo < 0 else 1))
     most = math.floor(within.hi * (circuit.most_seen if within.hi > 0 else 1))
-    return Counted(form, lowering.build.one_in(unit), scale, least, most, circuit.most_seen)
+    return Counted(form, lowering.build.one_in(factor), scale, least, most, circuit.most_seen)
 
 
 TAGS: Mapping[type[Any], Callable[[Lowering, Node], Answer]] = {

@@ -16,7 +16,7 @@ class Uncompilable(InvalidValue):
 
 
 @dataclass(frozen=True)
-class Source:
+class Subexpressions:
     """What the subexpressions of a program are called, and where they are written."""
 
     program: Program

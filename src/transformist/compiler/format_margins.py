@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from transformist.bounds import ANY_ORDER, REFERENCE_ORDER, Order, float_format_of
-from transformist.circuit import READ_OUT, Circuit, Head, Margins, Part, follow
-from transformist.compiler.answers import Accepted, Answer, Counted, Labelled, Measured
+from transformist.circuit import READ_OUT, Circuit, Head, MarginOwner, Margins, follow
+from transformist.compiler.outputs import Accepted, Answer, Counted, Labelled, NearestMean
 from transformist.language.node import Node
 
 ORDER = Order(
@@ -40,7 +40,7 @@ def require_margins(
     sharpness: Mapping[Head, Fraction],
     answer: Answer,
     arithmetic: str,
-    served: Mapping[Part, Node],
+    served: Mapping[MarginOwner, Node],
 ) -> None:
     """Refuse a circuit whose margins a format does not keep.
 
@@ -61,7 +61,7 @@ def require_margins(
     if a is None or circuit.max_length is None:
         return
 
-    def refuse(part: Part, what: str, error: float, allowed: float) -> None:
+    def refuse(part: MarginOwner, what: str, error: float, allowed: float) -> None:
         if not error < allowed:
             raise MarginExceeded(served.get(part), what, error, allowed)
 
@@ -84,7 +84,7 @@ def _counted(margins: Margins, answer: Counted) -> None:
     margins.require_count(READ_OUT, answer.y, answer.w, answer.scale, answer.least, answer.most)
 
 
-def _measured(margins: Margins, answer: Measured) -> None:
+def _measured(margins: Margins, answer: NearestMean) -> None:
     error = answer.scale * margins.scaled_error(answer.form)
     margins.require(READ_OUT, "the error of the answer, a mean", error, 1 / 2)
 
@@ -93,6 +93,6 @@ REQUIRED: Mapping[type[Any], Callable[[Margins, Any], None]] = {
     Accepted: _accepted,
     Labelled: _labelled,
     Counted: _counted,
-    Measured: _measured,
+    NearestMean: _measured,
 }
 """What each kind of answer asks."""

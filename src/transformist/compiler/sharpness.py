@@ -24,9 +24,9 @@ from transformist.circuit import (
     Head,
     Match,
     Relu,
-    Step,
+    StepFunction,
     Uniform,
-    unit_divisor,
+    scale_divisor,
 )
 
 OF_A_HEAD = Fraction(3, 8)
@@ -71,7 +71,7 @@ def sharpnesses(circuit: Circuit, outputs: Iterable[Use]) -> dict[Head, Fraction
         use(output)
     for number in range(len(circuit.atoms) - 1, -1, -1):
         atom = circuit.atoms[number]
-        if isinstance(atom, Step):
+        if isinstance(atom, StepFunction):
             use(Use(atom.form, atom.zone / 8))
         elif number in allowed and isinstance(atom, Relu):
             use(Use(atom.form, allowed[number]))
@@ -115,7 +115,7 @@ def _match_sharpness(circuit: Circuit, head: Match, share: float) -> float:
 
 
 def _at_sharpness(circuit: Circuit, head: At, share: float) -> float:
-    return 4 * math.log1p(2 / share) * unit_divisor(circuit, head)
+    return 4 * math.log1p(2 / share) * scale_divisor(circuit, head)
 
 
 LEAST_SHARPNESS: Mapping[type[Any], Callable[[Circuit, Any, float], float]] = {
@@ -134,7 +134,7 @@ def _match_uses(_circuit: Circuit, head: Match, sharpness: Fraction, share: Frac
 
 
 def _at_uses(circuit: Circuit, head: At, _sharpness: Fraction, _share: Fraction) -> list[Use]:
-    return [Use(head.index, INDEX_ERROR / 4 / unit_divisor(circuit, head))]
+    return [Use(head.index, INDEX_ERROR / 4 / scale_divisor(circuit, head))]
 
 
 USES: Mapping[type[Any], Callable[[Circuit, Any, Fraction, Fraction], list[Use]]] = {
