@@ -20,7 +20,7 @@ from transformist.arithmetic import (
     rational,
 )
 from transformist.errors import InvalidValue, TransformistError
-from transformist.model import BOS, CLS, EOS, MASKS, WEIGHTINGS
+from transformist.model import BOS, CLS, EOS, Mask, Weighting
 
 
 @dataclass(frozen=True)
@@ -215,11 +215,9 @@ SETTINGS: Mapping[str, Setting] = {
         Setting("norm_epsilon", "ε of a layer norm", "a number of at least 0", _not_negative),
         Setting("tolerance", "the admitted error", "a positive number", _positive),
         Setting(
-            "weighting", "how scores become weights", " or ".join(WEIGHTINGS), _one_of(*WEIGHTINGS)
+            "weighting", "how scores become weights", " or ".join(Weighting), _one_of(*Weighting)
         ),
-        Setting(
-            "mask", "which positions a head may attend to", " or ".join(MASKS), _one_of(*MASKS)
-        ),
+        Setting("mask", "which positions a head may attend to", " or ".join(Mask), _one_of(*Mask)),
         Setting("kinds", "the kinds of brackets", "a whole number from 1 to 64", _whole(1, 64)),
         Setting("source", "the representation that is read", "the name of one", _name),
         Setting("target", "the representation that is written", "the name of one", _name),

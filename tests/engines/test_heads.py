@@ -20,13 +20,13 @@ from transformist.engines.structured.heads import head as heads
 from transformist.engines.structured.heads.choosing import METHODS, method
 from transformist.engines.structured.heads.head import HeadInput, HeadMaps
 from transformist.engines.structured.heads.on_hull import ABOVE, BELOW, ON, UNKNOWN, OnHull, _turn
-from transformist.engines.structured.heads.weightings import FIRST, TAKE
+from transformist.engines.structured.heads.weightings import FIRST, KINDS, TAKE
 from transformist.engines.structured.ranges import Measured, are_exact
 from transformist.engines.structured.residual import ResidualStream
 from transformist.engines.structured.row_by_row import Many
 from transformist.engines.structured.rows import Few
-from transformist.errors import NotFinite, UnknownName
-from transformist.model import MASKS, WEIGHTINGS, Attention
+from transformist.errors import NotFinite
+from transformist.model import Attention, Mask, Weighting
 
 LENGTHS = (0, 1, 2, 3, 9, 40)
 
@@ -155,8 +155,8 @@ def drawn(shape, rnd, n, weighting, mask):
 
 @pytest.mark.trials(1, 8)
 @pytest.mark.parametrize("few", [2, 512])
-@pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("mask", Mask)
+@pytest.mark.parametrize("weighting", Weighting)
 def test_methods_that_fit_agree_with_the_reference(weighting, mask, few, monkeypatch, trials):
     monkeypatch.setattr(heads, "FEW", few)
     monkeypatch.setattr(row_kinds, "BLOCK", 16)
@@ -174,8 +174,8 @@ def test_methods_that_fit_agree_with_the_reference(weighting, mask, few, monkeyp
 
 @pytest.mark.trials(1, 8)
 @pytest.mark.parametrize("much", [0, threads.MUCH], ids=["threads", "one thread"])
-@pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("mask", Mask)
+@pytest.mark.parametrize("weighting", Weighting)
 def test_streams_in_parts_are_attended_as_the_reference_does(
     weighting, mask, much, monkeypatch, trials
 ):
@@ -199,7 +199,7 @@ def test_streams_in_parts_are_attended_as_the_reference_does(
 
 @pytest.mark.trials(1, 6)
 @pytest.mark.parametrize("few", [2, 512])
-@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("mask", Mask)
 @pytest.mark.parametrize("weighting", ["average-hard", "leftmost-hard", "rightmost-hard"])
 def test_the_positions_are_those_of_exact_arithmetic(weighting, mask, few, monkeypatch, trials):
     """Where no score rounds; an irrational √d_key is no excuse."""
@@ -302,8 +302,8 @@ MEANS = ("softmax", "average-hard")
 
 @pytest.mark.trials(15, 60)
 @pytest.mark.parametrize("arithmetic", ["float64", "float32"])
-@pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("mask", Mask)
+@pytest.mark.parametrize("weighting", Weighting)
 def test_where_scores_round_the_choice_is_that_of_the_reference(
     weighting, mask, arithmetic, monkeypatch, trials
 ):
@@ -325,7 +325,7 @@ def test_where_scores_round_the_choice_is_that_of_the_reference(
 @pytest.mark.trials(15, 60)
 @pytest.mark.parametrize("first", [1, 2], ids=lambda at: RUNNING[at].name)
 @pytest.mark.parametrize("mask", ["future", "strict-future"])
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("weighting", Weighting)
 def test_where_scores_round_so_it_is_as_rows_come(weighting, mask, first, monkeypatch, trials):
     monkeypatch.setattr(methods, "FEW", 2)
     monkeypatch.setattr(causal, "RUNNING", RUNNING[first:])
@@ -345,10 +345,10 @@ def test_where_scores_round_so_it_is_as_rows_come(weighting, mask, first, monkey
 
 
 @pytest.mark.parametrize("arithmetic", ["float64", "float32"])
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("weighting", Weighting)
 def test_every_pair_is_evaluated_as_the_reference_does_bit_for_bit(weighting, arithmetic):
     a = number_system(arithmetic)
-    for mask, n in itertools.product(MASKS, LENGTHS):
+    for mask, n in itertools.product(Mask, LENGTHS):
         head, z = rounding(random.Random(n), n, weighting, mask, a)
         assert np.array_equal(attended(head, z, METHODS[-1], a), head(z, a)), (mask, n)
 
@@ -383,7 +383,7 @@ EDGES = {
 
 
 @pytest.mark.parametrize("name", EDGES)
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("weighting", Weighting)
 def test_long_inputs_choose_as_the_reference_at_the_edges_of_the_format(weighting, name):
     """More queries than are few."""
     t, a = np.arange(700.0), number_system("float64")
@@ -395,7 +395,7 @@ def test_long_inputs_choose_as_the_reference_at_the_edges_of_the_format(weightin
     assert abs(got - head(z)[:, -1]).max() <= near * 700, found.name
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("weighting", Weighting)
 @pytest.mark.parametrize("size", [1, 1e9])
 def test_a_term_is_rounded_away_as_in_the_reference(weighting, size):
     """Terms 1 + j 2⁻⁵² differ, and tie beside products that are larger than 1."""
@@ -418,7 +418,7 @@ def test_a_term_is_rounded_away_as_in_the_reference(weighting, size):
     assert abs(got - causal_head(z)[:, 0]).max() <= near * 700
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("weighting", Weighting)
 def test_a_lookup_in_float32_is_the_reference_s(weighting):
     """Squares to 25,000,000 are rounded there, and scores that lie nearby tie."""
     n, a = 5000, number_system("float32")
@@ -488,7 +488,7 @@ def test_a_hull_with_a_turn_that_is_not_known_is_not_sure():
 def test_values_near_the_largest_are_evaluated_as_the_reference_does(size):
     a = number_system("float64")
     z = np.array([*[[size, 1]] * 6, [1, 2]])
-    for weighting in WEIGHTINGS:
+    for weighting in Weighting:
         head = Attention(
             W_Q=[[0, 1]], W_K=[[0, 1]], W_V=[[1, 0]], W_O=[[1], [0]], weighting=weighting
         )
@@ -534,7 +534,7 @@ def chunks(rnd, n):
 @pytest.mark.trials(2, 12)
 @pytest.mark.parametrize("first", [0, 1, 2, 4], ids=lambda at: RUNNING[at].name)
 @pytest.mark.parametrize("mask", ["future", "strict-future"])
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("weighting", Weighting)
 def test_heads_give_the_same_as_rows_come(weighting, mask, first, monkeypatch, trials):
     """Each way to evaluate first, and what takes over from it where it ceases to fit."""
     monkeypatch.setattr(methods, "FEW", 3)
@@ -585,7 +585,7 @@ def test_means_of_many_are_as_exact_as_the_format(weighting):
         assert abs(Fraction(got) - Fraction(sum(values), 1001)) <= Fraction(np.spacing(got))
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("weighting", Weighting)
 def test_scores_are_compared_as_the_format_rounds_them(weighting):
     """In float32 2²⁴ and 2²⁴ + 1 tie, as in the reference."""
     a = number_system("float32")
@@ -632,11 +632,17 @@ def squared(s, admissible, a):
     return a.divide(weights, a.add(total, a.array((~admissible.any(-1, keepdims=True)) * 1.0)))
 
 
-@pytest.mark.parametrize("mask", MASKS)
+def forget(weighting, function, monkeypatch):
+    """Give a weighting another function, and take it from those that the kernels have."""
+    monkeypatch.setattr(weighting, "_function", function)
+    monkeypatch.delitem(KINDS, weighting)
+
+
+@pytest.mark.parametrize("mask", Mask)
 @pytest.mark.parametrize("shape", [one_query, few_keys, plane, anything])
 def test_a_weighting_that_is_not_known_is_that_of_the_reference(shape, mask, monkeypatch):
-    monkeypatch.setitem(WEIGHTINGS, "squared", squared)
-    head, z = drawn(shape, random.Random(mask), 9, "squared", mask)
+    forget(Weighting.AVERAGE_HARD, squared, monkeypatch)
+    head, z = drawn(shape, random.Random(mask), 9, "average-hard", mask)
     for name in ("float64", "float32"):
         a = number_system(name)
         found = method(HeadInput(HeadMaps.of(head, a), stream(a.array(z))))
@@ -645,10 +651,10 @@ def test_a_weighting_that_is_not_known_is_that_of_the_reference(shape, mask, mon
 
 
 def test_a_decoder_with_a_weighting_that_is_not_known(monkeypatch):
-    monkeypatch.setitem(WEIGHTINGS, "squared", squared)
+    forget(Weighting.AVERAGE_HARD, squared, monkeypatch)
     model = tf.recipe("induction-most-recent").build(alphabet="ab")
     layers = tuple(
-        replace(each, heads=tuple(replace(head, weighting="squared") for head in each.heads))
+        replace(each, heads=tuple(replace(head, weighting="average-hard") for head in each.heads))
         for each in model.layers
     )
     model, x = (
@@ -661,12 +667,3 @@ def test_a_decoder_with_a_weighting_that_is_not_known(monkeypatch):
         assert np.allclose(answer, model(x[: n + 1]))
         assert np.allclose(one.take(x[n]), answer)
     assert np.allclose(other.take_all(x), expected)
-
-
-def test_a_mask_that_is_not_known_is_refused(monkeypatch):
-    monkeypatch.setitem(MASKS, "even", lambda i, j: (i + j) % 2 == 0)
-    model = tf.recipe("dyck-1").build(max_length=4)
-    first = model.layers[0]
-    layers = (replace(first, heads=(replace(first.heads[0], mask="even"),)), *model.layers[1:])
-    with pytest.raises(UnknownName, match="no mask that the engine knows .* received 'even'"):
-        tf.run(replace(model, layers=layers), "()", engine="structured")

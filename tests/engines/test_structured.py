@@ -25,7 +25,7 @@ from transformist.engines.structured.heads.head import HeadInput, HeadMaps
 from transformist.engines.structured.residual import ResidualStream
 from transformist.engines.structured.row_by_row import Many
 from transformist.errors import TakesLong
-from transformist.model import MASKS, SPANS, Heads
+from transformist.model import Heads, Mask
 from transformist.programs import PROGRAMS
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -190,12 +190,12 @@ def test_positions_are_those_of_the_reference_bit_for_bit():
         assert np.array_equal(evaluate(model, x, arithmetic).vectors, expected)
 
 
-@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("mask", Mask)
 def test_spans_are_the_masks(mask):
     i = np.arange(6)
-    first, end = SPANS[mask](i, 6)
+    first, end = mask.span(i, 6)
     seen = (first[:, None] <= i) & (i < end[:, None])
-    assert np.array_equal(seen, MASKS[mask](i[:, None], i[None, :]))
+    assert np.array_equal(seen, mask.admissible(i[:, None], i[None, :]))
 
 
 # Long runs, against algorithms of a few lines

@@ -10,7 +10,7 @@ import pytest
 
 from transformist.arithmetic import EXACT, FLOAT64
 from transformist.errors import NotRepresentable, ShapeMismatch, UnknownName
-from transformist.model import MASKS, WEIGHTINGS, Attention, attention
+from transformist.model import Attention, Mask, Weighting, attention
 
 ADMITS = {
     "none": lambda i, j: True,
@@ -52,7 +52,7 @@ def drawn(seed, n, d=3, d_key=2):
     return matrix(d_key, d), matrix(d_key, d), matrix(d, d), matrix(n, d)
 
 
-@pytest.mark.parametrize(("weighting", "mask"), list(itertools.product(WEIGHTINGS, MASKS)))
+@pytest.mark.parametrize(("weighting", "mask"), list(itertools.product(Weighting, Mask)))
 def test_every_weighting_and_mask_equals_the_definition(weighting, mask):
     for n in (1, 2, 3, 5, 8):
         for seed in range(6):
@@ -71,7 +71,7 @@ def test_the_score_is_divided_by_the_root_of_d_key():
     assert np.allclose(scores, dots / math.sqrt(3), rtol=1e-15)
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("weighting", Weighting)
 def test_a_row_with_nothing_to_attend_to_gives_zero(weighting):
     for mask, row in (("strict-future", 0), ("strict-past", 2)):
         head = Attention(W_Q=[[0]], W_K=[[0]], W_V=[[1]], weighting=weighting, mask=mask)
@@ -82,7 +82,7 @@ def test_a_row_with_nothing_to_attend_to_gives_zero(weighting):
 
 def test_blocks_of_rows_change_nothing(monkeypatch):
     W_Q, W_K, W_V, z = drawn(3, 9)
-    for mask in MASKS:
+    for mask in Mask:
         head = Attention(W_Q=W_Q, W_K=W_K, W_V=W_V, mask=mask)
         whole = head(z)
         monkeypatch.setattr(attention, "_BLOCK", 20)
@@ -93,7 +93,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
 def test_a_batch_is_its_sequences_one_by_one():
     W_Q, W_K, W_V, _ = drawn(4, 1)
     batch = [drawn(seed, 5)[3] for seed in range(3)]
-    for weighting in WEIGHTINGS:
+    for weighting in Weighting:
         head = Attention(W_Q=W_Q, W_K=W_K, W_V=W_V, weighting=weighting, mask="future")
         assert np.array_equal(head(batch), np.array([head(z) for z in batch]))
 
@@ -112,7 +112,7 @@ def test_an_output_matrix_is_applied_to_the_mixed_values():
     assert head.nonzero == 4
 
 
-@pytest.mark.parametrize(("weighting", "mask"), list(itertools.product(WEIGHTINGS, MASKS)))
+@pytest.mark.parametrize(("weighting", "mask"), list(itertools.product(Weighting, Mask)))
 def test_biases_are_a_coordinate_that_is_1(weighting, mask):
     """The definition without biases, on vectors with a 1 before them, but for b_O."""
     for n, d_key in ((1, 1), (2, 3), (5, 2)):

@@ -38,7 +38,9 @@ def serial(value):
         return ["array", list(value.shape), [str(Fraction(x)) for x in value.ravel().tolist()]]
     if isinstance(value, tuple):
         return ["tuple", *map(serial, value)]
-    if isinstance(value, bool | str | int | None):
+    if isinstance(value, str):  # a mask or weighting is its name
+        return ["str", str(value)]
+    if isinstance(value, bool | int | None):
         return [type(value).__name__, str(value)]
     raise TypeError(f"{type(value)} has no place in a golden file yet")
 

@@ -20,7 +20,7 @@ from transformist.arithmetic.given import (
     whole_number,
 )
 from transformist.arithmetic.interval import INTERVAL, Balls, Interval
-from transformist.arithmetic.protocol import Arithmetic, Array, Mask
+from transformist.arithmetic.protocol import Arithmetic, Array, Flags
 from transformist.arithmetic.saturating import MOST_BITS, SATURATING, Saturating
 from transformist.arithmetic.systems import FAMILIES, SYSTEMS, number_system
 
@@ -42,9 +42,9 @@ __all__ = [
     "Balls",
     "Clamped",
     "Exact",
+    "Flags",
     "Floating",
     "Interval",
-    "Mask",
     "Rationals",
     "Saturating",
     "exact_numbers",

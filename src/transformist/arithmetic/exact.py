@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic.given import exact_numbers, is_power_of_two
-from transformist.arithmetic.protocol import Array, Mask
+from transformist.arithmetic.protocol import Array, Flags
 from transformist.errors import NotRepresentable
 
 _WORD = 2**62
@@ -184,7 +184,7 @@ class Exact:
         """The sum along the last axis, kept with length 1."""
         return _map(lambda n: n.sum(axis=-1, keepdims=True), x, growth=x.shape[-1])
 
-    def maximum(self, x: Array, among: Mask) -> Array:
+    def maximum(self, x: Array, among: Flags) -> Array:
         """The largest admissible entry along the last axis; 0 where none is."""
         least = -_peak(x.numerators)
         largest = np.where(among, x.numerators, least).max(axis=-1, keepdims=True, initial=least)
@@ -240,16 +240,16 @@ class Exact:
         """Refused: not rational."""
         raise self._no_gelu()
 
-    def keep(self, x: Array, where: Mask) -> Array:
+    def keep(self, x: Array, where: Flags) -> Array:
         """x where the mask is true, 0 elsewhere."""
         return Rationals(np.where(where, x.numerators, 0), x.denominator)
 
-    def maximal(self, x: Array, among: Mask) -> Mask:
+    def maximal(self, x: Array, among: Flags) -> Flags:
         """The admissible entries equal to the largest."""
         largest = self.maximum(x, among).over(x.denominator)
         return np.asarray(among & (x.numerators == largest), dtype=bool)
 
-    def positive(self, x: Array) -> Mask:
+    def positive(self, x: Array) -> Flags:
         """x > 0."""
         return np.asarray(x.numerators > 0, dtype=bool)
 

@@ -27,7 +27,7 @@ from transformist.arithmetic.given import (
     nearest_float64,
     rational,
 )
-from transformist.arithmetic.protocol import Array, Mask
+from transformist.arithmetic.protocol import Array, Flags
 from transformist.errors import InvalidValue, NotFinite, NotRepresentable
 
 _ieee = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
@@ -235,7 +235,7 @@ class Floating:
         return self._store(total)
 
     @_ieee
-    def maximum(self, x: Array, among: Mask) -> Array:
+    def maximum(self, x: Array, among: Flags) -> Array:
         """The largest admissible entry along the last axis; 0 where none is."""
         lowest = np.where(among, self._load(x), -np.inf).max(
             axis=-1, keepdims=True, initial=-np.inf
@@ -274,17 +274,17 @@ class Floating:
         tail = _erfc(self.numbers(x) / -math.sqrt(2))
         return self._round(np.asarray(tail, dtype=np.float64) / 2)
 
-    def keep(self, x: Array, where: Mask) -> Array:
+    def keep(self, x: Array, where: Flags) -> Array:
         """x where the mask is true, 0 elsewhere."""
         return np.where(where, x, self.dtype.type(0))
 
     @_ieee
-    def maximal(self, x: Array, among: Mask) -> Mask:
+    def maximal(self, x: Array, among: Flags) -> Flags:
         """The admissible entries equal to the largest, bit for bit but for the sign of zero."""
         return np.asarray(among & (x == self.maximum(x, among)))
 
     @_ieee
-    def positive(self, x: Array) -> Mask:
+    def positive(self, x: Array) -> Flags:
         """x > 0."""
         return np.asarray(x > 0)
 

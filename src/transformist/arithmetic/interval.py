@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic.given import exact_numbers
-from transformist.arithmetic.protocol import Array, Mask
+from transformist.arithmetic.protocol import Array, Flags
 from transformist.deferred import Library
 from transformist.errors import InvalidValue, NotFinite, Undecided
 
@@ -188,14 +188,14 @@ class Interval:
         return Balls(np.add.reduce(self._plain(x), axis=-1, keepdims=True, initial=flint.arb(0)))
 
     @_at_precision
-    def maximum(self, x: Array, among: Mask) -> Array:
+    def maximum(self, x: Array, among: Flags) -> Array:
         """The largest admissible entry along the last axis; 0 where none is."""
         lowest = _where(among, x.values, flint.arb.neg_inf())
         largest = _larger.reduce(lowest, axis=-1, keepdims=True, initial=flint.arb.neg_inf())
         return Balls(_where(np.any(among, axis=-1, keepdims=True), largest, flint.arb(0)), x.root)
 
     @_at_precision
-    def maximal(self, x: Array, among: Mask) -> Mask:
+    def maximal(self, x: Array, among: Flags) -> Flags:
         """The admissible entries equal to the largest.
 
         Raises:
@@ -207,7 +207,7 @@ class Interval:
         found = [self._largest(row, may) for row, may in zip(rows, admissible, strict=True)]
         return np.array(found, dtype=bool).reshape(x.shape)
 
-    def _largest(self, row: NDArray[Any], among: Mask) -> list[bool]:
+    def _largest(self, row: NDArray[Any], among: Flags) -> list[bool]:
         candidates = [ball for ball, may in zip(row, among, strict=True) if may]
         if not candidates:
             return [False] * len(row)
@@ -255,11 +255,11 @@ class Interval:
         """Φ(x) = erfc(−x/√2)/2."""
         return Balls(_erfc(-self._plain(x) / flint.arb(2).sqrt()) / 2)
 
-    def keep(self, x: Array, where: Mask) -> Array:
+    def keep(self, x: Array, where: Flags) -> Array:
         """x where the mask is true, 0 elsewhere."""
         return Balls(_where(where, x.values, flint.arb(0)), x.root)
 
-    def positive(self, x: Array) -> Mask:
+    def positive(self, x: Array) -> Flags:
         """x > 0.
 
         Raises:
@@ -324,7 +324,7 @@ def _huge() -> flint.arb:
     return flint.arb(2) ** 2**20
 
 
-def _where(mask: Mask, values: NDArray[Any], other: flint.arb) -> NDArray[Any]:
+def _where(mask: Flags, values: NDArray[Any], other: flint.arb) -> NDArray[Any]:
     return np.where(mask, values, np.array(other, dtype=object))
 
 

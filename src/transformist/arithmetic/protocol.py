@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 Array: TypeAlias = Any
 """An array of an arithmetic's own kind: it has `shape`, slices like numpy, and is not mutated."""
 
-Mask: TypeAlias = NDArray[np.bool_]
+Flags: TypeAlias = NDArray[np.bool_]
+"""A truth value for each entry of an array."""
 
 
 class Arithmetic(Protocol):
@@ -92,7 +93,7 @@ class Arithmetic(Protocol):
     def sum(self, x: Array) -> Array:
         """The sum along the last axis, which is kept with length 1."""
 
-    def maximum(self, x: Array, among: Mask) -> Array:
+    def maximum(self, x: Array, among: Flags) -> Array:
         """The largest admissible entry along the last axis, kept with length 1; 0 where none is."""
 
     def relu(self, x: Array) -> Array:
@@ -113,11 +114,11 @@ class Arithmetic(Protocol):
     def normal_cdf(self, x: Array) -> Array:
         """Φ(x), the distribution function of the standard normal."""
 
-    def keep(self, x: Array, where: Mask) -> Array:
+    def keep(self, x: Array, where: Flags) -> Array:
         """x where the mask is true, 0 elsewhere."""
 
-    def maximal(self, x: Array, among: Mask) -> Mask:
+    def maximal(self, x: Array, among: Flags) -> Flags:
         """Which admissible entries along the last axis are equal to the largest of them."""
 
-    def positive(self, x: Array) -> Mask:
+    def positive(self, x: Array) -> Flags:
         """x > 0, entry by entry."""

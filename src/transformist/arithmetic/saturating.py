@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic.given import exact_numbers, in_words, is_power_of_two, rational
-from transformist.arithmetic.protocol import Array, Mask
+from transformist.arithmetic.protocol import Array, Flags
 from transformist.errors import InvalidValue, NotFinite
 
 MOST_BITS = 20
@@ -164,7 +164,7 @@ class Saturating:
         """The sum along the last axis, from left to right; each step is clamped."""
         return self._dot(x, np.ones(x.shape[-1]))[..., None]
 
-    def maximum(self, x: Array, among: Mask) -> Array:
+    def maximum(self, x: Array, among: Flags) -> Array:
         """The largest admissible entry along the last axis; 0 where none is."""
         largest = np.where(among, x, -np.inf).max(axis=-1, keepdims=True, initial=-np.inf)
         return np.where(among.any(axis=-1, keepdims=True), largest, 0.0)
@@ -193,15 +193,15 @@ class Saturating:
         """Φ(x), rounded once."""
         return self._store(np.asarray(_erfc(x / -math.sqrt(2)), dtype=np.float64) / 2)
 
-    def keep(self, x: Array, where: Mask) -> Array:
+    def keep(self, x: Array, where: Flags) -> Array:
         """x where the mask is true, 0 elsewhere."""
         return np.where(where, x, 0.0)
 
-    def maximal(self, x: Array, among: Mask) -> Mask:
+    def maximal(self, x: Array, among: Flags) -> Flags:
         """The admissible entries equal to the largest."""
         return np.asarray(among & (x == self.maximum(x, among)))
 
-    def positive(self, x: Array) -> Mask:
+    def positive(self, x: Array) -> Flags:
         """x > 0."""
         return np.asarray(x > 0)
 

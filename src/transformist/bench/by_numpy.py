@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.model import MASKS, Attention, Transformer
+from transformist.model import Attention, Transformer, Weighting
 
 BLOCK = 1024
 
@@ -42,7 +42,7 @@ def _mixed(head: Attention, z: Floats) -> Floats:
     c, j = np.empty_like(v), np.arange(len(z))
     for start in range(0, len(z), BLOCK):
         rows = slice(start, start + BLOCK)
-        seen = MASKS[head.mask](j[rows, None], j[None, :])
+        seen = head.mask.admissible(j[rows, None], j[None, :])
         scores = np.where(seen, q[rows] @ k.T / math.sqrt(k.shape[1]), -np.inf)
         weights = _weights(head.weighting, scores, seen)
         total = weights.sum(axis=1, keepdims=True)
@@ -51,19 +51,19 @@ def _mixed(head: Attention, z: Floats) -> Floats:
     return mixed
 
 
-def _weights(weighting: str, scores: Floats, seen: Any) -> Floats:
+def _weights(weighting: Weighting, scores: Floats, seen: Any) -> Floats:
     """A softmax before its division, or 1 where a hard head may look; 0 where nothing is seen."""
     top = scores.max(axis=1, keepdims=True)
     top[np.isinf(top)] = 0
-    if weighting == "softmax":
+    if not weighting.is_hard:
         soft: Floats = np.exp(scores - top)
         return soft
     largest: Any = (scores == top) & seen
-    if weighting in ("leftmost-hard", "rightmost-hard"):
+    if weighting.takes_one:
         j = np.arange(scores.shape[1])
         first = largest.argmax(axis=1)
         last = scores.shape[1] - 1 - largest[:, ::-1].argmax(axis=1)
-        chosen = first if weighting == "leftmost-hard" else last
+        chosen = first if weighting.ties == "leftmost" else last
         largest &= j[None, :] == chosen[:, None]
     hard: Floats = largest.astype(np.float64)
     return hard

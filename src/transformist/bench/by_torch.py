@@ -40,7 +40,7 @@ class TorchModel:
         self._torch: Any = importlib.import_module("torch")
         self._model = model
         self.is_exact = all(
-            head.weighting == "softmax" for layer in model.layers for head in layer.heads
+            not head.weighting.is_hard for layer in model.layers for head in layer.heads
         )
 
     def __call__(self, z: Floats) -> Floats:
@@ -67,7 +67,7 @@ class TorchModel:
         q = self._affine(x, head.W_Q, head.b_Q)
         k = self._affine(x, head.W_K, head.b_K)
         v = self._affine(x, head.W_V, head.b_V)
-        if head.mask in ("past", "strict-past"):
+        if not head.mask.looks_back:
             c = self._attended(head, q.flip(0), k.flip(0), v.flip(0)).flip(0)
         else:
             c = self._attended(head, q, k, v)
@@ -77,11 +77,11 @@ class TorchModel:
 
     def _attended(self, head: Attention, q: Any, k: Any, v: Any) -> Any:
         """The mixed values, the mask being none or one to the left."""
-        if head.mask in ("strict-future", "strict-past"):
+        if head.mask.is_strict:
             nothing = self._torch.zeros_like(v[:1])
             seen = self._causal(q[1:], k[:-1], v[:-1], is_causal=True)
             return self._torch.cat([nothing, seen])
-        return self._causal(q, k, v, is_causal=head.mask != "none")
+        return self._causal(q, k, v, is_causal=not head.mask.is_whole)
 
     def _causal(self, q: Any, k: Any, v: Any, is_causal: bool) -> Any:
         """By the fused kernel, for which queries, keys and values are made equally wide."""

@@ -295,7 +295,7 @@ def _norm(part: LayerNorm, norm: str, *_: Any) -> Fraction:
 
 def _head_norms(head: Attention, norm: str) -> tuple[Fraction, Fraction, Fraction]:
     """‖V‖, ‖A‖_B and ‖u‖."""
-    if head.weighting != "softmax":
+    if head.weighting.is_hard:
         raise InvalidValue(
             "the weights of softmax change little where scores do; a hard choice jumps, as from "
             "scores (0, d) to (d, 0) for any d > 0",

@@ -94,7 +94,7 @@ def _of_norm(norm: LayerNorm) -> int | None:
 
 
 def _of_attention(head: Attention) -> int | None:
-    soft = head.weighting == "softmax" and np.any(exact_product(head.W_Q.T, head.W_K) != 0)
+    soft = not head.weighting.is_hard and np.any(exact_product(head.W_Q.T, head.W_K) != 0)
     biases = (exact_product(head.b_Q, head.W_K), head.value_shift, head.b_O)
     return None if soft or any(np.any(bias != 0) for bias in biases) else 1
 

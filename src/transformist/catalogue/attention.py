@@ -24,9 +24,9 @@ from transformist.catalogue.feed_forward import greater_than_zero
 from transformist.claims import SequenceClaim, recipe
 from transformist.domains import Bits, Feature, Reals, Sequences, Values
 from transformist.errors import InvalidValue
-from transformist.model import MASKS, Attention, FeedForward, Layer, LayerStack, Stream
+from transformist.model import Attention, FeedForward, Layer, LayerStack, Mask, Stream, Weighting
 
-HARD = ("average-hard", "leftmost-hard", "rightmost-hard")
+HARD = tuple(weighting for weighting in Weighting if weighting.is_hard)
 """Weightings that agree where a row of scores has one maximum."""
 
 
@@ -62,7 +62,7 @@ def _prefix_means(vectors: list[tuple[F, ...]]) -> list[list[F]]:
         mask="any (--set mask=)",
         variants=(
             *each("weighting", ("softmax", *HARD)),
-            *each("mask", tuple(MASKS)),
+            *each("mask", tuple(Mask)),
             {"width": 11, "weighting": "rightmost-hard", "mask": "strict-past"},
         ),
     ),

@@ -18,7 +18,7 @@ from transformist.language.node import Node
 from transformist.language.outputs import Output
 from transformist.language.types import Boolean, Category, Number, exact, quotient
 from transformist.laws import ZERO
-from transformist.model import MASKS
+from transformist.model import Mask
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def _denominator(counts: frozenset[str], factor: Scale) -> str | None:
     """The mask that leaves as many positions as the denominator says, or more than it needs."""
     if factor != AS_IT_IS:
         return factor.mask if counts <= {rows_under(factor.mask)} else None
-    known = {rows_under(mask): mask for mask in MASKS} | {"i": "future", "n": "none"}
+    known = {rows_under(mask): mask for mask in Mask} | {"i": "future", "n": "none"}
     (count,) = counts if len(counts) == 1 else ("" if counts else "i",)
     return known.get(count)
 

@@ -27,6 +27,7 @@ from transformist.model import (
     LanguageModel,
     Layer,
     LayerNorm,
+    Mask,
     MultiClass,
     NearestFraction,
     NearZero,
@@ -37,8 +38,10 @@ from transformist.model import (
     Span,
     Stream,
     Transformer,
+    Weighting,
     rationals,
 )
+from transformist.model.definition import OneOf
 from transformist.verify.certificate import PARTS
 
 KEYS: Mapping[type, str] = {PositionFeature: "Feature", StepFunction: "Step"}
@@ -158,6 +161,8 @@ def _nearest(value: NDArray[Any]) -> NDArray[np.float64]:
 
 _WRITERS: Mapping[type, Callable[[Any, str, Tensors], Json]] = {
     str: _as_it_is,
+    Mask: _as_it_is,
+    Weighting: _as_it_is,
     bool: _as_it_is,
     NoneType: _as_it_is,
     int: _write_whole,
@@ -258,6 +263,8 @@ def _is_a(value: Any, hint: Any) -> bool:
         return True
     if kind in (Union, UnionType):
         return any(_is_a(value, part) for part in parts)
+    if kind is OneOf:
+        return isinstance(value, str)
     if kind is frozenset:
         return isinstance(value, frozenset) and all(_is_a(each, parts[0]) for each in value)
     if kind is not tuple:

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
+from transformist.errors import is_name
 from transformist.language.node import Column, Node
 from transformist.language.places import refusal
 from transformist.language.pointwise import require_kinds
 from transformist.language.types import Boolean, Category, Exact, Number, Type, number_of, quotient
 from transformist.language.types import union as either
-from transformist.model import MASKS
-
-_SPANS: Mapping[str, Callable[[int, int], tuple[int, int]]] = {
-    "none": lambda _i, n: (0, n),
-    "future": lambda i, _n: (0, i),
-    "strict-future": lambda i, _n: (0, i - 1),
-    "past": lambda i, n: (i - 1, n),
-    "strict-past": lambda i, n: (i, n),
-}
-"""Which positions a mask leaves: those after the first number, up to the second."""
+from transformist.model import Mask
 
 
 def spans(mask: str, n: int) -> list[tuple[int, int]]:
@@ -33,15 +24,15 @@ def spans(mask: str, n: int) -> list[tuple[int, int]]:
         [(0, 0), (0, 1), (0, 2)]
 
     """
-    span = _SPANS[mask]
-    return [span(i, n) for i in range(1, n + 1)]
+    span = Mask(mask).span
+    return [span(i, n) for i in range(n)]
 
 
 def require_mask(mask: object) -> None:
     """Refuse what is no mask."""
-    if not isinstance(mask, str) or mask not in MASKS:
+    if not is_name(mask, tuple(Mask)):
         raise refusal(
-            f"a mask must be one of {', '.join(MASKS)}",
+            f"a mask must be one of {', '.join(Mask)}",
             received=repr(mask),
             remedy="write future for the positions up to here, strict-future for those before",
         )

@@ -1,10 +1,11 @@
 """What a transformer is: one definition a file, in the order of the Cookbook."""
 
-from transformist.model.attention import MASKS, SPANS, WEIGHTINGS, Attention
+from transformist.model.attention import Attention
 from transformist.model.coded import Coded
 from transformist.model.embedding import BOS, CLS, EOS, Embedding, Symbol
 from transformist.model.feed_forward import ACTIVATIONS, FeedForward, FeedForwardStack
 from transformist.model.layer import Heads, Layer, LayerStack, Sublayer
+from transformist.model.mask import Mask
 from transformist.model.normalization import LayerNorm
 from transformist.model.parameter import Parameter, exact_product, parameter, rationals
 from transformist.model.position_encoding import (
@@ -25,16 +26,14 @@ from transformist.model.read_out import (
 from transformist.model.stream import NOTHING, LinearForm, Span, Stream
 from transformist.model.trace import Trace
 from transformist.model.transformer import Transformer, length_of
+from transformist.model.weighting import Weighting
 
 __all__ = [
     "ACTIVATIONS",
     "BOS",
     "CLS",
     "EOS",
-    "MASKS",
     "NOTHING",
-    "SPANS",
-    "WEIGHTINGS",
     "Attention",
     "Binary",
     "Coded",
@@ -47,6 +46,7 @@ __all__ = [
     "LayerNorm",
     "LayerStack",
     "LinearForm",
+    "Mask",
     "MultiClass",
     "NearZero",
     "NearestFraction",
@@ -63,6 +63,7 @@ __all__ = [
     "Symbol",
     "Trace",
     "Transformer",
+    "Weighting",
     "exact_product",
     "length_of",
     "parameter",

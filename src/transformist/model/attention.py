@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from transformist.arithmetic import Arithmetic, Array, Mask, number_system
-from transformist.errors import UnknownName
-from transformist.model.definition import Function, part
+from transformist.arithmetic import Arithmetic, Array, number_system
+from transformist.model.definition import Function, OneOf
+from transformist.model.mask import Mask, Positions
 from transformist.model.parameter import (
     Parameter,
     Parameterized,
@@ -20,73 +19,10 @@ from transformist.model.parameter import (
     sequences,
     weights,
 )
-
-Positions = NDArray[np.int64]
+from transformist.model.weighting import Weighting
 
 Rows: TypeAlias = "slice | Positions"
 """Some of the positions, counted from 0."""
-
-MASKS: dict[str, Callable[[Positions, Positions], Mask]] = {
-    "none": lambda i, j: np.full(np.broadcast_shapes(i.shape, j.shape), True),
-    "future": lambda i, j: j <= i,
-    "strict-future": lambda i, j: j < i,
-    "past": lambda i, j: j >= i,
-    "strict-past": lambda i, j: j > i,
-}
-"""Whether position i may attend to position j."""
-
-SPANS: dict[str, Callable[[Positions, int], tuple[Positions, Positions]]] = {
-    "none": lambda i, n: (0 * i, 0 * i + n),
-    "future": lambda i, _n: (0 * i, i + 1),
-    "strict-future": lambda i, _n: (0 * i, i),
-    "past": lambda i, n: (i, 0 * i + n),
-    "strict-past": lambda i, n: (i + 1, 0 * i + n),
-}
-"""The positions, from 0, that position i of n may attend to: from the first to before the second.
-
->>> SPANS["future"](np.array([1]), 3)
-(array([0]), array([2]))
-"""
-
-
-def softmax(s: Array, admissible: Mask, a: Arithmetic) -> Array:
-    """αᵢⱼ = exp(sᵢⱼ − maxᵢ) / Σ exp(sᵢⱼ − maxᵢ) over the admissible j."""
-    below = a.keep(a.subtract(s, a.maximum(s, admissible)), admissible)
-    e = a.keep(a.exp(below), admissible)
-    return a.divide(e, _or_one(a.sum(e), admissible, a))
-
-
-def average_hard(s: Array, admissible: Mask, a: Arithmetic) -> Array:
-    """Equal weights on all maximal admissible scores (ahardmax, Definition 5.1)."""
-    chosen = a.maximal(s, admissible).astype(np.int64)
-    return a.divide(a.array(chosen), a.array(np.maximum(chosen.sum(-1, keepdims=True), 1)))
-
-
-def leftmost_hard(s: Array, admissible: Mask, a: Arithmetic) -> Array:
-    """All the weight on the first maximal admissible score (lhardmax)."""
-    maximal = a.maximal(s, admissible)
-    return a.array((maximal & (np.cumsum(maximal, axis=-1) == 1)).astype(np.int64))
-
-
-def rightmost_hard(s: Array, admissible: Mask, a: Arithmetic) -> Array:
-    """All the weight on the last maximal admissible score (rhardmax)."""
-    maximal = a.maximal(s, admissible)
-    seen_from_right = np.cumsum(maximal[..., ::-1], axis=-1)[..., ::-1]
-    return a.array((maximal & (seen_from_right == 1)).astype(np.int64))
-
-
-def _or_one(total: Array, admissible: Mask, a: Arithmetic) -> Array:
-    """The divisor of a row: its total, or 1 where the row has nothing to attend to."""
-    empty = np.broadcast_to(~admissible.any(-1, keepdims=True), total.shape)
-    return a.add(total, a.array(empty.astype(np.int64)))
-
-
-WEIGHTINGS: dict[str, Callable[[Array, Mask, Arithmetic], Array]] = {
-    "softmax": softmax,
-    "average-hard": average_hard,
-    "leftmost-hard": leftmost_hard,
-    "rightmost-hard": rightmost_hard,
-}
 
 _BLOCK = 2**21
 """How many scores the reference holds at once."""
@@ -130,8 +66,8 @@ class Attention(Parameterized, Function):
     b_K: Parameter = weights(default=None)
     b_V: Parameter = weights(default=None)
     b_O: Parameter = weights(default=None)
-    weighting: str = part(str, default="softmax")
-    mask: str = part(str, default="none")
+    weighting: OneOf[Weighting] = OneOf(Weighting, default=Weighting.SOFTMAX)
+    mask: OneOf[Mask] = OneOf(Mask, default=Mask.NONE)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -146,10 +82,6 @@ class Attention(Parameterized, Function):
             rows = getattr(self, matrix).shape[0]
             self._fill(bias, rows)
             self._require(bias, (rows,), f"the rows of {matrix}")
-        if self.weighting not in WEIGHTINGS:
-            raise UnknownName.among("weighting", self.weighting, WEIGHTINGS, "Attention")
-        if self.mask not in MASKS:
-            raise UnknownName.among("mask", self.mask, MASKS, "Attention")
 
     @property
     def width(self) -> int:
@@ -211,8 +143,8 @@ class Attention(Parameterized, Function):
         a = number_system(arithmetic)
         z = sequences(z, a, self.width, "Attention")
         j = np.arange(z.shape[-2])
-        admissible = MASKS[self.mask](j[rows, None], j[None, :])
-        return WEIGHTINGS[self.weighting](self.scores(z, a, rows), admissible, a)
+        admissible = self.mask.admissible(j[rows, None], j[None, :])
+        return self.weighting(self.scores(z, a, rows), admissible, a)
 
     def _blocks(self, shape: tuple[int, ...]) -> Iterator[slice]:
         """Slices of the queries, so that a block of scores stays within `_BLOCK` entries."""

@@ -6,13 +6,53 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Set
 from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from types import NoneType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from transformist.arithmetic import Arithmetic, Array, number_system
-from transformist.errors import InvalidValue, NotFinite, ShapeMismatch
+from transformist.errors import InvalidValue, NotFinite, ShapeMismatch, UnknownName
+
+Member = TypeVar("Member", bound=StrEnum)
+
+
+class OneOf(Generic[Member]):
+    """Field of a definition that holds a member of an enumeration, given by its name or itself.
+
+    Args:
+        kind: the enumeration.
+        default: the member where none is given; without one, the field must be given.
+
+    """
+
+    def __init__(self, kind: type[Member], default: Member | None = None) -> None:
+        self._kind = kind
+        self._default = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, definition: object, owner: type | None = None) -> Member:
+        # The decorator `dataclass` reads the attribute of the class as the default of the field.
+        found = self._default if definition is None else vars(definition).get(self._name)
+        if found is None:
+            raise AttributeError(self._name)
+        return found
+
+    def __set__(self, definition: object, given: str) -> None:
+        where = type(definition).__name__
+        if not isinstance(given, str):
+            raise InvalidValue(
+                f"{self._name} must be text",
+                received=_shown(given),
+                where=where,
+                remedy=f"give one of {', '.join(self._kind)}",
+            )
+        if given not in tuple(self._kind):
+            raise UnknownName.among(self._name, given, self._kind, where)
+        vars(definition)[self._name] = self._kind(given)
 
 
 def part(*kinds: type, **options: Any) -> Any:

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Array, is_whole
 from transformist.errors import InvalidValue, NotFinite, Undecided, UnknownName
-from transformist.model.attention import MASKS, SPANS, softmax
-from transformist.model.definition import part, several
+from transformist.model.definition import OneOf, part, several
 from transformist.model.embedding import Symbol
+from transformist.model.mask import Mask
 from transformist.model.parameter import Parameter, Parameterized, rationals, weights
+from transformist.model.weighting import softmax
 
 Label: TypeAlias = "str | int | Fraction | bool | tuple[str | int, ...]"
 """What a position can be labelled with."""
@@ -149,19 +150,18 @@ class NearestFraction(ReadOut):
     """
 
     scale: int
-    mask: str = part(str)
+    mask: OneOf[Mask] = OneOf(Mask)
     with_bos: bool = part(bool)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require("W_out", (1, "d"), "one row")
-        is_mean = is_whole(self.scale, 1) and self.mask in MASKS
-        if self.at != "every" or not is_mean:
+        if self.at != "every" or not is_whole(self.scale, 1):
             raise InvalidValue(
-                "a mean is read at every position, its scale is at least 1, and its mask exists",
-                received=f"at = {self.at}, scale = {self.scale}, mask = {self.mask}",
+                "a mean must be read at every position, and its scale must be at least 1",
+                received=f"at = {self.at}, scale = {self.scale}",
                 where="NearestFraction",
-                remedy=f"give at='every' and one of {', '.join(MASKS)}",
+                remedy="give at='every' and a whole number of at least 1",
             )
 
     def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
@@ -171,7 +171,7 @@ class NearestFraction(ReadOut):
         decoder reads. The one before position 1, of BOS, has no symbol.
         """
         means, radii = rationals(values)[:, 0], rationals(a.radius(y))[:, 0]
-        first, end = SPANS[self.mask](np.arange(n - len(means), n), n)
+        first, end = self.mask.span(np.arange(n - len(means), n), n)
         rows = zip(means, radii, np.maximum(end - first, 0), strict=True)
         return [self._nearest(mean, radius, int(count)) for mean, radius, count in rows]
 

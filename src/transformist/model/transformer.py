@@ -290,7 +290,7 @@ class Transformer(Definition):
 
     def _require_autoregressive(self) -> None:
         masks = {head.mask for layer in self.layers for head in layer.heads}
-        ahead = sorted(masks - {"future", "strict-future"})
+        ahead = sorted(mask for mask in masks if mask.looks_ahead)
         positions = self.embedding.positions
         lacking = {
             "a read-out with probabilities": not isinstance(self.read_out, LanguageModel),

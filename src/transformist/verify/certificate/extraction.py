@@ -38,6 +38,7 @@ from transformist.model import (
     Layer,
     PositionFunctions,
     Transformer,
+    Weighting,
     rationals,
 )
 from transformist.verify.certificate import preconditions
@@ -119,7 +120,7 @@ def _weighting(model: Transformer) -> str:
     """That of the heads that have scores."""
     heads = [head for layer in model.layers for head in layer.heads]
     scored = [head.weighting for head in heads if _pairs_matter(head)]
-    weightings = set(scored) or {head.weighting for head in heads} or {"softmax"}
+    weightings = set(scored) or {head.weighting for head in heads} or {Weighting.SOFTMAX}
     if len(weightings) > 1:
         raise uncertifiable(
             "heads with scores have one weighting", " and ".join(sorted(weightings)), "heads"

@@ -43,4 +43,5 @@ def _written(value: Any) -> Iterator[str]:
                 yield field.name
                 yield from _written(getattr(value, field.name))
     else:
-        yield f"{type(value).__name__} {value!r}"
+        kind = str if isinstance(value, str) else type(value)  # a mask is its name
+        yield f"{kind.__name__} {value!r}"

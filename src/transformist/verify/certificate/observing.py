@@ -94,7 +94,7 @@ def hardened(model: Transformer) -> Transformer:
     layers = []
     for layer in model.layers:
         heads = [
-            replace(head, weighting="average-hard") if head.weighting == "softmax" else head
+            head if head.weighting.is_hard else replace(head, weighting="average-hard")
             for head in layer.heads
         ]
         layers.append(replace(layer, heads=tuple(heads)))

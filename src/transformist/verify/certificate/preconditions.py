@@ -131,8 +131,7 @@ def _is_scaled(circuit: Circuit, key: Form, wanted: Form) -> bool:
 
 
 def _mean(_circuit: Circuit, head: Attention, _kind: Uniform, where: str) -> None:
-    soft = head.weighting in ("softmax", "average-hard")
-    require(soft, "a mean is of all that are seen", head.weighting, where)
+    require(not head.weighting.takes_one, "a mean is of all that are seen", head.weighting, where)
 
 
 def _match(circuit: Circuit, head: Attention, kind: Match, where: str) -> None:

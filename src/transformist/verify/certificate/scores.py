@@ -16,8 +16,8 @@ def attends(circuit: Circuit, head: Attention, pairs: Pairs, where: str) -> tupl
     """What a head is, and its 1/τ, from its queries and keys, coordinate by coordinate."""
     pairs = [(query, key) for query, key in pairs if query != Form() != key]
     if not pairs:
-        if head.weighting in ("rightmost-hard", "leftmost-hard"):
-            choose = head.weighting.removesuffix("-hard")
+        if head.weighting.takes_one:
+            choose = head.weighting.ties
             return Match((), (), choose, head.mask), Fraction(1)
         return Uniform(head.mask), Fraction(1)
     root = _root(head.W_Q.shape[0])
@@ -73,8 +73,8 @@ def _match(
     choose = "mean"
     if place is not None:
         choose = "rightmost" if position > 0 else "leftmost"
-    elif head.weighting in ("rightmost-hard", "leftmost-hard"):
-        choose = head.weighting.removesuffix("-hard")
+    elif head.weighting.takes_one:
+        choose = head.weighting.ties
     gap = content([*contents, rest]) * (2 if choose == "mean" else 1)  # matches differ by 1/2
     c = abs(position) or gap
     if place is not None and circuit.atoms[place.atoms[0]] == PositionFeature("i/n"):

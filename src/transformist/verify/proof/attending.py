@@ -43,7 +43,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.model import Attention
+from transformist.model import Attention, Mask
 from transformist.verify.proof.ideal import (
     Floats,
     Form,
@@ -131,7 +131,7 @@ class Attending:
         if scores.way == "one" and self.bos_is_beaten(q, k):
             sees = sees.copy()  # the single best key of a symbol is never BOS
             sees[: self.ideal.bos, self.ideal.bos] = False
-        way = scores.way if self.head.weighting in ("softmax", "average-hard") else "one"
+        way = "one" if self.head.weighting.takes_one else scores.way
         if not scores.chooses.all():
             way = "mixture"
         pattern = Pattern(self.where, head.mask, way, sees, self.empty)
@@ -145,15 +145,15 @@ class Attending:
         reads = np.flatnonzero(~(q.is_zero() | k.is_zero())).tolist()
         none = np.zeros(kinds)
         self._require_rows(len(q.forms))
-        hard = self.head.weighting in ("leftmost-hard", "rightmost-hard")
+        takes_one = self.head.weighting.takes_one
         if not len(reads):
-            return Scores("one" if hard else "mean", none, none, np.full(kinds, True))
+            return Scores("one" if takes_one else "mean", none, none, np.full(kinds, True))
         pairs = [(q.forms[c], k.forms[c]) for c in reads]
         root = math.sqrt(len(q.forms))
         return (
             self._nearest(q, k, reads, root)
             or self._placed(pairs, self._errors(q, k, reads), root)
-            or self._gridded(pairs, self._errors(q, k, reads), root, hard)
+            or self._gridded(pairs, self._errors(q, k, reads), root, takes_one)
         )
 
     def _errors(self, q: Values, k: Values, reads: Any, which: int = 0) -> Errors:
@@ -304,12 +304,12 @@ class Attending:
         pairs: list[tuple[Form, Form]],
         errors: Errors,
         root: float,
-        hard: bool,
+        takes_one: bool,
     ) -> Scores:
         """Scores that are multiples of G; all equal if G = 0; without bounds if there is no G."""
         grid, eta = self._products(pairs), errors.eta
         tie_error = np.where(errors.tied, 0.0, eta)
-        way = "one" if hard else "mixture"
+        way = "one" if takes_one else "mixture"
         if grid is None:
             endless = np.full(self.ideal.kinds, math.inf)
             never = np.full(self.ideal.kinds, False)
@@ -317,7 +317,7 @@ class Attending:
         if not grid[0]:  # every key has the same ideal score
             falls = np.full((1, self.ideal.kinds), math.inf)
             return self._softened(
-                "mean" if not hard else "one", falls, 0.0, tie_error, (0, 0), True
+                "mean" if not takes_one else "one", falls, 0.0, tie_error, (0, 0), True
             )
         rows = self.ideal.most_rows
         gap = float(grid[0]) / (1 if grid[1] is None else rows) / root * _SLIGHTLY_LESS
@@ -360,7 +360,7 @@ class Attending:
             stray = stray + each * self.ideal.most_rows * terms[-1]
         stray = up(stray * (1 + epsilon) + 2 * r.tiny * self.ideal.most_rows)
         chooses = falls.min(axis=0) > 0
-        if ties and self.head.weighting != "softmax":
+        if ties and self.head.weighting.is_hard:
             chooses = chooses & (tie_error == 0)
         stray = np.where(chooses, stray if each else 0.0, math.inf)
         worst, gap = float(np.max(stated[0])), float(np.max(stated[1]))
@@ -411,7 +411,7 @@ class Attending:
         reach = _over(sees, v.reach[0])
         given = _over(sees, v.error[0])
         diameter = np.maximum(_over(sees, v.hi) + _over(sees, -v.lo), 0)
-        if self.head.weighting != "softmax" and head.way == "one":
+        if self.head.weighting.is_hard and head.way == "one":
             spread, low, growth, tiny = np.zeros(ideal.kinds), 1.0, 0.0, 0.0  # one weight, of 1
         else:
             spread, low, growth, tiny = self._softmax(scores)
@@ -428,9 +428,9 @@ class Attending:
             each = ideal.summed(sees, (v.error[0] + growth * v.reach[0])[:, None, :])
             summed = up(each / low + ideal.most_rows * (moved + lost))
             errors[which] = np.fmin(errors[which], summed)
-        if ideal.bos is not None and head.mask in ("future", "strict-future"):
+        if ideal.bos is not None and head.mask.is_causal:
             # BOS is the first row: its only key is BOS, with weight exactly 1, or it has no key.
-            bos, alone = ideal.bos, float(head.mask == "future")
+            bos, alone = ideal.bos, float(head.mask.admits_itself)
             errors[:, :, bos] = ideal.scales[:, None] * v.error[0][:, bos] * alone
             apart[:, bos], share[:, bos] = v.absolute[:, bos] * alone, v.relative[:, bos] * alone
         errors[:, :, ~sees.any(axis=1)] = 0.0
@@ -448,7 +448,7 @@ class Attending:
         """Error of a mean relative to the diameter of the values; low; γ; error by underflow."""
         r, e = self.rounding, self.evaluation
         low, stray = np.ones(self.ideal.kinds), np.where(scores.chooses, 0.0, math.inf)
-        if self.head.weighting == "softmax":
+        if not self.head.weighting.is_hard:
             bent = np.exp(-2 * np.minimum(scores.tie_error * (1 + 2 * r.per_operation), 300))
             bent = bent * (1 - min(e.weight_error(r, self.ideal.most_rows), 1.0)) * (1 - 2.0**-40)
             low = np.where(scores.tie_error > 0, bent, 1.0)
@@ -464,17 +464,17 @@ def _over(sees: NDArray[np.bool_], x: Floats) -> Floats:
     return np.where(sees.any(axis=1), found, 0.0)
 
 
-def seen(mask: str, kinds: int, bos: int | None) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def seen(mask: Mask, kinds: int, bos: int | None) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return the admissible kinds of keys for each kind of query, and who may have no key."""
     sees = np.full((kinds, kinds), True)
     empty = np.full(kinds, False)
-    if mask in ("past", "strict-past") and bos is not None:
+    if not mask.looks_back and bos is not None:
         sees[:, bos] = False
-        sees[bos, bos] = mask == "past"
-    if mask in ("future", "strict-future") and bos is not None:
+        sees[bos, bos] = mask.admits_itself
+    if mask.is_causal and bos is not None:
         sees[bos] = False
-        sees[bos, bos] = mask == "future"
-        empty[bos] = mask == "strict-future"
+        sees[bos, bos] = mask.admits_itself
+        empty[bos] = mask.is_strict
     if mask == "strict-future" and bos is None:
         empty[:] = True
     if mask == "strict-past":

@@ -78,7 +78,7 @@ def _accept(walk: Walk, y: Affine, kind: int) -> None:
 def _fraction(walk: Walk, y: Affine, read_out: NearestFraction) -> None:
     ideal = walk.ideal
     grid = ideal.grid(y.values.forms[0])
-    sees = ideal.bos is not None and read_out.mask in ("none", "future", "strict-future")
+    sees = ideal.bos is not None and read_out.mask.looks_back
     fits = grid is not None and grid[1] in (None, read_out.mask) and read_out.with_bos == sees
     fits = fits and (grid[0] * read_out.scale).denominator == 1  # type: ignore[index]
     if not fits:

@@ -34,6 +34,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from transformist.model import Mask
+
 Form: TypeAlias = "Mapping[int, Fraction]"
 Floats: TypeAlias = "NDArray[np.float64]"
 Grid: TypeAlias = "tuple[Fraction, str | None] | None"
@@ -173,7 +175,7 @@ class Pattern:
     """
 
     where: str
-    mask: str
+    mask: Mask
     way: str
     sees: NDArray[np.bool_]
     empty: NDArray[np.bool_]
@@ -481,7 +483,7 @@ class Ideal:
             return None if grid[1] is not None else (grid[0], head.mask)
         return grid if grid[1] in (None, "none") else None
 
-    def _mean_place(self, mask: str) -> Form:
+    def _mean_place(self, mask: Mask) -> Form:
         """Mean of the positions: m/2 for 0 to m (with BOS), (m + 1)/2 for 1 to m; m is i or n."""
         half, number = Fraction(1, 2), self.known("i")
         if mask == "none":

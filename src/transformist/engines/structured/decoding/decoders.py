@@ -21,9 +21,6 @@ from transformist.engines.structured.rows import BLOCK
 from transformist.errors import InputTooLong, InvalidValue, TransformistError
 from transformist.model import NearestFraction, NearZero, Symbol, Transformer, length_of
 
-CAUSAL = frozenset({"future", "strict-future"})
-"""The masks under which no position sees what comes after it."""
-
 BROKEN_OFF = "that was not read to its end"
 """What is said of the last symbol, until all has gone well; so an interruption ends a decoder."""
 
@@ -253,9 +250,9 @@ def _refused(error: TransformistError) -> str:
 def _require_causal(model: Transformer) -> None:
     """Refuse a model whose rows depend on what comes after them."""
     masks = {head.mask for layer in model.layers for head in layer.heads}
-    ahead = sorted(masks - CAUSAL)
+    ahead = sorted(mask for mask in masks if mask.looks_ahead)
     positions, read_out = model.embedding.positions, model.read_out
-    is_fraction_of_n = isinstance(read_out, NearestFraction) and read_out.mask not in CAUSAL
+    is_fraction_of_n = isinstance(read_out, NearestFraction) and read_out.mask.looks_ahead
     reasons = {
         f"masks that look ahead ({', '.join(ahead)})": bool(ahead),
         "symbols that it adds at the back": bool(model.embedding.back),

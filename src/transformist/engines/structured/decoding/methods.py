@@ -19,14 +19,13 @@ from transformist.engines.structured.heads.head import FEW, HeadMaps
 from transformist.engines.structured.heads.on_hull import OnHull
 from transformist.engines.structured.heads.weightings import (
     KINDS,
-    ORDERS,
     OTHER,
     SOFTMAX,
     TAKE,
+    order_under,
 )
 from transformist.engines.structured.ranges import Measured, are_exact, are_small
 from transformist.engines.structured.rows import blocks
-from transformist.model import SPANS
 
 Own = tuple[int, Groups, Mapping[str, NDArray[Any]]]
 """What the kernel for one token needs of a method: a code, the groups, its arrays by name."""
@@ -40,7 +39,7 @@ class Running(ABC):
     def __init__(self, maps: HeadMaps) -> None:
         head = maps.head
         self.maps, self.dtype = maps, maps.a.dtype
-        self.kind, self.order = KINDS.get(head.weighting, OTHER), ORDERS[head.mask]
+        self.kind, self.order = KINDS.get(head.weighting, OTHER), order_under(head.mask)
         self.asked, self.held = Measured(len(maps.fixed)), Measured(len(maps.fixed))
 
     def measure(self, queries: NDArray[Any], keys: NDArray[Any]) -> None:
@@ -243,7 +242,7 @@ class RunningDense(Running):
     ) -> NDArray[np.float64] | None:
         """As `Running.mix`."""
         n = past.count + len(keys)
-        first, stop = SPANS[self.maps.head.mask](np.arange(past.count, n), n)
+        first, stop = self.maps.head.mask.span(np.arange(past.count, n), n)
         all_keys = np.concatenate([past.keys, keys])
         all_values = np.concatenate([past.values, values])
         seen = (all_keys, all_values, first, stop)

@@ -132,7 +132,7 @@ def _upwards(
     up = sign[0] if len(sign) else queries.dtype.type(1)
     queries, points = (_turned(each, axis, up) for each in (queries, points))
     arrivals = np.arange(given.n)
-    if given.maps.head.mask == "none":
+    if given.maps.head.mask.is_whole:
         arrivals = np.lexsort((points[:, 1], points[:, 0]))
     come = points[arrivals, 0]
     falls, rises = (come[1:] < come[:-1]).any(), (come[1:] > come[:-1]).any()

@@ -19,7 +19,7 @@ from transformist.engines.structured.heads.weightings import (
 )
 from transformist.engines.structured.kernel import kernel
 from transformist.engines.structured.ranges import overflow
-from transformist.model import WEIGHTINGS
+from transformist.model import Weighting
 
 
 @kernel
@@ -73,7 +73,8 @@ def _weighted(weights: Any, values: Any, out: Any) -> None:
 
 
 def mix_dense(
-    weighting: str, d_key: int, queries: NDArray[Any], keys: NDArray[Any], values: NDArray[Any],
+    weighting: Weighting, d_key: int,
+    queries: NDArray[Any], keys: NDArray[Any], values: NDArray[Any],
     first: NDArray[np.int64], stop: NDArray[np.int64], a: Floating,
 ) -> NDArray[np.float64]:  # fmt: skip
     """The mixed values of queries that see the keys from `first` to `stop` − 1.
@@ -95,7 +96,7 @@ def mix_dense(
             continue
         if kind == OTHER:
             every = np.full((1, high - low), True)
-            weights[:] = WEIGHTINGS[weighting](weights[None, :], every, a)[0]
+            weights[:] = weighting(weights[None, :], every, a)[0]
         elif kind == SOFTMAX:
             weights[:] = a.exp(a.subtract(weights, weights.max()))
             _share(weights)

@@ -13,16 +13,15 @@ from transformist.arithmetic import FLOAT64, Floating
 from transformist.engines.structured.heads.weightings import (
     KINDS,
     MIRRORED,
-    ORDERS,
     OTHER,
     SOFTMAX,
+    order_under,
 )
 from transformist.engines.structured.once import once
 from transformist.engines.structured.ranges import Measured, are_exact, are_small
 from transformist.engines.structured.residual import ResidualStream
 from transformist.engines.structured.rows import Few, Rows, blocks
 from transformist.engines.structured.sparse import SparseMap
-from transformist.errors import UnknownName
 from transformist.model import Attention
 
 FEW = 512
@@ -59,15 +58,7 @@ class HeadMaps:
 
     @classmethod
     def of(cls, head: Attention, a: Floating) -> HeadMaps:
-        """The maps of a head, its weights rounded to the format.
-
-        Raises:
-            UnknownName: for a mask that the engine does not know.
-
-        """
-        if head.mask not in ORDERS:
-            kind, where = "mask that the engine knows", "structured engine"
-            raise UnknownName.among(kind, head.mask, ORDERS, where)
+        """The maps of a head, its weights rounded to the format."""
         w = head.rounded(a)
         asked = (w.W_Q != 0).any(axis=1) | (w.b_Q != 0)
         held = (w.W_K != 0).any(axis=1) | (w.b_K != 0)
@@ -156,12 +147,12 @@ class HeadInput:
     @property
     def backwards(self) -> bool:
         """Whether keys come from the last to the first."""
-        return self.maps.head.mask in ("past", "strict-past")
+        return not self.maps.head.mask.looks_back
 
     @property
     def order(self) -> int:
         """What is done at each row, under the mask."""
-        return ORDERS[self.maps.head.mask]
+        return order_under(self.maps.head.mask)
 
     @property
     def kind(self) -> int:

@@ -23,7 +23,6 @@ from transformist.engines.structured.row_by_row import Many
 from transformist.engines.structured.rows import Few, Rows
 from transformist.engines.structured.threads import on_all_processors, one_ahead
 from transformist.errors import TakesLong
-from transformist.model import SPANS
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +258,7 @@ class Dense(Method):
         keys, values, own = given.keys.whole(), given.values.whole(), maps.head.weighting
 
         def mix(rows: slice, out: NDArray[Any]) -> None:
-            first, stop = SPANS[maps.head.mask](np.arange(*rows.indices(given.n)), given.n)
+            first, stop = maps.head.mask.span(np.arange(*rows.indices(given.n)), given.n)
             queries = given.queries.at(rows)
             out[:] = mix_dense(own, given.maps.d_key, queries, keys, values, first, stop, maps.a)
 

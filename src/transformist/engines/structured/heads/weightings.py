@@ -6,33 +6,35 @@ from typing import Any
 
 import numpy as np
 
+from transformist.model import Mask, Weighting
+
 SOFTMAX, AVERAGE, FIRST, LAST, OTHER = range(5)
 """What becomes of the maximal scores; first and last in the order in which keys come.
 
-`OTHER` is a weighting that was added to `model.WEIGHTINGS`: no kernel has it, and the reference's
-own function is called for every row.
+`OTHER` is a weighting that no kernel has: the reference's own function is called for every row.
 """
 
-KINDS = {
-    "softmax": SOFTMAX,
-    "average-hard": AVERAGE,
-    "leftmost-hard": FIRST,
-    "rightmost-hard": LAST,
+KINDS: dict[Weighting, int] = {
+    Weighting.SOFTMAX: SOFTMAX,
+    Weighting.AVERAGE_HARD: AVERAGE,
+    Weighting.LEFTMOST_HARD: FIRST,
+    Weighting.RIGHTMOST_HARD: LAST,
 }
+"""The weightings that the kernels have."""
+
 MIRRORED = {SOFTMAX: SOFTMAX, AVERAGE: AVERAGE, FIRST: LAST, LAST: FIRST, OTHER: OTHER}
 """What a kind is where keys come from the last to the first."""
 
 READ, TAKE, TAKE_READ, READ_TAKE = range(4)
 """What is done at each row, and in which order."""
 
-ORDERS = {
-    "none": READ,
-    "future": TAKE_READ,
-    "strict-future": READ_TAKE,
-    "past": TAKE_READ,
-    "strict-past": READ_TAKE,
-}
-"""What is done under a mask; where all keys are seen, they are taken before the first row."""
+
+def order_under(mask: Mask) -> int:
+    """Order of work at each row; where all keys are seen, they are taken before the first row."""
+    if mask.is_whole:
+        return READ
+    return TAKE_READ if mask.admits_itself else READ_TAKE
+
 
 FAR = 110.0
 """How far below the largest a score is left out of a softmax: exp(−110) is less than 2⁻¹⁵⁸, and so

@@ -1,0 +1,89 @@
+"""Weightings: the functions from the scores of a query to its attention weights (2.3, 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from transformist.arithmetic import Arithmetic, Array, Flags
+
+
+def softmax(s: Array, admissible: Flags, a: Arithmetic) -> Array:
+    """αᵢⱼ = exp(sᵢⱼ − maxᵢ) / Σ exp(sᵢⱼ − maxᵢ) over the admissible j."""
+    below = a.keep(a.subtract(s, a.maximum(s, admissible)), admissible)
+    e = a.keep(a.exp(below), admissible)
+    return a.divide(e, _or_one(a.sum(e), admissible, a))
+
+
+def average_hard(s: Array, admissible: Flags, a: Arithmetic) -> Array:
+    """Equal weights on all maximal admissible scores (ahardmax, Definition 5.1)."""
+    chosen = a.maximal(s, admissible).astype(np.int64)
+    return a.divide(a.array(chosen), a.array(np.maximum(chosen.sum(-1, keepdims=True), 1)))
+
+
+def leftmost_hard(s: Array, admissible: Flags, a: Arithmetic) -> Array:
+    """All the weight on the first maximal admissible score (lhardmax)."""
+    maximal = a.maximal(s, admissible)
+    return a.array((maximal & (np.cumsum(maximal, axis=-1) == 1)).astype(np.int64))
+
+
+def rightmost_hard(s: Array, admissible: Flags, a: Arithmetic) -> Array:
+    """All the weight on the last maximal admissible score (rhardmax)."""
+    maximal = a.maximal(s, admissible)
+    seen_from_right = np.cumsum(maximal[..., ::-1], axis=-1)[..., ::-1]
+    return a.array((maximal & (seen_from_right == 1)).astype(np.int64))
+
+
+def _or_one(total: Array, admissible: Flags, a: Arithmetic) -> Array:
+    """The divisor of a row: its total, or 1 where the row has nothing to attend to."""
+    empty = np.broadcast_to(~admissible.any(-1, keepdims=True), total.shape)
+    return a.add(total, a.array(empty.astype(np.int64)))
+
+
+class Weighting(StrEnum):
+    """Function from scores to attention weights.
+
+    A weighting is its name as text, and compares, hashes and prints so; `Weighting("softmax")`
+    finds it. Called on scores (..., r, n), the admissible ones among them and an arithmetic, it
+    gives weights (..., r, n), which are 0 in a row with nothing admissible.
+
+    Attributes:
+        is_hard: true if only the largest scores have weight, so that an evaluator compares scores
+            and takes no exponentials.
+        ties: which of several largest scores have the weight: all of them in equal parts
+            (`mean`), the first (`leftmost`) or the last (`rightmost`).
+
+    Example:
+        >>> [weighting for weighting in Weighting if weighting.takes_one]
+        ['leftmost-hard', 'rightmost-hard']
+
+    """
+
+    is_hard: bool
+    ties: str
+    _function: Callable[[Array, Flags, Arithmetic], Array]
+
+    SOFTMAX = "softmax", softmax, False, "mean"
+    AVERAGE_HARD = "average-hard", average_hard, True, "mean"
+    LEFTMOST_HARD = "leftmost-hard", leftmost_hard, True, "leftmost"
+    RIGHTMOST_HARD = "rightmost-hard", rightmost_hard, True, "rightmost"
+
+    def __new__(cls, name: str, *facts: Any) -> Weighting:
+        weighting = str.__new__(cls, name)
+        weighting._value_ = name
+        weighting._function, weighting.is_hard, weighting.ties = facts
+        return weighting
+
+    __repr__ = str.__repr__
+
+    @property
+    def takes_one(self) -> bool:
+        """True if a query attends to a single position."""
+        return self.ties != "mean"
+
+    def __call__(self, s: Array, admissible: Flags, a: Arithmetic) -> Array:
+        """Attention weights α (..., r, n) of the scores s (..., r, n)."""
+        return self._function(s, admissible, a)
