@@ -372,7 +372,7 @@ class TestParts:
             (lambda: MultiClass(W_out=MATRIX, labels=([],)), "labels must be .* hashable values"),
             (lambda: MultiClass(W_out=MATRIX, labels=3), "labels must be a tuple"),
             (lambda: NearZero(W_out=MATRIX, powers=("1",)), "powers must be a tuple of int"),
-            (lambda: NearestFraction(**(READ | FRACTION | {"scale": "1"})), "scale must be at least"),
+            (lambda: NearestFraction(**(READ | FRACTION | {"scale": "1"})), "scale must be"),
             (lambda: NearestFraction(**(READ | FRACTION | {"mask": []})), "mask must be text"),
         ],
     )
