@@ -28,6 +28,7 @@ class Mask(StrEnum):
         looks_ahead: true if position i may attend to every j > i.
 
     Example:
+        >>> from transformist.model import Mask
         >>> Mask("strict-future"), Mask("strict-future") == "strict-future"
         ('strict-future', True)
         >>> [mask for mask in Mask if mask.is_causal]

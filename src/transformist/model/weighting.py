@@ -57,6 +57,7 @@ class Weighting(StrEnum):
             (`mean`), the first (`leftmost`) or the last (`rightmost`).
 
     Example:
+        >>> from transformist.model import Weighting
         >>> [weighting for weighting in Weighting if weighting.takes_one]
         ['leftmost-hard', 'rightmost-hard']
 

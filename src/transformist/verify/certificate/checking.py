@@ -22,7 +22,7 @@ from transformist.bounds import ORDERS
 from transformist.circuit import READ_OUT, SCORES, Circuit, Form, Head, Match, total
 from transformist.circuit.atoms import Embedded, Fetched, Kept, PositionFeature, Relu, StepFunction
 from transformist.laws import Range, hull
-from transformist.model import Attention, FeedForward, PositionFunctions, Transformer, Weighting
+from transformist.model import Attention, FeedForward, PositionFunctions, Transformer
 from transformist.model import rationals as exactly
 from transformist.verify.certificate import preconditions
 from transformist.verify.certificate.contents import Contents
@@ -73,10 +73,8 @@ class Reading:
         need(not any(none), "a layer without a network has no units")
         need((*said, certificate.model, certificate.largest_length) == parts, "it is of this model")
         weighting, free = certificate.weighting, {each.line for each in certificate.assumes}
-        heads = {head.weighting for layer in model.layers for head in layer.heads} or {
-            Weighting.SOFTMAX
-        }
-        need(weighting in heads, "its weighting is that of a head")
+        heads = {str(head.weighting) for layer in model.layers for head in layer.heads}
+        need(weighting in (heads or {"softmax"}), "its weighting is that of a head")
         self.circuit = Circuit(model.alphabet, bool(front), certificate.max_length, weighting)
         for number, line in enumerate(certificate.lines):
             rows = line.law.rows if number in free else None
