@@ -7,7 +7,7 @@ import pytest
 
 from transformist.programs import PROGRAMS
 from transformist.report import recipe_sheet
-from transformist.verify import functions, sequences, strings
+from transformist.verify import function_claims, sequence_claims, string_claims
 
 hypothesis.settings.register_profile("quick", max_examples=25)
 
@@ -84,12 +84,12 @@ def rows(case):
 @pytest.fixture
 def short(monkeypatch):
     """Fewer cases, shorter lists and strings: the quick side of what a slow test covers."""
-    monkeypatch.setattr(functions, "CASES", 12)
-    monkeypatch.setattr(sequences, "LENGTHS", (1, 2, 5))
-    monkeypatch.setattr(sequences, "FEW", (2,))
-    monkeypatch.setattr(sequences, "LISTS", 2)
-    monkeypatch.setattr(strings, "STRINGS", 2**3)
-    monkeypatch.setattr(strings, "LONGEST", 8)
-    monkeypatch.setattr(strings, "LONGEST_IN", {"exact": 6, "interval": 4})
-    monkeypatch.setattr(strings, "DRAWN", 1)
+    monkeypatch.setattr(function_claims, "CASES", 12)
+    monkeypatch.setattr(sequence_claims, "LENGTHS", (1, 2, 5))
+    monkeypatch.setattr(sequence_claims, "FEW", (2,))
+    monkeypatch.setattr(sequence_claims, "LISTS", 2)
+    monkeypatch.setattr(string_claims, "STRINGS", 2**3)
+    monkeypatch.setattr(string_claims, "LONGEST", 8)
+    monkeypatch.setattr(string_claims, "LONGEST_IN", {"exact": 6, "interval": 4})
+    monkeypatch.setattr(string_claims, "DRAWN", 1)
     monkeypatch.setattr(recipe_sheet, "SHORT_WORK", 2**12)

@@ -341,13 +341,13 @@ class TestCheck:
 
         one = tf.verify.check_recipe(tf.recipe("min"))
         monkeypatch.setattr(checking, "check_recipes", lambda names, length: iter([one]))
-        monkeypatch.setattr(tf.verify.programs, "TRIED", (("softmax", "float32", 2**4),))
+        monkeypatch.setattr(tf.verify.suite, "TRIED", (("softmax", "float32", 2**4),))
         rows = answer(capsys, "check")["recipes"]
         assert [row["name"] for row in rows] == ["min", *(f"programs/{name}" for name in PROGRAMS)]
         assert all(row["held"] and row["cases"] >= 5 for row in rows)
 
     def test_what_is_compiled_wrongly_is_found(self, capsys, monkeypatch):
-        from transformist.verify import programs
+        from transformist.verify import suite
 
         right = tf.recipe("dyck-1").build(max_length=16)
         vectors = right.embedding.vectors[[1, 0, 2]]
@@ -355,7 +355,7 @@ class TestCheck:
         model = dataclasses.replace(right, embedding=embedding)
         for weighting, arithmetic in (("softmax", "float32"), ("average-hard", "exact")):
             monkeypatch.setattr(
-                programs,
+                suite,
                 "compile_program",
                 lambda _, weighting, wrong=weighting, **__: model if weighting == wrong else right,
             )

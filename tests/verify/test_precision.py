@@ -19,7 +19,8 @@ from transformist.errors import InvalidValue, UnknownName
 from transformist.model import Attention
 from transformist.report import found_facts
 from transformist.verify import SHORT_WORK, first_failure, formats, least_error, search
-from transformist.verify.attempts import _results, list_attempt, places
+from transformist.verify.attempt import places
+from transformist.verify.sequence_claims import _results, list_attempts
 
 ROOT = Path(__file__).parents[2]
 
@@ -171,7 +172,7 @@ def test_every_query_is_tried_in_short_lists():
         return [list(v[each - 1]) for each in q]
 
     watched = replace(recipe, claim=replace(recipe.claim, reference=reference))
-    attempt = list_attempt(watched, watched.settings({}), a)
+    attempt = list_attempts(watched, watched.settings({}), a)
     for n in (1, 2, 7, 12, 38):
         attempt(n).run()
         pairs = {(i, q) for m, i, q in asked if m == n}
@@ -189,7 +190,7 @@ def test_places_hold_the_ends_the_middle_and_powers_of_two():
 class TestBudget:
     def test_the_work_is_bounded_and_decides_how_far_a_search_goes(self):
         recipe, a = tf.recipe("quadratic-lookup"), SYSTEMS["float64"]
-        attempt, reached = list_attempt(recipe, recipe.settings({}), a), []
+        attempt, reached = list_attempts(recipe, recipe.settings({}), a), []
         for work in (2**16, 2**18, 2**20):
             found = first_failure(recipe, a, work=work)
             assert found.length is None and "more than the work" in found.ended

@@ -9,7 +9,7 @@ import pytest
 import transformist as tf
 from transformist.errors import InputTooLong, InvalidValue
 from transformist.model import BOS, Binary, Embedding, Stream, Transformer
-from transformist.verify import agrees, check_recipe, check_recipes, strings
+from transformist.verify import agrees, check_recipe, check_recipes, string_claims
 
 
 def test_a_right_model_is_held_on_every_string():
@@ -89,7 +89,7 @@ def test_a_claim_beyond_its_format_is_found_out():
 
 
 def test_a_claim_beyond_its_format_is_found_out_among_fewer_strings(short, monkeypatch):
-    monkeypatch.setattr(strings, "LONGEST", 100)
+    monkeypatch.setattr(string_claims, "LONGEST", 100)
     verdict = too_bold()
     assert not verdict.held and verdict.counterexample.arithmetic == "bfloat16"
 

@@ -1,13 +1,7 @@
-"""Whether what is claimed holds, and where a number format breaks it."""
+"""Claims against weights: verdicts, certificates, answers, and where a number format breaks."""
 
-from transformist.verify.answers import (
-    AnswerInNumbers,
-    AnswerOnSymbols,
-    BuiltModel,
-    answer_in_numbers,
-    answer_on_symbols,
-    built_for_input,
-)
+from transformist.verify.answer import AnswerInNumbers, AnswerOnSymbols, BuiltModel
+from transformist.verify.breakdowns import SHORT_WORK, WORK, Breakdown, first_failure, float_format
 from transformist.verify.certificate import (
     TAKEN_FOR_GRANTED,
     Certificate,
@@ -16,15 +10,14 @@ from transformist.verify.certificate import (
     check_certificate,
 )
 from transformist.verify.changes import sensitivity
-from transformist.verify.functions import error_bound, worst_rounding
-from transformist.verify.precision import SHORT_WORK, WORK, Breakdown, first_failure, float_format
-from transformist.verify.programs import built_for, check_program
+from transformist.verify.claim_kinds import answer_in_numbers, check_recipe
+from transformist.verify.comparison import check, length_within, require_feasible
+from transformist.verify.function_claims import worst_rounding
 from transformist.verify.proof import EVALUATIONS
 from transformist.verify.proofs import unproved
 from transformist.verify.searches import formats, search, search_all, searched
-from transformist.verify.sequences import admitted, free_numbers
-from transformist.verify.strings import check, length_within, require_feasible
-from transformist.verify.suite import check_programs, check_recipe, check_recipes
+from transformist.verify.string_claims import answer_on_symbols, built_for_input
+from transformist.verify.suite import built_for, check_program, check_programs, check_recipes
 from transformist.verify.tolerances import LeastError, least_error
 from transformist.verify.verdict import Counterexample, Verdict, agrees
 
@@ -42,7 +35,6 @@ __all__ = [
     "LeastError",
     "Unproved",
     "Verdict",
-    "admitted",
     "agrees",
     "answer_in_numbers",
     "answer_on_symbols",
@@ -55,11 +47,9 @@ __all__ = [
     "check_programs",
     "check_recipe",
     "check_recipes",
-    "error_bound",
     "first_failure",
     "float_format",
     "formats",
-    "free_numbers",
     "least_error",
     "length_within",
     "require_feasible",

@@ -1,4 +1,4 @@
-"""The search that tells where a format breaks a recipe, by the kind of its claim."""
+"""The search that fits a recipe: for its first failing length, or for its least error."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 from transformist.arithmetic import SYSTEMS, Floating
 from transformist.catalogue import recipe as find_recipe
 from transformist.catalogue import recipes
-from transformist.claims import Recipe, Settings
+from transformist.claims import LengthClaim, Recipe, Settings
 from transformist.errors import InvalidValue
-from transformist.verify.precision import ATTEMPTS, LONGEST, WORK, Breakdown, first_failure
+from transformist.verify.breakdowns import LONGEST, WORK, Breakdown, first_failure
 from transformist.verify.tolerances import LeastError, has_tolerance, least_error
 from transformist.verify.workers import spread
 
@@ -19,12 +19,12 @@ Found: TypeAlias = "Breakdown | LeastError"
 
 
 def searched(recipe: Recipe[Any]) -> bool:
-    """Whether there is something to search for: a length, or a tolerance.
+    """True if there is something to search for: a length, or a tolerance.
 
-    Recipes on strings, lists and positions have lengths; of the functions on vectors, those have a
-    tolerance that approximate.
+    Recipes on strings, lists and positions have lengths; functions on vectors that approximate
+    have a tolerance.
     """
-    return type(recipe.claim) in ATTEMPTS or has_tolerance(recipe)
+    return isinstance(recipe.claim, LengthClaim) or has_tolerance(recipe)
 
 
 def formats(recipe: Recipe[Any]) -> list[str]:
@@ -39,10 +39,10 @@ def search(
     """The first failing length of a recipe in a format, or the least error that it reaches.
 
     Args:
-        recipe: what is tried.
+        recipe: the recipe to try.
         arithmetic: a float format.
         settings: of the recipe.
-        longest: no longer inputs are tried; for recipes that have lengths.
+        longest: length of the longest inputs, for recipes that have lengths.
         work: as for `first_failure`.
 
     Raises:
@@ -69,8 +69,8 @@ def search(
 def search_all(
     longest: int | None, work: int, arithmetics: Sequence[str] = (), processes: int | None = None
 ) -> Iterator[tuple[Recipe[Any], list[Found]]]:
-    """Every recipe that has a length, with what is found in each format."""
-    names = [each.name for each in recipes() if type(each.claim) in ATTEMPTS]
+    """Search for the first failing length of every recipe that has lengths, in each format."""
+    names = [each.name for each in recipes() if isinstance(each.claim, LengthClaim)]
     search_one = partial(_search_named, longest=longest, work=work, arithmetics=arithmetics)
     for name, found in zip(names, spread(search_one, names, processes), strict=True):
         yield find_recipe(name), found

@@ -1,48 +1,66 @@
-"""The claim of a recipe, of whatever kind, tested."""
+"""Checks of many recipes and programs, in several processes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from transformist.catalogue import recipe as find_recipe
-from transformist.claims import FunctionClaim, PositionClaim, Recipe, SequenceClaim, StringClaim
+from transformist.compiler import compile as compile_program
+from transformist.language import Program
 from transformist.programs import PROGRAMS
-from transformist.verify.functions import check_function
-from transformist.verify.programs import check_program
-from transformist.verify.sequences import check_positions, check_sequences
-from transformist.verify.strings import check_strings
+from transformist.verify.claim_kinds import check_recipe
+from transformist.verify.comparison import check, length_within, require_feasible
 from transformist.verify.verdict import Verdict
 from transformist.verify.workers import spread
 
-CHECKS: Mapping[type, Callable[[Recipe[Any], int | None], Verdict]] = {
-    FunctionClaim: check_function,
-    SequenceClaim: check_sequences,
-    PositionClaim: check_positions,
-    StringClaim: check_strings,
-}
-"""How each kind of claim is tested."""
+TRIED = (("softmax", "float32", 2**13), ("average-hard", "exact", 2**11))
+"""A weighting, the arithmetic it is evaluated in, and the number of strings tried."""
+
+SHORTEST_BUILT = 16
+"""Programs are compiled for inputs of at least this length."""
 
 
-def check_recipe(recipe: Recipe[Any], max_length: int | None = None) -> Verdict:
-    """Test the claim of a recipe: on its whole domain where that is small, else on many cases.
-
-    Args:
-        recipe: what to check.
-        max_length: for strings, the length to which every one is tried; for lists of vectors, the
-            longest. Chosen by the number of inputs when left out.
-
-    Raises:
-        InvalidValue: for a length below 0 or beyond what is feasible, or with a claim on vectors.
+def built_for(length: int) -> int:
+    """N of the model that is compiled for an input: its length rounded up to a power of two.
 
     Example:
-        >>> import transformist as tf
-        >>> check_recipe(tf.recipe("max")).held
-        True
+        >>> built_for(3), built_for(16), built_for(17)
+        (16, 16, 32)
 
     """
-    return CHECKS[type(recipe.claim)](recipe, max_length)
+    return max(SHORTEST_BUILT, 1 << max(length - 1, 0).bit_length())
+
+
+def check_program(name: str, program: Program, max_length: int | None = None) -> Verdict:
+    """Compare the model compiled from a program with its interpretation, on every short string.
+
+    Softmax is evaluated in float32, average-hard attention in exact arithmetic.
+
+    Args:
+        name: of the program, for the verdict.
+        program: what is compiled.
+        max_length: length of the longest strings; chosen by the number of strings when left out.
+
+    Raises:
+        InvalidValue: for a length below 0 or beyond what is feasible.
+        TransformistError: for a program that is not compiled.
+
+    """
+    cases, tried = 0, dict[str, str]()
+    for weighting, arithmetic, count in TRIED:
+        length = length_within(count, len(program.alphabet)) if max_length is None else max_length
+        require_feasible(length, len(program.alphabet))
+        model = compile_program(program, max_length=built_for(length), weighting=weighting)
+        verdict = check(model, program, length, arithmetic)
+        cases += verdict.cases
+        tried[f"{verdict.covered} with {weighting}"] = arithmetic
+        found = verdict.counterexample
+        if found is not None:
+            found = replace(found, settings=f"weighting={weighting}")
+            return Verdict(name, cases, tuple(tried.values()), verdict.covered, found)
+    return Verdict(name, cases, tuple(tried.values()), " and ".join(tried))
 
 
 def check_recipes(
@@ -53,7 +71,7 @@ def check_recipes(
     Args:
         names: of the recipes.
         max_length: as for `check_recipe`.
-        processes: how many work at a time; as many as there are processors, when left out.
+        processes: number of processes; as many as there are processors, when left out.
 
     """
     yield from spread(partial(_check_named, max_length=max_length), names, processes)
@@ -66,7 +84,7 @@ def check_programs(
 
     Args:
         max_length: as for `check_program`.
-        processes: how many work at a time; as many as there are processors, when left out.
+        processes: number of processes; as many as there are processors, when left out.
 
     """
     yield from spread(partial(_check_packaged, max_length=max_length), list(PROGRAMS), processes)

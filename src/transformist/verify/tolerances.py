@@ -1,7 +1,7 @@
-"""How small an error a number format reaches where a tolerance may be chosen freely.
+"""The least error that a number format reaches where a tolerance may be chosen freely: a search.
 
-A finer tolerance means a larger or smaller scale, and with it more rounding: the total error falls
-until rounding outweighs the approximation, and rises from there.
+A finer tolerance means a larger or smaller scale of the hidden numbers, and with it more rounding.
+So the total error falls until rounding outweighs the approximation, and rises from there.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ from transformist.claims import FunctionClaim, Recipe, Settings, ask
 from transformist.domains import Case
 from transformist.errors import InvalidValue, NotFinite
 from transformist.model import FeedForward
-from transformist.verify.functions import CASES
-from transformist.verify.precision import float_format
+from transformist.verify.breakdowns import float_format
+from transformist.verify.function_claims import CASES
 
 PATIENCE = 12
-"""The search ends after so many scales that are no better than the best."""
+"""The search ends after this many scales in a row that are no better than the best.
+
+More than one, as rounding makes the error uneven from one scale to the next.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +42,7 @@ class LeastError:
         scale: the factor of the inputs in these weights, the largest entry of W₁.
         input: where the error is that large.
         tried: the finest tolerance tried.
-        cases: how many inputs were tried.
+        cases: number of inputs tried.
 
     """
 
@@ -55,7 +58,7 @@ class LeastError:
 
 
 def has_tolerance(recipe: Recipe[Any]) -> bool:
-    """Whether it is a function whose error is a matter of a tolerance."""
+    """True for a function whose error depends on a tolerance."""
     return isinstance(recipe.claim, FunctionClaim) and "tolerance" in recipe.parameters
 
 
@@ -117,14 +120,14 @@ def least_error(
 def _require(recipe: Recipe[Any], given: Settings) -> None:
     if not has_tolerance(recipe):
         raise InvalidValue(
-            "the least error is found for functions with a tolerance",
+            "the recipe must be one of the functions with a tolerance",
             received=repr(recipe.name),
             where="precision",
             remedy=f"transformist show {recipe.name} tells its rounding error",
         )
     if "tolerance" in given:
         raise InvalidValue(
-            "the tolerance is what is searched for",
+            "the tolerance must be left out: it is searched for",
             received=f"tolerance = {given['tolerance']}",
             where="precision",
             remedy="leave it out",
@@ -134,7 +137,7 @@ def _require(recipe: Recipe[Any], given: Settings) -> None:
 def _scales(
     recipe: Recipe[FunctionClaim], settings: Settings
 ) -> Iterator[tuple[Fraction, Fraction, FeedForward]]:
-    """Tolerances 2⁻ᵏ, k = 0, 1, …, that give a scale of their own, with it and the weights."""
+    """Tolerances 2⁻ᵏ, k = 0, 1, …, each with its scale and weights, equal scales only once."""
     last, tolerance = None, Fraction(1)
     while True:
         model: FeedForward = recipe.construct(**{**settings, "tolerance": tolerance})
@@ -147,7 +150,7 @@ def _scales(
 def _worst(
     model: FeedForward, system: Arithmetic, cases: list[Case], expected: list[list[Any]]
 ) -> tuple[float, Case]:
-    """The largest error over the cases, infinite where a result is not finite, and where."""
+    """The largest error over the cases, infinite where a result is not finite, and its case."""
     got = system.numbers(model(system.array(np.array(cases, dtype=object)), system)).tolist()
     errors = [
         max(

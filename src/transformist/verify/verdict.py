@@ -1,19 +1,34 @@
-"""Verdicts: the outcome of comparing weights with what they are said to compute."""
+"""Verdicts: the outcome of comparing weights with what they are claimed to compute."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from itertools import repeat
+from typing import Any, TypeAlias
 
 WIDEST = Fraction(1, 2**40)
-"""A ball wider than this, absolutely and relatively, says too little to hold a claim."""
+"""A ball wider than this, absolutely and relatively, decides no claim.
+
+`interval` computes with 64 bits, so a ball reaches this width once 24 bits are lost. A limit is
+widened by the ball's radius: without this rule a ball that says nothing would fit every limit.
+"""
+
+Limit: TypeAlias = "Fraction | float"
+"""Largest error that a claim admits; infinite where it claims nothing, as when a result overflows.
+"""
 
 
-def agrees(value: Any, radius: Any, expected: Any, limit: Fraction | float) -> bool:
-    """Whether what was computed, up to the radius of its ball, is within the limit of expected."""
+def agrees(value: Any, radius: Any, expected: Any, limit: Limit) -> bool:
+    """True if the computed ball, value ± radius, reaches within the limit of the expected number.
+
+    Example:
+        >>> agrees(0.5, 0, Fraction(1, 3), Fraction(1, 6)), agrees(0.5, 0, 0, Fraction(1, 3))
+        (True, False)
+
+    """
     if isinstance(limit, float) and limit == math.inf:
         return True
     if isinstance(value, float) and not math.isfinite(value):
@@ -24,8 +39,31 @@ def agrees(value: Any, radius: Any, expected: Any, limit: Fraction | float) -> b
     (p, q), (r, s) = value.as_integer_ratio(), expected.as_integer_ratio()
     if (p, q) == (r, s):
         return True
+    # |p/q − r/s| ≤ t/u in whole numbers: q, s and u are positive, so multiplying by q s u keeps
+    # the order. Unlike `Fraction`, whole numbers need no greatest common divisor.
     t, u = limit.as_integer_ratio()
-    return bool(abs(p * s - r * q) * u <= t * q * s)  # |p/q − r/s| ≤ t/u, in whole numbers
+    return bool(abs(p * s - r * q) * u <= t * q * s)
+
+
+def all_agree(rows: Any, radii: Any, expected: Any, limit: Limit) -> bool:
+    """True if rows of numbers have the expected shape, and every number agrees within the limit.
+
+    An expected row that is `None` is not claimed, and agrees with any row.
+    """
+    return len(rows) == len(expected) and all(
+        wanted is None
+        or (len(row) == len(wanted) and all(map(agrees, row, radius, wanted, repeat(limit))))
+        for row, radius, wanted in zip(rows, radii, expected, strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """An input, or a place in one, with the right answer and the one given."""
+
+    input: Any
+    expected: Any
+    got: Any
 
 
 @dataclass(frozen=True)
@@ -48,13 +86,13 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a check.
+    """Outcome of a check.
 
     Attributes:
         name: of what was checked.
-        cases: how many inputs were evaluated, over all arithmetics.
+        cases: number of inputs evaluated, over all arithmetics.
         arithmetics: the number systems they were evaluated in.
-        covered: what was tried, in words.
+        covered: the inputs tried, in words.
         counterexample: the first input that failed, or `None`.
 
     """
@@ -67,17 +105,55 @@ class Verdict:
 
     @property
     def held(self) -> bool:
-        """Whether no counterexample was found."""
+        """True if no counterexample was found."""
         return self.counterexample is None
 
     def __bool__(self) -> bool:
-        """As `held`, so that a verdict can be asserted."""
         return self.held
 
 
-def described(settings: Mapping[str, Any]) -> str:
-    """Settings in a line."""
-    return ", ".join(f"{name}={value}" for name, value in settings.items())
+@dataclass(frozen=True)
+class Trial:
+    """Inputs of a claim, evaluated in one arithmetic under one choice of settings.
+
+    Attributes:
+        arithmetic: the number system.
+        cases: number of inputs evaluated.
+        domain: the inputs, in words.
+        settings: those that differ from the defaults.
+        mismatch: the first input that failed, or `None`.
+
+    """
+
+    arithmetic: str
+    cases: int
+    domain: str
+    settings: Mapping[str, Any]
+    mismatch: Mismatch | None
+
+
+def verdict_of(name: str, trials: Iterable[Trial], covered: str) -> Verdict:
+    """Verdict over trials, which ends with the first that fails.
+
+    Args:
+        name: of what is checked.
+        trials: evaluated one after the other, as they are asked for.
+        covered: the inputs tried, in words, if every trial passes.
+
+    """
+    cases, arithmetics = 0, dict[str, None]()
+    for trial in trials:
+        cases += trial.cases
+        if trial.cases:
+            arithmetics[trial.arithmetic] = None
+        wrong = trial.mismatch
+        if wrong is not None:
+            settings = ", ".join(f"{name}={value}" for name, value in trial.settings.items())
+            found = Counterexample(
+                wrong.input, wrong.expected, wrong.got, trial.arithmetic, settings
+            )
+            return Verdict(name, cases, tuple(arithmetics), trial.domain, found)
+    return Verdict(name, cases, tuple(arithmetics), covered)
 
 
 def _shown(value: Any) -> str:

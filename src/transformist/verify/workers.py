@@ -1,4 +1,4 @@
-"""Work on many recipes, one process a processor."""
+"""Work on many items in several processes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ R = TypeVar("R")
 def spread(
     function: Callable[[T], R], items: Sequence[T], processes: int | None = None
 ) -> Iterator[R]:
-    """The function of each item, in order, as they come.
+    """Apply a function to each item, and hand out the results in order, as they come.
 
     Args:
         function: at the top of a module, or a `partial` of one that is.
-        items: what it is applied to.
-        processes: how many work at a time; as many as there are processors, when left out.
+        items: its arguments.
+        processes: number of processes; as many as there are processors, when left out.
 
     Example:
         >>> list(spread(abs, [-1, 2], processes=1))
@@ -32,6 +32,7 @@ def spread(
         return
     from multiprocessing import Pool  # at import it would cost every user of the package
 
+    # Ctrl-C reaches every process of the group: the parent answers it, and ends the pool.
     left_to_the_parent = (signal.SIGINT, signal.SIG_IGN)
     with Pool(workers, initializer=signal.signal, initargs=left_to_the_parent) as pool:
         yield from pool.imap(function, items)

@@ -1,4 +1,4 @@
-"""Where a number format breaks a recipe: the first length at which its answer is wrong.
+"""The first length at which a number format breaks a recipe: a search.
 
 The search goes below the length that the claim calls safe and beyond it. Its work is counted in
 attention scores and bounded beforehand, so that it ends, and gives the same on every machine.
@@ -6,39 +6,33 @@ attention scores and bounded beforehand, so that it ends, and gives the same on 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from transformist.arithmetic import Arithmetic, Floating, is_whole, number_system
-from transformist.claims import PositionClaim, Recipe, SequenceClaim, Settings, StringClaim
+from transformist.claims import Recipe, Settings, StringClaim
 from transformist.errors import InvalidValue
-from transformist.verify.attempts import (
-    Attempt,
-    Attempts,
-    Mismatch,
-    list_attempt,
-    position_attempt,
-    safe_length,
-    string_attempt,
-)
+from transformist.verify.attempt import Attempt, Attempts, safe_length
+from transformist.verify.claim_kinds import CLAIM_KINDS
+from transformist.verify.verdict import Mismatch
 
 WORK = 2**26
-"""How many scores a search takes at most, unless another number is given: some seconds."""
+"""Budget of a search in scores, unless another is given: some seconds."""
 
 SHORT_WORK = 2**19
-"""How many for a search beside other facts: some tenths of a second a format."""
+"""Budget of a search beside other facts: some tenths of a second a format."""
 
 LONGEST = 2**20
 """The longest inputs tried, unless another length is given."""
 
 GROWTH = 4
-"""Where not every length is tried, the next is longer by a quarter."""
+"""Where not every length is tried, the next is longer by one part in this many."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Breakdown:
-    """What a search for the first length at which a format breaks a recipe found.
+    """Result of a search for the first length at which a format breaks a recipe.
 
     For a recipe that is built for N, length means N: inputs of N and fewer vectors or symbols are
     tried in the model that is built for N.
@@ -48,7 +42,7 @@ class Breakdown:
         arithmetic: the float format.
         settings: those that were given.
         length: the least length found at which an answer is wrong, or `None`.
-        input: what was answered wrongly there: a string, or the position in a list, with its own
+        input: the input answered wrongly there: a string, or the position in a list, with its own
             free numbers.
         expected, got: the right answer and the one given; where the format cannot hold the
             weights, features or scores, `got` is the refusal.
@@ -75,16 +69,8 @@ class Breakdown:
 
     @property
     def refutes_the_claim(self) -> bool:
-        """Whether an answer is wrong at a length that the claim calls safe."""
+        """True if an answer is wrong at a length that the claim calls safe."""
         return self.length is not None and _covers(self.claimed, self.length)
-
-
-ATTEMPTS: Mapping[type, Callable[..., Attempts]] = {
-    SequenceClaim: list_attempt,
-    PositionClaim: position_attempt,
-    StringClaim: string_attempt,
-}
-"""How one length is tried, for each kind of claim that has lengths."""
 
 
 def first_failure(
@@ -103,13 +89,14 @@ def first_failure(
     `every_length_to` there may be lengths that fail and were not tried.
 
     An answer is wrong where it differs from the claim's reference by more than the claim admits;
-    beyond the safe length, by more than it admits at the safe length (`attempts.limit`).
+    beyond the safe length, by more than it admits at the safe length (for lists, where that is
+    infinite, by an eighth of the largest number).
 
     Args:
-        recipe: what is tried.
+        recipe: the recipe to try.
         arithmetic: a float format.
-        longest: no longer inputs are tried.
-        work: how many scores are computed at most, in all.
+        longest: length of the longest inputs.
+        work: budget in scores, over all lengths.
         given: settings of the recipe by name, but max_length.
 
     Raises:
@@ -127,9 +114,17 @@ def first_failure(
     """
     system = float_format(arithmetic)
     _require_right_or_wrong(recipe, system.name)
+    attempts = CLAIM_KINDS[type(recipe.claim)].attempts
+    if attempts is None:
+        raise InvalidValue(
+            "the recipe must be one on strings, lists or positions",
+            received=f"{recipe.name!r}, in which nothing grows with a length",
+            where="precision",
+            remedy=f"transformist show {recipe.name} tells its rounding error",
+        )
     settings = _settings(recipe, {"longest": longest, "work": work}, given)
     safe = safe_length(recipe.claim, settings, system)
-    search = _Search(ATTEMPTS[type(recipe.claim)](recipe, settings, system), longest, work)
+    search = _Search(attempts(recipe, settings, system), longest, work)
     search.run(marks=(safe, safe + 1) if safe else ())
     length = min(search.failed, default=None)
     wrong = None if length is None else search.failed[length]
@@ -161,7 +156,7 @@ def float_format(arithmetic: Arithmetic | str) -> Floating:
     if isinstance(system, Floating):
         return system
     raise InvalidValue(
-        "it is a float format that may break a recipe",
+        "the arithmetic must be a float format",
         received=f"{system.name}, in which nothing rounds",
         where="precision",
         remedy="choose a float format, such as float32",
@@ -169,14 +164,7 @@ def float_format(arithmetic: Arithmetic | str) -> Floating:
 
 
 def _settings(recipe: Recipe[Any], counts: Mapping[str, int], given: Settings) -> dict[str, Any]:
-    """The settings of a search that can be done."""
-    if type(recipe.claim) not in ATTEMPTS:
-        raise InvalidValue(
-            "a first failing length is found for recipes on strings, lists and positions",
-            received=f"{recipe.name!r}, in which nothing grows with a length",
-            where="precision",
-            remedy=f"transformist show {recipe.name} tells its rounding error",
-        )
+    """The settings of a search, none of which it varies by itself."""
     for name, count in counts.items():
         if not is_whole(count, 1):
             raise InvalidValue(
@@ -187,7 +175,7 @@ def _settings(recipe: Recipe[Any], counts: Mapping[str, int], given: Settings) -
             )
     if "max_length" in given:
         raise InvalidValue(
-            "each length that is tried is declared as N",
+            "max_length must be left out: each length that is tried is declared as N",
             received=f"max_length = {given['max_length']}",
             where="precision",
             remedy="leave it out (--max-length n bounds the lengths that are tried)",
@@ -200,7 +188,7 @@ def _require_right_or_wrong(recipe: Recipe[Any], name: str) -> None:
     claim = recipe.claim
     if isinstance(claim, StringClaim) and claim.in_numbers and name in claim.excluded:
         raise InvalidValue(
-            "an answer in numbers is wrong where it is off by more than is claimed",
+            "the format must be one in which an error is claimed, as the answer is in numbers",
             received=f"{name}, in which {recipe.name} claims nothing: {claim.excluded[name]}",
             where="precision",
             remedy=f"transformist run {recipe.name} tells how far off it is on an input",
@@ -208,10 +196,7 @@ def _require_right_or_wrong(recipe: Recipe[Any], name: str) -> None:
 
 
 def _claimed(tried: Mapping[int, Attempt]) -> int | None:
-    """The safe length.
-
-    Where it is another for each N, the longest N that was tried and is claimed, `None` if all are.
-    """
+    """The safe length; where it depends on N, the largest N that was tried and is claimed."""
     lengths = {attempt.claimed for attempt in tried.values()}
     if len(lengths) == 1:
         return lengths.pop()
@@ -223,7 +208,7 @@ def _covers(claimed: int | None, n: int) -> bool:
 
 
 class _Search:
-    """Lengths that were tried, and what work is left."""
+    """The lengths tried so far, and the work that is left."""
 
     def __init__(self, attempts: Attempts, longest: int, work: int) -> None:
         self.attempts, self.longest, self.work, self.left = attempts, longest, work, work
@@ -234,6 +219,9 @@ class _Search:
 
     def run(self, marks: tuple[int, ...]) -> None:
         """Fill `tried` and `failed`."""
+        # An eighth of the work goes to the shortest lengths, as most formats fail early; then the
+        # grid, a quarter being kept for the rest: halving an interval of at most 2¹⁸ lengths (a
+        # quarter of LONGEST) takes 18 attempts, and closes in on a length that fails.
         self._one_by_one(keep=self.work - self.work // 8)
         if not self.failed:
             self._grid(marks, keep=self.work // 4)
@@ -244,7 +232,7 @@ class _Search:
         self.ended = "a failing length was found" if self.failed else ended
 
     def _one_by_one(self, keep: int) -> None:
-        """The lengths from the least on, while more work is left than is to be kept."""
+        """Try the lengths from the least on, while more work is left than is to be kept."""
         end = min(self.failed, default=self.longest + 1)
         while self.every_length_to + 1 < end:
             n = self.every_length_to + 1
@@ -259,7 +247,7 @@ class _Search:
         self.ended = f"no longer input was asked for than {self.longest}"
 
     def _halve(self) -> None:
-        """The interval from the last length that passed to the first that failed."""
+        """Halve the interval from the last length that passed to the first that failed."""
         first = min(self.failed)
         last = max((n for n in self.tried if n < first), default=0)
         while first - last > 1:
@@ -269,7 +257,7 @@ class _Search:
             first, last = (middle, last) if middle in self.failed else (first, middle)
 
     def _try(self, n: int, keep: int = 0) -> bool:
-        """Whether n was tried; it is not where it takes too much work, or is refused."""
+        """Try a length; false where it takes too much work, or is refused."""
         if n in self.tried:
             return True
         try:

@@ -1,0 +1,283 @@
+"""Claims on strings: their check, the attempt at one length, and the answer on an input."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from transformist.arithmetic import Arithmetic, Interval, number_system
+from transformist.claims import Finding, Recipe, Settings, StringClaim, ask
+from transformist.domains import String, Strings
+from transformist.errors import NotFinite, Undecided
+from transformist.model import Symbol, Trace, Transformer, rationals
+from transformist.verify.answer import AnswerOnSymbols, BuiltModel, require_length
+from transformist.verify.attempt import (
+    LENGTH_COST,
+    NUMBER_COST,
+    Attempt,
+    Attempts,
+    declaring,
+    heads_of,
+    products_of,
+    refused,
+)
+from transformist.verify.comparison import (
+    LimitAt,
+    compare,
+    length_within,
+    lengths_in_words,
+    require_feasible,
+    shortest_input,
+)
+from transformist.verify.verdict import Mismatch, Trial, Verdict, verdict_of
+
+# The check
+
+STRINGS = 2**11
+"""Every string is tried up to the length of which there are fewer than this many strings."""
+
+LONGEST = 250
+"""Hard and drawn strings are tried to the safe length, or to this one where it is less."""
+
+LONGEST_IN = {"exact": 60, "interval": 24}
+"""The same in arithmetics that are slower than the formats."""
+
+LARGEST_DECLARED = 2**20 - 1
+"""Short strings are tried in models built for the safe length, or this one where it is less."""
+
+DRAWN = 50
+"""Number of strings drawn at random for each arithmetic."""
+
+
+def check_strings(recipe: Recipe[StringClaim], max_length: int | None = None) -> Verdict:
+    """Check every short string, then hard and drawn ones, built for n and for the longest N."""
+    settings = recipe.settings({})
+    domain: Strings = ask(recipe.claim.domain, **settings)
+    shortest, length = shortest_input(recipe.build()), _length_of_all(domain, max_length, STRINGS)
+    reached = ", ".join(f"{n} in {name}" for name, n, _ in _reached(recipe.claim, settings, length))
+    covered = (
+        f"{domain}: all {lengths_in_words(shortest, length)}, hard and drawn ones to {reached}"
+    )
+    return verdict_of(recipe.name, _trials(recipe, max_length), covered)
+
+
+def _trials(recipe: Recipe[StringClaim], max_length: int | None) -> Iterator[Trial]:
+    claim, has_n = recipe.claim, "max_length" in recipe.parameters
+    for given in ({}, *claim.variants):
+        settings = recipe.settings(given)
+        domain: Strings = ask(claim.domain, **settings)
+        length = _length_of_all(domain, max_length, STRINGS // (4 if given else 1))
+        reference = partial(ask, claim.reference, **settings)
+        for name, n, N in _reached(claim, settings, length):
+            system = number_system(name)
+            limit = _limit_at(claim, settings, system)
+            chosen = [*domain.hard(n), *domain.drawn(n, DRAWN, seed=0)]
+            tried = [(N, [*domain.every(min(length, n)), *chosen])]
+            if has_n and n < N:
+                tried.append((n, chosen))
+            for declared, strings in tried:
+                built = {**given, **({"max_length": declared} if has_n else {})}
+                model = recipe.build(**built)
+                long_enough = [x for x in strings if len(x) >= shortest_input(model)]
+                cases, wrong = compare(model, reference, long_enough, system, limit)
+                yield Trial(name, cases, str(domain), built, wrong)
+
+
+def _length_of_all(domain: Strings, max_length: int | None, count: int) -> int:
+    """The length up to which every string is tried: the one given, or by their number."""
+    symbols = len(domain.alphabet)
+    if max_length is None:
+        return length_within(count, symbols)
+    require_feasible(max_length, symbols)
+    return max_length
+
+
+def _reached(claim: StringClaim, settings: Settings, length: int) -> Iterator[tuple[str, int, int]]:
+    """For each arithmetic, the longest strings tried, and the largest N that they are tried in."""
+    for name, safe in claim.safe_lengths(settings).items():
+        n, N = max(LONGEST_IN.get(name, LONGEST), length), LARGEST_DECLARED
+        yield (name, n, N) if safe is None else (name, min(n, safe), min(N, safe))
+
+
+def _limit_at(claim: StringClaim, settings: Settings, system: Arithmetic) -> LimitAt | None:
+    """The error that a claim on numbers admits; `None` where answers are right or wrong."""
+    error = claim.error
+    if error is None:
+        return None
+    return lambda n: ask(error, n=n, arithmetic=system, **settings)
+
+
+# One attempt
+
+ALL_STRINGS = 64
+"""Every string of a length is attempted where there are at most this many."""
+
+SHORT_STRING = 16
+"""A model that is built for N is attempted on hard strings of about this length too."""
+
+HARD_STRINGS = ((32, 24), (1024, 12), (math.inf, 4))
+"""Number of the claim's hard strings attempted for lengths up to each of these."""
+
+DRAWN_STRINGS = 2
+"""Number of strings drawn besides."""
+
+LONG_STRING = 2048
+"""In models built for a larger N, strings have at most half as many symbols."""
+
+
+def string_attempts(recipe: Recipe[StringClaim], settings: Settings, a: Arithmetic) -> Attempts:
+    """Attempts on hard and drawn strings; in a model that is built for N, on short ones as well."""
+    declare = declaring(recipe, settings, a)
+
+    def attempt(n: int) -> Attempt:
+        chosen, model, safe = declare(n)
+        has_n = model.max_length is not None
+        strings = _attempted(ask(recipe.claim.domain, **chosen), n, has_n)
+        each = sum(products_of(head) for head in heads_of(model))
+        # A transformer of width d has about d² weights to build for N = n.
+        scores = LENGTH_COST * (model.width**2 // 8 if model.max_length else 4) + sum(
+            (len(x) + 1) * ((len(x) + 1) * each + model.width * NUMBER_COST // 4) for x in strings
+        )
+
+        def run() -> Mismatch | None:
+            reference = partial(ask, recipe.claim.reference, **chosen)
+            limit = _limit_at(recipe.claim, chosen, a)
+            try:
+                return compare(model, reference, strings, a, limit)[1]
+            except NotFinite as refusal:
+                return refused(n, refusal)
+
+        return Attempt(scores, safe, max(map(len, strings), default=0), run)
+
+    return attempt
+
+
+def _attempted(domain: Strings, n: int, has_n: bool) -> list[String]:
+    length = LONG_STRING // 2 if has_n and n > LONG_STRING else n
+    chosen = [*_some_hard(domain, length), *domain.drawn(length, DRAWN_STRINGS, seed=0)]
+    if len(domain.alphabet) ** length <= ALL_STRINGS:
+        chosen += domain.every(length, length)
+    if has_n:
+        chosen += _some_hard(domain, min(n, SHORT_STRING))
+    return list(dict.fromkeys(x for x in chosen if len(x)))
+
+
+def _some_hard(domain: Strings, length: int) -> Sequence[String]:
+    """A share of the hard strings: others for the next length, so that several lengths try all."""
+    hard = list(domain.hard(length))
+    most = next(count for longest, count in HARD_STRINGS if length <= longest)
+    step = -(-len(hard) // most)
+    return hard[length % step :: step]
+
+
+# The answer
+
+ENCLOSED = 2**21
+"""Number of products that are evaluated in balls to bound an error: some seconds."""
+
+PRECISIONS = (128, 1024)
+"""The bits of those balls; the second where the first do not decide a choice."""
+
+
+def built_for_input(
+    recipe: Recipe[StringClaim], given: Settings, length: int, system: Arithmetic
+) -> BuiltModel:
+    """A recipe built for inputs of a length, where N is not given.
+
+    N is the length rounded up to a power of two, but not beyond the length that the claim covers
+    if the input fits into it.
+
+    Raises:
+        InvalidValue: where the claim does not cover the length and scores have a gap, or where it
+            does not cover the arithmetic and answers are right or wrong.
+
+    Example:
+        >>> import transformist as tf
+        >>> built = built_for_input(tf.recipe("dyck-1"), {}, 3, number_system("float32"))
+        >>> built.settings["max_length"]
+        4
+
+    """
+    settings = recipe.settings(given)
+    safe = recipe.claim.safe_lengths(settings).get(system.name, 0)
+    if safe == 0 and not recipe.claim.in_numbers:
+        require_length(recipe, settings, length, system)
+    if "max_length" in settings and "max_length" not in given:
+        built_for = 1 << max(length - 1, 0).bit_length()
+        built_for = min(built_for, safe) if safe is not None and length <= safe else built_for
+        settings = recipe.settings({**given, "max_length": built_for})
+    model = recipe.construct(**settings)
+    N = model.max_length or length
+    covered = safe is None or safe >= N
+    # Beyond the safe length a head whose scores have a gap may choose a wrong position, so that the
+    # answer would mean nothing. A mean is merely less exact: its answer is given, with a warning.
+    if not covered and ask(recipe.claim.gap, n=max(length, 1), **settings) is not None:
+        require_length(recipe, settings, N, system)
+    return BuiltModel(model=model, settings=settings, safe=safe, covered=covered)
+
+
+def answer_on_symbols(
+    recipe: Recipe[StringClaim],
+    given: Settings,
+    symbols: Sequence[Symbol],
+    arithmetic: Arithmetic | str,
+) -> AnswerOnSymbols:
+    """Answer on symbols, by a model `built_for_input`.
+
+    Numbers that the claim does not cover are compared with the real values: the input is evaluated
+    in `interval` as well.
+
+    Raises:
+        InvalidValue: as `built_for_input`.
+        TransformistError: as `Transformer.run`.
+
+    Example:
+        >>> import transformist as tf
+        >>> answer_on_symbols(tf.recipe("dyck-1"), {}, "(()", "float32").settings["max_length"]
+        4
+
+    """
+    system = number_system(arithmetic)
+    built = built_for_input(recipe, given, len(symbols), system)
+    trace = built.model.run(symbols, system)
+    found = recipe.explain(trace) if recipe.explain and built.covered else Finding(sentence="")
+    bound = _enclosed_error(trace) if recipe.claim.in_numbers and not built.covered else None
+    return AnswerOnSymbols(
+        trace=trace,
+        settings=built.settings,
+        safe=built.safe,
+        covered=built.covered,
+        finding=found,
+        error_bound=bound,
+        recipe=recipe,
+    )
+
+
+def _products(model: Transformer, rows: int) -> int:
+    """About the number of products of an evaluation."""
+    mixed = sum(head.W_Q.shape[0] + head.W_V.shape[0] for head in heads_of(model))
+    return int(rows * model.nonzero + rows**2 * mixed)
+
+
+def _enclosed_error(trace: Trace) -> float | None:
+    """Upper bound of the distance of an answer's numbers from the real values, by balls."""
+    if _products(trace.model, len(trace.symbols)) > ENCLOSED:
+        return None
+    (y,) = trace.model.values([trace.input], trace.arithmetic)
+    numbers = trace.arithmetic.numbers(y)
+    if numbers.dtype != object and not np.isfinite(numbers).all():
+        return math.inf
+    for bits in PRECISIONS:
+        balls = Interval(bits)
+        try:
+            (enclosed,) = trace.model.values([trace.input], balls)
+        except Undecided:
+            continue
+        # The real value r lies in the ball m ± ρ, so |y − r| ≤ |y − m| + ρ, computed in rationals.
+        # `float` rounds to the nearest; the next float above is no less than the rational.
+        real, radii = rationals(balls.numbers(enclosed)), rationals(balls.radius(enclosed))
+        return math.nextafter(float((abs(rationals(numbers) - real) + radii).max()), math.inf)
+    return None
