@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, final
 
 from transformist.arithmetic import SYSTEMS, Arithmetic, number_system
 from transformist.domains import Domain, Sequences, Strings
-from transformist.errors import InvalidValue, UnknownName
+from transformist.errors import InputTooLong, InvalidValue, UnknownName
 from transformist.model import (
     Attention,
     FeedForward,
@@ -515,3 +515,45 @@ def recipe(
         )
 
     return make
+
+
+def require_claimed_length(
+    recipe: Recipe[LengthClaim], settings: Settings, n: int, system: Arithmetic
+) -> None:
+    """Refuse an input longer than N, or longer than the safe length of the format.
+
+    Raises:
+        InputTooLong: beyond N.
+        InvalidValue: beyond the safe length, or in an arithmetic in which nothing is claimed.
+
+    """
+    built_for = settings.get("max_length")
+    if built_for is not None and n > built_for:
+        raise InputTooLong(
+            f"an input of {recipe.name} must have at most N = {built_for} positions",
+            received=f"{n}",
+            remedy=f"give --set max_length={n}",
+        )
+    arithmetic = system.name
+    lengths = recipe.claim.safe_lengths(settings)
+    safe = lengths.get(arithmetic, 0)
+    if not lengths:
+        raise InvalidValue(
+            f"{recipe.name} must have settings that an arithmetic holds, to claim anything in it",
+            received="numbers that none of them holds",
+            remedy="give numbers such as 1/2 or 3, and no larger than the largest number",
+        )
+    if safe == 0:
+        reason = recipe.claim.excluded.get(arithmetic)
+        raise InvalidValue(
+            f"the arithmetic must be one that {recipe.name} is claimed in: {', '.join(lengths)}",
+            received=f"{arithmetic} ({reason})" if reason else arithmetic,
+            remedy="choose another arithmetic",
+        )
+    if safe is not None and n > safe:
+        raise InvalidValue(
+            f"in {arithmetic} an input of {recipe.name} must have a length of at most {safe}, up "
+            "to which the claim is safe",
+            received=f"n = {n}",
+            remedy="give a shorter input or choose a wider format",
+        )

@@ -16,7 +16,7 @@ from transformist.verify.function_claims import worst_rounding
 from transformist.verify.proof import EVALUATIONS
 from transformist.verify.proofs import unproved
 from transformist.verify.searches import formats, search, search_all, searched
-from transformist.verify.string_claims import answer_on_symbols, built_for_input
+from transformist.verify.string_claims import answer_on_symbols, built_for_input, enclosed_error
 from transformist.verify.suite import built_for, check_program, check_programs, check_recipes
 from transformist.verify.tolerances import LeastError, least_error
 from transformist.verify.verdict import Counterexample, Verdict, agrees
@@ -47,6 +47,7 @@ __all__ = [
     "check_programs",
     "check_recipe",
     "check_recipes",
+    "enclosed_error",
     "first_failure",
     "float_format",
     "formats",

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from transformist.arithmetic import Arithmetic
-from transformist.claims import Finding, LengthClaim, Recipe, Settings, StringClaim
-from transformist.errors import InputTooLong, InvalidValue
+from transformist.claims import Finding, Recipe, Settings, StringClaim
 from transformist.model import Trace, Transformer
 
 
@@ -77,45 +75,3 @@ class AnswerOnSymbols:
     finding: Finding
     error_bound: float | None = None
     recipe: Recipe[StringClaim] | None = None
-
-
-def require_length(
-    recipe: Recipe[LengthClaim], settings: Settings, n: int, system: Arithmetic
-) -> None:
-    """Refuse an input longer than N, or longer than the safe length of the format.
-
-    Raises:
-        InputTooLong: beyond N.
-        InvalidValue: beyond the safe length, or in an arithmetic in which nothing is claimed.
-
-    """
-    built_for = settings.get("max_length")
-    if built_for is not None and n > built_for:
-        raise InputTooLong(
-            f"{recipe.name} must have at most N = {built_for} positions, for which it is built",
-            received=f"{n}",
-            remedy=f"give --set max_length={n}",
-        )
-    arithmetic = system.name
-    lengths = recipe.claim.safe_lengths(settings)
-    safe = lengths.get(arithmetic, 0)
-    if not lengths:
-        raise InvalidValue(
-            f"{recipe.name} must have settings that an arithmetic holds, to claim anything in it",
-            received="numbers that none of them holds",
-            remedy="give numbers such as 1/2 or 3, and no larger than the largest number",
-        )
-    if safe == 0:
-        reason = recipe.claim.excluded.get(arithmetic)
-        raise InvalidValue(
-            f"the arithmetic must be one that {recipe.name} is claimed in: {', '.join(lengths)}",
-            received=f"{arithmetic} ({reason})" if reason else arithmetic,
-            remedy="choose another arithmetic",
-        )
-    if safe is not None and n > safe:
-        raise InvalidValue(
-            f"the length must be at most the one at which {recipe.name} is safe in {arithmetic}, "
-            f"n = {safe}",
-            received=f"n = {n}",
-            remedy="give a shorter input or choose a wider format",
-        )

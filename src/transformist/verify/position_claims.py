@@ -7,11 +7,11 @@ from fractions import Fraction
 from itertools import repeat
 
 from transformist.arithmetic import Arithmetic
-from transformist.claims import PositionClaim, Recipe, Settings, ask
+from transformist.claims import PositionClaim, Recipe, Settings, ask, require_claimed_length
 from transformist.errors import NotFinite
 from transformist.inputs import read_count
 from transformist.model import PositionEncoding
-from transformist.verify.answer import AnswerInNumbers, require_length
+from transformist.verify.answer import AnswerInNumbers
 from transformist.verify.attempt import (
     LENGTH_COST,
     NUMBER_COST,
@@ -92,6 +92,6 @@ def answer_on_positions(
     """Vectors of n positions, n in digits."""
     n = read_count(text, recipe.name)
     encoding = recipe.construct(**settings)
-    require_length(recipe, settings, n, system)
+    require_claimed_length(recipe, settings, n, system)
     shown = system.shown(encoding(n, system))
     return AnswerInNumbers(length=n, shown=shown, covered=True, bound=None)

@@ -10,12 +10,19 @@ from typing import Any
 import numpy as np
 
 from transformist.arithmetic import Arithmetic, Array, is_whole, number_system
-from transformist.claims import LengthClaim, Recipe, SequenceClaim, Settings, ask
+from transformist.claims import (
+    LengthClaim,
+    Recipe,
+    SequenceClaim,
+    Settings,
+    ask,
+    require_claimed_length,
+)
 from transformist.domains import Meaning, Sequences
 from transformist.errors import InvalidValue, NotFinite
 from transformist.inputs import read_vectors
 from transformist.model import Attention, LayerStack
-from transformist.verify.answer import AnswerInNumbers, require_length
+from transformist.verify.answer import AnswerInNumbers
 from transformist.verify.attempt import (
     LENGTH_COST,
     NUMBER_COST,
@@ -251,7 +258,7 @@ def answer_on_vectors(
     meaning = read_vectors(text, domain, recipe.name)
     n = len(next(iter(meaning.values())))
     model = recipe.construct(**settings)
-    require_length(recipe, settings, n, system)
+    require_claimed_length(recipe, settings, n, system)
     y = model(domain.encode([meaning], n, system), system)[0]
     stored = domain.stored(meaning, system)
     inside = stored in domain

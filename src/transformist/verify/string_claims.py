@@ -9,11 +9,11 @@ from functools import partial
 import numpy as np
 
 from transformist.arithmetic import Arithmetic, Interval, number_system
-from transformist.claims import Finding, Recipe, Settings, StringClaim, ask
+from transformist.claims import Finding, Recipe, Settings, StringClaim, ask, require_claimed_length
 from transformist.domains import String, Strings
 from transformist.errors import NotFinite, Undecided
 from transformist.model import Symbol, Trace, Transformer, rationals
-from transformist.verify.answer import AnswerOnSymbols, BuiltModel, require_length
+from transformist.verify.answer import AnswerOnSymbols, BuiltModel
 from transformist.verify.attempt import (
     LENGTH_COST,
     NUMBER_COST,
@@ -204,7 +204,7 @@ def built_for_input(
     settings = recipe.settings(given)
     safe = recipe.claim.safe_lengths(settings).get(system.name, 0)
     if safe == 0 and not recipe.claim.in_numbers:
-        require_length(recipe, settings, length, system)
+        require_claimed_length(recipe, settings, length, system)
     if "max_length" in settings and "max_length" not in given:
         built_for = 1 << max(length - 1, 0).bit_length()
         built_for = min(built_for, safe) if safe is not None and length <= safe else built_for
@@ -215,7 +215,7 @@ def built_for_input(
     # Beyond the safe length a head whose scores have a gap may choose a wrong position, so that the
     # answer would mean nothing. A mean is merely less exact: its answer is given, with a warning.
     if not covered and ask(recipe.claim.gap, n=max(length, 1), **settings) is not None:
-        require_length(recipe, settings, N, system)
+        require_claimed_length(recipe, settings, N, system)
     return BuiltModel(model=model, settings=settings, safe=safe, covered=covered)
 
 
@@ -244,7 +244,7 @@ def answer_on_symbols(
     built = built_for_input(recipe, given, len(symbols), system)
     trace = built.model.run(symbols, system)
     found = recipe.explain(trace) if recipe.explain and built.covered else Finding(sentence="")
-    bound = _enclosed_error(trace) if recipe.claim.in_numbers and not built.covered else None
+    bound = enclosed_error(trace) if recipe.claim.in_numbers and not built.covered else None
     return AnswerOnSymbols(
         trace=trace,
         settings=built.settings,
@@ -262,8 +262,12 @@ def _products(model: Transformer, rows: int) -> int:
     return int(rows * model.nonzero + rows**2 * mixed)
 
 
-def _enclosed_error(trace: Trace) -> float | None:
-    """Upper bound of the distance of an answer's numbers from the real values, by balls."""
+def enclosed_error(trace: Trace) -> float | None:
+    """Upper bound of the distance of an answer's numbers from the real values, by balls.
+
+    `None` where an evaluation in balls takes too many products, or the balls become too wide;
+    infinite where a number is not finite.
+    """
     if _products(trace.model, len(trace.symbols)) > ENCLOSED:
         return None
     (y,) = trace.model.values([trace.input], trace.arithmetic)
