@@ -575,7 +575,7 @@ def test_underflow_sharpness_makes_every_other_weight_zero(name, gap):
 
 def test_underflow_sharpness_refuses_what_the_format_does_not_resolve():
     for name, largest in (("bfloat16", 2**6), ("float16", 2**9), ("float32", 2**22)):
-        with pytest.raises(InvalidValue, match="resolves"):
+        with pytest.raises(InvalidValue, match="the gap must stay above"):
             underflow_sharpness((Fraction(1), 1), Fraction(largest), SYSTEMS[name])
     with pytest.raises(InvalidValue, match="float16"):  # would overflow
         underflow_sharpness((Fraction(1, 700), 64), Fraction(1, 10), SYSTEMS["float16"])
@@ -726,7 +726,7 @@ def test_nothing_rounds_in_exact_arithmetic():
 
 def test_what_is_no_gap_and_no_share_is_refused():
     for gap in ((0, 1), (1, 0), (-1, 2), 1, ("x", 1)):
-        with pytest.raises(InvalidValue, match="a gap is a pair"):
+        with pytest.raises(InvalidValue, match="gap must be a pair"):
             sharpness(gap, 10, Fraction(1, 4))
     for tolerance in (0, 1, 2, "x", -1):
         with pytest.raises(InvalidValue, match="between 0 and 1"):

@@ -133,7 +133,7 @@ def test_errata_are_linked_after_the_note():
         ),
         (
             "code:transformist.bounds",
-            "[`bounds`](../src/transformist/bounds/__init__.py)",
+            "[`bounds`](../src/transformist/bounds.py)",
         ),
         (
             "code:transformist.model.attention.MASKS",

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from transformist.arithmetic import SYSTEMS, Floating
-from transformist.bounds import rounding, rounding_error
 from transformist.errors import InvalidValue, UndefinedValue
 from transformist.model import (
     Attention,
@@ -20,6 +19,7 @@ from transformist.model import (
     Sublayer,
     rationals,
 )
+from transformist.rounding import network_error, rounding_error
 
 FORMATS = [
     name
@@ -215,10 +215,10 @@ def test_errors_larger_than_what_they_are_of(name):
 
 
 OPERATIONS = {
-    "product": (rounding._product, lambda x, y: x * y),
-    "quotient": (rounding._quotient, lambda x, y: x / y),
-    "sum": (rounding._sum, lambda x, y: x + y),
-    "root": (lambda x, _, a: rounding._root(x, a), lambda x, _: np.sqrt(x)),
+    "product": (network_error._product, lambda x, y: x * y),
+    "quotient": (network_error._quotient, lambda x, y: x / y),
+    "sum": (network_error._sum, lambda x, y: x + y),
+    "root": (lambda x, _, a: network_error._root(x, a), lambda x, _: np.sqrt(x)),
 }
 
 

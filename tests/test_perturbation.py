@@ -23,8 +23,6 @@ from transformist.bounds import (
     size_bound,
     vector_norm,
 )
-from transformist.bounds.activations import FRACTIONS, POWERS, WITHIN_ONE, embedding_bound, steps
-from transformist.bounds.norms import root_above
 from transformist.errors import InvalidValue, ShapeMismatch, UnknownName
 from transformist.model import (
     ACTIVATIONS,
@@ -46,6 +44,8 @@ from transformist.model import (
     Transformer,
 )
 from transformist.positions import POSITIONS
+from transformist.theory.activations import FRACTIONS, POWERS, WITHIN_ONE, embedding_bound, steps
+from transformist.theory.norms import root_above
 
 
 def _slow(*values):
@@ -198,9 +198,9 @@ def test_refusals_of_norms():
         with pytest.raises(UnknownName, match="no norm has this name.*linf"):
             function([[1]], "lin")
     for function, *norm in ((operator_norm, "l1"), (bilinear_norm, "l2"), (l_inf_1_norm,)):
-        with pytest.raises(ShapeMismatch, match=f"^{function.__name__}: .*of a matrix"):
+        with pytest.raises(ShapeMismatch, match=f"^{function.__name__}: .*must be a matrix"):
             function([1, 2], *norm)
-    with pytest.raises(ShapeMismatch, match="of a vector"):
+    with pytest.raises(ShapeMismatch, match="must be a vector"):
         vector_norm(3, "l1")
 
 
@@ -608,7 +608,7 @@ def test_positions_of_an_unknown_kind_are_not_bounded():
     )
     assert dict(model.run("aa").streams)["embedding"].tolist() == [[2], [5]]
     reason = (
-        r": magnitudes are known of PositionFunctions, PositionTable, Sinusoids; "
+        r": positions must be one of PositionFunctions, PositionTable, Sinusoids; "
         r"received positions of the kind Squares; give a PositionTable of the same vectors, "
     )
     with pytest.raises(InvalidValue, match="^embedding_bound" + reason):
@@ -719,33 +719,31 @@ def test_a_norm_without_epsilon_is_refused():
 def test_hypotheses_are_checked():
     part = Attention(W_Q=[[1]], W_K=[[1]], W_V=[[1]])
     assert error_after(part, [[2]], [[1]], "l2", 2) == 11
-    with pytest.raises(InvalidValue, match="within the proposition's hypotheses.*x̂ − x‖ = 1.5"):
+    with pytest.raises(InvalidValue, match="before attention.*received ‖x̂ − x‖ = 1.5"):
         error_after(part, [[2]], [[0.5]], "l2", 2)
     with pytest.raises(InvalidValue, match="‖x‖ = 3, above X = 2; give a larger size"):
         error_after(part, [[3]], [[3]], "l2", 2)
-    with pytest.raises(InvalidValue, match="vectors of one shape"):
+    with pytest.raises(InvalidValue, match="must have one shape"):
         error_after(part, [[3]], [[3], [3]], "l2")
-    with pytest.raises(InvalidValue, match="bounded vectors only.*no size"):
+    with pytest.raises(InvalidValue, match="attention needs size.*no size"):
         lipschitz_constant(Sublayer(Heads((part,))), "l1")
-    with pytest.raises(InvalidValue, match="size, a bound of norms.*size = -1"):
+    with pytest.raises(InvalidValue, match="size, a bound of norms, must.*size = -1"):
         lipschitz_constant(part, "l1", -1)
     for delta in (-1, "x", math.inf, None):
         with pytest.raises(
-            InvalidValue, match="delta, a bound of norms, is a number of at least 0"
+            InvalidValue, match="delta, a bound of norms, must be a number at least 0"
         ):
             perturbation_bound(part, delta, "l1", 1)
     with pytest.raises(UnknownName, match="no norm"):
         lipschitz_constant(part, "l3", 1)
-    with pytest.raises(InvalidValue, match="bounds are known for FeedForward, .*received Layer"):
+    with pytest.raises(InvalidValue, match="must be one of FeedForward, .*received Layer"):
         lipschitz_constant(Layer((part,)), "l1", 1)
     assert error_after(FeedForward(W_1=[[1]], W_2=[[1]]), [1], [9], "l1") == 8
 
 
 def test_what_activation_bounds_need():
     model = tf.recipe("parity").build()
-    with pytest.raises(
-        InvalidValue, match="function i is bounded up to a longest.*give max_length"
-    ):
+    with pytest.raises(InvalidValue, match="function i needs a longest length.*give max_length"):
         tf.activation_bounds(model, "l1")
     short, long = (tf.activation_bounds(model, "l1", max_length=N) for N in (4, 8))
     assert short["embedding"] < long["embedding"]
@@ -777,7 +775,7 @@ def test_refusals_name_the_function_that_was_called():
             bounds(stack)
         with pytest.raises(InvalidValue, match=f"^{name}: size, a bound.*size = -1"):
             bounds(stack, size=-1)
-        with pytest.raises(InvalidValue, match=f"^{name}: the vectors a Transformer begins with"):
+        with pytest.raises(InvalidValue, match=f"^{name}: a Transformer must have no size"):
             bounds(tf.recipe("dyck-1").build(max_length=7), size=1)
         with pytest.raises(InvalidValue, match=f"^{name}: the position function i "):
             bounds(tf.recipe("parity").build())

@@ -219,17 +219,19 @@ def test_what_does_not_round_and_what_is_no_sum():
         sum_error([1, 0.1], "float16")
     with pytest.raises(NotFinite, match="65504"):
         sum_error([1e6], "float16")
-    with pytest.raises(ShapeMismatch, match="a list of numbers"):
+    with pytest.raises(ShapeMismatch, match="must be a list of numbers"):
         sum_error([[1]], "float16")
     with pytest.raises(InvalidValue, match="^dot_error: .*received 0.1"):
         dot_error([1], [0.1], "float16")
     for wrong in (([[1]], [1]), ([1], 1)):
-        with pytest.raises(ShapeMismatch, match="^dot_error: .*a list of numbers"):
+        with pytest.raises(ShapeMismatch, match="^dot_error: .*must be a list of numbers"):
             dot_error(*wrong, "float16")
     with pytest.raises(ShapeMismatch, match="2 and 1 numbers"):
         dot_error([1, 2], [1], "float16")
     for n, total in ((-1, 1), (1, -1), (1, "x")):
-        with pytest.raises(InvalidValue, match="a sum is of n ≥ 0 numbers"):
+        with pytest.raises(
+            InvalidValue, match="^sum_error_within: (n|total).* must be a .*at least 0"
+        ):
             sum_error_within(n, total, "float32")
 
 
@@ -274,5 +276,7 @@ def test_the_printed_remainder():
     for function, (gap, n) in itertools.product(
         (softmax_remainder, printed_remainder), ((-1, 3), (1, 0), ("x", 3), (math.nan, 2))
     ):
-        with pytest.raises(InvalidValue, match=f"^{function.__name__}: .*a gap of at least 0"):
+        with pytest.raises(
+            InvalidValue, match=f"^{function.__name__}: (gap|n).* must be .* at least"
+        ):
             function(gap, n)

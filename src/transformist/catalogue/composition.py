@@ -9,10 +9,10 @@ from typing import Any
 
 from transformist.arithmetic import Arithmetic
 from transformist.assembly import attend, between, parallel, serial
-from transformist.bounds import fraction_length
 from transformist.catalogue.attention import HARD, each
 from transformist.catalogue.examples.dyck import dyck_1, dyck_1_2
 from transformist.catalogue.feed_forward import MAXIMUM
+from transformist.catalogue.safe_lengths import fraction_length
 from transformist.claims import FunctionClaim, SequenceClaim, StringClaim, ask, recipe
 from transformist.domains import Feature, Reals, Sequences, Values
 from transformist.errors import ShapeMismatch

@@ -14,16 +14,60 @@ import numpy as np
 
 from transformist.arithmetic import is_power_of_two
 from transformist.assembly import beside, cancel_residual, postcompose, precompose
-from transformist.bounds import (
-    GELU_BEND,
-    GELU_PRODUCT,
-    gelu_product_scale,
-    relu_by_gelu_scale,
-)
 from transformist.claims import NO_GELU, FunctionClaim, everywhere, recipe
 from transformist.domains import Bits, Domain, Grid, Product, Reals, Where
-from transformist.errors import InvalidValue, ShapeMismatch
+from transformist.errors import InvalidValue, ShapeMismatch, UnknownName
 from transformist.model import FeedForward, FeedForwardStack, Parameter, Sublayer, rationals
+from transformist.rounding import power_of_two_at_most
+
+GELU_PRODUCT = {"gelu": F(7, 96), "gelu-tanh": F(733, 10000)}
+"""K with |√(π/2)(GELU(x+y) − GELU(x) − GELU(y)) − xy| ≤ K (|x| + |y|)⁴ for all x and y."""
+# The left side is |∬ D(s + t)| over the rectangle from 0 to (x, y), D(z) = 1 − √(π/2) GELU″(z). For
+# x Φ(x), D(z) = 1 − e^(−z²/2)(1 − z²/2) lies in [0, z²], and the integral of (s + t)² is
+# xy (2x² + 3xy + 2y²)/6, at most 7/96 (|x| + |y|)⁴, reached as x = y → 0. For the tanh form
+# D(z) ≤ 1.00496 z², and 1.00496 · 7/96 < 0.0733.
+
+GELU_BEND = F(1701, 10000)
+"""Bound of |GELU(z) − ReLU(z)|."""
+# It is z Φ(−z) at |z| for x Φ(x), largest 0.16997; the tanh form has 0.17004.
+
+
+def gelu_product_scale(tolerance: F, radius: F, activation: str) -> F:
+    """Return s, the largest power of two with K s² radius⁴ ≤ tolerance, for xy = mul(sx, sy)/s².
+
+    Args:
+        tolerance: the admitted error of the product, rounding aside.
+        radius: a bound of |x| + |y|.
+        activation: `gelu` or `gelu-tanh`.
+
+    Raises:
+        InvalidValue: for a tolerance or a radius that is not positive.
+        UnknownName: for another activation.
+
+    Example:
+        >>> gelu_product_scale(F(7, 96), F(8), "gelu")
+        Fraction(1, 64)
+
+    """
+    if activation not in GELU_PRODUCT:
+        raise UnknownName.among("GELU", activation, GELU_PRODUCT, "gelu_product_scale")
+    if tolerance <= 0 or radius <= 0:
+        raise InvalidValue(
+            "tolerance and radius must be greater than 0",
+            received=f"tolerance = {tolerance}, radius = {radius}",
+            where="gelu_product_scale",
+            remedy="give a positive tolerance such as 1/1024, and a positive radius",
+        )
+    # mul(sx, sy) is off by K (s(|x| + |y|))⁴, so mul(sx, sy)/s² by K s² (|x| + |y|)⁴. s² is the
+    # largest even power of two that keeps this within the tolerance: 2^(2⌊k/2⌋) ≤ 2^k.
+    square = power_of_two_at_most(tolerance / (GELU_PRODUCT[activation] * radius**4))
+    exponent = square.numerator.bit_length() - square.denominator.bit_length()
+    return F(2) ** (exponent // 2)
+
+
+def relu_by_gelu_scale(tolerance: F) -> F:
+    """Return c, the least power of two with GELU_BEND / c ≤ tolerance, for ReLU(x) ≈ GELU(cx)/c."""
+    return 1 / power_of_two_at_most(tolerance / GELU_BEND)
 
 
 def _common_exponent(dimension: int) -> Any:

@@ -22,7 +22,6 @@ from transformist.arithmetic import (
     Saturating,
     number_system,
 )
-from transformist.bounds import dot_error
 from transformist.catalogue.positions import require_size
 from transformist.claims import PositionClaim, SequenceClaim, recipe
 from transformist.domains import (
@@ -47,6 +46,7 @@ from transformist.model import (
     exact_product,
     rationals,
 )
+from transformist.rounding import dot_error
 
 PRIMITIVES = "Primitives of transformers (GLyC, October 2025)"
 

@@ -6,6 +6,7 @@ value vᵢ; the head gives v at qᵢ.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction as F
 from typing import Any
 
@@ -13,13 +14,16 @@ import numpy as np
 
 from transformist.arithmetic import Arithmetic, Floating
 from transformist.assembly import soften
-from transformist.bounds import quadratic_length, quadratic_sharpness, softmax_error
 from transformist.catalogue.attention import HARD, each
 from transformist.catalogue.positions import almost_orthogonal, require_size
+from transformist.catalogue.safe_lengths import quadratic_length
 from transformist.claims import NO_SOFTMAX, SequenceClaim, recipe
 from transformist.domains import Feature, Query, Reals, Sequences, Values
 from transformist.errors import InvalidValue
 from transformist.model import Attention
+from transformist.rounding import rounded_up, softmax_error
+from transformist.rounding.powers import log
+from transformist.theory.softening import required_share
 
 _VALUE = Values("v", Reals(1))
 
@@ -171,6 +175,21 @@ def quadratic_lookup(weighting: str = "average-hard") -> Attention:
         W_V=[[0, 0, 0, 0, 1]],
         weighting=weighting,
     )
+
+
+def quadratic_sharpness(tolerance: Any) -> F:
+    """Return 1/τ for softmax in a quadratic lookup (5.3.4), the same for every length.
+
+    Example:
+        >>> quadratic_sharpness(F(1, 4))
+        Fraction(3, 1)
+
+    """
+    # The position at distance m scores m²/√2 below the best. With x = e^(−1/(τ√2)) the weight
+    # elsewhere is at most 2(x + x⁴ + x⁹ + …) ≤ 2x/(1 − x³). With x = (t/2)(1 − (t/2)³), t the
+    # tolerance, that is at most t; −ln x = ln(2/t) − ln(1 − e^(−3 ln(2/t))).
+    least = log(2 / required_share(tolerance, "quadratic_sharpness"))
+    return rounded_up((least - math.log1p(-math.exp(-3 * least))) * math.sqrt(2))
 
 
 def _soft_scores(n: int, tolerance: F) -> float:

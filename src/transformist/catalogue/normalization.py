@@ -10,12 +10,12 @@ from fractions import Fraction as F
 
 import numpy as np
 
-from transformist.arithmetic import is_power_of_two
+from transformist.arithmetic import Arithmetic, is_power_of_two
 from transformist.assembly import cancel_residual, postcompose
-from transformist.bounds import layernorm_hash_gap, layernorm_hash_length
 from transformist.catalogue.attention import HARD, each
 from transformist.catalogue.feed_forward import clip, identity
 from transformist.catalogue.lookup import looked_up
+from transformist.catalogue.safe_lengths import longest
 from transformist.claims import NO_ROOT, FunctionClaim, SequenceClaim, recipe
 from transformist.domains import (
     Case,
@@ -42,6 +42,8 @@ from transformist.model import (
     Stream,
     Sublayer,
 )
+from transformist.rounding import float_format_of
+from transformist.rounding.float_format import storing_roundoff
 
 _CLOSE = F(1, 2**90)
 """How near a reference that holds a root is to it."""
@@ -210,6 +212,52 @@ def selective_layernorm(width: int = 8, norm_epsilon: F = F(0)) -> LayerNorm:
     selected = np.arange(width) < 4
     return LayerNorm(
         gain=np.ones(width), epsilon=norm_epsilon, W_N=np.diag(selected.astype(np.float64))
+    )
+
+
+def layernorm_hash_gap(n: int) -> F:
+    """Return a rational just below the least lh(q) · lh(q) − lh(q) · lh(j), j ≠ q ≤ n.
+
+    Example:
+        >>> layernorm_hash_gap(10)
+        Fraction(1, 4141)
+
+    """
+    # lh(q) has norm 2 and the direction of (q, 1) twice, and the directions of neighbours are
+    # nearest at n: with M = n(n − 1) + 1 and (n² + 1)((n − 1)² + 1) = M² + 1, the difference is
+    # 4(1 − M/√(M² + 1)) = 4/(√(M² + 1)(√(M² + 1) + M)), at least 2/(M² + 1), at most 2/M².
+    return F(2, (n * (n - 1) + 1) ** 2 + 1)
+
+
+def layernorm_hash_length(arithmetic: Arithmetic | str) -> int | None:
+    """Return the n up to which layernorm-hash-lookup finds its position.
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT16, FLOAT32
+        >>> layernorm_hash_length(FLOAT16), layernorm_hash_length(FLOAT32)
+        (3, 24)
+
+    """
+    a = float_format_of(arithmetic)
+    if a is None:
+        return None
+    # Sums over pairs x, −x are 0 exactly, so a norm divides by a root. With v = u where sums are
+    # stored in a narrower format than they accumulate in, else 0, and to first order, relatively:
+    # the first norm's divisor is off by (u + 2w + v)/2 + u (squares, two inexact sums, a store; the
+    # root), its quotients by u more, a in all. The hashes are 8/10 of the variance of the second,
+    # so that a key comes out of it off by 0.6a + 0.4a, and by (2u + 8w + v)/2 + u of its divisor,
+    # and u of the quotient: ρ = 11u/2 + 5w + v in all. This moves its product with the query, which
+    # is 4, by 4ρ; four products and two inexact sums move it by 12w; two products keep their order
+    # when stored if they differ by 8v, the spacing above 4.
+    # The query moves both products alike, but for the quotients, off by 2u each: with s = sin(θ/2)
+    # for the angle θ between (q, 1) and (j, 1), the products differ by 8s² and the hashes by 4s, so
+    # by 16u s; the rounding of 1/j turns a key by at most u/2, which is 4u s. The difference
+    # 8s² − 20u s grows with s, and s ≥ 1/(2√(M² + 1)), M as in `layernorm_hash_gap`. So
+    # 2/(M² + 1) > (1 + 64u)(8ρ + 24w + 8v + 11u/M) is enough, the factor being for higher orders.
+    u, w = a.unit_roundoff, a.accumulator_roundoff
+    moved = 44 * u + 64 * w + 16 * storing_roundoff(a)  # 8ρ + 24w + 8v
+    return longest(
+        lambda n: layernorm_hash_gap(n) > (1 + 64 * u) * (moved + 11 * u / (n * (n - 1) + 1))
     )
 
 

@@ -13,22 +13,20 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Floating
 from transformist.assembly import attend
-from transformist.bounds import almost_orthogonal_dimension, count_length, mean_error
+from transformist.catalogue.safe_lengths import count_length, longest
 from transformist.claims import PositionClaim, SequenceClaim, recipe
 from transformist.domains import Feature, Sequences
 from transformist.errors import InvalidValue
 from transformist.model import Attention, PositionFunctions, PositionTable, Stream
+from transformist.rounding import mean_error
 
 
 def _cubes_below_overflow(*, arithmetic: Arithmetic) -> int | None:
-    """The largest i with i³ at most the largest number of the format."""
+    """Return the largest i with i³ at most the largest number of the format."""
     if not isinstance(arithmetic, Floating):
         return None
-    low, high = 1, int(arithmetic.largest)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if middle**3 <= arithmetic.largest else (low, middle - 1)
-    return low
+    most = int(arithmetic.largest)
+    return longest(lambda i: i**3 <= most)
 
 
 @recipe(
@@ -122,6 +120,43 @@ def require_size(rows: int, width: int, where: str) -> None:
             where=where,
             remedy="build it for fewer positions, or use i and i², which need no table",
         )
+
+
+def almost_orthogonal_dimension(max_length: int, epsilon: F) -> int:
+    """Return m such that N random vectors of ±1 have |x · y| ≤ ε m for x ≠ y, with probability ≥ ½.
+
+    Example:
+        >>> almost_orthogonal_dimension(64, F(1, 4))
+        288
+
+    """
+    # By Hoeffding a pair fails with probability at most 2 e^(−ε² m/2), and there are N(N − 1)/2
+    # pairs. Their sum is at most ½ where m ≥ (2/ε²) ln(2 N(N − 1)).
+    pairs = max(max_length * (max_length - 1), 1)
+    return max(1, math.ceil(2 / epsilon**2 * F(math.log(2 * pairs))))
+
+
+def printed_dimension(max_length: int, epsilon: F, k: F) -> int:
+    """Return m = ⌈12 k ε⁻² ln 2N⌉, Eq. 38, enough with probability at least 1 − N^(−k) for k ≥ 2/5.
+
+    Raises:
+        InvalidValue: for k < 2/5, where that is not shown, and false for k = 1/5 and N = 256.
+
+    Example:
+        >>> printed_dimension(64, F(1, 4), F(1))
+        932
+
+    """
+    if k < F(2, 5):
+        raise InvalidValue(
+            "k must be at least 2/5: for small k the vectors of Eq. 38 fail more often",
+            received=f"k = {k}",
+            where="printed_dimension",
+            remedy="give a larger k, or use almost_orthogonal_dimension",
+        )
+    # By Hoeffding N² e^(−6 k ln 2N) ≤ N^(−k) is enough: (2N)^(6k) ≥ N^(2 + k), which holds for
+    # 5k ≥ 2.
+    return math.ceil(12 * k / epsilon**2 * F(math.log(2 * max_length)))
 
 
 FAMILIES = 64

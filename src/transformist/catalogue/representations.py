@@ -5,21 +5,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction as F
 
 import numpy as np
 
 from transformist.arithmetic import Arithmetic, Exact
-from transformist.bounds import (
-    hash_range_length,
-    layernorm_hash_error,
-    power_of_two_at_most,
-    quadratic_length,
-    scaled_quadratic_length,
-)
 from transformist.catalogue.attention import HARD
 from transformist.catalogue.positions import almost_orthogonal, layernorm_hash
+from transformist.catalogue.safe_lengths import longest, quadratic_length
 from transformist.claims import FunctionClaim, SequenceClaim, everywhere, recipe, rounded_once
 from transformist.domains import (
     BooleanRepresentation,
@@ -35,6 +30,9 @@ from transformist.domains import (
 from transformist.errors import InvalidValue, UnknownName
 from transformist.model import Attention, FeedForward, LayerNorm, rationals
 from transformist.positions import PositionFunction
+from transformist.rounding import float_format_of, power_of_two_at_most
+from transformist.rounding.float_format import storing_roundoff
+from transformist.rounding.powers import SLACK
 
 # 3.1: Booleans
 
@@ -349,6 +347,98 @@ def _integers(*, source: str, target: str) -> Sequences:
         return Sequences(_SOURCES[source])
     names = ("i", "i^2") if target == "count" else ("i", "i^2", "i/n")
     return Sequences((*_SOURCES[source], *(Feature.of(name) for name in names)))
+
+
+def scaled_quadratic_length(arithmetic: Arithmetic | str) -> int | None:
+    """Return the n up to which C ≤ n is looked up from [x C, x], x ≥ 1/n; at least 1.
+
+    The key of position j is [2j, −j²].
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT16, FLOAT32
+        >>> scaled_quadratic_length(FLOAT16), scaled_quadratic_length(FLOAT32)
+        (22, 1294)
+
+    """
+    a = float_format_of(arithmetic)
+    if a is None:
+        return None
+    # In units of x the dot product of j = C + m is C² − m². With u' = u where sums accumulate in a
+    # wider format, else 0, and w as elsewhere: the two numbers of the query are stored (u), which
+    # moves the difference of C and j by at most u (m² + 4C|m|); the products and their sum round in
+    # the accumulator, the sum is stored, and its quotient by √2 too: the score of j is A(j) times a
+    # number within g = (1 + w)(1 + u')(1 + u) − 1 of 1, where A(j), with w (1 + u)(2Cj + j²) for
+    # the products, is within e (3C² + 4Cm + m²) of C² − m², e = u + w (1 + u). That of C is
+    # positive; it is more than those with A(j) ≤ 0, among them all j > 2C, as 2C (1 + u) ≤ (2C +
+    # 1)(1 − u) and rounding keeps the order of the products. For |m| ≤ C and A(j) > 0,
+    #
+    #     A(C) − A(j) ≥ m²(1 − u) − 4C|m| u − w (1 + u)(6C² + 4C|m| + m²),
+    #     A(C) + A(j) ≤ 2C² − m² + e (6C² + 4C|m| + m²),
+    #
+    # and C scores more than j if the former exceeds g times the latter, for which m = 1 and C = n
+    # is the worst case: divided by |m|, one side grows with it and the other shrinks. Nothing
+    # underflows that matters, and 1/n, n² and all scores are in range, as 4n²u < 1.
+    u, w = a.unit_roundoff, a.accumulator_roundoff
+    g = (1 + w) * (1 + u) * (1 + storing_roundoff(a)) - 1
+    k = w * (1 + u) + g * (u + w * (1 + u))
+    fits = longest(
+        lambda n: u + 4 * n * u + k * (6 * n * n + 4 * n + 1) + 2 * g * n * n < 1  # m = 1, C = n
+    )
+    return max(fits, 1)
+
+
+def hash_range_length(arithmetic: Arithmetic | str) -> int | None:
+    """Return the n up to which LN([x C, x, −x C, −x]) stays in range, for 1/n ≤ x and x C ≤ n.
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT16
+        >>> hash_range_length(FLOAT16)
+        128
+
+    """
+    a = float_format_of(arithmetic)
+    if a is None:
+        return None
+    # The squares sum to at most 2(n² + 1), with ten roundings, which must not overflow. The larger
+    # two are at least 1/n², which must be at least the least normal number, smallest/(2u).
+    u = a.unit_roundoff
+    normal = F(a.smallest) / (2 * u)
+    squares = F(a.largest) / (2 * (1 + u) ** 10) - 1
+    return math.isqrt(int(min(1 / normal, squares)))
+
+
+def layernorm_hash_error(n: int, arithmetic: Arithmetic | str) -> float:
+    """Return an error bound of the numbers of LN([x C, x, −x C, −x]), 1 ≤ C ≤ n, 1/n ≤ x, x C ≤ n.
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT32
+        >>> round(layernorm_hash_error(1000, FLOAT32) * 2**24, 2)
+        10.32
+
+    """
+    a = float_format_of(arithmetic)
+    if a is None:
+        return 0.0
+    # Let p ≥ q be x C and x as stored, r² = (p² + q²)/2, and u' = u where sums accumulate in a
+    # wider format, else 0. The result depends on ln(q/p), which storing moves by λ ≤ −2 ln(1 − u):
+    # a number by at most √2 · 0.385 λ. The sum p + q − p − q comes out as at most (1 + w)² w (p +
+    # 2q), where p + q ≤ 2r and q ≤ r, so that the mean is at most m r. Of the deviations from it
+    # (u), squared (u), the sum (3w, u') is 4(r² + μ²), and its root has half of that error, and one
+    # of its own (u). The deviation and the quotient round too (2u): a number changes by its R-th
+    # part, 1 + R ≤ (1 − u)^−4.5 (1 − w)^−1.5 (1 − u')^−0.5 √(1 + m²), and m (1 + R). To first
+    # order, all is 7.5u + 2.9w + 0.7u'. Numbers that underflow change the variance by a θ-th part,
+    # θ = 2 n² smallest/(1 − u)², as r ≥ (1 − u)/n.
+    u, w = float(a.unit_roundoff), float(a.accumulator_roundoff)
+    store = float(storing_roundoff(a))
+    least = a.smallest * n / (1 - u)
+    m = 0.75 * w * (1 + w) ** 2 * (1 + store) + least
+    theta = 2 * least * n / (1 - u)
+    if theta >= 1:
+        return math.inf
+    logs = (4.5, u), (1.5, w), (0.5, store), (0.5, theta)
+    growth = math.expm1(math.log1p(m * m) / 2 - sum(k * math.log1p(-x) for k, x in logs))
+    turned = math.sqrt(2) * 0.385 * -2 * math.log1p(-u)
+    return (math.sqrt(2) * growth + m * (1 + growth) + turned + a.smallest) * SLACK
 
 
 def _integer_error(*, n: int, target: str, arithmetic: Arithmetic) -> F | float:

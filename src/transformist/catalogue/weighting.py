@@ -10,20 +10,15 @@ from typing import Any
 
 from transformist.arithmetic import SYSTEMS, Arithmetic, Floating
 from transformist.assembly import attend, precompose, soften, split_heads, tie_break
-from transformist.bounds import (
-    count_length,
-    mean_error,
-    sharpness,
-    softmax_error,
-    tie_break_length,
-    underflow_sharpness,
-)
 from transformist.catalogue.feed_forward import greater_than_zero
 from transformist.catalogue.lookup import looked_up, one_hot, one_hot_lookup, require_share
+from transformist.catalogue.safe_lengths import count_length, longest_apart
 from transformist.claims import NO_SOFTMAX, FunctionClaim, SequenceClaim, everywhere, recipe
 from transformist.domains import Bits, Feature, Reals, Sequences, Values, Where
 from transformist.errors import InvalidValue
 from transformist.model import Attention, FeedForward, Layer, LayerStack, Stream
+from transformist.rounding import float_format_of, mean_error, softmax_error
+from transformist.theory import sharpness, underflow_sharpness
 
 # 5.5: many heads by single ones
 
@@ -88,6 +83,42 @@ def _first_or_last(*, a: Sequence[Any], v: Sequence[Any], term: str) -> list[lis
             place = i
         values.append(list(v[place]))
     return values
+
+
+def tie_break_length(*, term: str, arithmetic: Arithmetic | str) -> int | None:
+    """Return the n up to which scores (s + t(j))/√2, s of 0 and 1, keep their order.
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT16
+        >>> tie_break_length(term="i/n", arithmetic=FLOAT16)
+        409
+        >>> tie_break_length(term="-1/i", arithmetic=FLOAT16)
+        29
+
+    """
+    a = float_format_of(arithmetic)
+    if a is None:
+        return None
+    u = a.unit_roundoff
+    if term.endswith("n"):
+        # t = ±j/n: 1/n > 5u. Sums differ by 1/n or more, by 1/n − u with t as rounded (within u/2).
+        # They are stored as multiples of 2u, or of less, within u of themselves: more than 2u
+        # apart, which is at least 4u in multiples of 2u. Divided by fl(√2) < 2 they are more than
+        # 2u apart, the spacing above 1.
+        return longest_apart(5 * u)
+    # t = ±1/j: 2/(n(n − 1)) > 5u. Sums differ by g = 1/(n(n − 1)) or more, by g − u/2 with t as
+    # rounded (within u/4, 1 being exact).
+    # For −1/j sums are at most 1 in magnitude, stored as multiples of u within u/2 of themselves,
+    # and more than u apart where g > 5u/2: at least 2u; quotients are below 1, where the spacing is
+    # at most u, and more than that apart.
+    # For 1/j and s = 1 sums are stored within u: distinct multiples of 2u, as their differences are
+    # above 0 by the same g > 5u/2; quotients are below 1 from j = 3 on, since 4/3 < √2, and before
+    # that differ by more than 2u by themselves, 1/6 being above 5u for u < 1/30 (n ≤ 2 elsewhere).
+    # For 1/j and s = 0, t of neighbours are in a ratio of 1 + 1/(n − 1) or more, above
+    # ((1 + u)/(1 − u))² since 1/(n − 1) > 5nu/2.
+    pairs = longest_apart(5 * u / 2)
+    largest_n = (1 + math.isqrt(1 + 4 * pairs)) // 2  # n(n − 1) ≤ pairs
+    return largest_n if u < F(1, 30) else min(largest_n, 2)
 
 
 def _tie_break_gap(*, n: int, term: str) -> tuple[F, int]:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from transformist.bounds import power_of_two_at_most
+from transformist.rounding import power_of_two_at_most
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from fractions import Fraction
 from typing import Any, TypeAlias, final
 
 from transformist.arithmetic import Floating, is_power_of_two
-from transformist.bounds import Order, mean_error
 from transformist.circuit import sum_errors
 from transformist.circuit.atoms import Fetched, Relu, StepFunction, upper_unit
 from transformist.circuit.circuit import Circuit
@@ -24,6 +23,7 @@ from transformist.circuit.forms import Form
 from transformist.circuit.heads import Head
 from transformist.circuit.readings import Number, Readings, Sum, form_of
 from transformist.laws import Bound, Grid
+from transformist.rounding import Order, mean_error
 
 MarginOwner: TypeAlias = "int | str"
 """What asks for a margin: an atom, by its number, or another part of a model, by its name."""

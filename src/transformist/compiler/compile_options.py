@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from transformist.bounds import float_format_of
 from transformist.errors import InvalidValue, UnknownName, is_name
 from transformist.positions import POSITIONS
+from transformist.rounding import float_format_of
 from transformist.settings import require_length
 
 WEIGHTINGS = ("softmax", "average-hard", "rightmost-hard")

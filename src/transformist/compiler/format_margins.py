@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from transformist.bounds import ANY_ORDER, REFERENCE_ORDER, Order, float_format_of
 from transformist.circuit import READ_OUT, Circuit, Head, MarginOwner, Margins, follow
 from transformist.compiler.outputs import Accepted, Answer, Counted, Labelled, NearestMean
 from transformist.language.node import Node
+from transformist.rounding import ANY_ORDER, REFERENCE_ORDER, Order, float_format_of
 
 ORDER = Order(
     "compiled",

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from transformist.bounds import rounded_up
 from transformist.circuit import (
     INDEX_ERROR,
     MEAN_SCORE_ERROR,
@@ -28,6 +27,7 @@ from transformist.circuit import (
     Uniform,
     scale_divisor,
 )
+from transformist.rounding import rounded_up
 
 OF_A_HEAD = Fraction(3, 8)
 """So much of what a fetched number may be off is for the weight that the head leaves elsewhere.

@@ -13,11 +13,11 @@ from itertools import repeat
 from typing import Any, TypeAlias
 
 from transformist.arithmetic import Arithmetic, Floating, exact_numbers, number_system
-from transformist.bounds import rounding_error
 from transformist.claims import FunctionClaim, Recipe, Settings, ask
 from transformist.domains import Case, Domain
 from transformist.errors import InvalidValue, NotFinite, NotRepresentable, UndefinedValue
 from transformist.inputs import read_vector
+from transformist.rounding import rounding_error
 from transformist.verify.answer import AnswerInNumbers
 from transformist.verify.verdict import Limit, Mismatch, Trial, Verdict, agrees, verdict_of
 

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 from transformist.arithmetic import Arithmetic, Floating
 from transformist.assembly import attend, beside, route, units
-from transformist.bounds import (
-    balance_check_length,
-    balance_length,
-    nearest_active_length,
-    step_zone,
-)
 from transformist.catalogue.feed_forward import (
     cpwl,
     equal_zero,
     greater_than_zero,
     identity,
 )
+from transformist.catalogue.safe_lengths import longest, nearest_active_length
 from transformist.claims import Finding, StringClaim, recipe
 from transformist.domains import Strings
 from transformist.model import (
@@ -35,6 +30,7 @@ from transformist.model import (
     Trace,
     Transformer,
 )
+from transformist.rounding import float_format_of, power_of_two_at_most
 
 
 def _is_balanced(x: str) -> bool:
@@ -87,6 +83,85 @@ def _unmatched(trace: Trace) -> Finding:
 def _mean(stream: Stream, read: str, write: str) -> Attention:
     """The mean of a slot up to each position, by softmax of equal scores."""
     return attend(stream, [read], [write], weighting="softmax", mask="future")
+
+
+def step_zone(max_length: int) -> Fraction:
+    """Return s, the largest power of two that is at most 1/(N + 1).
+
+    A mean over i + 1 ≤ N + 1 positions of integers is 0 or at least s in magnitude.
+
+    Example:
+        >>> step_zone(1000)
+        Fraction(1, 1024)
+
+    """
+    return power_of_two_at_most(Fraction(1, max_length + 1))
+
+
+def balance_length(arithmetic: Arithmetic | str) -> int | None:
+    """Return the longest N, a power of two less 1, for which dyck-1 parts means of 0 from others.
+
+    Example:
+        >>> from transformist.arithmetic import BFLOAT16, FLOAT32
+        >>> balance_length(BFLOAT16), balance_length(FLOAT32)
+        (63, 2047)
+
+    """
+    a = float_format_of(arithmetic)
+    if a is None:
+        return None
+    # s = 1/(N + 1) is the least magnitude of a mean of ±1 that is not 0. A mean that is 0 is
+    # computed as exactly 0, or within u N/4 < s/4 of it where sums round in the format itself:
+    # 2 u (N + 1)² ≤ 1. A step from 0 at s/4 to 1 at 3s/4 is the difference of numbers of at most
+    # 1/s, so that its 1 is within u/s ≤ 1/4 of 1: 4 u (N + 1) ≤ 1.
+    u = a.unit_roundoff
+    return min(int(1 / (4 * u)), _rows_of_zero_sums(a, lambda rows: 2 * u * rows**2 <= 1)) - 1
+
+
+def balance_check_length(arithmetic: Arithmetic | str) -> int | None:
+    """Return the n up to which the means of dyck-1-uniform, where not 0, are told from 0.
+
+    Example:
+        >>> from transformist.arithmetic import BFLOAT16, FLOAT16, FLOAT32
+        >>> [balance_check_length(each) for each in (BFLOAT16, FLOAT16, FLOAT32)]
+        [32767, 2047, 307]
+
+    """
+    a = float_format_of(arithmetic)
+    if a is None:
+        return None
+    u, least = a.unit_roundoff, Fraction(a.smallest)
+    if u == a.accumulator_roundoff:
+        # Sums round in the format itself: a mean that is 0 is computed within u n/4 of it. Half of
+        # (n + 1)⁻², where the check parts 0 from the others, is more, with an eighth left to the
+        # second mean, for u n (n + 1)² ≤ 7/4.
+        return longest(lambda n: u * n * (n + 1) ** 2 <= Fraction(7, 4))
+    # A mean that is 0 is computed as exactly 0. One that is not keeps more than half of itself
+    # through five roundings of u ≤ 1/8, if it does not underflow: 4 · smallest ≤ (n + 1)⁻². The
+    # count of rows does not overflow.
+    rows = _rows_of_zero_sums(a, lambda _: False)
+    while 4 * least * rows**2 > 1 or rows > a.largest:
+        rows //= 2
+    return rows - 1
+
+
+def _rows_of_zero_sums(a: Floating, is_near: Callable[[int], bool]) -> int:
+    """Return the most rows, a power of two, over which ±1 that cancel have a mean of 0, or nearly.
+
+    Args:
+        a: the format.
+        is_near: of the rows, where the format accumulates in itself: true if the mean is near 0.
+
+    """
+    # A weight 1/m, m ≤ rows, is rounded to a multiple of u/rows. Partial sums of weights and their
+    # negatives are multiples of it below 2. The accumulator holds these, up to 1/w times u/rows, so
+    # that what cancels is exactly 0, where 2 w rows ≤ u.
+    u, w = a.unit_roundoff, a.accumulator_roundoff
+    holds = is_near if w == u else (lambda rows: 2 * w * rows <= u)
+    rows = 1
+    while holds(2 * rows):
+        rows *= 2
+    return rows
 
 
 _PARENTHESES = Strings(alphabet=("(", ")"), hard=_hard_strings)

@@ -12,7 +12,7 @@ from typing import Any
 
 from transformist.arithmetic import Arithmetic, Floating
 from transformist.assembly import attend, units
-from transformist.bounds import recency_length, recency_sharpness, softened_recency_length
+from transformist.catalogue.safe_lengths import longest_apart
 from transformist.claims import Finding, StringClaim, recipe
 from transformist.domains import Strings
 from transformist.model import (
@@ -27,6 +27,7 @@ from transformist.model import (
     Trace,
     Transformer,
 )
+from transformist.rounding import float_format_of, power_of_two_at_most
 
 Symbols = Sequence[Any]
 
@@ -60,6 +61,55 @@ def _strings(*, alphabet: Symbols) -> Strings:
 
 
 # Predecessors
+
+
+RECENCY_GAP = Fraction(9, 4)
+"""A gap g of scores with 2/(e^g − 1) ≤ 1/4."""
+# Where the m-th best position scores m g less than the best, and at most two positions share an m,
+# all of them together have at most 2 (e^−g + e^−2g + …) = 2/(e^g − 1) of its weight: e^g ≥ 9.
+
+
+def recency_sharpness(max_length: int, d_key: int) -> Fraction:
+    """Return the least power of two s with which scores s · j/n /√d_key are 9/2 apart for n ≤ N.
+
+    Example:
+        >>> recency_sharpness(1024, d_key=1)
+        Fraction(8192, 1)
+
+    """
+    # s/(n √d_key) ≥ 2 · RECENCY_GAP: half of each gap is left to the rounding of scores.
+    square = (2 * RECENCY_GAP * max_length) ** 2 * d_key
+    root = math.isqrt(math.ceil(square) - 1) + 1  # ⌈√square⌉
+    return 1 / power_of_two_at_most(Fraction(1, root))
+
+
+def recency_length(arithmetic: Arithmetic | str) -> int | None:
+    """Return the longest n with 1/n > 5u: scores (m + j/n)/√d_key, m ∈ {0, 1}, 0 ≤ j ≤ n, differ.
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT32
+        >>> recency_length(FLOAT32)
+        3355443
+
+    """
+    # In order they begin with m = 0, j = 0, …, n, and go on with m = 1. Sums differ by 1/n, by more
+    # than 4u with fl(j/n), which is within u/2 and is the sum where m = 0. For m = 1 they are
+    # stored within u of themselves, more than 2u apart, so at least 4u, as multiples of 2u. Where
+    # the larger of two neighbours is x ≤ 2 (≤ 1 for m = 0) and c = fl(√d_key) ≥ 1, quotients are
+    # 4u/c apart or more, which is no less than 2u x/c, and that no less than the spacing at x/c.
+    a = float_format_of(arithmetic)
+    return None if a is None else longest_apart(5 * a.unit_roundoff)
+
+
+def softened_recency_length(arithmetic: Arithmetic | str, d_key: int) -> int:
+    """Return the largest power of two N with 1/N ≥ 16u whose scores, at most 2 s(N), are finite."""
+    a = float_format_of(arithmetic)
+    if a is None:
+        return 0
+    length = int(1 / (16 * a.unit_roundoff))
+    while length and 2 * recency_sharpness(length, d_key) > a.largest:
+        length //= 2
+    return length
 
 
 def _is(a: Any) -> str:

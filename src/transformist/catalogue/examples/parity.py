@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import random
 from fractions import Fraction
 
+from transformist.arithmetic import Arithmetic
 from transformist.assembly import attend
-from transformist.bounds import quadratic_count_length
 from transformist.claims import StringClaim, recipe
 from transformist.domains import Strings
 from transformist.model import BOS, Binary, Embedding, Layer, Stream, Transformer
+from transformist.rounding import float_format_of
 
 
 def _is_odd(x: str) -> bool:
@@ -26,6 +28,26 @@ def _hard_strings(n: int) -> list[str]:
             x = "1" * count + "0" * (length - count)
             strings += [x, x[::-1], "".join(walk.sample(x, length))]
     return list(dict.fromkeys(strings))
+
+
+def quadratic_count_length(arithmetic: Arithmetic | str) -> int | None:
+    """Return the longest n up to which a count C ≤ n is looked up as itself: n² (6u + 9w) ≤ 1.
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT32
+        >>> quadratic_count_length(FLOAT32)
+        1057
+
+    """
+    a = float_format_of(arithmetic)
+    if a is None:
+        return None
+    # In units of 1/(n + 1), scores 2Ci − i² are at most n² in magnitude; C and C ± 1 score 1 apart.
+    # The share of ones is within (w C/2 + u) of itself, which moves the difference by 2C times
+    # that; each score has two products and a sum, rounded in the accumulator (w: 2n² + n² + n²),
+    # then is stored and divided by √2 (u: 2n²). The share moves one difference, n² (w + 2u); the
+    # rounding of scores counts twice, n² (8w + 4u).
+    return math.isqrt(int(1 / (6 * a.unit_roundoff + 9 * a.accumulator_roundoff)))
 
 
 @recipe(

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from transformist.bounds import power_of_two_at_most
 from transformist.circuit import (
     SEES_BOS,
     Atom,
@@ -28,6 +27,7 @@ from transformist.errors import UndefinedValue
 from transformist.language.node import Node
 from transformist.laws import INFINITY, Range
 from transformist.positions import position
+from transformist.rounding import power_of_two_at_most
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from transformist.bounds import power_of_two_at_most
 from transformist.circuit import SEES_BOS, At, Fetched, Form, Head, Match, total
 from transformist.compiler.lower.builder import Builder, Scale
 from transformist.compiler.lower.means import at_count
@@ -23,6 +22,7 @@ from transformist.language.pointwise import Where
 from transformist.language.selection import Select
 from transformist.language.types import Boolean, Category
 from transformist.laws import INFINITY
+from transformist.rounding import power_of_two_at_most
 
 _TRUE = Constant((), Boolean, True)
 

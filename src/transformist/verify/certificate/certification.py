@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 from transformist.arithmetic import Arithmetic, Floating, number_system
-from transformist.bounds import ORDERS, float_format_of
 from transformist.errors import InvalidValue, TransformistError, UnknownName, is_name
 from transformist.model import Transformer
+from transformist.rounding import ORDERS, float_format_of
 from transformist.settings import require_length
 from transformist.verify.certificate.checking import confirm
 from transformist.verify.certificate.finding import Search

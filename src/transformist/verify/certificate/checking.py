@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from transformist.arithmetic import Floating, number_system
-from transformist.bounds import ORDERS
 from transformist.circuit import READ_OUT, SCORES, Circuit, Form, Head, Match, total
 from transformist.circuit.atoms import Embedded, Fetched, Kept, PositionFeature, Relu, StepFunction
 from transformist.laws import Range, hull
 from transformist.model import Attention, FeedForward, PositionFunctions, Transformer
 from transformist.model import rationals as exactly
+from transformist.rounding import ORDERS
 from transformist.verify.certificate import preconditions
 from transformist.verify.certificate.contents import Contents
 from transformist.verify.certificate.demands import (

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
-from transformist.bounds import ANY_ORDER, Order
 from transformist.circuit import (
     READ_OUT,
     Circuit,
@@ -25,6 +24,7 @@ from transformist.circuit import (
 )
 from transformist.laws import Range
 from transformist.model import Transformer
+from transformist.rounding import ANY_ORDER, Order
 from transformist.verify.certificate.statement import Assumption, Demand
 
 

@@ -13,7 +13,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from transformist.bounds import power_of_two_at_most
 from transformist.circuit import (
     Circuit,
     Embedded,
@@ -41,6 +40,7 @@ from transformist.model import (
     Weighting,
     rationals,
 )
+from transformist.rounding import power_of_two_at_most
 from transformist.verify.certificate import preconditions
 from transformist.verify.certificate.affine import read, together
 from transformist.verify.certificate.contents import Contents

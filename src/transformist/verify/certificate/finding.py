@@ -11,9 +11,9 @@ from __future__ import annotations
 from functools import cached_property
 
 from transformist.arithmetic import Floating
-from transformist.bounds import ORDERS
 from transformist.circuit import READ_OUT, Kept
 from transformist.model import Transformer
+from transformist.rounding import ORDERS
 from transformist.verify.certificate.affine import read
 from transformist.verify.certificate.demands import (
     follow_within,

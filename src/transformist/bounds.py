@@ -1,73 +1,76 @@
-"""Constants and error bounds, each derived from ranges, separations, lengths and tolerances."""
+"""Constants and error bounds, each derived from ranges, separations, lengths and tolerances.
 
-from transformist.bounds.activations import activation_bounds, normalized_bound, size_bound
-from transformist.bounds.approximation import (
-    ACTIVATION_SLOPES,
+The public names of `rounding` and `theory`, and of the chapters of `catalogue` those that bound
+lengths or derive constants.
+"""
+
+from transformist.catalogue.attention import mean_length
+from transformist.catalogue.examples.dyck import balance_check_length, balance_length, step_zone
+from transformist.catalogue.examples.induction import (
+    RECENCY_GAP,
+    recency_length,
+    recency_sharpness,
+    softened_recency_length,
+)
+from transformist.catalogue.examples.parity import quadratic_count_length
+from transformist.catalogue.feed_forward import (
     GELU_BEND,
     GELU_PRODUCT,
-    almost_orthogonal_dimension,
     gelu_product_scale,
-    printed_dimension,
     relu_by_gelu_scale,
-    step_zone,
 )
-from transformist.bounds.lengths import (
-    balance_check_length,
-    balance_length,
+from transformist.catalogue.lookup import quadratic_sharpness
+from transformist.catalogue.normalization import layernorm_hash_gap, layernorm_hash_length
+from transformist.catalogue.positions import almost_orthogonal_dimension, printed_dimension
+from transformist.catalogue.representations import (
+    hash_range_length,
+    layernorm_hash_error,
+    scaled_quadratic_length,
+)
+from transformist.catalogue.safe_lengths import (
     count_length,
     fraction_length,
-    hash_range_length,
-    layernorm_hash_gap,
-    layernorm_hash_length,
-    mean_length,
     nearest_active_length,
-    quadratic_count_length,
     quadratic_length,
-    recency_length,
-    scaled_quadratic_length,
-    softened_recency_length,
-    tie_break_length,
 )
-from transformist.bounds.norms import (
-    NORMS,
-    bilinear_norm,
-    l_inf_1_norm,
-    operator_norm,
-    vector_norm,
-)
-from transformist.bounds.orders import (
+from transformist.catalogue.weighting import tie_break_length
+from transformist.rounding import (
+    ACTIVATION_SLOPES,
     ANY_ORDER,
     ORDERS,
     REFERENCE_ORDER,
     STRUCTURED_ORDER,
     Order,
-    order_of,
-)
-from transformist.bounds.perturbation import (
-    error_after,
-    lipschitz_constant,
-    normalization_constant,
-    perturbation_bound,
-    perturbation_bounds,
-)
-from transformist.bounds.powers import power_of_two_at_most, rounded_up
-from transformist.bounds.rounding import (
+    dot_error,
     float_format_of,
-    layernorm_hash_error,
     mean_error,
+    order_of,
+    power_of_two_at_most,
+    rounded_up,
     rounding_error,
     softmax_error,
+    sum_error,
+    sum_error_within,
 )
-from transformist.bounds.scaling import homogeneity
-from transformist.bounds.sums import dot_error, sum_error, sum_error_within
-from transformist.bounds.temperatures import (
-    RECENCY_GAP,
+from transformist.theory import (
+    NORMS,
+    activation_bounds,
+    bilinear_norm,
+    error_after,
+    homogeneity,
+    l_inf_1_norm,
+    lipschitz_constant,
+    normalization_constant,
+    normalized_bound,
+    operator_norm,
+    perturbation_bound,
+    perturbation_bounds,
     printed_remainder,
-    quadratic_sharpness,
-    recency_sharpness,
     sharpness,
+    size_bound,
     softmax_remainder,
     underflow_sharpness,
+    vector_norm,
 )
 
 __all__ = [

@@ -1,7 +1,10 @@
-"""How far a floating-point sum or dot product can be from the real one, in one order or in any.
+"""Error bounds of floating-point sums and dot products, in the reference's order or in any.
 
 Terms are added in the accumulator of the format, with unit roundoff w; the result is stored in the
 format, with unit roundoff u, where that is narrower. Rounding is to nearest.
+
+An addition is within w|a + b|, |a| and |b| of a + b, subnormal numbers included, since a and b are
+numbers of the format: each bound below takes the least of these that it can use.
 """
 
 from __future__ import annotations
@@ -14,30 +17,23 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from transformist.arithmetic import Arithmetic, Floating, is_whole, rational
-from transformist.bounds.rounding import for_real_numbers
+from transformist.arithmetic import Arithmetic, Floating, whole_number
 from transformist.errors import InvalidValue, ShapeMismatch, UnknownName
 from transformist.model import rationals
+from transformist.rounding.arguments import NOT_NEGATIVE, required
+from transformist.rounding.float_format import for_real_numbers, storing_roundoff
 
 Bound: TypeAlias = Fraction | float
 """An exact rational, or infinity."""
 
 
 def sum_error(x: Any, arithmetic: Arithmetic | str, order: str = "reference") -> Bound:
-    """A bound of |fl(Σxₖ) − Σxₖ| for numbers xₖ of a format.
+    """Return a bound of |fl(Σxₖ) − Σxₖ| for numbers xₖ of a format.
 
-    "any": (n − 1) w Σ|xₖ| in every order and grouping of the additions (Jeannerod and Rump 2013).
-    An addition is within w|a + b|, |a| and |b| of a + b, subnormal numbers included, since a and b
-    are numbers of the format. Let sums of n₁ and n₂ terms, Σ|x| being S₁ and S₂, have errors of at
-    most (n₁ − 1) w S₁ and (n₂ − 1) w S₂. If S₂ ≤ w S₁, adding them costs at most the second one,
-    S₂ + (n₂ − 1) w S₂ ≤ w S₁ + (n₂ − 1) S₂ w, and (n₂ − 1) w S₂ ≤ (n₂ − 1) w · w S₁. If neither is
-    that small, it costs w(S₁ + S₂) + w (n₁ − 1) w S₁ + w (n₂ − 1) w S₂, where w S₁ < S₂ and
-    w S₂ < S₁. In all cases the sum is at most (n₁ + n₂ − 1) w (S₁ + S₂).
-
+    "any": (n − 1) w Σ|xₖ|, in every order and grouping of the additions (Jeannerod and Rump 2013).
     "reference": from left to right, Σₖ min(w |sₖ|, |xₖ|) over the partial sums sₖ from the second
-    on, |sₖ| enlarged by the error before it.
-
-    Storing adds u times the result and half the smallest number.
+    on, |sₖ| enlarged by the error before it. Storing adds u times the result and half the smallest
+    number.
 
     Args:
         x: the numbers, shape (n,).
@@ -65,14 +61,13 @@ def sum_error(x: Any, arithmetic: Arithmetic | str, order: str = "reference") ->
 
 
 def dot_error(x: Any, y: Any, arithmetic: Arithmetic | str, order: str = "reference") -> Bound:
-    """A bound of |fl(Σxₖyₖ) − Σxₖyₖ| for numbers of a format, products being rounded on their own.
+    """Return a bound of |fl(Σxₖyₖ) − Σxₖyₖ| for numbers of a format.
 
-    A product is within w of itself and half the smallest number of the accumulator, or exact where
-    the accumulator has twice the digits and the range; the rest as `sum_error`.
+    Each product is rounded by itself, in the accumulator, before they are added as in `sum_error`.
 
     Args:
         x: numbers, shape (n,).
-        y: as many.
+        y: numbers, shape (n,).
         arithmetic: the number system; the bound is 0 in one that does not round.
         order: `reference` or `any`.
 
@@ -91,10 +86,10 @@ def dot_error(x: Any, y: Any, arithmetic: Arithmetic | str, order: str = "refere
     left, right = (_numbers(each, a, "dot_error") for each in (x, y))
     if len(left) != len(right):
         raise ShapeMismatch(
-            "a dot product is of two equally long lists",
+            "x and y must have the same length",
             received=f"{len(left)} and {len(right)} numbers",
             where="dot_error",
-            remedy="give as many of each",
+            remedy="give two equally long lists",
         )
     products = [p * q for p, q in zip(left, right, strict=True)]
     if not isinstance(a, Floating):
@@ -105,7 +100,7 @@ def dot_error(x: Any, y: Any, arithmetic: Arithmetic | str, order: str = "refere
 
 
 def sum_error_within(n: int, total: Any, arithmetic: Arithmetic | str) -> Bound:
-    """`sum_error` in any order, of whatever n numbers with Σ|xₖ| ≤ `total`.
+    """Return `sum_error` in any order for all n numbers with Σ|xₖ| ≤ `total`.
 
     Raises:
         InvalidValue: for n or a total below 0.
@@ -115,17 +110,17 @@ def sum_error_within(n: int, total: Any, arithmetic: Arithmetic | str) -> Bound:
         Fraction(1, 4096)
 
     """
-    try:
-        size = rational(total)
-    except (TypeError, ValueError, ArithmeticError):
-        size = Fraction(-1)
-    if not is_whole(n, 0) or size < 0:
-        raise InvalidValue(
-            "a sum is of n ≥ 0 numbers, the sum of their magnitudes is at least 0",
-            received=f"n = {n!r:.40}, total = {total!s:.40}",
-            where="sum_error_within",
-            remedy="give how many numbers there are, and a bound of Σ|x|",
-        )
+    where = "sum_error_within"
+    must = "n must be a whole number of at least 0"
+    n = whole_number(n, 0, must, where=where, remedy="give the number of terms")
+    size = required(
+        "total",
+        total,
+        NOT_NEGATIVE,
+        meaning="the sum of magnitudes",
+        where=where,
+        remedy="give a bound of Σ|x|",
+    )
     a = for_real_numbers(arithmetic)
     error = max(n - 1, 0) * _roundoff(a) * size
     return _stored(size, error, size + error, a)
@@ -138,19 +133,25 @@ def _bound(
     order: str,
     rounded: Sequence[Fraction] | None = None,
 ) -> Bound:
-    """The error of adding terms that are `before` off together, and at most `rounded` in size."""
-    if order not in _ORDERS:
-        raise UnknownName.among("order of summation", order, _ORDERS)
+    """Return the error of adding terms whose errors sum to `before`, of sizes at most `rounded`."""
+    if order not in _ADDING:
+        raise UnknownName.among("order of summation", order, _ADDING)
     a = for_real_numbers(arithmetic)
     sizes = [abs(term) for term in terms] if rounded is None else rounded
-    error, peak = _ORDERS[order](terms, sizes, before, _roundoff(a))
+    error, peak = _ADDING[order](terms, sizes, before, _roundoff(a))
     return _stored(abs(sum(terms, Fraction(0))), before + error, peak, a)
 
 
 def _in_any_order(
     _: Sequence[Fraction], sizes: Sequence[Fraction], __: Fraction, w: Fraction
 ) -> tuple[Fraction, Fraction]:
-    """What additions cost, and how large a partial sum may be."""
+    """Return the error of the additions, and the largest partial sum."""
+    # (n − 1) w Σ|xₖ|, by induction: two partial sums of n₁ and n₂ terms are added, S₁ and S₂ being
+    # their Σ|x|, e₁ = (n₁ − 1) w S₁ and e₂ = (n₂ − 1) w S₂ bounds of their errors.
+    # If S₂ ≤ w S₁, adding costs at most the second computed sum, S₂ + e₂, where S₂ ≤ w S₁ and
+    # e₂ ≤ (n₂ − 1) w · w S₁: in all at most (n₁ + n₂ − 1) w S₁ + e₂. Likewise if S₁ ≤ w S₂.
+    # Else adding costs at most w (S₁ + S₂ + e₁ + e₂), where w e₁ < (n₁ − 1) w S₂ as w S₁ < S₂, and
+    # w e₂ < (n₂ − 1) w S₁. In each case the errors sum to at most (n₁ + n₂ − 1) w (S₁ + S₂).
     total = sum(sizes, Fraction(0))
     error = max(len(sizes) - 1, 0) * w * total
     return error, total + error
@@ -159,6 +160,7 @@ def _in_any_order(
 def _left_to_right(
     terms: Sequence[Fraction], sizes: Sequence[Fraction], before: Fraction, w: Fraction
 ) -> tuple[Fraction, Fraction]:
+    # The k-th addition costs at most w times its result, and no more than the term it adds.
     error, peak = Fraction(0), max(sizes, default=Fraction(0))
     for partial, size in list(zip(accumulate(terms), sizes, strict=True))[1:]:
         largest = abs(partial) + before + error
@@ -167,7 +169,7 @@ def _left_to_right(
     return error, peak
 
 
-_ORDERS: dict[str, Callable[..., tuple[Fraction, Fraction]]] = {
+_ADDING: dict[str, Callable[..., tuple[Fraction, Fraction]]] = {
     "reference": _left_to_right,
     "any": _in_any_order,
 }
@@ -178,7 +180,10 @@ def _roundoff(a: Arithmetic) -> Fraction:
 
 
 def _product_error(product: Fraction, a: Floating) -> Fraction:
-    """How far a product in the accumulator can be from the real one."""
+    """Return the error of a product in the accumulator."""
+    # A product of two p-bit numbers has 2p bits: exact where the accumulator has as many
+    # (w ≤ u², w = 2^−2p or less). It is a multiple of smallest²: it does not underflow where that
+    # is at least the smallest number of the accumulator.
     tiny = Fraction(a.smallest_partial)
     digits = a.unit_roundoff**2 >= a.accumulator_roundoff
     relative = Fraction(0) if digits else a.accumulator_roundoff * abs(product)
@@ -186,32 +191,31 @@ def _product_error(product: Fraction, a: Floating) -> Fraction:
 
 
 def _stored(value: Fraction, error: Fraction, peak: Fraction, a: Arithmetic) -> Bound:
-    """The error after storing a value of magnitude at most `value`, partial sums at most `peak`."""
+    """Return the error after storing a value of magnitude ≤ `value`, partial sums ≤ `peak`."""
     if not isinstance(a, Floating):
         return error
     if peak > Fraction(a.largest_partial) or value + error > Fraction(a.largest):
         return math.inf
-    if a.unit_roundoff <= a.accumulator_roundoff:
-        return error
-    return error + a.unit_roundoff * (value + error) + Fraction(a.smallest) / 2
+    u = storing_roundoff(a)
+    return error + (u * (value + error) + Fraction(a.smallest) / 2 if u else 0)
 
 
 def _numbers(x: Any, a: Arithmetic, where: str) -> list[Fraction]:
     exact = rationals(x)
     if exact.ndim != 1:
         raise ShapeMismatch(
-            "a sum is of a list of numbers",
+            "x must be a list of numbers",
             received=f"an array of shape {exact.shape}",
             where=where,
-            remedy="give one list, row by row",
+            remedy="give one list, shape (n,); of an array give each row by itself",
         )
     held = rationals(a.numbers(a.array(exact))) if len(exact) else exact
     off = np.flatnonzero(held != exact)
     if off.size:
         raise InvalidValue(
-            f"the error of a sum is that of adding numbers that {a.name} holds",
+            f"x must be numbers that {a.name} holds",
             received=f"{float(exact[off[0]])!r}, which it rounds to {float(held[off[0]])!r}",
             where=where,
-            remedy="round the numbers first (arithmetic.array), and add how far that moves them",
+            remedy="round the numbers first (arithmetic.array), and add the error of that",
         )
     return list(exact)

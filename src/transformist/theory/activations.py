@@ -1,4 +1,4 @@
-"""How large the vectors of a transformer can be (Proposition 7.1)."""
+"""Bounds of the norms of a transformer's vectors, step by step (Proposition 7.1)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from transformist.arithmetic import is_whole, rational
-from transformist.bounds.norms import by_norm, operator_norm, root_above, vector_norm
+from transformist.arithmetic import whole_number
 from transformist.errors import InvalidValue
 from transformist.model import (
     Attention,
@@ -27,6 +26,8 @@ from transformist.model import (
     Transformer,
     rationals,
 )
+from transformist.rounding.arguments import NOT_NEGATIVE, required
+from transformist.theory.norms import by_norm, operator_norm, root_above, vector_norm
 
 Part: TypeAlias = FeedForward | FeedForwardStack | Attention | Heads | LayerNorm | Sublayer
 
@@ -34,10 +35,10 @@ Part: TypeAlias = FeedForward | FeedForwardStack | Attention | Heads | LayerNorm
 def activation_bounds(
     model: Transformer | LayerStack, norm: str, *, max_length: int | None = None, size: Any = None
 ) -> dict[str, Fraction]:
-    """X with ‖zᵢ‖ ≤ X for every input and position, after each step of a model (Proposition 7.1).
+    """Return X with ‖zᵢ‖ ≤ X for all inputs and positions, after each step (Proposition 7.1).
 
-    It holds under every weighting and mask, and for norms with ε = 0, whose values are bounded, in
-    real arithmetic.
+    The bounds hold in real arithmetic, under every weighting and mask, and for norms with ε = 0 as
+    well, whose values are bounded.
 
     Args:
         model: a `Transformer`, or a `LayerStack`, whose inputs have norm at most `size`.
@@ -50,9 +51,8 @@ def activation_bounds(
         A bound by the name of the step, as in `model.run(x).streams`; a stack begins with "input".
 
     Raises:
-        InvalidValue: for positions such as i² without a longest length, positions of a kind that
-            is not known, a stack without `size`, a `size` where the embedding says it, or what is
-            neither.
+        InvalidValue: for positions such as i² without a longest length, an unknown kind of
+            positions, a stack without `size`, a Transformer with `size`, or another model.
         UnknownName: for a norm that does not exist.
 
     Example:
@@ -68,13 +68,13 @@ def activation_bounds(
 def stream_bounds(
     model: Any, norm: str, max_length: int | None, size: Any, where: str
 ) -> dict[str, Fraction]:
-    """`activation_bounds`, for the function that a refusal is to name."""
+    """Return `activation_bounds`; a refusal names the function `where`."""
     if type(model) not in _BEGINNINGS:
         raise InvalidValue(
-            "the steps of a Transformer or a LayerStack are bounded one after the other",
+            "the model must be a Transformer or a LayerStack",
             received=type(model).__name__,
             where=where,
-            remedy="give one of these; a part has size_bound, perturbation_bound and "
+            remedy="give one of these, or a part of one to size_bound, perturbation_bound and "
             "lipschitz_constant",
         )
     name, bound = _BEGINNINGS[type(model)](model, norm, max_length, size, where)
@@ -89,35 +89,39 @@ def _embedded(
 ) -> tuple[str, Fraction]:
     if size is not None:
         raise InvalidValue(
-            "the vectors a Transformer begins with are bounded by its embedding",
+            "a Transformer must have no size, since its embedding bounds the first vectors",
             received=f"size = {size!s:.40}",
             where=where,
-            remedy="leave size out; it is for the inputs of a LayerStack",
+            remedy="leave size out",
         )
-    longest = model.max_length if max_length is None else _length(max_length, where)
+    longest = model.max_length
+    if max_length is not None:
+        must = "max_length must be a whole number of at least 0"
+        remedy = "give the longest input, or leave it out"
+        longest = whole_number(max_length, 0, must, where=where, remedy=remedy)
     return "embedding", embedding_bound(model.embedding, norm, longest, where)
 
 
 def _given(_: LayerStack, __: str, ___: Any, size: Any, where: str) -> tuple[str, Fraction]:
     if size is None:
         raise InvalidValue(
-            "a LayerStack needs size, a bound of the norm of the vectors that it is given",
+            "a LayerStack needs size, a bound of the norms of its inputs",
             received="no size",
             where=where,
-            remedy="give size, how large the vectors can be",
+            remedy="give size",
         )
-    return "input", at_least_zero("size", size, where)
+    return "input", norm_bound("size", size, where)
 
 
 _BEGINNINGS: dict[type, Callable[..., tuple[str, Fraction]]] = {
     Transformer: _embedded,
     LayerStack: _given,
 }
-"""How large the first vectors of each kind of model are."""
+"""Name and bound of the first vectors of each kind of model."""
 
 
 def steps(model: Transformer | LayerStack) -> Iterator[tuple[str, Sublayer | LayerNorm]]:
-    """The sublayers of a model in order, by the names they have in a trace, and its final norm."""
+    """Yield the sublayers of a model in order, and its final norm, by their names in a trace."""
     for number, layer in enumerate(model.layers):
         for name, sublayer in layer.sublayers():
             yield f"layer {number} {name}", sublayer
@@ -128,11 +132,11 @@ def steps(model: Transformer | LayerStack) -> Iterator[tuple[str, Sublayer | Lay
 def embedding_bound(
     embedding: Embedding, norm: str, max_length: int | None, where: str = "embedding_bound"
 ) -> Fraction:
-    """The largest ‖we(x)ᵢ + peₙ(i)‖ that the magnitudes of its position functions leave room for.
+    """Return a bound of ‖we(x)ᵢ + peₙ(i)‖, from the largest magnitudes of words and positions.
 
     Raises:
-        InvalidValue: for a position function that is not bounded, without a longest length, or
-            positions of a kind whose magnitudes are not known.
+        InvalidValue: for a position function that grows with i, without a longest length, or
+            positions of an unknown kind.
 
     """
     words, positions = abs(rationals(embedding.vectors)), embedding.positions
@@ -140,7 +144,7 @@ def embedding_bound(
         return vector_norm(words, norm)
     if type(positions) not in _REACHES:
         raise InvalidValue(
-            f"magnitudes are known of {', '.join(kind.__name__ for kind in _REACHES)}",
+            f"positions must be one of {', '.join(kind.__name__ for kind in _REACHES)}",
             received=f"positions of the kind {type(positions).__name__}",
             where=where,
             remedy="give a PositionTable of the same vectors, or the layers in a LayerStack, with "
@@ -166,35 +170,36 @@ _REACHES: dict[type, Callable[..., Parameter]] = {
     PositionTable: lambda table, *_: abs(rationals(table.vectors)).max(axis=0),
     Sinusoids: lambda sinusoids, *_: rationals(np.ones(sinusoids.width)),
 }
-"""The largest magnitude of each coordinate of each kind of position encoding."""
+"""Largest magnitude of each coordinate, for each kind of position encoding."""
 
 
 def _reach(name: str, front: int, back: int, max_length: int | None, where: str) -> int:
-    """The largest magnitude of a position function at i from 1 − front to n + back, n ≤ N."""
+    """Return the largest magnitude of a position function at i from 1 − front to n + back."""
     if name in POWERS:
         if max_length is None:
             raise InvalidValue(
-                f"the position function {name} is bounded up to a longest length only",
+                f"the position function {name} needs a longest length, up to which it is bounded",
                 received="no longest length",
                 where=where,
                 remedy="give max_length, or build the model with one",
             )
         return int(max(max_length + back, front - 1) ** POWERS[name])
+    # |i|/n is largest at n = 1, for i = 1 + back or i = 1 − front.
     return max(1 + back, front - 1) if name in FRACTIONS else 1
 
 
 POWERS = {"i": 1, "i^2": 2, "i^3": 3}
-"""Position functions that grow with i, by their exponent."""
+"""Exponents of the position functions that grow with i."""
 
 FRACTIONS = ("i/n", "-i/n")
-"""Those that exceed 1 in magnitude where a model adds several symbols: n is at least 1."""
+"""Position functions that exceed 1 in magnitude where a model adds several symbols."""
 
 WITHIN_ONE = ("1", "1/i", "-1/i", "(-1)^i")
-"""Those that are at most 1 in magnitude wherever they have a value."""
+"""Position functions that are at most 1 in magnitude wherever they have a value."""
 
 
 def size_bound(part: Part, norm: str, size: Fraction) -> Fraction:
-    """X′ with ‖f(x)‖ ≤ X′ for all ‖x‖ ≤ X; for lists of vectors, at each position.
+    """Return X′ with ‖f(x)‖ ≤ X′ for all ‖x‖ ≤ X; for lists of vectors, at each position.
 
     A network: ‖W₂‖(‖W₁‖ X + ‖b₁‖) + ‖b₂‖, since |act(h)| ≤ |h|. A head: ‖W_O W_V‖ X + ‖W_O b_V‖ +
     ‖b_O‖, its values being averaged. A residual connection adds X. A norm: `normalized_bound` and
@@ -214,55 +219,35 @@ def size_bound(part: Part, norm: str, size: Fraction) -> Fraction:
 
 
 def normalized_bound(part: LayerNorm, norm: str) -> Fraction:
-    """A bound of ‖γ ⊙ (x − μ)/√(σ² + ε)‖ over all x, for every ε ≥ 0.
-
-    z = (x − μ)/√(σ² + ε) has Σ zₖ = 0 and Σ zₖ² ≤ d. So |z| ≤ √d; zₖ² = (Σ_{j≠k} zⱼ)² ≤
-    (d − 1)(d − zₖ²) gives |zₖ| ≤ √(d − 1); and where k coordinates are positive, with sum s,
-    s²/k + s²/(d − k) ≤ Σ zₖ² ≤ d gives Σ|zₖ| = 2s ≤ 2 √(k(d − k)) ≤ 2 √(⌊d/2⌋⌈d/2⌉). All are
-    reached where ε = 0. γ multiplies by at most max |γₖ|.
-    """
+    """Return a bound of ‖γ ⊙ (x − μ)/√(σ² + ε)‖ over all x, for every ε ≥ 0."""
+    # z = (x − μ)/√(σ² + ε) has Σ zₖ = 0 and Σ zₖ² ≤ d.
+    # l2: |z| ≤ √d, and z = 0 for d = 1.
+    # linf: zₖ² = (Σ_{j≠k} zⱼ)² ≤ (d − 1)(d − zₖ²) gives |zₖ| ≤ √(d − 1).
+    # l1: where k coordinates are positive, with sum s, s²/k + s²/(d − k) ≤ Σ zₖ² ≤ d gives
+    #     Σ|zₖ| = 2s ≤ 2 √(k(d − k)) ≤ 2 √(⌊d/2⌋⌈d/2⌉).
+    # All are reached where ε = 0. γ multiplies by at most max |γₖ|.
     d = part.width_out
     square = {"l1": 4 * (d // 2) * (d - d // 2), "l2": d if d > 1 else 0, "linf": d - 1}
     return root_above(Fraction(by_norm(square, norm))) * vector_norm(part.gain, "linf")
 
 
-def _length(given: Any, where: str) -> int:
-    """N, as a user gives it."""
-    if not is_whole(given, 0):
-        raise InvalidValue(
-            "max_length must be a whole number of at least 0",
-            received=f"max_length = {given!r:.40}",
-            where=where,
-            remedy="give the longest input, or leave it out",
-        )
-    return int(given)
-
-
-def at_least_zero(name: str, value: Any, where: str) -> Fraction:
-    """A bound that a user gives.
+def norm_bound(name: str, given: Any, where: str) -> Fraction:
+    """Return a bound of norms that a user gave.
 
     Raises:
         InvalidValue: for what is no number of at least 0.
 
     """
-    try:
-        number = rational(value)
-    except (AttributeError, TypeError, ValueError, ArithmeticError):
-        number = Fraction(-1)
-    if number < 0:
-        raise InvalidValue(
-            f"{name}, a bound of norms, is a number of at least 0",
-            received=f"{name} = {value!s:.40}",
-            where=where,
-            remedy="give how large the vectors, or their changes, can be",
-        )
-    return number
+    remedy = "give a bound of the norms of the vectors, or of their changes"
+    return required(
+        name, given, NOT_NEGATIVE, meaning="a bound of norms", where=where, remedy=remedy
+    )
 
 
 def by_type(
     table: dict[type, Callable[..., Fraction]], part: Any, where: str
 ) -> Callable[..., Fraction]:
-    """The entry of a table that has one for each kind of part.
+    """Return the entry of a table that has one for each kind of part.
 
     Raises:
         InvalidValue: for another kind.
@@ -270,10 +255,10 @@ def by_type(
     """
     if type(part) not in table:
         raise InvalidValue(
-            f"bounds are known for {', '.join(kind.__name__ for kind in table)}",
+            f"the part must be one of {', '.join(kind.__name__ for kind in table)}",
             received=type(part).__name__,
             where=where,
-            remedy="give one of these, or its layers in a LayerStack to the bounds of models",
+            remedy="give one of these, or a LayerStack to the bounds of models",
         )
     return table[type(part)]
 

@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices: what a perturbation is measured with (section 7.2)."""
+"""Norms of vectors and matrices, in which perturbations are measured (section 7.2)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, TypeVar
 import numpy as np
 
 from transformist.arithmetic import exact_numbers
-from transformist.bounds.powers import SLACK
 from transformist.errors import ShapeMismatch, UnknownName, is_name
 from transformist.model import rationals
+from transformist.rounding.powers import SLACK
 
 T = TypeVar("T")
 
 NORMS = ("l1", "l2", "linf")
-"""Σ|xₖ|, √Σxₖ², max|xₖ|; that of a list of vectors is the largest over its positions."""
+"""Names of Σ|xₖ|, √Σxₖ² and max|xₖ|; the norm of a list of vectors is the largest of theirs."""
 
 
 def by_norm(table: Mapping[str, T], norm: str) -> T:
-    """The entry of a table that has one for each norm.
+    """Return the entry of a table that has one for each norm.
 
     Raises:
         UnknownName: for a norm that does not exist.
@@ -33,13 +33,15 @@ def by_norm(table: Mapping[str, T], norm: str) -> T:
 
 
 def root_above(x: Fraction) -> Fraction:
-    """√x for x ≥ 0, exact for the square of a rational, else at most 2⁻⁶⁰ of itself too large.
+    """Return √x for x ≥ 0: exact for the square of a rational, else at most 2⁻⁶⁰ of it too large.
 
     Example:
         >>> root_above(Fraction(9, 4)), float(root_above(Fraction(2)))
         (Fraction(3, 2), 1.4142135623730951)
 
     """
+    # √(p/q) = √(p q)/q, so that only the root of an integer is rounded. Shifted left by 2k bits the
+    # integer has at least 124, its root at least 62: 1 too much is at most 2⁻⁶¹ of that root.
     product = x.numerator * x.denominator
     root = math.isqrt(product)
     if root * root == product:
@@ -60,7 +62,7 @@ _VECTOR: dict[str, Callable[[Any], Fraction]] = {
 
 
 def vector_norm(x: Any, norm: str) -> Fraction:
-    """‖x‖, the largest over positions for a list of vectors; roots are rounded up (2⁻⁶⁰).
+    """Return ‖x‖, the largest over positions for a list of vectors; roots are rounded up (2⁻⁶⁰).
 
     Args:
         x: numbers, shape (..., d).
@@ -78,16 +80,16 @@ def vector_norm(x: Any, norm: str) -> Fraction:
     rows = rationals(x)
     if not rows.ndim or not rows.size:
         raise ShapeMismatch(
-            "a norm is of a vector of at least one number, or of a list of them",
+            "x must be a vector of at least one number, or a list of such vectors",
             received="no number" if rows.ndim else "a single number",
             where="vector_norm",
-            remedy="put it in a list",
+            remedy="give a list of numbers",
         )
     return _largest(map(by_norm(_VECTOR, norm), rows.reshape(-1, rows.shape[-1])))
 
 
 def operator_norm(A: Any, norm: str) -> Fraction:
-    """‖A‖, the largest ‖A x‖ over ‖x‖ ≤ 1.
+    """Return ‖A‖, the largest ‖A x‖ over ‖x‖ ≤ 1.
 
     The largest column sum of |A| for l1 and the largest row sum for linf, exactly; for l2 a proved
     upper bound of the largest singular value, about 10⁻⁹ of itself too large (`_spectral`), or the
@@ -112,13 +114,14 @@ def operator_norm(A: Any, norm: str) -> Fraction:
 
 
 def bilinear_norm(A: Any, norm: str) -> Fraction:
-    """‖A‖_B, at least |x · A y| for all ‖x‖, ‖y‖ ≤ 1.
+    """Return ‖A‖_B, a bound of |x · A y| over all ‖x‖, ‖y‖ ≤ 1.
 
     The largest |Aᵢⱼ| for l1, exactly; the bound of the largest singular value for l2; Σ|Aᵢⱼ| for
     linf, which is reached where A = diag(±1) |A| diag(±1).
 
     Raises:
-        UnknownName, ShapeMismatch: as `operator_norm`.
+        UnknownName: for another norm.
+        ShapeMismatch: for what is no matrix.
 
     Example:
         >>> bilinear_norm([[1, -2], [3, 4]], "l1"), bilinear_norm([[1, -2], [3, 4]], "linf")
@@ -129,7 +132,7 @@ def bilinear_norm(A: Any, norm: str) -> Fraction:
 
 
 def l_inf_1_norm(A: Any) -> Fraction:
-    """‖A‖_∞,₁ = Σᵢ maxⱼ |Aᵢⱼ| (section 7.2), a bound of the operator norm for l1 vectors only.
+    """Return ‖A‖_∞,₁ = Σᵢ maxⱼ |Aᵢⱼ| (section 7.2), a bound of the operator norm for l1 only.
 
     Each column sum of |A| is at most the sum of the row maxima. For l2 and linf it is no bound:
     A = [1 1] has ‖A‖_∞,₁ = 1, but takes (1, 1) to 2, which is √2 and 2 times as large:
@@ -150,7 +153,7 @@ def _matrix(A: Any, where: str) -> Any:
     exact = exact_numbers(A, "A")
     if exact.ndim != 2 or not exact.size:
         raise ShapeMismatch(
-            "an operator norm is of a matrix with at least one row and column",
+            "A must be a matrix with at least one row and one column",
             received=f"shape {exact.shape}",
             where=where,
             remedy="give a list of equally long rows",
@@ -159,18 +162,17 @@ def _matrix(A: Any, where: str) -> Any:
 
 
 def _spectral(A: Any) -> Fraction:
-    """An upper bound of ‖A‖₂, from float64 singular vectors that need not be exact.
-
-    With V any n × n matrix near an orthogonal one, and B = A V,
-
-        ‖A‖ ≤ ‖B‖ / σ_min(V),   ‖B‖² = ‖BᵀB‖ ≤ the largest row sum of |BᵀB|,
-        σ_min(V)² ≥ 1 − ‖VᵀV − I‖_F,
-
-    and V of the singular vectors makes BᵀB nearly diagonal. A float64 product of k terms, in any
-    order, is within k u |X| |Y| of X Y, and so in the 2-norm within k u ‖X‖_F ‖Y‖_F. A is scaled by
-    a power of two, its largest entry then being in [¼, 1], and rounded to float64 (u ‖A‖_F). What
-    underflows, and the rounding of these few sums of positive terms, is far within `SLACK`.
-    """
+    """Return an upper bound of ‖A‖₂, from float64 singular vectors that need not be exact."""
+    # With V any n × n matrix near an orthogonal one, and B = A V,
+    #
+    #     ‖A‖ ≤ ‖B‖ / σ_min(V),   ‖B‖² = ‖BᵀB‖ ≤ the largest row sum of |BᵀB|,
+    #     σ_min(V)² ≥ 1 − ‖VᵀV − I‖_F,
+    #
+    # and V of the singular vectors makes BᵀB nearly diagonal. A float64 product of k terms, in any
+    # order, is within k u |X| |Y| of X Y, so in the 2-norm within k u ‖X‖_F ‖Y‖_F: `gram`, `skew`
+    # and `image` add that. A is scaled by a power of two, its largest entry then being in [¼, 1],
+    # and rounded to float64 (u ‖A‖_F). Underflow, and the rounding of these few sums of positive
+    # terms, are far within `SLACK`.
     A = A if A.shape[0] >= A.shape[1] else A.T
     if A.shape[1] == 1:
         return vector_norm(A.T, "l2")
@@ -191,6 +193,7 @@ def _spectral(A: Any) -> Fraction:
 
 
 _U = 2.0**-53
+"""Unit roundoff of float64."""
 
 _OPERATOR: dict[str, Callable[[Any], Fraction]] = {
     "l1": lambda A: vector_norm(A.T, "l1"),

@@ -1,4 +1,4 @@
-"""What becomes of f(c x): positive homogeneity (Definition 6.3), as far as the weights show it."""
+"""Positive homogeneity (Definition 6.3): f(c x) = cᵏ f(x), as far as the weights show it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from transformist.model import (
 
 
 def homogeneity(part: Any) -> int | None:
-    """The degree k with f(c x) = cᵏ f(x) for all x and all c > 0, where the weights show one.
+    """Return the degree k with f(c x) = cᵏ f(x) for all x and c > 0, if the weights show one.
 
     | part | degree | because |
     |---|---|---|
@@ -34,12 +34,12 @@ def homogeneity(part: Any) -> int | None:
     | `Sublayer` | post-norm's, or 1, if f(pre(x)) has degree 1 | as then f(pre(x)) + x has |
     | `FeedForwardStack`, `Layer`, `LayerStack`, a list of parts | product, until one is 0 | below |
 
-    (*) Where biases change none of this: W_Kᵀ b_Q = 0, W_O b_V = 0 and b_O = 0. What b_K brings to
-    a score is the same for every j, and so for the weights nothing.
+    (*) If W_Kᵀ b_Q = 0, W_O b_V = 0 and b_O = 0. b_K adds the same to every score of a row, and
+    nothing to the weights.
 
-    Of parts one after the other, f(g(c x)) = f(cᵇ g(x)) = cᵃᵇ f(g(x)); after a g of degree 0
-    nothing is left of c, so that any f after it has degree 0, biases and softmax included. A
-    pre-norm with ε = 0 is such a g, and the residual x beside it grows: no degree is shown.
+    For parts in series, f(g(c x)) = f(cᵇ g(x)) = cᵃᵇ f(g(x)). After a g of degree 0 nothing is left
+    of c, so that any f after it has degree 0, biases and softmax included. A pre-norm with ε = 0 is
+    such a g, and the residual x beside it grows: no degree is shown.
     Definition 6.3 has c = 0 as well, for which degree 1 holds, and degree 0 has no meaning in a
     norm with ε = 0.
 
@@ -51,7 +51,7 @@ def homogeneity(part: Any) -> int | None:
         part: a part of a model, or parts in the order in which they act.
 
     Returns:
-        The degree, `None` where the weights do not show one (there may be one still).
+        The degree; `None` where the weights show none, although there may be one.
 
     Raises:
         InvalidValue: for what is no part.
@@ -67,7 +67,7 @@ def homogeneity(part: Any) -> int | None:
         return _in_series(part)
     if type(part) not in _DEGREES:
         raise InvalidValue(
-            "homogeneity is of a part of a model, or of parts in order",
+            "the argument must be a part of a model, or a list of parts in order",
             received=type(part).__name__,
             where="homogeneity",
             remedy=f"give one of {', '.join(kind.__name__ for kind in _DEGREES)}, or a list",
@@ -125,4 +125,4 @@ _DEGREES: Mapping[type, Callable[[Any], int | None]] = {
     Layer: _of_layer,
     LayerStack: lambda stack: _in_series([*stack.layers, *filter(None, [stack.final_norm])]),
 }
-"""How the degree of each kind of part is found."""
+"""Function that finds the degree of each kind of part."""

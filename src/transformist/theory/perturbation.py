@@ -1,7 +1,11 @@
-"""How far a perturbation of vectors moves what a transformer makes of them (Propositions 7.2–7.5).
+"""Error bounds of a transformer's vectors where its inputs are perturbed (Propositions 7.2–7.5).
 
 x̂ is the perturbed list of vectors, ‖x̂ᵢ − xᵢ‖ ≤ δ at every position i, ‖xᵢ‖ ≤ X. All is in real
-arithmetic; the norm, by name, is the one for both X and δ.
+arithmetic; X and δ are bounds in the same norm, which is given by name.
+
+Two tables have an entry for each kind of part. `_CONSTANTS` has Lipschitz constants, which for
+attention hold up to a largest δ. `_MOVES` has bounds for any δ, which for attention and norms grow
+less than δ does.
 """
 
 from __future__ import annotations
@@ -13,17 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from transformist.bounds.activations import (
-    Part,
-    at_least_zero,
-    by_type,
-    normalized_bound,
-    size_bound,
-    steps,
-    stream_bounds,
-)
-from transformist.bounds.approximation import ACTIVATION_SLOPES
-from transformist.bounds.norms import bilinear_norm, by_norm, operator_norm, root_above, vector_norm
 from transformist.errors import InvalidValue
 from transformist.model import (
     Attention,
@@ -37,10 +30,21 @@ from transformist.model import (
     exact_product,
     rationals,
 )
+from transformist.rounding import ACTIVATION_SLOPES
+from transformist.theory.activations import (
+    Part,
+    by_type,
+    norm_bound,
+    normalized_bound,
+    size_bound,
+    steps,
+    stream_bounds,
+)
+from transformist.theory.norms import bilinear_norm, by_norm, operator_norm, root_above, vector_norm
 
 
 def lipschitz_constant(part: Part, norm: str, size: Any = None) -> Fraction:
-    """K with ‖f(x̂) − f(x)‖ ≤ K δ, for attention where ‖xᵢ‖ ≤ X = `size` and δ ≤ 1.
+    """Return K with ‖f(x̂) − f(x)‖ ≤ K δ, for attention if ‖xᵢ‖ ≤ X = `size` and δ ≤ 1.
 
     Networks (7.2): ‖W₂‖ L ‖W₁‖, L the largest slope of the activation; of a stack the product.
     Attention (7.3): Σ over heads of ‖V‖ (1 + X (‖A‖_B (2X + 1) + ‖u‖)), see `perturbation_bound`.
@@ -49,11 +53,11 @@ def lipschitz_constant(part: Part, norm: str, size: Any = None) -> Fraction:
     Args:
         part: a network, a head or heads, a norm, or a sublayer.
         norm: `l1`, `l2` or `linf`.
-        size: X, needed where there is attention.
+        size: X, which attention needs.
 
     Raises:
         InvalidValue: for a hard weighting, a norm with ε = 0, attention without `size`, or what is
-            no part of a transformer.
+            not a part of a transformer.
         UnknownName: for a norm that does not exist.
 
     Example:
@@ -74,31 +78,24 @@ def _lipschitz(part: Part, norm: str, size: Any, where: str) -> Fraction:
 
 
 def perturbation_bound(part: Part, delta: Any, norm: str, size: Any = None) -> Fraction:
-    """How far f(x̂) can be from f(x), at every position, for any δ ≥ 0.
+    """Return a bound of ‖f(x̂) − f(x)‖ at every position, for any δ ≥ 0.
 
     K δ for networks and norms, for norms at most twice their largest value. For a head with
     V = W_O W_V, A = W_Qᵀ W_K/√d_key and u = b_Qᵀ W_K/√d_key, ‖u‖ the norm of y ↦ u y, 0 in 7.3:
 
         ‖V‖ δ + 2 ‖V‖ X tanh(η/2),   η = ‖A‖_B δ (2X + δ) + ‖u‖ δ.
 
-    ĉ − c = Σ α̂ⱼ V(x̂ⱼ − xⱼ) + Σ (α̂ⱼ − αⱼ) V xⱼ, in which W_O b_V and b_O cancel, the weights of a
-    row having one sum. The first sum is at most ‖V‖ δ.
-
-    Biases add to a score u y and two terms that are the same for all y of a row; softmax does not
-    see those. What is left, x·Ay + u y, moves by at most η, since (x + e)·A(y + f) − x·Ay =
-    e·Ay + x·Af + e·Af and u(y + f) − u y = u f. So for any set of positions the log-odds t of its
-    weight move by at most 2η, and its weight σ(t) by at most max σ(t + 2η) − σ(t) = tanh(η/2), at
-    t = −η. Of all sets, that of the weights that grew moves by half of Σ|α̂ⱼ − αⱼ|: the second sum
-    is at most 2 tanh(η/2) ‖V‖ X. Since tanh(η/2) ≤ η/2, K of 7.3 follows for δ ≤ 1.
+    Since tanh(η/2) ≤ η/2, K of 7.3 follows for δ ≤ 1.
 
     Args:
         part: a network, a head or heads, a norm, or a sublayer.
         delta: δ.
         norm: `l1`, `l2` or `linf`.
-        size: X, needed where there is attention.
+        size: X, which attention needs.
 
     Raises:
-        InvalidValue, UnknownName: as `lipschitz_constant`, and for δ < 0.
+        InvalidValue: for δ < 0, and as `lipschitz_constant`.
+        UnknownName: for a norm that does not exist.
 
     Example:
         >>> head = Attention(W_Q=[[1]], W_K=[[1]], W_V=[[1]])
@@ -112,11 +109,11 @@ def perturbation_bound(part: Part, delta: Any, norm: str, size: Any = None) -> F
 def _moved(part: Part, delta: Any, norm: str, size: Any, where: str) -> Fraction:
     if _attends(part):
         size = _needed(size, where)
-    return by_type(_MOVES, part, where)(part, norm, size, at_least_zero("delta", delta, where))
+    return by_type(_MOVES, part, where)(part, norm, size, norm_bound("delta", delta, where))
 
 
 def error_after(part: Part, x: Any, perturbed: Any, norm: str, size: Any = None) -> Fraction:
-    """K ‖x̂ − x‖ for given vectors, which bounds ‖f(x̂) − f(x)‖; the hypotheses are checked.
+    """Return K ‖x̂ − x‖ for given vectors, a bound of ‖f(x̂) − f(x)‖; check the hypotheses.
 
     Args:
         part: a network, a head or heads, a norm, or a sublayer.
@@ -126,8 +123,7 @@ def error_after(part: Part, x: Any, perturbed: Any, norm: str, size: Any = None)
         size: X; ‖x‖ when left out.
 
     Raises:
-        InvalidValue: for ‖x‖ > X, or ‖x̂ − x‖ > 1 where there is attention; and as
-            `lipschitz_constant`.
+        InvalidValue: for ‖x‖ > X, for ‖x̂ − x‖ > 1 before attention, and as `lipschitz_constant`.
 
     Example:
         >>> error_after(FeedForward(W_1=[[1]], W_2=[[3]]), [1], [1.5], "l1")
@@ -138,7 +134,7 @@ def error_after(part: Part, x: Any, perturbed: Any, norm: str, size: Any = None)
     if x.shape != perturbed.shape:
         _outside(f"shapes {x.shape} and {perturbed.shape}", "give vectors of one shape")
     actual = vector_norm(x, norm)
-    allowed = actual if size is None else at_least_zero("size", size, "error_after")
+    allowed = actual if size is None else norm_bound("size", size, "error_after")
     delta = vector_norm(perturbed - x, norm)
     if actual > allowed:
         _outside(f"‖x‖ = {float(actual):g}, above X = {float(allowed):g}", "give a larger size")
@@ -155,7 +151,7 @@ def perturbation_bounds(
     max_length: int | None = None,
     size: Any = None,
 ) -> dict[str, Fraction]:
-    """How far vectors are moved after each step, where the first ones are moved by at most δ.
+    """Return a bound of the change of vectors after each step, the first ones moved by at most δ.
 
     `perturbation_bound` of each sublayer, with the sizes of `activation_bounds`.
 
@@ -170,7 +166,8 @@ def perturbation_bounds(
         A bound by the name of the step, the first one δ.
 
     Raises:
-        InvalidValue, UnknownName: as `activation_bounds` and `perturbation_bound`.
+        InvalidValue: as `activation_bounds` and `perturbation_bound`.
+        UnknownName: for a norm that does not exist.
 
     Example:
         >>> import transformist as tf
@@ -183,7 +180,7 @@ def perturbation_bounds(
     where = "perturbation_bounds"
     sizes = stream_bounds(model, norm, max_length, size, where)
     first, *_ = sizes
-    moved = {first: at_least_zero("delta", delta, where)}
+    moved = {first: norm_bound("delta", delta, where)}
     before = first
     for name, part in steps(model):
         moved[name] = _moved(part, moved[before], norm, sizes[before], where)
@@ -192,19 +189,10 @@ def perturbation_bounds(
 
 
 def normalization_constant(part: LayerNorm, norm: str) -> Fraction:
-    """K with ‖LN(x̂) − LN(x)‖ ≤ K ‖x̂ − x‖ for all x and x̂ (Proposition 7.5).
+    """Return K with ‖LN(x̂) − LN(x)‖ ≤ K ‖x̂ − x‖ for all x and x̂ (Proposition 7.5).
 
-    With C = I − 11ᵀ/d, s² = |Cx|²/d + ε, z = Cx/s and t = |z|²/d < 1, the Jacobian of z is P/s,
-    P = C − zzᵀ/d, and 1/s = √(1 − t)/√ε; W_N multiplies by ‖W_N‖, or ‖C W_N‖, P being P C.
-
-    l2: 0 ≤ P ≤ C, so P² ≤ P ≤ C and ‖diag(γ) P‖² = ‖diag(γ) P² diag(γ)‖ ≤ ‖diag(γ) C‖²: the
-    constant ‖diag(γ) C‖/√ε is reached as Cx → 0.
-
-    l1 and linf: the sum of |Pᵢⱼ| over j is at most 1 − 1/d − zᵢ²/d + (d − 1)/d + |zᵢ| Σ|zⱼ|/d over
-    j ≠ i. With zᵢ² = θ t d this is at most 2 − 2/d + t (−θ + √((d − 1) θ(1 − θ))), and over θ at
-    most a + b t, a = 2 − 2/d, b = (√d − 1)/2. The largest √(1 − t)(a + b t) is a where 2b ≤ a, as
-    for d ≤ 7, and there reached as Cx → 0; else (2/3)(a + b) √((a + b)/(3b)). P is symmetric, so
-    this times max |γₖ|/√ε serves both norms.
+    K = ‖diag(γ) C‖ ‖W_N‖/√ε for l2, with C = I − 11ᵀ/d. For l1 and linf, K = R max |γₖ| ‖W_N‖/√ε,
+    where R ≥ 2 − 2/d bounds row sums of the Jacobian. ‖C W_N‖ serves as well as ‖W_N‖.
 
     Raises:
         InvalidValue: for ε = 0, where a norm is not Lipschitz.
@@ -216,12 +204,16 @@ def normalization_constant(part: LayerNorm, norm: str) -> Fraction:
     """
     if part.epsilon == 0:
         raise InvalidValue(
-            "a norm is Lipschitz for ε > 0 only: with ε = 0 it takes (t, −t) to (1, −1) for every "
-            "t > 0, and (−t, t) to (−1, 1)",
+            "the norm must have ε > 0 to be Lipschitz: with ε = 0 it takes (t, −t) to (1, −1) for "
+            "every t > 0, and (−t, t) to (−1, 1)",
             received="epsilon = 0",
             where="LayerNorm",
             remedy="give the norm an epsilon above 0",
         )
+    # With s² = |Cx|²/d + ε, z = Cx/s and t = |z|²/d < 1, the Jacobian of z is P/s, P = C − zzᵀ/d,
+    # and 1/s = √(1 − t)/√ε. W_N multiplies by ‖W_N‖, or by ‖C W_N‖, P being P C.
+    # l2: 0 ≤ P ≤ C, so P² ≤ P ≤ C and ‖diag(γ) P‖² = ‖diag(γ) P² diag(γ)‖ ≤ ‖diag(γ) C‖². The
+    # constant is reached as Cx → 0.
     d = part.width_out
     centre = rationals(np.eye(d)) - Fraction(1, d)
     read = Fraction(1)
@@ -235,20 +227,24 @@ def normalization_constant(part: LayerNorm, norm: str) -> Fraction:
     )
 
 
-def _along_rows(gain: Any, centre: Any) -> Fraction:
-    return vector_norm(gain, "linf") * _rows(len(centre))
+def _of_row_sums(gain: Any, centre: Any) -> Fraction:
+    return vector_norm(gain, "linf") * _row_sums(len(centre))
 
 
 _SLOPES: dict[str, Callable[[Any, Any], Fraction]] = {
-    "l1": _along_rows,
+    "l1": _of_row_sums,
     "l2": lambda gain, centre: operator_norm(rationals(gain)[:, None] * centre, "l2"),
-    "linf": _along_rows,
+    "linf": _of_row_sums,
 }
-"""The factor of max |γₖ|, or of γ as a whole, before ‖W_N‖/√ε."""
+"""Factor of ‖W_N‖/√ε for each norm, from γ and C."""
 
 
-def _rows(d: int) -> Fraction:
-    """sup √(1 − t)(a + b t), as derived above."""
+def _row_sums(d: int) -> Fraction:
+    """Return a bound of √(1 − t) Σⱼ |Pᵢⱼ| over all z, P as in `normalization_constant`."""
+    # Σⱼ |Pᵢⱼ| ≤ 1 − 1/d − zᵢ²/d + (d − 1)/d + |zᵢ| Σ|zⱼ|/d, the sum over j ≠ i. With zᵢ² = θ t d
+    # this is at most 2 − 2/d + t (−θ + √((d − 1) θ(1 − θ))), and over θ at most a + b t, where a =
+    # 2 − 2/d and b = (√d − 1)/2. The largest √(1 − t)(a + b t) is a where 2b ≤ a, as for d ≤ 7, and
+    # reached as Cx → 0; else it is at t = (2b − a)/(3b). P is symmetric: columns sum to the same.
     a, b = 2 - Fraction(2, d), (root_above(Fraction(d)) - 1) / 2
     if 2 * b <= a:
         return a
@@ -262,18 +258,17 @@ def _attends(part: Any) -> bool:
 def _needed(size: Any, where: str) -> Fraction:
     if size is None:
         raise InvalidValue(
-            "attention is Lipschitz on bounded vectors only, since its scores are quadratic",
+            "attention needs size, a bound of its vectors: its scores are quadratic in them",
             received="no size",
             where=where,
-            remedy="give size, a bound of the norm of the vectors (activation_bounds has one)",
+            remedy="give size, such as one of activation_bounds",
         )
-    return at_least_zero("size", size, where)
+    return norm_bound("size", size, where)
 
 
 def _outside(received: str, remedy: str) -> None:
     raise InvalidValue(
-        "a perturbation within the proposition's hypotheses has ‖x‖ ≤ X, and ‖x̂ − x‖ ≤ 1 where "
-        "there is attention",
+        "the vectors must have one shape and ‖x‖ ≤ X, and before attention ‖x̂ − x‖ ≤ 1",
         received=received,
         where="error_after",
         remedy=remedy,
@@ -294,11 +289,11 @@ def _norm(part: LayerNorm, norm: str, *_: Any) -> Fraction:
 
 
 def _head_norms(head: Attention, norm: str) -> tuple[Fraction, Fraction, Fraction]:
-    """‖V‖, ‖A‖_B and ‖u‖."""
+    """Return ‖V‖, ‖A‖_B and ‖u‖, as in `perturbation_bound`."""
     if head.weighting.is_hard:
         raise InvalidValue(
-            "the weights of softmax change little where scores do; a hard choice jumps, as from "
-            "scores (0, d) to (d, 0) for any d > 0",
+            "the weighting must be softmax: a hard choice jumps, as from scores (0, d) to (d, 0) "
+            "for any d > 0",
             received=f"weighting = {head.weighting}",
             where="Attention",
             remedy="soften the head, or bound its scores and their gap",
@@ -310,7 +305,8 @@ def _head_norms(head: Attention, norm: str) -> tuple[Fraction, Fraction, Fractio
 
 
 def _head(part: Attention, norm: str, size: Fraction, most: Fraction) -> Fraction:
-    """K for δ ≤ `most`."""
+    """Return K for δ ≤ `most`."""
+    # The bound of `perturbation_bound` with tanh(η/2) ≤ η/2, over δ.
     V, A, u = _head_norms(part, norm)
     return V * (1 + size * (A * (2 * size + most) + u))
 
@@ -341,7 +337,7 @@ _CONSTANTS: dict[type, Callable[..., Fraction]] = {
 
 
 def _tanh_above(x: Fraction) -> Fraction:
-    """tanh x, rounded up, for x ≥ 0: at most x, and at most 1."""
+    """Return tanh x for x ≥ 0, rounded up: at most x, and at most 1."""
     least = min(x, Fraction(1))
     if x > 40:
         return least
@@ -349,6 +345,14 @@ def _tanh_above(x: Fraction) -> Fraction:
 
 
 def _head_moves(part: Attention, norm: str, size: Fraction, delta: Fraction) -> Fraction:
+    # ĉ − c = Σ α̂ⱼ V(x̂ⱼ − xⱼ) + Σ (α̂ⱼ − αⱼ) V xⱼ, in which W_O b_V and b_O cancel, the weights of
+    # a row having one sum. The first sum is at most ‖V‖ δ.
+    # Biases add to a score u y and two terms that are the same for all y of a row, which softmax
+    # does not see. What is left, x·Ay + u y, moves by at most η, since (x + e)·A(y + f) − x·Ay =
+    # e·Ay + x·Af + e·Af and u(y + f) − u y = u f. So for any set of positions the log-odds t of its
+    # weight move by at most 2η, and its weight σ(t) by at most max σ(t + 2η) − σ(t) = tanh(η/2), at
+    # t = −η. The set of the weights that grew moves by half of Σ|α̂ⱼ − αⱼ|: the second sum is at
+    # most 2 tanh(η/2) ‖V‖ X.
     V, A, u = _head_norms(part, norm)
     eta = A * delta * (2 * size + delta) + u * delta
     return V * (delta + 2 * size * _tanh_above(eta / 2))
