@@ -8,7 +8,9 @@ import pytest
 import transformist as tf
 from transformist.arithmetic import number_system
 from transformist.verify.certificate.observing import hardened
-from transformist.verify.proof import prove
+from transformist.verify.proof import EVALUATIONS, prove
+from transformist.verify.proof.ideal import Unfollowed
+from transformist.verify.proof.walking import Walk
 
 
 def model(words, *layers, read_out, positions=None, final_norm=None):
@@ -143,7 +145,25 @@ def weight_that_strays_to_a_row_that_is_never_the_best():
     )
 
 
+def a_bound_times_the_rows_that_overflows_beside_a_weight_of_0():
+    """41 times the last slot is more than the largest float64; 0 times that was NaN, then 0."""
+
+    def times(factor, slot, b):
+        row, column = [0] * 5, [[0] for _ in range(5)]
+        row[slot], column[slot + 1] = factor, [1]
+        return network(W_1=[row], b_1=[b], W_2=column)
+
+    mean = head([[0] * 5], W_Q=[[0] * 5], W_V=[[0] * 5], W_O=[[0]] * 5)
+    layers = (mean, times(2.0**400, 1, 0), times(2.0**400, 2, -1), times(2.0**220, 3, -1))
+    read_out = tf.NearestFraction(
+        W_out=[[2**60 + 1, 0, 0, 0, 0]], at="every", scale=1, mask="none", with_bos=False
+    )
+    words = {"a": [1, 1, 0, 0, 0], "b": [0, -1, 0, 0, 0]}
+    return model(words, *layers, read_out=read_out), "float64", 40
+
+
 FALSE = (
+    a_bound_times_the_rows_that_overflows_beside_a_weight_of_0,
     a_step_of_a_fine_height,
     a_shift_that_rounds_to_0,
     more_keys_than_the_largest_number,
@@ -166,12 +186,23 @@ def decides(built, arithmetic, x):
 @pytest.mark.parametrize("made", FALSE, ids=lambda made: made.__name__)
 def test_what_a_format_decides_otherwise_is_not_proved(made):
     built, arithmetic, n = made()
-    inputs = [x for k in range(1, n + 1) for x in itertools.product(built.alphabet, repeat=k)]
+    lengths = range(1, min(n, 4) + 1)
+    inputs = [x for k in lengths for x in itertools.product(built.alphabet, repeat=k)]
     has_root = built.final_norm is not None  # irrational, and far from a threshold in float64
     exact, system = (built, "float64") if has_root else (hardened(built), "exact")
     ideal = {x: exact(x, system) for x in inputs}
     assert any(decides(built, arithmetic, x) != ideal[x] for x in inputs)
     assert not prove(built, number_system(arithmetic), n, "any").holds
+
+
+def test_sums_of_more_terms_than_the_allowance_of_bounds_are_refused():
+    wide = [[0]] * 2049
+    layer = head(wide, W_Q=wide, b_Q=[1] * 2049, b_K=[1] * 2049, W_V=[[0]], W_O=[[0]])
+    built, float32 = model({"a": [1]}, layer, read_out=accept(1)), number_system("float32")
+    assert "more than 2048 coordinates" in prove(built, float32, 1, "any").stopped
+    walk = Walk(built, float32, 1, EVALUATIONS["any"], [], [])
+    with pytest.raises(Unfollowed, match="more than 2048 vectors"):
+        walk.rounding.added([walk.embedded()] * 2049, "layer 0")
 
 
 def test_a_mean_of_places_is_the_mean():

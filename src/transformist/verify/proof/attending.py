@@ -45,11 +45,13 @@ from numpy.typing import NDArray
 
 from transformist.model import Attention, Mask
 from transformist.verify.proof.ideal import (
+    MOST_TERMS,
     Floats,
     Form,
     Grid,
     Ideal,
     Pattern,
+    Unfollowed,
     common_divisor,
     compounded,
     quantum,
@@ -163,6 +165,8 @@ class Attending:
         product of c coordinates has c products and c − 1 sums, so at most c roundings one after the
         other (γ), and is stored (`storing`), unless kernels keep scores in the accumulator.
         """
+        if len(reads) > MOST_TERMS:
+            raise Unfollowed(self.where, f"queries have more than {MOST_TERMS} coordinates")
         r, u, e = self.rounding, self.rounding.u, self.evaluation
         scale_of = self.ideal.scales[which]
         mq, mk = q.reach[which][reads].T, k.reach[0][reads].T
@@ -206,7 +210,7 @@ class Attending:
             # A kernel computes exp2(s c − m c), c = log₂(e)/√d_key: √d_key, log₂ e, their quotient
             # and s c round (4 roundings), and m c for the largest score m as well (4).
             apart = up(apart + 8 * r.w * (summed * scale + apart))
-        eta = apart + up(of_queries * scale * (1 + divided))
+        eta = up(apart + of_queries * scale * (1 + divided))
         return Errors(
             np.where(self.sees, eta, 0.0).max(axis=1),
             np.where(self.sees, apart, 0.0).max(axis=1),
@@ -428,16 +432,19 @@ class Attending:
             each = ideal.summed(sees, (v.error[0] + growth * v.reach[0])[:, None, :])
             summed = up(each / low + ideal.most_rows * (moved + lost))
             errors[which] = np.fmin(errors[which], summed)
-        if ideal.bos is not None and head.mask.is_causal:
+        is_one = self.head.weighting.is_hard or not self.evaluation.scores_in_accumulator
+        if ideal.bos is not None and head.mask.is_causal and is_one:
             # BOS is the first row: its only key is BOS, with weight exactly 1, or it has no key.
+            # A kernel that rounds s c and m c apart (`_errors`) gives even the largest score m a
+            # weight that is rounded, and so is not 1.
             bos, alone = ideal.bos, float(head.mask.admits_itself)
             errors[:, :, bos] = ideal.scales[:, None] * v.error[0][:, bos] * alone
             apart[:, bos], share[:, bos] = v.absolute[:, bos] * alone, v.relative[:, bos] * alone
         errors[:, :, ~sees.any(axis=1)] = 0.0
         r.require(size[0] + errors[0], r.a.largest, f"{self.where} values")
-        if self.evaluation.rescales:  # the numerator, before the division, is a sum over all rows
-            total = ideal.most_rows * reach * (1 + growth)
-            r.require(total, r.a.largest_partial, f"{self.where} values")
+        # Partial sums: weights add up to 1; before the division each of them may be 1.
+        together = ideal.most_rows if self.evaluation.rescales else 1
+        r.require(together * up(reach * (1 + growth)), r.a.largest_partial, f"{self.where} values")
         # A relative bound needs values of one sign: then Σ α_j ρ |v_j| = ρ |Σ α_j v_j|.
         signed = (_over(sees, -v.lo) <= 0) | (_over(sees, v.hi) <= 0)
         signed &= errors[0] > 0

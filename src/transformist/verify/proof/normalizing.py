@@ -2,7 +2,7 @@
 
 - c = x − μ is affine in x, so it is a form, with ends. Let e_c be the error of the computed c.
 - T = σ² + ε ≥ T₀ > 0; T̃ is computed within e_T. As |√a − √b| = |a − b|/(√a + √b), the computed
-  root is within e_σ = e_T/√T₀ + u √T̃ of √T.
+  root is within e_σ = e_T/√T₀ + v √T̃ of √T, v being the rounding of one operation.
 - With s = √T ≥ √T₀ and s̃ ≥ √T₀ − e_σ, c̃/s̃ − c/s = ((c̃ − c) + (c/s)(s − s̃))/s̃, which is at most
   (e_c + |c| e_σ/√T₀)/(√T₀ − e_σ). The quotient rounds once more.
 """
@@ -63,7 +63,7 @@ def normalized(norm: LayerNorm, z: Values, r: Rounding, where: str) -> Values:
     of_sum = up(of_sum + r.per_operation * (most + of_sum) + 2 * r.tiny)
     r.require(most + of_sum, r.a.largest, where)
     root = np.sqrt(np.maximum(least, FLOOR))
-    of_root = up(of_sum / root + (r.u * (1 + ROOM)) * np.sqrt(most + of_sum) + r.tiny)
+    of_root = up(of_sum / root + r.per_operation * np.sqrt(most + of_sum) + r.tiny)
     left = (root - of_root) * (1 - ROOM)
     if not (np.all(least > 0) and np.all(left > 0) and float(given[0]) > 0):
         raise Unfollowed(where, "there is no positive lower bound of σ² + ε")

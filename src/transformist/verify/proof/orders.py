@@ -41,12 +41,13 @@ class Evaluation:
 
         A unit in the last place of x is at most 2u |x|, so two of them are 4u |x|. In blocks a
         weight is a product of its exponential and at most one exponential for each later block with
-        a larger score (the others rescale by exp(0) = 1): at most rows + 1 factors. Each is off by
-        `exp_error`, and its argument and product round in the accumulator (4w).
+        a larger score (the others rescale by exp(0) = 1): at most `rows` factors. Each is off by
+        e = `exp_error` + 4w (its argument and product round in the accumulator). The weight of a
+        largest score, by which it is divided, may be 1 − e: 1/(1 − e) ≤ (1 + e)² for e ≤ 1/2.
         """
         if self.exp_error is None:
             return 4 * r.u
-        return float(up(math.expm1((rows + 1) * math.log1p(self.exp_error + 4 * r.w))))
+        return float(up(math.expm1((rows + 2) * math.log1p(self.exp_error + 4 * r.w))))
 
     def mean_error(self, r: Rounding, rows: int, even: bool) -> tuple[float, float]:
         """γ: relative error of Σ w_j v_j / Σ w_j for given w_j, and its error by underflow.

@@ -289,6 +289,8 @@ class Rounding:
         A sum of two rounds once, relative to the result. A sum of k > 2 has k − 1 roundings, each
         relative to a partial sum, which is at most the sum of the magnitudes.
         """
+        if len(parts) > MOST_TERMS:
+            raise Unfollowed(where, f"more than {MOST_TERMS} vectors are added")
         one = Fraction(1)
         forms = [
             self.ideal.combined([(one, form) for form in each])
