@@ -185,7 +185,7 @@ def test_a_recipe_on_finite_arithmetic_runs_in_the_first_that_it_claims(capsys):
         (["run", "zero-at-flag", "[[17, 1, 1]]"], "at most 16 in magnitude"),
         (["run", "max-of-two", "[[1, 2]]", "--arithmetic", "saturating:3:1"], "power of two"),
         (["run", "max-of-two", "[[1, 2]]", "--arithmetic", "saturating:8"], "no arithmetic has"),
-        (["run", "dyck-1", "()", "--arithmetic", "saturating"], "dyck-1 is claimed in exact"),
+        (["run", "dyck-1", "()", "--arithmetic", "saturating"], "dyck-1 is claimed in: exact"),
         (["run", "add-at-flag", "[[1, 1, 1]]", "--set", 'vector=["1/3", 1]'], "none of them holds"),
         (["run", "zero-at-flag", "[[1e400, 1, 1]]"], "a number of about 401 digits"),
         (["precision", "max-of-two"], "claims none of them as it is"),
@@ -631,7 +631,7 @@ class TestLists:
                 ["quadratic-lookup", "[[1, 1]]", "--set", "weighting=softmax"],
                 "claims the weight",
             ),
-            (["quadratic-lookup", str([[1, 1]] * 40), "--arithmetic", "float16"], "up to n = 38"),
+            (["quadratic-lookup", str([[1, 1]] * 40), "--arithmetic", "float16"], "at most 38"),
             (["quadratic-lookup-soft", "[[1, 1]]", "--arithmetic", "exact"], "irrational"),
             (
                 [
@@ -642,7 +642,7 @@ class TestLists:
                     "--arithmetic",
                     "float64",
                 ],
-                "claimed in float16",
+                "claimed in: float16",
             ),
             (["soften", "[[1, 1]]", "--set", "tolerance=1e400"], "between 0 and 1"),
             (["one-hot-lookup", "[[1, 1], [1, 1]]", "--set", "max_length=1"], "at most N = 1"),
@@ -662,7 +662,7 @@ class TestLists:
             (["dyck-k-d", "()", "--set", "depth=0"], "depth must be a whole number from 1"),
             (["dyck-k-d", "()", "--set", "kinds=0"], "kinds must be a whole number from 1"),
             (["dyck-k-d", "()", "--set", "kinds=5"], "JSON list"),
-            (["dyck-k-d", "([)]" * 30, "--arithmetic", "bfloat16"], "up to n = 85"),
+            (["dyck-k-d", "([)]" * 30, "--arithmetic", "bfloat16"], "at most 85"),
             (["position-almost-orthogonal", "3", "--set", "width=2"], "none among 64 families"),
             (["position-almost-orthogonal", "3", "--set", "epsilon=1e-300"], "must hold at most"),
             (["position-almost-orthogonal", "3", "--set", "epsilon=1/2"], "ε < 1/2"),
@@ -678,7 +678,7 @@ class TestLists:
     def test_softmax_without_exact_arithmetic(self, capsys):
         arguments = ["run", "induction-most-recent", "abab", "--set", "weighting=softmax"]
         code, _, err = run(capsys, *arguments, "--arithmetic", "exact")
-        assert code == 2 and "claimed in float64" in err
+        assert code == 2 and "claimed in: float64" in err
         empty = ["run", "induction-most-recent", "", "--set", "alphabet=ab"]
         assert answer(capsys, *empty)["answer"] == ""
 
