@@ -9,7 +9,7 @@ import pytest
 import transformist as tf
 from command_line import answer, run
 from transformist.arithmetic import number_system
-from transformist.bench import CASES, by_numpy, by_torch, cases, measurement, processes
+from transformist.bench import CASES, by_numpy, by_torch, measurement, processes, workloads
 from transformist.cli import measuring
 from transformist.engines.structured import decoder
 
@@ -71,8 +71,8 @@ def last(answer):
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_called_right_is_what_the_reference_says(name):
-    model, x, expected = (cases.DECODED.get(name) or cases.WHOLE[name])(24)
-    if name in cases.DECODED:
+    model, x, expected = (workloads.DECODED.get(name) or workloads.WHOLE[name])(24)
+    if name in workloads.DECODED:
         assert [last(model(x[: i + 1])) for i in range(24)] == list(expected)
     else:
         assert model(x) == expected
@@ -80,8 +80,8 @@ def test_what_is_called_right_is_what_the_reference_says(name):
 
 def test_a_wrong_answer_is_found(monkeypatch):
     monkeypatch.setattr(measurement, "TAKEN", 5)
-    for table, name in ((cases.WHOLE, "induction"), (cases.DECODED, "decode-induction")):
-        model, x, expected = table[name](9 + 5 * (table is cases.DECODED))
+    for table, name in ((workloads.WHOLE, "induction"), (workloads.DECODED, "decode-induction")):
+        model, x, expected = table[name](9 + 5 * (table is workloads.DECODED))
         wrong = expected[:-1] + ("a" if expected[-1] == "b" else "b")
         assert measurement.measured(name, 9)["right"] is True
         monkeypatch.setitem(table, name, lambda _, found=(model, x, wrong): found)

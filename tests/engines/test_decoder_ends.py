@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import transformist as tf
-from transformist.engines.structured.decoding import decoders, methods, reading
+from transformist.engines.structured.decoding import decoders, reading
 from transformist.engines.structured.decoding.steps import Attend
+from transformist.engines.structured.heads import method
 
 STEPS = Path(decoders.__file__).parent
 READ_FILES = {str(STEPS / name) for name in ("decoders.py", "reading.py", "steps.py")}
@@ -77,7 +78,7 @@ def interrupted_at(line, act):
     ids=["take", "take_all", "both", "copy", "pickle"],
 )
 def test_after_an_interruption_answers_are_right_or_refused(act, monkeypatch):
-    monkeypatch.setattr(methods, "FEW", 4)
+    monkeypatch.setattr(method, "FEW", 4)
     model = attending()
     x = random.Random(1).choices(range(3), k=30) + random.Random(2).choices(range(6), k=20)
     expected, begun = model(x), tf.decoder(model)

@@ -6,7 +6,7 @@ import random
 import pytest
 
 import transformist as tf
-from transformist.engines.structured.decoding import methods
+from transformist.engines.structured.heads import method
 from transformist.programs import PROGRAMS
 
 
@@ -74,7 +74,7 @@ def test_it_answers_for_every_prefix(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_many_at_once_are_as_one_by_one(name, monkeypatch):
-    monkeypatch.setattr(methods, "FEW", 4)  # so that heads are evaluated by what takes over
+    monkeypatch.setattr(method, "FEW", 4)  # so that heads are evaluated by what takes over
     model = MODELS[name]
     x = "".join(random.Random(name).choices(model.alphabet, k=60))
     decoder = tf.decoder(model)

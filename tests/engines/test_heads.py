@@ -11,20 +11,27 @@ import pytest
 
 import transformist as tf
 from transformist.arithmetic import number_system
-from transformist.engines.structured import rows as row_kinds
+from transformist.engines.structured import stream_vectors as row_kinds
 from transformist.engines.structured import threads
-from transformist.engines.structured.decoding import causal, methods
-from transformist.engines.structured.decoding.causal import CausalHead
-from transformist.engines.structured.decoding.methods import RUNNING
-from transformist.engines.structured.heads import head as heads
-from transformist.engines.structured.heads.choosing import METHODS, method
+from transformist.engines.structured.decoding import causal
+from transformist.engines.structured.decoding.causal import RUNNING, CausalHead
+from transformist.engines.structured.heads import choose_method, method
+from transformist.engines.structured.heads.by_hull import ByHull
+from transformist.engines.structured.heads.choosing import METHODS
 from transformist.engines.structured.heads.head import HeadInput, HeadMaps
-from transformist.engines.structured.heads.on_hull import ABOVE, BELOW, ON, UNKNOWN, OnHull, _turn
+from transformist.engines.structured.heads.upper_hull import (
+    ABOVE,
+    BELOW,
+    ON,
+    UNKNOWN,
+    UpperHull,
+    _turn,
+)
 from transformist.engines.structured.heads.weightings import FIRST, KINDS, TAKE
-from transformist.engines.structured.ranges import Measured, are_exact
+from transformist.engines.structured.ranges import ColumnRanges, are_exact
 from transformist.engines.structured.residual import ResidualStream
 from transformist.engines.structured.row_by_row import Many
-from transformist.engines.structured.rows import Few
+from transformist.engines.structured.stream_vectors import Few
 from transformist.errors import NotFinite
 from transformist.model import Attention, Mask, Weighting
 
@@ -51,15 +58,22 @@ def in_parts(z, rnd):
     return ResidualStream.of(len(z), parts)
 
 
-def attended(head, z, fits, a, parts=None):
+def attended(head, z, kind, a, parts=None):
     """What a head gives by one method, or None where it does not fit."""
     maps = HeadMaps.of(head, a)
-    found = fits(HeadInput(maps, parts or stream(z)))
-    if found is None:
+    found, given = kind(maps), HeadInput(maps, parts or stream(z))
+    if not found.fits(given):
         return None
     y = np.zeros((len(z), head.width_out), a.dtype)
-    y[:, maps.written] = found.mixed().mapped(maps.output).whole()
+    y[:, maps.written] = found.mixed(given).mapped(maps.output).whole()
     return y
+
+
+def chosen(head, z, a):
+    """The first number that is mixed at each row, and the method."""
+    given = HeadInput(HeadMaps.of(head, a), stream(z))
+    found = choose_method(given)
+    return found.mixed(given).whole()[:, 0], found
 
 
 def whole(rnd, *shape, size=3):
@@ -158,17 +172,17 @@ def drawn(shape, rnd, n, weighting, mask):
 @pytest.mark.parametrize("mask", Mask)
 @pytest.mark.parametrize("weighting", Weighting)
 def test_methods_that_fit_agree_with_the_reference(weighting, mask, few, monkeypatch, trials):
-    monkeypatch.setattr(heads, "FEW", few)
+    monkeypatch.setattr(method, "FEW", few)
     monkeypatch.setattr(row_kinds, "BLOCK", 16)
     a = number_system("float64")
     for shape, n, seed in itertools.product(SHAPES, LENGTHS, range(trials)):
         head, z = drawn(shape, random.Random(f"{shape.__name__} {n} {seed}"), n, weighting, mask)
         expected = head(z)
-        for fits in METHODS:
-            got = attended(head, z, fits, a)
+        for kind in METHODS:
+            got = attended(head, z, kind, a)
             if got is not None:
                 np.testing.assert_allclose(
-                    got, expected, rtol=0, atol=1e-12, err_msg=f"{shape.__name__} {n} {fits}"
+                    got, expected, rtol=0, atol=1e-12, err_msg=f"{shape.__name__} {n} {kind}"
                 )
 
 
@@ -188,13 +202,13 @@ def test_streams_in_parts_are_attended_as_the_reference_does(
         rnd = random.Random(f"{shape.__name__} {n} {seed}")
         head, z = drawn(shape, rnd, n, weighting, mask)
         expected, parts = head(z), in_parts(z, rnd)
-        for fits in METHODS:
-            got = attended(head, z, fits, a, parts)
+        for kind in METHODS:
+            got = attended(head, z, kind, a, parts)
             if got is not None:
-                kinds |= {fits.__name__}
-                message = f"{shape.__name__} {n} {seed} {fits}"
+                kinds |= {kind.__name__}
+                message = f"{shape.__name__} {n} {seed} {kind}"
                 np.testing.assert_allclose(got, expected, rtol=0, atol=1e-12, err_msg=message)
-    assert kinds == {fits.__name__ for fits in METHODS}
+    assert kinds == {kind.__name__ for kind in METHODS}
 
 
 @pytest.mark.trials(1, 6)
@@ -203,7 +217,7 @@ def test_streams_in_parts_are_attended_as_the_reference_does(
 @pytest.mark.parametrize("weighting", ["average-hard", "leftmost-hard", "rightmost-hard"])
 def test_the_positions_are_those_of_exact_arithmetic(weighting, mask, few, monkeypatch, trials):
     """Where no score rounds; an irrational √d_key is no excuse."""
-    monkeypatch.setattr(heads, "FEW", few)
+    monkeypatch.setattr(method, "FEW", few)
     monkeypatch.setattr(row_kinds, "BLOCK", 16)
     a = number_system("float64")
     used = set()
@@ -219,13 +233,13 @@ def test_the_positions_are_those_of_exact_arithmetic(weighting, mask, few, monke
             weighting=weighting,
             mask=mask,
         )
-        for fits in METHODS:
-            got = attended(wide, marked, fits, a)
+        for kind in METHODS:
+            got = attended(wide, marked, kind, a)
             if got is not None:
-                used.add(fits.__name__)
-                message = f"{shape.__name__} {n} {seed} {fits.__name__}"
+                used.add(kind.__name__)
+                message = f"{shape.__name__} {n} {seed} {kind.__name__}"
                 np.testing.assert_allclose(got[:, :n], shares, rtol=1e-15, err_msg=message)
-    assert used == {fits.__name__ for fits in METHODS}
+    assert used == {kind.__name__ for kind in METHODS}
 
 
 # Scores that round: what a column is at position j, r being drawn
@@ -307,19 +321,19 @@ MEANS = ("softmax", "average-hard")
 def test_where_scores_round_the_choice_is_that_of_the_reference(
     weighting, mask, arithmetic, monkeypatch, trials
 ):
-    monkeypatch.setattr(heads, "FEW", 2)
+    monkeypatch.setattr(method, "FEW", 2)
     monkeypatch.setattr(row_kinds, "BLOCK", 16)
     a, used = number_system(arithmetic), set()
     for n, seed in itertools.product((1, 2, 9, 40), range(trials)):
         head, z = rounding(random.Random(f"{n} {seed}"), n, weighting, mask, a)
         expected = head(z, a)
-        for fits in METHODS:
-            got = attended(head, z, fits, a)
+        for kind in METHODS:
+            got = attended(head, z, kind, a)
             if got is not None:
-                used.add(fits.__name__)
-                message = f"{n} {seed} {fits.__name__}"
+                used.add(kind.__name__)
+                message = f"{n} {seed} {kind.__name__}"
                 agrees(got, expected, z, weighting, a, message)
-    assert used == {fits.__name__ for fits in METHODS}
+    assert used == {kind.__name__ for kind in METHODS}
 
 
 @pytest.mark.trials(15, 60)
@@ -327,7 +341,7 @@ def test_where_scores_round_the_choice_is_that_of_the_reference(
 @pytest.mark.parametrize("mask", ["future", "strict-future"])
 @pytest.mark.parametrize("weighting", Weighting)
 def test_where_scores_round_so_it_is_as_rows_come(weighting, mask, first, monkeypatch, trials):
-    monkeypatch.setattr(methods, "FEW", 2)
+    monkeypatch.setattr(method, "FEW", 2)
     monkeypatch.setattr(causal, "RUNNING", RUNNING[first:])
     used = set()
     for a, n, seed in itertools.product(
@@ -389,8 +403,7 @@ def test_long_inputs_choose_as_the_reference_at_the_edges_of_the_format(weightin
     t, a = np.arange(700.0), number_system("float64")
     z = np.stack([*EDGES[name](t), (t * 37) % 700], axis=1)
     head = point_head(z.shape[1] // 2, weighting=weighting)
-    found = method(HeadInput(HeadMaps.of(head, a), stream(z)))
-    got = found.mixed().whole()[:, 0]
+    got, found = chosen(head, z, a)
     near = 1e-9 if weighting in MEANS else 0
     assert abs(got - head(z)[:, -1]).max() <= near * 700, found.name
 
@@ -409,8 +422,8 @@ def test_a_term_is_rounded_away_as_in_the_reference(weighting, size):
         W_O=[[1], [0], [0], [0]],
         weighting=weighting,
     )
-    maps, near = HeadMaps.of(head, a), 1e-9 if weighting in MEANS else 0
-    got = method(HeadInput(maps, stream(z))).mixed().whole()[:, 0]
+    near = 1e-9 if weighting in MEANS else 0
+    got, _ = chosen(head, z, a)
     assert abs(got - head(z)[:, 0]).max() <= near * 700
     causal_head = replace(head, mask="future")
     running = CausalHead(HeadMaps.of(causal_head, a))
@@ -426,9 +439,9 @@ def test_a_lookup_in_float32_is_the_reference_s(weighting):
     z = a.array(np.stack([2 * t, 0 * t + 1, t, -(t**2), t], axis=1))
     head, rows = point_head(weighting=weighting, mask="none"), slice(4000, 4300)
     given = HeadInput(HeadMaps.of(head, a), stream(z))
-    found = METHODS[2](given)
-    assert found.name == "hull"
-    got = found.mixed().whole()[rows, 0]
+    found = ByHull(given.maps)
+    assert found.fits(given)
+    got = found.mixed(given).whole()[rows, 0]
     expected = a.matmul(head.weights(z, a, rows), head.values(z, a))[:, 0]
     exact = weighting not in MEANS
     assert (abs(got - expected) <= (0 if exact else 1e-5 * n)).all()
@@ -440,14 +453,14 @@ def test_whole_numbers_are_exact_up_to_a_quarter_of_what_the_format_holds():
     a = number_system("float64")
     many, few = 2**53 - np.arange(8), 2**51 - np.arange(8)
     assert len(set(many / np.sqrt(2))) < len(set(few / np.sqrt(2))) == 8
-    one, quarter, more = Measured(1), Measured(1), Measured(1)
+    one, quarter, more = ColumnRanges(1), ColumnRanges(1), ColumnRanges(1)
     for measured, size in ((one, 1), (quarter, 2**51), (more, 2**51 + 1)):
         measured.take(np.array([[float(size)], [1.0]]))
     assert are_exact(one, quarter, a) and not are_exact(one, more, a)
 
 
 def test_the_power_of_two_that_divides_numbers_is_found_however_small_they_are():
-    met = Measured(2)
+    met = ColumnRanges(2)
     met.take(np.array([[3 * 2.0**-60, 2.0**1000], [0, 5 * 2.0**-1074]]))
     assert met.steps.tolist() == [2.0**-60, 2.0**-1074]
 
@@ -478,7 +491,7 @@ def test_a_turn_that_is_known_is_that_of_the_points():
 
 
 def test_a_hull_with_a_turn_that_is_not_known_is_not_sure():
-    hull = OnHull(1, 0, FIRST, 3, number_system("float64"))
+    hull = UpperHull(1, 0, FIRST, 3, number_system("float64"))
     points = np.array([[1, 2], [2, 1], [3, 3]]) * 1e-300
     hull.mix(TAKE, points[:0], points, np.arange(3), np.empty((3, 0)))
     assert not hull.is_sure(points, are_exact=True)
@@ -492,8 +505,7 @@ def test_values_near_the_largest_are_evaluated_as_the_reference_does(size):
         head = Attention(
             W_Q=[[0, 1]], W_K=[[0, 1]], W_V=[[1, 0]], W_O=[[1], [0]], weighting=weighting
         )
-        found = method(HeadInput(HeadMaps.of(head, a), stream(z)))
-        got = found.mixed().whole()[:, 0]
+        got, found = chosen(head, z, a)
         assert (found.name, found.why) == ("dense", "numbers come near the largest of the format")
         assert np.array_equal(got, head(z)[:, 0])
 
@@ -519,7 +531,7 @@ def test_scores_that_overflow_are_refused_wherever_the_reference_does(z):
     with pytest.raises(NotFinite, match="one that overflows"):
         head(rows)
     with pytest.raises(NotFinite, match="one that overflows"):
-        method(HeadInput(HeadMaps.of(head, a), stream(rows))).mixed()
+        chosen(head, rows, a)
     running = CausalHead(HeadMaps.of(head, a))
     with pytest.raises(NotFinite, match="what a decoder reads stays so small .* too large for"):
         running.mix(rows)
@@ -537,7 +549,7 @@ def chunks(rnd, n):
 @pytest.mark.parametrize("weighting", Weighting)
 def test_heads_give_the_same_as_rows_come(weighting, mask, first, monkeypatch, trials):
     """Each way to evaluate first, and what takes over from it where it ceases to fit."""
-    monkeypatch.setattr(methods, "FEW", 3)
+    monkeypatch.setattr(method, "FEW", 3)
     monkeypatch.setattr(causal, "RUNNING", RUNNING[first:])
     used = set()
     for shape, n, seed in itertools.product(SHAPES, LENGTHS, range(trials)):
@@ -580,8 +592,8 @@ def test_means_of_many_are_as_exact_as_the_format(weighting):
     z = np.array(values, dtype=float)[:, None]
     head = Attention(W_Q=[[0]], W_K=[[0]], W_V=[[1]], weighting=weighting, mask="future")
     a = number_system("float64")
-    for fits in (METHODS[0], METHODS[1]):
-        got = attended(head, z, fits, a)[-1, 0]
+    for kind in (METHODS[0], METHODS[1]):
+        got = attended(head, z, kind, a)[-1, 0]
         assert abs(Fraction(got) - Fraction(sum(values), 1001)) <= Fraction(np.spacing(got))
 
 
@@ -598,8 +610,8 @@ def test_scores_are_compared_as_the_format_rounds_them(weighting):
         weighting=weighting,
     )
     tied = {"softmax": 0.5, "average-hard": 0.5, "leftmost-hard": 0, "rightmost-hard": 1}[weighting]
-    for fits in (METHODS[0], METHODS[-1]):
-        assert attended(head, z, fits, a)[:, 0].tolist() == head(z, a)[:, 0].tolist() == [tied] * 2
+    for kind in (METHODS[0], METHODS[-1]):
+        assert attended(head, z, kind, a)[:, 0].tolist() == head(z, a)[:, 0].tolist() == [tied] * 2
 
 
 @pytest.mark.parametrize("kept", ["few", "many"])
@@ -645,9 +657,9 @@ def test_a_weighting_that_is_not_known_is_that_of_the_reference(shape, mask, mon
     head, z = drawn(shape, random.Random(mask), 9, "average-hard", mask)
     for name in ("float64", "float32"):
         a = number_system(name)
-        found = method(HeadInput(HeadMaps.of(head, a), stream(a.array(z))))
+        _, found = chosen(head, a.array(z), a)
         assert found.name == "dense" and "no other way for this weighting" in found.why
-        assert np.allclose(attended(head, a.array(z), method, a), head(z, a), rtol=1e-6)
+        assert np.allclose(attended(head, a.array(z), type(found), a), head(z, a), rtol=1e-6)
 
 
 def test_a_decoder_with_a_weighting_that_is_not_known(monkeypatch):

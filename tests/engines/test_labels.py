@@ -109,7 +109,7 @@ def test_a_token_at_a_time(most, monkeypatch):
 
 
 def test_labels_that_are_no_points_of_the_plane_are_compared_with_a_warning(monkeypatch):
-    monkeypatch.setattr(labels, "LONG", 40)
+    monkeypatch.setattr(labels, "SLOW_LENGTH", 40)
     draw = np.random.default_rng(0)
     W, z = draw.normal(size=(300, 3)), draw.normal(size=(20, 3))
     found = Labels(SparseMap.of(W, None), FLOAT64)

@@ -10,7 +10,8 @@ import pytest
 from test_decoding import MODELS
 
 import transformist as tf
-from transformist.engines.structured.decoding import methods, one_token, reading
+from transformist.engines.structured.decoding import one_token, reading
+from transformist.engines.structured.heads import method
 from transformist.positions import POSITIONS
 
 LENGTH = 60
@@ -92,7 +93,7 @@ def by_turns(model, x, arithmetic):
 
 def require_same(model, x, arithmetic, few, monkeypatch):
     """The methods, by which answers and final vectors are those of the steps."""
-    monkeypatch.setattr(methods, "FEW", few)
+    monkeypatch.setattr(method, "FEW", few)
     for each in (model, in_numbers(model)):
         expected, steps = taken_together(each, x, arithmetic)
         decoder = tf.decoder(each, arithmetic)

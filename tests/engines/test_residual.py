@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from transformist.arithmetic import FLOAT32, FLOAT64
-from transformist.engines.structured import rows as row_kinds
+from transformist.engines.structured import stream_vectors as row_kinds
 from transformist.engines.structured import threads
+from transformist.engines.structured.groups import Groups
 from transformist.engines.structured.once import once
 from transformist.engines.structured.residual import ResidualStream
 from transformist.engines.structured.row_by_row import Beside, Many
-from transformist.engines.structured.rows import Few
 from transformist.engines.structured.sparse import SparseMap
+from transformist.engines.structured.stream_vectors import Few
 
 WIDTH = 8
 
@@ -106,8 +107,9 @@ def test_columns_of_many_are_beside_each_other_and_not_few():
         [([0], Many(np.arange(n)[:, None] / 1)), ([1], Few.of(np.eye(2)[:, :1], np.arange(n) % 2))],
     )
     assert isinstance(stream.whole(), Beside)
-    assert stream.whole().grouped(512).table.shape == (n, 2)
-    assert stream.whole().grouped(n - 1) is None
+    groups = Groups(2, n, np.dtype(float))
+    assert stream.whole().numbered(groups).tolist() == list(range(n))
+    assert stream.whole().numbered(Groups(2, n - 1, np.dtype(float))) is None
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

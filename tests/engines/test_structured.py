@@ -17,10 +17,8 @@ import pytest
 import transformist as tf
 from transformist.arithmetic import number_system
 from transformist.engines.structured import answers, estimates, evaluate, evaluation
-from transformist.engines.structured import rows as row_kinds
-from transformist.engines.structured.heads import head as heads
-from transformist.engines.structured.heads import method
-from transformist.engines.structured.heads import methods as ways
+from transformist.engines.structured import stream_vectors as row_kinds
+from transformist.engines.structured.heads import choose_method, every_pair, method
 from transformist.engines.structured.heads.head import HeadInput, HeadMaps
 from transformist.engines.structured.residual import ResidualStream
 from transformist.engines.structured.row_by_row import Many
@@ -74,7 +72,7 @@ def agree(model, x, arithmetic="float64"):
 @pytest.mark.parametrize("few", [2, 512])
 @pytest.mark.parametrize(("name", "weighting"), CASES)
 def test_it_answers_as_the_reference(name, weighting, few, monkeypatch):
-    monkeypatch.setattr(heads, "FEW", few)
+    monkeypatch.setattr(method, "FEW", few)
     monkeypatch.setattr(row_kinds, "BLOCK", 8)
     model = built(name, weighting, 64)
     if model is not None:
@@ -90,7 +88,7 @@ def one_symbol(model, symbol, n):
 @pytest.mark.parametrize("few", [2, 512])
 @pytest.mark.parametrize(("name", "weighting"), CASES)
 def test_it_answers_as_the_reference_where_all_symbols_are_one(name, weighting, few, monkeypatch):
-    monkeypatch.setattr(heads, "FEW", few)
+    monkeypatch.setattr(method, "FEW", few)
     model = built(name, weighting, 64)
     if model is not None:
         for symbol, n in itertools.product(model.alphabet[:3], (1, 30)):
@@ -130,7 +128,7 @@ def exact_rows(head, z, a):
 @pytest.mark.parametrize(("name", "weighting"), CASES)
 def test_hard_heads_attend_where_exact_arithmetic_does(name, weighting, few, monkeypatch, trials):
     """Wherever the scores of a row are exact; values are made a number for each position."""
-    monkeypatch.setattr(heads, "FEW", few)
+    monkeypatch.setattr(method, "FEW", few)
     model, a = built(name, weighting, 512), number_system("float64")
     found = [] if model is None else list(hard_heads(model, text(model, trials)))
     tried = 0
@@ -147,7 +145,8 @@ def test_hard_heads_attend_where_exact_arithmetic_does(name, weighting, few, mon
         )
         vectors = Many(np.concatenate([z, place], axis=1))
         stream = ResidualStream.of(n, [(range(width + 1), vectors)])
-        got = method(HeadInput(HeadMaps.of(marked, a), stream)).mixed().whole()
+        given = HeadInput(HeadMaps.of(marked, a), stream)
+        got = choose_method(given).mixed(given).whole()
         rows = exact_rows(head, z, a)
         tried += rows.sum()
         shares = np.array(head.weights(z, "exact").tolist(), dtype=float).reshape(n, n)
@@ -530,8 +529,8 @@ def test_what_overflows_at_a_row_that_is_not_read_is_refused():
 
 def test_what_takes_every_pair_of_a_long_input_says_so_before(monkeypatch):
     model = tf.recipe("original-transformer").build()
-    monkeypatch.setattr(ways, "LONG", 30)
-    monkeypatch.setattr(heads, "FEW", 2)
+    monkeypatch.setattr(every_pair, "SLOW_LENGTH", 30)
+    monkeypatch.setattr(method, "FEW", 2)
     with pytest.warns(TakesLong, match=r"30 × 30 pairs of positions, as neither queries nor keys"):
         evaluate(model, text(model, 30))
     with warnings.catch_warnings():
@@ -590,7 +589,7 @@ def test_a_plan_says_what_was_read_off():
 @pytest.mark.parametrize("n", [12_000, pytest.param(22_000, marks=pytest.mark.slow)])
 def test_a_plan_for_a_length_and_a_format(n, monkeypatch):
     """Of squares that are rounded some leave their hull."""
-    monkeypatch.setattr(ways, "LONG", min(n, ways.LONG))
+    monkeypatch.setattr(every_pair, "SLOW_LENGTH", min(n, every_pair.SLOW_LENGTH))
     model = built("reverse", "average-hard", n)
     exact = [tf.plan(model, length=each) for each in (1000, n)]
     with pytest.warns(TakesLong):

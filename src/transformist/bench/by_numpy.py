@@ -19,7 +19,7 @@ def dense(model: Transformer, z: Floats) -> Floats:
     """The final vectors (n, d) of a model without norms, whose networks have ReLUs.
 
     Example:
-        >>> from transformist.bench.cases import brackets
+        >>> from transformist.bench.workloads import brackets
         >>> from transformist.arithmetic import number_system
         >>> model, x, _ = brackets(4)
         >>> z = model.embedding([x], number_system("float64"))[0]

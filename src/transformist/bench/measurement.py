@@ -13,7 +13,7 @@ import numpy as np
 from transformist.arithmetic import number_system
 from transformist.bench.by_numpy import dense
 from transformist.bench.by_torch import TorchModel, is_there
-from transformist.bench.cases import DECODED, WHOLE
+from transformist.bench.workloads import DECODED, WHOLE
 from transformist.engines.structured import decoder, evaluate
 
 DENSE = 16_384

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from transformist.bench.cases import DECODED
+from transformist.bench.workloads import DECODED
 
 LENGTHS = (16_384, 10**5, 10**6)
 """Of whole inputs: at the first the dense evaluations are measured too, between the last two how

@@ -9,7 +9,7 @@ import typer
 from transformist.arithmetic import number_system
 from transformist.cli.options import Model, Set
 from transformist.cli.printing import Json, out, print_json, shown_warnings, working
-from transformist.engines.structured.planning import DRAWN
+from transformist.engines.structured.plans import DRAWN
 from transformist.inputs import read_positive, read_settings
 from transformist.named import named_model
 from transformist.report import plan_facts

@@ -1,7 +1,7 @@
 """Long inputs: each head is evaluated by what its weights, and the keys that are met, allow."""
 
 from transformist.engines.structured.decoding import Decoder, decoder
-from transformist.engines.structured.evaluation import Chosen, Evaluation, answers, evaluate
-from transformist.engines.structured.planning import Plan, plan
+from transformist.engines.structured.evaluation import Chosen, EvaluatedInput, answers, evaluate
+from transformist.engines.structured.plans import Plan, plan
 
-__all__ = ["Chosen", "Decoder", "Evaluation", "Plan", "answers", "decoder", "evaluate", "plan"]
+__all__ = ["Chosen", "Decoder", "EvaluatedInput", "Plan", "answers", "decoder", "evaluate", "plan"]

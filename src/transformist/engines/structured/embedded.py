@@ -12,7 +12,7 @@ from transformist.arithmetic import Floating
 from transformist.engines.structured.arrays import unfilled
 from transformist.engines.structured.residual import ResidualStream
 from transformist.engines.structured.row_by_row import Many
-from transformist.engines.structured.rows import Few, blocks
+from transformist.engines.structured.stream_vectors import Few, blocks
 from transformist.model import Coded, Embedding, PositionFunctions, Symbol
 
 EXACT_SIZE = 2**26
@@ -94,8 +94,8 @@ def embedded(
     for part in blocks(count):
         np.take(own, rows[part], axis=0, out=moved[part], mode="clip")
         _add_positions(functions, range(first + part.start, first + part.stop), n, a, moved[part])
-    held = Few.of(np.ascontiguousarray(vectors[:, still]), rows)
-    return ResidualStream.of(count, [(still, held), (moves, Many(moved))])
+    fixed = Few.of(np.ascontiguousarray(vectors[:, still]), rows)
+    return ResidualStream.of(count, [(still, fixed), (moves, Many(moved))])
 
 
 def embed(

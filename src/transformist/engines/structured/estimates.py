@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from transformist.arithmetic import Floating
-from transformist.engines.structured.rows import BLOCK
+from transformist.engines.structured.stream_vectors import BLOCK
 from transformist.memory import beyond_memory, free_memory
 from transformist.model import (
     Attention,

@@ -13,12 +13,12 @@ from transformist.arithmetic import FLOAT32, FLOAT64, Arithmetic, Floating, numb
 from transformist.engines.structured.arrays import keep_memory
 from transformist.engines.structured.embedded import codes, embedded
 from transformist.engines.structured.estimates import require_memory
-from transformist.engines.structured.heads import HeadInput, HeadMaps, method
+from transformist.engines.structured.final_answers import read
+from transformist.engines.structured.heads import HeadInput, HeadMaps, choose_method
 from transformist.engines.structured.network import Network
-from transformist.engines.structured.prepared import PreparedSublayer, prepared
-from transformist.engines.structured.read_outs import read
 from transformist.engines.structured.residual import ResidualStream
-from transformist.engines.structured.rows import Few, Rows, require_finite
+from transformist.engines.structured.sparse_model import SparseSublayer, sparse_model
+from transformist.engines.structured.stream_vectors import Few, Vectors, require_finite
 from transformist.errors import InvalidValue
 from transformist.model import (
     Attention,
@@ -59,7 +59,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class EvaluatedInput:
     """What came of an input.
 
     Attributes:
@@ -81,7 +81,7 @@ class Evaluation:
 
 def evaluate(
     model: Transformer, x: Sequence[Symbol], arithmetic: Arithmetic | str = "float64"
-) -> Evaluation:
+) -> EvaluatedInput:
     """A model on an input, of which its weights are all that is read.
 
     Embedding, feed-forward networks, norms and read-out are those of the reference, bit for bit. A
@@ -127,13 +127,13 @@ def evaluate(
     heads: list[Chosen] = []
     rows = codes(model.embedding, x)
     z = embedded(model.embedding, rows, 1 - len(model.embedding.front), len(x), a)
-    own = prepared(model, a)
+    own = sparse_model(model, a)
     for sublayer in own.sublayers:
         z, chosen = _after(sublayer, z, a)
         heads += chosen
     if model.final_norm is not None:
         z = normalized(model.final_norm, z, a)
-    return Evaluation(read(model, own, z, len(x), a), z, tuple(heads))
+    return EvaluatedInput(read(model, own, z, len(x), a), z, tuple(heads))
 
 
 def answers(
@@ -179,7 +179,7 @@ def format_of(arithmetic: Arithmetic | str) -> Floating:
 
 
 def _after(
-    sublayer: PreparedSublayer, z: ResidualStream, a: Floating
+    sublayer: SparseSublayer, z: ResidualStream, a: Floating
 ) -> tuple[ResidualStream, list[Chosen]]:
     """The stream after a sublayer; how its heads were evaluated."""
     chosen: list[Chosen] = []
@@ -205,14 +205,15 @@ def normalized(norm: LayerNorm, z: ResidualStream, a: Floating) -> ResidualStrea
 
 def _attended(
     layer: int, heads: Sequence[HeadMaps], written: Sequence[int], source: ResidualStream
-) -> tuple[Rows, list[Chosen]]:
+) -> tuple[Vectors, list[Chosen]]:
     """Σ head(source) in the coordinates written, summed by itself, as the reference sums it."""
     chosen, n, a = [], source.n, heads[0].a
     nothing = Few.of(np.zeros((1, len(written)), a.dtype), np.zeros(n, np.int32))
     total = ResidualStream.of(n, [(range(len(written)), nothing)])
     for number, maps in enumerate(heads):
-        found = method(HeadInput(maps, source))
+        given = HeadInput(maps, source)
+        found = choose_method(given)
         chosen.append(Chosen(layer, number, maps.head, found.name, found.why, found.cost))
         into = [written.index(column) for column in maps.written.tolist()]
-        total = total.plus(into, found.mixed().mapped(maps.output), a)
+        total = total.plus(into, found.mixed(given).mapped(maps.output), a)
     return total.whole(), chosen

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
-from transformist.engines.structured.heads.methods import LONG
-from transformist.engines.structured.heads.on_hull import OnHull
+from transformist.engines.structured.heads.every_pair import SLOW_LENGTH
+from transformist.engines.structured.heads.upper_hull import UpperHull
 from transformist.engines.structured.heads.weightings import FIRST, READ, TAKE
 from transformist.engines.structured.once import once
 from transformist.engines.structured.ranges import first_largest
 from transformist.engines.structured.row_by_row import Many
-from transformist.engines.structured.rows import blocks, require_finite
 from transformist.engines.structured.sparse import SparseMap
+from transformist.engines.structured.stream_vectors import blocks, require_finite
 from transformist.engines.structured.threads import on_all_processors
 from transformist.errors import TakesLong
 
@@ -31,7 +31,7 @@ NEAR = 2**17
 SEARCH = 32
 """How many numbers the search for one label goes through, about."""
 
-Turned = tuple[int, NDArray[np.float64], OnHull]
+Turned = tuple[int, NDArray[np.float64], UpperHull]
 """Labels as points of the plane: which coordinate is upwards, how large both are, and the hull."""
 
 
@@ -80,7 +80,7 @@ class Labels:
     def _compared(self, vectors: NDArray[Any]) -> NDArray[np.intp]:
         """As `largest`, of all labels."""
         count, size = len(vectors), max(NEAR // max(self._map.height, 1), 1)
-        if count * self._map.height >= LONG**2:
+        if count * self._map.height >= SLOW_LENGTH**2:
             pairs = f"{count:,} vectors with {self._map.height:,} labels"
             warn(TakesLong(f"a read-out compares {pairs}, as their weights say"), stacklevel=2)
         found = np.empty(count, np.intp)
@@ -100,13 +100,13 @@ class Labels:
         It is sure where labels under the hull lie so deep that rounding lifts none of them.
         """
         for up, sizes, hull in hulls:
-            asked = np.ascontiguousarray(vectors[:, [1 - up, up]])
+            queries = np.ascontiguousarray(vectors[:, [1 - up, up]])
             with np.errstate(over="ignore"):
-                largest = np.abs(asked).max(axis=0, initial=0).astype(np.float64) @ sizes
-            looks_up = (asked[:, 1] > 0).all() and largest < self._a.largest / 4
-            if looks_up and hull.is_sure(asked, are_exact=False):
-                none = (asked[:0], np.empty(0, np.int64), np.empty((0, 1)))
-                return hull.mix(READ, asked, *none)[:, 0].astype(np.intp)
+                largest = np.abs(queries).max(axis=0, initial=0).astype(np.float64) @ sizes
+            looks_up = (queries[:, 1] > 0).all() and largest < self._a.largest / 4
+            if looks_up and hull.is_sure(queries, are_exact=False):
+                none = (queries[:0], np.empty(0, np.int64), np.empty((0, 1)))
+                return hull.mix(READ, queries, *none)[:, 0].astype(np.intp)
         return None
 
     @once
@@ -117,7 +117,7 @@ class Labels:
         for up in (1, 0):
             turned = np.ascontiguousarray(points[:, [1 - up, up]])
             order = np.lexsort((turned[:, 1], turned[:, 0]))
-            hull = OnHull(1, 1, FIRST, len(points), self._a)
+            hull = UpperHull(1, 1, FIRST, len(points), self._a)
             numbers = order.astype(np.float64)[:, None]
             hull.mix(TAKE, turned[:0], turned[order], order, numbers)
             found.append((up, np.abs(turned).max(axis=0).astype(np.float64), hull))

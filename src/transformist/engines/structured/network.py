@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
 from transformist.engines.structured.residual import ResidualStream
-from transformist.engines.structured.rows import Rows, blocks
 from transformist.engines.structured.sparse import SparseMap
+from transformist.engines.structured.stream_vectors import Vectors, blocks
 from transformist.model import ACTIVATIONS, FeedForward, LayerNorm
 
 
@@ -42,7 +42,7 @@ class Network:
         second = SparseMap.of(w.W_2[written], w.b_2[written])
         return cls(network.activation, norm, a, first, second, written)
 
-    def __call__(self, z: ResidualStream) -> Rows:
+    def __call__(self, z: ResidualStream) -> Vectors:
         """What the network gives for a stream, in the coordinates written."""
         if self.norm is None:
             hidden = z.rows(self.first.read).through(self.first.on_what_it_reads, self.first.height)

@@ -84,7 +84,7 @@ def _measure(x: Any, sizes: Any, steps: Any) -> None:
                 steps[m] *= 0.5
 
 
-class Measured:
+class ColumnRanges:
     """The numbers met in each column: their largest size, and a power of two that divides all.
 
     Attributes:
@@ -92,7 +92,7 @@ class Measured:
         steps: the largest power of two, at most 2¹⁰²³, of which every x is a whole multiple.
 
     Example:
-        >>> met = Measured(2)
+        >>> met = ColumnRanges(2)
         >>> met.take(np.array([[6.0, 0.0], [-0.5, 3.0]]))
         >>> met.sizes.tolist(), met.steps.tolist()
         ([6.0, 3.0], [0.5, 1.0])
@@ -104,11 +104,11 @@ class Measured:
         self.steps = np.full(width, 2.0**1023)
 
     def take(self, rows: NDArray[Any]) -> None:
-        """Rows that have come, of finite numbers."""
+        """Widen the ranges by more rows, of finite numbers."""
         _measure(rows, self.sizes, self.steps)
 
 
-def are_exact(queries: Measured, keys: Measured, a: Floating) -> bool:
+def are_exact(queries: ColumnRanges, keys: ColumnRanges, a: Floating) -> bool:
     """Whether no dot product rounds, and different ones still differ once divided by √d_key.
 
     Where products are whole multiples of g and their sizes add up to at most 2^(p − 2) g, every sum
@@ -117,7 +117,7 @@ def are_exact(queries: Measured, keys: Measured, a: Floating) -> bool:
 
     Example:
         >>> from transformist.arithmetic import FLOAT32
-        >>> whole, tenths = Measured(1), Measured(1)
+        >>> whole, tenths = ColumnRanges(1), ColumnRanges(1)
         >>> whole.take(np.array([[3.0], [5.0]])), tenths.take(np.array([[0.1]]))
         (None, None)
         >>> are_exact(whole, whole, FLOAT32), are_exact(whole, tenths, FLOAT32)
@@ -158,14 +158,14 @@ SOFT = 1024.0
 """(d_key + 2) times the size of scores, up to which a softmax does not depend on how they round."""
 
 
-def are_small(queries: Measured, keys: Measured, d_key: int) -> bool:
+def are_small(queries: ColumnRanges, keys: ColumnRanges, d_key: int) -> bool:
     """Whether a softmax is the same within 2⁻⁴⁰ of its values in float64, however scores round.
 
     A score is off by (d_key + 2) 2⁻⁵³ of the sizes of its terms, the difference of two that are
     computed in two ways by four times as much, and a mean by twice the difference.
 
     Example:
-        >>> met = Measured(1)
+        >>> met = ColumnRanges(1)
         >>> met.take(np.array([[16.0]]))
         >>> are_small(met, met, 1), are_small(met, met, 4)
         (True, True)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from transformist.arithmetic import Floating
 from transformist.engines.structured.arrays import unfilled
 from transformist.engines.structured.row_by_row import Beside, Many
-from transformist.engines.structured.rows import Few, Rows, blocks
 from transformist.engines.structured.sparse import SparseMap
+from transformist.engines.structured.stream_vectors import Few, Vectors, blocks
 
 Columns = Sequence[int]
 """Coordinates, in order."""
@@ -31,11 +31,11 @@ class ResidualStream:
     """
 
     n: int
-    parts: tuple[Rows, ...]
+    parts: tuple[Vectors, ...]
     places: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, n: int, parts: Sequence[tuple[Columns, Rows]]) -> ResidualStream:
+    def of(cls, n: int, parts: Sequence[tuple[Columns, Vectors]]) -> ResidualStream:
         """Parts with the coordinates that they hold, which are all together."""
         kept = [each for each in parts if len(each[0])] or parts[:1]
         places = {
@@ -55,7 +55,7 @@ class ResidualStream:
         """Of the numbers."""
         return self.parts[0].dtype
 
-    def rows(self, columns: Columns) -> Rows:
+    def rows(self, columns: Columns) -> Vectors:
         """The vectors in some coordinates."""
         if not len(columns):
             return Few.of(np.zeros((1, 0), self.dtype), np.zeros(self.n, np.int32))
@@ -80,11 +80,11 @@ class ResidualStream:
             into.append(at)
         return found
 
-    def whole(self) -> Rows:
+    def whole(self) -> Vectors:
         """The vectors in all coordinates."""
         return self.rows(range(self.width))
 
-    def image(self, part: SparseMap) -> Rows:
+    def image(self, part: SparseMap) -> Vectors:
         """The images of the vectors under an affine map, which looks at what it reads only."""
         return self.rows(part.read).mapped(part.on_what_it_reads)
 
@@ -96,7 +96,7 @@ class ResidualStream:
         """The part of each of some coordinates, and its column there."""
         return [self.places[column] for column in columns]
 
-    def plus(self, columns: Columns, added: Rows, a: Floating) -> ResidualStream:
+    def plus(self, columns: Columns, added: Vectors, a: Floating) -> ResidualStream:
         """The stream with more in some coordinates; where nothing varied, that is all that does."""
         if not len(columns):
             return self
@@ -115,7 +115,7 @@ class ResidualStream:
             parts.append((own, _sum(_some(added, moved), self.rows(own), a)))
         return ResidualStream.of(self.n, parts)
 
-    def _without(self, columns: Columns) -> list[tuple[Columns, Rows]]:
+    def _without(self, columns: Columns) -> list[tuple[Columns, Vectors]]:
         """The parts without some coordinates."""
         gone = set(columns)
         kept = [column for column in range(self.width) if column not in gone]
@@ -125,7 +125,7 @@ class ResidualStream:
         ]
 
 
-def _some(rows: Rows, columns: list[int]) -> Rows:
+def _some(rows: Vectors, columns: list[int]) -> Vectors:
     """Some columns of what is there, in this order."""
     if len(columns) == rows.width and columns == list(range(rows.width)):
         return rows
@@ -134,7 +134,7 @@ def _some(rows: Rows, columns: list[int]) -> Rows:
     return Beside([(rows, columns, list(range(len(columns))))])
 
 
-def _sum(added: Rows, old: Rows, a: Floating) -> Rows:
+def _sum(added: Vectors, old: Vectors, a: Floating) -> Vectors:
     """The sums, row by row."""
     width = old.width
     if isinstance(added, Few) and isinstance(old, Few):

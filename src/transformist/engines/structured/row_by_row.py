@@ -12,13 +12,13 @@ from transformist.engines.structured.arrays import unfilled
 from transformist.engines.structured.groups import Groups
 from transformist.engines.structured.once import once
 from transformist.engines.structured.placing import put
-from transformist.engines.structured.ranges import Measured, largest_in
-from transformist.engines.structured.rows import Few, Function, Rows, blocks, numbers_below
+from transformist.engines.structured.ranges import ColumnRanges, largest_in
 from transformist.engines.structured.sparse import SparseMap
+from transformist.engines.structured.stream_vectors import Function, Vectors, blocks, numbers_below
 from transformist.engines.structured.threads import on_all_processors
 
 
-class RowByRow(Rows):
+class RowByRow(Vectors):
     """What is common to those that have a vector for each row."""
 
     @property
@@ -26,12 +26,10 @@ class RowByRow(Rows):
         """How many numbers a vector is computed from."""
         return self.width
 
-    def through(self, function: Function, width: int) -> Rows:
-        """As `Rows`."""
+    def through(self, function: Function, width: int) -> Vectors:
         return Image(self, function, width)
 
     def kept(self) -> Many:
-        """As `Rows`."""
         out = unfilled(self.n, self.width, self.dtype)
 
         def fill(rows: slice) -> None:
@@ -41,29 +39,24 @@ class RowByRow(Rows):
         return Many(out)
 
     def indexed(self, rows: Any) -> tuple[NDArray[Any], NDArray[np.int32]]:
-        """As `Rows`."""
         vectors = self.at(rows)
         return vectors, numbers_below(len(vectors))
 
-    def grouped(self, limit: int) -> Few | None:
-        """As `Rows`."""
-        groups = Groups(self.width, min(limit, max(self.n, 1)), self.dtype)
+    def numbered(self, groups: Groups) -> NDArray[np.int32] | None:
         ids = np.empty(self.n, np.int32)
         for rows in blocks(self.n):
             found = groups.of(self.at(rows))
             if found is None:
                 return None
             ids[rows] = found
-        return Few(groups.vectors, ids)
+        return ids
 
-    def measure(self, measured: Measured) -> None:
-        """As `Rows`."""
+    def measure(self, measured: ColumnRanges) -> None:
         for rows in blocks(self.n):
             measured.take(self.at(rows))
 
     @once
     def sizes(self) -> NDArray[np.float64]:
-        """As `Rows`."""
 
         def largest(rows: slice) -> NDArray[np.float64]:
             sizes = np.zeros(self.width)
@@ -75,7 +68,6 @@ class RowByRow(Rows):
 
     @once
     def constants(self) -> list[float | None]:
-        """As `Rows`."""
         return [None] * self.width
 
 
@@ -95,16 +87,13 @@ class Many(RowByRow):
         self.dtype = vectors.dtype
 
     def at(self, rows: Any) -> NDArray[Any]:
-        """As `Rows`."""
         return np.ascontiguousarray(self._vectors[rows])
 
     def kept(self) -> Many:
-        """As `Rows`."""
         return self
 
     @once
     def sizes(self) -> NDArray[np.float64]:
-        """As `Rows`."""
         return super().sizes if self._bound is None else self._bound
 
 
@@ -112,21 +101,18 @@ class Many(RowByRow):
 class Image(RowByRow):
     """The images of vectors under a function, computed whenever they are used."""
 
-    def __init__(self, source: Rows, function: Function, width: int) -> None:
+    def __init__(self, source: Vectors, function: Function, width: int) -> None:
         self._source, self._function = source, function
         self.n, self.width, self.dtype = source.n, width, source.dtype
 
     @property
     def read(self) -> int:
-        """As `RowByRow`."""
         return self._source.width
 
     def at(self, rows: Any) -> NDArray[Any]:
-        """As `Rows`."""
         return self._function(self._source.at(rows))
 
     def by_columns(self, rows: Any) -> tuple[NDArray[Any], NDArray[np.int32]]:
-        """As `Rows`."""
         if not isinstance(self._function, SparseMap):
             return super().by_columns(rows)
         vectors = self._function.by_columns(self._source.at(rows))
@@ -142,13 +128,12 @@ class Beside(RowByRow):
 
     """
 
-    def __init__(self, parts: Sequence[tuple[Rows, list[int], list[int]]]) -> None:
+    def __init__(self, parts: Sequence[tuple[Vectors, list[int], list[int]]]) -> None:
         self._parts = [(part, np.array(own), np.array(into)) for part, own, into in parts]
         self.width = sum(len(into) for _, _, into in parts)
         self.n, self.dtype = parts[0][0].n, parts[0][0].dtype
 
     def at(self, rows: Any) -> NDArray[Any]:
-        """As `Rows`."""
         found = [part.indexed(rows) for part, _, _ in self._parts]
         out = np.empty((len(found[0][1]), self.width), self.dtype)
         for (_, own, into), (vectors, numbers) in zip(self._parts, found, strict=True):

@@ -7,18 +7,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.engines.structured.decoding.history import History
-from transformist.engines.structured.decoding.methods import (
-    RUNNING,
-    Running,
-    RunningByQuery,
-    RunningDense,
-)
-from transformist.engines.structured.decoding.token_table import Record
+from transformist.engines.structured.decoding.token_table import BY_KEY, BY_QUERY, Record
+from transformist.engines.structured.heads.by_hull import ByHull
+from transformist.engines.structured.heads.by_key import ByKey
+from transformist.engines.structured.heads.by_query import ByQuery
+from transformist.engines.structured.heads.every_pair import EveryPair
 from transformist.engines.structured.heads.head import HeadMaps
-from transformist.engines.structured.heads.weightings import KINDS
+from transformist.engines.structured.heads.method import Method
+from transformist.engines.structured.heads.past import Past
+from transformist.engines.structured.heads.weightings import OTHER
 from transformist.engines.structured.ranges import largest_of
 from transformist.errors import NotFinite
+
+RUNNING: tuple[type[Method], ...] = (ByQuery, ByKey, ByHull, ByHull, EveryPair)
+"""The methods that are tried in turn, each until rows come that it does not fit.
+
+A hull is begun twice, as one key does not tell from which side keys come.
+"""
+
+CODES: dict[type[Method], int] = {ByQuery: BY_QUERY, ByKey: BY_KEY}
+"""The steps of the kernel for one token that run a method."""
 
 
 class CausalHead:
@@ -32,9 +40,9 @@ class CausalHead:
         self.maps, self._a = maps, maps.a
         self._sizes = np.full(maps.head.width, np.inf)  # of what it does not read
         self._sizes[maps.read] = 0
-        self._past = History(len(maps.fixed), maps.d_value, self._a.dtype)
-        self._left = list(RUNNING) if maps.head.weighting in KINDS else [RunningDense]
-        self._running: Running = self._left.pop(0)(maps)
+        self._past = Past(len(maps.fixed), maps.d_value, self._a.dtype)
+        self._left = [EveryPair] if maps.kind == OTHER else list(RUNNING)
+        self._running: Method = self._left.pop(0)(maps)
 
     @property
     def method(self) -> str:
@@ -63,7 +71,7 @@ class CausalHead:
     @property
     def _is_kept(self) -> bool:
         """Whether keys and values are kept."""
-        return not (self.maps.fixed.all() and isinstance(self._running, RunningByQuery))
+        return not (self.maps.fixed.all() and isinstance(self._running, ByQuery))
 
     def took(self, rows: int) -> None:
         """Know that the kernel for one token has taken so many rows."""
@@ -73,15 +81,15 @@ class CausalHead:
     def record(self, source: NDArray[Any], total: NDArray[Any], into: NDArray[np.int64]) -> Record:
         """For the kernel that takes one token after another: from which row, and into which."""
         running, maps = self._running, self.maps
-        found = running.own()
+        found = running.token_arrays()
         if found is None:
             return Record()
-        code, groups, own = found
+        groups, own = found
         vectors, slots = groups.arrays
         keys, values = self._past.room
         numbers = {
-            "order": running.order,
-            "kind": running.kind,
+            "order": maps.order,
+            "kind": maps.kind,
             "is_kept": int(self._is_kept),
             "is_fixed": int(maps.fixed.all()),
             "seen": self._past.count,
@@ -101,12 +109,18 @@ class CausalHead:
             **own,
         }
         affine = {name: getattr(maps, name) for name in ("query", "key", "value", "output")}
-        return Record(code, numbers, affine, arrays)
+        return Record(CODES[type(running)], numbers, affine, arrays)
 
     def _buffers(self, width: int) -> dict[str, NDArray[Any]]:
-        """Rows for what is computed of one token, groups having vectors of this width."""
+        """Rows for what is computed of one token, whose groups have vectors of this width."""
         d_key, d_value, dtype = len(self.maps.fixed), self.maps.d_value, self._a.dtype
-        sizes = {"asked": d_key, "held": d_key, "met": width, "worth": d_value, "rounded": d_value}
+        sizes = {
+            "query_row": d_key,
+            "key_row": d_key,
+            "value_row": d_value,
+            "met": width,
+            "rounded": d_value,
+        }
         own = {name: np.empty((1, size), dtype) for name, size in sizes.items()}
         return {**own, "mixed": np.empty((1, d_value))}
 

@@ -15,9 +15,9 @@ from transformist.engines.structured.decoding.reading import OneByOne
 from transformist.engines.structured.decoding.steps import Attend, steps_of
 from transformist.engines.structured.embedded import codes, embed
 from transformist.engines.structured.evaluation import format_of
-from transformist.engines.structured.prepared import prepared
-from transformist.engines.structured.read_outs import read_rows
-from transformist.engines.structured.rows import BLOCK
+from transformist.engines.structured.final_answers import read_rows
+from transformist.engines.structured.sparse_model import sparse_model
+from transformist.engines.structured.stream_vectors import BLOCK
 from transformist.errors import InputTooLong, InvalidValue, TransformistError
 from transformist.model import NearestFraction, NearZero, Symbol, Transformer, length_of
 
@@ -188,7 +188,11 @@ class Decoder:
 
     def _answers(self, z: NDArray[Any], n: int) -> list[Any]:
         """An answer a row, the last of which is that for n symbols."""
-        read_out, first, own = self.model.read_out, n - len(z) + 1, prepared(self.model, self._a)
+        read_out, first, own = (
+            self.model.read_out,
+            n - len(z) + 1,
+            sparse_model(self.model, self._a),
+        )
         if isinstance(read_out, NearZero):  # its threshold depends on n
             one = range(len(z))
             rows = [read_rows(read_out, own, z[i : i + 1], first + i, self._a) for i in one]
@@ -198,7 +202,7 @@ class Decoder:
     def _begin_single(self) -> OneByOne:
         """Begin to read single tokens."""
         if self._single is None:
-            own = (self.model.read_out, prepared(self.model, self._a).read_out)
+            own = (self.model.read_out, sparse_model(self.model, self._a).read_out)
             self._single = OneByOne(
                 self.model.embedding, self._steps, own, self._answer, self._a, self.length
             )

@@ -22,8 +22,8 @@ from transformist.engines.structured.decoding.token_table import (
     NETWORK,
     NEXT,
     PLACE,
+    RECORD,
     SIGN,
-    STEP,
     STEPS,
     SUM,
     WORDS,
@@ -121,56 +121,56 @@ def _head(step: Any, z: Any) -> bool:
     source, ids = matrix(step.source, z.dtype), vector(step.ids, np.int32)
     if not _is_small(step, source) or _is_full(step):
         return False
-    asked, held = matrix(step.asked, z.dtype), matrix(step.held, z.dtype)
+    query, key = matrix(step.query_row, z.dtype), matrix(step.key_row, z.dtype)
     if not step.is_fixed:
-        _map(step.query, source, asked)
-    _map(step.key, source, held)
+        _map(step.query, source, query)
+    _map(step.key, source, key)
     ids[0] = 0
     if not step.is_fixed:
-        ids[0] = _group(step, held if step.code == BY_KEY else asked)
+        ids[0] = _group(step, key if step.code == BY_KEY else query)
     if ids[0] < 0:
         return False
-    worth = matrix(step.worth, z.dtype)
-    _map(step.value, source, worth)
+    value = matrix(step.value_row, z.dtype)
+    _map(step.value, source, value)
     if step.code == BY_QUERY:
-        _mix_by_query(step, ids[0], held, worth)
+        _mix_by_query(step, ids[0], key, value)
     else:
-        _mix_by_key(step, asked, ids, worth)
-    _keep(step, held, worth)
+        _mix_by_key(step, query, ids, value)
+    _keep(step, key, value)
     _give(step, z.dtype)
     return True
 
 
 @kernel_alone_part
-def _mix_by_query(step: Any, asked: int, held: Any, worth: Any) -> None:
+def _mix_by_query(step: Any, query: int, key: Any, value: Any) -> None:
     """What one of the queries attends to, the key and the value being taken."""
     mix_one(
-        step.order, step.kind, asked, held, vector(step.starts, np.uint64),
-        vector(step.columns, np.uint64), vector(step.queries, held.dtype),
-        vector(step.root, held.dtype)[0], vector(step.scores, held.dtype), worth,
+        step.order, step.kind, query, key, vector(step.starts, np.uint64),
+        vector(step.columns, np.uint64), vector(step.queries, key.dtype),
+        vector(step.root, key.dtype)[0], vector(step.scores, key.dtype), value,
         vector(step.top, np.float64), matrix(step.mass, np.float64), pairs(step.sums),
         matrix(step.mixed, np.float64),
     )  # fmt: skip
 
 
 @kernel_alone_part
-def _mix_by_key(step: Any, asked: Any, ids: Any, worth: Any) -> None:
+def _mix_by_key(step: Any, query: Any, ids: Any, value: Any) -> None:
     """What a query attends to, the key being one of few, and varying with the query everywhere."""
     mix_by_key(
-        step.order, step.kind, step.seen + step.taken, asked, matrix(step.distinct, asked.dtype),
-        vector(step.root, asked.dtype)[0], ids, vector(step.terms, np.float64), worth,
+        step.order, step.kind, step.seen + step.taken, query, matrix(step.distinct, query.dtype),
+        vector(step.root, query.dtype)[0], ids, vector(step.terms, np.float64), value,
         vector(step.top, np.float64), vector(step.chosen, np.int64), matrix(step.mass, np.float64),
         pairs(step.sums), vector(step.scores, np.float64), matrix(step.mixed, np.float64),
     )  # fmt: skip
 
 
 @kernel_alone_part
-def _keep(step: Any, held: Any, worth: Any) -> None:
+def _keep(step: Any, key: Any, value: Any) -> None:
     """The key and the value are kept, where they are."""
     if step.is_kept:
         row = step.seen + step.taken
-        _copy(held, 0, matrix(step.keys, held.dtype), row)
-        _copy(worth, 0, matrix(step.values, held.dtype), row)
+        _copy(key, 0, matrix(step.keys, key.dtype), row)
+        _copy(value, 0, matrix(step.values, key.dtype), row)
     step.taken += 1
 
 
@@ -235,7 +235,7 @@ def read_token(t: Any, z: Any, row: int) -> int:
 
     `t` has the numbers of a `TokenTable`, z is (1, d), and `row` is the symbol's in the vocabulary.
     """
-    steps, found = at_address(t[STEPS], (t[COUNT],), STEP), -1
+    steps, found = at_address(t[STEPS], (t[COUNT],), RECORD), -1
     for number in range(t[NEXT], t[COUNT]):
         step, done = steps[number], False
         if step.code == BY_QUERY or step.code == BY_KEY:

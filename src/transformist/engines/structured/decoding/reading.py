@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
 from transformist.engines.structured.decoding.one_token import FUNCTIONS, read_token
-from transformist.engines.structured.decoding.steps import Step
+from transformist.engines.structured.decoding.steps import DecoderStep
 from transformist.engines.structured.decoding.token_table import (
     LARGEST,
     LEFT,
@@ -39,7 +39,7 @@ class OneByOne:
     def __init__(
         self,
         embedding: Embedding,
-        steps: Sequence[Step],
+        steps: Sequence[DecoderStep],
         read_out: tuple[ReadOut, SparseMap],
         answer: Answer,
         a: Floating,

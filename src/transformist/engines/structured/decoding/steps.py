@@ -19,13 +19,13 @@ from transformist.engines.structured.decoding.token_table import (
     Record,
 )
 from transformist.engines.structured.network import Network
-from transformist.engines.structured.prepared import PreparedSublayer, prepared
 from transformist.engines.structured.row_by_row import Many
-from transformist.engines.structured.rows import blocks, require_finite
+from transformist.engines.structured.sparse_model import SparseSublayer, sparse_model
+from transformist.engines.structured.stream_vectors import blocks, require_finite
 from transformist.model import LayerNorm, Transformer
 
 
-class Step(ABC):
+class DecoderStep(ABC):
     """Something that is done to the stream of the next rows.
 
     Attributes:
@@ -44,7 +44,7 @@ class Step(ABC):
         return Record()
 
     def settle(self, record: Any) -> None:  # noqa: B027 - most keep nothing
-        """Know what the kernel has done, which is in its record, a `STEP`."""
+        """Know what the kernel has done, which is in its record, a `RECORD`."""
 
 
 class _Sublayer:
@@ -86,25 +86,23 @@ class _Sublayer:
 
 
 @final
-class Begin(Step):
+class Begin(DecoderStep):
     """The beginning of a sublayer of heads."""
 
     def __init__(self, sublayer: _Sublayer) -> None:
         self._sublayer = sublayer
 
     def __call__(self, z: NDArray[Any]) -> None:
-        """As `Step`."""
         self._sublayer.begin(z)
 
     def record(self, z: NDArray[Any]) -> Record:
-        """As `Step.record`."""
         self._sublayer.hold(z)
         _, total = self._sublayer.arrays(z)
         return Record(CLEAR, arrays={"total": total}) if self._sublayer.is_plain else Record()
 
 
 @final
-class Attend(Step):
+class Attend(DecoderStep):
     """What a head gives, added to the sum."""
 
     changes = True
@@ -114,51 +112,44 @@ class Attend(Step):
         self._into = np.searchsorted(sublayer.written, head.maps.written)
 
     def __call__(self, z: NDArray[Any]) -> None:
-        """As `Step`."""
         source, total = self._sublayer.arrays(z)
         self.head.maps.output.add(self.head.mix(source), total, self._into)
 
     def record(self, z: NDArray[Any]) -> Record:
-        """As `Step.record`."""
         return self.head.record(*self._sublayer.arrays(z), self._into)
 
     def settle(self, record: Any) -> None:
-        """As `Step.settle`."""
         self.head.took(int(record["taken"]))
         record["taken"] = 0
 
 
 @final
-class End(Step):
+class End(DecoderStep):
     """z + the sum, in the coordinates that are written."""
 
     def __init__(self, sublayer: _Sublayer, a: Floating) -> None:
         self._sublayer, self._a = sublayer, a
 
     def __call__(self, z: NDArray[Any]) -> None:
-        """As `Step`."""
         written, (_, total) = self._sublayer.written, self._sublayer.arrays(z)
         z[:, written] = self._a.add(total, z[:, written])
 
     def record(self, z: NDArray[Any]) -> Record:
-        """As `Step.record`."""
         _, total = self._sublayer.arrays(z)
         return Record(SUM, arrays={"total": total, "into": self._sublayer.written})
 
 
 @final
-class Feed(Step):
+class Feed(DecoderStep):
     """A network, added."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
 
     def __call__(self, z: NDArray[Any]) -> None:
-        """As `Step`."""
         self._network.add(z)
 
     def record(self, z: NDArray[Any]) -> Record:
-        """As `Step.record`."""
         own = self._network
         if own.activation != "relu" or own.norm is not None:
             return Record()
@@ -168,47 +159,44 @@ class Feed(Step):
 
 
 @final
-class Normalize(Step):
+class Normalize(DecoderStep):
     """The stream, normalized."""
 
     def __init__(self, norm: LayerNorm, a: Floating) -> None:
         self._norm, self._a = norm, a
 
     def __call__(self, z: NDArray[Any]) -> None:
-        """As `Step`."""
         for rows in blocks(len(z)):
             z[rows] = self._norm.on(z[rows], self._a)
 
 
 @final
-class Finite(Step):
+class Finite(DecoderStep):
     """The refusal of what has overflowed: what is infinite or NaN stays so, but for a post-norm."""
 
     def __init__(self, a: Floating) -> None:
         self._a = a
 
     def __call__(self, z: NDArray[Any]) -> None:
-        """As `Step`."""
         require_finite(Many(z), self._a)
 
     def record(self, z: NDArray[Any]) -> Record:
-        """As `Step.record`."""
         return Record(FINITE)
 
 
-def steps_of(model: Transformer, a: Floating) -> list[Step]:
+def steps_of(model: Transformer, a: Floating) -> list[DecoderStep]:
     """All that is done between the embedding and the read-out."""
-    steps: list[Step] = []
-    for sublayer in prepared(model, a).sublayers:
+    steps: list[DecoderStep] = []
+    for sublayer in sparse_model(model, a).sublayers:
         steps += _steps_of_sublayer(sublayer, a)
     steps.append(Finite(a))
     return steps if model.final_norm is None else [*steps, Normalize(model.final_norm, a)]
 
 
-def _steps_of_sublayer(sublayer: PreparedSublayer, a: Floating) -> list[Step]:
+def _steps_of_sublayer(sublayer: SparseSublayer, a: Floating) -> list[DecoderStep]:
     function, definition = sublayer.function, sublayer.definition
     if isinstance(function, Network):
-        steps: list[Step] = [Feed(function)]
+        steps: list[DecoderStep] = [Feed(function)]
     else:
         shared = _Sublayer(sublayer.written, definition.pre_norm, a)
         heads = [CausalHead(maps) for maps in function]

@@ -33,7 +33,13 @@ MAPS = ("query", "key", "value", "output", "first", "second", "read_out")
 ARRAYS = (
     *("vectors", "places", "functions"),  # of symbols; where positions are added, and which
     *("source", "total", "into"),  # what heads read, the sum of what they give, and where it goes
-    *("asked", "held", "worth", "mixed", "rounded"),  # a query, a key, a value; what comes of them
+    *(
+        "query_row",
+        "key_row",
+        "value_row",
+        "mixed",
+        "rounded",
+    ),  # one token
     *("met", "ids", "found", "slots"),  # the query or key that is sought, and the groups
     *("keys", "values", "sizes"),  # so far; how large coordinates can be without an overflow
     *("root", "scores", "top", "mass", "sums"),  # √d_key, and what a method keeps
@@ -43,7 +49,7 @@ ARRAYS = (
 )
 """Those to which a step leads."""
 
-STEP = np.dtype(
+RECORD = np.dtype(
     [
         *((name, np.int64) for name in NUMBERS),
         *((name, MAP) for name in MAPS),
@@ -79,7 +85,7 @@ class TokenTable:
     """
 
     def __init__(self, records: Sequence[Record]) -> None:
-        self._steps = np.zeros(len(records), STEP)
+        self._steps = np.zeros(len(records), RECORD)
         self.numbers = np.zeros(4, np.int64)
         self.numbers[[COUNT, STEPS]] = len(records), described(self._steps)[0]
         self._kept: list[Record] = [Record()] * len(records)

@@ -1,7 +1,7 @@
 """Heads on whole inputs: what each reads, and the ways to evaluate it."""
 
-from transformist.engines.structured.heads.choosing import method
+from transformist.engines.structured.heads.choosing import choose_method
 from transformist.engines.structured.heads.head import HeadInput, HeadMaps
-from transformist.engines.structured.heads.methods import Method
+from transformist.engines.structured.heads.method import Method
 
-__all__ = ["HeadInput", "HeadMaps", "Method", "method"]
+__all__ = ["HeadInput", "HeadMaps", "Method", "choose_method"]

@@ -7,16 +7,21 @@ those of the reference where there are no terms, or where no sum with one rounds
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.engines.structured.heads.sums import take_value
+from transformist.engines.structured.groups import Groups
+from transformist.engines.structured.heads.head import HeadInput, HeadMaps, ScoreRanges
+from transformist.engines.structured.heads.method import Method
+from transformist.engines.structured.heads.past import Past
+from transformist.engines.structured.heads.running_sums import take_value
 from transformist.engines.structured.heads.weightings import (
     AVERAGE,
     FIRST,
     LAST,
+    READ,
     READ_TAKE,
     SOFTMAX,
     TAKE,
@@ -24,6 +29,7 @@ from transformist.engines.structured.heads.weightings import (
     root_of,
 )
 from transformist.engines.structured.kernel import kernel, kernel_part
+from transformist.engines.structured.stream_vectors import Vectors
 
 
 @kernel_part
@@ -79,7 +85,7 @@ def mix_by_key(
     groups: Any, terms: Any, values: Any, top: Any, places: Any, mass: Any, sums: Any, scores: Any,
     out: Any,
 ) -> None:  # fmt: skip
-    """Rows in order: the key of each is taken, its query answered, or both."""
+    """Take the key of each row, answer its query, or both, in the order of the rows."""
     for i in range(max(values.shape[0], out.shape[0])):
         if order in (TAKE, TAKE_READ):
             _take(
@@ -93,32 +99,32 @@ def mix_by_key(
             )  # fmt: skip
 
 
-class ByKey:
-    """For each of few keys the largest added term so far, and the values there or around it.
+class KeySums:
+    """For each of few keys the largest term so far, and the sum of the values there.
 
     The score of a key is (q · (its group) + its term)/√d_key.
     """
 
-    def __init__(self, distinct: NDArray[Any], d_key: int, width: int, kind: int) -> None:
-        self._distinct, self._kind = distinct, kind
-        self._root = root_of(d_key, distinct.dtype)
+    def __init__(self, distinct: NDArray[Any], maps: HeadMaps) -> None:
+        self._distinct, self._maps = distinct, maps
+        self._root = root_of(maps.d_key, distinct.dtype)
         self._start = 0
         count = len(distinct)
         self._state = (
             np.full(count, -np.inf),
             np.full(count, -1, np.int64),
             np.zeros((count, 2)),
-            np.zeros((count, 2, width)),
+            np.zeros((count, 2, maps.d_value)),
         )
         self._scores = np.zeros(count)
 
     def meet(self, distinct: NDArray[Any]) -> None:
-        """Room for the keys that have been met by now, the earlier ones first."""
+        """Make room for the keys met by now, the earlier ones first."""
         more = len(distinct) - len(self._distinct)
         if not more:
             return
         self._distinct = distinct.copy()
-        added = ByKey(distinct[len(distinct) - more :], 1, self._state[3].shape[2], self._kind)
+        added = KeySums(distinct[len(distinct) - more :], self._maps)
         self._state = tuple(
             np.concatenate([old, new]) for old, new in zip(self._state, added._state, strict=True)
         )  # type: ignore[assignment]
@@ -126,13 +132,13 @@ class ByKey:
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The keys, √d_key, what is kept, and room for scores; for the kernel of one token."""
+        """Keys, √d_key, sums, and room for scores, by the names of `token_table.ARRAYS`."""
         own = (self._distinct, np.array([self._root]), *self._state, self._scores)
         names = ("distinct", "root", "top", "chosen", "mass", "sums", "scores")
         return dict(zip(names, own, strict=True))
 
     def took(self, rows: int) -> None:
-        """Know that the kernel of one token has taken so many keys."""
+        """Record how many keys the kernel for one token consumed."""
         self._start += rows
 
     def mix(
@@ -146,8 +152,90 @@ class ByKey:
         """The mixed values at rows that come in order, with the keys that come with them."""
         out = np.empty((0 if order == TAKE else len(queries), values.shape[1]))
         mix_by_key(
-            order, self._kind, self._start, queries, self._distinct, self._root,
+            order, self._maps.kind, self._start, queries, self._distinct, self._root,
             groups, terms, values, *self._state, self._scores, out,
         )  # fmt: skip
         self._start += len(values)
         return out
+
+
+@final
+class ByKey(Method):
+    """A running result for each distinct key, in the columns in which the query varies.
+
+    The other columns, in which the weights fix the query, add a term to the score of a key. Beside
+    terms the choice is that of the reference where no dot product rounds; a softmax is near enough
+    where scores are small.
+    """
+
+    name = "by key"
+    cost = "n · keys"
+
+    def __init__(self, maps: HeadMaps) -> None:
+        super().__init__(maps)
+        self._varying = np.flatnonzero(~maps.fixed)
+        self._groups = self.groups(len(self._varying))
+        self._ids: NDArray[np.int32] | None = None
+        self._sums = KeySums(self._groups.vectors, maps)
+        self._ranges = ScoreRanges(maps)
+        self._seen = 0
+
+    def fits(self, given: HeadInput) -> bool:
+        keys = given.z.image(self.maps.key.rows(self._varying))
+        self._ids = keys.numbered(self._groups)
+        if self._ids is None:
+            return False
+        self.why = f"{len(self._groups.vectors)} distinct keys met"
+        if self.maps.fixed.any():
+            self.why += " and a term that the query does not scale"
+            return given.scores.allow_terms
+        return True
+
+    def mixed(self, given: HeadInput) -> Vectors:
+        assert self._ids is not None  # as it fits
+        maps, ids = self.maps, self._ids
+        self._sums.meet(self._groups.vectors)
+        queries = given.z.image(maps.query.rows(self._varying))
+        terms = given.keys.through(lambda keys: maps.terms(keys)[:, None], 1)
+
+        def mix(order: int, rows: slice) -> NDArray[np.float64]:
+            groups = np.ascontiguousarray(ids[rows])
+            own = terms.at(rows)[:, 0].astype(np.float64)
+            return self._sums.mix(order, queries.at(rows), groups, own, given.values.at(rows))
+
+        if maps.order == READ:
+            for rows in given.in_order():
+                mix(TAKE, rows)
+        return given.means(given.filled(lambda rows, out: np.copyto(out, mix(maps.order, rows))))
+
+    def mix(
+        self, queries: NDArray[Any], keys: NDArray[Any], values: NDArray[Any], past: Past
+    ) -> NDArray[np.float64] | None:
+        if self._seen < past.count and self._take(TAKE, keys[:0], past.keys, past.values) is None:
+            return None
+        return self._take(self.maps.order, queries, keys, values)
+
+    def _take(
+        self, order: int, queries: NDArray[Any], keys: NDArray[Any], values: NDArray[Any]
+    ) -> NDArray[np.float64] | None:
+        """The mixed values at the next rows; `None` where the method does not fit them."""
+        groups = self._groups.of(keys[:, self._varying])
+        if groups is None:
+            return None
+        if self.maps.fixed.any():
+            self._ranges.take(queries, keys)
+            if not self._ranges.allow_terms:
+                return None
+        self._seen += len(keys)
+        self._sums.meet(self._groups.vectors)
+        varying = np.ascontiguousarray(queries[:, self._varying])
+        return self._sums.mix(order, varying, groups, self.maps.terms(keys), values)
+
+    def token_arrays(self) -> tuple[Groups, dict[str, NDArray[Any]]] | None:
+        if self.maps.fixed.any():  # keys have terms
+            return None
+        return self._groups, {**self._sums.arrays, "terms": np.zeros(1)}
+
+    def took(self, rows: int) -> None:
+        self._seen += rows
+        self._sums.took(rows)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import FLOAT64, Floating
+from transformist.engines.structured.arrays import unfilled
 from transformist.engines.structured.heads.weightings import (
     KINDS,
     MIRRORED,
@@ -18,17 +20,23 @@ from transformist.engines.structured.heads.weightings import (
     order_under,
 )
 from transformist.engines.structured.once import once
-from transformist.engines.structured.ranges import Measured, are_exact, are_small
+from transformist.engines.structured.ranges import ColumnRanges, are_exact, are_small
 from transformist.engines.structured.residual import ResidualStream
-from transformist.engines.structured.rows import Few, Rows, blocks
+from transformist.engines.structured.row_by_row import Many
 from transformist.engines.structured.sparse import SparseMap
+from transformist.engines.structured.stream_vectors import Vectors, blocks
 from transformist.model import Attention
-
-FEW = 512
-"""How many distinct queries or keys are few."""
 
 SUMMED = 2.0**42
 """Four times more values than are ever summed."""
+
+
+# Numerator and denominator of a mean are sums over the same computed weights. Each of at most n
+# terms is rounded once as a product, at most n times as part of a sum, and at most n times where
+# sums are scaled: with u = 2⁻⁵³ the quotient is at most (1 + u)^(4n + 3) times the largest value.
+# For n ≤ 2⁴⁰ that is below 1 + 2⁻¹⁰ even after rounding to float32.
+MEAN_ROUNDING = 1 + 2.0**-10
+"""A computed mean is at most this many times the largest value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +68,9 @@ class HeadMaps:
     def of(cls, head: Attention, a: Floating) -> HeadMaps:
         """The maps of a head, its weights rounded to the format."""
         w = head.rounded(a)
-        asked = (w.W_Q != 0).any(axis=1) | (w.b_Q != 0)
-        held = (w.W_K != 0).any(axis=1) | (w.b_K != 0)
-        live = np.flatnonzero(asked & held)
+        has_query = (w.W_Q != 0).any(axis=1) | (w.b_Q != 0)
+        has_key = (w.W_K != 0).any(axis=1) | (w.b_K != 0)
+        live = np.flatnonzero(has_query & has_key)
         written = np.array(head.written, np.int64)
         last = np.eye(head.width_out, dtype=a.dtype) if w.W_O is None else w.W_O
         return cls(
@@ -85,6 +93,22 @@ class HeadMaps:
     def d_value(self) -> int:
         """How many numbers a value has."""
         return int(self.head.W_V.shape[0])
+
+    @property
+    def backwards(self) -> bool:
+        """True if keys come from the last to the first."""
+        return not self.head.mask.looks_back
+
+    @property
+    def order(self) -> int:
+        """What is done at each row, under the mask."""
+        return order_under(self.head.mask)
+
+    @once
+    def kind(self) -> int:
+        """The weighting as a number for kernels; first and last in the order in which keys come."""
+        kind = KINDS.get(self.head.weighting, OTHER)
+        return MIRRORED[kind] if self.backwards else kind
 
     def terms(self, keys: NDArray[Any]) -> NDArray[np.float64]:
         """What keys add to dot products by the columns in which the weights fix the query."""
@@ -126,12 +150,42 @@ class HeadMaps:
         return W[:, self.read], b, most
 
 
-@dataclass(frozen=True, eq=False)
-class HeadInput:
-    """A head and the vectors it reads.
+class ScoreRanges:
+    """Ranges of the numbers in queries and keys, from which scores are judged.
 
     Attributes:
-        maps: what the head computes of each.
+        queries, keys: the ranges of their columns.
+
+    """
+
+    def __init__(self, maps: HeadMaps) -> None:
+        self._maps = maps
+        self.queries, self.keys = ColumnRanges(len(maps.fixed)), ColumnRanges(len(maps.fixed))
+
+    def take(self, queries: NDArray[Any], keys: NDArray[Any]) -> None:
+        """Widen the ranges by more queries and keys."""
+        self.queries.take(queries)
+        self.keys.take(keys)
+
+    @property
+    def are_exact(self) -> bool:
+        """True if no dot product of a query and a key rounds, as `are_exact` shows."""
+        return are_exact(self.queries, self.keys, self._maps.a)
+
+    @property
+    def allow_terms(self) -> bool:
+        """True if the order of summation in a score has no part in what a head attends to."""
+        if self._maps.kind == SOFTMAX:
+            return are_small(self.queries, self.keys, self._maps.d_key)
+        return self.are_exact
+
+
+@dataclass(frozen=True, eq=False)
+class HeadInput:
+    """A head and a whole input.
+
+    Attributes:
+        maps: what the head computes of each vector.
         z: the vectors.
 
     """
@@ -141,72 +195,57 @@ class HeadInput:
 
     @property
     def n(self) -> int:
-        """How many vectors there are."""
+        """The number of vectors."""
         return self.z.n
-
-    @property
-    def backwards(self) -> bool:
-        """Whether keys come from the last to the first."""
-        return not self.maps.head.mask.looks_back
-
-    @property
-    def order(self) -> int:
-        """What is done at each row, under the mask."""
-        return order_under(self.maps.head.mask)
-
-    @property
-    def kind(self) -> int:
-        """What becomes of the scores, in the order in which keys come."""
-        kind = KINDS.get(self.maps.head.weighting, OTHER)
-        return MIRRORED[kind] if self.backwards else kind
-
-    @property
-    def is_hard(self) -> bool:
-        """Whether only the largest scores count."""
-        return self.kind != SOFTMAX
 
     def in_order(self) -> Iterator[slice]:
         """The rows in blocks, in the order in which the mask lets keys come."""
-        return blocks(self.n, self.backwards)
+        return blocks(self.n, self.maps.backwards)
 
     @once
-    def queries(self) -> Rows:
+    def queries(self) -> Vectors:
         """The queries."""
         return self.z.image(self.maps.query)
 
     @once
-    def keys(self) -> Rows:
+    def keys(self) -> Vectors:
         """The keys."""
         return self.z.image(self.maps.key)
 
     @once
-    def values(self) -> Rows:
+    def values(self) -> Vectors:
         """The values."""
         return self.z.image(self.maps.value)
 
-    def few(self, rows: Rows) -> Few | None:
-        """The distinct ones of queries or keys, where they are few."""
-        return rows.grouped(FEW)
-
     @once
     def is_finite(self) -> bool:
-        """Whether nothing that its methods compute overflows, as the sizes met say."""
+        """True if nothing that the methods compute overflows, as the sizes met show."""
         return self.maps.stay_finite(self.z.sizes(self.maps.read.tolist()))
 
     @once
-    def measured(self) -> tuple[Measured, Measured]:
-        """What is known of the numbers of queries and keys."""
-        queries, keys = Measured(len(self.maps.fixed)), Measured(len(self.maps.fixed))
-        self.queries.measure(queries)
-        self.keys.measure(keys)
-        return queries, keys
+    def scores(self) -> ScoreRanges:
+        """The ranges of all queries and keys."""
+        ranges = ScoreRanges(self.maps)
+        self.queries.measure(ranges.queries)
+        self.keys.measure(ranges.keys)
+        return ranges
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether no dot product of a query and a key rounds, as `are_exact` says."""
-        return are_exact(*self.measured, self.maps.a)
+    def filled(self, mix: Callable[[slice, NDArray[Any]], None]) -> NDArray[Any]:
+        """The mixed values that a function puts into blocks of rows, one after the other."""
+        out = unfilled(self.n, self.maps.d_value, self.maps.a.dtype)
+        for rows in self.in_order():
+            with self.block(out, rows) as block:
+                mix(rows, block)
+        return out
 
-    @property
-    def is_soft(self) -> bool:
-        """Whether a softmax does not depend on how scores are summed, as `are_small` says."""
-        return are_small(*self.measured, self.maps.d_key)
+    @contextmanager
+    def block(self, out: NDArray[Any], rows: slice) -> Iterator[NDArray[Any]]:
+        """The rows of `out`, to be filled: kernels are compiled for rows that go forwards."""
+        block = np.empty_like(out[rows]) if self.maps.backwards else out[rows]
+        yield block
+        if self.maps.backwards:
+            out[rows] = block
+
+    def means(self, mixed: NDArray[Any]) -> Many:
+        """Mixed values: means of values, so no larger than these but for their rounding."""
+        return Many(mixed, self.values.sizes * MEAN_ROUNDING)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from transformist.arithmetic import Floating
 from transformist.engines.structured.groups import Groups, marked, translated
 from transformist.engines.structured.once import once
-from transformist.engines.structured.ranges import Measured, overflow
+from transformist.engines.structured.ranges import ColumnRanges, overflow
 from transformist.engines.structured.sparse import SparseMap
 
 BLOCK = 2**13
@@ -28,7 +28,7 @@ Function = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 def blocks(n: int, backwards: bool = False) -> Iterator[slice]:
-    """Rows 0 to n − 1 in slices, or n − 1 to 0.
+    """Slices of the rows 0 to n − 1, or n − 1 to 0.
 
     Example:
         >>> [list(range(3)[rows]) for rows in blocks(3, backwards=True)]
@@ -56,7 +56,7 @@ def numbers_below(count: int) -> NDArray[np.int32]:
     return _kept_below(count) if count <= BLOCK else np.arange(count, dtype=np.int32)
 
 
-class Rows(ABC):
+class Vectors(ABC):
     """Vectors of the same width, one for each position.
 
     Attributes:
@@ -75,11 +75,11 @@ class Rows(ABC):
         """The vectors of some rows, one after the other in memory."""
 
     @abstractmethod
-    def through(self, function: Function, width: int) -> Rows:
+    def through(self, function: Function, width: int) -> Vectors:
         """The images under a function of vectors; of many, computed whenever they are used."""
 
     @abstractmethod
-    def kept(self) -> Rows:
+    def kept(self) -> Vectors:
         """The same vectors, computed."""
 
     @abstractmethod
@@ -87,11 +87,11 @@ class Rows(ABC):
         """Vectors, and which of them those of some rows are."""
 
     @abstractmethod
-    def grouped(self, limit: int) -> Few | None:
-        """The same vectors, where at most so many of them are distinct."""
+    def numbered(self, groups: Groups) -> NDArray[np.int32] | None:
+        """The group of each row; `None` where there is no room for so many groups."""
 
     @abstractmethod
-    def measure(self, measured: Measured) -> None:
+    def measure(self, measured: ColumnRanges) -> None:
         """Take the numbers of all of them."""
 
     def by_columns(self, rows: Any) -> tuple[NDArray[Any], NDArray[np.int32]]:
@@ -114,7 +114,7 @@ class Rows(ABC):
         """Whether all numbers are."""
         return bool(np.isfinite(self.sizes).all())
 
-    def mapped(self, part: SparseMap) -> Rows:
+    def mapped(self, part: SparseMap) -> Vectors:
         """The images under an affine map, as `through`."""
         is_same = part.is_identity and part.height == self.width
         return self if is_same else self.through(part, part.height)
@@ -125,7 +125,7 @@ class Rows(ABC):
 
 
 @final
-class Few(Rows):
+class Few(Vectors):
     """Few distinct vectors, and which of them each row is.
 
     Attributes:
@@ -159,32 +159,30 @@ class Few(Rows):
         return self if alike else Few(distinct, translated(self.ids, number))
 
     def at(self, rows: Any) -> NDArray[Any]:
-        """As `Rows`."""
         found: NDArray[Any] = np.take(self.table, self.ids[rows], axis=0, mode="clip")
         return found
 
     def through(self, function: Function, width: int) -> Few:
-        """As `Rows`."""
         return Few(function(self.table), self.ids)
 
     def kept(self) -> Few:
-        """As `Rows`."""
         return self
 
     def indexed(self, rows: Any) -> tuple[NDArray[Any], NDArray[np.int32]]:
-        """As `Rows`; from a table that is longer than a block only what is there."""
+        """As `Vectors`; from a table that is longer than a block only what is there."""
         if len(self.table) > BLOCK:
             vectors = self.at(rows)
             return vectors, numbers_below(len(vectors))
         return self.table, np.ascontiguousarray(self.ids[rows])
 
-    def grouped(self, limit: int) -> Few | None:
-        """As `Rows`."""
-        merged = self.merged
-        return merged if len(merged.table) <= limit else None
+    def numbered(self, groups: Groups) -> NDArray[np.int32] | None:
+        found = groups.of(self.table)
+        if found is None:
+            return None
+        is_same = np.array_equal(found, np.arange(len(found)))
+        return self.ids if is_same else translated(self.ids, found)
 
-    def measure(self, measured: Measured) -> None:
-        """As `Rows`."""
+    def measure(self, measured: ColumnRanges) -> None:
         measured.take(self.table)
 
     def with_all(self, others: Sequence[Few]) -> Few | None:
@@ -211,12 +209,10 @@ class Few(Rows):
 
     @once
     def sizes(self) -> NDArray[np.float64]:
-        """As `Rows`."""
         return np.asarray(np.abs(self.table).max(axis=0, initial=0), np.float64)
 
     @once
     def constants(self) -> list[float | None]:
-        """As `Rows`."""
         if not len(self.table):
             return [0.0] * self.width
         are_one = (self.table == self.table[:1]).all(axis=0)
@@ -236,7 +232,7 @@ def _distinct(
     return number, groups.vectors
 
 
-def require_finite(z: Rows, a: Floating) -> None:
+def require_finite(z: Vectors, a: Floating) -> None:
     """Refuse what has overflowed.
 
     Raises:

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
-from transformist.engines.structured.prepared import PreparedModel
 from transformist.engines.structured.residual import ResidualStream
 from transformist.engines.structured.row_by_row import Many
-from transformist.engines.structured.rows import Few, require_finite
+from transformist.engines.structured.sparse_model import SparseModel
+from transformist.engines.structured.stream_vectors import Few, require_finite
 from transformist.model import Binary, MultiClass, ReadOut, Transformer
 
 
-def read(model: Transformer, own: PreparedModel, z: ResidualStream, n: int, a: Floating) -> Any:
+def read(model: Transformer, own: SparseModel, z: ResidualStream, n: int, a: Floating) -> Any:
     """The answer from the final vectors."""
     read_out, at = model.read_out, model.rows_read(n)
     source = z.rows(own.read_out.read)
@@ -41,14 +41,14 @@ def _listed(each: Sequence[Any], at: NDArray[Any]) -> list[Any]:
 
 
 def read_rows(
-    read_out: ReadOut, own: PreparedModel, rows: NDArray[Any], n: int, a: Floating
+    read_out: ReadOut, own: SparseModel, rows: NDArray[Any], n: int, a: Floating
 ) -> list[Any]:
     """An answer a row, for final vectors of inputs of length n."""
     return _by_vectors(read_out, own, rows[:, own.read_out.read], n, a)
 
 
 def _by_vectors(
-    read_out: ReadOut, own: PreparedModel, vectors: NDArray[Any], n: int, a: Floating
+    read_out: ReadOut, own: SparseModel, vectors: NDArray[Any], n: int, a: Floating
 ) -> list[Any]:
     """An answer a vector, of what the affine map reads."""
     if isinstance(read_out, MultiClass) and own.labels is not None:

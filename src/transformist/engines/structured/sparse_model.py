@@ -14,7 +14,7 @@ from transformist.model import FeedForward, MultiClass, Sublayer, Transformer
 
 
 @dataclass(frozen=True, eq=False)
-class PreparedSublayer:
+class SparseSublayer:
     """A sublayer by the weights that are not 0.
 
     Attributes:
@@ -31,7 +31,7 @@ class PreparedSublayer:
     written: tuple[int, ...]
 
     @classmethod
-    def of(cls, layer: int, sublayer: Sublayer, a: Floating) -> PreparedSublayer:
+    def of(cls, layer: int, sublayer: Sublayer, a: Floating) -> SparseSublayer:
         """A sublayer, its weights rounded to the format."""
         function = sublayer.function
         own: Network | tuple[HeadMaps, ...]
@@ -43,7 +43,7 @@ class PreparedSublayer:
 
 
 @dataclass(frozen=True, eq=False)
-class PreparedModel:
+class SparseModel:
     """A model by the weights that are not 0.
 
     Attributes:
@@ -53,34 +53,34 @@ class PreparedModel:
 
     """
 
-    sublayers: tuple[PreparedSublayer, ...]
+    sublayers: tuple[SparseSublayer, ...]
     read_out: SparseMap
     labels: Labels | None
 
 
-_PREPARED: WeakKeyDictionary[Transformer, dict[str, PreparedModel]] = WeakKeyDictionary()
+_MODELS: WeakKeyDictionary[Transformer, dict[str, SparseModel]] = WeakKeyDictionary()
 
 
-def prepared(model: Transformer, a: Floating) -> PreparedModel:
+def sparse_model(model: Transformer, a: Floating) -> SparseModel:
     """A model in a format; what is found is kept as long as the model is.
 
     Example:
         >>> import transformist as tf
         >>> from transformist.arithmetic import FLOAT64
         >>> model = tf.recipe("dyck-1").build()
-        >>> prepared(model, FLOAT64) is prepared(model, FLOAT64)
+        >>> sparse_model(model, FLOAT64) is sparse_model(model, FLOAT64)
         True
 
     """
-    formats = _PREPARED.setdefault(model, {})
+    formats = _MODELS.setdefault(model, {})
     if a.name not in formats:
         sublayers = tuple(
-            PreparedSublayer.of(number, sublayer, a)
+            SparseSublayer.of(number, sublayer, a)
             for number, layer in enumerate(model.layers)
             for _, sublayer in layer.sublayers()
         )
         w = model.read_out.rounded(a)
         out = SparseMap.of(w.W_out, w.b_out)
         labels = Labels(out, a) if isinstance(model.read_out, MultiClass) else None
-        formats[a.name] = PreparedModel(sublayers, out, labels)
+        formats[a.name] = SparseModel(sublayers, out, labels)
     return formats[a.name]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from transformist.engines.structured.arrays import unfilled
 
 
-class History:
+class Past:
     """The keys and values so far; room for them doubles."""
 
     def __init__(self, width: int, value_width: int, dtype: np.dtype[Any]) -> None:

@@ -233,7 +233,7 @@ def _mix(
     values: Any, count: int, x: Any, y: Any, places: Any, mass: Any, sums: Any, least: Any,
     out: Any,
 ) -> int:  # fmt: skip
-    """Rows in order: the point of each is taken, its query answered, or both; how many vertices."""
+    """Take the point of each row, answer its query, or both; return the number of vertices."""
     near = 0
     for i in range(max(values.shape[0], out.shape[0])):
         if order in (TAKE, TAKE_READ):
@@ -254,7 +254,7 @@ def _mix(
     return count
 
 
-class OnHull:
+class UpperHull:
     """The upper hull of the points so far, each vertex with the values that are there.
 
     A softmax is taken over all vertices whose score has a weight in float64; it needs points that
