@@ -136,8 +136,8 @@ def test_errata_are_linked_after_the_note():
             "[`bounds`](../src/transformist/bounds.py)",
         ),
         (
-            "code:transformist.model.attention.MASKS",
-            "[`model.attention.MASKS`](../src/transformist/model/attention.py)",
+            "code:transformist.model.mask.Mask",
+            "[`model.mask.Mask`](../src/transformist/model/mask.py)",
         ),
         (
             "test:tests/test_cookbook.py::test_the_map_is_one",

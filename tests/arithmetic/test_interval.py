@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from transformist.arithmetic import INTERVAL, Balls, Interval
 from transformist.errors import InvalidValue, NotFinite, Undecided
-from transformist.model.attention import WEIGHTINGS, softmax
 from transformist.model.feed_forward import ACTIVATIONS
 from transformist.model.normalization import LayerNorm
+from transformist.model.weighting import Weighting, softmax
 
 F = Fraction
 ALL = np.True_
@@ -264,7 +264,7 @@ def test_scores_keep_ties_of_dot_products():
         ("leftmost-hard", [1, 0, 0]),
         ("rightmost-hard", [0, 1, 0]),
     ):
-        got = WEIGHTINGS[weighting](s, np.full((1, 3), True), INTERVAL)
+        got = Weighting(weighting)(s, np.full((1, 3), True), INTERVAL)
         assert INTERVAL.numbers(got).tolist() == [expected]
         assert not INTERVAL.radius(got).any()
     even = softmax(s, np.array([[True, True, False]]), INTERVAL)

@@ -13,8 +13,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from transformist.model.attention import MASKS
-
 _quiet = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 
 
@@ -113,7 +111,7 @@ class Permuted:
             self.affine(z, W, b) for W, b in ((w.W_Q, w.b_Q), (w.W_K, w.b_K), (w.W_V, w.b_V))
         )
         j = np.arange(n)
-        admissible = np.broadcast_to(MASKS[head.mask](j[:, None], j[None, :]), (len(z), n, n))
+        admissible = np.broadcast_to(head.mask.admissible(j[:, None], j[None, :]), (len(z), n, n))
         c = self.mixed(self.scores(q, k), v, admissible, head.weighting)
         if w.W_O is not None:
             return self.affine(c, w.W_O, w.b_O)

@@ -29,13 +29,12 @@ from transformist.errors import (
     UnknownName,
 )
 from transformist.model import (
-    MASKS,
-    WEIGHTINGS,
     Attention,
     FeedForwardStack,
     LayerStack,
     PositionEncoding,
     Sublayer,
+    Weighting,
     rationals,
 )
 from transformist.report import size
@@ -520,7 +519,7 @@ def least_gap(recipe, settings, n):
             continue
         scores = head.scores(z, EXACT)
         rows = np.arange(scores.shape[-1])
-        admissible = MASKS[head.mask](rows[:, None], rows[None, :])
+        admissible = head.mask.admissible(rows[:, None], rows[None, :])
         dots = scores.numerators.reshape(-1, len(rows), len(rows))
         best = np.where(admissible, dots, dots.min()).max(axis=-1, keepdims=True)
         below = (best - dots)[np.broadcast_to(admissible & (dots < best), dots.shape)]
@@ -613,11 +612,11 @@ def test_every_weighting_claimed_is_reached_and_others_are_refused(recipe):
         assert set(claimed) == weightings_of(recipe.build())
         return
     assert recipe.parameters["weighting"] in claimed and len(set(claimed)) == len(claimed)
-    assert set(claimed) <= set(WEIGHTINGS)
+    assert set(claimed) <= set(Weighting)
     small = {"alphabet": "ab"} if "alphabet" in recipe.parameters else {}
     for weighting in claimed:
         assert weighting in weightings_of(recipe.build(weighting=weighting, **small))
-    for weighting in set(WEIGHTINGS) - set(claimed):
+    for weighting in set(Weighting) - set(claimed):
         with pytest.raises(InvalidValue) as refused:
             recipe.build(weighting=weighting)
         assert all(each in str(refused.value) for each in claimed)
