@@ -492,11 +492,16 @@ def test_an_input_may_be_like_an_option(capsys):
         assert got["answer"].startswith("-") and got["length"] == len(given[-1])
 
 
-def test_a_program_that_does_not_fit_the_usual_length_has_the_largest_that_fits(capsys, tmp_path):
+@pytest.mark.parametrize(
+    "command", [["show"], pytest.param(["compile", "-o", "f"], marks=pytest.mark.slow)]
+)
+def test_a_program_that_does_not_fit_the_usual_length_has_the_largest_that_fits(
+    capsys, tmp_path, monkeypatch, command
+):
+    monkeypatch.chdir(tmp_path)
     warned = "does not fit the usual N = 256: it is compiled for N = 255, the largest that fits"
-    for command in (["show"], ["compile", "-o", tmp_path / "f"]):
-        code, out, err = run(capsys, *command, "programs/dyck-k-d", "--json")
-        assert code == 0 and json.loads(out)["max_length"] == 255 and warned in err
+    code, out, err = run(capsys, *command, "programs/dyck-k-d", "--json")
+    assert code == 0 and json.loads(out)["max_length"] == 255 and warned in err
     code, _, err = run(capsys, "show", "programs/dyck-k-d", "--set", "max_length=256")
     assert code == 2 and "max_length=255 fits" in err
     assert run(capsys, "show", "programs/dyck-1", "--json")[2] == ""

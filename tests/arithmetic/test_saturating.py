@@ -186,9 +186,7 @@ def test_bounds_do_not_speak_of_it():
         lambda: sum_error([1, 2], "saturating"),
         lambda: count_length("saturating"),
     ):
-        with pytest.raises(
-            InvalidValue, match="the real numbers.*received saturating:16:1/16"
-        ):
+        with pytest.raises(InvalidValue, match="the real numbers.*received saturating:16:1/16"):
             bound()
 
 

@@ -29,7 +29,7 @@ SHARE = 0.3
 """So many of a kind are certified, or the search is for nothing."""
 
 
-@pytest.mark.trials(12, PER_KIND)
+@pytest.mark.trials(6, PER_KIND)
 @pytest.mark.parametrize("kind", ALL)
 def test_no_certificate_is_false(kind, trials):
     trials = trials // 2 if kind in COSTLY else trials

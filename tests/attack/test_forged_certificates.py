@@ -171,7 +171,7 @@ def says_the_same(changed, certificate):
     return same(*claims)
 
 
-@pytest.mark.trials(120, 1500)
+@pytest.mark.trials(50, 1500)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_field_of_a_certificate_is_checked(name, trials):
     with known():

@@ -91,7 +91,7 @@ def changed(model, draw):
     return replace(model, layers=tuple(layers))
 
 
-@pytest.mark.trials(20, 30)
+@pytest.mark.trials(8, 30)
 @pytest.mark.parametrize("name", ["dyck-1", "induction-most-recent", "reverse", "majority"])
 def test_of_changed_weights_too_it_says_the_truth(name, trials):
     """Where a certificate holds, the format decides as the changed weights do exactly."""

@@ -7,7 +7,7 @@ import hypothesis
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 
-HANDFUL = 12
+HANDFUL = 6
 """So many examples of each kind are drawn where nothing is asked for, the same each time."""
 
 ROUND = 400

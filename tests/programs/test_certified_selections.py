@@ -80,12 +80,12 @@ def require_certified_and_true(selection, weighting, N, refused=None):
 @pytest.mark.parametrize(
     "N", [1, 2, *(pytest.param(N, marks=pytest.mark.slow) for N in (9, 10, 11)), 12]
 )
-def test_selections_that_were_not_certified_are(name, N):
-    for weighting in ("softmax", "average-hard"):
-        assert require_certified_and_true(BY_REASON[name], weighting, N)
+@pytest.mark.parametrize("weighting", ["softmax", "average-hard"])
+def test_selections_that_were_not_certified_are(name, weighting, N):
+    assert require_certified_and_true(BY_REASON[name], weighting, N)
 
 
-@pytest.mark.trials(16, 120)
+@pytest.mark.trials(5, 120)
 def test_drawn_selections_are_certified(trials):
     draw, compiled_ones, refused = random.Random(7), 0, []
     while compiled_ones < trials:
@@ -125,7 +125,7 @@ def test_labels_that_are_fetched_or_there_are_none(function):
     assert not tf.certify(model).assumes
 
 
-@pytest.mark.trials(12, 100)
+@pytest.mark.trials(4, 100)
 def test_labels_are_together_what_their_cases_are(trials):
     draw, counted = random.Random(3), 0
     while counted < trials:
