@@ -160,7 +160,7 @@ def test_nothing_but_what_exists_is_pointed_to():
         "recipe:",
         "code:transformist.model.Attention.W_X",
         "code:transformist.model.no_such_module.softmax",
-        "code:transformist.model.attention._or_one",
+        "code:transformist.model.weighting._or_one",
         "code:numpy.array",
         "code:numpy.parallel",
         "test:tests/model/test_attention.py::test_no_such_thing",

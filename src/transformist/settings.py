@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from transformist.arithmetic import (
-    SYSTEMS,
-    Floating,
+    FORMATS,
     exact_numbers,
     is_power_of_two,
     is_whole,
@@ -197,7 +196,7 @@ def _one_of(*choices: str) -> Callable[[Any], str]:
     return read
 
 
-_FORMATS = tuple(name for name, system in SYSTEMS.items() if isinstance(system, Floating))
+_FORMATS = tuple(each.name for each in FORMATS)
 
 SETTINGS: Mapping[str, Setting] = {
     setting.name: setting

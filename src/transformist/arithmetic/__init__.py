@@ -8,6 +8,7 @@ from transformist.arithmetic.floating import (
     FLOAT16,
     FLOAT32,
     FLOAT64,
+    FORMATS,
     Clamped,
     Floating,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "FLOAT16",
     "FLOAT32",
     "FLOAT64",
+    "FORMATS",
     "INTERVAL",
     "MOST_BITS",
     "SATURATING",

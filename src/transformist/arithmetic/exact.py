@@ -19,6 +19,8 @@ from transformist.arithmetic.given import exact_numbers, is_power_of_two
 from transformist.arithmetic.protocol import Array, Flags
 from transformist.errors import NotRepresentable
 
+# int64 holds magnitudes below 2⁶³. Before each operation the largest numerators bound its result
+# and, with `growth` or `terms`, every partial sum of it; a bound below 2⁶² has a factor 2 to spare.
 _WORD = 2**62
 """Numerators of this magnitude or more are kept as Python integers."""
 
@@ -64,11 +66,9 @@ class Rationals:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the array."""
         return tuple(self.numerators.shape)
 
     def __getitem__(self, index: Any) -> Rationals:
-        """The part that numpy's indexing gives."""
         return Rationals(np.asarray(self.numerators[index]), self.denominator)
 
     def tolist(self) -> Any:
@@ -83,16 +83,18 @@ class Rationals:
         return np.asarray(array.reshape(self.shape))
 
     def weights(self) -> NDArray[Any]:
-        """The same as `exact_numbers` gives: float64 where every entry is one.
+        """Exact values: float64 if every entry is a float64, else an array of `Fraction`.
 
         Example:
             >>> Rationals.of(["1/2", 3]).weights(), Rationals.of(["1/3"]).weights()
             (array([0.5, 3. ]), array([Fraction(1, 3)], dtype=object))
 
         """
+        # A numerator of at most 53 bits over 2ᵏ, k ≤ 1000, is 0 or at least 2⁻¹⁰⁰⁰ > 2⁻¹⁰²² in
+        # magnitude, a normal float64: the quotient does not round.
         small = self.numerators.dtype != object and _peak(self.numerators) <= 2**53
         if small and self.denominator <= 2**1000 and is_power_of_two(Fraction(self.denominator)):
-            return np.asarray(self.numerators / float(self.denominator))  # which rounds nothing
+            return np.asarray(self.numerators / float(self.denominator))
         return exact_numbers(self.fractions())
 
     def over(self, denominator: int) -> NDArray[Any]:
@@ -100,7 +102,6 @@ class Rationals:
         return _times(self.numerators, denominator // self.denominator)
 
     def __repr__(self) -> str:
-        """The values as p/q."""
         return f"Rationals({np.vectorize(str, otypes=[object])(self.fractions()).tolist()})"
 
 
@@ -135,27 +136,21 @@ class Exact:
         return np.zeros(x.shape)
 
     def shown(self, x: Array) -> Any:
-        """The rationals."""
         return x.tolist()
 
     def concatenate(self, parts: list[Array], axis: int) -> Array:
-        """The parts one after the other along `axis`."""
         return _combine(lambda *xs: np.concatenate(xs, axis=axis), parts, growth=1)
 
     def add(self, x: Array, y: Array) -> Array:
-        """x + y."""
         return _combine(np.add, (x, y), growth=2)
 
     def subtract(self, x: Array, y: Array) -> Array:
-        """x − y."""
         return _combine(np.subtract, (x, y), growth=2)
 
     def multiply(self, x: Array, y: Array) -> Array:
-        """x · y, entry by entry."""
         return _product(np.multiply, x, y, terms=1)
 
     def divide(self, x: Array, y: Array) -> Array:
-        """x / y, entry by entry; no entry of y is 0."""
         multiple = math.lcm(*(int(value) for value in np.unique(y.numerators)))
         inverse = _times(np.asarray(multiple // _wide(y.numerators), dtype=object), y.denominator)
         return self.multiply(x, Rationals(_narrow(inverse), multiple))
@@ -173,7 +168,6 @@ class Exact:
         return product if b is None else self.add(product, b)
 
     def matmul(self, x: Array, y: Array) -> Array:
-        """The matrix product (..., r, k), (..., k, c) → (..., r, c), or of a vector (k,)."""
         return _product(_matmul, x, y, terms=x.shape[-1])
 
     def scores(self, q: Array, k: Array) -> Array:
@@ -181,17 +175,14 @@ class Exact:
         return self.matmul(q, Rationals(np.swapaxes(k.numerators, -1, -2), k.denominator))
 
     def sum(self, x: Array) -> Array:
-        """The sum along the last axis, kept with length 1."""
         return _map(lambda n: n.sum(axis=-1, keepdims=True), x, growth=x.shape[-1])
 
     def maximum(self, x: Array, among: Flags) -> Array:
-        """The largest admissible entry along the last axis; 0 where none is."""
         least = -_peak(x.numerators)
         largest = np.where(among, x.numerators, least).max(axis=-1, keepdims=True, initial=least)
         return Rationals(np.where(among.any(axis=-1, keepdims=True), largest, 0), x.denominator)
 
     def relu(self, x: Array) -> Array:
-        """max(0, x)."""
         return _map(lambda n: np.maximum(n, 0), x, growth=1)
 
     def sqrt(self, x: Array) -> Array:
@@ -206,7 +197,7 @@ class Exact:
         irrational = [root * root != square for root, square in zip(roots, squares, strict=True)]
         if any(irrational):
             raise NotRepresentable(
-                "exact arithmetic takes roots of squares of rationals only",
+                "in exact arithmetic σ² + ε must be the square of a rational",
                 received=f"√{self._first(x, irrational)}",
                 remedy="evaluate in float64, or choose ε so that σ² + ε is a square",
             )
@@ -221,8 +212,8 @@ class Exact:
         """
         if x.numerators.any():
             raise NotRepresentable(
-                "exact arithmetic admits softmax only where the admissible scores of a row "
-                "are all equal, since e to a rational power other than 0 is irrational",
+                "in exact arithmetic the admissible scores of a softmax row must all be equal, "
+                "as e to a rational power other than 0 is irrational",
                 received=f"scores that differ by {self._first(x, x.numerators)} before 1/√d_key",
                 remedy="evaluate in float64, or give the head a hard weighting",
             )
@@ -241,16 +232,13 @@ class Exact:
         raise self._no_gelu()
 
     def keep(self, x: Array, where: Flags) -> Array:
-        """x where the mask is true, 0 elsewhere."""
         return Rationals(np.where(where, x.numerators, 0), x.denominator)
 
     def maximal(self, x: Array, among: Flags) -> Flags:
-        """The admissible entries equal to the largest."""
         largest = self.maximum(x, among).over(x.denominator)
         return np.asarray(among & (x.numerators == largest), dtype=bool)
 
     def positive(self, x: Array) -> Flags:
-        """x > 0."""
         return np.asarray(x.numerators > 0, dtype=bool)
 
     @staticmethod
@@ -261,7 +249,7 @@ class Exact:
     @staticmethod
     def _no_gelu() -> NotRepresentable:
         return NotRepresentable(
-            "exact arithmetic has no GELU, whose values are irrational",
+            "in exact arithmetic an activation must have rational values",
             received="a GELU activation",
             remedy="evaluate in float64, or use ReLU",
         )
@@ -318,7 +306,9 @@ def _product(function: Callable[..., Any], x: Rationals, y: Rationals, terms: in
 
 
 def _matmul(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    """The product; by way of float64, in which no partial sum rounds, where all are below 2⁵³."""
+    """The product of two matrices of whole numbers."""
+    # Each partial sum is a whole number of at most peak(a) · peak(b) · k. Below 2⁵³ float64 holds
+    # all of these, so BLAS adds without rounding in whatever order it takes them.
     if object in (a.dtype, b.dtype) or _peak(a) * _peak(b) * a.shape[-1] >= 2**53:
         return np.asarray(np.matmul(a, b), dtype=np.result_type(a, b))  # numpy unwraps a lone one
     return np.asarray(np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64))

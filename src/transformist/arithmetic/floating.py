@@ -5,6 +5,11 @@ than float32 carry out each operation in float32, where its operands are exact, 
 and dot products there, as accelerators do; float32 and float64 accumulate in themselves. Sums run
 from left to right, so a result does not depend on the linear algebra library of the machine.
 Overflow follows IEEE 754 and gives ±inf; float8_e4m3, which has no infinities, saturates at ±448.
+
+The two roundings, to the accumulator and to the format, equal one. With p bits in the format and
+q ≥ 2p + 2 in the accumulator this holds for +, −, ×, / and √ of normal numbers (S. Figueroa, *When
+is double rounding innocuous?*, 1995); here q = 24 and p ≤ 11. Numbers that are not results of
+these operations pass through float32 rounded to odd (`_nearest`).
 """
 
 from __future__ import annotations
@@ -37,6 +42,8 @@ _erfc = np.frompyfunc(math.erfc, 1, 1)
 @dataclass(frozen=True)
 class Floating:
     """A binary floating-point format, with rounding to nearest, ties to even.
+
+    √, exp, tanh and Φ are computed in float64, and rounded to the format once.
 
     Attributes:
         name: the format's name.
@@ -80,7 +87,7 @@ class Floating:
 
     @cached_property
     def saturates(self) -> bool:
-        """Whether the format has no infinities: a result too large is then the largest number."""
+        """True if the format has no infinities: a result too large is then the largest number."""
         return not np.isinf(np.float32(np.inf).astype(self.dtype))
 
     @property
@@ -139,7 +146,7 @@ class Floating:
             )
 
     def drawn(self, count: int, seed: str) -> NDArray[np.float64]:
-        """Every finite number where there are at most `count`, else of so many drawn patterns."""
+        """All finite numbers, or those among `count` drawn patterns if there are more."""
         size = 8 * self.dtype.itemsize
         source = random.Random(seed)
         every = 2**size <= count
@@ -155,35 +162,28 @@ class Floating:
         return np.asarray(x).astype(np.float64)
 
     def radius(self, x: Array) -> NDArray[Any]:
-        """0: a number of a format is what it is."""
         return np.zeros(x.shape)
 
     def shown(self, x: Array) -> Any:
-        """The numbers."""
         return self.numbers(x).tolist()
 
     def concatenate(self, parts: list[Array], axis: int) -> Array:
-        """The parts one after the other along `axis`."""
         return np.concatenate(parts, axis=axis)
 
     @_ieee
     def add(self, x: Array, y: Array) -> Array:
-        """fl(x + y)."""
         return self._store(self._load(x) + self._load(y))
 
     @_ieee
     def subtract(self, x: Array, y: Array) -> Array:
-        """fl(x − y)."""
         return self._store(self._load(x) - self._load(y))
 
     @_ieee
     def multiply(self, x: Array, y: Array) -> Array:
-        """fl(x · y)."""
         return self._store(self._load(x) * self._load(y))
 
     @_ieee
     def divide(self, x: Array, y: Array) -> Array:
-        """fl(x / y)."""
         return self._store(self._load(x) / self._load(y))
 
     @_ieee
@@ -213,7 +213,7 @@ class Floating:
         """fl(fl(q · k) / fl(√d_key)).
 
         Raises:
-            NotFinite: where a score overflows.
+            NotFinite: for a score that overflows.
 
         """
         dot = self._store(self._dot(q[..., :, None, :], k[..., None, :, :]))
@@ -236,7 +236,6 @@ class Floating:
 
     @_ieee
     def maximum(self, x: Array, among: Flags) -> Array:
-        """The largest admissible entry along the last axis; 0 where none is."""
         lowest = np.where(among, self._load(x), -np.inf).max(
             axis=-1, keepdims=True, initial=-np.inf
         )
@@ -244,38 +243,32 @@ class Floating:
 
     @_ieee
     def relu(self, x: Array) -> Array:
-        """max(0, x); never rounds."""
         return np.maximum(x, self.dtype.type(0))
 
     @_ieee
     def sqrt(self, x: Array) -> Array:
-        """fl(√x)."""
         return self._round(np.sqrt(self.numbers(x)))
 
     @_ieee
     def exp(self, x: Array) -> Array:
-        """eˣ, computed in float64 and rounded once."""
         return self._round(np.exp(self.numbers(x)))
 
     def root_two_over_pi(self) -> Array:
-        """√(2/π), rounded once."""
         return self._round(np.array([math.sqrt(2 / math.pi)]))
 
     def tanh(self, x: Array) -> Array:
-        """The hyperbolic tangent, computed in float64 and rounded once."""
         return self._round(np.tanh(self.numbers(x)))
 
     def normal_cdf(self, x: Array) -> Array:
-        """Φ(x) = erfc(−x/√2)/2, computed in float64 and rounded once.
-
-        The argument of erfc is off by 2 · 2⁻⁵³ of itself at most, which for x < 0 moves Φ(x) by
-        2(x² + 1) · 2⁻⁵³ of itself, as t erfc′(t)/erfc(t) ≥ −(2t² + 1): it shows in float64 only.
-        """
+        """Φ(x) = erfc(−x/√2)/2."""
+        # The argument t = −x/√2 has a relative error of at most 2 · 2⁻⁵³ (√2 and the quotient are
+        # rounded). For t > 0, erfc(t) > (2/√π) e^(−t²) / (t + √(t² + 2)), so |t erfc′(t)/erfc(t)|
+        # < t² + t √(t² + 2) ≤ 2t² + 1 = x² + 1: Φ(x) moves by at most 2(x² + 1) · 2⁻⁵³ of itself,
+        # which shows in float64 only.
         tail = _erfc(self.numbers(x) / -math.sqrt(2))
         return self._round(np.asarray(tail, dtype=np.float64) / 2)
 
     def keep(self, x: Array, where: Flags) -> Array:
-        """x where the mask is true, 0 elsewhere."""
         return np.where(where, x, self.dtype.type(0))
 
     @_ieee
@@ -285,7 +278,6 @@ class Floating:
 
     @_ieee
     def positive(self, x: Array) -> Flags:
-        """x > 0."""
         return np.asarray(x > 0)
 
     def _load(self, x: Array) -> NDArray[Any]:
@@ -312,13 +304,14 @@ class Floating:
 
     @_ieee
     def _nearest(self, x: NDArray[np.float64]) -> Array:
-        """float64 to the format in one correct rounding; beyond the largest number not finite.
-
-        ml_dtypes takes float64 to its formats by way of float32, which would round twice; the
-        first step therefore rounds to odd, which the second cannot tell from the exact value.
-        """
+        """float64 to the format in one correct rounding; beyond the largest number not finite."""
         if self.dtype.type.__module__ == "numpy":
             return x.astype(self.dtype)
+        # ml_dtypes casts float64 by way of float32, which rounds twice: a number just above the
+        # middle of two numbers of the format may become the middle, and then go to the even one.
+        # Rounded to odd (truncated, with the last bit set if anything was cut off), an inexact
+        # number stays on its side of every middle, as a middle needs p + 1 ≤ 9 bits and so is
+        # even in 24 (Boldo and Melquiond, *Emulation of FMA and correctly rounded sums*, 2008).
         nearest = x.astype(np.float32)
         even = nearest.view(np.uint32) & 1 == 0
         towards = np.where(x > nearest, np.inf, -np.inf).astype(np.float32)
@@ -346,7 +339,7 @@ class Clamped(Floating):
         wide = math.isfinite(self.bound) and self._nearest(np.array([self.bound]))
         if not (self.bound > 0 and self.numbers(wide) == self.bound):
             raise InvalidValue(
-                "a float format is clamped at a positive number that it holds",
+                "the bound of a clamped format must be a positive number of the format",
                 received=f"{self.bound:g}",
                 where=self.name,
                 remedy="give a number such as 16",
@@ -390,7 +383,7 @@ class Clamped(Floating):
         return rounded
 
     def drawn(self, count: int, seed: str) -> NDArray[np.float64]:
-        """As for the format, half of them drawn evenly from −B to B."""
+        """Half of the numbers drawn evenly from −B to B, the others as for the format."""
         source = random.Random(f"{seed} evenly")
         even = np.array([source.uniform(-self.bound, self.bound) for _ in range(count // 2)])
         patterns = super().drawn(count - count // 2, seed)
@@ -398,13 +391,16 @@ class Clamped(Floating):
 
     @property
     def saturates(self) -> bool:
-        """True."""
         return True
 
 
 @_ieee
 def _to_float64(exact: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[np.float64]:
-    """Rationals as float64: nearest for float64 itself, to odd on the way to a narrower format."""
+    """Rationals as float64: nearest for float64 itself, to odd on the way to a narrower format.
+
+    Odd in 53 bits, then odd in 24 (`_nearest`), equals odd in 24 at once: both steps truncate, and
+    set the last bit if any bit was cut off.
+    """
     flat = exact.ravel().tolist()
     nearest = np.array([nearest_float64(value) for value in flat], dtype=np.float64)
     if dtype != np.float64:
@@ -423,16 +419,18 @@ def _side(value: Fraction, nearest: float) -> int:
     return (difference > 0) - (difference < 0)
 
 
-def _format(name: str, dtype: Any, precision: int) -> Floating:
-    stored = np.dtype(dtype)
-    return Floating(
-        name, stored, max(stored, np.dtype(np.float32), key=lambda t: t.itemsize), precision
-    )
+def _format(name: str, dtype: Any) -> Floating:
+    stored, narrowest = np.dtype(dtype), np.dtype(np.float32)
+    accumulator = max(stored, narrowest, key=lambda each: each.itemsize)
+    return Floating(name, stored, accumulator, int(ml_dtypes.finfo(stored).nmant) + 1)
 
 
-FLOAT64 = _format("float64", np.float64, 53)
-FLOAT32 = _format("float32", np.float32, 24)
-FLOAT16 = _format("float16", np.float16, 11)
-BFLOAT16 = _format("bfloat16", ml_dtypes.bfloat16, 8)
-FLOAT8_E5M2 = _format("float8_e5m2", ml_dtypes.float8_e5m2, 3)
-FLOAT8_E4M3 = _format("float8_e4m3", ml_dtypes.float8_e4m3fn, 4)
+FORMATS = (
+    FLOAT64 := _format("float64", np.float64),
+    FLOAT32 := _format("float32", np.float32),
+    FLOAT16 := _format("float16", np.float16),
+    BFLOAT16 := _format("bfloat16", ml_dtypes.bfloat16),
+    FLOAT8_E5M2 := _format("float8_e5m2", ml_dtypes.float8_e5m2),
+    FLOAT8_E4M3 := _format("float8_e4m3", ml_dtypes.float8_e4m3fn),
+)
+"""Every float format, by falling size; one that is added here has its name everywhere."""

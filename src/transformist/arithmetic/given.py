@@ -73,7 +73,7 @@ def nearest_float64(value: Fraction) -> float:
 
 
 def is_float64(value: Fraction) -> bool:
-    """Whether float64 holds the number itself."""
+    """True if the number is a float64."""
     nearest = nearest_float64(value)
     return math.isfinite(nearest) and nearest.as_integer_ratio() == value.as_integer_ratio()
 
@@ -91,7 +91,7 @@ def rational(value: Any) -> Fraction:
 
 
 def is_power_of_two(value: Fraction) -> bool:
-    """Whether a rational is 2ᵏ for a whole k.
+    """True if a rational is 2ᵏ for a whole k.
 
     Example:
         >>> is_power_of_two(Fraction(1, 8)), is_power_of_two(Fraction(3))
@@ -103,11 +103,11 @@ def is_power_of_two(value: Fraction) -> bool:
 
 
 _EXPONENT = re.compile(r"[eE]([+-]?\d+(?:_\d+)*)")
-"""What `Fraction` takes for an exponent: digits of any script, with underscores between them."""
+"""Exponents that `Fraction` reads: digits of any script, with underscores between them."""
 
 
 def _has_huge_exponent(text: str) -> bool:
-    """Whether a text has an exponent beyond ±9999.
+    """True if a text has an exponent beyond ±9999.
 
     Example:
         >>> [_has_huge_exponent(f"1e{k}") for k in ("9999", "1_0_000", "-１００００", "0001")]

@@ -46,15 +46,12 @@ class Balls:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the array."""
         return tuple(self.values.shape)
 
     def __getitem__(self, index: Any) -> Balls:
-        """The part that numpy's indexing gives."""
         return Balls(self.values[index], self.root)
 
     def __repr__(self) -> str:
-        """The balls in decimals."""
         over = f", over √{self.root}" if self.root != 1 else ""
         return f"Balls({_shown(self.values).tolist()}{over})"
 
@@ -104,7 +101,7 @@ class Interval:
 
     @property
     def unit_roundoff(self) -> Fraction:
-        """0: what rounds is in the radius of a ball."""
+        """0: rounding is counted in the radius of a ball."""
         return Fraction(0)
 
     @_at_precision
@@ -137,12 +134,10 @@ class Interval:
         return np.asarray(_shown(self._readable(x)), dtype=object).tolist()
 
     def concatenate(self, parts: list[Array], axis: int) -> Array:
-        """The parts one after the other along `axis`."""
         return Balls(np.concatenate([self._plain(part) for part in parts], axis=axis))
 
     @_at_precision
     def add(self, x: Array, y: Array) -> Array:
-        """x + y."""
         return Balls(self._plain(x) + self._plain(y))
 
     @_at_precision
@@ -154,12 +149,10 @@ class Interval:
 
     @_at_precision
     def multiply(self, x: Array, y: Array) -> Array:
-        """x · y, entry by entry."""
         return Balls(self._plain(x) * self._plain(y))
 
     @_at_precision
     def divide(self, x: Array, y: Array) -> Array:
-        """x / y, entry by entry; no entry of y is 0."""
         return Balls(self._plain(x) / self._plain(y))
 
     @_at_precision
@@ -184,12 +177,10 @@ class Interval:
 
     @_at_precision
     def sum(self, x: Array) -> Array:
-        """The sum along the last axis, kept with length 1."""
         return Balls(np.add.reduce(self._plain(x), axis=-1, keepdims=True, initial=flint.arb(0)))
 
     @_at_precision
     def maximum(self, x: Array, among: Flags) -> Array:
-        """The largest admissible entry along the last axis; 0 where none is."""
         lowest = _where(among, x.values, flint.arb.neg_inf())
         largest = _larger.reduce(lowest, axis=-1, keepdims=True, initial=flint.arb.neg_inf())
         return Balls(_where(np.any(among, axis=-1, keepdims=True), largest, flint.arb(0)), x.root)
@@ -218,7 +209,7 @@ class Interval:
         ]
 
     def _equals(self, ball: flint.arb, best: flint.arb) -> bool:
-        """Whether a ball that is not above the best one is equal to it."""
+        """True if a ball that is not above the best one is equal to it."""
         if ball < best:
             return False
         if ball.is_exact() and best.is_exact():
@@ -227,7 +218,6 @@ class Interval:
 
     @_at_precision
     def relu(self, x: Array) -> Array:
-        """max(0, x)."""
         return Balls(_relu(self._plain(x)))
 
     @_at_precision
@@ -237,17 +227,14 @@ class Interval:
 
     @_at_precision
     def exp(self, x: Array) -> Array:
-        """eˣ."""
         return Balls(_exp(self._plain(x)))
 
     @_at_precision
     def root_two_over_pi(self) -> Array:
-        """√(2/π)."""
         return Balls(np.array([(2 / flint.arb.pi()).sqrt()], dtype=object))
 
     @_at_precision
     def tanh(self, x: Array) -> Array:
-        """The hyperbolic tangent."""
         return Balls(_tanh(self._plain(x)))
 
     @_at_precision
@@ -256,7 +243,6 @@ class Interval:
         return Balls(_erfc(-self._plain(x) / flint.arb(2).sqrt()) / 2)
 
     def keep(self, x: Array, where: Flags) -> Array:
-        """x where the mask is true, 0 elsewhere."""
         return Balls(_where(where, x.values, flint.arb(0)), x.root)
 
     def positive(self, x: Array) -> Flags:
@@ -280,7 +266,7 @@ class Interval:
 
     @_at_precision
     def _readable(self, x: Balls) -> NDArray[Any]:
-        """The balls, one with a midpoint below 2^(−2¹²) as a ball about 0, which holds it."""
+        """The balls; one with a midpoint below 2^(−2¹²) is replaced by a ball about 0 around it."""
         balls = self._plain(x)
         if not all(ball.abs_upper() < _huge() for ball in balls.ravel()):
             raise NotFinite(
@@ -293,7 +279,7 @@ class Interval:
 
     def _undecided(self, choice: str, received: str) -> Undecided:
         return Undecided(
-            f"the balls of {self.name} decide {choice}",
+            f"the balls of {self.name} must decide {choice}",
             received=received,
             remedy="evaluate with more bits, or in exact where the numbers are rational",
         )
@@ -314,13 +300,13 @@ def _matmul(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
 
 @functools.cache
 def _tiny() -> flint.arb:
-    """Below this a number is not written out as a fraction: it would be very long."""
+    """A smaller number is not written out as a fraction, which would be very long."""
     return flint.arb(2) ** -(2**12)
 
 
 @functools.cache
 def _huge() -> flint.arb:
-    """As little above this."""
+    """A number from this on is not written out as a fraction either."""
     return flint.arb(2) ** 2**20
 
 

@@ -1,4 +1,4 @@
-"""What a number system must offer so that a definition can be written once.
+"""Protocol of the number systems, for which each definition is written once.
 
 A definition in `model/` is a composition of the operations below. Each operation takes and gives
 arrays of the arithmetic's own kind, and rounds its result to the format once (`interval` encloses
@@ -42,11 +42,11 @@ class Arithmetic(Protocol):
 
     @property
     def saturates(self) -> bool:
-        """Whether a result too large becomes the largest number."""
+        """True if a result too large becomes the largest number."""
 
     @property
     def most_scores(self) -> int:
-        """How many attention scores the dense reference computes in this arithmetic at most."""
+        """Most attention scores that the dense reference computes in this arithmetic."""
 
     def array(self, values: Any) -> Array:
         """Numbers (nested lists, numpy arrays, rationals) rounded to the format, each once."""
@@ -58,10 +58,10 @@ class Arithmetic(Protocol):
         """
 
     def radius(self, x: Array) -> NDArray[Any]:
-        """How far the real values may be from `numbers`: 0 but for the balls of `interval`."""
+        """Bounds of |real value − number|: radii of balls in `interval`, 0 elsewhere."""
 
     def shown(self, x: Array) -> Any:
-        """Nested lists of what `x` holds, for a person: numbers, or balls in decimals."""
+        """Nested lists of numbers, or of balls in decimals, for a person."""
 
     def concatenate(self, parts: list[Array], axis: int) -> Array:
         """The parts one after the other along `axis`."""
@@ -118,7 +118,7 @@ class Arithmetic(Protocol):
         """x where the mask is true, 0 elsewhere."""
 
     def maximal(self, x: Array, among: Flags) -> Flags:
-        """Which admissible entries along the last axis are equal to the largest of them."""
+        """True for the admissible entries along the last axis that equal the largest of them."""
 
     def positive(self, x: Array) -> Flags:
         """x > 0, entry by entry."""

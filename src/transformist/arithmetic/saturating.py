@@ -21,9 +21,12 @@ from transformist.arithmetic.given import exact_numbers, in_words, is_power_of_t
 from transformist.arithmetic.protocol import Array, Flags
 from transformist.errors import InvalidValue, NotFinite
 
+# A number is k r with |k| ≤ 2²⁰. A product of two is k₁ k₂ r², of at most 40 < 53 bits: exact in
+# float64 before it is stored. Quotients, roots and exponentials below B are off by 2⁻⁵³ of
+# themselves, or a few units in the last place: at most 2²⁰ · 2⁻⁵² = 2⁻³² steps, so only a result
+# that near to the middle of two steps could go to the wrong one.
 MOST_BITS = 20
-"""B is at most 2²⁰ steps: products, of at most 40 bits, are exact in float64 before they are
-stored, and quotients, roots and exponentials are right to 2⁻³² of a step."""
+"""The largest number B is at most 2²⁰ steps r."""
 
 _erfc = np.frompyfunc(math.erfc, 1, 1)
 _rounded = np.frompyfunc(round, 1, 1)
@@ -66,8 +69,8 @@ class Saturating:
         B, r = self.largest, self.resolution
         if not (1 / B <= r <= 1 <= B and B / r <= 2**MOST_BITS):
             raise InvalidValue(
-                "in fixed point 1/B ≤ r ≤ 1 ≤ B, and B/r is at most 2^20, B being the largest "
-                "number and r the resolution",
+                "the largest number B and the resolution r of fixed point must satisfy "
+                "1/B ≤ r ≤ 1 ≤ B and B/r ≤ 2^20",
                 received=f"B = {B}, r = {r}",
                 where="saturating",
                 remedy="give powers of two such as B = 16 and r = 1/16",
@@ -115,35 +118,27 @@ class Saturating:
         return self._store(exact)
 
     def numbers(self, x: Array) -> NDArray[Any]:
-        """The values."""
         return np.asarray(x, dtype=np.float64)
 
     def radius(self, x: Array) -> NDArray[Any]:
-        """0: a number is what it is."""
         return np.zeros(x.shape)
 
     def shown(self, x: Array) -> Any:
-        """The numbers."""
         return self.numbers(x).tolist()
 
     def concatenate(self, parts: list[Array], axis: int) -> Array:
-        """The parts one after the other along `axis`."""
         return np.concatenate(parts, axis=axis)
 
     def add(self, x: Array, y: Array) -> Array:
-        """x + y, clamped."""
         return self._store(x + y)
 
     def subtract(self, x: Array, y: Array) -> Array:
-        """x − y, clamped."""
         return self._store(x - y)
 
     def multiply(self, x: Array, y: Array) -> Array:
-        """x · y, rounded and clamped."""
         return self._store(x * y)
 
     def divide(self, x: Array, y: Array) -> Array:
-        """x / y, rounded and clamped."""
         return self._store(x / y)
 
     def affine(self, x: Array, W: Array, b: Array | None = None) -> Array:
@@ -165,16 +160,13 @@ class Saturating:
         return self._dot(x, np.ones(x.shape[-1]))[..., None]
 
     def maximum(self, x: Array, among: Flags) -> Array:
-        """The largest admissible entry along the last axis; 0 where none is."""
         largest = np.where(among, x, -np.inf).max(axis=-1, keepdims=True, initial=-np.inf)
         return np.where(among.any(axis=-1, keepdims=True), largest, 0.0)
 
     def relu(self, x: Array) -> Array:
-        """max(0, x)."""
         return np.maximum(x, 0.0)
 
     def sqrt(self, x: Array) -> Array:
-        """√x, rounded once."""
         return self._store(np.sqrt(x))
 
     def exp(self, x: Array) -> Array:
@@ -182,27 +174,21 @@ class Saturating:
         return self._store(np.exp(np.minimum(x, math.log(self.largest) + 1)))  # more is beyond B
 
     def root_two_over_pi(self) -> Array:
-        """√(2/π), rounded once."""
         return self._store(np.array([math.sqrt(2 / math.pi)]))
 
     def tanh(self, x: Array) -> Array:
-        """The hyperbolic tangent, rounded once."""
         return self._store(np.tanh(x))
 
     def normal_cdf(self, x: Array) -> Array:
-        """Φ(x), rounded once."""
         return self._store(np.asarray(_erfc(x / -math.sqrt(2)), dtype=np.float64) / 2)
 
     def keep(self, x: Array, where: Flags) -> Array:
-        """x where the mask is true, 0 elsewhere."""
         return np.where(where, x, 0.0)
 
     def maximal(self, x: Array, among: Flags) -> Flags:
-        """The admissible entries equal to the largest."""
         return np.asarray(among & (x == self.maximum(x, among)))
 
     def positive(self, x: Array) -> Flags:
-        """x > 0."""
         return np.asarray(x > 0)
 
     def _store(self, x: NDArray[np.float64]) -> Array:
@@ -226,7 +212,7 @@ def _power_of_two(given: Any, name: str) -> Fraction:
     except (ValueError, TypeError, OverflowError, ZeroDivisionError):
         pass
     raise InvalidValue(
-        f"the {name} of a saturating arithmetic is a power of two",
+        f"the {name} of a saturating arithmetic must be a power of two",
         received=f"{given!s:.40}",
         where="saturating",
         remedy="give a power of two, such as 16 or 1/16",

@@ -10,42 +10,20 @@ from __future__ import annotations
 import functools
 
 from transformist.arithmetic.exact import EXACT
-from transformist.arithmetic.floating import (
-    BFLOAT16,
-    FLOAT8_E4M3,
-    FLOAT8_E5M2,
-    FLOAT16,
-    FLOAT32,
-    FLOAT64,
-    Clamped,
-    Floating,
-)
+from transformist.arithmetic.floating import FORMATS, Clamped, Floating
 from transformist.arithmetic.interval import INTERVAL, Interval
 from transformist.arithmetic.protocol import Arithmetic
 from transformist.arithmetic.saturating import SATURATING, Saturating
 from transformist.errors import UnknownName
 
-SYSTEMS: dict[str, Arithmetic] = {
-    system.name: system
-    for system in (
-        EXACT,
-        INTERVAL,
-        FLOAT64,
-        FLOAT32,
-        FLOAT16,
-        BFLOAT16,
-        FLOAT8_E5M2,
-        FLOAT8_E4M3,
-    )
-}
-
+SYSTEMS: dict[str, Arithmetic] = {system.name: system for system in (EXACT, INTERVAL, *FORMATS)}
 
 FAMILIES = ("saturating", "saturating:B:r", "FORMAT:B", "interval:BITS")
 """Names that spell out numbers; `saturating` alone is `saturating:16:1/16`."""
 
 
 def number_system(arithmetic: str | Arithmetic) -> Arithmetic:
-    """The arithmetic of this name; an arithmetic is its own answer.
+    """Return the arithmetic of a name; an arithmetic is returned as it is.
 
     Args:
         arithmetic: one of `SYSTEMS`, or of a family: `saturating`, `saturating:B:r` (fixed point of
@@ -53,8 +31,8 @@ def number_system(arithmetic: str | Arithmetic) -> Arithmetic:
             `interval:BITS`.
 
     Raises:
-        UnknownName: when there is none.
-        InvalidValue: for one whose numbers do not fit.
+        UnknownName: for a name of no arithmetic.
+        InvalidValue: for a family whose numbers are out of range.
 
     Example:
         >>> number_system("bfloat16").unit_roundoff
@@ -72,7 +50,7 @@ def number_system(arithmetic: str | Arithmetic) -> Arithmetic:
 
 @functools.cache
 def _member(name: str) -> Arithmetic:
-    """The member of a family that a name spells out."""
+    """Make the member of a family from a name such as `interval:256`."""
     family, *numbers = name.split(":")
     wide = SYSTEMS.get(family)
     if family == "saturating" and len(numbers) in (0, 2):
