@@ -18,7 +18,7 @@ import transformist as tf
 from transformist.compiler.compile_options import WEIGHTINGS
 from transformist.compiler.uncompilable import Uncompilable
 from transformist.programs import PROGRAMS
-from transformist.report import size
+from transformist.report.size import size
 
 LENGTHS = (12, 50, 100, 200)
 ROUNDS = 9

@@ -12,7 +12,7 @@ from transformist.compiler.compile_options import WEIGHTINGS
 from transformist.compiler.uncompilable import Uncompilable
 from transformist.language import Program
 from transformist.programs import PROGRAMS
-from transformist.report import size
+from transformist.report.size import size
 
 PAGE = Path(__file__).with_name("compiled.md")
 BENCHMARKS = pages.ROOT / "benchmarks"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pages
 from transformist.catalogue import recipe, recipes
-from transformist.report import cells
+from transformist.report.precision_table import cells
 from transformist.verify import Breakdown, LeastError, formats, search
 
 PAGE = Path(__file__).with_name("precision.md")

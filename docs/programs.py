@@ -15,7 +15,8 @@ from transformist.compiler.pipeline import largest_length
 from transformist.compiler.uncompilable import Uncompilable
 from transformist.language import Program
 from transformist.programs import PROGRAMS
-from transformist.report import HEADINGS, certificate_rows, size
+from transformist.report.certificate_table import HEADINGS, certificate_rows
+from transformist.report.size import size
 
 PAGE = Path(__file__).with_name("programs.md")
 SOURCES = pages.ROOT / "src" / "transformist" / "programs"

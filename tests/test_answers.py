@@ -1,5 +1,8 @@
 """What a recipe answers, and how far its claim covers that."""
 
+import collections
+import dataclasses
+import functools
 import json
 import math
 from fractions import Fraction
@@ -7,9 +10,12 @@ from fractions import Fraction
 import pytest
 
 import transformist as tf
+from transformist.arithmetic import number_system
+from transformist.claims import Recipe, StringClaim
 from transformist.cli import main
 from transformist.errors import InputTooLong, InvalidValue, NotFinite
-from transformist.verify import answer_in_numbers, answer_on_symbols, check_recipe
+from transformist.named import find_model, naming
+from transformist.verify import answer_in_numbers, check_recipe
 
 
 def numbers(name, text, arithmetic, **given):
@@ -75,14 +81,41 @@ def test_a_list_longer_than_the_model_is_refused():
         numbers("one-hot-lookup", "[[1, 1], [1, 1], [1, 1]]", "float64", max_length=2)
 
 
+def built(text, arithmetic, **given):
+    return find_model("dyck-1", given).built(len(text), number_system(arithmetic))
+
+
 def test_a_model_on_strings_is_built_for_the_input():
-    judged = answer_on_symbols(tf.recipe("dyck-1"), {}, "()" * 30, "bfloat16")
-    assert judged.settings["max_length"] == 63 and judged.covered and judged.trace.answer
-    beyond = answer_on_symbols(tf.recipe("dyck-1"), {}, "()" * 40, "bfloat16")
-    assert beyond.settings["max_length"] == 128 and not beyond.covered
-    assert beyond.finding.sentence == "" and beyond.safe == 63
-    given = answer_on_symbols(tf.recipe("dyck-1"), {"max_length": 5}, "()", "float64")
-    assert given.settings["max_length"] == 5
+    fits = built("()" * 30, "bfloat16")
+    assert fits.model.max_length == 63 and fits.covered and fits.model("()" * 30, "bfloat16")
+    beyond = built("()" * 40, "bfloat16")
+    assert beyond.model.max_length == 128 and not beyond.covered and beyond.safe == 63
+    assert beyond.explained(beyond.model.run("())", "bfloat16")).sentence == ""
+    assert built("()", "float64", max_length=5).model.max_length == 5
+
+
+def test_a_run_checks_its_settings_and_builds_its_model_once(monkeypatch, capsys):
+    counts = collections.Counter()
+
+    def count(of, name):
+        function = getattr(of, name)
+
+        @functools.wraps(function)
+        def called(*arguments, **named):
+            if getattr(arguments[0] if arguments else None, "name", "dyck-1") == "dyck-1":
+                counts[name] += 1  # its construction builds other recipes
+            return function(*arguments, **named)
+
+        return called
+
+    dyck = tf.recipe("dyck-1")
+    counting = dataclasses.replace(dyck, construct=count(dyck, "construct"))
+    monkeypatch.setattr(naming, "find_recipe", lambda _: counting)
+    for of, name in ((Recipe, "settings"), (StringClaim, "safe_lengths")):
+        monkeypatch.setattr(of, name, count(of, name))
+    assert main(["run", "dyck-1", "(())", "--arithmetic", "float32"]) == 0
+    assert counts == {"settings": 1, "safe_lengths": 1, "construct": 1}
+    assert "accepted" in capsys.readouterr().out
 
 
 def test_a_weight_that_a_format_cannot_hold_is_named_as_a_weight():

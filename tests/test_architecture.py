@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import transformist as tf
+from transformist.cli import main
 from transformist.cli.application import COMMANDS
 
 ROOT = Path(__file__).parents[1]
@@ -56,9 +57,17 @@ def test_the_names_handed_on_have_their_types():
         tf.nothing  # noqa: B018
 
 
-def test_the_help_has_the_first_line_of_each_command():
-    for name, command in COMMANDS.items():
-        assert inspect.getdoc(command.found()).splitlines()[0] == command.summary, name
+def test_a_file_of_its_name_has_each_command():
+    room = ROOT / "src" / "transformist" / "cli"
+    commands = {path.stem for path in room.glob("*.py") if "\ndef command(" in path.read_text()}
+    assert commands == set(COMMANDS)
+
+
+def test_the_help_of_a_command_begins_with_its_summary(capsys):
+    for name, summary in COMMANDS.items():
+        assert main([name, "--help"]) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert f" {summary} " in text, name
 
 
 def test_the_public_surface_is_sorted_and_there():
@@ -74,8 +83,11 @@ def _constants_first(name):
     return (not name.isupper(), name[0].islower(), numbers)
 
 
-def test_no_module_bears_the_name_of_a_public_function():
-    names = {module.__name__.rsplit(".", 1)[-1] for module in MODULES}
+def test_only_the_file_of_a_command_bears_the_name_of_a_public_function():
+    commands = {f"transformist.cli.{name}" for name in COMMANDS}
+    names = {
+        module.__name__.rsplit(".", 1)[-1] for module in MODULES if module.__name__ not in commands
+    }
     assert not names & {name for name in tf.__all__ if inspect.isfunction(getattr(tf, name))}
 
 

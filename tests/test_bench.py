@@ -10,7 +10,7 @@ import transformist as tf
 from command_line import answer, run
 from transformist.arithmetic import number_system
 from transformist.bench import CASES, by_numpy, by_torch, measurement, processes, workloads
-from transformist.cli import measuring
+from transformist.cli import bench
 from transformist.engines.structured import decoder
 
 MASKS = ("none", "future", "strict-future", "past", "strict-past")
@@ -158,7 +158,7 @@ def measured(monkeypatch):
             begins(row["case"], row["n"])
             yield row
 
-    monkeypatch.setattr(measuring, "measurements", measurements)
+    monkeypatch.setattr(bench, "measurements", measurements)
     return lambda case, n, **found: rows.append(
         {**processes.NOT_MEASURED, "case": case, "n": n, **found}
     )

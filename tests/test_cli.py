@@ -13,7 +13,7 @@ import transformist as tf
 from command_line import answer, run
 from transformist import running
 from transformist.programs import PROGRAMS
-from transformist.report import recipe_facts, recipe_table
+from transformist.report.recipe_sheet import recipe_facts, recipe_table
 
 OF_THE_REFERENCE = (("--arithmetic", "bfloat16"), ("--trace",))
 
@@ -52,7 +52,7 @@ class TestRun:
 
     @pytest.mark.parametrize("half", [32, pytest.param(2048, marks=pytest.mark.slow)])
     def test_other_arithmetics_and_traces_are_the_reference(self, capsys, half, monkeypatch):
-        monkeypatch.setattr(running, "LONG", 2 * half)
+        monkeypatch.setattr(running, "STRUCTURED_FROM", 2 * half)
         asked = ("run", "dyck-1", "()" * half, "--engine", "auto")
         engines = [answer(capsys, *asked)["engine"]]
         engines += [answer(capsys, *asked, *more)["engine"] for more in OF_THE_REFERENCE]
@@ -65,7 +65,7 @@ class TestRun:
     def test_a_long_input_beyond_the_claim_is_warned_of(self, capsys):
         arguments = ("run", "dyck-1", "()" * 2048, "--arithmetic", "float32", "--engine", "auto")
         code, _, err = run(capsys, *arguments)
-        assert code == 0 and "dyck-1 claims nothing of this length in float32" in err
+        assert code == 0 and "dyck-1 claims n up to N = " in err
         assert answer(capsys, *arguments)["within_claim"] is False
 
     def test_vectors(self, capsys):
@@ -589,7 +589,7 @@ def test_ctrl_c_is_one_line_and_exit_code_130(capsys, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("transformist.cli.answering.evaluate", interrupted)
+    monkeypatch.setattr("transformist.cli.run.evaluate", interrupted)
     code, out, err = run(capsys, "run", "dyck-1", "()", "--engine", "structured", "--json")
     assert (code, out, err.strip()) == (130, "", "error: interrupted")
 

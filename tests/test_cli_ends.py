@@ -13,7 +13,7 @@ import pytest
 from command_line import answer, run
 from transformist.cli import printing
 from transformist.errors import OutOfTime
-from transformist.inputs import load_function
+from transformist.user_files import load_function
 
 REFERENCES = """
 import sys
@@ -238,7 +238,8 @@ def test_ctrl_c_while_a_module_is_imported(name):
 
 IN_A_CALLBACK = """
 import os, signal, sys
-from transformist.cli import answering, entry
+import transformist.cli.run
+from transformist.cli import entry
 
 class Interrupted:
     def __del__(self):
@@ -249,7 +250,7 @@ def evaluated(*_, **__):
     while True:
         pass
 
-answering.evaluate = evaluated
+transformist.cli.run.evaluate = evaluated
 sys.argv[1:] = {arguments!r}
 sys.exit(entry.main())
 """

@@ -9,12 +9,16 @@ import pytest
 
 import transformist as tf
 from command_line import answer, run
+from transformist.arithmetic import number_system
 from transformist.cli import printing
 from transformist.errors import UnknownName
-from transformist.inputs import load_function, load_program
-from transformist.named import NamedFile, NamedProgram, NamedRecipe, named_model
+from transformist.named import find_model
+from transformist.named.named_file import NamedFile
+from transformist.named.named_program import NamedProgram
+from transformist.named.named_recipe import NamedRecipe
 from transformist.programs import PROGRAMS
-from transformist.texts import Source, Text
+from transformist.texts import Text, TextSource
+from transformist.user_files import load_function, load_program
 
 SOURCE = '''
 import transformist as tf
@@ -67,6 +71,8 @@ def models(source, tmp_path):
     }
 
 
+FLOAT64 = number_system("float64")
+
 KINDS = ("recipe", "packaged", "file", "saved")
 
 
@@ -74,9 +80,9 @@ class TestNames:
     def test_each_kind(self, models):
         kinds = {"recipe": NamedRecipe, "saved": NamedFile}
         for kind, given in models.items():
-            named = named_model(given)
+            named = find_model(given, {})
             assert type(named) is kinds.get(kind, NamedProgram) and named.name == given
-            assert named.takes_strings and named.alphabet({}) == ("(", ")")
+            assert named.takes_strings and named.alphabet(1, FLOAT64) == ("(", ")")
 
     def test_a_recipe_comes_before_a_file_and_a_program_before_a_directory(
         self, tmp_path, monkeypatch
@@ -87,24 +93,24 @@ class TestNames:
         (tmp_path / "programs" / "dyck-1").write_text("not a model")
         model = tf.recipe("parity").build()
         tf.save(model, tmp_path / "programs" / "own")
-        assert isinstance(named_model("dyck-1"), NamedRecipe)
-        assert isinstance(named_model("programs/dyck-1"), NamedProgram)
-        assert named_model("programs/own").alphabet({}) == model.alphabet
+        assert isinstance(find_model("dyck-1", {}), NamedRecipe)
+        assert isinstance(find_model("programs/dyck-1", {}), NamedProgram)
+        assert find_model("programs/own", {}).alphabet(1, FLOAT64) == model.alphabet
 
     def test_a_file_may_have_a_colon_in_its_name(self, tmp_path):
         tf.save(tf.recipe("parity").build(), tmp_path / "a:b.py:c")
-        assert isinstance(named_model(str(tmp_path / "a:b.py:c")), NamedFile)
+        assert isinstance(find_model(str(tmp_path / "a:b.py:c"), {}), NamedFile)
 
     @pytest.mark.parametrize("given", ["", "xyzzy", "\0", "no/such.safetensors", "x" * 5000])
     def test_what_is_no_name_is_told_what_it_may_be(self, given):
         with pytest.raises(
-            UnknownName, match=r"^MODEL is a recipe's name, a packaged program \(pro"
+            UnknownName, match=r"^MODEL must be a recipe's name, a packaged program \(pro"
         ):
-            named_model(given)
+            find_model(given, {})
 
     def test_near_names(self):
         with pytest.raises(UnknownName, match=r"did you mean programs/dyck-1 or "):
-            named_model("programs/dyck1")
+            find_model("programs/dyck1", {})
 
     def test_functions_and_programs(self, source):
         assert load_function(f"{source}:balanced")("()") is True
@@ -247,7 +253,7 @@ class TestRun:
         assert code == 0 and out.startswith("7\n")
         more = ("run", tmp_path / "model", '["maybe", "no"]', "--ignore-others")
         assert answer(capsys, *more)["length"] == 1
-        assert Text.over((1, -1), Source.given("[1, 2]"), ignore_others=True).symbols == (1,)
+        assert Text.over((1, -1), TextSource.given("[1, 2]"), ignore_others=True).symbols == (1,)
 
 
 class TestCompile:
@@ -337,10 +343,10 @@ class TestCheck:
         assert code == 2 and out == "" and "at most N = 4; received length 5" in err
 
     def test_the_programs_follow_the_recipes(self, capsys, monkeypatch):
-        from transformist.cli import checking
+        from transformist.cli import check
 
         one = tf.verify.check_recipe(tf.recipe("min"))
-        monkeypatch.setattr(checking, "check_recipes", lambda names, length: iter([one]))
+        monkeypatch.setattr(check, "check_recipes", lambda names, length: iter([one]))
         monkeypatch.setattr(tf.verify.suite, "TRIED", (("softmax", "float32", 2**4),))
         rows = answer(capsys, "check")["recipes"]
         assert [row["name"] for row in rows] == ["min", *(f"programs/{name}" for name in PROGRAMS)]
@@ -475,14 +481,14 @@ def bad_requests(source, saved):
         (["check", "programs/dyck-1", "--max-length", "999999999"], "at most 24"),
         (["check", "programs/histogram", "--max-length", "999999999"], "at most 12"),
         (["check", "programs/dyck-1", "--set", "max_length=4"], "without --against"),
-        (["check", "programs/nothing"], "MODEL is"),
+        (["check", "programs/nothing"], "MODEL must be"),
         (["compile", source, "-o", out], f"write {source}:nested or {source}:share or {source}:b"),
         (["check", saved, "--against", f"{source}:silent"], "silent: a reference", "None on ''"),
         (["run", "no/such.safetensors", "()"], "there is no file no/such.safetensors"),
-        (["show", "no/such.safetensors"], "MODEL is", "there is no file no/such.safetensors"),
-        (["show", "programs/dyck1"], "MODEL is", "did you mean programs/dyck-1"),
+        (["show", "no/such.safetensors"], "MODEL must be", "there is no file no/such.safetensors"),
+        (["show", "programs/dyck1"], "MODEL must be", "did you mean programs/dyck-1"),
         (["show", saved, "--set", "max_length=3"], "received --set max_length"),
-        (["precision", "programs/dyck1"], "MODEL is", "did you mean programs/dyck-1"),
+        (["precision", "programs/dyck1"], "MODEL must be", "did you mean programs/dyck-1"),
         (["precision", saved], "a saved model; name the program"),
         (["precision", "programs/dyck-1", "--work", "9"], "--work with a program"),
         (["precision", "programs/dyck-1", "--set", "max_length=3"], "write --max-length"),

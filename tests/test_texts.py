@@ -22,7 +22,7 @@ from transformist import running, texts
 from transformist.engines.structured.embedded import codes
 from transformist.model import Coded
 from transformist.running import refuse_beyond_memory as refuse
-from transformist.texts import Source, Text, without_last_newline
+from transformist.texts import Text, TextSource, without_last_newline
 
 ODD = "()a\n\r é\u2028ß漢\ud7ff\ue000😀𝄞"
 
@@ -50,7 +50,7 @@ def test_a_file_is_decoded_wherever_it_is_cut(piece, mark, tmp_path):
         text = drawn(seed)
         path.write_bytes(mark + text.encode())
         assert texts.read_text(path) == text
-        assert Source.file(path).text() == without_newline(text)
+        assert TextSource.file(path).text() == without_newline(text)
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
@@ -88,7 +88,7 @@ def place(text, kept, position):
 
 
 @pytest.mark.parametrize(
-    "source", [Source.file, lambda path: Source.stream(io.BytesIO(path.read_bytes()), path)]
+    "source", [TextSource.file, lambda path: TextSource.stream(io.BytesIO(path.read_bytes()), path)]
 )
 @pytest.mark.parametrize("ignored", [False, True])
 def test_places_are_found_again(piece, ignored, source, tmp_path):
@@ -109,7 +109,7 @@ def test_what_is_read_once_is_all_there(piece, looked):
     """Whatever was looked at before, for the alphabet say, and wherever a piece has no symbol."""
     for seed in range(40):
         text = drawn(seed, "ab\n😀")
-        source = Source.stream(io.BytesIO(text.encode()), "it")
+        source = TextSource.stream(io.BytesIO(text.encode()), "it")
         begun = list(itertools.islice(source.again(), looked))
         expected = without_newline(text)
         assert expected.startswith("".join(begun)) and (looked < 99 or "".join(begun) == expected)
@@ -124,15 +124,15 @@ def test_what_is_read_once_is_all_there(piece, looked):
 def test_a_list_that_is_named_as_an_example_is_one(alphabet, example):
     for given in ("no", "{}", "[[1]]"):
         with pytest.raises(tf.TransformistError) as refused:
-            Text.over(alphabet, Source.given(given))
+            Text.over(alphabet, TextSource.given(given))
         assert str(refused.value).endswith(f"; give one such as '{example}'")
-    assert list(Text.over(alphabet, Source.given(example)).symbols) == list(alphabet[:2])
+    assert list(Text.over(alphabet, TextSource.given(example)).symbols) == list(alphabet[:2])
 
 
 def test_a_file_that_has_changed_is_refused(tmp_path):
     path = tmp_path / "x"
     path.write_text("(()")
-    taken = Text.over("()", Source.file(path))
+    taken = Text.over("()", TextSource.file(path))
     path.write_text("(")
     with pytest.raises(tf.TransformistError, match=f"{path}, which has no symbol 3 any more; run"):
         taken.place(3)
@@ -192,7 +192,7 @@ def test_a_pipe_takes_little_more_than_a_byte_a_symbol():
     """Its text beside the symbols would be a byte more."""
     tracemalloc.start()
     try:
-        source = Source.stream(Endless(b"()" * 2**15, 50), "it")
+        source = TextSource.stream(Endless(b"()" * 2**15, 50), "it")
         assert set().union(*source.again()) == {"(", ")"}
         taken = Text.over("()", source)
         held, peak = tracemalloc.get_traced_memory()
@@ -209,7 +209,7 @@ def test_a_pipe_is_read_no_further_than_is_admitted(data):
             raise OverflowError(count)
 
     with pytest.raises(OverflowError, match="1[01][0-9]{3}$"):
-        Text.over("()", Source.stream(Endless(data, float("inf")), "it"), admit=admit)
+        Text.over("()", TextSource.stream(Endless(data, float("inf")), "it"), admit=admit)
 
 
 def test_a_text_takes_little_more_than_a_byte_a_symbol(tmp_path):
@@ -217,7 +217,7 @@ def test_a_text_takes_little_more_than_a_byte_a_symbol(tmp_path):
     path.write_text("()" * (n // 2))
     tracemalloc.start()
     try:
-        taken = Text.over("()", Source.file(path))
+        taken = Text.over("()", TextSource.file(path))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -263,7 +263,7 @@ class TestMemory:
         """On a text without an end."""
         monkeypatch.setattr(running, "free_memory", lambda: 10**7)
         model = tf.recipe("dyck-1").build()
-        endless = Source("all of it", lambda: itertools.repeat("()" * 1000))
+        endless = TextSource("all of it", lambda: itertools.repeat("()" * 1000))
         for engine in ("structured", "reference"):
             with pytest.raises(tf.TransformistError, match="; received more than") as refusal:
                 Text.over(
@@ -298,7 +298,7 @@ class TestMemory:
         """Of characters none of which is a symbol, and so none counted."""
         monkeypatch.setattr(texts, "COMPARED", 2**16)
         monkeypatch.setattr(texts, "free_memory", lambda: 2**18)
-        source = Source.stream(Endless(b"x" * 2**15, float("inf")), "it")
+        source = TextSource.stream(Endless(b"x" * 2**15, float("inf")), "it")
         with pytest.raises(tf.TransformistError, match="a text of more than [23]"):
             Text.over("()", source, ignore_others=True)
 

@@ -1,28 +1,15 @@
-"""What a user hands in: vectors, settings, a function or program in a file."""
+"""Texts of a user as values: vectors, settings, lengths and times."""
 
 from __future__ import annotations
 
-import difflib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from transformist.arithmetic import rational
 from transformist.domains import Meaning, Sequences
-from transformist.errors import (
-    InvalidValue,
-    TransformistError,
-    UnknownName,
-    UnreadableInput,
-    raised_at,
-    raised_in_words,
-)
-from transformist.language import Program
-from transformist.programs import PROGRAMS
-from transformist.texts import read_text
-from transformist.user_code import TIMEOUT, TimeIsOver, guarded, limited, printing_aside
+from transformist.errors import InvalidValue
 
 
 def read_vector(text: str, width: int, name: str, settings: tuple[str, ...]) -> list[Any]:
@@ -144,113 +131,6 @@ def read_settings(given: Sequence[str]) -> dict[str, str]:
                 remedy="write --set epsilon=1/8",
             )
     return {name.strip().replace("-", "_"): value for name, _, value in pairs}
-
-
-PACKAGED = "programs/"
-"""What the names of the packaged programs begin with."""
-
-
-def load_function(against: str, timeout: float = TIMEOUT) -> Callable[[Any], Any]:
-    """The function that --against names: programs/NAME, or FILE.py:NAME.
-
-    Args:
-        against: the name.
-        timeout: seconds in which the file must run, and the function must answer each input.
-
-    Raises:
-        InvalidValue: when it is not of that form.
-        UnreadableInput: when the file cannot be read or does not run.
-        OutOfTime: when the file does not run to its end in time; later, when the function does not.
-        UnknownName: when there is no such program, or no such function in the file.
-
-    Example:
-        >>> load_function("programs/majority")("0111")
-        True
-
-    """
-    if against.startswith(PACKAGED):
-        return load_program(against)
-    with limited(timeout, "the file of a reference must run to its end", against):
-        path, name, values = _run_file(against, "--against")
-    if not callable(values.get(name)):
-        known = [key for key, value in values.items() if callable(value)]
-        raise UnknownName.among("function of the file", name, known, path)
-    function: Callable[[Any], Any] = values[name]
-    return function if isinstance(function, Program) else guarded(function, timeout)
-
-
-def load_program(given: str) -> Program:
-    """The program that programs/NAME or FILE.py:NAME names.
-
-    Raises:
-        InvalidValue: when it is not of that form.
-        UnreadableInput: when the file cannot be read or does not run.
-        UnknownName: when there is no such program.
-        TransformistError: for what the program language does not have, with the place in the file.
-
-    """
-    if given.startswith(PACKAGED):
-        name = given.removeprefix(PACKAGED)
-        if name not in PROGRAMS:
-            raise UnknownName.among("packaged program", name, PROGRAMS)
-        return PROGRAMS[name]
-    if given.endswith(".py"):
-        known = _programs_in(_values_of(given))
-        raise InvalidValue(
-            "a program must be programs/NAME, or a file and a name in it, FILE.py:NAME",
-            received=repr(given),
-            remedy=f"write {' or '.join(f'{given}:{name}' for name in known)}"
-            if known
-            else "write a program in the file, a function below @tf.program",
-        )
-    path, name, values = _run_file(given, "a program")
-    found = values.get(name)
-    if not isinstance(found, Program):
-        known = _programs_in(values)
-        raise UnknownName.among("program (a function below @tf.program)", name, known, path)
-    return found
-
-
-def _programs_in(values: dict[str, Any]) -> list[str]:
-    return [name for name, value in values.items() if isinstance(value, Program)]
-
-
-def _run_file(given: str, what: str) -> tuple[str, str, dict[str, Any]]:
-    """The file and the name in FILE.py:NAME, and what the file defines."""
-    path, _, name = given.rpartition(":")
-    if not path or not name:
-        raise InvalidValue(
-            f"{what} must be programs/NAME, or a file and a name in it, FILE.py:NAME",
-            received=repr(given),
-            remedy=f"{_packaged_like(given)}, or FILE.py:NAME for what is in a file of your own",
-        )
-    return path, name, _values_of(path)
-
-
-def _packaged_like(given: str) -> str:
-    """What to write for a packaged program whose name is like this."""
-    near = difflib.get_close_matches(given.removeprefix(PACKAGED), PROGRAMS, n=1)
-    if near:
-        return f"write {PACKAGED}{near[0]} for the packaged program"
-    return f"write {PACKAGED}NAME for a packaged program (transformist list has them)"
-
-
-def _values_of(path: str) -> dict[str, Any]:
-    """What a file defines."""
-    values: dict[str, Any] = {"__name__": "transformist_reference"}
-    try:
-        with printing_aside():
-            exec(compile(read_text(Path(path)), path, "exec"), values)
-    except (KeyboardInterrupt, TimeIsOver, TransformistError):
-        raise
-    except BaseException as error:  # SystemExit and GeneratorExit too: none may end the command
-        raise UnreadableInput(
-            "a file of Python must run to its end",
-            received=f"{path}, which raises {raised_in_words(error)}",
-            where=raised_at(error) or None,
-            remedy="mend the file",
-        ) from None
-    return values
 
 
 def read_length(text: str) -> int:

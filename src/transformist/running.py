@@ -16,7 +16,7 @@ from transformist.model import Symbol, Transformer
 if TYPE_CHECKING:
     from transformist.engines.structured import Decoder, Plan
 
-LONG = 4096
+STRUCTURED_FROM = 4096
 """From this length on `auto` takes the structured engine."""
 
 STRUCTURED = ("float64", "float32")
@@ -59,7 +59,9 @@ def run(
 
     """
     _require_transformer(model, "run")
-    return ENGINES[chosen_engine(engine, x, arithmetic)](model, x, arithmetic)
+    require_engine(engine)
+    length = len(x) if hasattr(x, "__len__") else 0  # the reference refuses what has no length
+    return ENGINES[chosen_engine(engine, length, arithmetic)](model, x, arithmetic)
 
 
 def _require_transformer(model: Any, where: str) -> None:
@@ -72,24 +74,30 @@ def _require_transformer(model: Any, where: str) -> None:
         )
 
 
-def chosen_engine(engine: str, x: Sequence[Symbol], arithmetic: Arithmetic | str) -> str:
-    """The engine that evaluates an input, by its name.
+def require_engine(engine: str) -> None:
+    """Refuse the name of an engine that does not exist.
 
     Raises:
-        UnknownName: for one that does not exist.
-
-    Example:
-        >>> chosen_engine("auto", "()", "float64"), chosen_engine("auto", "()" * 9999, "float64")
-        ('reference', 'structured')
+        UnknownName: with the names there are.
 
     """
     known = (*ENGINES, "auto")
     if not is_name(engine, known):
         raise UnknownName.among("engine", engine, known)
+
+
+def chosen_engine(engine: str, length: int, arithmetic: Arithmetic | str) -> str:
+    """The engine that evaluates an input of this length; `auto` leaves it to the length.
+
+    Example:
+        >>> chosen_engine("auto", 2, "float64"), chosen_engine("auto", 9999, "float64")
+        ('reference', 'structured')
+
+    """
     if engine != "auto":
         return engine
-    fits = number_system(arithmetic).name in STRUCTURED and hasattr(x, "__len__")
-    return "structured" if fits and len(x) >= LONG else "reference"
+    fits = number_system(arithmetic).name in STRUCTURED
+    return "structured" if fits and length >= STRUCTURED_FROM else "reference"
 
 
 def refuse_beyond_memory(

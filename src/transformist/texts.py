@@ -24,40 +24,40 @@ PIECE = 2**16
 
 
 @dataclass(frozen=True)
-class Source:
+class TextSource:
     """Where a text is from.
 
     Attributes:
         name: the file, or a word for another source.
         again: the text in pieces, from its beginning each time.
         last: of what can be read only once, the same for the last time: no piece is kept.
-        is_whole: whether all of it is there, and its length known without reading on.
+        length: the number of characters; `None` where only reading on can tell.
 
     """
 
     name: str
     again: Callable[[], Iterable[str]]
     last: Callable[[], Iterator[str]] | None = None
-    is_whole: bool = False
+    length: int | None = None
 
     @classmethod
-    def given(cls, text: str, name: str = "the input") -> Source:
+    def given(cls, text: str, name: str = "the input") -> TextSource:
         """A text that is there."""
-        return cls(name, lambda: (text,), is_whole=True)
+        return cls(name, lambda: (text,), length=len(text))
 
     @classmethod
-    def file(cls, path: Path) -> Source:
+    def file(cls, path: Path) -> TextSource:
         """A file, but for a newline at its very end; it is read anew each time, where it can be."""
         if os.path.isfile(path):  # noqa: PTH113 - which raises nothing
             return cls(str(path), lambda: without_last_newline(read_pieces(path)))
-        held = Held(without_last_newline(read_pieces(path)))
-        return cls(str(path), held.again, last=held.last)
+        once = ReadOnce(without_last_newline(read_pieces(path)))
+        return cls(str(path), once.again, last=once.last)
 
     @classmethod
-    def stream(cls, opened: BinaryIO, name: str) -> Source:
+    def stream(cls, opened: BinaryIO, name: str) -> TextSource:
         """What can be read once, but for a newline at its very end; it is read when asked for."""
-        held = Held(without_last_newline(decoded(opened, name)))
-        return cls(name, held.again, last=held.last)
+        once = ReadOnce(without_last_newline(decoded(opened, name)))
+        return cls(name, once.again, last=once.last)
 
     def text(self) -> str:
         """All of it."""
@@ -68,12 +68,12 @@ COMPARED = 2**24
 """After so many bytes more, what is kept of a text is compared with the memory that is free."""
 
 
-class Held:
+class ReadOnce:
     """A text that can be read once, of which is kept what has come and is not given up.
 
     Example:
-        >>> held = Held(iter(["a", "b", "c"]))
-        >>> next(held.again()), list(held.again()), list(held.last()), list(held.again())
+        >>> once = ReadOnce(iter(["a", "b", "c"]))
+        >>> next(once.again()), list(once.again()), list(once.last()), list(once.again())
         ('a', ['a', 'b', 'c'], ['a', 'b', 'c'], [])
 
     """
@@ -131,14 +131,14 @@ class Text:
     """
 
     symbols: Sequence[Symbol]
-    source: Source
+    source: TextSource
     kept: frozenset[Symbol] | None = None
 
     @classmethod
     def over(
         cls,
         alphabet: Sequence[Symbol],
-        source: Source,
+        source: TextSource,
         ignore_others: bool = False,
         admit: Callable[[int], None] = lambda _: None,
     ) -> Text:
@@ -156,10 +156,10 @@ class Text:
             InvalidValue: for what is no such list.
 
         Example:
-            >>> x = Text.over(("a", "b"), Source.given("a-b"), ignore_others=True)
+            >>> x = Text.over(("a", "b"), TextSource.given("a-b"), ignore_others=True)
             >>> x.whole, x.place(2)
             ('ab', 'the input, line 1, column 3')
-            >>> Text.over(("no", "yes"), Source.given('["yes"]')).symbols
+            >>> Text.over(("no", "yes"), TextSource.given('["yes"]')).symbols
             ('yes',)
 
         """
@@ -177,7 +177,7 @@ class Text:
     def _read_once(
         cls,
         alphabet: Sequence[str],
-        source: Source,
+        source: TextSource,
         pieces: Iterator[str],
         admit: Callable[[int], None],
     ) -> Text:

@@ -37,7 +37,7 @@ from transformist.model import (
     Weighting,
     rationals,
 )
-from transformist.report import size
+from transformist.report.size import size
 from transformist.settings import SETTINGS
 from transformist.verify import check_recipe
 

@@ -21,7 +21,7 @@ import transformist as tf
 from transformist.compiler.compile_options import WEIGHTINGS
 from transformist.compiler.uncompilable import Uncompilable
 from transformist.programs import PROGRAMS
-from transformist.report import size
+from transformist.report.size import size
 
 FILE = Path(__file__).with_suffix(".json")
 

@@ -21,7 +21,7 @@ from references import (
 
 import transformist as tf
 from transformist.programs import PROGRAMS
-from transformist.report import size
+from transformist.report.size import size
 
 SHORT = {2: 6, 3: 4, 4: 3}
 LONG = {2: 12, 3: 7, 4: 6}

@@ -14,7 +14,7 @@ from laws import by_laws, confirmed, holds_by_laws
 from transformist.arithmetic import number_system
 from transformist.bounds import ORDERS, STRUCTURED_ORDER
 from transformist.circuit import StepFunction
-from transformist.cli import certifying, main
+from transformist.cli import certify, main
 from transformist.engines.structured import evaluate
 from transformist.errors import UnknownName
 from transformist.laws import Range
@@ -324,9 +324,7 @@ def test_the_command_saves_checks_and_prints_lines(capsys, tmp_path, monkeypatch
     assert facts["order"] == "reference" and facts["beside"] == []
     assert facts["lines"][0]["line"] == "[0]" and facts["lines"][0]["is"] == "embedded"
     other = tf.certify(tf.load(path), "float32", 49)
-    monkeypatch.setattr(
-        certifying, "load_certificates", lambda _: (replace(other, model="another"),)
-    )
+    monkeypatch.setattr(certify, "load_certificates", lambda _: (replace(other, model="another"),))
     assert main(["certify", str(path), "--check"]) == 1
     assert "it is of this model" in capsys.readouterr().out
     assert main(["certify", str(path), "--check", "--json"]) == 1

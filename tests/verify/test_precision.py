@@ -17,7 +17,7 @@ from transformist.claims import LengthClaim
 from transformist.cli import main
 from transformist.errors import InvalidValue, UnknownName
 from transformist.model import Attention
-from transformist.report import found_facts
+from transformist.report.precision_table import found_facts
 from transformist.verify import SHORT_WORK, first_failure, formats, least_error, search
 from transformist.verify.attempt import places
 from transformist.verify.sequence_claims import _results, list_attempts
@@ -337,7 +337,7 @@ class TestCommand:
 
     def test_bad_requests_are_one_line(self, capsys):
         for arguments, words in (
-            (["nope"], "no recipe, program or file has this name"),
+            (["nope"], "which names no recipe, program or file"),
             (["min"], "nothing grows with a length"),
             (["dyck-1", "--arithmetic", "exact"], "nothing rounds"),
             (["--arithmetic", "exact"], "nothing rounds"),

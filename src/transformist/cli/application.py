@@ -1,13 +1,13 @@
-"""The commands there are, each imported when it is called."""
+"""The commands by name, each imported when it is called."""
 
 from __future__ import annotations
 
 import difflib
 import importlib
+import inspect
 import itertools
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -17,85 +17,24 @@ from typer.main import get_command
 from transformist import __version__
 from transformist.errors import UnknownName
 
-
-@dataclass(frozen=True)
-class Command:
-    """Where a command is, and what `transformist --help` says of it.
-
-    Attributes:
-        module: the file in this room.
-        function: its name there.
-        summary: the first line of its docstring.
-
-    """
-
-    module: str
-    function: str
-    summary: str
-
-    def found(self) -> Callable[..., Any]:
-        """The function, imported now."""
-        module = importlib.import_module(f"transformist.cli.{self.module}")
-        function: Callable[..., Any] = getattr(module, self.function)
-        return function
-
-
-COMMANDS: Mapping[str, Command] = {
-    "list": Command(
-        "listing",
-        "list_recipes",
-        "List the recipes, chapter by chapter, and the packaged programs.",
-    ),
-    "show": Command(
-        "showing",
-        "show",
-        "Show what a recipe claims and takes, or what a compiled or saved model is; and its size.",
-    ),
-    "run": Command("answering", "run", "Run a model on an input and print the answer."),
-    "check": Command(
-        "checking",
-        "check_command",
-        "Test what recipes claim, each from its own claim, and programs against what is compiled.",
-    ),
-    "compile": Command(
-        "compiling",
-        "compile_command",
-        "Compile a program to the weights of a transformer, and save them.",
-    ),
-    "certify": Command(
-        "certifying",
-        "certify_command",
-        "Say whether a format decides as the weights do exactly, for every input of length up to "
-        "N.",
-    ),
-    "precision": Command(
-        "searching",
-        "precision_command",
-        "Search for the first length at which a float format breaks a recipe, beyond what is "
-        "claimed.",
-    ),
-    "plan": Command(
-        "planning",
-        "plan_command",
-        "Say how the structured engine evaluates each head, why, and how its time grows.",
-    ),
-    "bench": Command(
-        "measuring",
-        "bench_command",
-        "Measure the structured engine on long inputs, beside dense evaluations in torch and "
-        "numpy.",
-    ),
-    "demo": Command(
-        "answering",
-        "demo",
-        "Judge the parentheses of a file of Python's own library with a transformer.",
-    ),
+COMMANDS: Mapping[str, str] = {
+    "list": "List the recipes, chapter by chapter, and the packaged programs.",
+    "show": "Show the claim and parameters of a recipe, or the slots of a model; and its size.",
+    "run": "Run a model on an input and print the answer.",
+    "check": "Check recipes against their claims, and compiled programs against their sources.",
+    "compile": "Compile a program to the weights of a transformer, and save them.",
+    "certify": "Prove that a format decides as exact weights do, for inputs of length up to N.",
+    "precision": "Search for the first length at which a float format breaks a recipe.",
+    "plan": "Explain how the structured engine evaluates each head, and how its time grows.",
+    "bench": "Measure the structured engine on long inputs, beside torch and numpy.",
+    "demo": "Judge the parentheses of a file of Python's own library with a transformer.",
 }
-"""In the order of the help."""
+"""The summary of each command, in the order of the help. The file of its name in this room has the
+function `command`, whose docstring follows the summary in the command's own help."""
 
 
 class Commands(TyperGroup):
-    """Commands of which the summaries are there, and one is imported to be called."""
+    """The group of commands: it knows their summaries, and imports the one that is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that the arguments begin with, and the rest of them."""
@@ -104,13 +43,15 @@ class Commands(TyperGroup):
 
 
 def _command(name: str) -> Any:
-    """With its own arguments; those that begin with `-` may be an input of `run`."""
+    """The parser of one command; an argument of `run` that begins with `-` may be its INPUT."""
+    function = importlib.import_module(f"transformist.cli.{name}").command
     alone, takes_dashes = _parser(), name == "run"
     alone.command(
         name,
         cls=WithDashes if takes_dashes else None,
         context_settings={"ignore_unknown_options": takes_dashes},
-    )(COMMANDS[name].found())
+        help=f"{COMMANDS[name]}\n\n{inspect.getdoc(function)}",
+    )(function)
     return get_command(alone)
 
 
@@ -118,7 +59,7 @@ class WithDashes(TyperCommand):
     """A command whose INPUT may begin with `-`, and so may look like an option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Refuse what was meant for an option: it is like one, or there is an INPUT besides."""
+        """Refuse an unknown option: it resembles a known one, or stands beside an INPUT."""
         takes_value = {
             option: not getattr(each, "is_flag", False)
             for each in self.params
@@ -178,5 +119,5 @@ def _options(
         print(context.get_help())
 
 
-for _name, _each in COMMANDS.items():
-    app.command(_name, help=_each.summary)(lambda: None)
+for _name, _summary in COMMANDS.items():
+    app.command(_name, help=_summary)(lambda: None)

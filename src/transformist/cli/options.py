@@ -1,4 +1,4 @@
-"""What several commands take."""
+"""Arguments and options that several commands take."""
 
 from __future__ import annotations
 

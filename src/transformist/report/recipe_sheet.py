@@ -172,8 +172,7 @@ def recipe_table(facts: Mapping[str, Any]) -> Table:
             row("first failure found", _found_in_words(facts["first_failures"]))
     for name, setting in facts["parameters"].items():
         row(f"--set {name}=", f"{setting['sets']}; default {setting['default']}")
-    counts = Size(*(facts[key] for key in ("layers", "width", "heads", "nonzero")))
-    row("weights", f"{counts}; {dependence_in_words(facts['depends_on'])}")
+    row("weights", f"{Size.of_facts(facts)}; {dependence_in_words(facts['depends_on'])}")
     row("size", facts["size"])
     for source in facts["sources"]:
         row("source", source)

@@ -1,8 +1,10 @@
-"""How large a model is."""
+"""The size of a model: counts of its layers, heads and parameters."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from transformist.claims import Model
 from transformist.model import (
@@ -23,10 +25,15 @@ class Size:
     heads: int
     nonzero: int
 
+    @classmethod
+    def of_facts(cls, facts: Mapping[str, Any]) -> Size:
+        """The size among the facts of a model."""
+        return cls(*(facts[key] for key in ("layers", "width", "heads", "nonzero")))
+
     def __str__(self) -> str:
         return (
-            f"{_counted(self.layers, 'layer')}, width {self.width}, "
-            f"{_counted(self.heads, 'head')}, {_counted(self.nonzero, 'non-zero parameter')}"
+            f"{counted(self.layers, 'layer')}, width {self.width}, "
+            f"{counted(self.heads, 'head')}, {counted(self.nonzero, 'non-zero parameter')}"
         )
 
 
@@ -52,5 +59,12 @@ def size(model: Model) -> Size:
     return Size(layers, width, heads, model.nonzero)
 
 
-def _counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """A number of things, in words.
+
+    Example:
+        >>> counted(1, "layer"), counted(2, "layer")
+        ('1 layer', '2 layers')
+
+    """
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

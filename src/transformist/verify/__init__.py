@@ -1,6 +1,6 @@
 """Claims against weights: verdicts, certificates, answers, and where a number format breaks."""
 
-from transformist.verify.answer import AnswerInNumbers, AnswerOnSymbols, BuiltModel
+from transformist.verify.answer import AnswerInNumbers
 from transformist.verify.breakdowns import SHORT_WORK, WORK, Breakdown, first_failure, float_format
 from transformist.verify.certificate import (
     TAKEN_FOR_GRANTED,
@@ -16,7 +16,7 @@ from transformist.verify.function_claims import worst_rounding
 from transformist.verify.proof import EVALUATIONS
 from transformist.verify.proofs import unproved
 from transformist.verify.searches import formats, search, search_all, searched
-from transformist.verify.string_claims import answer_on_symbols, built_for_input, enclosed_error
+from transformist.verify.string_claims import enclosed_error
 from transformist.verify.suite import built_for, check_program, check_programs, check_recipes
 from transformist.verify.tolerances import LeastError, least_error
 from transformist.verify.verdict import Counterexample, Verdict, agrees
@@ -27,9 +27,7 @@ __all__ = [
     "TAKEN_FOR_GRANTED",
     "WORK",
     "AnswerInNumbers",
-    "AnswerOnSymbols",
     "Breakdown",
-    "BuiltModel",
     "Certificate",
     "Counterexample",
     "LeastError",
@@ -37,9 +35,7 @@ __all__ = [
     "Verdict",
     "agrees",
     "answer_in_numbers",
-    "answer_on_symbols",
     "built_for",
-    "built_for_input",
     "certify",
     "check",
     "check_certificate",

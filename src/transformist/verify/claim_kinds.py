@@ -37,8 +37,7 @@ class ClaimKind:
         check: tests the claim, lists and strings up to the length given.
         attempts: one length tried in the search for the first that fails; `None` where inputs have
             no length.
-        answer: the answer on an input in JSON; `None` where inputs are symbols
-            (`answer_on_symbols`).
+        answer: the answer on an input in JSON; `None` where inputs are symbols.
 
     """
 
@@ -106,6 +105,6 @@ def answer_in_numbers(
             "the recipe must be one on vectors, lists of vectors or positions",
             received=f"{recipe.name}, whose inputs are symbols",
             where="answer_in_numbers",
-            remedy="use answer_on_symbols",
+            remedy="run what it builds: tf.run(recipe.build(), symbols)",
         )
     return answer(recipe, recipe.settings(given), text, number_system(arithmetic))

@@ -1,4 +1,4 @@
-"""Claims on strings: their check, the attempt at one length, and the answer on an input."""
+"""Claims on strings: their check, the attempt at one length, and errors beyond the claim."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from functools import partial
 import numpy as np
 
 from transformist.arithmetic import Arithmetic, Interval, number_system
-from transformist.claims import Finding, Recipe, Settings, StringClaim, ask, require_claimed_length
+from transformist.claims import Recipe, Settings, StringClaim, ask
 from transformist.domains import String, Strings
 from transformist.errors import NotFinite, Undecided
-from transformist.model import Symbol, Trace, Transformer, rationals
-from transformist.verify.answer import AnswerOnSymbols, BuiltModel
+from transformist.model import Trace, Transformer, rationals
 from transformist.verify.attempt import (
     LENGTH_COST,
     NUMBER_COST,
@@ -173,87 +172,13 @@ def _some_hard(domain: Strings, length: int) -> Sequence[String]:
     return hard[length % step :: step]
 
 
-# The answer
+# The error of an answer in numbers
 
 ENCLOSED = 2**21
 """Number of products that are evaluated in balls to bound an error: some seconds."""
 
 PRECISIONS = (128, 1024)
 """The bits of those balls; the second where the first do not decide a choice."""
-
-
-def built_for_input(
-    recipe: Recipe[StringClaim], given: Settings, length: int, system: Arithmetic
-) -> BuiltModel:
-    """A recipe built for inputs of a length, where N is not given.
-
-    N is the length rounded up to a power of two, but not beyond the length that the claim covers
-    if the input fits into it.
-
-    Raises:
-        InvalidValue: where the claim does not cover the length and scores have a gap, or where it
-            does not cover the arithmetic and answers are right or wrong.
-
-    Example:
-        >>> import transformist as tf
-        >>> built = built_for_input(tf.recipe("dyck-1"), {}, 3, number_system("float32"))
-        >>> built.settings["max_length"]
-        4
-
-    """
-    settings = recipe.settings(given)
-    safe = recipe.claim.safe_lengths(settings).get(system.name, 0)
-    if safe == 0 and not recipe.claim.in_numbers:
-        require_claimed_length(recipe, settings, length, system)
-    if "max_length" in settings and "max_length" not in given:
-        built_for = 1 << max(length - 1, 0).bit_length()
-        built_for = min(built_for, safe) if safe is not None and length <= safe else built_for
-        settings = recipe.settings({**given, "max_length": built_for})
-    model = recipe.construct(**settings)
-    N = model.max_length or length
-    covered = safe is None or safe >= N
-    # Beyond the safe length a head whose scores have a gap may choose a wrong position, so that the
-    # answer would mean nothing. A mean is merely less exact: its answer is given, with a warning.
-    if not covered and ask(recipe.claim.gap, n=max(length, 1), **settings) is not None:
-        require_claimed_length(recipe, settings, N, system)
-    return BuiltModel(model=model, settings=settings, safe=safe, covered=covered)
-
-
-def answer_on_symbols(
-    recipe: Recipe[StringClaim],
-    given: Settings,
-    symbols: Sequence[Symbol],
-    arithmetic: Arithmetic | str,
-) -> AnswerOnSymbols:
-    """Answer on symbols, by a model `built_for_input`.
-
-    Numbers that the claim does not cover are compared with the real values: the input is evaluated
-    in `interval` as well.
-
-    Raises:
-        InvalidValue: as `built_for_input`.
-        TransformistError: as `Transformer.run`.
-
-    Example:
-        >>> import transformist as tf
-        >>> answer_on_symbols(tf.recipe("dyck-1"), {}, "(()", "float32").settings["max_length"]
-        4
-
-    """
-    system = number_system(arithmetic)
-    built = built_for_input(recipe, given, len(symbols), system)
-    trace = built.model.run(symbols, system)
-    found = recipe.explain(trace) if recipe.explain and built.covered else Finding(sentence="")
-    bound = enclosed_error(trace) if recipe.claim.in_numbers and not built.covered else None
-    return AnswerOnSymbols(
-        trace=trace,
-        settings=built.settings,
-        safe=built.safe,
-        covered=built.covered,
-        finding=found,
-        error_bound=bound,
-        recipe=recipe,
-    )
 
 
 def _products(model: Transformer, rows: int) -> int:
@@ -265,8 +190,8 @@ def _products(model: Transformer, rows: int) -> int:
 def enclosed_error(trace: Trace) -> float | None:
     """Upper bound of the distance of an answer's numbers from the real values, by balls.
 
-    `None` where an evaluation in balls takes too many products, or the balls become too wide;
-    infinite where a number is not finite.
+    It is infinite where a number is, and `None` where the products are too many to be enclosed or
+    the balls become too wide.
     """
     if _products(trace.model, len(trace.symbols)) > ENCLOSED:
         return None

@@ -1,4 +1,4 @@
-"""`transformist check`."""
+"""`transformist check`: claims against weights, and models against functions."""
 
 from __future__ import annotations
 
@@ -8,23 +8,28 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from transformist.arithmetic import number_system
 from transformist.catalogue import recipes
-from transformist.claims import Settings
 from transformist.cli.options import NUMBER_SYSTEMS, Set
 from transformist.cli.printing import Json, err, out, print_json, warn, working
 from transformist.errors import InvalidValue
-from transformist.inputs import load_function, read_length, read_seconds, read_settings
-from transformist.named import Named, caution, named_model
+from transformist.inputs import read_length, read_seconds, read_settings
+from transformist.named import NamedModel, find_model
+from transformist.named.named_program import NamedProgram
+from transformist.named.named_recipe import NamedRecipe
 from transformist.programs import PROGRAMS
-from transformist.report import verdict_facts, verdict_line
+from transformist.report.values import finite_or_words, plain
 from transformist.user_code import TIMEOUT
+from transformist.user_files import load_function
 from transformist.verify import (
     Verdict,
     check,
+    check_program,
     check_programs,
+    check_recipe,
     check_recipes,
     length_within,
     require_feasible,
@@ -68,7 +73,7 @@ Timeout = Annotated[
 ]
 
 
-def check_command(
+def command(
     model: Checked = None,
     against: Against = None,
     length: Longest = None,
@@ -77,19 +82,20 @@ def check_command(
     timeout: Timeout = None,
     as_json: Json = False,
 ) -> int:
-    """Test what recipes claim, each from its own claim, and programs against what is compiled.
+    """Exit code 1 when a claim does not hold.
 
-    Exit code 1 when one does not hold. --set and --arithmetic go with --against, which tests one
+    --set and --arithmetic go with --against, which tests one
     model on every string. A program is compiled with softmax, evaluated in float32, and with
     average-hard attention, evaluated in exact arithmetic.
     """
-    named = None if model is None else named_model(model)
+    named = None if model is None else find_model(model, read_settings(settings))
     max_length = None if length is None else read_length(length)
     if against is not None:
-        chosen = read_settings(settings)
         seconds = TIMEOUT if timeout is None else read_seconds(timeout, "--timeout")
         reference = load_function(against, seconds)
-        return _told([_check_against(named, reference, chosen, arithmetic, max_length)], as_json)
+        return _print_verdicts(
+            [_verdict_against(named, reference, arithmetic, max_length)], as_json
+        )
     if settings or arithmetic != "float64":
         raise InvalidValue(
             "--set and --arithmetic must come with --against: a claim is checked in every "
@@ -104,28 +110,73 @@ def check_command(
             remedy="leave it out, or give --against FILE.py:NAME",
         )
     if named is None:
-        return _told(_every_verdict(max_length), as_json)
+        return _print_verdicts(_every_verdict(max_length), as_json)
     with working(f"checking {named.name}"):
-        verdict = named.verdict(max_length)
-    return _told([verdict], as_json)
+        verdict = _verdict(named, max_length)
+    return _print_verdicts([verdict], as_json)
 
 
-def _told(verdicts: Iterable[Verdict], as_json: bool) -> int:
-    """Print verdicts as they come; 1 where one does not hold."""
+def _verdict(named: NamedModel, max_length: int | None) -> Verdict:
+    """Check a model against its own claim, or against the interpretation of its program."""
+    if isinstance(named, NamedRecipe):
+        return check_recipe(named.recipe, max_length)
+    if isinstance(named, NamedProgram):
+        return check_program(named.name, named.program, max_length)
+    raise InvalidValue(
+        "a saved model must be compared with a function or a program",
+        received="no --against",
+        where=named.name,
+        remedy="give --against FILE.py:NAME, or --against programs/NAME",
+    )
+
+
+def _print_verdicts(verdicts: Iterable[Verdict], as_json: bool) -> int:
+    """Print verdicts as they come, and return the exit code."""
     held, rows = True, []
     for verdict in verdicts:
         held = held and verdict.held
         if as_json:
-            rows.append(verdict_facts(verdict))
+            rows.append(_facts(verdict))
         else:
-            out.print(verdict_line(verdict))
+            out.print(_lines(verdict))
     if as_json:
         print_json({"held": held, "recipes": rows})
     return 0 if held else 1
 
 
+def _facts(verdict: Verdict) -> dict[str, Any]:
+    found = verdict.counterexample
+    counterexample = found and {
+        "input": plain(found.input),
+        "expected": plain(finite_or_words(found.expected)),
+        "got": plain(finite_or_words(found.got)),
+        "arithmetic": found.arithmetic,
+        "settings": found.settings,
+    }
+    return {
+        "name": verdict.name,
+        "held": verdict.held,
+        "cases": verdict.cases,
+        "arithmetics": list(verdict.arithmetics),
+        "covered": verdict.covered,
+        "counterexample": counterexample,
+    }
+
+
+def _lines(verdict: Verdict) -> str:
+    """A verdict in rich's markup: a line, and the counterexample in another."""
+    mark = "[green]held[/]" if verdict.held else "[red]FAILED[/]"
+    line = (
+        f"{verdict.name:<28} {mark}  {verdict.cases:>6} inputs in "
+        f"{', '.join(verdict.arithmetics)}; {escape(verdict.covered)}"
+    )
+    if verdict.counterexample is None:
+        return line
+    return f"{line}\n    {escape(str(verdict.counterexample))}"
+
+
 def _every_verdict(max_length: int | None) -> Iterator[Verdict]:
-    """Of the recipes and the packaged programs; with a bar where standard error is a terminal."""
+    """Check the recipes and the packaged programs; a terminal shows a bar on standard error."""
     names = [each.name for each in recipes()]
     columns = (
         TextColumn("checking"),
@@ -142,31 +193,30 @@ def _every_verdict(max_length: int | None) -> Iterator[Verdict]:
             yield verdict
 
 
-def _check_against(
-    named: Named | None,
+AGAINST = 2**14
+"""About how many strings --against tries where --max-length is left out."""
+
+
+def _verdict_against(
+    named: NamedModel | None,
     reference: Callable[[Any], Any],
-    settings: Settings,
     arithmetic: str,
     max_length: int | None,
 ) -> Verdict:
+    """Check a model against a function on every string."""
     if named is None or not named.takes_strings:
         raise InvalidValue(
             "--against must come with one model on strings",
             received="the whole catalogue" if named is None else named.name,
             remedy="name a recipe on strings, such as dyck-1, a program, or a saved file",
         )
-    symbols = len(named.alphabet(settings))
+    system = number_system(arithmetic)
+    symbols = len(named.alphabet(1, system))
     length = length_within(AGAINST, symbols) if max_length is None else max_length
     require_feasible(length, symbols)
-    system = number_system(arithmetic)
-    model = named.transformer(settings, length, system)
+    model = named.transformer(length, system)
     if max_length is None and model.max_length is not None:
         length = min(length, model.max_length)
-    if not named.is_certified(system, "reference"):
-        warn(caution(named.name, model, system))
+    warn(named.caution(model, system, "reference"))
     with working(f"checking every string to length {length} over {symbols} symbols"):
         return replace(check(model, reference, length, system), name=named.name)
-
-
-AGAINST = 2**14
-"""About how many strings --against tries where --max-length is left out."""

@@ -1,15 +1,15 @@
-"""`transformist certify`, and its `--check`."""
+"""`transformist certify`: certificates of a model, and the check of saved ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from transformist.arithmetic import number_system
-from transformist.claims import Settings
 from transformist.cli.options import Set
 from transformist.cli.printing import Json, out, print_json, wide, working
 from transformist.compiler.uncompilable import Uncompilable
@@ -17,8 +17,9 @@ from transformist.errors import InvalidValue
 from transformist.hosts import load, load_certificates, save
 from transformist.inputs import read_positive, read_settings
 from transformist.model import Transformer
-from transformist.named import Named, NamedProgram, named_model
-from transformist.report import (
+from transformist.named import NamedModel, find_model
+from transformist.named.named_program import NamedProgram
+from transformist.report.certificate_table import (
     HEADINGS,
     certificate_facts,
     certificate_rows,
@@ -43,7 +44,7 @@ Format = Annotated[str, typer.Option(help="A float format.", metavar="A")]
 Order = Annotated[
     str,
     typer.Option(
-        help="Of evaluation: any, sums as linear algebra libraries choose to add them up (with "
+        help="The order of summation: any, that of whichever linear algebra library (with "
         "the reference beside it); reference, from left to right; structured, that of the engine "
         "for long inputs; flash, that of GPU kernels, which normalise last.",
         metavar="O",
@@ -61,7 +62,7 @@ CheckSaved = Annotated[
 ]
 
 
-def certify_command(
+def command(
     context: typer.Context,
     model: Certified,
     length: Longest = None,
@@ -73,12 +74,12 @@ def certify_command(
     settings: Set = [],  # noqa: B006
     as_json: Json = False,
 ) -> int:
-    """Say whether a format decides as the weights do exactly, for every input of length up to N.
+    """Exit code 1 where a margin is not kept.
 
     A bound of every error is composed over all layers; what holds is checked again by another
     reading of the weights. What is not shown to hold need not fail. A program is compiled for the
     format, or, where that does not keep the compiler's margins, for exact arithmetic, to weights
-    that are the same. Exit code 1 where a margin is not kept.
+    that are the same.
     """
     if check_saved:
         if _given(context) - {"model", "check_saved", "as_json"}:
@@ -89,18 +90,18 @@ def certify_command(
                 remedy="give --check and the file alone",
             )
         return _check_saved(model, as_json)
-    named, chosen = named_model(model), read_settings(settings)
+    named = find_model(model, read_settings(settings))
     name, longest = named.name, None if length is None else read_positive(length, "--max-length")
     if isinstance(named, NamedProgram) and longest is not None:
-        chosen = {"max_length": str(longest), **chosen}
+        named = named.with_defaults(max_length=longest)
     with working(f"certifying {name}"):
-        built = _built(named, chosen, longest or USUAL, arithmetic)
+        built = _built(named, longest or USUAL, arithmetic)
         longest = longest or getattr(built, "max_length", None) or USUAL
         orders = ("any", "reference") if order == "any" else (order,)
         found = [certify(built, arithmetic, longest, each) for each in orders]
         shorter = 0
         if isinstance(named, NamedProgram) and not found[0].holds:
-            shorter = named.certified_below(chosen, found[0])
+            shorter = _certified_below(named, found[0])
         held = [each for each in found if each.holds]
         for each in held:
             check_certificate(built, each)
@@ -123,17 +124,31 @@ def certify_command(
 
 
 def _given(context: typer.Context) -> set[str]:
-    """What stands on the command line, by the names of parameters."""
+    """The names of the parameters that stand on the command line."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return {name for name, each in sources.items() if each and each.name == "COMMANDLINE"}
 
 
-def _built(named: Named, chosen: Settings, longest: int, arithmetic: str) -> Transformer:
+def _built(named: NamedModel, longest: int, arithmetic: str) -> Transformer:
     """The model; a program compiled for the format, or for exact arithmetic where that refuses."""
     try:
-        return named.transformer(chosen, longest, number_system(arithmetic))
+        return named.transformer(longest, number_system(arithmetic))
     except Uncompilable:
-        return named.transformer(chosen, longest, number_system("exact"))
+        return named.transformer(longest, number_system("exact"))
+
+
+def _certified_below(named: NamedProgram, refused: Certificate) -> int:
+    """The largest N that the compiler admits in a format, where it is certified; 0 elsewhere.
+
+    A program has other weights for each N; those for a larger one may hold for no length at all.
+    """
+    name, varied = refused.arithmetic, ("max_length", "arithmetic")
+    free = replace(named, given={k: v for k, v in named.given.items() if k not in varied})
+    n = free.largest_lengths([name], refused.max_length)[name]
+    if not 0 < n < refused.max_length:
+        return 0
+    model = free.with_defaults(max_length=n, arithmetic=name).compiled()
+    return n if certify(model, name, n, refused.order).holds else 0
 
 
 def _print_found(name: str, found: Sequence[Certificate], lines: bool, output: Path | None) -> None:
@@ -152,7 +167,7 @@ def _print_found(name: str, found: Sequence[Certificate], lines: bool, output: P
 
 
 def _check_saved(path: str, as_json: bool) -> int:
-    """Check what certificates a file has."""
+    """Check the certificates in a file."""
     model, found = load(path), load_certificates(path)
     if not found:
         raise InvalidValue(

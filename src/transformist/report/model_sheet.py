@@ -1,4 +1,4 @@
-"""What there is to know of a transformer, and how long inputs a program's margins allow."""
+"""A transformer on one sheet: what it is built for, its size, and the contents of its slots."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from transformist.report.values import plain
 
 
 def model_facts(name: str, model: Transformer) -> dict[str, Any]:
-    """What `show` tells of a transformer: what it is built for, its size, and what its slots hold.
+    """The facts of a transformer, as plain values.
 
     Example:
         >>> import transformist as tf
@@ -50,13 +50,12 @@ def model_table(facts: Mapping[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
-    counts = Size(*(facts[key] for key in ("layers", "width", "heads", "nonzero")))
     longest = "any length" if facts["max_length"] is None else f"N = {facts['max_length']}"
     rows = [
         ("model", facts["name"]),
         ("built for", f"{longest}, {facts['weighting'] or 'no heads'}"),
         ("margins of", facts["arithmetic"] or "not told"),
-        ("weights", str(counts)),
+        ("weights", str(Size.of_facts(facts))),
         ("alphabet", symbols_in_words(facts["alphabet"])),
     ]
     for index, slot in enumerate(facts["slots"]):
@@ -72,16 +71,3 @@ def _in_words(held: Mapping[str, Any]) -> str:
     streams = f"stream {first}" if first == last else f"streams {first} to {last}"
     written = f": {held['source']}" if held["source"] else ""
     return f"{held['name']} ({streams}){written}"
-
-
-def lengths_table(facts: Mapping[str, Any]) -> Table:
-    """The largest N of a program in each format."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.title, table.title_justify = escape(f"{facts['program']}, {facts['weighting']}"), "left"
-    for heading in ("format", "largest N"):
-        table.add_column(heading)
-    for row in facts["results"]:
-        length = row["largest_length"]
-        more = " or more" if length == facts["searched"] else ""
-        table.add_row(row["arithmetic"], f"{length:,}{more}" if length else "none")
-    return table

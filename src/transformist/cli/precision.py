@@ -1,27 +1,30 @@
-"""`transformist precision`."""
+"""`transformist precision`: the lengths at which float formats break recipes and programs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
+from rich.table import Table
 
 from transformist.arithmetic import SYSTEMS, Floating, number_system
-from transformist.claims import Recipe, Settings
+from transformist.claims import Recipe
 from transformist.cli.options import Set
 from transformist.cli.printing import Json, err, print_json, wide, working
 from transformist.errors import InvalidValue
 from transformist.inputs import read_positive, read_settings
-from transformist.named import NamedProgram, NamedRecipe, named_model
-from transformist.report import (
+from transformist.named import find_model
+from transformist.named.named_program import NamedProgram
+from transformist.named.named_recipe import NamedRecipe
+from transformist.report.precision_table import (
     found_facts,
-    lengths_table,
-    plain,
     precision_table,
     searched_in_words,
     weighting_facts,
 )
+from transformist.report.values import plain
 from transformist.verify import (
     WORK,
     Breakdown,
@@ -54,7 +57,7 @@ Work = Annotated[
 ]
 
 
-def precision_command(
+def command(
     name: Searched = None,
     arithmetic: Format = None,
     length: Longest = None,
@@ -62,11 +65,11 @@ def precision_command(
     settings: Set = [],  # noqa: B006
     as_json: Json = False,
 ) -> int:
-    """Search for the first length at which a float format breaks a recipe, beyond what is claimed.
+    """Exit code 1 when a length fails that is claimed.
 
     For a function with a tolerance, search for the least error that the format reaches. The work is
-    counted, not timed, so that the result is the same everywhere. Exit code 1 when a length fails
-    that is claimed. Of a program, the largest N for which each format keeps the margins, to 2^17.
+    counted, not timed, so that the result is the same everywhere. For a program, search for the
+    largest N for which each format keeps the margins, up to 2^17.
     """
     if arithmetic is not None:
         float_format(arithmetic)
@@ -74,11 +77,11 @@ def precision_command(
     budget = None if work is None else read_positive(work, "--work")
     if name is None:
         return _search_all(arithmetic, longest, budget, settings, as_json)
-    model, chosen = named_model(name), read_settings(settings)
-    if isinstance(model, NamedProgram):
-        return _lengths_of(model, chosen, arithmetic, longest, budget, as_json)
-    if isinstance(model, NamedRecipe):
-        return _search(model.recipe, chosen, arithmetic, longest, budget, as_json)
+    named = find_model(name, read_settings(settings))
+    if isinstance(named, NamedProgram):
+        return _lengths_of(named, arithmetic, longest, budget, as_json)
+    if isinstance(named, NamedRecipe):
+        return _search(named, arithmetic, longest, budget, as_json)
     raise InvalidValue(
         "a search must be for a recipe or a program, which is built for one length after another",
         received=f"{name}, a saved model",
@@ -88,14 +91,14 @@ def precision_command(
 
 
 def _search(
-    recipe: Recipe[Any],
-    chosen: Settings,
+    model: NamedRecipe,
     arithmetic: str | None,
     longest: int | None,
     work: int | None,
     as_json: bool,
 ) -> int:
-    """One recipe, in each float format in which it claims something."""
+    """Search for what breaks one recipe, in each float format in which it claims something."""
+    recipe, chosen = model.recipe, model.given
     named = [arithmetic] if arithmetic else formats(recipe)
     if not named:
         raise InvalidValue(
@@ -109,8 +112,8 @@ def _search(
         with working(f"searching {recipe.name} in {each}"):
             found.append(search(recipe, each, chosen, longest, work or WORK))
     if as_json:
-        settled = recipe.settings(chosen)
-        facts = {"recipe": recipe.name, "settings": {key: plain(settled[key]) for key in chosen}}
+        settings = {key: plain(model.settings[key]) for key in chosen}
+        facts = {"recipe": recipe.name, "settings": settings}
         facts |= weighting_facts(recipe, chosen)
         print_json({**facts, "results": [found_facts(each) for each in found]})
     else:
@@ -119,7 +122,7 @@ def _search(
 
 
 def _instead_of_a_search(recipe: Recipe[Any]) -> str:
-    """A format that it does claim, or what tells how far off it is."""
+    """The remedy: a format that the recipe does claim, or `run`, which says how far off it is."""
     names = recipe.claim.claimed(recipe.settings({}))
     clamped = [name for name in names if isinstance(number_system(name), Floating)]
     if clamped:
@@ -129,13 +132,12 @@ def _instead_of_a_search(recipe: Recipe[Any]) -> str:
 
 def _lengths_of(
     named: NamedProgram,
-    chosen: Settings,
     arithmetic: str | None,
     longest: int | None,
     work: int | None,
     as_json: bool,
 ) -> int:
-    """The largest N of a program in each float format."""
+    """Print the largest N of a program in each float format."""
     if work is not None:
         raise InvalidValue(
             "--work must come with a recipe",
@@ -145,12 +147,31 @@ def _lengths_of(
         )
     floats = [name for name, system in SYSTEMS.items() if isinstance(system, Floating)]
     with working(f"compiling {named.name} for one length after another"):
-        facts = named.lengths(chosen, [arithmetic] if arithmetic else floats, longest or 2**17)
+        most = longest or 2**17
+        found = named.largest_lengths([arithmetic] if arithmetic else floats, most)
+    facts = {
+        "program": named.name,
+        "weighting": named.options["weighting"],
+        "searched": most,
+        "results": [{"arithmetic": key, "largest_length": n} for key, n in found.items()],
+    }
     if as_json:
         print_json(facts)
     else:
-        wide.print(lengths_table(facts))
+        wide.print(_lengths_table(facts))
     return 0
+
+
+def _lengths_table(facts: Mapping[str, Any]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.title, table.title_justify = escape(f"{facts['program']}, {facts['weighting']}"), "left"
+    for heading in ("format", "largest N"):
+        table.add_column(heading)
+    for row in facts["results"]:
+        length = row["largest_length"]
+        more = " or more" if length == facts["searched"] else ""
+        table.add_row(row["arithmetic"], f"{length:,}{more}" if length else "none")
+    return table
 
 
 def _search_all(
@@ -160,7 +181,7 @@ def _search_all(
     settings: Sequence[str],
     as_json: bool,
 ) -> int:
-    """The recipes that have a length, one after the other, with a sixteenth of the work each."""
+    """Search the recipes that have a length, one after another, a sixteenth of the work each."""
     if settings:
         raise InvalidValue(
             "--set must come with one recipe",
@@ -183,5 +204,5 @@ def _search_all(
 
 
 def _refuted(found: Sequence[Breakdown | LeastError]) -> int:
-    """1 where a length fails that is claimed."""
+    """The exit code: 1 where a claimed length fails."""
     return int(any(isinstance(each, Breakdown) and each.refutes_the_claim for each in found))

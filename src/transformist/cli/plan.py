@@ -1,8 +1,8 @@
-"""`transformist plan`."""
+"""`transformist plan`: how the structured engine evaluates each head of a model."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,9 +11,11 @@ from transformist.cli.options import Model, Set
 from transformist.cli.printing import Json, out, print_json, shown_warnings, working
 from transformist.engines.structured.plans import DRAWN
 from transformist.inputs import read_positive, read_settings
-from transformist.named import named_model
-from transformist.report import plan_facts
+from transformist.named import find_model
 from transformist.running import plan
+
+if TYPE_CHECKING:
+    from transformist.engines.structured import Plan
 
 Given = Annotated[
     str | None,
@@ -24,11 +26,11 @@ Given = Annotated[
 Format = Annotated[str, typer.Option(help="float64 or float32.", metavar="A")]
 Length = Annotated[
     str | None,
-    typer.Option(help=f"How long the drawn string is; {DRAWN} when left out.", metavar="n"),
+    typer.Option(help=f"The length of the drawn string; {DRAWN} when left out.", metavar="n"),
 ]
 
 
-def plan_command(
+def command(
     model: Model,
     given: Given = None,
     length: Length = None,
@@ -36,19 +38,32 @@ def plan_command(
     settings: Set = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:
-    """Say how the structured engine evaluates each head, why, and how its time grows.
-
-    It is what the engine finds on a string: the one given, or one drawn over the alphabet.
-    """
-    named, chosen = named_model(model), read_settings(settings)
+    """The engine decides on a string: the one given, or one drawn over the alphabet."""
+    named = find_model(model, read_settings(settings))
     named.require_strings("the structured engine", "plan")
     system = number_system(arithmetic)
     drawn = None if length is None else read_positive(length, "--length")
     longest = len(given) if given is not None else drawn or DRAWN
-    built = named.prepared(named.adapted(chosen, [given or ""]), longest, system).model
+    built = named.adapted([given or ""]).built(longest, system).model
     with working(f"evaluating {longest} symbols"), shown_warnings():
         found = plan(built, given, system, drawn)
     if as_json:
-        print_json(plan_facts(named.name, system.name, found))
-        return
-    out.print(str(found), markup=False)
+        print_json(_facts(named.name, system.name, found))
+    else:
+        out.print(str(found), markup=False)
+
+
+def _facts(name: str, arithmetic: str, found: Plan) -> dict[str, Any]:
+    heads = [
+        {
+            "layer": each.layer,
+            "head": each.head,
+            "weighting": each.attention.weighting,
+            "mask": each.attention.mask,
+            "method": each.method,
+            "why": each.why,
+            "cost": each.cost,
+        }
+        for each in found.heads
+    ]
+    return {"model": name, "length": found.length, "arithmetic": arithmetic, "heads": heads}

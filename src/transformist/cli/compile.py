@@ -1,0 +1,57 @@
+"""`transformist compile`: a program into the weights of a transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from transformist.cli.options import Set
+from transformist.cli.printing import Json, out, print_json, warn, working
+from transformist.hosts import save
+from transformist.inputs import read_settings
+from transformist.named import find_program
+from transformist.report.size import Size, size
+
+
+def command(
+    program: Annotated[
+        str,
+        typer.Argument(
+            help="FILE.py:NAME, a function below @tf.program, or programs/NAME.", metavar="PROGRAM"
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="F", help="The file; what is there is replaced."),
+    ],
+    settings: Set = [],  # noqa: B006
+    as_json: Json = False,
+) -> None:
+    """The file keeps the weights exactly, and is a MODEL of the other commands."""
+    named = find_program(program, read_settings(settings))
+    with working(f"compiling {named.name}"):
+        model = named.compiled()
+        save(model, output)
+    warn(named.shortened(model.max_length))
+    facts = {
+        "program": named.name,
+        "file": str(output),
+        **asdict(size(model)),
+        "max_length": model.max_length,
+        "weighting": named.options["weighting"],
+        "arithmetic": model.built_for,
+    }
+    if as_json:
+        print_json(facts)
+    else:
+        out.print(_line(facts), markup=False)
+
+
+def _line(facts: Mapping[str, Any]) -> str:
+    longest = "any length" if facts["max_length"] is None else f"N = {facts['max_length']}"
+    built = f"{longest}, {facts['weighting']}, {facts['arithmetic']}"
+    return f"{facts['program']} → {facts['file']}: {Size.of_facts(facts)}; {built}"

@@ -1,0 +1,346 @@
+"""`transformist run`: the answer of a model on an input."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from transformist.arithmetic import Arithmetic, number_system
+from transformist.claims import Finding, PositionClaim
+from transformist.cli.options import NUMBER_SYSTEMS, Model, Set
+from transformist.cli.printing import (
+    Json,
+    err,
+    out,
+    print_json,
+    shown_warnings,
+    warn,
+    wide,
+    working,
+)
+from transformist.errors import InvalidValue, UnknownSymbol, UnreadableInput
+from transformist.inputs import read_settings
+from transformist.model import NOTHING, Trace
+from transformist.named import BuiltModel, NamedModel, find_model
+from transformist.named.named_recipe import NamedRecipe
+from transformist.report.size import counted, size
+from transformist.report.values import answer_in_words, at_most, plain
+from transformist.running import (
+    STRUCTURED_FROM,
+    admission,
+    chosen_engine,
+    naming_structured,
+    require_engine,
+)
+from transformist.running import run as evaluate
+from transformist.texts import Text, TextSource, admitted
+
+Given = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[INPUT]",
+        help="The string; for a recipe on vectors a JSON list, fractions in quotes. "
+        "Standard input is read when neither this nor --file is given.",
+        show_default=False,
+    ),
+]
+InputFile = Annotated[
+    str | None,
+    typer.Option(help="Read the input from this file; - is standard input.", metavar="F"),
+]
+IgnoreOthers = Annotated[
+    bool, typer.Option("--ignore-others", help="Skip characters outside the alphabet.")
+]
+InArithmetic = Annotated[
+    str | None,
+    typer.Option(
+        help=f"{NUMBER_SYSTEMS}; float64, or the first in "
+        "which the recipe is claimed, when left out.",
+        metavar="A",
+        show_default=False,
+    ),
+]
+Engine = Annotated[
+    str,
+    typer.Option(
+        help="The evaluator: reference, the definitions; structured, for long inputs in float64 "
+        f"and float32, which sums in its own order; auto, that from {STRUCTURED_FROM} symbols on.",
+        metavar="E",
+    ),
+]
+ShowLayers = Annotated[bool, typer.Option("--trace", help="Show the layers at work.")]
+
+STRUCTURED_ENGINE = "--engine structured"
+"""The option that asks for the structured engine."""
+
+STANDARD_INPUT = "-"
+"""The name of standard input for --file; a file of this name is ./-."""
+
+
+def command(
+    model: Model,
+    given: Given = None,
+    file: InputFile = None,
+    ignore_others: IgnoreOthers = False,
+    settings: Set = [],  # noqa: B006
+    arithmetic: InArithmetic = None,
+    engine: Engine = "reference",
+    trace: ShowLayers = False,
+    as_json: Json = False,
+) -> None:
+    """A newline at the very end of a file or of standard input is not part of the input.
+
+    Where max_length is not set, the model is built for the length of the input, rounded up to a
+    power of two: a program for at least 16, or for the length itself where it is not compiled for
+    more, a recipe not beyond the length that its claim covers if the input fits into it.
+    """
+    require_engine(engine)
+    named = find_model(model, read_settings(settings))
+    for option, received, is_given in (
+        ("the structured engine", STRUCTURED_ENGINE, engine == "structured"),
+        ("--trace", "--trace", trace),
+        ("--ignore-others", "--ignore-others", ignore_others),
+    ):
+        if is_given:
+            named.require_strings(option, received)
+    if trace and engine == "structured":
+        raise InvalidValue(
+            "the layers must be shown by the reference engine",
+            received="--trace with --engine structured",
+            remedy="leave one of the two out",
+        )
+    system = number_system(arithmetic or named.usual_arithmetic)
+    source = _input(given, file)
+    if isinstance(named, NamedRecipe) and not named.takes_strings:
+        _run_on_numbers(named, source.text(), system, as_json)
+        return
+    engine = "reference" if trace else engine
+    named, text = _read_text(named, source, system, engine, ignore_others)
+    _run_on_text(named, text, system, engine, as_json, with_trace=trace)
+
+
+def _input(given: str | None, file: str | None) -> TextSource:
+    """The source of the input."""
+    if given is not None and file is not None:
+        raise InvalidValue(
+            "there must be one input",
+            received=f"INPUT {given!r} and --file {file}",
+            remedy="give one of the two",
+        )
+    if given is not None:
+        return TextSource.given(given)
+    if file is not None and file != STANDARD_INPUT:
+        return TextSource.file(Path(file))
+    if sys.stdin is None:
+        raise UnreadableInput(
+            "the input must be given, in a file, or on standard input",
+            received="a closed standard input",
+            remedy="give INPUT, or --file with the name of a file",
+        )
+    if sys.stdin.isatty():
+        err.print("reading standard input, to its end (Ctrl-D)")
+    return TextSource.stream(sys.stdin.buffer, "standard input")
+
+
+def _run_on_numbers(named: NamedRecipe, text: str, system: Arithmetic, as_json: bool) -> None:
+    """Print an answer in numbers: one line, or a line for each position."""
+    from transformist.report.numeric_answer import closeness, numeric_answer_facts, outside_claim
+    from transformist.verify import answer_in_numbers
+
+    answer = answer_in_numbers(named.recipe, named.given, text, system)
+    value = plain(answer.shown)
+    if not answer.covered:
+        outside = outside_claim(named.recipe, named.settings, answer, system)
+        warn(f"{named.name} claims nothing {outside}")
+    if as_json:
+        more = numeric_answer_facts(answer)
+        _print_facts(named.name, answer.length, value, system, "reference", more)
+    elif isinstance(named.recipe.claim, PositionClaim):
+        for i, vector in enumerate(value, start=1):
+            out.print(f"{i:>6}  {json.dumps(vector)}", markup=False)
+    else:
+        close = closeness(answer, system.name)
+        line = f"{named.name}({text.strip()}) = {json.dumps(value)} in {system.name}{close}"
+        out.print(line, markup=False)
+
+
+def _read_text(
+    named: NamedModel, source: TextSource, system: Arithmetic, engine: str, ignore_others: bool
+) -> tuple[NamedModel, Text]:
+    """The symbols of the input, and the model with those settings that the text says.
+
+    Of a text that is still coming no more is read than can be evaluated.
+    """
+
+    def admit_for(model: NamedModel) -> Callable[[int], None]:
+        if source.length is not None:  # its evaluation refuses it, with its length
+            return lambda _: None
+        build = functools.partial(model.transformer, 1, system)
+        engine_if_long = chosen_engine(engine, STRUCTURED_FROM, system)
+        return admission(build, system, engine_if_long, STRUCTURED_ENGINE, model.has_length)
+
+    named = named.adapted(admitted(source.again(), 0, admit_for(named)))
+    length = 1 if source.length is None or ignore_others else source.length
+    alphabet = named.alphabet(length, system)
+    return named, Text.over(alphabet, source, ignore_others, admit_for(named))
+
+
+def _run_on_text(
+    named: NamedModel,
+    text: Text,
+    system: Arithmetic,
+    engine: str,
+    as_json: bool,
+    with_trace: bool,
+) -> None:
+    """Evaluate a text, and print the answer with what the claim and the trace say of it."""
+    length = len(text.symbols)
+    engine = chosen_engine(engine, length, system)
+    densely = " densely" if engine == "reference" else ""
+    with (
+        working(f"evaluating {length} symbols{densely}"),
+        shown_warnings(),
+        _naming_options(system),
+    ):
+        built = named.built(length, system)
+        trace = None
+        if engine == "structured":
+            answer = evaluate(built.model, text.symbols, system, engine)
+        else:
+            trace = built.model.run(text.whole, system)
+            answer = trace.answer
+    _warn_of(named, built, length, system, engine)
+    finding = built.explained(trace) if trace else Finding(sentence="")
+    in_numbers = built.recipe is not None and built.recipe.claim.in_numbers
+    error = _error_beyond_claim(trace) if trace and in_numbers and not built.covered else None
+    if as_json:
+        facts: dict[str, Any] = {"within_claim": built.covered} if built.recipe else {}
+        if trace and built.recipe:
+            facts |= _finding_facts(finding, text)
+            if in_numbers:
+                facts["error_bound"] = None if error is None or math.isinf(error) else [error]
+        if trace and with_trace:
+            facts["trace"] = _trace_facts(trace)
+        _print_facts(named.name, length, plain(answer), system, engine, facts)
+        return
+    if trace and in_numbers:
+        _print_vectors(trace)
+        out.print(_nearness(built, error), markup=False)
+    else:
+        _print_answer(answer, finding, text)
+    if trace and with_trace:
+        from transformist.report.trace_table import trace_table
+
+        wide.print(trace_table(trace, finding.position))
+    by = f"{system.name}, by the structured engine" if engine == "structured" else system.name
+    model, claimed = built.model, f"; {built.dependence}" if built.dependence else ""
+    limit = "" if model.max_length is None else f", N = {model.max_length}"
+    line = f"{named.name} on {counted(length, 'symbol')} in {by}: {size(model)}{claimed}{limit}"
+    out.print(line, style="dim", markup=False)
+
+
+@contextmanager
+def _naming_options(system: Arithmetic) -> Iterator[None]:
+    """Add the option that helps to the refusal of an input: too large, or with other symbols."""
+    try:
+        with naming_structured(STRUCTURED_ENGINE, system):
+            yield
+    except UnknownSymbol as refusal:
+        raise refusal.with_remedy("(--ignore-others skips what is no symbol)") from None
+
+
+def _warn_of(
+    named: NamedModel, built: BuiltModel, length: int, system: Arithmetic, engine: str
+) -> None:
+    """Warn of an arithmetic coarser than the margins, and of a length beyond the claim."""
+    warn(named.caution(built.model, system, engine))
+    if built.covered:
+        return
+    if built.safe:
+        warn(
+            f"{named.name} claims n up to N = {built.safe} in {system.name}, and this model is "
+            f"built for {built.model.max_length or length}: the answer may be wrong"
+        )
+    elif engine == "structured":
+        warn(f"{named.name} claims nothing in {system.name}: the answer may be wrong")
+
+
+def _error_beyond_claim(trace: Trace) -> float | None:
+    """Error bound of an answer in numbers that the claim does not cover; `None` for no bound."""
+    from transformist.verify import enclosed_error
+
+    return enclosed_error(trace)
+
+
+def _nearness(built: BuiltModel, error: float | None) -> str:
+    """The largest distance of the numbers from the real values, as a sentence."""
+    if built.covered:
+        return built.recipe.claim.error_statement if built.recipe else ""
+    if error is None:
+        return "no error bound: there are too many products for balls, or balls become too wide"
+    if math.isinf(error):
+        return "a number is infinite"
+    return f"each number within {at_most(error)} of the real value, which interval encloses"
+
+
+def _print_vectors(trace: Trace) -> None:
+    for i, (symbol, vector) in enumerate(zip(trace.input, trace.answer, strict=True), start=1):
+        out.print(f"{i:>6}  {symbol!s:>6}  {json.dumps(plain(vector))}", markup=False)
+
+
+def _print_answer(answer: Any, finding: Finding, text: Text) -> None:
+    """Print the answer as a word or a string, and the finding about the input."""
+    where = "" if finding.position is None else f", at {text.place(finding.position)}"
+    if finding.related:
+        where += f" (see {' and '.join(map(text.place, finding.related))})"
+    why = f": {finding.sentence}{where}" if finding.sentence else ""
+    out.print(f"[bold]{escape(answer_in_words(answer))}[/]{escape(why)}")
+
+
+def _finding_facts(finding: Finding, text: Text) -> dict[str, Any]:
+    """The finding about an input, with the places of the symbols."""
+    return {
+        "finding": finding.sentence or None,
+        "position": finding.position,
+        "place": None if finding.position is None else text.place(finding.position),
+        "related": [text.place(position) for position in finding.related],
+        **finding.numbers,
+    }
+
+
+def _trace_facts(trace: Trace) -> list[dict[str, Any]]:
+    """The streams of a trace: after each sublayer, the content of each slot at every row."""
+    stream = trace.model.stream
+    return [
+        {
+            "after": name,
+            "values": {
+                stream.held(index, step): plain(trace.shown(slot, step))
+                for index, slot in enumerate(stream.slots)
+                if stream.held(index, step) != NOTHING
+            },
+        }
+        for step, (name, _) in enumerate(trace.streams)
+    ]
+
+
+def _print_facts(
+    name: str, length: int, answer: Any, system: Arithmetic, engine: str, more: dict[str, Any]
+) -> None:
+    facts = {
+        "model": name,
+        "length": length,
+        "answer": answer,
+        "arithmetic": system.name,
+        "engine": engine,
+    }
+    print_json({**facts, **more})

@@ -1,0 +1,136 @@
+"""A program as a model of the command line: it is compiled for the input that comes."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self, final
+
+from transformist.arithmetic import Arithmetic, Floating, Saturating
+from transformist.compiler import compile as compile_program
+from transformist.compiler import largest_length
+from transformist.compiler.uncompilable import Uncompilable
+from transformist.errors import InvalidValue, UnknownName
+from transformist.language import Program
+from transformist.model import Symbol, Transformer
+from transformist.named.named_model import NamedModel
+from transformist.verify import built_for
+
+
+@final
+@dataclass(frozen=True)
+class NamedProgram(NamedModel):
+    """A packaged program, or one in a file; `--set` gives options of the compiler."""
+
+    program: Program
+
+    @cached_property
+    def options(self) -> dict[str, Any]:
+        """All options of the compiler; a text is JSON where it can be.
+
+        Raises:
+            UnknownName: for an option that does not exist.
+
+        """
+        known = inspect.getfullargspec(compile_program).kwonlydefaults or {}
+        for name in self.given:
+            if name not in known:
+                raise UnknownName.among("option of the compiler", name, known, self.name)
+        return {**known, **{name: _value(each) for name, each in self.given.items()}}
+
+    def with_defaults(self, **defaults: Any) -> Self:
+        """The program with options for those that `--set` leaves out."""
+        return replace(self, given={**defaults, **self.given})
+
+    def alphabet(self, length: int, system: Arithmetic) -> tuple[Symbol, ...]:
+        return self.program.alphabet
+
+    def transformer(self, length: int, system: Arithmetic) -> Transformer:
+        """Compiled for this arithmetic, and the length rounded up to a power of two, 16 or more.
+
+        Where that is refused, it is compiled for the length itself.
+        """
+        program = self.with_defaults(**self._arithmetic(system))
+        try:
+            return program.with_defaults(max_length=built_for(length)).compiled()
+        except Uncompilable:
+            if "max_length" in self.given:
+                raise
+            return program.with_defaults(max_length=max(length, 1)).compiled()
+
+    def _arithmetic(self, system: Arithmetic) -> dict[str, str]:
+        """The option of the compiler for what is evaluated in a number system.
+
+        It keeps its default where the model is for any length, which no format allows, and where
+        sums saturate.
+        """
+        any_length = self.options["max_length"] is None
+        if any_length or isinstance(system, Saturating):
+            return {}
+        return {"arithmetic": system.name if isinstance(system, Floating) else "exact"}
+
+    def compiled(self) -> Transformer:
+        """Compiled with these options; those left out have their defaults.
+
+        Where N is left out and a margin does not fit the default, N is the largest that fits.
+
+        Raises:
+            UnknownName: for an option that does not exist.
+            TransformistError: for a program that is not compiled as asked.
+
+        """
+        try:
+            return compile_program(self.program, **self.options)
+        except Uncompilable:
+            if "max_length" in self.given:
+                raise
+            options = {**self.options}
+            fits = largest_length(self.program, most=options.pop("max_length"), **options)
+            if not fits:
+                raise
+            return compile_program(self.program, max_length=fits, **options)
+
+    def shown(self) -> Transformer:
+        return self.compiled()
+
+    def shortened(self, longest: int | None) -> str:
+        usual = self.options["max_length"]
+        if "max_length" in self.given or longest == usual:
+            return ""
+        return (
+            f"{self.name} does not fit the usual N = {usual}: it is compiled for N = {longest}, "
+            "the largest that fits"
+        )
+
+    def largest_lengths(self, formats: Sequence[str], most: int) -> dict[str, int]:
+        """The largest N, at most `most`, that the margins allow in each of these formats.
+
+        Raises:
+            InvalidValue: for `max_length` or `arithmetic` among the options: these two vary.
+            TransformistError: for a program that is not compiled for another reason.
+
+        """
+        for name in ("max_length", "arithmetic"):
+            if name in self.given:
+                raise InvalidValue(
+                    f"{name} must be left to the search, which varies it",
+                    received=f"--set {name}",
+                    where="precision",
+                    remedy=f"write --{name.replace('_', '-')}",
+                )
+        fixed = {k: v for k, v in self.options.items() if k not in ("max_length", "arithmetic")}
+        return {
+            name: largest_length(self.program, most=most, arithmetic=name, **fixed)
+            for name in formats
+        }
+
+
+def _value(given: Any) -> Any:
+    """The value that a text of --set stands for: JSON, `None`, or the text."""
+    try:
+        return None if given == "None" else json.loads(given)
+    except (RecursionError, TypeError, ValueError):
+        return given
