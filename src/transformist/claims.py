@@ -1,4 +1,4 @@
-"""Recipes and their claims: what a construction computes, where, and how exactly."""
+"""Recipes and their claims: the function a construction computes, its inputs and its error."""
 
 from __future__ import annotations
 
@@ -48,23 +48,27 @@ NO_SOFTMAX = "e to a power other than 0 is irrational"
 
 @dataclass(frozen=True, kw_only=True)
 class Claim(ABC):
-    """What a construction computes.
+    """Statement of a function, of the inputs it is computed on, and of the arithmetics that do.
 
     The functions of a claim name, by keyword, those settings of the recipe that they need.
 
     Attributes:
         statement: the function, as a formula.
+        reference: the same, written from its definition, without the construction.
+        domain: the inputs; its text describes them.
         excluded: the reason, for those of `SYSTEMS` in which it does not hold.
         only_in: the arithmetics it speaks about under some settings, by name; `None` for all of
             `SYSTEMS` but the excluded ones.
         variants: further settings under which it is checked.
-        depends_on: what the weights and features depend on: "n", "N" or nothing; or a function
-            that gives it.
-        size: how the width grows, where it does, in terms of settings.
+        depends_on: the lengths that the weights and features depend on: "n", "N" or nothing; or a
+            function that returns them.
+        size: the growth of the width in terms of settings, where it grows.
 
     """
 
     statement: str
+    reference: Callable[..., Any]
+    domain: Callable[..., object]
     excluded: Mapping[str, str] = field(default_factory=dict)
     only_in: Callable[..., tuple[str, ...]] | None = None
     variants: tuple[Settings, ...] = ()
@@ -77,39 +81,43 @@ class Claim(ABC):
             return tuple(ask(self.only_in, **settings))
         return tuple(name for name in SYSTEMS if name not in self.excluded)
 
+    @abstractmethod
+    def safe_lengths(self, settings: Settings) -> dict[str, int | None]:
+        """The safe length of each arithmetic in which it holds; `None` for every length."""
+
     def claimed(self, settings: Settings) -> tuple[str, ...]:
-        """The arithmetics it holds in under these settings."""
-        return self.arithmetics(settings)
+        """The arithmetics in which it holds under these settings, for some length at least."""
+        return tuple(self.safe_lengths(settings))
 
     def usual_arithmetic(self, settings: Settings) -> str:
-        """float64 where it holds in it, else the first in which it does."""
+        """The arithmetic to run in: float64 if it holds there, else the first in which it does."""
         claimed = self.claimed(settings)
         return claimed[0] if claimed and "float64" not in claimed else "float64"
 
     def dependence(self, settings: Settings) -> tuple[str, ...]:
-        """What the weights and features depend on under these settings."""
+        """The lengths that the weights and features depend on under these settings."""
         return ask(self.depends_on, **settings) if callable(self.depends_on) else self.depends_on
 
-    @abstractmethod
     def inputs(self, settings: Settings) -> str:
         """The inputs it speaks about, in words."""
+        return str(ask(self.domain, **settings))
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class FunctionClaim(Claim):
-    """What a position-wise construction computes. Its functions take the numbers of a case.
+    """Claim of a position-wise construction. Its functions take the numbers of a case.
 
     Attributes:
-        reference: the function written from its definition: the list of outputs, all exact.
-        domain: the inputs.
+        reference: returns the list of outputs, all exact.
+        domain: the vectors.
         approximation: a bound of the distance from `reference` in real arithmetic; `None` where
             the construction is exact. Rounding comes on top, bounded by `bounds.rounding_error`.
         approximation_statement: that bound, in words.
         exact_on: domains on which even a float format makes no error; it may also name `p`, the
             precision of the format, and `domain`.
         exact_on_statement: those inputs, in words.
-        rounding_statement: what rounding does elsewhere.
+        rounding_statement: the effect of rounding elsewhere, in words.
         rounding: a bound of the rounding error, which may also name `u`, the unit roundoff of the
             format, and `w`, that of the accumulator (0 where it is u itself); `None` leaves it to
             `bounds.rounding_error`.
@@ -125,9 +133,9 @@ class FunctionClaim(Claim):
     rounding_statement: str = "at most bounds.rounding_error of the input"
     rounding: Callable[..., Fraction] | None = None
 
-    def inputs(self, settings: Settings) -> str:
-        """The domain."""
-        return str(ask(self.domain, **settings))
+    def safe_lengths(self, settings: Settings) -> dict[str, int | None]:
+        """No length is too long: a vector has none."""
+        return dict.fromkeys(self.arithmetics(settings))
 
 
 def any_length(*, arithmetic: Arithmetic) -> None:
@@ -136,12 +144,15 @@ def any_length(*, arithmetic: Arithmetic) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class LengthClaim(Claim):
-    """What a construction computes on inputs of every length.
+    """Claim of a construction on inputs of every length.
 
     Attributes:
+        error: a bound of the distance of each number from `reference`; `None` where an answer is
+            right or wrong.
+        error_statement: that bound, in words.
         safe_length: a length up to which the claim holds in an `arithmetic`; `None` for every
             length, 0 where it is not claimed at all. It bounds N where the recipe has one.
-        why_safe: how these lengths are known.
+        why_safe: the derivation of these lengths, in words.
         weightings: those it works with.
         mask: of its heads.
         gap: the least difference between the best dot product and the next, and d_key, for inputs
@@ -151,6 +162,8 @@ class LengthClaim(Claim):
 
     """
 
+    error: Callable[..., Fraction | float] | None = None
+    error_statement: str = ""
     safe_length: Callable[..., int | None] = any_length
     why_safe: str = "nothing grows with n"
     weightings: tuple[str, ...] = ()
@@ -159,36 +172,28 @@ class LengthClaim(Claim):
     gap_statement: str = ""
 
     def safe_lengths(self, settings: Settings) -> dict[str, int | None]:
-        """The safe length of each arithmetic in which it is claimed."""
         lengths = {
             name: ask(self.safe_length, arithmetic=number_system(name), **settings)
             for name in self.arithmetics(settings)
         }
         return {name: length for name, length in lengths.items() if length != 0}
 
-    def claimed(self, settings: Settings) -> tuple[str, ...]:
-        """The arithmetics in which some length is safe."""
-        return tuple(self.safe_lengths(settings))
-
-    @abstractmethod
     def needed_features(self, settings: Settings) -> tuple[str, ...]:
         """The positional features it needs."""
+        return ()
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class SequenceClaim(LengthClaim):
-    """What attention, or a stack of layers, computes on lists of vectors.
+    """Claim of attention, or of a stack of layers, on lists of vectors.
 
     Attributes:
-        reference: the vectors it gives, one a position, written from the definition; it names the
-            free columns of the domain, n, and `arithmetic`; `None` in place of the vector of a
-            position of which nothing is said.
+        reference: returns the vectors, one a position; it names the free columns of the domain, n,
+            and `arithmetic`; `None` in place of the vector of a position that is not claimed.
         domain: the vectors, column by column.
-        error: a bound of the distance from `reference`, for each number of the result; it may name
-            n, `arithmetic`, and `size`, the largest magnitude among the free numbers. 0 where the
-            result is exact in every arithmetic.
-        error_statement: that bound, in words.
+        error: it may name n, `arithmetic`, and `size`, the largest magnitude among the free
+            numbers. 0 where the result is exact in every arithmetic.
 
     """
 
@@ -196,10 +201,6 @@ class SequenceClaim(LengthClaim):
     domain: Callable[..., Sequences]
     error: Callable[..., Fraction | float] = lambda: 0
     error_statement: str = "exact, wherever it is claimed"
-
-    def inputs(self, settings: Settings) -> str:
-        """The columns."""
-        return str(ask(self.domain, **settings))
 
     def needed_features(self, settings: Settings) -> tuple[str, ...]:
         """The columns that the position fixes."""
@@ -210,34 +211,34 @@ class SequenceClaim(LengthClaim):
 @final
 @dataclass(frozen=True, kw_only=True)
 class PositionClaim(LengthClaim):
-    """What a position encoding gives.
+    """Claim of a position encoding.
 
     Attributes:
-        reference: what is observed at position i of n, written from the definition; it names i
-            and n.
-        observed: what is looked at: a function of all vectors, the vectors themselves if left out.
-        error: a bound of the distance from `reference`; it may name `arithmetic` and `value`, the
-            reference's number.
-        error_statement: that bound, in words.
+        reference: returns the numbers observed at position i of n; it names i and n.
+        observed: a function of all vectors; the vectors themselves if left out.
+        error: it may name `arithmetic` and `value`, the reference's number.
 
     """
 
     reference: Callable[..., list[Any]]
+    domain: Callable[..., str] = lambda: "n, the number of positions"
     observed: Callable[[list[list[Fraction]]], list[list[Fraction]]] = lambda vectors: vectors
     error: Callable[..., Fraction] = lambda *, arithmetic, value: rounded_once(arithmetic, value)
     error_statement: str = "exact, then each number rounded once"
 
-    def inputs(self, settings: Settings) -> str:
-        """The length."""
-        return "n, the number of positions"
-
-    def needed_features(self, settings: Settings) -> tuple[str, ...]:
-        """None: it is one."""
-        return ()
-
 
 def rounded_once(arithmetic: Arithmetic, value: Fraction) -> Fraction:
-    """How far a number can be from its value in the arithmetic, u of it or half the least."""
+    """Bound of the distance of a number from its value in the arithmetic.
+
+    Example:
+        >>> rounded_once(number_system("float16"), Fraction(1, 3)) > Fraction(1, 6144)
+        True
+
+    """
+    # To the nearest of p significant bits, the error is at most u |v|, u = 2⁻ᵖ. Below the normal
+    # numbers the format's numbers are multiples of the smallest, and the error is at most half of
+    # it, as everywhere in fixed point, where u is 0. The sum bounds both. Where nothing rounds, u
+    # is 0 and there is no smallest number.
     smallest = Fraction(getattr(arithmetic, "smallest", 0))
     return arithmetic.unit_roundoff * abs(value) + smallest / 2
 
@@ -245,37 +246,29 @@ def rounded_once(arithmetic: Arithmetic, value: Fraction) -> Fraction:
 @final
 @dataclass(frozen=True, kw_only=True)
 class StringClaim(LengthClaim):
-    """What a transformer answers on strings.
+    """Claim of a transformer on strings.
 
     Attributes:
-        reference: the answer, written from the definition: takes the string.
+        reference: returns the answer on a string; where answers are in numbers, a list of vectors,
+            one a position read.
         domain: the alphabet, and strings on which the construction is most likely to fail.
-        features: the positional features it needs, or a function that gives them.
-        error: where an answer is in numbers, and the reference a list of vectors, one a position
-            read: a bound of the distance from `reference`, for each number; it may name n and
-            `arithmetic`. `None` where an answer is right or wrong.
-        error_statement: that bound, in words.
+        features: the positional features it needs, or a function that returns them.
+        error: given where answers are in numbers; it may name n and `arithmetic`.
 
     """
 
     reference: Callable[..., Any]
     domain: Callable[..., Strings]
     features: tuple[str, ...] | Callable[..., tuple[str, ...]] = ()
-    error: Callable[..., Fraction | float] | None = None
-    error_statement: str = ""
 
     @property
     def in_numbers(self) -> bool:
-        """Whether an answer is in numbers, near the reference, and not right or wrong."""
+        """True if an answer is in numbers, near the reference, and not right or wrong."""
         return self.error is not None
 
     def usual_arithmetic(self, settings: Settings) -> str:
-        """As for every claim; for numbers float64, as how far they are off can be found there."""
+        """As for every claim; for numbers float64, where balls can bound their error."""
         return "float64" if self.in_numbers else super().usual_arithmetic(settings)
-
-    def inputs(self, settings: Settings) -> str:
-        """The alphabet."""
-        return str(ask(self.domain, **settings))
 
     def needed_features(self, settings: Settings) -> tuple[str, ...]:
         """Those of the embedding."""
@@ -284,13 +277,13 @@ class StringClaim(LengthClaim):
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What is found about an input that was run.
+    """Finding about an input that was run.
 
     Attributes:
         sentence: in words.
         position: the position of the input that it is about, from 1.
         related: further positions that show why.
-        numbers: what was counted.
+        numbers: the counts it rests on, by name.
 
     """
 
@@ -310,13 +303,13 @@ class Recipe(Generic[C_co]):
 
     Attributes:
         name: kebab-case, stable.
-        section: of its document, where it stands: a number, or a heading.
+        section: the section of its document: a number, or a heading.
         document: the paper it is from.
-        claim: what it computes.
-        construct: the weights, from settings.
+        claim: the statement of what it computes.
+        construct: builds the weights from settings.
         sources: where the construction and its corrections are from.
         errata: the entries of docs/errata.md that it heeds, by id.
-        explain: what is found about an input that was run, for a person.
+        explain: returns the finding about an input that was run, for a person.
 
     Example:
         >>> import transformist as tf
@@ -347,7 +340,7 @@ class Recipe(Generic[C_co]):
 
     @property
     def cookbook_section(self) -> str | None:
-        """The section of the Cookbook where it stands; `None` for other documents.
+        """Its section of the Cookbook; `None` for other documents.
 
         Example:
             >>> import transformist as tf
@@ -361,7 +354,7 @@ class Recipe(Generic[C_co]):
 
     @property
     def summary(self) -> str:
-        """One line: what it computes."""
+        """The function that it computes, in a line."""
         return self.claim.statement
 
     @property
@@ -390,7 +383,7 @@ class Recipe(Generic[C_co]):
             if name not in known:
                 if not known:
                     raise UnknownName(
-                        "this recipe takes no parameters",
+                        "there must be no settings, as this recipe takes no parameters",
                         received=repr(name),
                         where=self.name,
                         remedy="leave it out",
@@ -407,7 +400,7 @@ class Recipe(Generic[C_co]):
         weightings = getattr(self.claim, "weightings", ())
         if "weighting" in chosen and chosen["weighting"] not in weightings:
             raise InvalidValue(
-                f"{self.name} claims the weightings {', '.join(weightings)}",
+                f"the weighting must be one that {self.name} claims: {', '.join(weightings)}",
                 received=f"weighting = {chosen['weighting']}",
                 where=self.name,
                 remedy="choose one of them (soften makes softmax of hard attention with a gap)",
@@ -428,16 +421,12 @@ class Recipe(Generic[C_co]):
             3444
 
         """
-        claim: Claim = self.claim
-        settings = self.settings(given)
-        if isinstance(claim, LengthClaim):
-            return claim.safe_lengths(settings)
-        return dict.fromkeys(claim.arithmetics(settings))
+        return self.claim.safe_lengths(self.settings(given))
 
     def gap(self, n: int, **given: Any) -> tuple[Fraction, int] | None:
-        """The least difference of dot products for inputs of length n, and d_key; `None` for none.
+        """The least difference of dot products for inputs of length n, and d_key.
 
-        The gap of scores is the first over the root of the second.
+        The gap of scores is the first over the root of the second. `None` where scores have none.
 
         Raises:
             UnknownName, InvalidValue: as `settings`.
@@ -456,11 +445,11 @@ class Recipe(Generic[C_co]):
         return found
 
     def build(self, **given: Any) -> Any:
-        """The weights.
+        """Build the weights.
 
         Args:
             given: settings by name; those left out have their defaults. A text is read as `--set`
-                reads it: for a number "1/3" will do, and "1000".
+                reads it, such as "1/3" for a number.
 
         Raises:
             UnknownName, InvalidValue: as `settings`.

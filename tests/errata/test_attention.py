@@ -87,7 +87,7 @@ def test_printed_weightings_of_first():
         values = [F(i, 7) for i in range(3, 3 + n)]
         uniform = [attend([0] * i, values[:i], "leftmost-hard") for i in range(1, n + 1)]
         assert uniform == [values[0]] * n
-    with pytest.raises(InvalidValue, match="claims the weightings softmax, average-hard"):
+    with pytest.raises(InvalidValue, match="claims: softmax, average-hard"):
         tf.recipe("first").build(weighting="leftmost-hard")
 
 

@@ -92,8 +92,8 @@ GAP_AT = 1024
 def _length_facts(recipe: Recipe[LengthClaim], settings: Settings) -> dict[str, Any]:
     claim = recipe.claim
     facts: dict[str, Any] = {"why_safe": claim.why_safe}
-    if getattr(claim, "error_statement", ""):
-        facts["error"] = claim.error_statement  # type: ignore[attr-defined]
+    if claim.error_statement:
+        facts["error"] = claim.error_statement
     n = settings.get("max_length") or GAP_AT
     gap = ask(claim.gap, n=n, **settings)
     if gap is not None:

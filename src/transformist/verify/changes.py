@@ -1,4 +1,4 @@
-"""How far the change of one symbol moves a transformer's last position (section 6.4)."""
+"""Sensitivity: the largest change at the last position when one symbol changes (section 6.4)."""
 
 from __future__ import annotations
 
@@ -19,30 +19,31 @@ def sensitivity(
     arithmetic: Arithmetic | str = "float64",
     positions: Iterable[int] | int | None = None,
 ) -> float | Fraction:
-    """The largest change of an activation at the last position, over changes of one symbol.
+    """Measure the largest change of an activation at the last position when one symbol changes.
 
     Activations are the numbers of the streams after the embedding and after every sublayer, and the
     final norm; one symbol of one of the strings becomes another of the alphabet. The symbol at the
     last position itself, where the model adds none at the back, is left as it is.
 
-    Where positions are bounded and everything position-wise is Lipschitz-continuous, this is at
-    most some K/n (Hahn 2020); a norm with ε = 0 is not, and can keep it constant.
+    Where features of positions are bounded and every position-wise function is
+    Lipschitz-continuous, it is at most some K/n (Hahn 2020). A norm with ε = 0 is not
+    Lipschitz-continuous, and can keep it constant.
 
     Args:
         model: the transformer.
-        strings: those whose symbols are changed.
+        strings: inputs whose symbols are changed.
         arithmetic: the number system to evaluate in.
-        positions: which symbols are changed, from 1 to the length of the longest string; all of
-            them, when left out.
+        positions: positions of the symbols that are changed, from 1 to the length of the longest
+            string; all of them, when left out.
 
     Raises:
-        InvalidValue: for what is no transformer, one string in place of a list of them, or a
-            position that no string has.
+        InvalidValue: for a model that is no transformer, one string in place of a list of them,
+            or a position that no string has.
         UnknownSymbol, InputTooLong, InputTooLarge: as `Transformer.run`.
 
     Returns:
-        What was measured; 0 where there is nothing to change. A rational in `exact`; in `interval`
-        too, where the radii are added: an upper bound of the change.
+        The largest change measured; 0 where there is nothing to change. A rational in `exact`, and
+        in `interval`, where it is an upper bound.
 
     Example:
         >>> import transformist as tf
@@ -53,7 +54,7 @@ def sensitivity(
     """
     if not isinstance(model, Transformer):
         raise InvalidValue(
-            "the model must be a Transformer, the symbols of whose inputs are changed",
+            "the model must be a Transformer",
             received=type(model).__name__,
             where="sensitivity",
             remedy="give a transformer, such as tf.recipe('dyck-1').build()",
@@ -65,6 +66,9 @@ def sensitivity(
         before, off = _last_activations(model, x, system)
         for changed in _changed(model, tuple(x), chosen):
             after, more = _last_activations(model, changed, system)
+            # A real value lies within a radius of its ball's midpoint, before and after, so that
+            # the change of real values is at most that of midpoints and both radii. Without radii
+            # none is added, as that would turn rationals into floats.
             moved = np.abs(after - before)
             largest = max(largest, (moved + off + more if off.any() or more.any() else moved).max())
     return largest if isinstance(largest, Fraction) else float(largest)
@@ -82,7 +86,7 @@ def _several(strings: Iterable[Sequence[Symbol]]) -> list[Sequence[Symbol]]:
     given: list[Any] = list(strings)
     if not all(isinstance(each, Sequence) for each in given):
         raise InvalidValue(
-            "the inputs whose symbols are changed are strings, or lists of symbols",
+            "each input must be a string or a list of symbols",
             received=repr(next(each for each in given if not isinstance(each, Sequence)))[:60],
             where="sensitivity",
             remedy="give strings",
@@ -104,7 +108,7 @@ def _within(positions: Iterable[int] | int, longest: int) -> set[int]:
 
 
 def _last_activations(model: Transformer, x: Sequence[Symbol], system: Arithmetic) -> Any:
-    """All the numbers at the last position, after each step, and their radii."""
+    """All the numbers at the last position, after each step, and the radii of their balls."""
     last = [z[-1] for _, z in model.run(x, system).streams]
     return tuple(np.concatenate([of(z) for z in last]) for of in (system.numbers, system.radius))
 
