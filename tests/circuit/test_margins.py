@@ -31,7 +31,7 @@ def followed(circuit, order=REFERENCE_ORDER, asked=None, a=FLOAT32, **given):
         if asked is not None:
             asked.append(demand)
 
-    margins = Margins(circuit, {}, a, order, note, **given)
+    margins = Margins(circuit=circuit, sharpness={}, a=a, order=order, on_margin=note, **given)
     for _ in circuit.atoms:
         follow(margins)
     return margins
@@ -113,7 +113,7 @@ def test_a_demand_says_what_asks_for_it_and_is_done_with_as_is_given():
     def refuse(part, what, error, allowed):
         raise LookupError(part)
 
-    strict = Margins(circuit, {}, FLOAT32, ANY_ORDER, refuse)
+    strict = Margins(circuit=circuit, sharpness={}, a=FLOAT32, order=ANY_ORDER, on_margin=refuse)
     follow(strict)
     with pytest.raises(LookupError, match="1"):
         follow(strict)

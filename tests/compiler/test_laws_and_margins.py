@@ -75,7 +75,13 @@ def require_within_margins(name, weighting, arithmetic, limit, count):
         return 0
     circuit, read, sharpness, source_map = circuit_of(program, longest, weighting, arithmetic)
     require_margins(circuit, sharpness, read, arithmetic, source_map.served)
-    margins = Margins(circuit, sharpness, number_system(arithmetic), ORDER, lambda *_: None)
+    margins = Margins(
+        circuit=circuit,
+        sharpness=sharpness,
+        a=number_system(arithmetic),
+        order=ORDER,
+        on_margin=lambda *_: None,
+    )
     for _ in circuit.atoms:
         follow(margins)
     allocation = allocate(schedule(circuit, read.forms, "many"))

@@ -1,18 +1,18 @@
 """Every kind of node, atom, head, answer and output has its entry in every table."""
 
+import inspect
 import itertools
-from typing import get_args
 
 import pytest
 
 import transformist as tf
-from transformist.circuit import atom_errors, atom_laws, atoms, heads, shares
+from transformist.circuit import Atom, Embedded, Fetched, Head, Kept, PositionFeature
+from transformist.circuit.margins import RoundedAtom, RoundedHead
 from transformist.compiler import compile as compiled
 from transformist.compiler import (
     emit,
     format_margins,
     lower,
-    sharpness,
 )
 from transformist.compiler import (
     outputs as compiled_outputs,
@@ -35,24 +35,15 @@ def named_in(module, union):
 
 
 NODES, OUTPUTS = kinds_below(Node), kinds_below(Output)
-ATOMS, HEADS = set(get_args(atoms.Atom)), set(get_args(heads.Head))
+ATOMS = kinds_below(Atom) - {RoundedAtom}
+HEADS = {kind for kind in kinds_below(Head) if not inspect.isabstract(kind)}
 ANSWERS = named_in(compiled_outputs, compiled_outputs.Answer)
-COMPUTED = ATOMS - {atoms.Embedded, atoms.PositionFeature, atoms.Fetched, atoms.Kept}
+COMPUTED = ATOMS - {Embedded, PositionFeature, Fetched, Kept}
 """Those that hidden units compute; a `Kept` is only read off weights."""
 
 TABLES = {
     "rules": (lower.RULES, NODES),
-    "laws": (atom_laws.LAWS, ATOMS),
-    "laws of what is fetched": (atom_laws.FETCHED, HEADS),
-    "values over nothing": (atom_laws.ALONE, ATOMS),
-    "hidden units": (emit.UNITS, COMPUTED),
-    "scores": (heads.SCORES, HEADS),
-    "sharpness": (sharpness.LEAST_SHARPNESS, HEADS - {heads.Uniform}),
-    "shares": (shares.SHARES, HEADS - {heads.Uniform}),
-    "errors": (atom_errors.ERRORS, ATOMS),
-    "errors of what is fetched": (atom_errors.FETCHED, HEADS),
     "what answers ask": (format_margins.REQUIRED, ANSWERS),
-    "uses": (sharpness.USES, HEADS),
     "outputs": (compiled_outputs.ANSWERS, OUTPUTS),
     "tags": (compiled_outputs.TAGS, {Boolean, Category, Number}),
     "read-outs": (emit.READ_OUTS, ANSWERS),
@@ -64,6 +55,16 @@ TABLES = {
 def test_a_table_has_an_entry_for_each_kind_and_no_other(name):
     table, kinds = TABLES[name]
     assert set(table) == kinds
+
+
+def test_every_kind_of_atom_and_of_head_has_all_that_is_asked_of_one():
+    for kind in (*ATOMS, *HEADS):
+        assert issubclass(kind, RoundedAtom | RoundedHead) and not inspect.isabstract(kind), kind
+
+
+def test_hidden_units_compute_relus_and_steps():
+    for kind in ATOMS:
+        assert (kind.hidden_units is not Atom.hidden_units) == (kind in COMPUTED), kind
 
 
 def test_every_kind_of_node_has_a_meaning_of_its_own():

@@ -204,7 +204,7 @@ class TestTheTables:
             each = left.pop()
             if each not in met:
                 met.add(each)
-                left += _classes_in(typing.get_type_hints(each).values())
+                left += [*_classes_in(typing.get_type_hints(each).values()), *each.__subclasses__()]
         assert {each for each in met if dataclasses.is_dataclass(each)} == set(PARTS)
 
     def test_atoms_keep_the_keys_that_files_have(self):

@@ -1,55 +1,26 @@
-"""What a transformer computes, number by number, with what is known of each number."""
+"""Circuits: what a transformer computes, number by number, with the laws and errors of each."""
 
-from transformist.circuit.at_bos import is_decided_at_bos, is_whole_at_bos
-from transformist.circuit.atom_errors import follow
-from transformist.circuit.atom_laws import FETCHED
+from transformist.circuit.atom_errors import Errors, magnitude
 from transformist.circuit.atoms import (
-    Atom,
     Embedded,
     Fetched,
     Kept,
-    Law,
     PositionFeature,
     Relu,
-    Rows,
     StepFunction,
+    at_bos,
+    at_symbols,
 )
-from transformist.circuit.circuit import Circuit
+from transformist.circuit.circuit import Atom, Circuit, Head, Law, Rows, Tolerance
 from transformist.circuit.forms import Form, content, total
-from transformist.circuit.heads import (
-    CAUSAL,
-    SCORES,
-    SEES_BOS,
-    At,
-    Head,
-    Match,
-    Uniform,
-    rows_under,
-)
-from transformist.circuit.margins import (
-    READ_OUT,
-    Errors,
-    MarginHandler,
-    MarginOwner,
-    Margins,
-    magnitude,
-)
+from transformist.circuit.heads import At, Match, ScoredHead, Uniform
+from transformist.circuit.margins import READ_OUT, MarginHandler, MarginOwner, Margins, follow
 from transformist.circuit.readings import Number, Readings, Sum
-from transformist.circuit.shares import (
-    INDEX_ERROR,
-    MEAN_SCORE_ERROR,
-    SCORE_ERROR,
-    scale_divisor,
-)
+from transformist.circuit.seen_rows import CAUSAL, SEES_BOS, rows_under
 
 __all__ = [
     "CAUSAL",
-    "FETCHED",
-    "INDEX_ERROR",
-    "MEAN_SCORE_ERROR",
     "READ_OUT",
-    "SCORES",
-    "SCORE_ERROR",
     "SEES_BOS",
     "At",
     "Atom",
@@ -70,15 +41,16 @@ __all__ = [
     "Readings",
     "Relu",
     "Rows",
+    "ScoredHead",
     "StepFunction",
     "Sum",
+    "Tolerance",
     "Uniform",
+    "at_bos",
+    "at_symbols",
     "content",
     "follow",
-    "is_decided_at_bos",
-    "is_whole_at_bos",
     "magnitude",
     "rows_under",
-    "scale_divisor",
     "total",
 ]

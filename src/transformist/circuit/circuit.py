@@ -1,31 +1,156 @@
-"""What a transformer computes, number by number: embedded numbers, fetched ones, ReLUs.
+"""Circuits: the numbers of a transformer, and the laws that hold of them on every input.
 
-Every number is an affine form of atoms, and an atom is what needs a place in the weights. Each atom
-has its law: its range at every kind of row (the symbols of the alphabet, and BOS), and its grid.
+A number is an affine form of atoms; an atom is what needs a place in the weights. Three classes
+stand in one file because each is defined by the others: the law of an atom follows from the laws of
+the forms that it reads (`Atom`), what a head brings follows from what it attends to
+(`Head`), and a `Circuit` adds up the laws of atoms into those of forms.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
-from transformist.circuit.at_bos import AT_BOS
-from transformist.circuit.atom_laws import ALONE, LAWS
-from transformist.circuit.atoms import (
-    Atom,
-    Embedded,
-    Fetched,
-    Law,
-    PositionFeature,
-    Rows,
-    StepFunction,
-)
 from transformist.circuit.forms import Form, content
-from transformist.circuit.heads import SEES_BOS, Match, Uniform, rows_under
 from transformist.laws import INFINITY, ZERO, Bound, Grid, Range, hull
+
+Rows: TypeAlias = tuple[Range, ...]
+"""A range for each symbol of the alphabet, and for BOS where there is one."""
+
+Pairs: TypeAlias = "list[tuple[Form, Form]]"
+"""Queries and keys, whose products are summed."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """Facts about a number that hold on every input.
+
+    Attributes:
+        rows: its range at each kind of row.
+        grid: a grid that it lies on at the symbols, if one is known.
+        least: its least magnitude but 0, where that is known without a grid.
+
+    """
+
+    rows: Rows
+    grid: Grid | None
+    least: Fraction | None = None
+
+    @cached_property
+    def size(self) -> Bound:
+        """The largest magnitude."""
+        return max(row.size for row in self.rows)
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """A form, and by how much it may be off."""
+
+    form: Form
+    allowed: Fraction
+
+
+class Head(ABC):
+    """A head: its scores, and the law of the numbers that it brings."""
+
+    mask: str
+
+    is_scored: ClassVar[bool]
+    """True if its scores differ, so that softmax leaves weight off target."""
+
+    @property
+    @abstractmethod
+    def forms(self) -> tuple[Form, ...]:
+        """Forms that queries and keys are made of."""
+
+    @property
+    @abstractmethod
+    def scores(self) -> Pairs:
+        """Queries and keys, in positions; under softmax they are multiplied by 1/τ."""
+
+    @property
+    def is_same_everywhere(self) -> bool:
+        """True if it brings the same number to every row, BOS included."""
+        return False
+
+    @abstractmethod
+    def law(self, circuit: Circuit, value: Form) -> Law:
+        """Law of what the head fetches of a form."""
+
+    @abstractmethod
+    def grid_at_bos(self, circuit: Circuit, number: int, value: Form) -> Grid | None:
+        """Grid at BOS of what the head fetches, where BOS sees symbols; `None` if not known."""
+
+    def one_over(self, _circuit: Circuit, _value: Form) -> str | None:
+        """Name of D, where the head brings 1/D."""
+        return None
+
+    @abstractmethod
+    def tolerances(self, circuit: Circuit, sharpness: Fraction, share: Fraction) -> list[Tolerance]:
+        """Tolerances of queries and keys, for a 1/τ and a share of the weight off target."""
+
+    @abstractmethod
+    def words(self, value: str, text_of: Callable[[Form], str]) -> str:
+        """What the head fetches of a value, in words."""
+
+
+class Atom(ABC):
+    """A number that needs a place in the weights: what it reads, and its law."""
+
+    absorbs_errors: ClassVar[bool] = False
+    """True if small errors of what it reads do not change it, as with a step."""
+
+    @property
+    @abstractmethod
+    def reads(self) -> tuple[Form, ...]:
+        """Forms that the atom is computed from."""
+
+    @abstractmethod
+    def law(self, circuit: Circuit) -> Law:
+        """Law of the atom, from the laws of what it reads."""
+
+    @abstractmethod
+    def over_nothing(self, circuit: Circuit) -> Fraction:
+        """Value at BOS where the input is empty."""
+
+    def grid_at_bos(self, _circuit: Circuit, _number: int) -> Grid | None:
+        """Grid at BOS, whatever the input; asked for only where there may be several values."""
+        return None
+
+    @property
+    def is_same_everywhere(self) -> bool:
+        """True if it is the same at every row, BOS included."""
+        return self.fetched_by is not None and self.fetched_by.is_same_everywhere
+
+    @property
+    def hidden_units(self) -> tuple[tuple[Form, Fraction], ...]:
+        """Pairs of f and c: the atom is Σ c ReLU(f); none if no network computes it."""
+        return ()
+
+    def height(self, _circuit: Circuit, _falls: bool) -> Bound:
+        """Bound of each of two hidden units that cancel, beyond what they come to."""
+        return Fraction(0)
+
+    @property
+    def fetched_by(self) -> Head | None:
+        """The head that fetches the atom, if one does."""
+        return None
+
+    def one_over(self, _circuit: Circuit) -> str | None:
+        """Name of D, where the atom is 1/D."""
+        return None
+
+    def tolerances(self, _allowed: Fraction | None) -> list[Tolerance]:
+        """Tolerances of what is read, given that of the atom; `None` if it has none."""
+        return []
+
+    @abstractmethod
+    def words(self, text_of: Callable[[Form], str]) -> str:
+        """How the atom is made, in words."""
 
 
 @dataclass(eq=False)
@@ -54,9 +179,9 @@ class Circuit:
     _rows: dict[Form, Rows] = field(default_factory=dict)
 
     def add(self, atom: Atom, name: str, rows: Rows | None = None) -> Form:
-        """The atom as a form; it is numbered when it is new. Its ranges may be known to be less."""
+        """Add an atom if it is new, and return it as a form; `rows` may narrow its ranges."""
         if atom not in self._numbers:
-            law = LAWS[type(atom)](self, atom)
+            law = atom.law(self)
             self._numbers[atom] = len(self.atoms)
             self.atoms.append(atom)
             self.laws.append(law if rows is None else replace(law, rows=rows))
@@ -67,9 +192,9 @@ class Circuit:
         """The number of an atom that is there."""
         return self._numbers[atom]
 
-    def feature(self, name: str) -> int | None:
-        """The number of a position function, where it is there."""
-        return self._numbers.get(PositionFeature(name))
+    def find(self, atom: Atom) -> int | None:
+        """The number of an atom, where it is there."""
+        return self._numbers.get(atom)
 
     @property
     def longest(self) -> Bound:
@@ -85,18 +210,6 @@ class Circuit:
     def reach(self) -> int:
         """P, the least power of two above N."""
         return 1 << int(self.max_length or 0).bit_length()
-
-    @cached_property
-    def at_bos(self) -> Form:
-        """1 at BOS, 0 at symbols."""
-        values = [Fraction(0)] * len(self.alphabet) + [Fraction(1)]
-        return self.add(Embedded(tuple(values)), "BOS")
-
-    @cached_property
-    def at_symbols(self) -> Form:
-        """1 at symbols, 0 at BOS."""
-        values = [Fraction(1)] * len(self.alphabet) + [Fraction(0)] * self.bos
-        return self.add(Embedded(tuple(values)), "symbol")
 
     def is_bos(self, form: Form) -> bool:
         """Whether a form is 1 at BOS and 0 at symbols."""
@@ -152,7 +265,7 @@ class Circuit:
             if at_bos.is_point:
                 known.append(Grid.of([at_bos.lo]))  # type: ignore[list-item]
             else:
-                known.append(AT_BOS[type(self.atoms[each])](self, each, self.atoms[each]))
+                known.append(self.atoms[each].grid_at_bos(self, each))
         return known[number]
 
     @cached_property
@@ -188,21 +301,11 @@ class Circuit:
         return None if least is None else least * common
 
     def one_over(self, form: Form) -> frozenset[str] | None:
-        """The name of D, where a form is 1/D: the mean of what is 1 at BOS alone."""
+        """Name of D, where a form is 1/D: the mean of a number that is 1 at BOS alone."""
         if form.constant or len(form.terms) != 1 or form.terms[0][1] != 1:
             return None
-        atom = self.atoms[form.terms[0][0]]
-        if not isinstance(atom, Fetched) or not isinstance(atom.head, Uniform):
-            return None
-        is_seen = atom.head.mask in SEES_BOS and self.is_bos(atom.value)
-        return frozenset({rows_under(atom.head.mask)}) if is_seen else None
-
-    def is_beneath(self, head: Match) -> bool:
-        """Whether BOS never matches better than a symbol: its keys are 0, no product is below."""
-        keys = [self.rows(key) for key in head.keys]
-        queries = [self.rows(query) for query in head.queries]
-        signs = all(row.lo >= 0 for rows in (*keys, *queries) for row in rows)
-        return signs and all(rows[-1].hi == 0 for rows in keys)
+        name = self.atoms[form.terms[0][0]].one_over(self)
+        return None if name is None else frozenset({name})
 
     def is_whole(self, form: Form) -> bool:
         """Whether a form is a whole number at the symbols."""
@@ -216,11 +319,10 @@ class Circuit:
         known = self._approximations
         for each in range(len(known), number + 1):
             atom = self.atoms[each]
-            sharp = isinstance(atom, Fetched) and not isinstance(atom.head, Uniform)
-            inherited = not isinstance(atom, StepFunction) and any(
-                known[k] for k in self.reads(each)
-            )
-            known.append(inherited or (sharp and self.weighting == "softmax"))
+            head = atom.fetched_by
+            is_sharp = self.weighting == "softmax" and head is not None and head.is_scored
+            is_inherited = not atom.absorbs_errors and any(known[k] for k in self.reads(each))
+            known.append(is_sharp or is_inherited)
         return known[number]
 
     @cached_property
@@ -253,12 +355,20 @@ class Circuit:
     def _alone(self, number: int) -> Fraction:
         known = self._at_nothing
         for each in range(len(known), number + 1):
-            known.append(ALONE[type(self.atoms[each])](self, self.atoms[each]))
+            known.append(self.atoms[each].over_nothing(self))
         return known[number]
 
     @cached_property
     def _at_nothing(self) -> list[Fraction]:
         return []
+
+
+def least_magnitude(circuit: Circuit, value: Form) -> Fraction | None:
+    """Least magnitude but 0, at any row, of a number that is nowhere negative."""
+    rows = circuit.rows(value)
+    if min(row.lo for row in rows) < 0 or (circuit.bos and rows[-1] != ZERO):
+        return None
+    return circuit.separation(value)
 
 
 def _joined(form: Form, of_atom: Callable[[int], Grid | None]) -> Grid | None:

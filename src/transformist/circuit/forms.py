@@ -117,6 +117,10 @@ class Form:
         return Form(tuple((a, f / scale) for a, f in self.terms)), scale
 
 
+ONE = Form.of(1)
+"""The constant 1."""
+
+
 def total(forms: Iterable[Form]) -> Form:
     """The sum of forms."""
     listed = list(forms)

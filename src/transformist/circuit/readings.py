@@ -13,8 +13,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
+from transformist.circuit.circuit import Head
 from transformist.circuit.forms import Form, total
-from transformist.circuit.heads import Head
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,16 +20,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from transformist.arithmetic import is_power_of_two
-from transformist.circuit.atoms import StepFunction, upper_unit
+from transformist.circuit.atom_errors import AtomErrors, magnitude, product_bound
 from transformist.circuit.forms import Form
 from transformist.circuit.readings import Number, Sum, form_of
 from transformist.laws import Grid
-
-if TYPE_CHECKING:
-    from transformist.circuit.margins import Margins
 
 SLACK = 1 + 2.0**-20
 """Factor for the rounding of these bounds: fewer than 2³⁰ float64 operations lose below 2⁻²²."""
@@ -51,29 +47,19 @@ class Relative:
     constants: float
 
 
-def held(margins: Margins, weight: Fraction) -> Fraction | None:
-    """A weight as the format holds it; `None` where it is too large."""
-    known = margins.weights
-    if weight not in known:
-        a = margins.a
-        fits = abs(weight) <= Fraction(a.largest)
-        known[weight] = Fraction(float(a.numbers(a.array([weight]))[0])) if fits else None
-    return known[weight]
-
-
-def magnitude_of(margins: Margins, number: Number) -> float:
+def magnitude_of(margins: AtomErrors, number: Number) -> float:
     """Largest magnitude of the computed number."""
     form = form_of(number)
     own = rounding(margins, number) if isinstance(number, Sum) else 0.0
     return _magnitude(margins, form, own)
 
 
-def _magnitude(margins: Margins, form: Form, own: float, is_split: bool = False) -> float:
-    size = _float(margins.circuit.size(form, is_split))
+def _magnitude(margins: AtomErrors, form: Form, own: float, is_split: bool = False) -> float:
+    size = magnitude(margins.circuit.size(form, is_split))
     return (size + margins.inherited(form) + own) * SLACK
 
 
-def rounding(margins: Margins, number: Number) -> float:
+def rounding(margins: AtomErrors, number: Number) -> float:
     """Error bound of a number, errors of its atoms left out; infinite where it may overflow."""
     if isinstance(number, Form):
         return 0.0
@@ -82,12 +68,12 @@ def rounding(margins: Margins, number: Number) -> float:
     return margins.rounded[number]
 
 
-def _rounding(margins: Margins, each: Sum) -> float:
+def _rounding(margins: AtomErrors, each: Sum) -> float:
     value = _magnitude(margins, each.form, 0.0)
     return rounding_within(margins, each, _sizes(margins, each), value, 1.0)
 
 
-def _sizes(margins: Margins, each: Sum) -> list[float]:
+def _sizes(margins: AtomErrors, each: Sum) -> list[float]:
     """Largest magnitude of each factor; hidden units of a step count one by one."""
     return [
         _magnitude(margins, x, 0.0, is_split=True)
@@ -97,7 +83,7 @@ def _sizes(margins: Margins, each: Sum) -> list[float]:
     ]
 
 
-def rounding_apart(margins: Margins, each: Sum) -> float:
+def rounding_apart(margins: AtomErrors, each: Sum) -> float:
     """Error bound of the evaluation alone, for the difference of two sums of the same factors.
 
     Errors of factors and of weights are the same in both sums, and cancel.
@@ -109,7 +95,7 @@ def rounding_apart(margins: Margins, each: Sum) -> float:
 
 
 def rounding_within(
-    margins: Margins,
+    margins: AtomErrors,
     each: Sum,
     sizes: list[float],
     value: float,
@@ -122,21 +108,21 @@ def rounding_within(
     Errors of the factors (`owns`) are too, where they are given; constants are multiplied here.
     """
     a, w, u = margins.a, margins.w, _stored(margins)
-    shift = held(margins, each.shift)
-    weights = [held(margins, weight) for weight, _ in each.parts]
+    shift = margins.held(each.shift)
+    weights = [margins.held(weight) for weight, _ in each.parts]
     if shift is None or any(weight is None for weight in weights):
         return math.inf
-    off = _float(abs(shift - each.shift)) * times
+    off = magnitude(abs(shift - each.shift)) * times
     if not each.parts:
         return off * SLACK
-    total, products = _float(abs(shift)) * times, 0.0
+    total, products = magnitude(abs(shift)) * times, 0.0
     owns = owns or [rounding(margins, x) * times for _, x in each.parts]
     for (weight, _), near, size, by in zip(each.parts, weights, sizes, owns, strict=True):
         assert near is not None
-        product = _times(abs(near), size)
-        own = _times(abs(near), by)
-        off += 0.0 if is_apart else own + _times(abs(near - weight), size)
-        value += own + _times(abs(near - weight), size) if is_apart else 0.0
+        product = product_bound(abs(near), size)
+        own = product_bound(abs(near), by)
+        off += 0.0 if is_apart else own + product_bound(abs(near - weight), size)
+        value += own + product_bound(abs(near - weight), size) if is_apart else 0.0
         total += product
         products += 0.0 if _is_a_power(near) or margins.is_wide else product
     steps, units = _units(margins, each)
@@ -159,12 +145,12 @@ def rounding_within(
     return (off + underflow(margins, each) * times) * SLACK
 
 
-def _is_plain(margins: Margins, each: Sum) -> bool:
+def _is_plain(margins: AtomErrors, each: Sum) -> bool:
     """True if the sum is one number times a power of two, and is held as exactly as the number."""
     if len(each.parts) > 1 or each.shift:
         return False
     ((weight, x),) = each.parts
-    return _is_a_power(held(margins, weight) or Fraction(3)) and (
+    return _is_a_power(margins.held(weight) or Fraction(3)) and (
         isinstance(x, Sum) or len(x.terms) < 2
     )
 
@@ -174,7 +160,7 @@ def off_by(terms: int, w: float) -> float:
     return math.expm1((terms + 1) * math.log1p(w))
 
 
-def underflow(margins: Margins, each: Sum) -> float:
+def underflow(margins: AtomErrors, each: Sum) -> float:
     """Error by underflow of products, additions and the stored result."""
     a = margins.a
     partial = (2 * len(each.parts) + 1) * a.smallest_partial
@@ -182,31 +168,31 @@ def underflow(margins: Margins, each: Sum) -> float:
     return partial + (stored if _stored(margins) or a.smallest > a.smallest_partial else 0.0)
 
 
-def relative(margins: Margins, number: Number) -> Relative:
+def relative(margins: AtomErrors, number: Number) -> Relative:
     """Relative error bound of a number, errors of its atoms left out."""
     if isinstance(number, Form):
-        return Relative(0.0, 0.0, _float(abs(number.constant)))
-    constants = _float(number.constants)
+        return Relative(0.0, 0.0, magnitude(abs(number.constant)))
+    constants = magnitude(number.constants)
     if is_exact(margins, number):
         return Relative(0.0, 0.0, constants)
     w, u = margins.w, _stored(margins)
     shares, rest = [0.0], 0.0
     for weight, x in ((number.shift, None), *number.parts):
-        near = held(margins, weight)
+        near = margins.held(weight)
         if near is None:
             return Relative(math.inf, math.inf, constants)
         inner = Relative(0.0, 0.0, 0.0) if x is None else relative(margins, x)
         if not weight:
             continue
-        own = _float(abs(near - weight) / abs(weight))
+        own = magnitude(abs(near - weight) / abs(weight))
         product = 0.0 if x is None or _is_a_power(near) or margins.is_wide else w
         shares.append((1 + inner.share) * (1 + own) * (1 + product) - 1)
-        rest += _times(abs(near), inner.rest)
+        rest += product_bound(abs(near), inner.rest)
     steps, units = _units(margins, number)
     if steps and not _is_plain(margins, number):
         sizes = zip(number.parts, _sizes(margins, number), strict=True)
-        total = sum(_times(abs(weight), size) for (weight, _), size in sizes)
-        total += _float(abs(number.shift))
+        total = sum(product_bound(abs(weight), size) for (weight, _), size in sizes)
+        total += magnitude(abs(number.shift))
         rest += margins.order.accumulation(units, steps, total, w) + w * (2 * steps + total)
     each = w + u + w * u if number.is_stored_each else w
     share = (1 + max(shares)) * (1 + off_by(max(units, 1) - 2, each)) - 1
@@ -216,7 +202,7 @@ def relative(margins: Margins, number: Number) -> Relative:
     return Relative(share * SLACK, (rest + underflow(margins, number)) * SLACK, constants)
 
 
-def is_exact(margins: Margins, number: Number) -> bool:
+def is_exact(margins: AtomErrors, number: Number) -> bool:
     """True if the format computes a number without an error, in any order of summation."""
     if isinstance(number, Form):
         return not any(margins.errors[atom].absolute for atom in number.atoms)
@@ -225,10 +211,10 @@ def is_exact(margins: Margins, number: Number) -> bool:
     return margins.exact[number]
 
 
-def _is_exact(margins: Margins, each: Sum) -> bool:
+def _is_exact(margins: AtomErrors, each: Sum) -> bool:
     if not all(is_exact(margins, x) for _, x in each.parts):
         return False
-    if any(held(margins, x) != x for x in (each.shift, *(weight for weight, _ in each.parts))):
+    if any(margins.held(x) != x for x in (each.shift, *(weight for weight, _ in each.parts))):
         return False
     grid, total = Grid.of([each.shift]), Fraction(abs(each.shift))
     for weight, x in each.parts:
@@ -240,49 +226,37 @@ def _is_exact(margins: Margins, each: Sum) -> bool:
         total += abs(weight) * Fraction(margins.circuit.size(form, is_split=each.is_of_units))
         for number, factor in form.terms if each.is_of_units else ():
             atom = margins.circuit.atoms[number]
-            if isinstance(atom, StepFunction):
-                part = margins.grid_everywhere(upper_unit(atom))
+            if len(atom.hidden_units) > 1:
+                part = margins.grid_everywhere(atom.hidden_units[-1][0])
                 if part is None:
                     return False
                 grid |= part.times(factor * weight)
-                total += 2 * abs(weight * factor) * Fraction(margins.height(number, atom))
+                total += 2 * abs(weight * factor) * Fraction(margins.height(number))
     if grid.counts or not is_power_of_two(Fraction(grid.c)):
         return False
     c, a = Fraction(grid.c), margins.a
     return total * c <= 2**a.precision and c * Fraction(a.smallest) <= 1
 
 
-def _units(margins: Margins, each: Sum) -> tuple[float, int]:
+def _units(margins: AtomErrors, each: Sum) -> tuple[float, int]:
     """Return the sum of the magnitudes of the second units of steps, and the number of terms."""
     steps, units = 0.0, int(bool(each.shift))
     for weight, x in each.parts:
         numbers = 1
         if each.is_of_units and isinstance(x, Form):
             for number, factor in x.terms:
-                atom = margins.circuit.atoms[number]
-                if isinstance(atom, StepFunction):
+                if len(margins.circuit.atoms[number].hidden_units) > 1:
                     numbers = 2
-                    steps += _float(abs(weight * factor) * margins.height(number, atom))
+                    steps += magnitude(abs(weight * factor) * margins.height(number))
             numbers = max(numbers, len(x.terms))
         units += numbers
     return steps, units
 
 
-def _stored(margins: Margins) -> float:
+def _stored(margins: AtomErrors) -> float:
     """Relative error of storing a sum; 0 where sums accumulate in the format itself."""
     return margins.u if margins.u > margins.w else 0.0
 
 
 def _is_a_power(weight: Fraction) -> bool:
     return not weight or is_power_of_two(abs(weight))
-
-
-def _float(value: object) -> float:
-    try:
-        return abs(float(value))  # type: ignore[arg-type]
-    except OverflowError:
-        return math.inf
-
-
-def _times(factor: Fraction, size: float) -> float:
-    return _float(factor) * size if factor and size else 0.0

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeVar
 
-from transformist.circuit import SCORES, Fetched, Form, PositionFeature
+from transformist.circuit import Fetched, Form, PositionFeature
 from transformist.compiler.schedule import Schedule
 from transformist.errors import BrokenInvariant
 
@@ -170,7 +170,7 @@ def _scores(schedule: Schedule) -> Iterator[tuple[Form, Form]]:
     """Queries and keys as they are written: keys with constant queries are one sum."""
     atoms = (schedule.circuit.atoms[number] for number in schedule.times)
     for head in dict.fromkeys(atom.head for atom in atoms if isinstance(atom, Fetched)):
-        yield from SCORES[type(head)](head)
+        yield from head.scores
 
 
 def _can_read(kept: Iterable[Form], parts: Iterable[Form]) -> bool:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from transformist.assembly import units
-from transformist.circuit import SCORES, Fetched, Form, Head, PositionFeature, Relu, StepFunction
+from transformist.circuit import Fetched, Form, Head, PositionFeature
 from transformist.compiler.allocate import Allocation, Placed
 from transformist.compiler.outputs import Accepted, Answer, Counted, Labelled, NearestMean
 from transformist.compiler.source_map import SourceMap
@@ -28,23 +28,6 @@ from transformist.model import (
     Transformer,
     exact_product,
 )
-
-Scale = tuple[Form, Fraction, Fraction]
-"""A hidden unit of an atom: factor · ReLU(form + shift)."""
-
-
-def _relu(atom: Relu) -> list[Scale]:
-    return [(atom.form, Fraction(0), Fraction(1))]
-
-
-def _step(atom: StepFunction) -> list[Scale]:
-    """Two ReLUs of slope 2/zone, which part at zone/4 and at 3 zone/4."""
-    scaled = atom.form * (2 / atom.zone)
-    return [(scaled, -Fraction(1, 2), Fraction(1)), (scaled, -Fraction(3, 2), Fraction(-1))]
-
-
-UNITS: Mapping[type[Any], Callable[[Any], list[Scale]]] = {Relu: _relu, StepFunction: _step}
-"""The hidden units of each kind of atom that a feed-forward network computes."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +192,7 @@ def _values(
 
 def _head(emission: Emission, head: Head, time: int, values: list[Any]) -> Attention:
     circuit = emission.allocation.schedule.circuit
-    pairs = SCORES[type(head)](head)
+    pairs = head.scores
     size = 1
     while size < len(pairs):
         size *= 4
@@ -248,10 +231,10 @@ def _network(emission: Emission, time: int) -> FeedForward | None:
             for kept in allocation.kept
             if kept.born == time and (factor := kept.form.factors.get(number))
         }
-        for form, shift, factor in UNITS[type(atom)](atom):
+        for form, factor in atom.hidden_units:
             read, constant = emission.form(form, time)
             added = {slot: share * factor for slot, share in written.items()}
-            hidden.append((read, constant + shift, added))
+            hidden.append((read, constant, added))
     for kept in allocation.kept:
         if kept.emptied == time:
             hidden += _emptying(emission, kept)

@@ -65,7 +65,7 @@ def require_margins(
         if not error < allowed:
             raise MarginExceeded(served.get(part), what, error, allowed)
 
-    margins = Margins(circuit, sharpness, a, ORDER, refuse)
+    margins = Margins(circuit=circuit, a=a, order=ORDER, sharpness=sharpness, on_margin=refuse)
     for _ in circuit.atoms:
         follow(margins)
     REQUIRED[type(answer)](margins, answer)

@@ -10,9 +10,17 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from transformist.circuit import Circuit, Fetched, Form, Relu, Uniform, rows_under
+from transformist.circuit import (
+    Circuit,
+    Fetched,
+    Form,
+    Relu,
+    Tolerance,
+    Uniform,
+    at_bos,
+    rows_under,
+)
 from transformist.compiler.lower import AS_IT_IS, Lowering, Scale
-from transformist.compiler.sharpness import Use
 from transformist.language import Accept, NextToken, Tag
 from transformist.language.node import Node
 from transformist.language.outputs import Output
@@ -34,9 +42,9 @@ class Accepted:
         return (self.form,)
 
     @property
-    def uses(self) -> tuple[Use, ...]:
+    def uses(self) -> tuple[Tolerance, ...]:
         """The forms that are used, and how far off softmax may leave them."""
-        return (Use(self.form, self.margin / 2),)
+        return (Tolerance(self.form, self.margin / 2),)
 
 
 @dataclass(frozen=True)
@@ -48,9 +56,9 @@ class Labelled:
     gap: Fraction
 
     @property
-    def uses(self) -> tuple[Use, ...]:
+    def uses(self) -> tuple[Tolerance, ...]:
         """The forms that are used, and how far off softmax may leave them."""
-        return tuple(Use(form, self.gap / 8) for form in self.forms)
+        return tuple(Tolerance(form, self.gap / 8) for form in self.forms)
 
 
 @dataclass(frozen=True)
@@ -76,9 +84,9 @@ class Counted:
     seen: int
 
     @property
-    def uses(self) -> tuple[Use, ...]:
+    def uses(self) -> tuple[Tolerance, ...]:
         """The forms that are used, and how far off softmax may leave them."""
-        return (Use(self.y, Fraction(1, 8 * self.scale * self.seen)),)
+        return (Tolerance(self.y, Fraction(1, 8 * self.scale * self.seen)),)
 
     @cached_property
     def labels(self) -> tuple[Any, ...]:
@@ -121,11 +129,11 @@ class NearestMean:
         return (self.form,)
 
     @property
-    def uses(self) -> tuple[Use, ...]:
+    def uses(self) -> tuple[Tolerance, ...]:
         """The forms that are used, and how far off softmax may leave them."""
         if self.seen is None:
             return ()
-        return (Use(self.form, Fraction(1, 8 * self.scale * self.seen)),)
+        return (Tolerance(self.form, Fraction(1, 8 * self.scale * self.seen)),)
 
 
 Answer: TypeAlias = "Accepted | Labelled | Counted | NearestMean"
@@ -143,7 +151,7 @@ def _accepted(lowering: Lowering, output: Accept) -> Accepted:
     circuit = lowering.circuit
     alone = circuit.over_nothing(form)
     if output.empty != (alone > 0):
-        form += circuit.at_bos * ((margin if output.empty else -margin) - alone)
+        form += at_bos(circuit) * ((margin if output.empty else -margin) - alone)
     return Accepted(form, margin)
 
 

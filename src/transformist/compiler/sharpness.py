@@ -6,27 +6,10 @@ that for the weight it leaves elsewhere, which `circuit/shares` bounds, what it 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any
 
-from transformist.circuit import (
-    INDEX_ERROR,
-    MEAN_SCORE_ERROR,
-    SCORE_ERROR,
-    At,
-    Circuit,
-    Fetched,
-    Form,
-    Head,
-    Match,
-    Relu,
-    StepFunction,
-    Uniform,
-    scale_divisor,
-)
+from transformist.circuit import Circuit, Fetched, Form, Head, ScoredHead, Tolerance
 from transformist.rounding import rounded_up
 
 OF_A_HEAD = Fraction(3, 8)
@@ -39,15 +22,7 @@ LARGEST_SHARE = Fraction(1, 4)
 """More of the weight no head leaves elsewhere."""
 
 
-@dataclass(frozen=True)
-class Use:
-    """A form that is used, and how far off it may be."""
-
-    form: Form
-    allowed: Fraction
-
-
-def sharpnesses(circuit: Circuit, outputs: Iterable[Use]) -> dict[Head, Fraction]:
+def sharpnesses(circuit: Circuit, outputs: Iterable[Tolerance]) -> dict[Head, Fraction]:
     """1/τ for each head that has scores; 1 where the weighting is hard.
 
     Args:
@@ -60,7 +35,7 @@ def sharpnesses(circuit: Circuit, outputs: Iterable[Use]) -> dict[Head, Fraction
     shares: dict[Head, Fraction] = {}
     found: dict[Head, Fraction] = {}
 
-    def use(each: Use) -> None:
+    def use(each: Tolerance) -> None:
         inexact = [(a, f) for a, f in each.form.terms if circuit.is_approximate(Form.atom(a))]
         weight = sum((abs(factor) for _, factor in inexact), Fraction(0))
         for atom, _ in inexact:
@@ -71,20 +46,18 @@ def sharpnesses(circuit: Circuit, outputs: Iterable[Use]) -> dict[Head, Fraction
         use(output)
     for number in range(len(circuit.atoms) - 1, -1, -1):
         atom = circuit.atoms[number]
-        if isinstance(atom, StepFunction):
-            use(Use(atom.form, atom.zone / 8))
-        elif number in allowed and isinstance(atom, Relu):
-            use(Use(atom.form, allowed[number]))
-        elif number in allowed and isinstance(atom, Fetched):
-            use(Use(atom.value, allowed[number] / 2))
-            spread = _diameter(circuit, atom.value)
-            if spread:
-                share = allowed[number] * OF_A_HEAD / spread
-                shares[atom.head] = min(shares.get(atom.head, LARGEST_SHARE), share)
-        if isinstance(atom, Fetched) and first[atom.head] == number:
-            head = atom.head
+        for each in atom.tolerances(allowed.get(number)):
+            use(each)
+        if not isinstance(atom, Fetched):
+            continue
+        head, spread = atom.head, _diameter(circuit, atom.value)
+        if number in allowed and spread:
+            share = allowed[number] * OF_A_HEAD / spread
+            shares[head] = min(shares.get(head, LARGEST_SHARE), share)
+        if first[head] == number:
             found[head] = _sharpness(circuit, head, shares.get(head, LARGEST_SHARE))
-            for each in USES[type(head)](circuit, head, found[head], shares.get(head, Fraction(1))):
+            share = shares.get(head, Fraction(1))
+            for each in head.tolerances(circuit, found[head], share):
                 use(each)
     return found
 
@@ -103,43 +76,6 @@ def _diameter(circuit: Circuit, value: Form) -> Fraction:
 
 
 def _sharpness(circuit: Circuit, head: Head, share: Fraction) -> Fraction:
-    if circuit.weighting != "softmax" or isinstance(head, Uniform):
+    if circuit.weighting != "softmax" or not isinstance(head, ScoredHead):
         return Fraction(1)
-    return max(rounded_up(LEAST_SHARPNESS[type(head)](circuit, head, float(share))), Fraction(1))
-
-
-def _match_sharpness(circuit: Circuit, head: Match, share: float) -> float:
-    if head.choose == "mean":
-        return 8 / 3 * math.log(float(circuit.longest + 1) / share)
-    return 2 * math.log1p(1 / share)
-
-
-def _at_sharpness(circuit: Circuit, head: At, share: float) -> float:
-    return 4 * math.log1p(2 / share) * scale_divisor(circuit, head)
-
-
-LEAST_SHARPNESS: Mapping[type[Any], Callable[[Circuit, Any, float], float]] = {
-    Match: _match_sharpness,
-    At: _at_sharpness,
-}
-"""A 1/τ that leaves at most this share of the weight elsewhere."""
-
-
-def _match_uses(_circuit: Circuit, head: Match, sharpness: Fraction, share: Fraction) -> list[Use]:
-    limit = SCORE_ERROR / 2 / head.scale
-    if head.choose == "mean":
-        limit = min(MEAN_SCORE_ERROR / 2, share / (8 * sharpness))
-    forms = (*head.keys, *head.queries)
-    return [Use(form, limit / (2 * len(forms))) for form in forms]
-
-
-def _at_uses(circuit: Circuit, head: At, _sharpness: Fraction, _share: Fraction) -> list[Use]:
-    return [Use(head.index, INDEX_ERROR / 4 / scale_divisor(circuit, head))]
-
-
-USES: Mapping[type[Any], Callable[[Circuit, Any, Fraction, Fraction], list[Use]]] = {
-    Uniform: lambda *_: [],
-    Match: _match_uses,
-    At: _at_uses,
-}
-"""How far off the queries and keys of each kind of head may be."""
+    return max(rounded_up(head.least_sharpness(circuit, float(share))), Fraction(1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -11,16 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from transformist.circuit import (
-    At,
-    Embedded,
-    Fetched,
     Form,
-    Kept,
-    Match,
-    PositionFeature,
-    Relu,
-    StepFunction,
-    Uniform,
 )
 from transformist.errors import visible
 from transformist.laws import Grid, hull
@@ -70,7 +61,7 @@ def certificate_rows(found: Certificate) -> Iterator[tuple[str, ...]]:
         within = hull(line.law.rows)
         off = f"{line.errors.absolute:.3g}" if line.errors.absolute else "0"
         ends = (_short(Fraction(end)) for end in (within.lo, within.hi))
-        made = MADE[type(line.atom)](line.atom)
+        made = line.atom.words(_sum)
         yield f"[{number}]", line.name, made, *ends, _multiple(line.law.grid), off
 
 
@@ -99,27 +90,3 @@ def _sum(form: Form) -> str:
         constant = _short(abs(form.constant))
         text = f"{text} {sign} {constant}" if parts else f"{'−' * (sign == '−')}{constant}"
     return text
-
-
-def _fetched(atom: Fetched) -> str:
-    fetched = FETCHED[type(atom.head)](atom.head, _sum(atom.value))
-    return f"{fetched}, mask {atom.head.mask}"
-
-
-FETCHED: Mapping[type[Any], Callable[[Any, str], str]] = {
-    Uniform: lambda _, value: f"mean of {value}",
-    Match: lambda head, value: f"{value} of the {head.choose} match",
-    At: lambda head, value: f"{value} at position {_sum(head.index)}",
-}
-"""What each kind of head fetches, in words."""
-
-
-MADE: Mapping[type[Any], Callable[[Any], str]] = {
-    Embedded: lambda _: "embedded",
-    PositionFeature: lambda atom: f"position function {atom.name}",
-    Relu: lambda atom: f"ReLU({_sum(atom.form)})",
-    StepFunction: lambda atom: f"step of {_sum(atom.form)} at {_short(atom.zone / 2)}",
-    Fetched: _fetched,
-    Kept: lambda atom: f"{_sum(atom.form)}, in one slot",
-}
-"""How each kind of number is made, in words."""

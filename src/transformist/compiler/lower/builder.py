@@ -19,6 +19,8 @@ from transformist.circuit import (
     Relu,
     StepFunction,
     Uniform,
+    at_bos,
+    at_symbols,
     total,
 )
 from transformist.compiler.source_map import SourceMap
@@ -115,8 +117,8 @@ class Builder:
         numbers = [Fraction(value) for value in values]
         if len(set(numbers)) == 1:
             return Form.of(numbers[0])
-        at_bos = (Fraction(0),) * self.circuit.bos
-        return self.add(Embedded((*numbers, *at_bos)), name)
+        zeros = (Fraction(0),) * self.circuit.bos
+        return self.add(Embedded((*numbers, *zeros)), name)
 
     def embedded_case(self, values: Sequence[Any], value: Any, name: str) -> Form:
         """A form that is 1 at the symbols that have this value, 0 elsewhere."""
@@ -199,7 +201,7 @@ class Builder:
         """The number 1 in a scale: the scale itself."""
         if scale == AS_IT_IS:
             return Form.of(1)
-        counted = self.circuit.at_bos if scale.kind == "count" else self.circuit.at_symbols
+        counted = at_bos(self.circuit) if scale.kind == "count" else at_symbols(self.circuit)
         form = self.add(Fetched(Uniform(scale.mask), counted), f"1 in {scale.kind} {scale.mask}")
         if scale != Scale("mean", "strict-future"):
             return form
@@ -260,11 +262,11 @@ class Builder:
         """A form with the same values at the symbols, and 0 at BOS."""
         if not self.circuit.bos:
             return form
-        at_bos = self.circuit.span_at_bos(form)
-        if at_bos.is_point:
-            return form - self.circuit.at_bos * at_bos.lo if at_bos.lo else form
-        within = at_bos.hull(self.circuit.span(form))
-        return self._gate(1 - self.circuit.at_bos, form, name, within)
+        there = self.circuit.span_at_bos(form)
+        if there.is_point:
+            return form - at_bos(self.circuit) * there.lo if there.lo else form
+        within = there.hull(self.circuit.span(form))
+        return self._gate(1 - at_bos(self.circuit), form, name, within)
 
     def _gate(self, bit: Form, form: Form, name: str, within: Range) -> Form:
         parts = []

@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from transformist.circuit import SEES_BOS, At, Fetched, Form, Head, Match, total
+from transformist.circuit import SEES_BOS, At, Fetched, Form, Head, Match, at_bos, total
 from transformist.compiler.lower.builder import Builder, Scale
 from transformist.compiler.lower.means import at_count
 from transformist.compiler.lower.rule import Asking, Channel, Rule
@@ -130,7 +130,7 @@ def _matching(ask: Asking, build: Builder, node: Select, *, has_sink: bool) -> M
     is_seen = circuit.bos and node.mask in SEES_BOS
     is_kept_out = is_seen and not pairs and node.choose == "leftmost"
     if is_seen and (has_sink or is_kept_out):
-        pairs = [*pairs, (circuit.at_bos, Form.of(Fraction(1, 2) if has_sink else -1))]
+        pairs = [*pairs, (at_bos(circuit), Form.of(Fraction(1, 2) if has_sink else -1))]
     if circuit.max_length is None and place is not None and pairs:
         raise build.needs_length(node, "how far a match outweighs the place")
     if node.choose == "mean":

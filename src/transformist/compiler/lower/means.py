@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from transformist.circuit import SEES_BOS, At, Fetched, Form, Match
+from transformist.circuit import SEES_BOS, At, Fetched, Form, Match, at_bos
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, Scale
 from transformist.compiler.lower.rule import Asking, Rule, Scales
 from transformist.language.across import Count, Exists, Mean
@@ -40,7 +40,7 @@ def _mean(ask: Asking, build: Builder, node: Mean, scale: Scale) -> Form:
         return build.mean(node, node.mask, value)
     build.require_means(node)
     build.require_sharpness(node)
-    head = Match((build.circuit.at_bos,), (Form.of(-1),), "mean", node.mask)
+    head = Match((at_bos(build.circuit),), (Form.of(-1),), "mean", node.mask)
     return build.add(Fetched(head, value), name)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from transformist.arithmetic import Floating, number_system
-from transformist.circuit import READ_OUT, SCORES, Circuit, Form, Head, Match, total
+from transformist.circuit import READ_OUT, Circuit, Form, Head, Match, total
 from transformist.circuit.atoms import Embedded, Fetched, Kept, PositionFeature, Relu, StepFunction
 from transformist.laws import Range, hull
 from transformist.model import Attention, FeedForward, PositionFunctions, Transformer
@@ -214,7 +214,7 @@ class Reading:
         pairs = list(zip(queries, keys, strict=True))
         preconditions.of_head(self.circuit, head, kind, pairs, "a head")
         preconditions.of_values(self.circuit, kind, values, "a head")
-        found, wanted = multiplied(pairs), multiplied(SCORES[type(kind)](kind))
+        found, wanted = multiplied(pairs), multiplied(kind.scores)
         weights = [sum(abs(x) for part in each for _, x in part) for each in (found, wanted)]
         ratio = Fraction(weights[0], weights[1] or 1) if wanted else Fraction(1)
         scaled = [[(each, x * ratio) for each, x in part] for part in wanted]

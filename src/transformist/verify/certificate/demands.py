@@ -43,7 +43,16 @@ def noted(
         place = circuit.names[part] if isinstance(part, int) else part
         demands.append(Demand(place, what, float(error), allowed))
 
-    return Margins(circuit, sharpness, a, order, note, readings, falling), demands
+    margins = Margins(
+        circuit=circuit,
+        a=a,
+        order=order,
+        falling=falling,
+        sharpness=sharpness,
+        on_margin=note,
+        readings=readings,
+    )
+    return margins, demands
 
 
 def follow_within(margins: Margins) -> None:
@@ -65,7 +74,7 @@ def _require_at_bos(margins: Margins, number: int, atom: StepFunction) -> None:
         ranges.append(circuit.span_at_bos(atom.form))
     for each in ranges:
         at = max(each.hi, atom.zone)
-        error = margins.step_error(number, at, atom.zone / 4)
+        error = atom.comparison_error(margins, number, at)
         beside = max(atom.zone / 4 - each.hi, each.lo - 3 * atom.zone / 4, Fraction(0))
         margins.require(number, "the error of a comparison at BOS", error, beside)
 

@@ -16,7 +16,6 @@ import numpy as np
 from transformist.arithmetic import is_power_of_two
 from transformist.circuit import (
     CAUSAL,
-    SCORES,
     SEES_BOS,
     At,
     Circuit,
@@ -27,8 +26,6 @@ from transformist.circuit import (
     StepFunction,
     Uniform,
     content,
-    is_decided_at_bos,
-    is_whole_at_bos,
     rows_under,
 )
 from transformist.laws import Grid
@@ -90,7 +87,7 @@ def of_step(
     require(least and least >= step.zone, "a step has its zone between values", step, where)
     at_bos = circuit.span_at_bos(step.form)
     beside = at_bos.hi <= step.zone / 4 or at_bos.lo >= 3 * step.zone / 4 or at_bos.is_point
-    known = beside or not circuit.bos or is_decided_at_bos(circuit, step)
+    known = beside or not circuit.bos or step.is_decided_at_bos(circuit)
     require(known, "a step has its zone between values at BOS, too", step, where)
     plain = is_power_of_two(step.zone) and is_power_of_two(height)
     between = step.zone / 2 <= height <= 1
@@ -104,7 +101,7 @@ def of_step(
 def of_head(circuit: Circuit, head: Attention, kind: Head, pairs: Pairs, where: str) -> None:
     """Keys are read as they are, queries times what all are; nothing else has a part in scores."""
     require(kind.mask == head.mask, "a head has its mask", head.mask, where)
-    wanted, asked = SCORES[type(kind)](kind), [(q, k) for q, k in pairs if q != Form() != k]
+    wanted, asked = kind.scores, [(q, k) for q, k in pairs if q != Form() != k]
     require(len(asked) == len(wanted), "all that is scored is told", len(asked), where)
     few = len(pairs) <= 4 * len(asked) or not asked  # √d_key is not much above what it divides
     require(few, "d_key is at most four times the coordinates that count", len(pairs), where)
@@ -170,7 +167,7 @@ def _places_between(circuit: Circuit, head: Match) -> int:
     """
     if not circuit.bos or head.mask == "strict-past":
         return 0
-    return int(head.choose != "rightmost" or not circuit.is_beneath(head))
+    return int(head.choose != "rightmost" or not head.is_beneath(circuit))
 
 
 def _at(circuit: Circuit, _head: Attention, kind: At, where: str) -> None:
@@ -188,7 +185,7 @@ def _at(circuit: Circuit, _head: Attention, kind: At, where: str) -> None:
         counts = frozenset({rows_under(atom.head.mask)})
     whole = circuit.grid(kind.index) == Grid(1, counts)
     require(whole, "what is looked up is a whole number, in its unit", kind.index, where)
-    whole = not circuit.bos or kind.mask in CAUSAL or is_whole_at_bos(circuit, kind)
+    whole = not circuit.bos or kind.mask in CAUSAL or kind.is_whole_at_bos(circuit)
     require(whole, "what is looked up is a whole number at BOS, too", kind.index, where)
 
 

@@ -21,7 +21,7 @@ def attends(circuit: Circuit, head: Attention, pairs: Pairs, where: str) -> tupl
             return Match((), (), choose, head.mask), Fraction(1)
         return Uniform(head.mask), Fraction(1)
     root = _root(head.W_Q.shape[0])
-    square = circuit.feature("i^2")
+    square = circuit.find(PositionFeature("i^2"))
     if square is not None and any(square in key.factors for _, key in pairs):
         return _lookup(circuit, head, pairs, square, root, where)
     return _match(circuit, head, pairs, root, where)
@@ -39,7 +39,7 @@ def _lookup(
     circuit: Circuit, head: Attention, pairs: Pairs, square: int, root: Fraction, where: str
 ) -> tuple[Head, Fraction]:
     """Scores a (2 q j − w j²): of the place j a form of the query, and of its square another."""
-    place = circuit.feature("i")
+    place = circuit.find(PositionFeature("i"))
     of_place = of_square = Form()
     for query, key in pairs:
         if place is None or not set(key.atoms) <= {place, square}:
@@ -63,7 +63,7 @@ def _match(
     by_key = together(key * query.constant for query, key in pairs if query.is_constant)
     place, position = None, Fraction(0)
     for name in ("i", "i/n"):
-        number = circuit.feature(name)
+        number = circuit.find(PositionFeature(name))
         if number is not None and number in by_key.factors:
             place, position = Form.atom(number), by_key.factors[number]
             by_key -= place * position

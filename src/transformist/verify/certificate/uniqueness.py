@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
-from transformist.circuit import FETCHED, Circuit, Fetched, Form, Head, Match, total
+from transformist.circuit import Circuit, Fetched, Form, Head, Match, total
 from transformist.laws import Range, hull
 from transformist.model import MultiClass
 from transformist.verify.certificate.cases import cases
@@ -100,22 +100,24 @@ def as_count(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> tuple
 def span(circuit: Circuit, form: Form) -> Range:
     """The range of a form at the symbols, what one head fetches taken together."""
     by_head: dict[Head, list[tuple[int, Fraction]]] = {}
+    fetched: dict[int, Form] = {}
     others = []
     for number, factor in form.terms:
         atom = circuit.atoms[number]
         if isinstance(atom, Fetched):
+            fetched[number] = atom.value
             by_head.setdefault(atom.head, []).append((number, factor))
         else:
             others.append((number, factor))
     rows = list(circuit.rows(Form(tuple(others), form.constant)))
     for head, terms in by_head.items():
-        value = total(circuit.atoms[number].value * factor for number, factor in terms)  # type: ignore[union-attr]
-        law = FETCHED[type(head)](circuit, head, value)
-        fetched = list(law.rows)
+        value = total(fetched[number] * factor for number, factor in terms)
+        law = head.law(circuit, value)
+        brought = list(law.rows)
         if _leaves_bos_out(circuit, head):
             symbols = circuit.rows(value)[: len(circuit.alphabet)]
-            fetched = [hull(symbols)] * len(law.rows)
-        rows = [row + more for row, more in zip(rows, fetched, strict=True)]
+            brought = [hull(symbols)] * len(law.rows)
+        rows = [row + more for row, more in zip(rows, brought, strict=True)]
     return hull(rows[: len(circuit.alphabet)])
 
 
@@ -124,7 +126,8 @@ def _leaves_bos_out(circuit: Circuit, head: Head) -> bool:
 
     The last of what matches is chosen, no product is negative, BOS has none, and its place is 0.
     """
-    is_last = isinstance(head, Match) and head.choose == "rightmost"
-    if not circuit.bos or not is_last or head.mask not in ("none", "future"):
+    if not isinstance(head, Match) or head.choose != "rightmost":
         return False
-    return circuit.is_beneath(head)  # type: ignore[arg-type]
+    if not circuit.bos or head.mask not in ("none", "future"):
+        return False
+    return head.is_beneath(circuit)

@@ -1,0 +1,70 @@
+"""Functions of the position, by their names in `POSITIONS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from transformist.circuit.atom_errors import Errors
+from transformist.circuit.circuit import Circuit, Law
+from transformist.circuit.forms import Form
+from transformist.circuit.margins import Margins, RoundedAtom
+from transformist.laws import INFINITY, Bound, Grid, Range
+from transformist.positions import position
+
+
+def _inverse(n: Bound) -> Fraction:
+    return Fraction(0) if n == INFINITY else 1 / Fraction(n)
+
+
+_RANGES: Mapping[str, Callable[[Any], Range]] = {
+    "1": lambda _n: Range.of(1),
+    "i": lambda n: Range(Fraction(1), n),
+    "i^2": lambda n: Range(Fraction(1), n**2),
+    "i^3": lambda n: Range(Fraction(1), n**3),
+    "1/i": lambda n: Range(_inverse(n), Fraction(1)),
+    "-1/i": lambda n: Range(Fraction(-1), -_inverse(n)),
+    "i/n": lambda n: Range(_inverse(n), Fraction(1)),
+    "-i/n": lambda n: Range(Fraction(-1), -_inverse(n)),
+    "(-1)^i": lambda _n: Range(Fraction(-1), Fraction(1)),
+}
+"""The ranges of the functions of a position from 1 to n ≤ N."""
+
+_DENOMINATORS: Mapping[str, str] = {"1/i": "i", "-1/i": "i", "i/n": "n", "-i/n": "n"}
+
+
+@dataclass(frozen=True)
+class PositionFeature(RoundedAtom):
+    """A function of the position, by its name."""
+
+    name: str
+
+    @property
+    def reads(self) -> tuple[Form, ...]:
+        return ()
+
+    def law(self, circuit: Circuit) -> Law:
+        grid = Grid(1)
+        if self.name in _DENOMINATORS:
+            grid = grid.divided(_DENOMINATORS[self.name])
+        longest = max(circuit.longest, Fraction(1))
+        symbols = (_RANGES[self.name](longest),) * len(circuit.alphabet)
+        at_bos = (Range.of(self.over_nothing(circuit)),) if circuit.bos else ()
+        return Law((*symbols, *at_bos), grid)
+
+    def over_nothing(self, circuit: Circuit) -> Fraction:
+        return Fraction(position(self.name, 0, 0))
+
+    def errors(self, margins: Margins, number: int) -> Errors:
+        """Error bound: none for whole numbers that the significand holds, else 2u of the size."""
+        law = margins.circuit.laws[number]
+        size = float(law.rows[0].size)
+        whole = law.grid is not None and not law.grid.counts
+        if whole and size <= 2**margins.a.precision:
+            return Errors(0.0, 0.0)
+        return Errors(2 * margins.u * size, 2 * margins.u * size * margins.most)
+
+    def words(self, text_of: Callable[[Form], str]) -> str:
+        return f"position function {self.name}"

@@ -1,0 +1,55 @@
+"""Rectified forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from transformist.circuit.atom_errors import Errors
+from transformist.circuit.circuit import Circuit, Law, Tolerance
+from transformist.circuit.forms import Form
+from transformist.circuit.margins import Margins, RoundedAtom
+from transformist.laws import Grid
+
+
+@dataclass(frozen=True)
+class Relu(RoundedAtom):
+    """max(form, 0)."""
+
+    form: Form
+
+    @property
+    def reads(self) -> tuple[Form, ...]:
+        return (self.form,)
+
+    @cached_property
+    def hidden_units(self) -> tuple[tuple[Form, Fraction], ...]:
+        return ((self.form, Fraction(1)),)
+
+    def law(self, circuit: Circuit) -> Law:
+        rows = tuple(each.relu() for each in circuit.rows(self.form))
+        return Law(rows, circuit.grid(self.form), circuit.separation(self.form))
+
+    def over_nothing(self, circuit: Circuit) -> Fraction:
+        return max(circuit.over_nothing(self.form), Fraction(0))
+
+    def grid_at_bos(self, circuit: Circuit, number: int) -> Grid | None:
+        return circuit.grid_at_bos(self.form)
+
+    def errors(self, margins: Margins, number: int) -> Errors:
+        """The error of the form: |max(x, 0) − max(y, 0)| ≤ |x − y|.
+
+        Where the form is below −error, what is computed for it is negative, and the ReLU exactly 0.
+        """
+        error = margins.error(self.form)
+        rows = margins.circuit.rows(self.form)
+        silent = frozenset(kind for kind, row in enumerate(rows) if row.hi < -error)
+        return Errors(error, margins.scaled_error(self.form), silent=silent)
+
+    def tolerances(self, allowed: Fraction | None) -> list[Tolerance]:
+        return [] if allowed is None else [Tolerance(self.form, allowed)]
+
+    def words(self, text_of: Callable[[Form], str]) -> str:
+        return f"ReLU({text_of(self.form)})"

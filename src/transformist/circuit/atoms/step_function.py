@@ -1,0 +1,128 @@
+"""Steps: comparisons with 0, by two ReLUs that part in the middle of a separation.
+
+Let x be the form and z its zone: at the symbols x ≤ 0 or x ≥ z. The step is
+
+    ReLU(2x/z − 1/2) − ReLU(2x/z − 3/2),
+
+which is 0 for x ≤ z/4, 1 for x ≥ 3z/4, and straight between. So an error of x below z/4 does not
+change it: x ≤ 0 is still computed to at most z/4, and x ≥ z to at least 3z/4.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from transformist.circuit import sum_errors
+from transformist.circuit.atom_errors import Errors, magnitude
+from transformist.circuit.circuit import Circuit, Law, Tolerance
+from transformist.circuit.forms import Form, content
+from transformist.circuit.margins import Margins, RoundedAtom
+from transformist.laws import Bound, Grid, Range
+
+
+@dataclass(frozen=True)
+class StepFunction(RoundedAtom):
+    """0 where the form is at most zone/4, 1 where it is at least 3 zone/4, straight between."""
+
+    form: Form
+    zone: Fraction
+
+    absorbs_errors = True
+
+    @property
+    def reads(self) -> tuple[Form, ...]:
+        return (self.form,)
+
+    @cached_property
+    def hidden_units(self) -> tuple[tuple[Form, Fraction], ...]:
+        scaled = self.form * (2 / self.zone)
+        return ((scaled - Fraction(1, 2), Fraction(1)), (scaled - Fraction(3, 2), Fraction(-1)))
+
+    def height(self, circuit: Circuit, falls: bool) -> Bound:
+        """Bound of ReLU(2x/z − 3/2): 2x/z; of a step computed from 1 downwards, 2(z − x)/z."""
+        rows = circuit.rows(self.form)
+        highest = max(self.zone - row.lo if falls else row.hi for row in rows)
+        return max(highest, Fraction(0)) * 2 / self.zone
+
+    def law(self, circuit: Circuit) -> Law:
+        """Whole numbers at the symbols, where the form is 0 or at least the zone in magnitude."""
+        symbols = len(circuit.alphabet)
+        rows = [Range(self._at(row.lo), self._at(row.hi)) for row in circuit.rows(self.form)]
+        whole = [Range(Fraction(row.lo >= 1), Fraction(row.hi > 0)) for row in rows[:symbols]]
+        return Law((*whole, *rows[symbols:]), Grid(1))
+
+    def _at(self, x: Bound) -> Fraction:
+        """The value of the step where the form is x."""
+        low, high = self.zone / 4, 3 * self.zone / 4
+        if x <= low:
+            return Fraction(0)
+        return Fraction(1) if x >= high else (Fraction(x) - low) * 2 / self.zone
+
+    def over_nothing(self, circuit: Circuit) -> Fraction:
+        return self._at(circuit.over_nothing(self.form))
+
+    def grid_at_bos(self, circuit: Circuit, number: int) -> Grid | None:
+        return Grid(1) if self.is_decided_at_bos(circuit) else None
+
+    def is_decided_at_bos(self, circuit: Circuit) -> bool:
+        """True if the form is at most 0, or at least the zone, at BOS as it is at symbols.
+
+        Then it lies on a grid as coarse as the zone, or is made of numbers that are the same at
+        every row.
+        """
+        if all(circuit.atoms[number].is_same_everywhere for number in self.form.atoms):
+            return True
+        common = content([*self.form.factors.values(), self.form.constant])
+        grid = circuit.grid_at_bos(self.form * (1 / common))
+        least = None if grid is None else grid.separation(circuit.most_seen)
+        return least is not None and least * common >= self.zone
+
+    def errors(self, margins: Margins, number: int) -> Errors:
+        """0 is exact; 1 is the difference of two numbers that round."""
+        error = self.comparison_error(margins, number, self.zone)
+        margins.require(number, "the error of a comparison", error, self.zone / 4)
+        error = self._rounding(margins, number)
+        falls = number in margins.falling  # then 0 is the difference of two numbers that round
+        return Errors(error, error * margins.most, math.inf if falls else error)
+
+    def comparison_error(self, margins: Margins, number: int, at: Any) -> float:
+        """Error bound of the form where it is at most `at`, as it is read: less zone/4."""
+        if margins.readings is None:
+            anywhere = margins.error(self.form - self.zone / 4)
+            return min(anywhere, margins.comparison_error(self.form, at))
+        worst = 0.0
+        for units in margins.readings.steps[number]:
+            first, second = (each.form.constant for each in units)
+            scale = self.zone / abs(first - second) / 2  # they differ by half of a zone
+            for each in units:
+                rounding = magnitude(scale) * sum_errors.rounding(margins, each)
+                anywhere = margins.inherited(self.form) + rounding
+                compared = margins.comparison_error_of(self.form, each, scale, at)
+                worst = max(worst, min(anywhere, compared))
+        return worst
+
+    def _rounding(self, margins: Margins, number: int) -> float:
+        """Error bound of the difference of the two units, which inherit the same; 0 if exact."""
+        if margins.readings is None:
+            upper = self.hidden_units[-1][0]
+            return 2 * margins.rounding(upper) + (0 if margins.is_exact(upper) else 2 * margins.u)
+        worst = 0.0
+        for units in margins.readings.steps[number]:
+            if all(sum_errors.is_exact(margins, each) for each in units):
+                continue
+            off = sum(sum_errors.rounding_apart(margins, each) for each in units)
+            first, second = (each.form.constant for each in units)
+            worst = max(worst, off / magnitude(first - second) + 2 * margins.u)
+        return worst
+
+    def tolerances(self, allowed: Fraction | None) -> list[Tolerance]:
+        """Half of zone/4, whatever the tolerance of the step; rounding has the other half."""
+        return [Tolerance(self.form, self.zone / 8)]
+
+    def words(self, text_of: Callable[[Form], str]) -> str:
+        return f"step of {text_of(self.form)} at {text_of(Form.of(self.zone / 2))}"
