@@ -97,7 +97,7 @@ def test_average_hard_is_named_where_it_fits():
 def test_check_says_what_to_do_with_a_program():
     program = share_above("1/2")
     message = (
-        "check: what is compared with a function or a program must be a Transformer; "
+        "check: the model to compare must be a Transformer; "
         "received Program as the "
         r"first argument; compile a program, tf.compile\(program\), or give it second"
     )

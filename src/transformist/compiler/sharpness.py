@@ -50,8 +50,8 @@ def sharpnesses(circuit: Circuit, outputs: Iterable[Tolerance]) -> dict[Head, Fr
             use(each)
         if not isinstance(atom, Fetched):
             continue
-        head, spread = atom.head, _diameter(circuit, atom.value)
-        if number in allowed and spread:
+        head = atom.head
+        if number in allowed and (spread := _diameter(circuit, atom.value)):
             share = allowed[number] * OF_A_HEAD / spread
             shares[head] = min(shares.get(head, LARGEST_SHARE), share)
         if first[head] == number:
