@@ -108,6 +108,8 @@ def same(x, y):
     """Equal, with the types of all parts: 1 is neither True nor 1.0, but the rational 1."""
     if {type(x), type(y)} == {int, F}:
         return bool(x == y)
+    if isinstance(x, str) and isinstance(y, str):  # a mask, and its name as it is read from a file
+        return x == y
     if type(x) is not type(y):
         return False
     if is_dataclass(x):
