@@ -103,7 +103,7 @@ def test_a_selective_norm_scales_as_if_the_vector_had_its_width():
         alone = LayerNorm(gain=np.ones(4))([a, b, -a, -b])
         assert got[:4] == pytest.approx(math.sqrt(width / 4) * alone)
         assert not got[4:].any()
-    with pytest.raises(InvalidValue, match="among at least 4; received width = 3"):
+    with pytest.raises(InvalidValue, match="width must be at least 4.*received width = 3"):
         tf.recipe("selective-layernorm").build(width=3)
 
 

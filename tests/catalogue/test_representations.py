@@ -270,7 +270,7 @@ def test_the_refusal_names_both_the_reason_and_what_would_do(source, target):
     with pytest.raises(InvalidValue) as refused:
         tf.recipe("convert-boolean").build(source=source, target=target)
     text = str(refused.value)
-    assert f"source = {source}, target = {target}" in text and "no continuous map" in text
+    assert f"source = {source}, target = {target}" in text and "must have a continuous map" in text
     reason = {
         "apart": f"as near to each other as one likes, those of {target} do not",
         "0 is false": f"0 is false in {source} and a limit of the other set, and no false of",
@@ -434,10 +434,10 @@ def test_a_query_may_be_scaled_as_a_whole_only():
 
 
 REFUSED_INTEGERS = [
-    ({"target": "fraction-of-i"}, "no ReLU network multiplies C by 1/i: C/i is computed where"),
-    ({"target": "fraction-of-i"}, "choose the target from count, layernorm-hash, or multiply"),
+    ({"target": "fraction-of-i"}, "no ReLU network multiplies C by 1/i; received"),
+    ({"target": "fraction-of-i"}, "from count, layernorm-hash; or compute C/i where"),
     ({"source": "count"}, "received source = target = count; choose the target from fraction"),
-    ({"source": "fraction-of-i", "target": "fraction-of-i"}, "is converted to another"),
+    ({"source": "fraction-of-i", "target": "fraction-of-i"}, "must be another representation"),
 ]
 
 

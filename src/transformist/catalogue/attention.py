@@ -11,7 +11,7 @@ import numpy as np
 
 from transformist.arithmetic import Arithmetic, Floating
 from transformist.assembly import attend, route
-from transformist.catalogue.feed_forward import greater_than_zero
+from transformist.catalogue.feed_forward import greater_than_zero, require_interval
 from transformist.catalogue.safe_lengths import (
     count_length,
     fraction_length,
@@ -21,7 +21,6 @@ from transformist.catalogue.safe_lengths import (
 )
 from transformist.claims import SequenceClaim, recipe
 from transformist.domains import Bits, Feature, Reals, Sequences, Values
-from transformist.errors import InvalidValue
 from transformist.model import Attention, FeedForward, Layer, LayerStack, Mask, Stream, Weighting
 from transformist.rounding import mean_error, power_of_two_at_most
 
@@ -30,7 +29,7 @@ HARD = tuple(weighting for weighting in Weighting if weighting.is_hard)
 
 
 def each(name: str, values: tuple[str, ...]) -> tuple[Mapping[str, Any], ...]:
-    """Variants with each of the values but the first, which is the default."""
+    """Return a variant for each value but the first, which is the default."""
     return tuple({name: value} for value in values[1:])
 
 
@@ -42,7 +41,8 @@ def _mean(vectors: list[tuple[F, ...]]) -> list[F]:
     return [sum(column, F(0)) / len(vectors) for column in zip(*vectors, strict=True)]
 
 
-def _prefix_means(vectors: list[tuple[F, ...]]) -> list[list[F]]:
+def prefix_means(vectors: list[tuple[F, ...]]) -> list[list[F]]:
+    """Return the mean of the vectors up to each position."""
     sums = zip(*(accumulate(column) for column in zip(*vectors, strict=True)), strict=True)
     return [[entry / i for entry in total] for i, total in enumerate(sums, start=1)]
 
@@ -115,7 +115,7 @@ def mean(width: int = 2, weighting: str = "softmax") -> Attention:
     section="5.1.2",
     claim=SequenceClaim(
         statement="yᵢ = (x₁ + … + xᵢ)/i",
-        reference=lambda *, x: _prefix_means(x),
+        reference=lambda *, x: prefix_means(x),
         mask="future",
         **_MEAN,
     ),
@@ -152,10 +152,13 @@ _VALUE = Values("v", Reals(1))
 
 
 def mark_first(stream: Stream, weighting: str) -> Layer:
-    """A layer that sets `first` to 1 at position 1 and 0 elsewhere, by way of `odd share`.
+    """Return a layer that sets `first` to 1 at position 1 and to 0 elsewhere.
 
-    The mean of −(−1)^j up to i is 1 at i = 1 and at most 1/3 beyond; the step from ½ parts them.
+    Its head writes the mean of −(−1)^j up to i to `odd share`.
     """
+    # That mean is 1/i for odd i and 0 for even i: 1 at i = 1, at most 1/3 beyond. The step is 0 up
+    # to ½ and 1 from 1 on. Where a mean is off by less than 1/8 (`mean_length`), 1/3 + 1/8 < ½; the
+    # mean of one number is exact.
     share = attend(stream, [{"(-1)^i": -1}], ["odd share"], weighting=weighting, mask="future")
     step = greater_than_zero.build(epsilon=F(1, 2))
     return Layer((share,), route(step, stream, ["odd share"], ["first"], shift=F(-1, 2)))
@@ -212,7 +215,7 @@ def first_value(weighting: str = "average-hard") -> LayerStack:
 
 
 def _shifted(by: int) -> Any:
-    """The values `by` positions to the left (to the right where it is negative), 0 outside."""
+    """Return the reference that shifts values `by` positions to the right, with 0 where none is."""
 
     def reference(*, v: list[tuple[F, ...]], n: int) -> list[list[F]]:
         return [list(v[i - by]) if 0 <= i - by < n else [F(0)] for i in range(n)]
@@ -225,16 +228,18 @@ def _in_interval(*columns: Feature) -> Any:
 
 
 def _interval_error(*, lo: F, hi: F, arithmetic: Arithmetic) -> F:
-    """0 for lo = 0; elsewhere some roundings of numbers below 4 (1 + hi − lo + |lo|)."""
+    """Return the error of choosing by a network: 0 for lo = 0."""
     if lo == 0 or not isinstance(arithmetic, Floating):
         return F(0)
+    # Numbers stay below 4 S, S = 1 + hi − lo + |lo|, and at most 8 of them round, each by u of
+    # itself: two weights and three sums in the first layer, a weight and two sums after it.
     return 32 * arithmetic.unit_roundoff * (1 + hi - lo + abs(lo)) + 8 * F(arithmetic.smallest)
 
 
 def _within(
     arithmetic: Arithmetic, lo: F, hi: F, length: Callable[[Arithmetic], int | None]
 ) -> int | None:
-    """A safe length, 0 where the format does not hold the weights and sums of them."""
+    """Return a safe length, 0 where the format may not hold the weights and their sums."""
     if isinstance(arithmetic, Floating) and 2 * (hi - lo) + abs(lo) + 1 > arithmetic.largest:
         return 0
     return length(arithmetic)
@@ -245,16 +250,6 @@ _INTERVAL: dict[str, Any] = {
     "error_statement": "exact for lo = 0; elsewhere in floats within 32 u (1 + hi − lo + |lo|)",
     "variants": ({"lo": -3, "hi": "1/3"}, {"lo": "1/7", "hi": 2}),
 }
-
-
-def _require_interval(lo: F, hi: F, where: str) -> None:
-    if lo >= hi:
-        raise InvalidValue(
-            "the values lie in an interval from lo to hi, lo < hi",
-            received=f"lo = {lo}, hi = {hi}",
-            where=where,
-            remedy="give lo below hi",
-        )
 
 
 @recipe(
@@ -277,14 +272,17 @@ def _require_interval(lo: F, hi: F, where: str) -> None:
 )
 def predecessor(lo: F = F(0), hi: F = F(1), weighting: str = "rightmost-hard") -> LayerStack:
     """The last even and the last odd position up to i; that of the other parity is i − 1."""
-    _require_interval(lo, hi, "predecessor")
+    require_interval(lo, hi, "predecessor")
     stream = Stream(
         ("1", "(-1)^i", "v", "odd share", "first", "last even", "last odd", "predecessor")
     )
     even = attend(stream, ["v"], ["last even"], ["1"], ["(-1)^i"], weighting, mask="future")
     odd = attend(stream, ["v"], ["last odd"], ["1"], [{"(-1)^i": -1}], weighting, mask="future")
     marked = mark_first(stream, "average-hard")
-    half = 1 / power_of_two_at_most(2 / max(hi - lo, F(1)))  # at least (hi − lo)/2, and exact
+    # The first unit has a value − lo at odd i, where (−1)^i takes back `half`. At even i it reads
+    # at most hi − lo − 2 half ≤ 0, as half ≥ (hi − lo)/2; at position 1, hi − lo less. The second
+    # unit does so for the other parity, and the third adds lo but at position 1.
+    half = 1 / power_of_two_at_most(2 / max(hi - lo, F(1)))
     choice = FeedForward(
         W_1=stream.reading(
             {"1": -half - lo, "(-1)^i": -half, "first": lo - hi, "last even": 1},
@@ -299,6 +297,15 @@ def predecessor(lo: F = F(0), hi: F = F(1), weighting: str = "rightmost-hard") -
 
 _PLACE = Feature.of("i/n")
 
+_BY_PLACE: dict[str, Any] = {
+    "domain": lambda: Sequences((_PLACE, _VALUE)),
+    "safe_length": lambda *, arithmetic: fraction_length(arithmetic),
+    "why_safe": "bounds.fraction_length",
+    "weightings": HARD,
+    "variants": each("weighting", HARD),
+    "depends_on": ("n",),
+}
+
 
 @recipe(
     "predecessor-strict",
@@ -306,15 +313,10 @@ _PLACE = Feature.of("i/n")
     claim=SequenceClaim(
         statement="yᵢ = vᵢ₋₁, y₁ = 0",
         reference=_shifted(1),
-        domain=lambda: Sequences((_PLACE, _VALUE)),
-        safe_length=lambda *, arithmetic: fraction_length(arithmetic),
-        why_safe="bounds.fraction_length",
-        weightings=HARD,
         mask="strict-future",
         gap=lambda *, n: (F(3, n * n), 1),
         gap_statement="3/n² (at i = 3; row i has i/n²)",
-        variants=each("weighting", HARD),
-        depends_on=("n",),
+        **_BY_PLACE,
     ),
     errata=("strict-mask-first-row", "masked-scores-zero"),
 )
@@ -350,7 +352,7 @@ def predecessor_quadratic(
     lo: F = F(0), hi: F = F(1), weighting: str = "average-hard"
 ) -> LayerStack:
     """The score 2 (i − 1) j − j² is largest at j = i − 1."""
-    _require_interval(lo, hi, "predecessor-quadratic")
+    require_interval(lo, hi, "predecessor-quadratic")
     inputs = ("1", "i", "i^2", "(-1)^i", "v")
     stream = Stream((*inputs, "odd share", "first", "looked up", "predecessor"))
     look = attend(
@@ -376,15 +378,10 @@ def predecessor_quadratic(
     claim=SequenceClaim(
         statement="yᵢ = vᵢ₊₁, yₙ = 0",
         reference=_shifted(-1),
-        domain=lambda: Sequences((_PLACE, _VALUE)),
-        safe_length=lambda *, arithmetic: fraction_length(arithmetic),
-        why_safe="bounds.fraction_length",
-        weightings=HARD,
         mask="strict-past",
         gap=lambda *, n: (F(1, n * n), 1),
         gap_statement="1/n² (at i = 1; row i has i/n²)",
-        variants=each("weighting", HARD),
-        depends_on=("n",),
+        **_BY_PLACE,
     ),
     errata=("strict-mask-first-row", "masked-scores-zero"),
 )
@@ -480,4 +477,4 @@ RECIPES = (
     nearest_left,
     nearest_right,
 )
-"""In the order in which they are listed."""
+"""Recipes of the chapter, in the order in which they are listed."""

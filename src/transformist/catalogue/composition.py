@@ -27,7 +27,7 @@ from transformist.model import (
 
 
 def _routed(*x: F, left: Any, right: Any) -> list[F]:
-    """L max(R x), by hand."""
+    """Return L max(R x), without a network."""
     u, v = (sum((a * b for a, b in zip(row, x, strict=True)), F(0)) for row in right)
     return [row[0] * max(u, v) for row in left]
 
@@ -47,7 +47,7 @@ def routed(left: Any = ((2,), (-1,)), right: Any = ((1, 2, 0), (0, 1, -1))) -> F
     """Lemma 8.1: W₁ R and L W₂, no further hidden units."""
     if len(right) != 2 or len(left[0]) != 1:
         raise ShapeMismatch(
-            "max reads 2 numbers and gives 1, so R has 2 rows and L has 1 column",
+            "R must have 2 rows and L must have 1 column: max reads 2 numbers and gives 1",
             received=f"{len(right)} rows and {len(left[0])} columns",
             where="route",
             remedy="give right with two rows, and left with rows of one number",
@@ -56,7 +56,7 @@ def routed(left: Any = ((2,), (-1,)), right: Any = ((1, 2, 0), (0, 1, -1))) -> F
 
 
 def _back(*, v: list[tuple[F, ...]], n: int, times: int) -> list[list[F]]:
-    """The value `times` positions to the left, 0 where there is none."""
+    """Return the value `times` positions to the left, 0 where there is none."""
     return [list(v[i - times]) if i >= times else [F(0)] for i in range(n)]
 
 
@@ -79,7 +79,7 @@ def _back(*, v: list[tuple[F, ...]], n: int, times: int) -> list[list[F]]:
     ),
 )
 def in_series(times: int = 2, weighting: str = "average-hard") -> LayerStack:
-    """Lemma 8.2: one stack after the other, what the one gives being what the next reads."""
+    """Lemma 8.2: one stack after the other, which reads the outputs of the first."""
     stream = Stream(("i/n", "v", "previous"))
     head = attend(stream, ["v"], ["previous"], ["i/n"], ["i/n"], weighting, mask="strict-future")
     once = LayerStack(stream, ("i/n", "v"), (Layer((head,)),), ("i/n", "previous"))
@@ -90,7 +90,7 @@ def in_series(times: int = 2, weighting: str = "average-hard") -> LayerStack:
 
 
 def _is_deep(x: str) -> bool:
-    """Balanced, and somewhere at least 3 brackets open."""
+    """True for a balanced string that has at least 3 brackets open somewhere."""
     depths = list(accumulate(1 if symbol == "(" else -1 for symbol in x))
     return bool(depths) and min(depths) >= 0 and depths[-1] == 0 and max(depths) > 2
 
@@ -127,4 +127,4 @@ def in_parallel(max_length: int = 1024) -> Transformer:
 
 
 RECIPES = (routed, in_series, in_parallel)
-"""In the order in which they are listed."""
+"""Recipes of the chapter, in the order in which they are listed."""

@@ -38,7 +38,7 @@ _RECIPES: tuple[Recipe[Any], ...] = (
 
 
 def recipes() -> tuple[Recipe[Any], ...]:
-    """Every recipe, chapter by chapter.
+    """Return every recipe, chapter by chapter.
 
     Example:
         >>> recipes()[0].name
@@ -49,7 +49,7 @@ def recipes() -> tuple[Recipe[Any], ...]:
 
 
 def recipe(name: str) -> Recipe[Any]:
-    """The recipe of this name.
+    """Return the recipe of this name.
 
     Raises:
         UnknownName: when there is none, with the nearest names.

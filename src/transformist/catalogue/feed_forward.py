@@ -71,7 +71,7 @@ def relu_by_gelu_scale(tolerance: F) -> F:
 
 
 def _common_exponent(dimension: int) -> Any:
-    """Numbers on one grid with three bits to spare, so that sums of a few stay on it."""
+    """Return numbers on one grid with three bits to spare, so that sums of a few stay on it."""
     return lambda *, p: (Grid(dimension, bits=p - 3, exponent=2 - p),)
 
 
@@ -162,7 +162,7 @@ def scale(factor: F = F(3), width: int = 1) -> FeedForward:
 
 
 def _interpolated(x: F, *, knots: Any, values: Any) -> list[Any]:
-    """The polyline through the points, its end pieces extended to infinity."""
+    """Return the value of the polyline through the points, its end pieces extended."""
     piece = 0
     while piece < len(knots) - 2 and x > knots[piece + 1]:
         piece += 1
@@ -202,6 +202,8 @@ def cpwl(knots: Any = (-1, 0, 1, 2), values: Any = (1, 0, 1, 0)) -> FeedForward:
                 where="cpwl",
                 remedy="sort the knots and keep each once",
             )
+    # f(x) = y₀ + m₀ (x − x₀) + Σ bendₖ ReLU(x − xₖ): the first line by ReLU(x) and ReLU(−x), and at
+    # each inner knot the change of slope.
     m = [(y[k + 1] - y[k]) / (x[k + 1] - x[k]) for k in range(len(x) - 1)]
     bends = [after - before for before, after in pairwise(m)]
     return FeedForward(
@@ -238,7 +240,7 @@ def max_affine(
     dimension = len(pieces[0]) - 1
     if dimension < 1 or len(minus[0]) != dimension + 1:
         raise ShapeMismatch(
-            "every affine piece has a coefficient for each coordinate and one constant",
+            "every affine piece must have a coefficient for each coordinate and one constant",
             received=f"rows of {len(pieces[0])} and of {len(minus[0])} numbers",
             where="max-affine",
             remedy="give rows [a₁, …, a_d, b] of one length, d at least 1",
@@ -258,7 +260,7 @@ def _padded(pieces: Any, count: int) -> list[Any]:
 
 
 def _pairwise_maxima(count: int) -> FeedForward:
-    """From two groups of `count` values to two groups of half as many: the maxima of pairs."""
+    """Return the network that halves two groups of `count` values by the maxima of pairs."""
     unit = np.eye(2 * count)
     half = (count + 1) // 2
     networks = []
@@ -299,7 +301,7 @@ def cancel(matrix: Any = ((1, -1), (2, 0))) -> Sublayer:
     """W₁ = [A; I; −I], W₂ = [I, −I, I], inside a residual connection."""
     if len(matrix) != len(matrix[0]):
         raise ShapeMismatch(
-            "a function with a residual connection maps R^d to R^d",
+            "a function with a residual connection must map R^d to R^d",
             received=f"a {len(matrix)} × {len(matrix[0])} matrix",
             where="cancel-residual",
             remedy="give a square matrix",
@@ -319,6 +321,9 @@ _ROUNDED_DIFFERENCE = (
 
 
 def _rounded_difference(x: F, y: F, *, u: F, w: F) -> F:
+    # d = x − y is stored within u |d|, or (u + 2w) |d| by way of an accumulator. The sum with it
+    # is that far from the result, a number of the format, and rounding to nearest moves it no
+    # further than there: at most twice as far in all.
     return 2 * (u + 2 * w) * abs(x - y)
 
 
@@ -428,7 +433,7 @@ def _radius(lo: F, hi: F) -> F:
 
 def _product_error(x: F, y: F, *, tolerance: F, lo: F, hi: F, activation: str) -> F:
     s = gelu_product_scale(tolerance, _radius(lo, hi), activation)
-    constant = F(1, 2**52)
+    constant = F(1, 2**52)  # of itself: the nearest float64 of √(π/2) is off by less
     taylor = GELU_PRODUCT[activation] * s**2 * (abs(x) + abs(y)) ** 4
     return taylor * (1 + constant) + abs(x * y) * constant
 
@@ -461,13 +466,19 @@ def multiply_by_gelu(
     activation: str = "gelu",
 ) -> FeedForward:
     """Three hidden units; √(π/2) is the rational that is its nearest float64."""
-    _require_interval(lo, hi, "multiply-by-gelu")
+    require_interval(lo, hi, "multiply-by-gelu")
     s = gelu_product_scale(tolerance, _radius(lo, hi), activation)
     c = F(math.sqrt(math.pi / 2)) / s**2
     return FeedForward(W_1=[[s, s], [s, 0], [0, s]], W_2=[[c, -c, -c]], activation=activation)
 
 
-def _require_interval(lo: F, hi: F, where: str) -> None:
+def require_interval(lo: F, hi: F, where: str) -> None:
+    """Refuse an interval that is empty or a point.
+
+    Raises:
+        InvalidValue: for lo ≥ hi.
+
+    """
     if lo >= hi:
         raise InvalidValue(
             "an interval must have lo < hi",
@@ -487,7 +498,7 @@ def _near_zero(*, epsilon: F) -> Reals:
 
 
 def _on_the_grid_of(*, p: int, epsilon: F) -> tuple[Domain, ...]:
-    """Inputs x with x ± ε representable, for ε a power of two."""
+    """Return inputs x with x ± ε representable, for ε a power of two."""
     if not is_power_of_two(epsilon):
         return ()
     exponent = epsilon.numerator.bit_length() - epsilon.denominator.bit_length()
@@ -609,7 +620,7 @@ def equal_zero_with() -> FeedForward:
 
 
 def _few_bits(*, p: int, domain: Bits) -> tuple[Bits, ...]:
-    """Every input, where m − 1, the largest bias, is a number of p bits for sure."""
+    """Return every input, where p bits surely hold m − 1, the largest bias."""
     return (domain,) if domain.dimension <= 2**p + 1 else ()
 
 
@@ -635,6 +646,7 @@ def _few_bits(*, p: int, domain: Bits) -> tuple[Bits, ...]:
 )
 def boolean(table: Any = (0, 1, 1, 0, 1, 0, 0, 1)) -> FeedForward:
     """Eq. 35: hidden unit k is 1 where x is the k-th assignment ξₖ and 0 elsewhere."""
+    # Unit k reads 1 − Σ|xᵢ − ξᵢ|: 1 where x = ξₖ, at most 0 for all other bits.
     m = len(table).bit_length() - 1
     assignments = [[k >> (m - 1 - i) & 1 for i in range(m)] for k in range(2**m)]
     return FeedForward(
@@ -731,7 +743,7 @@ def _conditional_grid(*, p: int, lo: F, hi: F) -> tuple[Domain, ...]:
 )
 def conditional(lo: F = F(0), hi: F = F(1)) -> FeedForward:
     """lo + ReLU(x₁ − lo − M(1 − p)) + ReLU(x₂ − lo − M p), M = hi − lo."""
-    _require_interval(lo, hi, "conditional")
+    require_interval(lo, hi, "conditional")
     M = hi - lo
     return FeedForward(W_1=[[M, 1, 0], [-M, 0, 1]], b_1=[-M - lo, -lo], W_2=[[1, 1]], b_2=[lo])
 
@@ -779,4 +791,4 @@ RECIPES = (
     conditional,
     clip,
 )
-"""In the order in which they are listed."""
+"""Recipes of the chapter, in the order in which they are listed."""

@@ -53,7 +53,7 @@ PRIMITIVES = "Primitives of transformers (GLyC, October 2025)"
 Matrix: TypeAlias = "tuple[tuple[F, ...], ...]"
 
 NOT_CLAMPED = dict.fromkeys(SYSTEMS, "its sums are not clamped at B: (x + B) + B − B is not 0")
-"""Why recipes that clear numbers are claimed in none of them."""
+"""Reason for which recipes that clear numbers are claimed in none of these arithmetics."""
 
 NO_INFINITY = "B is a number: of an infinity 0 · ∞ and ∞ − ∞ are NaN"
 
@@ -62,7 +62,7 @@ NO_INFINITY = "B is a number: of an infinity 0 · ∞ and ∞ − ∞ are NaN"
 
 
 def _ending_at(largest: F) -> list[Arithmetic]:
-    """The arithmetics whose largest number is B."""
+    """Return the arithmetics whose largest number is B."""
     finest = max(1 / largest, largest / 2**MOST_BITS)
     steps = [finest * 2**k for k in range(int(1 / finest).bit_length())]
     formats = [name for name, each in SYSTEMS.items() if isinstance(each, Floating)]
@@ -72,13 +72,13 @@ def _ending_at(largest: F) -> list[Arithmetic]:
 
 
 def _roomy(largest: F) -> list[Arithmetic]:
-    """The float formats with room for 2 B, as they are."""
+    """Return the float formats, not clamped, that hold 2 B."""
     formats = [each for each in SYSTEMS.values() if isinstance(each, Floating)]
     return [each for each in formats if 2 * largest <= F(each.largest)]
 
 
 def _holds(system: Arithmetic, value: F) -> bool:
-    """Whether a number is one of the arithmetic."""
+    """True if the arithmetic holds a number."""
     if system.largest is not None and abs(value) > system.largest:
         return False
     return bool(F(system.numbers(system.array([value]))[0]) == value)
@@ -89,24 +89,24 @@ def _names(systems: Iterable[Arithmetic]) -> tuple[str, ...]:
 
 
 def _vanishes(system: Arithmetic, largest: F) -> bool:
-    """Whether exp(−B) is 0."""
+    """True if exp(−B) is 0."""
     return not system.numbers(system.exp(system.array([-largest])))[0]
 
 
 def _holding(systems: Iterable[Arithmetic], values: Iterable[F]) -> tuple[str, ...]:
-    """The names of those in which the values are numbers."""
+    """Return the names of the systems that hold the values."""
     kept = set(values)
     return _names(each for each in systems if all(_holds(each, value) for value in kept))
 
 
 def _selecting(systems: Iterable[Arithmetic], largest: F, matrix: Matrix) -> tuple[str, ...]:
-    """Those in which exp(−B) is 0, so that a head can select, and which hold the matrix."""
+    """Return the systems where exp(−B) is 0, so that a head can select, that hold the matrix."""
     chosen = [system for system in systems if _vanishes(system, largest)]
     return _holding(chosen, itertools.chain(*matrix))
 
 
 def _clamped(x: F, arithmetic: Arithmetic) -> F:
-    """x, at most B in magnitude in an arithmetic whose largest number is B."""
+    """Return x, clamped to B in an arithmetic whose largest number is B."""
     if not arithmetic.saturates:
         return x
     limit = F(arithmetic.largest)
@@ -114,7 +114,7 @@ def _clamped(x: F, arithmetic: Arithmetic) -> F:
 
 
 def _numbers(width: int, bound: F, points: tuple[F, ...] = ()) -> Domain:
-    """Vectors of numbers of the arithmetic, up to a bound."""
+    """Return vectors of numbers of the arithmetic, up to a bound."""
 
     def small(case: Case) -> bool:
         return abs(case[0]) <= bound
@@ -126,7 +126,7 @@ def _slots(width: int, letter: str = "x") -> tuple[str, ...]:
     return tuple(f"{letter}{k}" for k in range(1, width + 1))
 
 
-class Unit(NamedTuple):
+class HiddenUnit(NamedTuple):
     """A hidden unit: ReLU(form + shift), times `adds`, is added to the stream."""
 
     form: LinearForm
@@ -134,8 +134,8 @@ class Unit(NamedTuple):
     adds: LinearForm
 
 
-def _layer(stream: Stream, *units: Unit) -> Layer:
-    """The stream + Σ ReLU(form + shift) · adds."""
+def _layer(stream: Stream, *units: HiddenUnit) -> Layer:
+    """Return the layer that adds Σ ReLU(form + shift) · adds to the stream."""
     return Layer(
         feed_forward=FeedForward(
             W_1=stream.reading(*(unit.form for unit in units)),
@@ -154,11 +154,13 @@ class Gate(NamedTuple):
 
 
 def _clearing(stream: Stream, largest: F, *gates: Gate) -> tuple[Layer, ...]:
-    """((x + B g) + B g) − B g of the slots of each gate g: 0 where g ≥ 1, as B g is then B."""
+    """Return three layers: ((x + B g) + B g) − B g of the slots x of each gate g."""
+    # Where g ≥ 1, B g is clamped to B. x + B ≥ 0, as x ≥ −B; B more is B, clamped; less B it is 0.
+    # Where g ≤ 0 its ReLU is 0 and x stays.
     return tuple(
         _layer(
             stream,
-            *(Unit(gate.form, gate.shift, dict.fromkeys(gate.slots, by)) for gate in gates),
+            *(HiddenUnit(gate.form, gate.shift, dict.fromkeys(gate.slots, by)) for gate in gates),
         )
         for by in (largest, largest, -largest)
     )
@@ -230,14 +232,14 @@ def add_at_flag(vector: tuple[F, ...] = (F(1), F(-1)), largest: F = F(16)) -> La
     """One hidden unit reads the flag and writes v."""
     if max(map(abs, vector)) > largest:
         raise InvalidValue(
-            f"v is a vector of numbers of the arithmetic, at most B = {largest}",
+            f"v must have numbers of the arithmetic, at most B = {largest}",
             received=f"v = [{', '.join(map(str, vector))}]",
             where="add-at-flag",
             remedy="give smaller numbers, or a larger largest",
         )
     x = _slots(len(vector))
     stream = Stream((*x, "flag"))
-    added = _layer(stream, Unit("flag", 0, dict(zip(x, vector, strict=True))))
+    added = _layer(stream, HiddenUnit("flag", 0, dict(zip(x, vector, strict=True))))
     return LayerStack(stream, stream.slots, (added,), x)
 
 
@@ -276,7 +278,7 @@ def zero_at_flag(width: int = 2, largest: F = F(16)) -> LayerStack:
 
 
 def _with_sums(*, x: list[tuple[F, ...]], ignored: tuple[int, ...]) -> list[list[F]]:
-    """Kept numbers + the sum s of the first vector's, then + ReLU of the sum of all these."""
+    """Return z + ReLU(sum of z), z the kept numbers each plus the sum of the first vector's."""
     kept = [k for k in range(len(x[0])) if k + 1 not in ignored]
     first = sum((x[0][k] for k in kept), F(0))
     rows = []
@@ -287,7 +289,8 @@ def _with_sums(*, x: list[tuple[F, ...]], ignored: tuple[int, ...]) -> list[list
 
 
 def _unclamped(*, width: int, largest: F) -> Domain:
-    """Vectors for which no sum of `_with_sums` is beyond B."""
+    """Return vectors for which no sum of `_with_sums` is beyond B."""
+    # For numbers up to b, s ≤ d b, z ≤ (1 + d) b, their sum ≤ d (1 + d) b: in all (1 + d)² b.
     return _numbers(width, largest / (1 + width) ** 2)
 
 
@@ -325,20 +328,20 @@ def _unclamped(*, width: int, largest: F) -> Domain:
 def ignore_coordinates(
     width: int = 4, ignored: tuple[int, ...] = (2,), largest: F = F(64)
 ) -> LayerStack:
-    """A head that fetches the sum at the first position, and a network that adds up what is there.
+    """A head that fetches the sum at the first position, and a network that adds up the slots.
 
     Both read the kept coordinates only, and write to them only.
     """
     if largest < (1 + width) ** 2:
         raise InvalidValue(
-            f"B is at least (1 + d)² = {(1 + width) ** 2}, so that sums of ones are not clamped",
+            f"B must be at least (1 + d)² = {(1 + width) ** 2}, so that no sum of ones is clamped",
             received=f"largest = {largest}",
             where="ignore-coordinates",
             remedy="give a larger one, or a smaller width",
         )
     if max(ignored) > width:
         raise InvalidValue(
-            f"the ignored coordinates are some of 1 to {width}, the width",
+            f"the ignored coordinates must be some of 1 to {width}, the width",
             received=f"ignored = {list(ignored)}",
             where="ignore-coordinates",
             remedy="give smaller ones, or a larger width",
@@ -359,13 +362,13 @@ def _times(matrix: Matrix, x: Sequence[F]) -> list[F]:
 
 
 def _mapped(*, matrix: Matrix, largest: F) -> Domain:
-    """Vectors x for which no partial sum of M x is beyond B."""
+    """Return vectors x for which no partial sum of M x is beyond B."""
     most = max(sum(map(abs, row), F(0)) for row in matrix)
     return _numbers(len(matrix), largest / max(most, F(1)))
 
 
 def _product_error(*, arithmetic: Arithmetic, matrix: Matrix, size: F) -> Any:
-    """How far M x can be off for numbers up to `size`."""
+    """Return an error bound of M x for numbers up to `size`."""
     if isinstance(arithmetic, Saturating):
         whole = all(entry.denominator == 1 for entry in itertools.chain(*matrix))
         return F(0) if whole else len(matrix) * arithmetic.resolution / 2
@@ -379,7 +382,7 @@ _PRODUCT_ERROR = "exact in fixed point where M is whole, else d r/2; in a float 
 def _require_square(matrix: Matrix, where: str) -> None:
     if len(matrix) != len(matrix[0]):
         raise InvalidValue(
-            "the matrix takes a vector to one that is as long",
+            "the matrix must be square: it takes a vector to one that is as long",
             received=f"{len(matrix)} rows of {len(matrix[0])}",
             where=where,
             remedy="pad it with zeros",
@@ -390,13 +393,13 @@ _M: Matrix = ((F(1), F(2)), (F(-1), F(1)))
 
 
 def _lone_flag(flags: Sequence[Sequence[F]], before: int) -> int | None:
-    """Where the flag is 1, if it is so at exactly one of the first positions, and no receiver."""
+    """Return the one flagged position among the first, unless there are more or it receives."""
     places = [j for j, (flagged, _) in enumerate(flags[:before]) if flagged]
     return places[0] if len(places) == 1 and not flags[places[0]][1] else None
 
 
 def _mapped_at_receivers(*, x: Any, flags: Any, matrix: Matrix) -> Any:
-    """M x of the one flagged position before a receiver; `None` elsewhere."""
+    """Return M x of the one flagged position before a receiver; `None` elsewhere."""
     sources = [_lone_flag(flags, i) if flags[i - 1][1] else None for i in range(1, len(x) + 1)]
     return [None if source is None else _times(matrix, x[source]) for source in sources]
 
@@ -454,7 +457,7 @@ def linear_to_the_right(matrix: Matrix = _M, largest: F = F(16)) -> LayerStack:
 
 
 def _mapped_at_flag(*, x: Any, flag: Any, matrix: Matrix) -> Any:
-    """[M x, 0] where the flag is 1 for the first time; `None` elsewhere."""
+    """Return [M x, 0] where the flag is 1 for the first time; `None` elsewhere."""
     first = next((i for i, (bit,) in enumerate(flag) if bit), None)
     return [
         [*_times(matrix, row), *[F(0)] * len(matrix)] if i == first else None
@@ -504,7 +507,7 @@ def linear_in_place(matrix: Matrix = _M, largest: F = F(16)) -> LayerStack:
     stream = Stream((*x, *scratch, "flag"))
 
     def moved(source: Sequence[str], target: Sequence[str], by: Any) -> Layer:
-        """Where a position attends to itself: target + `by` · source, and source − source."""
+        """Return the layer that adds `by` · source to target and clears source, if by itself."""
         adds = rationals(exact_product(stream.writing(*target), by))
         head = Attention(
             W_Q=stream.reading({"flag": largest}),
@@ -556,13 +559,13 @@ def gate_by_flag(width: int = 2, largest: F = F(16)) -> LayerStack:
 
 
 def _first_maximum(x: Sequence[F]) -> list[F]:
-    """The first of the largest numbers at its place, 0 elsewhere."""
+    """Return the first of the largest numbers at its place, 0 elsewhere."""
     best = x.index(max(x))
     return [value if k == best else F(0) for k, value in enumerate(x)]
 
 
 def _apart(width: int, largest: F) -> Domain:
-    """Numbers that are equal or at least 1/B apart."""
+    """Return vectors of numbers that are equal or at least 1/B apart."""
 
     def apart(case: Case) -> bool:
         pairs = itertools.pairwise(sorted(case))
@@ -578,7 +581,7 @@ Block: TypeAlias = "tuple[str, ...]"
 
 
 def _rounds(width: int) -> list[list[tuple[Block, Block, str]]]:
-    """Rounds of blocks to compare, each with a slot of its own, until one block is left."""
+    """Return rounds of pairs of blocks, each pair with a slot of its own, until one is left."""
     blocks: list[Block] = [(slot,) for slot in _slots(width)]
     rounds, names = [], (f"less {k}" for k in itertools.count(1))
     while len(blocks) > 1:
@@ -591,12 +594,11 @@ def _rounds(width: int) -> list[list[tuple[Block, Block, str]]]:
 def _keep_larger(
     stream: Stream, largest: F, matches: Sequence[tuple[Block, Block, str]]
 ) -> tuple[Layer, ...]:
-    """Of each two blocks, clear the one with the smaller sum; of equal ones the right.
-
-    A slot becomes B ReLU(right − left), at least 1 where that is not 0, and gates as 1 does.
-    """
+    """Return layers that clear the block with the smaller sum of each pair; if equal the right."""
+    # A slot becomes B ReLU(right − left). Numbers are 1/B apart, so it is 0 or at least 1: left is
+    # cleared where it is at least 1, right where 1 less it is 1.
     compared = [
-        Unit({**dict.fromkeys(left, -1), **dict.fromkeys(right, 1)}, 0, {less: largest})
+        HiddenUnit({**dict.fromkeys(left, -1), **dict.fromkeys(right, 1)}, 0, {less: largest})
         for left, right, less in matches
     ]
     gates = [Gate(less, 0, left) for left, _, less in matches]
@@ -605,7 +607,7 @@ def _keep_larger(
 
 
 def _maximum(width: int, largest: F) -> LayerStack:
-    """Rounds of comparisons on slots x1, …, with a slot for each comparison."""
+    """Return the stack of rounds of comparisons on slots x1, …, with a slot for each."""
     rounds = _rounds(width)
     stream = Stream((*_slots(width), *(less for each in rounds for _, _, less in each)))
     layers = [_keep_larger(stream, largest, matches) for matches in rounds]
@@ -674,4 +676,4 @@ RECIPES = (
     max_of_two,
     max_of_many,
 )
-"""In the order in which they are listed."""
+"""Recipes of the chapter, in the order in which they are listed."""

@@ -29,17 +29,17 @@ _VALUE = Values("v", Reals(1))
 
 
 def looked_up(*, q: list[int], v: list[tuple[F, ...]]) -> list[list[F]]:
-    """The definition: v at q."""
+    """Return v at position q, the definition."""
     return [list(v[position - 1]) for position in q]
 
 
 def _coded(code: Any, width: int, label: str, value: Values = _VALUE) -> Sequences:
-    """Queries and positions in one code, side by side, and values."""
+    """Return queries and positions in one code, side by side, and values."""
     return Sequences((Query(code, width), Feature(label, code, width), value))
 
 
 def one_hot(*, max_length: int, value: Values = _VALUE) -> Sequences:
-    """Queries and positions as one-hot vectors of N coordinates."""
+    """Return queries and positions as one-hot vectors of N coordinates."""
 
     def code(i: int, _n: int) -> list[int]:
         return [int(k == i) for k in range(1, max_length + 1)]
@@ -193,7 +193,8 @@ def quadratic_sharpness(tolerance: Any) -> F:
 
 
 def _soft_scores(n: int, tolerance: F) -> float:
-    """A bound of the scores of a soft lookup, sharpness included."""
+    """Return a bound of the scores of a soft lookup, sharpness included."""
+    # |2 q j − j²| ≤ n² for q, j ≤ n, and division by √2 makes it less.
     return float(quadratic_sharpness(tolerance)) * n * n
 
 
@@ -202,7 +203,7 @@ def _soft_rounding(n: int, tolerance: F, arithmetic: Arithmetic) -> float:
 
 
 def _soft_length(*, arithmetic: Arithmetic, tolerance: F) -> int | None:
-    """A length, a power of two, up to which rounding moves a soft lookup by at most 1/8."""
+    """Return a length, a power of two, up to which rounding moves a soft lookup by at most 1/8."""
     if not isinstance(arithmetic, Floating):
         return None
     longest = 0
@@ -216,7 +217,7 @@ def _soft_error(*, n: int, arithmetic: Arithmetic, tolerance: F) -> F | float:
 
 
 def require_share(tolerance: F, where: str) -> None:
-    """Refuse a tolerance that says nothing of a mean of values in [0, 1].
+    """Refuse a tolerance that every mean of values in [0, 1] is within.
 
     Raises:
         InvalidValue: for a tolerance of 1 or more.
@@ -224,7 +225,7 @@ def require_share(tolerance: F, where: str) -> None:
     """
     if tolerance >= 1:
         raise InvalidValue(
-            "the tolerance is below 1, the largest value",
+            "the tolerance must be below 1, the largest value",
             received=f"tolerance = {float(tolerance):g}" if tolerance < 2**1000 else "a huge one",
             where=where,
             remedy="give one such as 1/4",
@@ -259,4 +260,4 @@ def quadratic_lookup_soft(tolerance: F = F(1, 4)) -> Attention:
 
 
 RECIPES = (one_hot_lookup, almost_orthogonal_lookup, quadratic_lookup, quadratic_lookup_soft)
-"""In the order in which they are listed."""
+"""Recipes of the chapter, in the order in which they are listed."""

@@ -46,18 +46,20 @@ from transformist.rounding import float_format_of
 from transformist.rounding.float_format import storing_roundoff
 
 _CLOSE = F(1, 2**90)
-"""How near a reference that holds a root is to it."""
+"""Error bound of a reference that approximates a root by a rational."""
 
 
 def _over_root(x: F) -> F:
-    """1/√x of a positive rational, to within 2⁻¹⁰⁰ of itself."""
+    """Return 1/√x of a positive rational, to within 2⁻¹⁰⁰ of itself."""
+    # 1/√(p/q) = √(p q)/p. Times a power of two the integer root has at least 108 bits, of which the
+    # last is off by 1 at most.
     square = x.numerator * x.denominator
     scale = 2 ** max(0, 110 - square.bit_length() // 2)
     return F(math.isqrt(square * scale**2), x.numerator * scale)
 
 
 def _not_all_zero(domain: Domain, norm_epsilon: F) -> Domain:
-    """With ε = 0 a norm has no value at 0."""
+    """Return the domain, without 0 where ε = 0, as the norm has no value there."""
     return domain if norm_epsilon else Where(domain, any, "x ≠ 0")
 
 
@@ -65,7 +67,7 @@ def _not_all_zero(domain: Domain, norm_epsilon: F) -> Domain:
 
 
 def _pairs_scaled(*x: F, norm_epsilon: F) -> list[F]:
-    """c [x, −x] for c = 1/√(the mean of all squares + ε)."""
+    """Return c x, the first half of c [x, −x], for c = 1/√(the mean of all squares + ε)."""
     c = _over_root(sum((v * v for v in x), F(0)) / len(x) + norm_epsilon)
     return [c * v for v in x]
 
@@ -104,7 +106,7 @@ def _sign_domain(*, width: int, delta: F) -> Domain:
 
 
 def _at_least(domain: Domain, delta: F) -> Domain:
-    """The numbers of magnitude δ or more."""
+    """Return the numbers of magnitude δ or more."""
 
     def large(case: Case) -> bool:
         return all(abs(value) >= delta for value in case)
@@ -113,7 +115,7 @@ def _at_least(domain: Domain, delta: F) -> Domain:
 
 
 def _sign_grid(*, p: int, width: int, delta: F, norm_epsilon: F) -> tuple[Domain, ...]:
-    """Multiples of δ/4, where δ is a power of two: nothing rounds, and δ² is a square."""
+    """Return multiples of δ/4, where δ is a power of two: nothing rounds, and δ² is a square."""
     if p < 6 or norm_epsilon or not is_power_of_two(delta) or not F(1, 64) <= delta <= 64:
         return ()
     exponent = delta.numerator.bit_length() - delta.denominator.bit_length() - 2
@@ -170,7 +172,7 @@ def layernorm_sign(width: int = 2, delta: F = F(1), norm_epsilon: F = F(0)) -> S
 
 
 def _selected_scaled(*x: F, norm_epsilon: F) -> list[F]:
-    """Of the first four, c = 1/√((a² + b² + a² + b²)/d + ε); the others are 0."""
+    """Return c times the first four, c = 1/√((a² + b² + a² + b²)/d + ε), and 0 for the others."""
     c = _over_root(sum((v * v for v in x[:4]), F(0)) / len(x) + norm_epsilon)
     return [c * v for v in x[:4]] + [F(0)] * (len(x) - 4)
 
@@ -204,7 +206,7 @@ def selective_layernorm(width: int = 8, norm_epsilon: F = F(0)) -> LayerNorm:
     """W_N = diag(1, 1, 1, 1, 0, …, 0), γ = 1, β = 0."""
     if width < 4:
         raise InvalidValue(
-            "two numbers and their opposites are selected among at least 4",
+            "width must be at least 4, for two numbers and their opposites",
             received=f"width = {width}",
             where="selective-layernorm",
             remedy="give a width of 4 or more",
@@ -267,19 +269,19 @@ _HASHES = Stream(("q", "1", "1/i", "v", *_QUERY, *_KEY, "found"))
 
 
 def _hash(x: str, one: str, slots: tuple[str, ...]) -> Layer:
-    """Store LN([x, −x, one, −one]) in fresh slots."""
+    """Return the layer that stores LN([x, −x, one, −one]) in fresh slots."""
     norm = _norm_of({x: 1}, {x: -1}, {one: 1}, {one: -1})
     copy = postcompose(_HASHES.writing(*slots), identity.build(width=4))
     return Layer(feed_forward=copy, pre_norms=(None, norm))
 
 
 def _norm_of(*forms: LinearForm) -> LayerNorm:
-    """The norm of forms of the stream alone, with ε = 0."""
+    """Return the norm of forms of the stream alone, with ε = 0."""
     return LayerNorm(gain=np.ones(len(forms)), W_N=_HASHES.reading(*forms))
 
 
 def _found_by_hash(weighting: str) -> Layer:
-    """Fetch v where lh(q) · lh(j) is largest; of what is normalized, mean 0 and variance 1."""
+    """Return the layer that fetches v where lh(q) · lh(j) is largest."""
     normalized = Stream((*_QUERY, *_KEY, "v", "−v"))
     head = Attention(
         W_Q=normalized.reading(*_QUERY),
@@ -306,6 +308,9 @@ def _found_by_hash(weighting: str) -> Layer:
                 Values("v", Signs(1)),
             )
         ),
+        # With the errors of `layernorm_hash_length`: v is divided by a root that is off by 0.8a and
+        # (2u + 8w + v)/2 + u, and the quotient rounds (u). Where w = u, v = 0 and a = 7u/2, that is
+        # 9.8u; where w is far below u, v = u and a = 3u, 5.9u. 12u has room for higher orders.
         error=lambda *, arithmetic: 12 * arithmetic.unit_roundoff,
         error_statement="12 u: v is divided by √(σ² + 0), which is 1 up to rounding",
         safe_length=lambda *, arithmetic: layernorm_hash_length(arithmetic),
@@ -341,4 +346,4 @@ def layernorm_hash_lookup(weighting: str = "average-hard") -> LayerStack:
 
 
 RECIPES = (layernorm_pairs, layernorm_sign, selective_layernorm, layernorm_hash_lookup)
-"""In the order in which they are listed."""
+"""Recipes of the chapter, in the order in which they are listed."""

@@ -40,14 +40,16 @@ DOCUMENT = "Attention Is All You Need (Vaswani et al., arXiv 1706.03762)"
 # The weights
 
 Tensors = dict[str, Any]
-"""The weights by name; those of layers are lists, of the tensors of each layer."""
+"""Weights by name; `layers` is a list with the tensors of each layer."""
 
 UNIT = 2**8
-"""Weights are whole numbers over it, of magnitude at most 1: 8 bits hold them."""
+"""Denominator of all weights, which are at most 1 in magnitude: 8 bits hold their numerators."""
 
 
 def _drawn(seed: int, name: str, least: int, most: int, *shape: int) -> NDArray[np.float64]:
-    """Whole numbers from `least` to `most` over 2⁸, from the digits of SHAKE-256 of the name."""
+    """Return whole numbers from `least` to `most` over 2⁸, drawn by SHAKE-256 of the name."""
+    # The upper half of a 32-bit draw times the number of values is a value: each of k values comes
+    # up with probability 1/k to within 2⁻³², and every platform draws the same.
     count = math.prod(shape)
     digits = hashlib.shake_256(f"transformist {seed} {name}".encode()).digest(4 * count)
     steps = np.frombuffer(digits, dtype="<u4").astype(np.uint64) * np.uint64(most - least + 1)
@@ -61,7 +63,7 @@ def _drawn(seed: int, name: str, least: int, most: int, *shape: int) -> NDArray[
 def weights(
     vocabulary: int, d_model: int, heads: int, d_ff: int, layers: int, seed: int
 ) -> Tensors:
-    """The tensors, with the indices of the equations.
+    """Return the tensors, with the indices of the equations.
 
     E has the shape (D, L), with √D in it; W_q, W_k and W_v (n_h, d, D); W_o (D, D); W_1 (d_ff, D);
     W_2 (D, d_ff). A matrix of r rows and c columns has entries up to √(6/(r + c)), rounded down,
@@ -94,7 +96,7 @@ def weights(
 # The equations, in balls of Arb, from which nothing of the model is used
 
 KNOWN = F(1, 2**200)
-"""The reference is evaluated with more and more bits until it is known within this."""
+"""Error bound of the reference, which is evaluated with more and more bits until it holds."""
 
 ADMITTED: dict[str, Callable[[int, int], bool]] = {
     "none": lambda _alpha, _other: True,
@@ -103,7 +105,7 @@ ADMITTED: dict[str, Callable[[int, int], bool]] = {
     "past": lambda alpha, other: other >= alpha,
     "strict-past": lambda alpha, other: other > alpha,
 }
-"""Whether position α reads position α′."""
+"""Test of each mask: true if position α attends to position α′."""
 
 
 def _encoded(
@@ -118,7 +120,7 @@ def _encoded(
     norm_epsilon: F,
     seed: int,
 ) -> list[list[F]]:
-    """The final vectors, a list of D numbers for each position.
+    """Return the final vectors, a list of D numbers for each position.
 
     Raises:
         UndefinedValue: where they stay unknown, as a norm of a constant vector with ε = 0 does.
@@ -132,7 +134,7 @@ def _encoded(
             if all(ball.rad() < known for column in columns for ball in column):
                 return [[_fraction(ball.mid()) for ball in column] for column in columns]
     raise UndefinedValue(
-        f"{bits} bits show the vectors to within {float(KNOWN):.0e}",
+        f"{bits} bits must show the vectors to within {float(KNOWN):.0e}",
         received=f"norm_epsilon = {norm_epsilon}, d_model = {d_model}, layers = {layers}",
         where="original-transformer",
         remedy="give a larger norm_epsilon",
@@ -142,7 +144,7 @@ def _encoded(
 def _equations(
     x: Sequence[int], drawn: Tensors, heads: int, mask: str, epsilon: F
 ) -> list[list[flint.arb]]:
-    """The corrected tensor equations, columns being positions; the columns at the end."""
+    """Evaluate the corrected tensor equations; return a column for each position."""
     E, ell = drawn["E"], len(x)
     D = len(E)
     e = _matrix(E[:, x])
@@ -175,14 +177,14 @@ def _equations(
 
 
 def _wave(alpha: int, Delta: int, D: int) -> flint.arb:
-    """(15), positions α and coordinates Δ from 0, as the nearest multiple of 2⁻²⁴."""
+    """Return (15) as the nearest multiple of 2⁻²⁴, positions α and coordinates Δ from 0."""
     angle = alpha / flint.arb(10) ** (4 * flint.arb(flint.fmpq(Delta - Delta % 2, D)))
     wave = angle.sin() if Delta % 2 == 0 else angle.cos()
     return (wave * 2**24 + flint.arb(0.5)).floor() / 2**24
 
 
 def _softmax(B: flint.arb_mat, alpha: int, mask: str) -> list[flint.arb]:
-    """(B*)^{α, α′} for all α′: softmax over the keys α′ that α reads, 0 elsewhere."""
+    """Return (B*)^{α, α′} for all α′: softmax over the keys α′ that α reads, 0 elsewhere."""
     e = [
         B[alpha, other].exp() if ADMITTED[mask](alpha, other) else flint.arb(0)
         for other in range(B.ncols())
@@ -192,7 +194,7 @@ def _softmax(B: flint.arb_mat, alpha: int, mask: str) -> list[flint.arb]:
 
 
 def _normalized(e: flint.arb_mat, gain: Any, bias: Any, epsilon: F) -> flint.arb_mat:
-    """Each column less its mean, over √(σ² + ε), times γ, plus β."""
+    """Return each column less its mean, over √(σ² + ε), times γ, plus β."""
     rows = []
     for column in e.transpose().tolist():
         D = len(column)
@@ -219,7 +221,7 @@ def _fraction(ball: flint.arb) -> F:
 
 
 def _hard_inputs(n: int, *, vocabulary: int) -> list[tuple[int, ...]]:
-    """One word again and again, all words in turn, two words, drawn ones."""
+    """Return lists of one word, of all words in turn, of two words, and drawn ones."""
     source = random.Random(n)
     first, last, words = 0, vocabulary - 1, range(vocabulary)
     lists = [[first] * n, [last] * n, [k % vocabulary for k in range(n)]]
@@ -293,7 +295,7 @@ def original_transformer(
     """
     if d_model % heads:
         raise InvalidValue(
-            "heads divide d_model among them",
+            "d_model must be a multiple of heads",
             received=f"d_model = {d_model}, heads = {heads}",
             where="original-transformer",
             remedy="give a d_model that is a multiple of heads",
@@ -311,7 +313,7 @@ def original_transformer(
 
 
 def _layer(drawn: Tensors, mask: str, epsilon: F) -> Layer:
-    """Post-norm attention, then a post-norm network."""
+    """Return a layer: post-norm attention, then a post-norm network."""
     norms = (
         LayerNorm(gain=drawn[f"gamma_{part}"], bias=drawn[f"beta_{part}"], epsilon=epsilon)
         for part in "af"
@@ -325,7 +327,7 @@ def _layer(drawn: Tensors, mask: str, epsilon: F) -> Layer:
 
 
 def _heads(drawn: Tensors, mask: str) -> Iterator[Attention]:
-    """Each head with its columns of W_o."""
+    """Yield each head with its columns of W_o."""
     count, d, _ = drawn["W_q"].shape
     for nu in range(count):
         yield Attention(
@@ -338,4 +340,4 @@ def _heads(drawn: Tensors, mask: str) -> Iterator[Attention]:
 
 
 RECIPES = (original_transformer,)
-"""In the order in which they are listed."""
+"""Recipes of the chapter, in the order in which they are listed."""

@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Sequence
 from fractions import Fraction as F
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +104,7 @@ def position_one_hot(max_length: int = 64) -> PositionTable:
 
 
 MOST_NUMBERS = 2**24
-"""How many numbers a table of positions must hold at most."""
+"""Most numbers that a table of positions may hold."""
 
 
 def require_size(rows: int, width: int, where: str) -> None:
@@ -160,14 +161,15 @@ def printed_dimension(max_length: int, epsilon: F, k: F) -> int:
 
 
 FAMILIES = 64
-"""How many families are drawn before it is said that none is found."""
+"""Number of families that are drawn before a refusal."""
+# With the derived m each is almost orthogonal with probability ≥ ½: none of 64 is with ≤ 2⁻⁶⁴.
 
 
 @functools.lru_cache(maxsize=8)
 def almost_orthogonal(
     max_length: int, epsilon: F, width: int | None, seed: int
 ) -> tuple[tuple[int, ...], ...]:
-    """N vectors of m signs with |x · y| ≤ ε m for all x ≠ y, drawn until they are.
+    """Return N vectors of m signs with |x · y| ≤ ε m for all x ≠ y, drawn until they are.
 
     Raises:
         InvalidValue: when ε is not below ½, or no family is found.
@@ -189,7 +191,7 @@ def almost_orthogonal(
         if _largest_product(signs) <= epsilon * m:
             return tuple(tuple(row) for row in signs.tolist())
     raise InvalidValue(
-        f"{max_length} vectors of {m} signs have |x · y| ≤ {epsilon} · {m} for all x ≠ y",
+        f"{max_length} vectors of {m} signs must have |x · y| ≤ {epsilon} · {m} for all x ≠ y",
         received=f"none among {FAMILIES} families drawn with seed {seed}",
         where="almost-orthogonal",
         remedy=f"give width = {almost_orthogonal_dimension(max_length, epsilon)}, or leave it out",
@@ -197,20 +199,19 @@ def almost_orthogonal(
 
 
 ROWS = 1024
-"""So many vectors are multiplied with all others at once: N² products would not fit in memory."""
+"""Vectors that are multiplied with all others at once; N² products would not fit in memory."""
 
 
 def _largest_product(signs: NDArray[np.int8]) -> float:
-    """The largest |x · y| of two different rows of signs.
-
-    In float32, for the speed of BLAS. No partial sum is larger than m ≤ `MOST_NUMBERS` = 2²⁴, to
-    which float32 holds every whole number: nothing rounds, in whatever order the sums are taken.
+    """Return the largest |x · y| of two different rows of signs.
 
     Example:
         >>> _largest_product(np.array([[1, 1, 1], [1, 1, -1], [-1, 1, 1]], np.int8))
         1.0
 
     """
+    # In float32, for the speed of BLAS. No partial sum is larger than m ≤ `MOST_NUMBERS` = 2²⁴, to
+    # which float32 holds every whole number: nothing rounds, in whatever order the sums are taken.
     x, largest = signs.astype(np.float32), 0.0
     for start in range(0, len(x), ROWS):
         products = np.abs(x[start : start + ROWS] @ x[start:].T)
@@ -220,7 +221,7 @@ def _largest_product(signs: NDArray[np.int8]) -> float:
 
 
 def _products(vectors: list[list[F]]) -> list[list[F]]:
-    """|x · y|/m for all pairs, products of whole numbers."""
+    """Return |x · y|/m for all pairs, from products of whole numbers."""
     x = np.array(vectors, dtype=np.float64)
     return [[F(int(entry), x.shape[1]) for entry in row] for row in np.abs(x @ x.T)]
 
@@ -255,7 +256,7 @@ def position_almost_orthogonal(
 
 
 def _sine(x: F) -> F:
-    """sin x to within 2⁻⁹⁰, by its series."""
+    """Return sin x to within 2⁻⁹⁰, by its series."""
     total, term, k = F(0), x, 1
     while abs(term) > F(1, 2**100) or k < x:
         total += term
@@ -267,7 +268,7 @@ def _sine(x: F) -> F:
 
 @functools.cache
 def _pi() -> F:
-    """π to within 2⁻¹⁰⁰, by Machin's formula."""
+    """Return π to within 2⁻¹⁰⁰, by Machin's formula."""
 
     def arctangent(inverse: int) -> F:
         return sum((F((-1) ** k, (2 * k + 1) * inverse ** (2 * k + 1)) for k in range(90)), F(0))
@@ -277,7 +278,7 @@ def _pi() -> F:
 
 @functools.cache
 def _sinusoid(i: int, width: int) -> list[F]:
-    """cos and sin of i/10000^(2c/d) for c from 0, by their series."""
+    """Return cos and sin of i/10000^(2c/d) for c from 0, by their series."""
     values: list[F] = []
     for c in range(width // 2):
         rate = _root(F(1, 10**8) ** c, width)
@@ -287,7 +288,7 @@ def _sinusoid(i: int, width: int) -> list[F]:
 
 @functools.cache
 def _root(x: F, degree: int) -> F:
-    """x^(1/degree) for x ≤ 1 to within 2⁻⁸⁰."""
+    """Return x^(1/degree) for x ≤ 1 to within 2⁻⁸⁰."""
     low, high = F(0), F(1)
     while high - low > F(1, 2**90):
         middle = (low + high) / 2
@@ -301,6 +302,11 @@ def _root(x: F, degree: int) -> F:
     claim=PositionClaim(
         statement="pe(i) = [cos(i/10000^(2c/d)), sin(i/10000^(2c/d))] for c = 0, …, d/2 − 1",
         reference=lambda *, i, width: _sinusoid(i, width),
+        # An angle is i times a rate, both float64. The rate r = 10000^−e is off by the rounding of
+        # e, at most 2⁻⁵³ r ln(1/r) ≤ 0.37 · 2⁻⁵³, and by the power, below 0.6 · 2⁻⁵³ where that is
+        # off by at most 0.6 units in the last place and r < 1 (r = 1 is exact). The product rounds
+        # by at most 2⁻⁵³ i: in all below 2⁻⁵² i. Cosine and sine pass that on, and are off by less
+        # than 4 · 2⁻⁵² themselves.
         error=lambda *, arithmetic, max_length: F(max_length + 4, 2**52) + arithmetic.unit_roundoff,
         error_statement="within (N + 4) 2⁻⁵² of the real values, as rationals; then rounded once",
         variants=({"width": 2, "max_length": 12},),
@@ -330,7 +336,7 @@ def position_sinusoidal(max_length: int = 64, width: int = 8) -> PositionTable:
 
 
 def layernorm_hash(x: int) -> Sequence[F]:
-    """√(2/(x² + 1)) [x, 1, −x, −1], the root to within 2⁻¹⁰⁰ of itself, relatively."""
+    """Return √(2/(x² + 1)) [x, 1, −x, −1], the root to within 2⁻¹⁰⁰ of itself, relatively."""
     root = F(math.isqrt(2 * 4**110 // (x * x + 1)), 2**110)
     return [root * x, root, -root * x, -root]
 
@@ -341,6 +347,8 @@ def layernorm_hash(x: int) -> Sequence[F]:
     claim=PositionClaim(
         statement="pe(i) = lh(i) = √(2/(i² + 1)) [i, 1, −i, −1] = LN([i, 1, −i, −1])",
         reference=lambda *, i: list(layernorm_hash(i)),
+        # In float64 the quotient rounds, its root halves that and rounds, and the product rounds:
+        # 2.5 · 2⁻⁵³ of the value, below 2⁻⁵¹.
         error=lambda *, arithmetic, value: (
             (F(1, 2**51) + arithmetic.unit_roundoff) * abs(value)
             + F(getattr(arithmetic, "smallest", 0))
@@ -366,6 +374,16 @@ def position_layernorm_hash(max_length: int = 64) -> PositionTable:
 
 _FLAG = Feature("[j is BOS]", lambda i, _n: (int(i == 1),))
 
+_MEAN_OF_FLAG: dict[str, Any] = {
+    "domain": lambda: Sequences((_FLAG,)),
+    "error": lambda *, n, arithmetic: mean_error(n, F(1), arithmetic),
+    "error_statement": "bounds.mean_error",
+    "safe_length": lambda *, arithmetic: count_length(arithmetic),
+    "why_safe": "bounds.count_length",
+    "weightings": ("softmax", "average-hard"),
+    "variants": ({"weighting": "average-hard"},),
+}
+
 
 @recipe(
     "reciprocal-from-bos",
@@ -373,14 +391,8 @@ _FLAG = Feature("[j is BOS]", lambda i, _n: (int(i == 1),))
     claim=SequenceClaim(
         statement="yᵢ = 1/i, BOS being position 1 (1/(i + 1) where BOS is position 0)",
         reference=lambda *, n: [[F(1, i)] for i in range(1, n + 1)],
-        domain=lambda: Sequences((_FLAG,)),
-        error=lambda *, n, arithmetic: mean_error(n, F(1), arithmetic),
-        error_statement="bounds.mean_error",
-        safe_length=lambda *, arithmetic: count_length(arithmetic),
-        why_safe="bounds.count_length",
-        weightings=("softmax", "average-hard"),
         mask="future",
-        variants=({"weighting": "average-hard"},),
+        **_MEAN_OF_FLAG,
     ),
     errata=("reciprocal-bos",),
 )
@@ -395,14 +407,8 @@ def reciprocal_from_bos(weighting: str = "softmax") -> Attention:
     claim=SequenceClaim(
         statement="yᵢ = 1/n, BOS counted among the n (1/(n + 1) where it is not)",
         reference=lambda *, n: [[F(1, n)]] * n,
-        domain=lambda: Sequences((_FLAG,)),
-        error=lambda *, n, arithmetic: mean_error(n, F(1), arithmetic),
-        error_statement="bounds.mean_error",
-        safe_length=lambda *, arithmetic: count_length(arithmetic),
-        why_safe="bounds.count_length",
-        weightings=("softmax", "average-hard"),
         mask="none",
-        variants=({"weighting": "average-hard"},),
+        **_MEAN_OF_FLAG,
     ),
     sources=("the printed i/n cannot come of it: every position gets the same",),
     errata=("fraction-by-attention",),
@@ -428,4 +434,4 @@ RECIPES = (
     reciprocal_from_bos,
     one_over_n_from_bos,
 )
-"""In the order in which they are listed."""
+"""Recipes of the chapter, in the order in which they are listed."""

@@ -41,7 +41,7 @@ _BOOLEANS = {each.name: each for each in _TABLE}
 
 
 def _boolean(name: str) -> BooleanRepresentation:
-    """The Boolean representation of this name.
+    """Return the Boolean representation of this name.
 
     Raises:
         UnknownName: when there is none.
@@ -53,7 +53,7 @@ def _boolean(name: str) -> BooleanRepresentation:
 
 
 def obstacle(source: BooleanRepresentation, target: BooleanRepresentation) -> str:
-    """Why no map that is continuous everywhere takes false to false and true to true; "" if one is.
+    """Return the reason why no continuous map takes false to false and true to true, or "".
 
     Where the closures of the source's sets do not meet, one is: some continuous h is 1 on false and
     0 on true, and false′ h + true′ (1 − h) is such a map for members false′ and true′ of the
@@ -95,8 +95,8 @@ def _require_continuous(source: BooleanRepresentation, target: BooleanRepresenta
         targets = [each.name for each in _TABLE if not obstacle(source, each)]
         sources = [each.name for each in _TABLE if not obstacle(each, target)]
         raise InvalidValue(
-            "a network is continuous, and no continuous map takes the Booleans of "
-            f"{source.name} to those of {target.name}: {why}",
+            "source and target must have a continuous map between them, such as a network: none "
+            f"takes the Booleans of {source.name} to those of {target.name}: {why}",
             received=f"source = {source.name}, target = {target.name}",
             where="convert-boolean",
             remedy=f"for this source choose the target from {', '.join(targets)}; "
@@ -105,7 +105,7 @@ def _require_continuous(source: BooleanRepresentation, target: BooleanRepresenta
 
 
 def _converted(*x: F, source: str, target: str) -> list[F]:
-    """The definition: false for false, true for true; of size 1 or, without a gap, of that of x."""
+    """Return false for false, true for true; of size 1 or, without a gap, of the size of x."""
     here, there = _boolean(source), _boolean(target)
     side = there.false if x in here.false else there.true
     return list(side.of_size(F(1) if here.minimum_gap else max(map(abs, x))))
@@ -165,7 +165,7 @@ def convert_boolean(source: str = "zero-one", target: str = "pair") -> FeedForwa
 
 
 def _along(one: Case, other: Case) -> FeedForward:
-    """t v ↦ t w for all t, where v is `one` and w the `other`."""
+    """Return the map t v ↦ t w for all t, where v is `one` and w the `other`."""
     read = [1 / one[0], *[F(0)] * (len(one) - 1)]
     return FeedForward(
         W_1=[read, [-entry for entry in read]], W_2=[[entry, -entry] for entry in other]
@@ -180,7 +180,7 @@ _CATEGORICAL = ("one-hot", "almost-orthogonal")
 def _codes(
     name: str, categories: int, epsilon: F, width: int | None, seed: int
 ) -> tuple[tuple[int, ...], ...]:
-    """The vectors that stand for the categories.
+    """Return the vectors that stand for the categories.
 
     Raises:
         UnknownName: when there is no such representation.
@@ -199,7 +199,7 @@ def _codes(
 def _recoded(
     *x: F, source: str, target: str, categories: int, epsilon: F, width: int | None, seed: int
 ) -> list[int]:
-    """The definition: what stands in the target for the category that x stands for."""
+    """Return the vector of the target for the category of x, the definition."""
     here, there = (_codes(name, categories, epsilon, width, seed) for name in (source, target))
     return list(there[here.index(tuple(map(int, x)))])
 
@@ -210,12 +210,12 @@ def _coded(*, source: str, categories: int, epsilon: F, width: int | None, seed:
 
 
 def _signal(m: int, epsilon: F) -> int:
-    """The largest power of two P with ε m ≤ m − P."""
+    """Return the largest power of two P with ε m ≤ m − P."""
     return int(power_of_two_at_most(m - epsilon * m))
 
 
 def _held(*, p: int, domain: Domain, source: str, epsilon: F) -> tuple[Domain, ...]:
-    """All inputs, where the format holds m − P, and m and 1/P are in its range."""
+    """Return all inputs, where the format holds m − P, and m and 1/P are in its range."""
     m = domain.dimension
     held = source == "one-hot" or (m - _signal(m, epsilon) <= 2**p and m <= 2 ** (p + 4))
     return (domain,) if held else ()
@@ -287,7 +287,7 @@ _PER_N = Feature("1/n", lambda _i, n: (F(1, n),))
 
 
 def _number(scale: PositionFunction | None = None) -> Query:
-    """x C, x a function of i and n."""
+    """Return the column x C, x a function of i and n."""
     return Query(lambda C, _n: (C,), label="C", scale=scale)
 
 
@@ -297,18 +297,18 @@ _SOURCES: Mapping[str, tuple[Column, ...]] = {
     "fraction-of-i": (_number(lambda i, _n: F(1, i)), _PER_I),
     "layernorm-hash": (Query(lambda C, _n: layernorm_hash(C), width=4, label="C"),),
 }
-"""By name, the columns that hold an integer C: x C and x for an x > 0, then what repeats them."""
+"""Columns that hold an integer C, by name: x C and x for an x > 0, then their repetition."""
 
 _TARGETS: Mapping[str, Callable[[int, int], Sequence[F | int]]] = {
     "count": lambda C, _n: (C,),
     "fraction-of-n": lambda C, n: (F(C, n),),
     "layernorm-hash": lambda C, _n: layernorm_hash(C),
 }
-"""By name, the numbers that stand for C in a list of n."""
+"""Numbers that stand for C in a list of n, by name."""
 
 
 def _require_integers(source: str, target: str) -> None:
-    """Refuse a pair for which there is no construction.
+    """Refuse a source and target for which there is no construction.
 
     Raises:
         UnknownName: for a representation that does not exist.
@@ -323,25 +323,25 @@ def _require_integers(source: str, target: str) -> None:
     others = ", ".join(name for name in _TARGETS if name != source)
     if source == target:
         raise InvalidValue(
-            "an integer is converted to another representation",
+            "the target must be another representation than the source",
             received=f"source = target = {source}",
             where="convert-integer",
             remedy=f"choose the target from {others}",
         )
     if target == "fraction-of-i":
         raise InvalidValue(
-            "what a head fetches depends on the position j where it is stored, not on i, and no "
-            "ReLU network multiplies C by 1/i: C/i is computed where it is counted, as a mean with "
-            "future mask (prefix-mean), or must be in the stream",
+            "the target must not be fraction-of-i: a value that a head fetches depends on the "
+            "position j where it is stored, not on i, and no ReLU network multiplies C by 1/i",
             received="target = fraction-of-i",
             where="convert-integer",
-            remedy=f"choose the target from {others}, or multiply C/n by n/i to within a tolerance "
-            "with multiply-by-gelu",
+            remedy=f"choose the target from {others}; or compute C/i where C is counted, as a mean "
+            "with future mask (prefix-mean); or multiply C/n by n/i to within a tolerance with "
+            "multiply-by-gelu",
         )
 
 
 def _integers(*, source: str, target: str) -> Sequences:
-    """What holds C; for a lookup, j and j² too, and j/n where it is fetched."""
+    """Return the columns that hold C; for a lookup also j and j², and j/n where it is fetched."""
     _require_integers(source, target)
     if target == "layernorm-hash":
         return Sequences(_SOURCES[source])
@@ -528,4 +528,4 @@ def convert_integer(
 
 
 RECIPES = (convert_boolean, convert_category, convert_integer)
-"""In the order in which they are listed."""
+"""Recipes of the chapter, in the order in which they are listed."""

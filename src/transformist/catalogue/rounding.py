@@ -12,22 +12,24 @@ from transformist.model import FeedForward, FeedForwardStack
 _FORMATS = {name: system for name, system in SYSTEMS.items() if isinstance(system, Floating)}
 
 _LEAST_RANGE = min(_FORMATS, key=lambda name: _FORMATS[name].largest)
-"""The format whose largest number is least: what is built for it, every format holds."""
+"""Format whose largest number is least, so that every format holds weights built for it."""
 
 
 def _smallest(format: str) -> F:
-    """s, the smallest positive number of the format, a power of two."""
+    """Return s, the smallest positive number of the format, a power of two."""
     return F(_FORMATS[format].smallest)
 
 
 def _outside(*, domain: Domain, format: str) -> tuple[Domain, ...]:
-    """The numbers of a format that lie outside (0, s): all of them where it has none smaller."""
+    """Return the numbers of a format outside (0, s): all where it has none smaller."""
     s = _smallest(format)
     return (Where(domain, lambda case: case[0] <= 0 or case[0] >= s, "x ≤ 0 or x ≥ s"),)
 
 
 def _rounding(x: F, *, format: str, u: F, w: F) -> F:
-    """x/s is exact below 1; 1 − x/s is rounded, stored, and so is its difference from 1."""
+    """Return the error of x/s inside (0, s), which only a format with smaller numbers has."""
+    # x/s is exact, a product with powers of two. 1 − x/s is at most 1 and is rounded in the
+    # accumulator (w, twice) and stored (u), and so is its difference from 1.
     return 2 * (u + 2 * w) if 0 < x < _smallest(format) else F(0)
 
 
@@ -71,4 +73,4 @@ def exact_step(format: str = _LEAST_RANGE) -> FeedForwardStack:
 
 
 RECIPES = (exact_step,)
-"""In the order in which they are listed."""
+"""Recipes of the chapter, in the order in which they are listed."""

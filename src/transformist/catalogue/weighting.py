@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction as F
-from itertools import accumulate
 from typing import Any
 
 from transformist.arithmetic import SYSTEMS, Arithmetic, Floating
 from transformist.assembly import attend, precompose, soften, split_heads, tie_break
+from transformist.catalogue.attention import prefix_means
 from transformist.catalogue.feed_forward import greater_than_zero
 from transformist.catalogue.lookup import looked_up, one_hot, one_hot_lookup, require_share
 from transformist.catalogue.safe_lengths import count_length, longest_apart
@@ -24,18 +24,19 @@ from transformist.theory import sharpness, underflow_sharpness
 
 
 def _cycled(*, x: list[tuple[F, ...]], n: int, heads: int) -> list[list[F]]:
-    """Each coordinate and the mean so far of the one before it; the last is before the first."""
-    sums = zip(*(accumulate(column) for column in zip(*x, strict=True)), strict=True)
-    means = [[entry / i for entry in total] for i, total in enumerate(sums, start=1)]
+    """Return each coordinate plus the mean so far of the one before it, the last for the first."""
+    means = prefix_means(x)
     return [[x[i][k] + means[i][k - 1] for k in range(heads)] for i in range(n)]
 
 
 def _split_error(*, n: int, size: F, arithmetic: Arithmetic) -> F | float:
-    """The mean, its copy, and the sum with what is there, at most twice as large."""
+    """Return the error of a mean and of adding it, by a copy, to a number up to `size`."""
     if not isinstance(arithmetic, Floating):
         return 0
     if 3 * size >= F(arithmetic.largest):
         return math.inf
+    # The copy by ReLU(x) − ReLU(−x) is exact. The sum with a number of the size, at most 2 size and
+    # the error of the mean, rounds by about 2u size; 8 is room for four such roundings.
     return mean_error(n, size, arithmetic) + 8 * (
         arithmetic.unit_roundoff * size + F(arithmetic.smallest)
     )
@@ -76,7 +77,7 @@ def split(heads: int = 3, weighting: str = "softmax") -> LayerStack:
 
 
 def _first_or_last(*, a: Sequence[Any], v: Sequence[Any], term: str) -> list[list[F]]:
-    """The value at the last (for −1/i and i/n) or first of the positions up to i of largest a."""
+    """Return the value at the last (for −1/i and i/n) or first position up to i of largest a."""
     values, place = [], 0
     for i, entry in enumerate(a):
         if entry > a[place] or (entry == a[place] and term in ("-1/i", "i/n")):
@@ -230,7 +231,7 @@ def _underflowing(max_length: int, arithmetic: Arithmetic) -> F:
 
 
 def _underflows(*, max_length: int, format: str, arithmetic: Arithmetic) -> int | None:
-    """Every length in formats in which scores made for `format` underflow too, and stay finite."""
+    """Return None, for every length, in formats where scores made for `format` underflow too."""
     if not isinstance(arithmetic, Floating):
         return 0
     scale = _underflowing(max_length, SYSTEMS[format])
@@ -294,4 +295,4 @@ def round_to_bit() -> FeedForward:
 
 
 RECIPES = (split, break_ties, softened, softened_by_precision, round_to_bit)
-"""In the order in which they are listed."""
+"""Recipes of the chapter, in the order in which they are listed."""

@@ -3,6 +3,6 @@
 from transformist.catalogue.examples import dyck, induction, parity
 
 RECIPES = (*parity.RECIPES, *induction.RECIPES, *dyck.RECIPES)
-"""In the order in which they are listed."""
+"""Recipes of the chapter, in the order in which they are listed."""
 
 __all__ = ["RECIPES"]

@@ -34,7 +34,7 @@ from transformist.rounding import float_format_of, power_of_two_at_most
 
 
 def _is_balanced(x: str) -> bool:
-    """Dyck-1 by definition: no prefix closes more than it opens, and the whole closes all."""
+    """True for a word of Dyck-1: no prefix closes more than it opens, the whole closes all."""
     depth = 0
     for symbol in x:
         depth += 1 if symbol == "(" else -1
@@ -44,7 +44,7 @@ def _is_balanced(x: str) -> bool:
 
 
 def _hard_strings(n: int) -> list[str]:
-    """Strings of about length n that are balanced, or fail to be at a single place."""
+    """Return strings of about length n that are balanced, or fail to be at a single place."""
     half, third = n // 2, n // 6
     walk = random.Random(n)
     drawn = walk.sample("(" * half + ")" * half, 2 * half)
@@ -65,7 +65,7 @@ def _hard_strings(n: int) -> list[str]:
 
 
 def _unmatched(trace: Trace) -> Finding:
-    """The first bracket of the input that stays unmatched, found by matching, in no format."""
+    """Find the first bracket of the input that stays unmatched, by matching, in no format."""
     opened: list[int] = []
     for position, symbol in enumerate(trace.input, start=1):
         if symbol == "(":
@@ -81,7 +81,7 @@ def _unmatched(trace: Trace) -> Finding:
 
 
 def _mean(stream: Stream, read: str, write: str) -> Attention:
-    """The mean of a slot up to each position, by softmax of equal scores."""
+    """Return the head that takes the mean of a slot up to each position, with equal scores."""
     return attend(stream, [read], [write], weighting="softmax", mask="future")
 
 
@@ -165,6 +165,12 @@ def _rows_of_zero_sums(a: Floating, is_near: Callable[[int], bool]) -> int:
 
 
 _PARENTHESES = Strings(alphabet=("(", ")"), hard=_hard_strings)
+_DYCK_1: dict[str, Any] = {
+    "reference": _is_balanced,
+    "domain": lambda: _PARENTHESES,
+    "weightings": ("softmax",),
+    "mask": "future",
+}
 _WORDS = {"(": {"sign": 1}, ")": {"sign": -1}, BOS: {"sign": 0}}
 
 
@@ -173,10 +179,7 @@ _WORDS = {"(": {"sign": 1}, ")": {"sign": -1}, BOS: {"sign": 0}}
     section="9.2.1",
     claim=StringClaim(
         statement="x is in Dyck-1, for every length, by a check outside the weights",
-        reference=_is_balanced,
-        domain=lambda: _PARENTHESES,
-        weightings=("softmax",),
-        mask="future",
+        **_DYCK_1,
         safe_length=lambda *, arithmetic: balance_check_length(arithmetic),
         why_safe="a balance that is 0 is computed within u n/4 of 0, and exactly in the formats "
         "that accumulate in float32; the check parts 0 from 1/(n + 1)² half-way",
@@ -208,10 +211,7 @@ def dyck_1_uniform() -> Transformer:
     section="9.2.1",
     claim=StringClaim(
         statement="x is in Dyck-1, for n ≤ N, as a slot that is 0 or 1",
-        reference=_is_balanced,
-        domain=lambda: _PARENTHESES,
-        weightings=("softmax",),
-        mask="future",
+        **_DYCK_1,
         safe_length=lambda *, arithmetic: balance_length(arithmetic),
         why_safe="with s ≤ 1/(N + 1) a power of two, a balance that is 0 is computed within u n/4 "
         "< s/4 of 0, and exactly in the formats that accumulate in float32; a word that ends in "
@@ -261,7 +261,7 @@ _PAIRS = ("()", "[]", "{}", "<>")
 
 
 def bracket_alphabet(kinds: int) -> tuple[str, ...] | tuple[int, ...]:
-    """An opening and a closing bracket of each kind; from 5 kinds on, +t opens and −t closes.
+    """Return the brackets of each kind, opening and closing; from 5 kinds on integers +t and −t.
 
     Example:
         >>> bracket_alphabet(2), bracket_alphabet(5)
@@ -274,7 +274,7 @@ def bracket_alphabet(kinds: int) -> tuple[str, ...] | tuple[int, ...]:
 
 
 def _signed(symbol: Any) -> int:
-    """+t for the opening bracket of kind t, −t for the closing one."""
+    """Return +t for the opening bracket of kind t, −t for the closing one."""
     if isinstance(symbol, int):
         return symbol
     kind, closes = divmod("".join(_PAIRS).index(symbol), 2)
@@ -282,7 +282,7 @@ def _signed(symbol: Any) -> int:
 
 
 def _is_bounded_dyck(x: Sequence[Any], *, kinds: int, depth: int) -> bool:
-    """Dyck-k-D by definition: each bracket closes the last one open, never more than D open."""
+    """True for a word of Dyck-k-D: brackets close the last one open, never more than D open."""
     alphabet = bracket_alphabet(kinds)
     closing = dict(zip(alphabet[::2], alphabet[1::2], strict=True))
     expected: list[Any] = []
@@ -297,7 +297,7 @@ def _is_bounded_dyck(x: Sequence[Any], *, kinds: int, depth: int) -> bool:
 
 
 def _hard_bounded(n: int, *, kinds: int, depth: int) -> list[Any]:
-    """Words of about length n that nest D deep, and strings one or two brackets away from them."""
+    """Return words of about length n that nest D deep, and strings near them."""
     walk = random.Random(f"{n} {kinds} {depth}")
     alphabet = bracket_alphabet(kinds)
     pairs = list(zip(alphabet[::2], alphabet[1::2], strict=True))
@@ -336,7 +336,7 @@ def _hard_bounded(n: int, *, kinds: int, depth: int) -> list[Any]:
 
 
 def _bounded(kinds: int, depth: int, weighting: str) -> Transformer:
-    """D rounds, in each of which every active pair of neighbours that match is marked."""
+    """Return the model of D rounds, each marking the active pairs of neighbours that match."""
     stream = Stream(("bracket", "opens", "active", "left", "right", "place", "one", "remaining"))
     words: dict[Any, LinearForm] = {
         symbol: {
@@ -379,12 +379,15 @@ def _bounded(kinds: int, depth: int, weighting: str) -> Transformer:
 
 
 def _marking(kinds: int) -> int:
-    """M, a power of two above 2k: what being active and opening weigh beside the brackets."""
+    """Return M, a power of two above 2k: weight of `active` and `opens` beside that of brackets."""
+    # The step of `opening` reads −bracket − right + M (active + opens − 2): the brackets alone at
+    # an active opening bracket, at most 2k − M ≤ −1 elsewhere, where [x = 0] of zone 1 is 0. That
+    # of `closing` reads bracket + left + M (active − opens − 1): likewise.
     return 1 << (2 * kinds + 1).bit_length()
 
 
 def _bounded_length(*, arithmetic: Arithmetic, kinds: int) -> int | None:
-    """That of the scores, where the format holds the numbers of the kinds and the weights."""
+    """Return the safe length of the scores; 0 where the format does not hold k or the weights."""
     if isinstance(arithmetic, Floating) and (
         kinds > 2**arithmetic.precision or 2 * _marking(kinds) > arithmetic.largest
     ):
@@ -393,10 +396,10 @@ def _bounded_length(*, arithmetic: Arithmetic, kinds: int) -> int | None:
 
 
 def _left_active(x: Sequence[Any], depth: int) -> list[int]:
-    """The positions that no round marks: a pair is marked once all it encloses is, in ≤ D rounds.
+    """Return the positions that no round marks.
 
-    Each entry of the stack is an unmarked position, its bracket, and how many rounds what followed
-    it has taken.
+    A pair is marked in the round after all that it encloses. Each entry of the stack is an unmarked
+    position, its bracket, and the number of rounds that the brackets after it took.
     """
     stack: list[tuple[int, int, int]] = [(0, 0, 0)]
     for position, symbol in enumerate(x, start=1):
@@ -412,7 +415,7 @@ def _left_active(x: Sequence[Any], depth: int) -> list[int]:
 
 
 def _first_active(trace: Trace) -> Finding:
-    """The first bracket that stays active after D rounds, and why."""
+    """Find the first bracket that stays active after D rounds, and the reason."""
     depth = len(trace.model.layers) - 1
     active = _left_active(trace.input, depth)
     if not active:
@@ -421,7 +424,7 @@ def _first_active(trace: Trace) -> Finding:
 
 
 def _why_active(x: Sequence[Any], position: int, depth: int) -> Finding:
-    """Why the first active bracket has no match."""
+    """Find the reason for which the first active bracket has no match."""
     symbol = x[position - 1]
     if _signed(symbol) < 0:
         sentence = f"a {symbol} closes a bracket that was never opened"
@@ -519,4 +522,4 @@ def dyck_k_d(kinds: int = 2, depth: int = 3, weighting: str = "average-hard") ->
 
 
 RECIPES = (dyck_1_uniform, dyck_1, dyck_1_2, dyck_k_d)
-"""In the order in which they are listed."""
+"""Recipes of the chapter, in the order in which they are listed."""

@@ -33,13 +33,13 @@ Symbols = Sequence[Any]
 
 
 def _joined(symbols: list[Any], alphabet: Symbols) -> Any:
-    """A string where every symbol of the alphabet is one character."""
+    """Return the symbols as a string if every symbol of the alphabet is one character."""
     single = all(isinstance(symbol, str) and len(symbol) == 1 for symbol in alphabet)
     return "".join(symbols) if single else symbols
 
 
 def _hard_strings(n: int, *, alphabet: Symbols) -> list[Any]:
-    """Runs, periods, first occurrences late, rare bigrams at both ends, and drawn strings."""
+    """Return runs, periods, late first occurrences, rare bigrams at both ends, drawn strings."""
     walk = random.Random(f"{n} {alphabet}")
     first, second, last = alphabet[0], alphabet[1], alphabet[-1]
     half = n // 2
@@ -125,7 +125,7 @@ def _next(a: Any) -> str:
 
 
 def _embedding(stream: Stream, alphabet: Symbols) -> Embedding:
-    """One-hot symbols, none of which is BOS; `one`, `first` and `place` where they are slots."""
+    """Return the embedding: one-hot symbols; `one`, `first` and `place` if they are slots."""
     one: dict[str, int] = {"one": 1} if "one" in stream.slots else {}
     first: dict[str, int] = {"first": 1} if "first" in stream.slots else {}
     words: dict[Any, LinearForm] = {a: {_is(a): 1, **one} for a in alphabet}
@@ -144,7 +144,7 @@ def _position_slots(weighting: str) -> tuple[str, ...]:
 def _predecessor(
     stream: Stream, alphabet: Symbols, weighting: str, max_length: int, write: Callable[[Any], str]
 ) -> Attention:
-    """The symbol before each (5.4): the rightmost of the strict prefix, by its place if need be."""
+    """Return the head that fetches the symbol before each (5.4), the last of its strict prefix."""
     query: LinearForm = {}
     key: LinearForm = {}
     if weighting != "rightmost-hard":
@@ -162,7 +162,7 @@ def _predecessor(
 
 
 def _hits(trace: Trace) -> Finding:
-    """How often the prediction at a position is the symbol that comes next."""
+    """Count the positions whose prediction is the symbol that comes next."""
     predicted = list(zip(trace.answer, trace.input[1:], strict=False))
     hits = sum(1 for guess, symbol in predicted if guess == symbol)
     share = f" ({100 * hits / len(predicted):.1f} %)" if predicted else ""
@@ -193,11 +193,20 @@ def _dependence(*, weighting: str) -> tuple[str, ...]:
     return {"rightmost-hard": (), "average-hard": ("n",)}.get(weighting, ("n", "N"))
 
 
+_INDUCTION: dict[str, Any] = {
+    "domain": _strings,
+    "weightings": ("rightmost-hard", "average-hard", "softmax"),
+    "mask": "strict-future, then future",
+    "features": lambda *, weighting: () if weighting == "rightmost-hard" else ("i/n",),
+    "depends_on": _dependence,
+}
+
+
 # 9.1.1: most recent
 
 
 def _most_recent(x: Symbols, *, alphabet: Symbols) -> Any:
-    """What followed the last earlier occurrence of each symbol; itself where there is none."""
+    """Return the symbol after the last earlier occurrence of each; itself where there is none."""
     followed: dict[Any, Any] = {}
     answer = []
     previous = None
@@ -223,16 +232,12 @@ def _most_recent_length(*, arithmetic: Arithmetic, alphabet: Symbols, weighting:
     claim=StringClaim(
         statement="yᵢ = xⱼ for the last j ≤ i with x at j − 1 equal to xᵢ, yᵢ = xᵢ where none is",
         reference=_most_recent,
-        domain=_strings,
         safe_length=_most_recent_length,
         why_safe="rightmost-hard: scores are 0 or fl(1/√|Σ|). Otherwise a match scores 1 + j/n, "
         "another position at most 1, and both scores differ by 1/n from those of their like: "
         "distinct where 1/n > 5u. softmax: where 1/n ≥ 16u at least half of each gap is left, and "
         "all other positions have at most 1/4 of the weight of the right one; predecessors are "
         "rounded back to bits",
-        weightings=("rightmost-hard", "average-hard", "softmax"),
-        mask="strict-future, then future",
-        features=lambda *, weighting: () if weighting == "rightmost-hard" else ("i/n",),
         variants=(
             {"weighting": "average-hard"},
             {"weighting": "softmax"},
@@ -241,7 +246,7 @@ def _most_recent_length(*, arithmetic: Arithmetic, alphabet: Symbols, weighting:
             {"alphabet": "01", "weighting": "softmax"},
             {"alphabet": [3, 1, 2]},
         ),
-        depends_on=_dependence,
+        **_INDUCTION,
         gap=_recent_gap,
         gap_statement="1/√|Σ| (rightmost-hard); 1/(n √(|Σ| + 1)), times 1/τ for softmax",
         size="2 layers, width 3|Σ| (rightmost-hard) to 4|Σ| + 2",
@@ -296,7 +301,7 @@ def _likely(a: Any) -> str:
 
 
 def _step(form: LinearForm, shift: Any, write: LinearForm) -> list[Any]:
-    """Two units that add 0 where form + shift ≤ 1/4 and 1 where it is at least 3/4."""
+    """Return two units that add 0 where form + shift ≤ 1/4 and 1 where it is at least 3/4."""
     slots: dict[str, Any] = {form: 1} if isinstance(form, str) else dict(form)
     added: dict[str, Any] = {write: 1} if isinstance(write, str) else dict(write)
     return [
@@ -306,6 +311,8 @@ def _step(form: LinearForm, shift: Any, write: LinearForm) -> list[Any]:
 
 
 def _rounded_bits(stream: Stream, alphabet: Symbols) -> FeedForward:
+    # The weight of all other positions is at most 1/4 of that of the right one (RECENCY_GAP), so
+    # the right one has at least 4/5 of the weight: a bit is at least 4/5 or at most 1/5.
     return units(stream, *[u for a in alphabet for u in _step(_likely(a), 0, _before(a))])
 
 
@@ -313,7 +320,7 @@ def _rounded_bits(stream: Stream, alphabet: Symbols) -> FeedForward:
 
 
 def _most_frequent(x: Symbols, *, alphabet: Symbols) -> Any:
-    """What has most often followed each symbol so far, the first in the alphabet on a tie."""
+    """Return the most frequent symbol after each so far, the first in the alphabet on a tie."""
     answer = []
     for position, symbol in enumerate(x):
         so_far = pairwise(x[: position + 1])
@@ -325,14 +332,12 @@ def _most_frequent(x: Symbols, *, alphabet: Symbols) -> Any:
 
 
 def _most_frequent_length(*, arithmetic: Arithmetic, weighting: str) -> int | None:
-    """The least of what the predecessor and the counts bear.
-
-    With w the unit roundoff of the accumulator, shares of different counts are at least
-    1/(n + 1) − (w n/2 + 6u) apart, those of equal counts equal bit for bit: n + 1 ≤ 1/(16u) and
-    (n + 1)² ≤ 1/(4w) leave at least half.
-    """
+    """Return the smaller of the safe lengths of the predecessor and of the counts."""
     lengths = []
     if isinstance(arithmetic, Floating):
+        # Shares of equal counts are equal bit for bit; those of different counts are at least
+        # 1/(n + 1) − (w n/2 + 6u) apart. With n + 1 = m, m ≤ 1/(16u) and m² ≤ 1/(4w) leave
+        # 1/m − 1/(8m) − 3/(8m) = 1/(2m).
         u, w = arithmetic.unit_roundoff, arithmetic.accumulator_roundoff
         lengths = [max(min(int(1 / (16 * u)), math.isqrt(int(1 / (4 * w)))) - 1, 0)]
     elif weighting == "softmax":
@@ -349,20 +354,16 @@ def _most_frequent_length(*, arithmetic: Arithmetic, weighting: str) -> int | No
         statement="yᵢ = b for the b most often after xᵢ in x₁ … xᵢ, the first in the alphabet "
         "on a tie; yᵢ = xᵢ where nothing has followed xᵢ",
         reference=_most_frequent,
-        domain=_strings,
         safe_length=_most_frequent_length,
         why_safe="equal counts have bit-equal shares, since they add the same weight as often; "
         "different ones stay 1/(2(n + 1)) apart or more; the winner is beaten by exactly 0",
-        weightings=("rightmost-hard", "average-hard", "softmax"),
-        mask="strict-future, then future",
-        features=lambda *, weighting: () if weighting == "rightmost-hard" else ("i/n",),
         variants=(
             {"weighting": "average-hard"},
             {"weighting": "softmax"},
             {"alphabet": "ba"},
             {"alphabet": "xyz", "weighting": "softmax"},
         ),
-        depends_on=_dependence,
+        **_INDUCTION,
         gap=_frequent_gap,
         gap_statement="1/n for the predecessor, times 1/τ for softmax; none for rightmost-hard",
         size="3 layers, width 2|Σ|² + 4|Σ| + 2 (rightmost-hard) or + 4, at most 2|Σ|² hidden units",
@@ -435,7 +436,10 @@ def _after(b: Any) -> str:
 
 
 def _beaten(alphabet: Symbols) -> list[Any]:
-    """Units that take from b what each c has more, c before b getting half of 1/(i + 1) on top."""
+    """Return units that subtract from b the excess of each other share, with a half on ties."""
+    # Shares are multiples of unit = 1/(i + 1). c takes its excess over b from b, c before b half a
+    # unit more. So the first of the most frequent loses nothing: a c before it has a unit less. All
+    # others lose at least half a unit.
     order = list(enumerate(alphabet))
     ahead = {True: {"unit": Fraction(1, 2)}, False: {}}
     return [
@@ -447,10 +451,12 @@ def _beaten(alphabet: Symbols) -> list[Any]:
 
 
 def _fallback(alphabet: Symbols) -> list[Any]:
-    """Units that add |Σ|/(i + 1) to x_i where no share is positive; a positive one ends it."""
+    """Return units that add |Σ|/(i + 1) to x_i where no share is positive."""
+    # One positive share, at least a unit, makes unit − 2 · share negative. Where all shares are 0,
+    # a symbol loses at most (|Σ| − 1)/2 units to those before it, and x_i gains |Σ|.
     shares = {_after(b): -2 for b in alphabet}
     return [({"unit": 1, _is(a): 1, **shares}, -1, {_next(a): len(alphabet)}) for a in alphabet]
 
 
 RECIPES = (most_recent, most_frequent)
-"""In the order in which they are listed."""
+"""Recipes of the chapter, in the order in which they are listed."""

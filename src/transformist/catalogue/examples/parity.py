@@ -15,12 +15,12 @@ from transformist.rounding import float_format_of
 
 
 def _is_odd(x: str) -> bool:
-    """Whether the ones of x are odd in number."""
+    """True if the number of ones in x is odd."""
     return sum(1 for symbol in x if symbol == "1") % 2 == 1
 
 
 def _hard_strings(n: int) -> list[str]:
-    """Every count of ones at length n and n − 1, ones first, last or anywhere."""
+    """Return strings of length n and n − 1 with few or many ones, first, last or anywhere."""
     walk = random.Random(n)
     strings = []
     for length in {n, max(n - 1, 0)}:
@@ -107,4 +107,4 @@ def parity(weighting: str = "average-hard") -> Transformer:
 
 
 RECIPES = (parity,)
-"""In the order in which they are listed."""
+"""Recipes of the chapter, in the order in which they are listed."""
