@@ -286,15 +286,18 @@ def test_tables(refused, body, message):
 @pytest.mark.parametrize(
     ("body", "received"),
     [
-        ("return x.tag().accept()", ".accept on what tags"),
-        ("return opens.accept(empty=True).tag()", ".tag on what accepts"),
-        ("return x.next_token().where(1, 0)", ".where on what predicts"),
-        ("return x.tag()[0]", "an index on what tags"),
-        ("return [each for each in x.tag()]", "a loop on what tags"),
-        ("return x.tag() + 1", "+ on what tags"),
-        ("return ~opens.accept(empty=True)", "~ on what accepts"),
-        ("return opens.accept(empty=True) & opens.accept(empty=False)", "& on what accepts"),
-        ("return max(balance.tag(), balance.tag())", "> on what tags"),
+        ("return x.tag().accept()", ".accept on an output that tags"),
+        ("return opens.accept(empty=True).tag()", ".tag on an output that accepts"),
+        ("return x.next_token().where(1, 0)", ".where on an output that predicts"),
+        ("return x.tag()[0]", "an index on an output that tags"),
+        ("return [each for each in x.tag()]", "a loop over its positions on an output that tags"),
+        ("return x.tag() + 1", "+ on an output that tags"),
+        ("return ~opens.accept(empty=True)", "~ on an output that accepts"),
+        (
+            "return opens.accept(empty=True) & opens.accept(empty=False)",
+            "& on an output that accepts",
+        ),
+        ("return max(balance.tag(), balance.tag())", "> on an output that tags"),
     ],
 )
 def test_nothing_is_done_to_an_output(refused, body, received):

@@ -8,20 +8,14 @@ from fractions import Fraction
 from typing import Any
 
 from transformist.errors import InvalidValue
-from transformist.language.booleans import Booleans
-from transformist.language.categories import Categories
-from transformist.language.definition import Program
+from transformist.language.interpreter import Program
 from transformist.language.leaves import Token
 from transformist.language.node import different
 from transformist.language.outputs import Output
+from transformist.language.per_position import WRAPPERS
 from transformist.language.places import Place, definition, here, refusal
-from transformist.language.quantities import Numbers
 from transformist.language.tracing import FLOATS, Tracing
-from transformist.language.types import Boolean, Category, Number
 from transformist.settings import SETTINGS
-
-WRAPPERS = {Boolean: Booleans, Category: Categories, Number: Numbers}
-"""What the user holds of each type."""
 
 
 def program(alphabet: Any = None) -> Callable[[Callable[[Any], Any]], Program]:

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
 
 from transformist.errors import UnknownName
 from transformist.language.node import Column, Node
+from transformist.language.operators import CONVERSIONS, OPERATORS, refusing_operators
 from transformist.language.places import here
 
 _ENDS = "an output ends a program and must be returned as it is"
 
 
-def _no(sign: str) -> Callable[..., NoReturn]:
-    def refuse(self: Output, *_: object) -> NoReturn:
-        raise UnknownName(
-            _ENDS,
-            received=f"{sign} on what {type(self).does}",
-            where=str(here()),
-            remedy="compute with the sequence, before it is made an output",
-        )
-
-    return refuse
+def _refuse(self: Output, sign: str, *_: object) -> NoReturn:
+    raise UnknownName(
+        _ENDS,
+        received=f"{sign} on an output that {type(self).does}",
+        where=str(here()),
+        remedy="compute with the sequence, before it is made an output",
+    )
 
 
+@refusing_operators(_refuse, OPERATORS, CONVERSIONS, {"its truth": "bool"})
 @dataclass(frozen=True)
 class Output:
     """The values of a subexpression as an answer.
@@ -47,33 +46,10 @@ class Output:
             raise AttributeError(name)
         raise UnknownName(
             _ENDS,
-            received=f".{name} on what {type(self).does}",
+            received=f".{name} on an output that {type(self).does}",
             where=str(here()),
             remedy="write b.accept(), y.tag() or y.next_token() once, as the last operation",
         )
-
-    __bool__ = _no("the truth")
-    __getitem__ = _no("an index")
-    __iter__ = _no("a loop")
-    __add__ = __radd__ = _no("+")
-    __sub__ = __rsub__ = _no("-")
-    __mul__ = __rmul__ = _no("*")
-    __and__ = __rand__ = _no("&")
-    __or__ = __ror__ = _no("|")
-    __xor__ = __rxor__ = _no("^")
-    __lt__ = _no("<")
-    __le__ = _no("<=")
-    __gt__ = _no(">")
-    __ge__ = _no(">=")
-    __truediv__ = __rtruediv__ = _no("/")
-    __floordiv__ = __rfloordiv__ = _no("//")
-    __mod__ = __rmod__ = _no("%")
-    __pow__ = __rpow__ = _no("**")
-    __matmul__ = __rmatmul__ = _no("@")
-    __float__ = __int__ = _no("a conversion")
-    __neg__ = __pos__ = _no("a sign")
-    __abs__ = _no("abs")
-    __invert__ = _no("~")
 
 
 @dataclass(frozen=True)

@@ -1,68 +1,88 @@
-"""What a program's function holds: a value at each position, of any type."""
+"""The values that a program's function computes with: wrappers around nodes, a class for each type.
+
+`PerPosition` has the operations of every type; `Booleans`, `Numbers` and `Categories` have those of
+their type; `Matches` stands between `select` and the choice among the matches. Operators and
+methods make new nodes, and compute nothing. An operation that a type does not have is refused with
+the line of the user's file and with what to write instead. The classes make values of each other,
+which is why they share a module.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+import itertools
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, NoReturn, TypeVar
 
 from transformist.errors import UnknownName
-from transformist.language.across import Lookup, Shift
+from transformist.language.across import Count, Exists, Lookup, Mean, Shift
 from transformist.language.calls import with_checked_calls
 from transformist.language.leaves import Constant, Position
-from transformist.language.matches import Matches
 from transformist.language.node import Node
-from transformist.language.outputs import Tag
+from transformist.language.operators import CONVERSIONS, OPERATORS, refusing_operators
+from transformist.language.outputs import Accept, NextToken, Tag
 from transformist.language.places import here, refusal, refused_truth
-from transformist.language.pointwise import Table
+from transformist.language.pointwise import (
+    Comparison,
+    Linear,
+    PiecewiseLinear,
+    Product,
+    Table,
+    Where,
+    rows_of,
+    slopes,
+)
 from transformist.language.selection import Select
 from transformist.language.tables import tabulated
-from transformist.language.tracing import Tracing, constant, described, kind_of
-from transformist.language.types import Boolean, Category, Number, Type
-
-if TYPE_CHECKING:
-    from transformist.language.quantities import Numbers
+from transformist.language.tracing import Tracing, constant, described, kind_of, listed
+from transformist.language.types import Boolean, Category, Exact, Number, Type, quotient
+from transformist.model import EOS
 
 Own = TypeVar("Own", bound="PerPosition")
-_LOOP = "write an operation across positions, such as prefix_mean, any, all_so_far or predecessor"
 
 
-def _no(what: str, remedy: str) -> Callable[..., NoReturn]:
-    def refuse(self: PerPosition, *_: object) -> NoReturn:
-        raise refusal(
-            f"a sequence stands for every input, and {what} is not defined on it",
-            received=described(self),
-            remedy=remedy,
-        )
+_INSTEAD = {
+    "len": 'write x.position("n") for the length',
+    "a loop over its positions": "write an operation across positions, such as prefix_mean, any, "
+    "all_so_far or predecessor",
+    "an index": "write x.lookup(i, default=…) for the value at position i, from 1",
+    "in": 'write (x == "a").any()',
+    "float": "it is exact as it is: leave float out",
+    "int": "it is exact as it is: leave int out",
+    "rounding": "compare it with constants",
+}
+"""The operation to write for each of `CONVERSIONS`."""
 
-    return refuse
-
-
-def _not_of_type(sign: str) -> Callable[..., Any]:
-    def refuse(self: PerPosition, *others: object) -> NoReturn:
-        beside = f" with {described(others[0])}" if others else ""
-        raise refusal(
-            f"{sign} is not defined on {self.node.type.noun}",
-            received=f"{described(self)}{beside}",
-            remedy=_OPERATORS[type(self.node.type)],
-        )
-
-    return refuse
-
-
-_OPERATORS = {
+_DEFINED = {
     Number: "a number has + - * and comparisons; comparisons beside & and | go in parentheses",
     Boolean: "a Boolean has & | ^ ~ == != and * with a number; b.where(1, 0) makes a number of it",
     Category: "a category has == and !=; x.map({…}) makes a number of it",
 }
-
+"""The operators of each type."""
 
 _MAKE = {
     Number: "x.map({…}) or b.where(1, 0) makes a number",
     Boolean: "a comparison makes a Boolean",
     Category: 'b.where("yes", "no") makes a category',
 }
+"""The way to a value of each type."""
 
 
+def _refuse_operator(self: PerPosition, sign: str, *others: object) -> NoReturn:
+    if sign in CONVERSIONS:
+        raise refusal(
+            f"a sequence stands for every input, and {sign} is not defined on it",
+            received=described(self),
+            remedy=_INSTEAD[sign],
+        )
+    beside = f" with {described(others[0])}" if others else ""
+    raise refusal(
+        f"{sign} is not defined on {self.node.type.noun}",
+        received=f"{described(self)}{beside}",
+        remedy=_DEFINED[type(self.node.type)],
+    )
+
+
+@refusing_operators(_refuse_operator, OPERATORS, CONVERSIONS)
 @with_checked_calls
 class PerPosition:
     """A value at each position of the input.
@@ -245,37 +265,392 @@ class PerPosition:
     def __bool__(self) -> NoReturn:
         raise refused_truth()
 
-    __len__ = _no("len", 'write x.position("n") for the length')
-    __iter__ = _no("a loop over its positions", _LOOP)
-    __getitem__ = _no(
-        "an index", "write x.lookup(i, default=…) for the value at position i, from 1"
-    )
-    __contains__ = _no("in", 'write (x == "a").any()')
-    __float__ = _no("float", "it is exact as it is: leave float out")
-    __int__ = __index__ = _no("int", "it is exact as it is: leave int out")
-    __round__ = __floor__ = __ceil__ = __trunc__ = _no("rounding", "compare it with constants")
-    __pow__ = __rpow__ = _not_of_type("**")
-    __mod__ = __rmod__ = _not_of_type("%")
-    __floordiv__ = __rfloordiv__ = _not_of_type("//")
-    __truediv__ = __rtruediv__ = _not_of_type("/")
-    __matmul__ = __rmatmul__ = _not_of_type("@")
-    __lshift__ = __rlshift__ = _not_of_type("<<")
-    __rshift__ = __rrshift__ = _not_of_type(">>")
-    __add__ = __radd__ = _not_of_type("+")
-    __sub__ = __rsub__ = _not_of_type("-")
-    __mul__ = __rmul__ = _not_of_type("*")
-    __and__ = __rand__ = _not_of_type("&")
-    __or__ = __ror__ = _not_of_type("|")
-    __xor__ = __rxor__ = _not_of_type("^")
-    __lt__ = _not_of_type("<")
-    __le__ = _not_of_type("<=")
-    __gt__ = _not_of_type(">")
-    __ge__ = _not_of_type(">=")
-    __neg__ = __pos__ = _not_of_type("a sign")
-    __abs__ = _not_of_type("abs")
-    __invert__ = _not_of_type("~")
-
 
 def _some(type_: Type) -> Any:
     """A value of the type, where it does not matter which."""
     return 0 if isinstance(type_, Number) else type_.values[0]
+
+
+@with_checked_calls
+class Booleans(PerPosition):
+    """False or true at each position."""
+
+    def _combined(self, other: Any, bits: str) -> Booleans:
+        rows = tuple(bit == "1" for bit in bits)
+        nodes = (self.node, self._operand(other, Boolean))
+        return self._make(Table, nodes, rows, Boolean())  # type: ignore[no-any-return]
+
+    def __and__(self, other: Any) -> Booleans:
+        return self._combined(other, "0001")
+
+    def __or__(self, other: Any) -> Booleans:
+        return self._combined(other, "0111")
+
+    def __xor__(self, other: Any) -> Booleans:
+        return self._combined(other, "0110")
+
+    def __eq__(self, other: object) -> Booleans:  # type: ignore[override]
+        return self._combined(other, "1001")
+
+    def __ne__(self, other: object) -> Booleans:  # type: ignore[override]
+        return self._combined(other, "0110")
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> Booleans:
+        return self._make(Table, (self.node,), (True, False), Boolean())  # type: ignore[no-any-return]
+
+    def __mul__(self, other: Any) -> Numbers:
+        """The number where this holds, 0 elsewhere."""
+        return self.where(self.tracing.sequence(self._operand(other, Number)), 0)  # type: ignore[no-any-return]
+
+    __rmul__ = __mul__
+
+    def where(self, x: Any, y: Any) -> Any:
+        """x where this holds, y elsewhere; both numbers, both Booleans, or both categories.
+
+        Raises:
+            InvalidValue: where they are of different types.
+
+        """
+        sequences = [each for each in (x, y) if isinstance(each, PerPosition)]
+        kind = kind_of((*sequences, x)[0])
+        nodes = (self.node, self._operand(x, kind), self._operand(y, kind))
+        if kind is Boolean:
+            rows = (False, True, False, True, False, False, True, True)
+            return self._make(Table, nodes, rows, Boolean())
+        return self._make(Where, nodes)
+
+    def mean(self, mask: str = "none") -> Numbers:
+        """The fraction of the positions that the mask leaves at which it holds; 0 over none."""
+        return self.where(1, 0).mean(mask)  # type: ignore[no-any-return]
+
+    def prefix_mean(self) -> Numbers:
+        """The fraction of positions 1 to i."""
+        return self.mean("future")
+
+    def suffix_mean(self) -> Numbers:
+        """The fraction of positions i to n."""
+        return self.mean("past")
+
+    def count(self, mask: str = "none") -> Numbers:
+        """At how many of the positions that the mask leaves it holds, all n when left out."""
+        return self._make(Count, (self.node,), mask)  # type: ignore[no-any-return]
+
+    def any(self, mask: str = "none") -> Booleans:
+        """Whether it holds at one of the positions that the mask leaves; false over none."""
+        return self._make(Exists, (self.node,), mask)  # type: ignore[no-any-return]
+
+    def all(self, mask: str = "none") -> Booleans:
+        """Whether it holds at all the positions that the mask leaves; true over none."""
+        return ~(~self).any(mask)
+
+    def any_so_far(self) -> Booleans:
+        """Whether it holds at one of positions 1 to i."""
+        return self.any("future")
+
+    def all_so_far(self) -> Booleans:
+        """Whether it holds at all of positions 1 to i."""
+        return self.all("future")
+
+    def accept(self, *, empty: bool | None = None) -> Accept:
+        """The output that is the value at the last position.
+
+        Args:
+            empty: the answer on the empty input; when left out, the value over no positions,
+                where a mean and a count are 0, any is false, all is true, what is looked up or
+                selected is its default, and n is 0.
+
+        Raises:
+            InvalidValue: where it is left out and there is none, as of a token.
+
+        """
+        if empty is not None and not isinstance(empty, bool):
+            raise refusal(
+                "empty must be True or False",
+                received=described(empty),
+                remedy="say whether the empty input is accepted",
+            )
+        answer = self.tracing.over_nothing(self.node) if empty is None else empty
+        if answer is None:
+            raise refusal(
+                "a program that accepts has an answer on the empty input",
+                received=f"{described(self)} with no value over no positions, as of a token",
+                remedy="write accept(empty=True) or accept(empty=False)",
+            )
+        output = Accept(self.node, answer)
+        self.tracing.output(output)
+        return output
+
+
+@with_checked_calls
+class Numbers(PerPosition):
+    """A rational number at each position."""
+
+    def _linear(self, other: Any, factor: int, own: int = 1) -> Numbers:
+        """± self ± other."""
+        if not isinstance(other, PerPosition):
+            added = factor * constant(other, Number).value
+            if added == 0 and own == 1:
+                return self
+            return self._make(Linear, (self.node,), (own,), added)  # type: ignore[no-any-return]
+        children = (self.node, self._operand(other, Number))
+        return self._make(Linear, children, (own, factor), 0)  # type: ignore[no-any-return]
+
+    def __add__(self, other: Any) -> Numbers:
+        return self._linear(other, 1)
+
+    def __sub__(self, other: Any) -> Numbers:
+        return self._linear(other, -1)
+
+    def __rsub__(self, other: Any) -> Numbers:
+        return self._linear(other, 1, -1)
+
+    def __neg__(self) -> Numbers:
+        return self._times(-1)
+
+    def __pos__(self) -> Numbers:
+        return self
+
+    def _times(self, factor: Exact) -> Numbers:
+        return self._make(Linear, (self.node,), (factor,), 0)  # type: ignore[no-any-return]
+
+    def __mul__(self, other: Any) -> Numbers:
+        if isinstance(other, Booleans):
+            return other.where(self, 0)  # type: ignore[no-any-return]
+        if isinstance(other, PerPosition):
+            return self._make(Product, (self.node, self._operand(other, Number)))  # type: ignore[no-any-return]
+        return self._times(constant(other, Number).value)
+
+    def __truediv__(self, other: Any) -> Numbers:
+        if isinstance(other, PerPosition) or constant(other, Number).value == 0:
+            raise refusal(
+                "a number must be divided by a constant other than 0",
+                received="a sequence" if isinstance(other, PerPosition) else "0",
+                remedy="take mean or prefix_mean for a count over n or i; compare x with c * y "
+                "for x / y with c",
+            )
+        return self._times(quotient(1, constant(other, Number).value))
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def _compared(self, other: Any, relation: str) -> Booleans:
+        return self._make(Comparison, ((self - other).node,), relation)  # type: ignore[no-any-return]
+
+    def __eq__(self, other: object) -> Booleans:  # type: ignore[override]
+        return self._compared(other, "==")
+
+    def __ne__(self, other: object) -> Booleans:  # type: ignore[override]
+        return self._compared(other, "!=")
+
+    def __lt__(self, other: Any) -> Booleans:
+        return self._compared(other, "<")
+
+    def __le__(self, other: Any) -> Booleans:
+        return self._compared(other, "<=")
+
+    def __gt__(self, other: Any) -> Booleans:
+        return self._compared(other, ">")
+
+    def __ge__(self, other: Any) -> Booleans:
+        return self._compared(other, ">=")
+
+    def _piecewise(
+        self, knots: Sequence[Exact], values: Sequence[Exact], ends: tuple[Exact, Exact]
+    ) -> Numbers:
+        return self._make(PiecewiseLinear, (self.node,), tuple(knots), tuple(values), ends)  # type: ignore[no-any-return]
+
+    def relu(self) -> Numbers:
+        """max(x, 0)."""
+        return self._piecewise([0], [0], (0, 1))
+
+    def __abs__(self) -> Numbers:
+        return self._piecewise([0], [0], (-1, 1))
+
+    def abs(self) -> Numbers:
+        """|x|."""
+        return abs(self)
+
+    def max(self, other: Any) -> Numbers:
+        """The larger of two numbers, x + ReLU(y − x)."""
+        return self + self._linear(other, 1, -1).relu()
+
+    def min(self, other: Any) -> Numbers:
+        """The smaller of two numbers, x − ReLU(x − y)."""
+        return self - self._linear(other, -1).relu()
+
+    def clip(self, lo: Any, hi: Any) -> Numbers:
+        """The nearest number from lo to hi.
+
+        Raises:
+            InvalidValue: unless lo < hi.
+
+        """
+        ends = [constant(each, Number).value for each in (lo, hi)]
+        return self._piecewise(ends, ends, (0, 0))
+
+    def cpwl(self, knots: Any, values: Any) -> Numbers:
+        """The continuous piecewise linear function through these points, its ends extended.
+
+        Raises:
+            InvalidValue: unless the knots increase, are at least two, and have a value each.
+
+        """
+        x = tuple(constant(each, Number).value for each in listed(knots))
+        y = tuple(constant(each, Number).value for each in listed(values))
+        if len(x) < 2 or len(x) != len(y) or list(x) != sorted(set(x)):
+            raise refusal(
+                "knots must be at least two, increase strictly, and have a value each",
+                received=f"{len(x)} knots and {len(y)} values"
+                + ("" if list(x) == sorted(set(x)) else ", and the knots do not increase"),
+                remedy="sort the knots, keep each once, and give as many values",
+            )
+        m = slopes(x, y)
+        return self._piecewise(x, y, (m[0], m[-1]))
+
+    def mean(self, mask: str = "none") -> Numbers:
+        """The mean over the positions that the mask leaves, all n when left out; 0 over none."""
+        return self._make(Mean, (self.node,), mask)  # type: ignore[no-any-return]
+
+    def prefix_mean(self) -> Numbers:
+        """The mean over positions 1 to i."""
+        return self.mean("future")
+
+    def suffix_mean(self) -> Numbers:
+        """The mean over positions i to n."""
+        return self.mean("past")
+
+
+@with_checked_calls
+class Categories(PerPosition):
+    """One of finitely many values at each position."""
+
+    @property
+    def _values(self) -> tuple[Any, ...]:
+        return self.node.type.values  # type: ignore[return-value]
+
+    def __eq__(self, other: object) -> Booleans:  # type: ignore[override]
+        if not isinstance(other, PerPosition):
+            return self.isin([other])
+        node = self._operand(other, Category)
+        rows_of(self.node.type, node.type)
+        pairs = itertools.product(self._values, node.type.values or ())
+        rows = tuple(a == b for a, b in pairs)
+        return self._make(Table, (self.node, node), rows, Boolean())  # type: ignore[no-any-return]
+
+    def __ne__(self, other: object) -> Booleans:  # type: ignore[override]
+        return ~(self == other)
+
+    def isin(self, symbols: Iterable[Any]) -> Booleans:
+        """Whether it is one of these.
+
+        Raises:
+            InvalidValue: for what it never is.
+
+        """
+        wanted = listed(symbols)
+        for symbol in wanted:
+            if not isinstance(symbol, Hashable) or symbol not in self._values:  # such as an array
+                raise refusal(
+                    f"{described(self)}, is one of {' '.join(map(repr, self._values))}",
+                    received=f"{symbol!r:.40}",
+                    remedy="compare it with one of these, or add it to the alphabet",
+                )
+        rows = tuple(value in wanted for value in self._values)
+        return self._make(Table, (self.node,), rows, Boolean())  # type: ignore[no-any-return]
+
+    def map(self, values: Mapping[Any, Any], *, categories: bool = False) -> Any:
+        """A number, a Boolean or a category for each value.
+
+        Args:
+            values: from each value that this can have: all Booleans, all numbers (whole, floats
+                as they are, `Fraction`), or all categories, such as strings.
+            categories: whether numbers stand for categories, as in an alphabet of numbers.
+
+        Raises:
+            InvalidValue: where one is missing or too many, or they are not of one type.
+
+        """
+        table = tabulated((self.node,), values, categories)
+        return self._make(Table, table.children, table.rows, table.result)
+
+    def next_token(self) -> NextToken:
+        """The output that is, at every position, the prediction of the symbol after it.
+
+        Raises:
+            InvalidValue: where it can be something else than a symbol of the alphabet or EOS.
+
+        """
+        known = (*self.alphabet, EOS)
+        unknown = [value for value in self._values if value not in known]
+        if unknown:
+            raise refusal(
+                "what is predicted must be a symbol of the alphabet, or 'EOS'",
+                received=f"{described(self)} that can be {' '.join(map(repr, unknown))}",
+                remedy="give another default, or map it to a symbol",
+            )
+        output = NextToken(self.node)
+        self.tracing.output(output)
+        return output
+
+
+def _refuse_on_matches(self: Matches, sign: str, *_: object) -> NoReturn:
+    raise UnknownName(
+        "the matches of a selection must first be made values",
+        received=f"{sign} on {self!r}",
+        where=str(here()),
+        remedy="write .rightmost(y), .leftmost(y), .mean(y) or .any() after select",
+    )
+
+
+@refusing_operators(_refuse_on_matches, OPERATORS, CONVERSIONS, {"its truth": "bool"})
+@with_checked_calls
+class Matches:
+    """At each position i, the positions j that the mask leaves with keyⱼ = queryᵢ."""
+
+    def __init__(self, queries: PerPosition, keys: Node, mask: str) -> None:
+        self._queries, self._keys, self._mask = queries, keys, mask
+
+    def __repr__(self) -> str:
+        return "<the positions that a selection matches>"
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse what there is not of matches."""
+        if name.startswith("_") or name in ("node", "tracing"):
+            raise AttributeError(name)
+        known = [each for each in dir(type(self)) if not each.startswith("_")]
+        raise UnknownName.among("operation on what a selection matches", name, known, str(here()))
+
+    def rightmost(self, values: Any, *, default: Any = None) -> Any:
+        """The value at the last match; the default, a constant or a sequence, where none is."""
+        return self._choose("rightmost", self._node(values), default)
+
+    def leftmost(self, values: Any, *, default: Any = None) -> Any:
+        """The value at the first match; the default, a constant or a sequence, where none is."""
+        return self._choose("leftmost", self._node(values), default)
+
+    def mean(self, values: Any, *, default: Any = 0) -> Numbers:
+        """The mean of the values at the matches (a Boolean is 1 or 0); the default for none."""
+        if kind_of(values) is Boolean:
+            node = self._queries._operand(values, Boolean)
+            values = self._queries.tracing.sequence(node).where(1, 0)
+        return self._choose("mean", self._queries._operand(values, Number), default)  # type: ignore[no-any-return]
+
+    def any(self) -> Booleans:
+        """Whether there is a match."""
+        return self._choose("rightmost", constant(True, Boolean), False)  # type: ignore[no-any-return]
+
+    def _node(self, values: Any) -> Node:
+        return self._queries._operand(values, kind_of(values))
+
+    def _choose(self, choose: str, values: Node, default: Any) -> Any:
+        queries = self._queries
+        return queries._matched(self._keys, queries.node, values, default, choose, self._mask)
+
+
+WRAPPERS: Mapping[type[Type], type[PerPosition]] = {
+    Boolean: Booleans,
+    Category: Categories,
+    Number: Numbers,
+}
+"""The class of the values of each type."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from fractions import Fraction
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,6 @@ from transformist.language.node import Entry, Node, different
 from transformist.language.outputs import Output
 from transformist.language.places import Place, here, name_of, refusal, user_frame
 from transformist.language.types import Boolean, Category, Number, Type, exact
-
-if TYPE_CHECKING:
-    from transformist.language.per_position import PerPosition
-
 
 FLOATS: ContextVar[set[Fraction] | None] = ContextVar("floats", default=None)
 """The magnitudes of the constants that the function being traced gives as floats.
@@ -45,7 +41,7 @@ class Tracing:
         self,
         alphabet: tuple[Any, ...],
         code: CodeType,
-        wrappers: Mapping[type[Type], type[PerPosition]],
+        wrappers: Mapping[type[Type], type[Any]],
     ) -> None:
         self.alphabet = alphabet
         self.nodes: dict[Entry, Node] = {}
