@@ -256,7 +256,7 @@ def test_serial_refuses_what_does_not_fit():
         (stack_of("x", layers=(normed,)), stack_of("x")),
         (stack_of("x"), stack_of("x", layers=(normed,))),
     ):
-        with pytest.raises(InvalidValue, match="without layer norm"):
+        with pytest.raises(InvalidValue, match="must have no layer norm"):
             serial(*pair)
 
 
@@ -354,7 +354,7 @@ def test_parallel_refuses_what_does_not_fit():
     normed = replace(one, layers=(Layer((), network, post_norms=(None, NORM)),))
     for other in (normed, replace(one, final_norm=NORM)):
         for pair in ((one, other), (other, one)):
-            with pytest.raises(InvalidValue, match="without layer norm"):
+            with pytest.raises(InvalidValue, match="must have no layer norm"):
                 parallel(*pair)
 
 
@@ -382,7 +382,7 @@ def test_split_heads_leaves_single_heads_alone_and_refuses_norms():
     assert len(split_heads(stack).layers) == len(stack.layers)
     network = FeedForward(W_1=np.eye(2), W_2=np.eye(2))
     normed = Layer((), network, pre_norms=(None, NORM))
-    with pytest.raises(InvalidValue, match="without layer norm"):
+    with pytest.raises(InvalidValue, match="must have no layer norm"):
         split_heads(stack_of("x", layers=(normed,)))
 
 
@@ -499,7 +499,7 @@ def test_what_is_no_model_of_the_kind_is_refused():
         lambda: tf.soften(stack, 4),
         lambda: tf.tie_break(stack),
     ):
-        with pytest.raises(InvalidValue, match="takes models of the kind"):
+        with pytest.raises(InvalidValue, match="must be of the kind"):
             call()
     for sharpness in (0, -1):
         with pytest.raises(InvalidValue, match="positive"):
@@ -511,7 +511,7 @@ def test_a_head_between_linear_maps():
     stream = Stream(("x", "y", "sum"))
     routed = route(head, stream, read=[{"x": 1, "y": 2}], write=["sum"])
     assert exact(routed, [[1, 1, 0], [3, 2, 9]]) == [[0, 0, 3], [0, 0, 5]]
-    with pytest.raises(InvalidValue, match="without a shift"):
+    with pytest.raises(InvalidValue, match="shift must be 0 for a head"):
         route(head, stream, ["x"], ["sum"], shift=1)
 
 

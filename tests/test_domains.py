@@ -8,7 +8,6 @@ from transformist.arithmetic import SYSTEMS
 from transformist.domains import (
     Bits,
     Feature,
-    Grid,
     Listed,
     Opposites,
     Product,
@@ -19,6 +18,7 @@ from transformist.domains import (
     Strings,
     Values,
     Where,
+    WholeMultiples,
     boolean_representations,
 )
 from transformist.errors import InvalidValue, ShapeMismatch
@@ -28,7 +28,7 @@ FINITE = ("zero-one", "minus-one-one", "pair")
 DOMAINS = [
     Bits(3),
     Reals(2, Fraction(-2), Fraction(1, 3), points=(Fraction(1, 3),)),
-    Grid(2, bits=3, exponent=-3),
+    WholeMultiples(2, bits=3, exponent=-3),
     Product((Bits(1), Reals(1))),
     Where(Reals(2), lambda case: case[0] <= case[1], "x₁ ≤ x₂"),
     Signs(3),
@@ -59,7 +59,7 @@ def test_reals_stay_inside_and_touch_what_matters():
 
 def test_small_domains_are_covered_whole():
     assert len(set(Bits(5).cases(SYSTEMS["exact"], 32, seed=0))) == 32
-    assert len(set(Grid(2, bits=2).cases(SYSTEMS["exact"], 100, seed=0))) == 81
+    assert len(set(WholeMultiples(2, bits=2).cases(SYSTEMS["exact"], 100, seed=0))) == 81
     assert len(Bits(20).cases(SYSTEMS["exact"], 50, seed=0)) == 50
 
 

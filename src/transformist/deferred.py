@@ -63,7 +63,6 @@ class Library:
         self._library = name
 
     def __getattr__(self, name: str) -> Any:
-        """What the library has under a name."""
         value = getattr(importlib.import_module(self._library), name)
         vars(self)[name] = value
         return value

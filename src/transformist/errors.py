@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Self
 
 LONGEST_LINE = 70
-"""So many characters of a line of the user's are quoted."""
+"""Most characters that a refusal quotes of a line of the user's code."""
 
 _PACKAGE = Path(__file__).parent
 
@@ -113,7 +113,7 @@ class TransformistError(Exception):
         super().__init__(" ".join(text.split()) if "\n" in text else text)  # as of an array
 
     def with_remedy(self, remedy: str) -> Self:
-        """The same refusal, with what else is known of what to do about it.
+        """Return the refusal with more words in its remedy.
 
         Example:
             >>> from transformist.errors import InvalidValue
@@ -205,7 +205,7 @@ class InputTooLarge(TransformistError, ValueError):
 
 
 class BrokenInvariant(TransformistError, AssertionError):
-    """What one step of a computation hands to the next does not fit: a fault of this library."""
+    """A fault of this library: one step of a computation gave a result that the next cannot use."""
 
     def __init__(
         self,
@@ -227,4 +227,4 @@ class OutOfTime(TransformistError):
 
 
 class TakesLong(UserWarning):
-    """What is begun takes long: it is said before, and done."""
+    """Warning that a computation which has begun will take long."""

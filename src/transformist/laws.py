@@ -1,4 +1,4 @@
-"""What is known of a number before any input is: its range, and the grid it lies on."""
+"""Facts about a number that hold on every input: its range, and the grid it lies on."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Range:
 
     @property
     def is_point(self) -> bool:
-        """Whether it is one number."""
+        """True if the range is one number."""
         return self.lo == self.hi
 
     @property

@@ -1,4 +1,4 @@
-"""How much memory the machine can still give."""
+"""Free memory of the machine, and the refusal of an input that needs more."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from transformist.errors import InputTooLarge
 
 
 def free_memory() -> int:
-    """Bytes that the machine can still give, as Linux says; 2⁶² where nothing says it.
+    """Return the free memory in bytes, as Linux reports it; 2⁶² on other systems.
 
     Example:
         >>> free_memory() > 0
@@ -25,13 +25,13 @@ def free_memory() -> int:
 
 
 def beyond_memory(free: int, received: str, where: str, most: int) -> InputTooLarge:
-    """The refusal of an input that takes more memory than is free.
+    """Make the refusal of an input that needs more memory than is free.
 
     Args:
         free: bytes.
-        received: how much came, and what it takes.
+        received: the length that came, and the memory that it needs.
         where: the engine.
-        most: how many symbols there is memory for.
+        most: the longest input that fits.
 
     Example:
         >>> print(beyond_memory(2**30, "length 9, which takes 2.0 GiB", "reference engine", 4))

@@ -171,11 +171,11 @@ def test_false_and_true_are_disjoint_and_of_one_width():
         BooleanRepresentation(
             "crossing", Multiples(half_open, (1, 0)), Multiples(half_open, (0, 1))
         )
-    with pytest.raises(InvalidValue, match="a vector other than 0"):
+    with pytest.raises(InvalidValue, match="vector of multiples must not be 0"):
         Multiples(half_open, (0, 0))
-    with pytest.raises(InvalidValue, match="by the numbers of an interval that has some"):
+    with pytest.raises(InvalidValue, match="the interval of factors not empty"):
         Multiples(RealInterval(Fraction(1), Fraction(0)))
-    with pytest.raises(InvalidValue, match="the size is that of a member"):
+    with pytest.raises(InvalidValue, match="must have the size"):
         Multiples(half_open).of_size(Fraction(2))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import transformist as tf
 from transformist.arithmetic import SYSTEMS, Floating
-from transformist.domains import Numbers
+from transformist.domains import FormatNumbers
 from transformist.errors import InvalidValue, NotFinite
 from transformist.model import FeedForwardStack
 
@@ -62,7 +62,7 @@ def test_in_other_formats(built, run):
         with pytest.raises(NotFinite):
             network([[1]], system)
         return
-    numbers = Numbers(points=(Fraction(FLOATS[built].smallest),)).cases(system, 4000, seed=1)
+    numbers = FormatNumbers(points=(Fraction(FLOATS[built].smallest),)).cases(system, 4000, seed=1)
     x = system.array(numbers)[:, 0]
     values, s = system.numbers(x), FLOATS[built].smallest
     expected = np.clip(values, 0, s) / s
@@ -127,7 +127,7 @@ def test_every_comparison_of_a_narrow_format(name):
 @pytest.mark.parametrize("name", WIDE)
 def test_comparisons_of_neighbours_in_a_wide_format(name):
     system, network = FLOATS[name], comparison(name)
-    x = system.array(Numbers().cases(system, 4000, seed=2))[:, 0]
+    x = system.array(FormatNumbers().cases(system, 4000, seed=2))[:, 0]
     largest = system.dtype.type(system.largest)
     above = np.nextafter(x, largest)
     for left, right in ((x, above), (above, x), (x, x), (x, -x), (x, np.roll(x, 1))):
@@ -151,8 +151,8 @@ def test_a_format_that_is_none_is_refused():
 
 def test_numbers_are_all_where_they_are_few_enough():
     system = FLOATS["float16"]
-    cases = Numbers().cases(system, 2**16, seed=0)
+    cases = FormatNumbers().cases(system, 2**16, seed=0)
     assert {float(value) for (value,) in cases} == set(system.numbers(every(system)).tolist())
-    few = {value for (value,) in Numbers((Fraction(1, 8),)).cases(system, 100, seed=0)}
+    few = {value for (value,) in FormatNumbers((Fraction(1, 8),)).cases(system, 100, seed=0)}
     marks = {Fraction(system.largest), Fraction(system.smallest), Fraction(1, 8), Fraction(3, 16)}
     assert marks | {-each for each in marks} <= few

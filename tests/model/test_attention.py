@@ -173,11 +173,15 @@ def test_what_cancels_in_the_value_matrix_is_written_where_it_rounds():
 @pytest.mark.parametrize(
     ("change", "refusal", "words"),
     [
-        ({"b_Q": [1]}, ShapeMismatch, r"b_Q has shape \(2\), the rows of W_Q"),
+        ({"b_Q": [1]}, ShapeMismatch, r"b_Q must have shape \(2\), the rows of W_Q"),
         ({"b_K": [1]}, ShapeMismatch, "b_K"),
-        ({"b_V": [1]}, ShapeMismatch, "b_V has shape .*, the rows of W_V"),
-        ({"b_O": [1]}, ShapeMismatch, "b_O has shape .*, the rows of W_V"),
-        ({"W_O": [[1, 0]], "b_O": [1, 2]}, ShapeMismatch, "b_O has shape .*, the rows of W_O"),
+        ({"b_V": [1]}, ShapeMismatch, "b_V must have shape .*, the rows of W_V"),
+        ({"b_O": [1]}, ShapeMismatch, "b_O must have shape .*, the rows of W_V"),
+        (
+            {"W_O": [[1, 0]], "b_O": [1, 2]},
+            ShapeMismatch,
+            "b_O must have shape .*, the rows of W_O",
+        ),
         ({"W_K": [[1, 0]]}, ShapeMismatch, "W_K"),
         ({"W_V": [[1]]}, ShapeMismatch, "W_V"),
         ({"W_O": [[1, 2, 3]]}, ShapeMismatch, "W_O"),

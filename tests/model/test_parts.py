@@ -155,9 +155,9 @@ class TestLayer:
         assert np.allclose(layer(z), norms[3](self.double(norms[1](middle)) + middle))
 
     def test_refusals(self):
-        with pytest.raises(ShapeMismatch, match="gives"):
+        with pytest.raises(ShapeMismatch, match="give"):
             Sublayer(FeedForward(W_1=[[1, 0]], W_2=[[1]]))
-        with pytest.raises(ShapeMismatch, match="belongs to a sublayer"):
+        with pytest.raises(ShapeMismatch, match="needs its sublayer"):
             Layer(pre_norms=(self.norm, None))
 
 
@@ -237,7 +237,8 @@ class TestEmbedding:
         with pytest.raises(InvalidValue, match="position encoding, or None"):
             Embedding(symbols=("a",), vectors=[[1]], positions=((0, "i"),))
         with pytest.raises(
-            ShapeMismatch, match="of width 1; received PositionFunctions of width 2"
+            ShapeMismatch,
+            match="width of the word vectors, 1; received PositionFunctions of width 2",
         ):
             Embedding(symbols=("a",), vectors=[[1]], positions=PositionFunctions(("i", None)))
         table = Embedding(symbols=("a", BOS), vectors=[[1], [1]], positions=TABLE, front=(BOS,))

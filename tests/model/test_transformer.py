@@ -172,7 +172,7 @@ def test_a_head_is_asked_with_the_name_of_an_arithmetic():
     head = tf.recipe("mean").build(width=1)
     assert head.weights([[1], [2]], "float64").tolist() == [[0.5, 0.5]] * 2
     assert head.scores([[1], [2]], "float64").tolist() == [[0, 0]] * 2
-    with pytest.raises(ShapeMismatch, match="epsilon is given; received None"):
+    with pytest.raises(ShapeMismatch, match="epsilon must be given; received None"):
         tf.LayerNorm(gain=[1, 1], epsilon=None)
 
 

@@ -38,7 +38,7 @@ def move(layer: Layer, read: object, write: object) -> Layer:
     """
     if any((*layer.pre_norms, *layer.post_norms)):
         raise InvalidValue(
-            "models without layer norm are composed (Lemma 8.3)",
+            "models that are composed must have no layer norm (Lemma 8.3)",
             received="a layer with a norm, which sees every coordinate of its stream",
             where="move",
             remedy="compose the parts before the norm is added",
@@ -66,14 +66,14 @@ def serial(first: LayerStack, second: LayerStack) -> LayerStack:
         _require_no_final_norm(stack, "serial")
     if first.width_out != second.width:
         raise ShapeMismatch(
-            "the second stack reads as many numbers as the first gives",
+            "the second stack must read as many numbers as the first gives",
             received=f"{first.width_out} given, {second.width} read",
             where="serial",
             remedy="choose the outputs of the first",
         )
     if len(set(first.outputs)) != len(first.outputs):
         raise InvalidValue(
-            "each output of the first stack becomes one input of the second",
+            "the first stack must give each slot once: each output is one input of the second",
             received=f"outputs {', '.join(first.outputs)}",
             where="serial",
             remedy="give each slot once",
@@ -148,7 +148,7 @@ def _require_parallel(first: Transformer, second: Transformer) -> None:
     for what, (one, other) in differ.items():
         if one != other:
             raise InvalidValue(
-                f"transformers side by side have the same {what}",
+                f"transformers side by side must have the same {what}",
                 received=f"{sorted(map(str, one))} and {sorted(map(str, other))}",
                 where="parallel",
                 remedy="build both over one alphabet, with the same special symbols",
@@ -160,7 +160,7 @@ def _require_parallel(first: Transformer, second: Transformer) -> None:
 def _require_no_final_norm(model: Transformer | LayerStack, where: str) -> None:
     if model.final_norm is not None:
         raise InvalidValue(
-            "models without layer norm are composed (Lemma 8.3)",
+            "models that are composed must have no layer norm (Lemma 8.3)",
             received="a final norm, which sees every coordinate of its stream",
             where=where,
             remedy="compose the parts before the norm is added",
@@ -206,7 +206,7 @@ def _position_names(embedding: Embedding) -> tuple[str | None, ...]:
     if isinstance(embedding.positions, PositionFunctions):
         return embedding.positions.names
     raise InvalidValue(
-        "transformers side by side have position functions with names, or no positions",
+        "transformers side by side must have position functions with names, or no positions",
         received=type(embedding.positions).__name__,
         where="parallel",
         remedy="build both with PositionFunctions",

@@ -30,7 +30,7 @@ def attend(
     weighting: str = "average-hard",
     mask: str = "none",
 ) -> Attention:
-    """A head on a stream: it adds to slots what forms are worth where the head attends.
+    """A head on a stream: it adds to slots the values of forms at the positions it attends to.
 
     Args:
         stream: the slots.
@@ -75,6 +75,8 @@ def tie_break(head: Attention) -> Attention:
 
     """
     expect(head, Attention, "tie_break")
+    # Two terms differ by less than γ, as all t(j) lie within less than 1 of each other, and γ is at
+    # most the gap: a smaller dot product stays smaller, and equal ones are parted by t.
     none = np.zeros((head.W_Q.shape[0], 2))
     return replace(
         head,

@@ -53,7 +53,7 @@ def beside(*networks: FeedForward) -> FeedForward:
     kinds = {(f.width, f.width_out, f.activation) for f in networks}
     if len(kinds) != 1:
         raise ShapeMismatch(
-            "networks side by side have one width and one activation",
+            "networks side by side must have one width and one activation",
             received=", ".join(f"{d} → {m} {act}" for d, m, act in sorted(kinds)) or "none",
             where="beside",
             remedy="route each of them to the stream first",
@@ -79,7 +79,7 @@ def cancel_residual(network: FeedForward) -> FeedForward:
     """
     if network.width != network.width_out or network.activation != "relu":
         raise ShapeMismatch(
-            "a residual connection is cancelled around a ReLU network from R^d to R^d",
+            "cancelling a residual connection needs a ReLU network from R^d to R^d",
             received=f"{network.width} → {network.width_out}, {network.activation}",
             where="cancel_residual",
             remedy="pad the narrower side with zeros",

@@ -24,7 +24,7 @@ def expect(value: object, kind: type, where: str) -> None:
     """
     if not isinstance(value, kind):
         raise InvalidValue(
-            f"{where} takes models of the kind {kind.__name__}",
+            f"the model that {where} takes must be of the kind {kind.__name__}",
             received=type(value).__name__,
             where=where,
             remedy="give a model of this kind (parallel composes transformers, serial stacks of "
@@ -123,7 +123,7 @@ def route(
         part = precompose(part, np.eye(part.width), offset)
     elif np.any(rationals(shift) != 0):
         raise InvalidValue(
-            "a head reads forms as they are, without a shift",
+            "the shift must be 0 for a head, which reads forms as they are",
             received=f"shift = {shift}",
             where="route",
             remedy="add it to the forms, times a slot that is 1",
@@ -132,7 +132,7 @@ def route(
 
 
 def _forms(given: Sequence[LinearForm], name: str) -> Sequence[LinearForm]:
-    """What `read` and `write` are, checked."""
+    """Check and return `read` or `write`."""
     is_list = isinstance(given, list | tuple)
     if not is_list or not all(isinstance(each, str | Mapping) for each in given):
         raise InvalidValue(

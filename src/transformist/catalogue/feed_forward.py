@@ -15,7 +15,7 @@ import numpy as np
 from transformist.arithmetic import is_power_of_two
 from transformist.assembly import beside, cancel_residual, postcompose, precompose
 from transformist.claims import NO_GELU, FunctionClaim, everywhere, recipe
-from transformist.domains import Bits, Domain, Grid, Product, Reals, Where
+from transformist.domains import Bits, Domain, Product, Reals, Where, WholeMultiples
 from transformist.errors import InvalidValue, ShapeMismatch, UnknownName
 from transformist.model import FeedForward, FeedForwardStack, Parameter, Sublayer, rationals
 from transformist.rounding import power_of_two_at_most
@@ -72,7 +72,7 @@ def relu_by_gelu_scale(tolerance: F) -> F:
 
 def _common_exponent(dimension: int) -> Any:
     """Return numbers on one grid with three bits to spare, so that sums of a few stay on it."""
-    return lambda *, p: (Grid(dimension, bits=p - 3, exponent=2 - p),)
+    return lambda *, p: (WholeMultiples(dimension, bits=p - 3, exponent=2 - p),)
 
 
 def _bits(case: tuple[F, ...]) -> str:
@@ -147,7 +147,7 @@ def _linear(matrix: Any) -> FeedForward:
         reference=lambda *x, factor: [factor * v for v in x],
         domain=lambda *, width: Reals(width),
         exact_on=lambda *, p, factor, width: (
-            (Grid(width, bits=p - 3, exponent=5 - p),)
+            (WholeMultiples(width, bits=p - 3, exponent=5 - p),)
             if is_power_of_two(factor) and F(1, 64) <= factor <= 64
             else ()
         ),
@@ -283,7 +283,7 @@ def _pairwise_maxima(count: int) -> FeedForward:
         ],
         domain=lambda *, matrix: Reals(len(matrix)),
         exact_on=lambda *, p, matrix: (
-            (Grid(len(matrix), bits=p - 6, exponent=3 - p),)
+            (WholeMultiples(len(matrix), bits=p - 6, exponent=3 - p),)
             if p >= 6
             and all(a.denominator == 1 for row in matrix for a in row)
             and max(sum(map(abs, row)) for row in matrix) <= 8
@@ -502,7 +502,7 @@ def _on_the_grid_of(*, p: int, epsilon: F) -> tuple[Domain, ...]:
     if not is_power_of_two(epsilon):
         return ()
     exponent = epsilon.numerator.bit_length() - epsilon.denominator.bit_length()
-    return (Grid(1, bits=p - 3, exponent=exponent - 2),)
+    return (WholeMultiples(1, bits=p - 3, exponent=exponent - 2),)
 
 
 _EXACT_COMPARISON = "inputs x with x ± ε representable, where ε is a power of two"
@@ -565,7 +565,7 @@ def equal_zero(epsilon: F = F(1, 8)) -> FeedForward:
 _WITH_TOLERANCE: Any = {
     "domain": lambda: Product((Reals(1), Reals(1, least=F(0)))),
     "exact_on": lambda *, p: (
-        Where(Grid(2, bits=p - 3, exponent=5 - p), lambda case: case[1] >= 0, "ε ≥ 0"),
+        Where(WholeMultiples(2, bits=p - 3, exponent=5 - p), lambda case: case[1] >= 0, "ε ≥ 0"),
     ),
     "exact_on_statement": "inputs whose sum and difference are representable",
 }
@@ -717,7 +717,7 @@ def _conditional_grid(*, p: int, lo: F, hi: F) -> tuple[Domain, ...]:
     if lo % step or hi % step:
         return ()
     branches = Where(
-        Grid(2, bits=p - 3, exponent=size + 3 - p),
+        WholeMultiples(2, bits=p - 3, exponent=size + 3 - p),
         lambda case: all(lo <= value <= hi for value in case),
         f"both lie in [{lo}, {hi}]",
     )

@@ -28,7 +28,7 @@ from transformist.domains import (
     Bits,
     Case,
     Domain,
-    Numbers,
+    FormatNumbers,
     Product,
     Sequences,
     Values,
@@ -119,7 +119,7 @@ def _numbers(width: int, bound: F, points: tuple[F, ...] = ()) -> Domain:
     def small(case: Case) -> bool:
         return abs(case[0]) <= bound
 
-    return Product((Where(Numbers(points), small, f"|x| ≤ {bound}"),) * width)
+    return Product((Where(FormatNumbers(points), small, f"|x| ≤ {bound}"),) * width)
 
 
 def _slots(width: int, letter: str = "x") -> tuple[str, ...]:

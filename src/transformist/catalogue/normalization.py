@@ -21,7 +21,6 @@ from transformist.domains import (
     Case,
     Domain,
     Feature,
-    Grid,
     Opposites,
     Product,
     Query,
@@ -30,6 +29,7 @@ from transformist.domains import (
     Signs,
     Values,
     Where,
+    WholeMultiples,
 )
 from transformist.errors import InvalidValue
 from transformist.model import (
@@ -119,7 +119,7 @@ def _sign_grid(*, p: int, width: int, delta: F, norm_epsilon: F) -> tuple[Domain
     if p < 6 or norm_epsilon or not is_power_of_two(delta) or not F(1, 64) <= delta <= 64:
         return ()
     exponent = delta.numerator.bit_length() - delta.denominator.bit_length() - 2
-    large = _at_least(Grid(1, bits=p - 4, exponent=exponent), delta)
+    large = _at_least(WholeMultiples(1, bits=p - 4, exponent=exponent), delta)
     return (Opposites(Product((large,) * width)),)
 
 

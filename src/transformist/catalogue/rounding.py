@@ -6,7 +6,7 @@ from fractions import Fraction as F
 
 from transformist.arithmetic import SYSTEMS, Floating
 from transformist.claims import FunctionClaim, recipe
-from transformist.domains import Domain, Numbers, Where
+from transformist.domains import Domain, FormatNumbers, Where
 from transformist.model import FeedForward, FeedForwardStack
 
 _FORMATS = {name: system for name, system in SYSTEMS.items() if isinstance(system, Floating)}
@@ -40,7 +40,7 @@ def _rounding(x: F, *, format: str, u: F, w: F) -> F:
         statement="y = [x > 0] for x outside (0, s), x/s inside, s the smallest positive number of "
         "the format",
         reference=lambda x, *, format: [min(F(1), max(F(0), x) / F(_FORMATS[format].smallest))],
-        domain=lambda *, format: Numbers(points=(_smallest(format),)),
+        domain=lambda *, format: FormatNumbers(points=(_smallest(format),)),
         exact_on=_outside,
         exact_on_statement="x ≤ 0 and x ≥ s, up to the largest number: in the format, and in every "
         "other that has no smaller number and holds the weights, all numbers",

@@ -12,14 +12,14 @@ from transformist.domains.vectors import (
     Bits,
     Case,
     Domain,
-    Grid,
+    FormatNumbers,
     Listed,
-    Numbers,
     Opposites,
     Product,
     Reals,
     Signs,
     Where,
+    WholeMultiples,
 )
 
 __all__ = [
@@ -29,11 +29,10 @@ __all__ = [
     "Column",
     "Domain",
     "Feature",
-    "Grid",
+    "FormatNumbers",
     "Listed",
     "Meaning",
     "Multiples",
-    "Numbers",
     "Opposites",
     "Product",
     "Query",
@@ -45,5 +44,6 @@ __all__ = [
     "Strings",
     "Values",
     "Where",
+    "WholeMultiples",
     "boolean_representations",
 ]

@@ -53,7 +53,7 @@ class RealInterval:
         return RealInterval(self.most * c, self.least * c, self.with_most, self.with_least)
 
     def common(self, other: RealInterval) -> RealInterval | None:
-        """What is in both, `None` where nothing is."""
+        """Intersection; `None` if it is empty."""
         least, most = max(self.least, other.least), min(self.most, other.most)
         with_least = all(t.with_least or t.least < least for t in (self, other))
         with_most = all(t.with_most or t.most > most for t in (self, other))
@@ -78,8 +78,7 @@ class Multiples:
     def __post_init__(self) -> None:
         if not any(self.direction) or self.interval.common(self.interval) is None:
             raise InvalidValue(
-                "multiples are of a vector other than 0, by the numbers of an interval that has "
-                "some",
+                "the vector of multiples must not be 0, and the interval of factors not empty",
                 received=f"{self.direction} by {self.interval}",
                 where="Multiples",
                 remedy="give 0 as the interval from 0 to 0",
@@ -95,7 +94,6 @@ class Multiples:
 
     @property
     def dimension(self) -> int:
-        """How many numbers a member has."""
         return len(self.direction)
 
     def __contains__(self, case: Case) -> bool:
@@ -127,14 +125,14 @@ class Multiples:
             if factor in self.interval:
                 return tuple(factor * entry for entry in self.direction)
         raise InvalidValue(
-            f"the size is that of a member of {self.interval} times {self.direction}",
+            f"a member of {self.interval} times {self.direction} must have the size",
             received=str(size),
             where="Multiples",
             remedy="give the size of one",
         )
 
     def common(self, other: Multiples) -> Multiples | None:
-        """What is in both, `None` where nothing is: along one line an interval, else at most 0."""
+        """Intersection, `None` if it is empty: along one line an interval, else at most 0."""
         c = self._factor(tuple(map(Fraction, other.direction)))
         if c is None:
             zero = Fraction(0)
@@ -215,7 +213,7 @@ class BooleanRepresentation:
         sides = (self.false, self.true)
         if self.false.dimension != self.true.dimension or self.false.common(self.true) is not None:
             raise InvalidValue(
-                "false and true are disjoint sets of vectors of one width",
+                "false and true must be disjoint sets of vectors of one width",
                 received=" and ".join(map(str, sides)),
                 where=self.name,
                 remedy="leave a common end out of one of them",
@@ -226,7 +224,6 @@ class BooleanRepresentation:
 
     @property
     def dimension(self) -> int:
-        """How many numbers a Boolean takes."""
         return self.false.dimension
 
     def __contains__(self, case: Case) -> bool:
@@ -251,7 +248,7 @@ class BooleanRepresentation:
 
     @property
     def continuous_operations(self) -> bool:
-        """Whether every Boolean operation is a continuous function on false ∪ true.
+        """True if every Boolean operation is a continuous function on false ∪ true.
 
         It is so iff the sets are separated: neither meets the closure of the other. Then each is
         open in their union, and what is constant on every product of them is continuous. Else the
@@ -276,12 +273,12 @@ class BooleanRepresentation:
 
     @property
     def minimum_gap(self) -> bool:
-        """Whether the distance of false from true is positive."""
+        """True if the distance of false from true is positive."""
         return self.squared_gap > 0
 
     @property
     def fixed_mean(self) -> bool:
-        """Whether the mean of a vector that holds m ≥ 1 such Booleans does not depend on them.
+        """True if the mean of a vector that holds m ≥ 1 such Booleans does not depend on them.
 
         It is so iff all members of both sets have the same sum of coordinates, which is t Σ v.
         """
@@ -289,7 +286,7 @@ class BooleanRepresentation:
 
     @property
     def fixed_variance(self) -> bool:
-        """Whether the variance of a vector of m ≥ 2 such Booleans does not depend on them.
+        """True if the variance of a vector of m ≥ 2 such Booleans does not depend on them.
 
         It is so iff all members of both sets have the same sum of coordinates, S, and the same sum
         of squares, Q = t² |v|². With w coordinates each, the variance is ΣQ/(mw) − (ΣS/(mw))². For
@@ -301,7 +298,7 @@ class BooleanRepresentation:
         return self.fixed_mean and self._is_fixed(lambda v: sum(x * x for x in v), 2)
 
     def _is_fixed(self, total: Callable[[tuple[int, ...]], int], power: int) -> bool:
-        """Whether t^power · total(v) is one number for both sets."""
+        """True if t^power · total(v) is one number for both sets."""
         found: set[Fraction] = set()
         for side in (self.false, self.true):
             by, t = total(side.direction), side.interval

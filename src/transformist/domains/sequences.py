@@ -1,6 +1,6 @@
 """Lists of vectors: the inputs of attention, column by column.
 
-A vector holds columns side by side: numbers that are free, positions that are asked for, and
+A vector holds columns side by side: numbers that are free, positions in queries, and
 features that the position alone fixes. A case keeps what the columns mean (a whole number, say)
 beside the vectors that code it, so that a reference speaks of the meaning.
 """
@@ -24,17 +24,17 @@ from transformist.errors import InvalidValue, ShapeMismatch
 from transformist.positions import PositionFunction, position
 
 Entry: TypeAlias = Any
-"""What a column says at one position: a tuple of numbers, or the position asked for."""
+"""Meaning of a column at one position: a tuple of numbers, or the position in a query."""
 
 Meaning: TypeAlias = Mapping[str, list[Entry]]
 """For each free column, its entries at positions 1 to n."""
 
 
 EVERY = 64
-"""Lists of free numbers are taken one and all where there are at most so many."""
+"""Every list of free numbers is a case if there are at most this many."""
 
 DRAWN = 12
-"""How many are drawn for a length elsewhere, constant ones included."""
+"""Most lists that are drawn for a length otherwise, beside the constant ones."""
 
 
 class Column(ABC):
@@ -45,12 +45,12 @@ class Column(ABC):
     @property
     @abstractmethod
     def width(self) -> int:
-        """How many coordinates it has."""
+        """Number of its coordinates."""
 
     @property
     @abstractmethod
     def free(self) -> int:
-        """How many numbers a position chooses."""
+        """Number of coordinates that a position chooses."""
 
     @abstractmethod
     def draw(self, n: int, count: int, arithmetic: Arithmetic, seed: int) -> list[list[Entry]]:
@@ -68,7 +68,7 @@ class Column(ABC):
         """The coordinates of lists of n entries, shape (lists, n, width)."""
 
     def stored(self, entries: list[Entry], arithmetic: Arithmetic) -> list[Entry]:
-        """What the arithmetic holds of the entries; of balls, the entries that they hold."""
+        """Return the entries as the arithmetic rounds them; balls hold the entries themselves."""
         return entries
 
     @abstractmethod
@@ -100,12 +100,10 @@ class Values(Column):
 
     @property
     def width(self) -> int:
-        """How many numbers there are at a position."""
         return self.domain.dimension
 
     @property
     def free(self) -> int:
-        """All of them."""
         return self.domain.dimension
 
     def draw(self, n: int, count: int, arithmetic: Arithmetic, seed: int) -> list[list[Entry]]:
@@ -168,7 +166,7 @@ Code: TypeAlias = Callable[[int, int], Sequence[Any]]
 @final
 @dataclass(frozen=True)
 class Query(Column):
-    """A position that each position asks for.
+    """A query: a position that each position asks for.
 
     Attributes:
         code: its coordinates.
@@ -196,7 +194,6 @@ class Query(Column):
 
     @property
     def free(self) -> int:
-        """The position."""
         return 1
 
     def draw(self, n: int, count: int, arithmetic: Arithmetic, seed: int) -> list[list[Entry]]:
@@ -273,7 +270,6 @@ class Feature(Column):
 
     @property
     def free(self) -> int:
-        """None."""
         return 0
 
     def draw(self, n: int, count: int, arithmetic: Arithmetic, seed: int) -> list[list[Entry]]:
@@ -314,12 +310,12 @@ class Sequences:
 
     @property
     def width(self) -> int:
-        """How many coordinates a vector has."""
+        """Number of coordinates of a vector."""
         return sum(column.width for column in self.columns)
 
     @property
     def free(self) -> int:
-        """How many numbers a position chooses."""
+        """Number of coordinates that a position chooses."""
         return sum(column.free for column in self.columns)
 
     def cases(self, n: int, count: int, arithmetic: Arithmetic, seed: int = 0) -> list[Meaning]:
@@ -374,7 +370,7 @@ class Sequences:
         return meaning
 
     def stored(self, meaning: Meaning, arithmetic: Arithmetic) -> Meaning:
-        """What the arithmetic holds of a list: its free numbers, each rounded once."""
+        """Return a list as the arithmetic holds it, each free number rounded once."""
         return {
             column.label: column.stored(meaning[column.label], arithmetic)
             for column in self.columns

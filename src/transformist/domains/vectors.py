@@ -25,13 +25,13 @@ class Domain(Protocol):
 
     @property
     def dimension(self) -> int:
-        """How many numbers a case has."""
+        """Number of coordinates of a case."""
 
     def __str__(self) -> str:
         """The domain in a formula or a few words."""
 
     def __contains__(self, case: Case) -> bool:
-        """Whether the domain holds a vector of its dimension."""
+        """True if the domain holds a vector of its dimension."""
 
     def cases(self, arithmetic: Arithmetic, count: int, seed: int) -> list[Case]:
         """All cases where there are at most `count`, else about `count`, corners first."""
@@ -76,7 +76,7 @@ class Reals:
     """Vectors of real numbers.
 
     Attributes:
-        dimension: how many numbers a case has.
+        dimension: number of coordinates of a case.
         least, most: the interval each lies in; where it is open, cases go to −8 or 8.
         points: the values at which the function bends or jumps.
     """
@@ -137,11 +137,11 @@ class Reals:
 
 
 @dataclass(frozen=True)
-class Grid:
+class WholeMultiples:
     """Multiples of a power of two up to a bound: numbers of a common exponent.
 
     Attributes:
-        dimension: how many numbers a case has.
+        dimension: number of coordinates of a case.
         bits: the numbers are k · 2^exponent with |k| ≤ 2^bits.
         exponent: of the common factor.
     """
@@ -180,7 +180,6 @@ class Listed:
 
     @property
     def dimension(self) -> int:
-        """How many numbers a case has."""
         return len(self.vectors[0])
 
     def __str__(self) -> str:
@@ -196,7 +195,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class FormatNumbers:
     """The finite numbers of a format, from the smallest to the largest; float64's elsewhere.
 
     Attributes:
@@ -234,7 +233,6 @@ class Product:
 
     @property
     def dimension(self) -> int:
-        """How many numbers a case has."""
         return sum(part.dimension for part in self.parts)
 
     def __str__(self) -> str:
@@ -261,7 +259,6 @@ class Opposites:
 
     @property
     def dimension(self) -> int:
-        """How many numbers a case has."""
         return 2 * self.domain.dimension
 
     def __str__(self) -> str:
@@ -287,7 +284,6 @@ class Where:
 
     @property
     def dimension(self) -> int:
-        """How many numbers a case has."""
         return self.domain.dimension
 
     def __str__(self) -> str:
@@ -297,7 +293,7 @@ class Where:
         return case in self.domain and self.condition(case)
 
     def cases(self, arithmetic: Arithmetic, count: int, seed: int) -> list[Case]:
-        """The cases that satisfy the condition; of up to 16 times as many where few of them do."""
+        """The cases that satisfy the condition, of up to 16 times as many if few of them do."""
         kept: list[Case] = []
         for more in (1, 4, 16):
             drawn = self.domain.cases(arithmetic, more * count, seed)

@@ -1,4 +1,4 @@
-"""What a transformer is: one definition a file, in the order of the Cookbook."""
+"""Definitions of a transformer, one a file, in the order of the Cookbook."""
 
 from transformist.model.attention import Attention
 from transformist.model.coded import Coded

@@ -25,7 +25,7 @@ Rows: TypeAlias = "slice | Positions"
 """Some of the positions, counted from 0."""
 
 _BLOCK = 2**21
-"""How many scores the reference holds at once."""
+"""Most scores in memory at once: 16 MiB in float64."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -105,10 +105,9 @@ class Attention(Parameterized, Function):
 
     @cached_property
     def written(self) -> tuple[int, ...]:
-        """The coordinates to which it may add something other than 0, in any arithmetic.
-
-        What cancels in V need not cancel where W_V z is rounded: the rows of W_O are asked.
-        """
+        """The coordinates to which the head may add a number other than 0, in any arithmetic."""
+        # A row of W_O W_V that is 0 can still give W_O c ≠ 0, as c is rounded before: the rows of
+        # W_O decide, not those of the product.
         last = self.W_V if self.W_O is None else self.W_O
         rows = np.any(last != 0, axis=1) | (self.value_shift != 0) | (self.b_O != 0)
         return tuple(int(row) for row in np.flatnonzero(rows))
@@ -126,7 +125,7 @@ class Attention(Parameterized, Function):
         return a.affine(z, w.W_V, w.b_V)
 
     def output(self, c: Array, a: Arithmetic) -> Array:
-        """What the head gives for the mixed values c: (..., n, d_value) → (..., n, d_out)."""
+        """W_O c + b_O for the mixed values c: (..., n, d_value) → (..., n, d_out)."""
         w = self.rounded(a)
         if w.W_O is not None:
             return a.affine(c, w.W_O, w.b_O)

@@ -60,7 +60,7 @@ class Coded(Sequence[Symbol]):
         ignore_others: bool = False,
         admit: Callable[[int], None] = lambda _: None,
     ) -> tuple[Coded, str | None]:
-        """The same as far as it goes, and the piece in which another character comes, if one does.
+        """Symbols before the first other character, and the piece with that character, if any.
 
         Example:
             >>> x, other = Coded.begun("()", ["((", ")x", ")"])
@@ -86,7 +86,6 @@ class Coded(Sequence[Symbol]):
         return cls(alphabet, np.frombuffer(held, kind)), None
 
     def __len__(self) -> int:
-        """How many symbols there are."""
         return len(self.numbers)
 
     @overload

@@ -160,8 +160,13 @@ class Definition:
                 remedy=f"give {name} as one of that kind",
             )
 
+    @property
+    def nonzero(self) -> int:
+        """Number of parameters that are not 0, those of all parts included."""
+        return sum(map(_nonzero, self._arguments().values()))
+
     def _arguments(self) -> dict[str, Any]:
-        """What the definition is made with, by name."""
+        """Arguments that the definition is made with, by name."""
         return {each.name: getattr(self, each.name) for each in fields(self) if each.init}
 
     def __eq__(self, other: object) -> bool:
@@ -278,6 +283,16 @@ _WORDS: Mapping[type, str] = {
 
 def _shown(value: Any) -> str:
     return "None" if value is None else f"{value!r:.40}, a {type(value).__name__}"
+
+
+def _nonzero(value: Any) -> int:
+    """Number of parameters in an argument that are not 0."""
+    if isinstance(value, tuple):
+        return sum(map(_nonzero, value))
+    if isinstance(value, np.ndarray):
+        return int(np.count_nonzero(value))
+    found: int = getattr(value, "nonzero", 0)  # a definition, or a user's own position encoding
+    return found
 
 
 def _are_equal(one: Any, other: Any) -> bool:

@@ -74,7 +74,7 @@ class Embedding(Parameterized):
             )
         if self.positions is not None and self.positions.width != self.width:
             raise ShapeMismatch(
-                f"positions are added to word vectors, of width {self.width}",
+                f"positions must have the width of the word vectors, {self.width}",
                 received=f"{type(self.positions).__name__} of width {self.positions.width}",
                 where="Embedding",
                 remedy="give positions as wide as the stream, or name its slots with Embedding.of",
@@ -128,13 +128,8 @@ class Embedding(Parameterized):
         """d."""
         return int(self.vectors.shape[1])
 
-    @property
-    def nonzero(self) -> int:
-        """How many parameters are not 0, those of a table of positions included."""
-        return super().nonzero + (0 if self.positions is None else self.positions.nonzero)
-
     def encode(self, x: Sequence[Symbol], first: int = 1) -> list[int]:
-        """The rows of the symbols of an input, specials included.
+        """Return the rows of the symbols of an input, specials included.
 
         Args:
             x: the symbols.
@@ -166,7 +161,7 @@ class Embedding(Parameterized):
 
 
 def _is_among(symbol: object, allowed: set[Symbol]) -> bool:
-    """Whether a symbol is allowed; what cannot be hashed, as a list, is none."""
+    """True if a symbol is allowed; a list, which has no hash, is not."""
     try:
         return symbol in allowed
     except TypeError:

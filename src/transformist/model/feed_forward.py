@@ -130,7 +130,7 @@ class FeedForwardStack(Definition, Function):
         for before, after in zip(self.parts, self.parts[1:], strict=False):
             if before.width_out != after.width:
                 raise ShapeMismatch(
-                    "each network of a stack reads as many coordinates as the one before it gives",
+                    "each network of a stack must read as many coordinates as the one before gives",
                     received=f"{before.width_out} given, {after.width} read",
                     where="FeedForwardStack",
                     remedy="pad the narrower one",
@@ -145,11 +145,6 @@ class FeedForwardStack(Definition, Function):
     def width_out(self) -> int:
         """The length of the vectors it gives."""
         return self.parts[-1].width_out
-
-    @property
-    def nonzero(self) -> int:
-        """How many parameters are not 0."""
-        return sum(each.nonzero for each in self.parts)
 
     def on(self, x: Array, a: Arithmetic) -> Array:
         """The last network of … of the first of x: (..., d) → (..., d_out)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import NoneType
 from typing import Any
@@ -48,11 +48,6 @@ class Heads(Definition, Function):
         """The coordinates to which some head may add something other than 0."""
         return tuple(sorted({row for head in self.heads for row in head.written}))
 
-    @property
-    def nonzero(self) -> int:
-        """How many parameters are not 0."""
-        return sum(head.nonzero for head in self.heads)
-
     def on(self, z: Array, a: Arithmetic) -> Array:
         """Σ over heads of head(z): (..., n, d) → (..., n, d)."""
         total = self.heads[0].on(z, a)
@@ -85,19 +80,19 @@ class Sublayer(Definition, Function):
         reads = width if self.pre_norm is None else self.pre_norm.width_out
         parts = self.function.heads if isinstance(self.function, Heads) else (self.function,)
         for each in parts:
-            self._fits(type(each).__name__, "reads", each.width, reads)
-            self._fits(type(each).__name__, "gives", each.width_out, width)
+            self._fits(type(each).__name__, "read", each.width, reads)
+            self._fits(type(each).__name__, "give", each.width_out, width)
         if self.post_norm is not None:
-            self._fits("post-norm", "reads", self.post_norm.width, width)
-            self._fits("post-norm", "gives", self.post_norm.width_out, width)
+            self._fits("post-norm", "read", self.post_norm.width, width)
+            self._fits("post-norm", "give", self.post_norm.width_out, width)
 
     @staticmethod
     def _fits(name: str, verb: str, actual: int, wanted: int) -> None:
         if actual != wanted:
             raise ShapeMismatch(
-                f"in a sublayer the {name} {verb} vectors as wide as the residual stream and its "
-                f"norm make them, here {wanted}",
-                received=f"{actual}",
+                f"the {name} of a sublayer must {verb} vectors of width {wanted}, which its stream "
+                "and pre-norm have",
+                received=f"width {actual}",
                 where="Sublayer",
                 remedy="route the weights to the slots of the stream",
             )
@@ -116,12 +111,6 @@ class Sublayer(Definition, Function):
     def written(self) -> tuple[int, ...]:
         """The coordinates of the stream that may change."""
         return self.function.written if self.post_norm is None else tuple(range(self.width))
-
-    @property
-    def nonzero(self) -> int:
-        """How many parameters are not 0."""
-        parts = (self.function, self.pre_norm, self.post_norm)
-        return sum(each.nonzero for each in parts if each is not None)
 
     def on(self, z: Array, a: Arithmetic) -> Array:
         """post(f(pre(z)) + z): (..., d) → (..., d)."""
@@ -158,7 +147,7 @@ class Layer(Definition, Function):
         ):
             if not present and (self.pre_norms[index] or self.post_norms[index]):
                 raise ShapeMismatch(
-                    f"a norm belongs to a sublayer, and the layer has no {name}",
+                    f"a norm needs its sublayer: the layer must have {name}",
                     received="a norm without its sublayer",
                     where="Layer",
                     remedy=f"give {name}, with weights of zero if it is to do nothing",
@@ -175,16 +164,56 @@ class Layer(Definition, Function):
                 Sublayer(self.feed_forward, self.pre_norms[1], self.post_norms[1]),
             )
 
-    @property
-    def nonzero(self) -> int:
-        """How many parameters are not 0."""
-        return sum(sublayer.nonzero for _, sublayer in self.sublayers())
-
     def on(self, z: Array, a: Arithmetic) -> Array:
         """The stream after the layer: (..., n, d) → (..., n, d)."""
         for _, sublayer in self.sublayers():
             z = sublayer.on(z, a)
         return z
+
+
+def require_widths(
+    stream: Stream,
+    layers: Sequence[Layer],
+    final_norm: LayerNorm | None,
+    others: Sequence[tuple[str, int]] = (),
+) -> None:
+    """Refuse a part that reads or gives vectors of another width than the stream.
+
+    Args:
+        stream: the stream of the layers.
+        layers: the layers, in order.
+        final_norm: the norm after them, if there is one.
+        others: names and widths of other parts, such as the embedding.
+
+    Raises:
+        ShapeMismatch: for a part of another width.
+
+    """
+    widths = list(others)
+    for number, layer in enumerate(layers):
+        widths += [(f"layer {number}, {name}", each.width) for name, each in layer.sublayers()]
+    if final_norm is not None:
+        widths += [("final norm", width) for width in (final_norm.width, final_norm.width_out)]
+    for where, width in widths:
+        if width != stream.width:
+            raise ShapeMismatch(
+                f"every part must have the width of the stream, {stream.width}",
+                received=f"width {width}",
+                where=where,
+                remedy="write the weights with the slots of the stream",
+            )
+
+
+def passed_through(
+    z: Array, layers: Sequence[Layer], final_norm: LayerNorm | None, a: Arithmetic
+) -> Iterator[tuple[str, Array]]:
+    """Vectors (..., n, d) after every sublayer and the final norm, with the names of these."""
+    for number, layer in enumerate(layers):
+        for name, sublayer in layer.sublayers():
+            z = sublayer.on(z, a)
+            yield f"layer {number} {name}", z
+    if final_norm is not None:
+        yield "final norm", final_norm.on(z, a)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,29 +253,15 @@ class LayerStack(Definition, Function):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for number, layer in enumerate(self.layers):
-            for name, sublayer in layer.sublayers():
-                self._fits(f"layer {number}, {name}", sublayer.width)
-        if self.final_norm is not None:
-            self._fits("final norm", self.final_norm.width)
-            self._fits("final norm", self.final_norm.width_out)
+        require_widths(self.stream, self.layers, self.final_norm)
         for slot in (*self.inputs, *self.outputs):
             self.stream.index(slot)
         if len(set(self.inputs)) != len(self.inputs) or not self.inputs or not self.outputs:
             raise InvalidValue(
-                "a stack reads at least one slot, none twice, and gives at least one",
+                "a stack must read at least one slot, none twice, and give at least one",
                 received=f"inputs {self.inputs}, outputs {self.outputs}",
                 where="LayerStack",
                 remedy="name each input once",
-            )
-
-    def _fits(self, where: str, width: int) -> None:
-        if width != self.stream.width:
-            raise ShapeMismatch(
-                f"every layer and norm has the width of the stream, {self.stream.width}",
-                received=f"width {width}",
-                where=where,
-                remedy="write the weights with the slots of the stream",
             )
 
     @property
@@ -259,12 +274,6 @@ class LayerStack(Definition, Function):
         """The length of the vectors it gives."""
         return len(self.outputs)
 
-    @property
-    def nonzero(self) -> int:
-        """How many parameters are not 0."""
-        norm = 0 if self.final_norm is None else self.final_norm.nonzero
-        return sum(layer.nonzero for layer in self.layers) + norm
-
     def on(self, x: Array, a: Arithmetic) -> Array:
         """The outputs: (..., n, inputs) → (..., n, outputs)."""
         *_, z = self.streams(x, a)
@@ -274,11 +283,7 @@ class LayerStack(Definition, Function):
         """The stream (..., n, d) before the first layer, and after every sublayer and the norm."""
         a = number_system(arithmetic)
         x = sequences(finite(x, a, "LayerStack"), a, self.width, "LayerStack")
-        z = a.affine(x, a.array(self.stream.writing(*self.inputs)))
-        yield z
-        for layer in self.layers:
-            for _, sublayer in layer.sublayers():
-                z = sublayer.on(z, a)
-                yield z
-        if self.final_norm is not None:
-            yield self.final_norm.on(z, a)
+        first = a.affine(x, a.array(self.stream.writing(*self.inputs)))
+        yield first
+        for _, z in passed_through(first, self.layers, self.final_norm, a):
+            yield z

@@ -54,7 +54,7 @@ def exact_product(left: Any, right: Any) -> Parameter:
     x, y = EXACT.array(left), EXACT.array(right)
     if not (x.shape and y.shape) or x.shape[-1] != y.shape[-2 if len(y.shape) > 1 else -1]:
         raise ShapeMismatch(
-            "the left factor of a product has as many columns as the right one has rows",
+            "the left factor of a product must have as many columns as the right one has rows",
             received=f"shapes {x.shape} and {y.shape}",
             where="matrix product",
             remedy="read and write as many numbers as the part takes and gives",
@@ -96,12 +96,6 @@ class Parameterized(Definition):
     def _weights(cls) -> list[Field[Any]]:
         return [each for each in fields(cls) if each.metadata.get("weights")]
 
-    @property
-    def nonzero(self) -> int:
-        """How many parameters are not 0."""
-        arrays = (getattr(self, each.name) for each in self._weights())
-        return sum(int(np.count_nonzero(array)) for array in arrays if array is not None)
-
     def rounded(self, arithmetic: Arithmetic) -> SimpleNamespace:
         """The weights as arrays of `arithmetic`, by the names of the fields, rounded once."""
         if arithmetic not in self._rounded:
@@ -135,7 +129,7 @@ class Parameterized(Definition):
         given = getattr(self, name)
         if given is None:
             raise ShapeMismatch(
-                f"{name} is given",
+                f"{name} must be given",
                 received="None",
                 where=self._kind,
                 remedy=f"give {name}, or leave it out where it has a default",
@@ -148,7 +142,7 @@ class Parameterized(Definition):
         if not fits:
             wanted = ", ".join(str(size) for size in shape)
             raise ShapeMismatch(
-                f"{name} has shape ({wanted}){',' if why else ''} {why}".strip(),
+                f"{name} must have shape ({wanted}){',' if why else ''} {why}".strip(),
                 received=f"shape {actual}",
                 where=self._kind,
                 remedy=f"reshape {name}",
@@ -165,7 +159,7 @@ def vectors(x: Any, a: Arithmetic, width: int, where: str) -> Array:
     array = a.array(x)
     if not array.shape or array.shape[-1] != width:
         raise ShapeMismatch(
-            f"vectors have width {width}",
+            f"vectors must have width {width}",
             received=f"an array of shape {tuple(array.shape)}",
             where=where,
             remedy=f"give {width} numbers a vector",
@@ -184,7 +178,7 @@ def sequences(x: Any, a: Arithmetic, width: int, where: str) -> Array:
     array = vectors(x, a, width, where)
     if len(array.shape) < 2:
         raise ShapeMismatch(
-            f"a list of vectors of width {width}, one a position, is read",
+            f"the input must be a list of vectors of width {width}, one for each position",
             received="a single vector",
             where=where,
             remedy="put it in a list",

@@ -37,19 +37,19 @@ class PositionEncoding(ABC):
         """d."""
 
     @property
-    @abstractmethod
     def max_length(self) -> int | None:
-        """N, the longest n it covers; `None` for any."""
+        """N, the longest n that the encoding covers; `None` for any."""
+        return None
 
     @property
     @abstractmethod
     def nonzero(self) -> int:
-        """How many parameters are not 0."""
+        """Number of parameters that are not 0; 0 for a formula."""
 
     @property
-    @abstractmethod
     def knows_n(self) -> bool:
-        """Whether the vector of a position depends on n."""
+        """True if the vector of a position depends on n."""
+        return False
 
     @abstractmethod
     def at(self, places: range, n: int, a: Arithmetic) -> Array:
@@ -102,21 +102,11 @@ class PositionFunctions(Definition, PositionEncoding):
 
     @property
     def width(self) -> int:
-        """d."""
         return len(self.names)
 
     @property
-    def max_length(self) -> None:
-        """Any length."""
-
-    @property
-    def nonzero(self) -> int:
-        """A formula has no parameters."""
-        return 0
-
-    @property
     def knows_n(self) -> bool:
-        """Whether one of the functions is a multiple of 1/n."""
+        """True if one of the functions is a multiple of 1/n."""
         return any(name is not None and name.endswith("/n") for name in self.names)
 
     def at(self, places: range, n: int, a: Arithmetic) -> Array:
@@ -155,27 +145,13 @@ class PositionTable(Parameterized, PositionEncoding):
 
     @property
     def width(self) -> int:
-        """d."""
         return int(self.vectors.shape[1])
 
     @property
     def max_length(self) -> int:
-        """N."""
         return int(self.vectors.shape[0])
 
-    @property
-    def knows_n(self) -> bool:
-        """The vectors are the same for every n."""
-        return False
-
     def at(self, places: range, n: int, a: Arithmetic) -> Array:
-        """The rows of the table.
-
-        Raises:
-            InputTooLong: for a position beyond N.
-            UndefinedValue: for one in front of the first.
-
-        """
         last = places[-1] if places else 0
         if last > self.max_length:
             raise InputTooLong(
@@ -194,8 +170,10 @@ class PositionTable(Parameterized, PositionEncoding):
         return self.rounded(a).vectors[places.start - 1 : places.stop - 1]
 
 
+# A sinusoid is k · 2⁻²⁴ with |k| ≤ 2²⁴, which float32 (24 bits) holds exactly; the nearest multiple
+# is within half a step, 2⁻²⁵, of the real value.
 SINUSOID_STEP = Fraction(1, 2**24)
-"""Sinusoids are whole multiples of it: float32 holds them as they are."""
+"""Sinusoids are whole multiples of this step."""
 
 
 @final
@@ -235,25 +213,9 @@ class Sinusoids(Definition, PositionEncoding):
 
     @property
     def width(self) -> int:
-        """d."""
         return self.d
 
-    @property
-    def max_length(self) -> None:
-        """Any length."""
-
-    @property
-    def nonzero(self) -> int:
-        """A formula has no parameters."""
-        return 0
-
-    @property
-    def knows_n(self) -> bool:
-        """The vectors are the same for every n."""
-        return False
-
     def at(self, places: range, n: int, a: Arithmetic) -> Array:
-        """The sinusoids."""
         if not places:
             return a.array(np.zeros((0, self.d)))
         width = range(self.d)
@@ -262,11 +224,10 @@ class Sinusoids(Definition, PositionEncoding):
 
 @functools.lru_cache(maxsize=2**18)
 def _sinusoid(p: int, delta: int, d: int) -> Fraction:
-    """The multiple of 2⁻²⁴ nearest to the sinusoid.
-
-    The balls decide at some precision which it is: the argument is an algebraic number, the sine
-    or cosine of which is transcendental but at 0, and so no tie.
-    """
+    """The multiple of 2⁻²⁴ nearest to the sinusoid."""
+    # The loop ends: the argument is an algebraic number, and by Lindemann and Weierstrass the sine
+    # and cosine of one are transcendental except at 0. So the value is never in the middle of two
+    # multiples, and balls of some precision decide which one is nearest.
     bits = 128
     while True:
         with flint.ctx.workprec(bits):

@@ -21,7 +21,7 @@ from transformist.model.parameter import Parameter, Parameterized, rationals, we
 from transformist.model.weighting import softmax
 
 Label: TypeAlias = "str | int | Fraction | bool | tuple[str | int, ...]"
-"""What a position can be labelled with."""
+"""Label of a position."""
 
 PLACES = ("last", "every", "cls")
 """The positions read: the last of the sequence, every position of the input, or that of CLS."""
@@ -49,7 +49,7 @@ class ReadOut(Parameterized, ABC):
         values = a.numbers(y)
         if values.dtype != object and np.isnan(values).any():
             raise NotFinite(
-                f"the values read out are numbers in {a.name}",
+                f"the values read out must be numbers in {a.name}",
                 received="NaN, which an overflow leaves behind",
                 where=self._kind,
                 remedy="use a format with a wider range",
@@ -178,13 +178,15 @@ class NearestFraction(ReadOut):
     def _nearest(self, mean: Fraction, radius: Fraction, count: int) -> int | Fraction:
         if not count:
             return 0
+        # With BOS the mean is over D + 1 rows, of which BOS adds 0: it is a multiple of
+        # 1/(scale (D + 1)), and the multiple times (D + 1)/D is the mean of the D symbols.
         parts = self.scale * (count + self.with_bos)
         total, last = (
             math.floor((mean + end) * parts + Fraction(1, 2)) for end in (-radius, radius)
         )
         if total != last:
             raise Undecided(
-                "a mean that is read out is nearest to one fraction",
+                "a mean that is read out must be nearest to one fraction",
                 received=f"a ball of radius {float(radius):.2g} that is near to two",
                 where="NearestFraction",
                 remedy="evaluate with more bits, or in exact",
@@ -227,7 +229,7 @@ class NearZero(ReadOut):
         near, far = size + radius < halves, size - radius >= halves
         if not (near | far).all():
             raise Undecided(
-                "a value that is read out lies on one side of its threshold",
+                "a value that is read out must lie on one side of its threshold",
                 received=f"a ball of radius {float(radius[~(near | far)][0]):.2g} that meets it",
                 where="NearZero",
                 remedy="evaluate with more bits, or in exact",

@@ -18,7 +18,7 @@ LinearForm: TypeAlias = "str | Mapping[str, Any]"
 
 
 NOTHING = "nothing"
-"""What a slot holds between two numbers."""
+"""Name of the contents of a slot between two numbers."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,8 @@ class Stream(Definition):
             is_there = 0 <= span.slot < len(self.slots) and 0 <= span.first <= span.last
             if not is_there or names.count(span.name) > 1:
                 raise InvalidValue(
-                    "a span has a slot of the stream, ends after it begins, and a name of its own",
+                    "a span must have a slot of the stream, a last stream not before its first, "
+                    "and a name of its own",
                     received=f"{span}",
                     where="Stream",
                     remedy="give such spans",
@@ -126,7 +127,7 @@ class Stream(Definition):
         return self.index(name), -1
 
     def held(self, slot: int, after: int) -> str:
-        """What a coordinate holds in a stream, by its name; "nothing" between two numbers.
+        """Return the name of the number in a slot; "nothing" between two numbers.
 
         Example:
             >>> from transformist.model import Span, Stream

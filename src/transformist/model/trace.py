@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from transformist.model.transformer import Transformer
 
 _MATRIX = 2**26
-"""How many entries of an attention matrix a trace gives at once."""
+"""Most entries of an attention matrix of a trace; in float64 they take half a GiB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,6 @@ class Trace:
     answer: Any
 
     def __repr__(self) -> str:
-        """What was run, and the answer."""
         return f"Trace({len(self.input)} symbols, {self.arithmetic.name}, answer={self.answer!r})"
 
     @property
@@ -75,7 +74,7 @@ class Trace:
         return self.arithmetic.numbers(self._column(slot, after))
 
     def shown(self, slot: str, after: int | None = None) -> list[Any]:
-        """As `values`, for a person: numbers, or balls in decimals that hold the real values."""
+        """Values of a slot for a person: numbers, or decimal balls around the real values."""
         shown: list[Any] = self.arithmetic.shown(self._column(slot, after))
         return shown
 
@@ -103,7 +102,7 @@ class Trace:
         after = last if stream is None else stream
         if type(after) is not int or not -len(self.streams) <= after < len(self.streams):
             raise InvalidValue(
-                f"there are {len(self.streams)} streams, counted from 0, or from −1 backwards",
+                f"the stream must be one of {len(self.streams)}, counted from 0, or from −1 back",
                 received=f"after = {after!r}",
                 where="Trace",
                 remedy="trace.streams has them, with their names",
@@ -122,7 +121,7 @@ class Trace:
         rows = len(self.symbols)
         if rows**2 > _MATRIX:
             raise InputTooLarge(
-                f"a trace gives attention matrices of at most {_MATRIX:.1e} entries",
+                f"the attention matrix of a trace must have at most {_MATRIX:.1e} entries",
                 received=f"{rows} rows, {rows**2:.1e} entries, {rows**2 * 8 / 2**30:.1f} GiB",
                 remedy="trace a shorter input",
             )

@@ -9,22 +9,17 @@ from types import NoneType
 from typing import Any
 
 from transformist.arithmetic import Arithmetic, Array, number_system, whole_number
-from transformist.errors import (
-    InputTooLarge,
-    InputTooLong,
-    InvalidValue,
-    ShapeMismatch,
-)
+from transformist.errors import InputTooLarge, InputTooLong, InvalidValue
 from transformist.model.definition import Definition, part, several
 from transformist.model.embedding import BOS, CLS, EOS, Embedding, Symbol
-from transformist.model.layer import Layer
+from transformist.model.layer import Layer, passed_through, require_widths
 from transformist.model.normalization import LayerNorm
 from transformist.model.read_out import LanguageModel, ReadOut
 from transformist.model.stream import Stream
 from transformist.model.trace import Trace
 
 _BATCH = 2**12
-"""How many inputs of one length `answers` runs at once."""
+"""Rows, about, of inputs of one length that `answers` evaluates together."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,14 +62,8 @@ class Transformer(Definition):
             object.__setattr__(self, "max_length", longest)
         if self.built_for is not None:
             number_system(self.built_for)
-        self._fits("embedding", self.embedding.width)
-        for number, layer in enumerate(self.layers):
-            for name, sublayer in layer.sublayers():
-                self._fits(f"layer {number}, {name}", sublayer.width)
-        if self.final_norm is not None:
-            self._fits("final norm", self.final_norm.width)
-            self._fits("final norm", self.final_norm.width_out)
-        self._fits("read-out", int(self.read_out.W_out.shape[1]))
+        ends = ("embedding", self.embedding.width), ("read-out", self.read_out.W_out.shape[1])
+        require_widths(self.stream, self.layers, self.final_norm, ends)
         specials = (*self.embedding.front, *self.embedding.back)
         if self.read_out.at == "cls" and specials.count(CLS) != 1:
             raise InvalidValue(
@@ -82,15 +71,6 @@ class Transformer(Definition):
                 received=f"special symbols {specials}",
                 where="Transformer",
                 remedy="add CLS in front or at the back, or read the last position",
-            )
-
-    def _fits(self, where: str, width: int) -> None:
-        if width != self.stream.width:
-            raise ShapeMismatch(
-                f"every part of a transformer has the width of its stream, {self.stream.width}",
-                received=f"width {width}",
-                where=where,
-                remedy="write the weights with the slots of the stream",
             )
 
     @property
@@ -102,13 +82,6 @@ class Transformer(Definition):
     def alphabet(self) -> tuple[Symbol, ...]:
         """The symbols an input may hold."""
         return self.embedding.alphabet
-
-    @property
-    def nonzero(self) -> int:
-        """How many parameters are not 0, embedding and read-out included."""
-        norm = 0 if self.final_norm is None else self.final_norm.nonzero
-        layers = sum(layer.nonzero for layer in self.layers)
-        return self.embedding.nonzero + layers + norm + self.read_out.nonzero
 
     def __call__(self, x: Sequence[Symbol], arithmetic: Arithmetic | str = "float64") -> Any:
         """The answer; `run` gives the trace as well."""
@@ -190,7 +163,7 @@ class Transformer(Definition):
     def values(
         self, inputs: Iterable[Sequence[Symbol]], arithmetic: Arithmetic | str = "float64"
     ) -> list[Array]:
-        """What the read-out makes its answers of: W_out z + b_out at the positions it reads.
+        """Numbers W_out z + b_out at the positions read, of which the read-out makes its answers.
 
         Args:
             inputs: strings, or sequences of symbols.
@@ -302,7 +275,7 @@ class Transformer(Definition):
         missing = [need for need, is_missing in lacking.items() if is_missing]
         if missing:
             raise InvalidValue(
-                "an autoregressive language model predicts each symbol from those before it",
+                "an autoregressive language model must predict each symbol from those before it",
                 received=f"a model without {' and '.join(missing)}",
                 where="Transformer",
                 remedy="give it LanguageModel over EOS and the alphabet, BOS, and future masks",
@@ -315,12 +288,7 @@ class Transformer(Definition):
         self._admit(inputs[0], a)
         z = self.embedding(inputs, a)
         yield "embedding", z
-        for number, layer in enumerate(self.layers):
-            for name, sublayer in layer.sublayers():
-                z = sublayer.on(z, a)
-                yield f"layer {number} {name}", z
-        if self.final_norm is not None:
-            yield "final norm", self.final_norm.on(z, a)
+        yield from passed_through(z, self.layers, self.final_norm, a)
 
     def _read(self, z: Array, n: int, a: Arithmetic) -> list[Any]:
         """The answers from the final vectors (batch, rows, d) of inputs of length n."""
@@ -358,7 +326,7 @@ class Transformer(Definition):
         specials = len(self.embedding.front) + len(self.embedding.back)
         if n + specials == 0 and self.read_out.at != "every":
             raise InvalidValue(
-                "a model that adds no symbol of its own reads at least one symbol",
+                "an input must have at least one symbol where the model adds none",
                 received="the empty input",
                 remedy="give a symbol, or a model with BOS",
             )
@@ -413,7 +381,7 @@ def _listed(inputs: Any, where: str) -> list[Any]:
 
 
 def length_of(x: Any) -> int:
-    """How many symbols an input has.
+    """Return the number of symbols of an input.
 
     Raises:
         InvalidValue: for what is no sequence.

@@ -13,6 +13,8 @@ from transformist.arithmetic import Arithmetic, Array, Flags
 
 def softmax(s: Array, admissible: Flags, a: Arithmetic) -> Array:
     """αᵢⱼ = exp(sᵢⱼ − maxᵢ) / Σ exp(sᵢⱼ − maxᵢ) over the admissible j."""
+    # With maxᵢ subtracted every exponent is at most 0: no exponential overflows, and one of them is
+    # e⁰ = 1, so the sum is at least 1.
     below = a.keep(a.subtract(s, a.maximum(s, admissible)), admissible)
     e = a.keep(a.exp(below), admissible)
     return a.divide(e, _or_one(a.sum(e), admissible, a))
