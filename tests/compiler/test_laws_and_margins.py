@@ -29,7 +29,7 @@ def circuit_of(program, max_length, weighting, arithmetic):
     circuit = Circuit(program.alphabet, begins_with_bos(program), max_length, weighting)
     lowering = Lowering(program, options, circuit)
     read = answer(lowering)
-    return circuit, read, sharpnesses(circuit, read.uses), lowering.source_map
+    return circuit, read, sharpnesses(circuit, read.tolerances), lowering.source_map
 
 
 @pytest.mark.parametrize("weighting", ["softmax", "average-hard", "rightmost-hard"])
@@ -84,7 +84,7 @@ def require_within_margins(name, weighting, arithmetic, limit, count):
     )
     for _ in circuit.atoms:
         follow(margins)
-    allocation = allocate(schedule(circuit, read.forms, "many"))
+    allocation = allocate(schedule(circuit, read.read, "many"))
     model = emit(allocation, sharpness, read, source_map)
     compared = 0
     for x in strings(program, longest, count, arithmetic):

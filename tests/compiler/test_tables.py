@@ -10,13 +10,12 @@ from transformist.circuit import Atom, Embedded, Fetched, Head, Kept, PositionFe
 from transformist.circuit.margins import RoundedAtom, RoundedHead
 from transformist.compiler import compile as compiled
 from transformist.compiler import (
-    emit,
-    format_margins,
     lower,
 )
 from transformist.compiler import (
     outputs as compiled_outputs,
 )
+from transformist.compiler.answer_kinds import Answer
 from transformist.language import across, leaves, outputs, pointwise, selection
 from transformist.language.node import Node
 from transformist.language.outputs import Output
@@ -29,24 +28,17 @@ def kinds_below(base):
     return below.union(*map(kinds_below, below))
 
 
-def named_in(module, union):
-    """The classes of a union that is written as a text."""
-    return {getattr(module, name) for name in union.split(" | ")}
-
-
 NODES, OUTPUTS = kinds_below(Node), kinds_below(Output)
 ATOMS = kinds_below(Atom) - {RoundedAtom}
 HEADS = {kind for kind in kinds_below(Head) if not inspect.isabstract(kind)}
-ANSWERS = named_in(compiled_outputs, compiled_outputs.Answer)
+ANSWERS = kinds_below(Answer)
 COMPUTED = ATOMS - {Embedded, PositionFeature, Fetched, Kept}
 """Those that hidden units compute; a `Kept` is only read off weights."""
 
 TABLES = {
     "rules": (lower.RULES, NODES),
-    "what answers ask": (format_margins.REQUIRED, ANSWERS),
     "outputs": (compiled_outputs.ANSWERS, OUTPUTS),
     "tags": (compiled_outputs.TAGS, {Boolean, Category, Number}),
-    "read-outs": (emit.READ_OUTS, ANSWERS),
     "what fetches": (lower.CHANNELS, {across.Shift, across.Lookup, selection.Select}),
 }  # fmt: skip
 
@@ -55,6 +47,11 @@ TABLES = {
 def test_a_table_has_an_entry_for_each_kind_and_no_other(name):
     table, kinds = TABLES[name]
     assert set(table) == kinds
+
+
+def test_no_kind_of_answer_is_abstract():
+    for kind in ANSWERS:
+        assert not inspect.isabstract(kind), kind
 
 
 def test_every_kind_of_atom_and_of_head_has_all_that_is_asked_of_one():

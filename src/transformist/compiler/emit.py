@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -10,23 +10,18 @@ from typing import Any
 from transformist.assembly import units
 from transformist.circuit import Fetched, Form, Head, PositionFeature
 from transformist.compiler.allocate import Allocation, Placed
-from transformist.compiler.outputs import Accepted, Answer, Counted, Labelled, NearestMean
+from transformist.compiler.answer_kinds import Answer
 from transformist.compiler.source_map import SourceMap
 from transformist.model import (
     BOS,
     NOTHING,
     Attention,
-    Binary,
     Embedding,
     FeedForward,
     Layer,
-    MultiClass,
-    NearestFraction,
-    ReadOut,
     Span,
     Stream,
     Transformer,
-    exact_product,
 )
 
 
@@ -90,7 +85,7 @@ def emit(
             Layer(_heads(emission, 2 * layer), _network(emission, 2 * layer + 1))
             for layer in range(schedule.layers)
         ),
-        read_out=READ_OUTS[type(answer)](emission, answer),
+        read_out=answer.read_out(lambda forms: _rows(emission, forms)),
         max_length=circuit.max_length,
     )
 
@@ -242,53 +237,16 @@ def _network(emission: Emission, time: int) -> FeedForward | None:
 
 
 def _emptying(emission: Emission, kept: Placed) -> list[Any]:
-    """Scales that take the number away again, whatever its rounding: −ReLU(x) + ReLU(−x)."""
+    """Two hidden units that add −ReLU(x) + ReLU(−x), so that x, as it is stored, becomes 0."""
     slot = emission.slot(kept)
     return [({slot: 1}, 0, {slot: -1}), ({slot: -1}, 0, {slot: 1})]
 
 
-# Read-outs
-
-
 def _rows(emission: Emission, forms: tuple[Form, ...]) -> dict[str, Any]:
+    """The weights of a read-out that reads these forms."""
     end = emission.allocation.schedule.end
     read = [emission.form(form, end) for form in forms]
     return {
         "W_out": emission.stream.reading(*(form for form, _ in read)),
         "b_out": [shift for _, shift in read],
     }
-
-
-def _binary(emission: Emission, answer: Accepted) -> Binary:
-    return Binary(**_rows(emission, answer.forms))
-
-
-def _labels(emission: Emission, answer: Labelled) -> MultiClass:
-    return MultiClass(**_rows(emission, answer.forms), labels=answer.labels, at="every")
-
-
-def _counts(emission: Emission, answer: Counted) -> MultiClass:
-    factors = answer.factors
-    rows = {
-        name: exact_product(factors, read) for name, read in _rows(emission, answer.forms).items()
-    }
-    return MultiClass(**rows, labels=answer.labels, at="every")
-
-
-def _fraction(emission: Emission, answer: NearestMean) -> NearestFraction:
-    return NearestFraction(
-        **_rows(emission, (answer.form,)),
-        scale=answer.scale,
-        mask=answer.mask,
-        with_bos=answer.with_bos,
-        at="every",
-    )
-
-
-READ_OUTS: Mapping[type[Any], Callable[[Emission, Any], ReadOut]] = {
-    Accepted: _binary,
-    Labelled: _labels,
-    Counted: _counts,
-    NearestMean: _fraction,
-}
-"""The read-out of each kind of answer."""

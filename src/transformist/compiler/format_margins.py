@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
 
-from transformist.circuit import READ_OUT, Circuit, Head, MarginOwner, Margins, follow
-from transformist.compiler.outputs import Accepted, Answer, Counted, Labelled, NearestMean
+from transformist.circuit import Circuit, Head, MarginOwner, Margins, follow
+from transformist.compiler.answer_kinds import Answer
 from transformist.language.node import Node
 from transformist.rounding import ANY_ORDER, REFERENCE_ORDER, Order, float_format_of
 
@@ -68,31 +67,4 @@ def require_margins(
     margins = Margins(circuit=circuit, a=a, order=ORDER, sharpness=sharpness, on_margin=refuse)
     for _ in circuit.atoms:
         follow(margins)
-    REQUIRED[type(answer)](margins, answer)
-
-
-def _accepted(margins: Margins, answer: Accepted) -> None:
-    margins.require(READ_OUT, "the error of the answer", margins.error(answer.form), answer.margin)
-
-
-def _labelled(margins: Margins, answer: Labelled) -> None:
-    error = max((margins.error(form) for form in answer.forms), default=0.0)
-    margins.require(READ_OUT, "the error of the answer", 2 * error, answer.gap)
-
-
-def _counted(margins: Margins, answer: Counted) -> None:
-    margins.require_count(READ_OUT, answer.y, answer.w, answer.scale, answer.least, answer.most)
-
-
-def _measured(margins: Margins, answer: NearestMean) -> None:
-    error = answer.scale * margins.scaled_error(answer.form)
-    margins.require(READ_OUT, "the error of the answer, a mean", error, 1 / 2)
-
-
-REQUIRED: Mapping[type[Any], Callable[[Margins, Any], None]] = {
-    Accepted: _accepted,
-    Labelled: _labelled,
-    Counted: _counted,
-    NearestMean: _measured,
-}
-"""What each kind of answer asks."""
+    answer.require(margins)

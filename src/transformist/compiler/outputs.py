@@ -5,138 +5,26 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 from transformist.circuit import (
     Circuit,
     Fetched,
     Form,
     Relu,
-    Tolerance,
     Uniform,
     at_bos,
     rows_under,
 )
+from transformist.compiler.answer_kinds import Accepted, Answer, Counted, Labelled, NearestMean
 from transformist.compiler.lower import AS_IT_IS, Lowering, Scale
 from transformist.language import Accept, NextToken, Tag
 from transformist.language.node import Node
 from transformist.language.outputs import Output
-from transformist.language.types import Boolean, Category, Number, exact, quotient
+from transformist.language.types import Boolean, Category, Number, exact
 from transformist.laws import ZERO
 from transformist.model import Mask
-
-
-@dataclass(frozen=True)
-class Accepted:
-    """Whether a number is above 0 at the last position; it is `margin` away from 0 at least."""
-
-    form: Form
-    margin: Fraction
-
-    @property
-    def forms(self) -> tuple[Form, ...]:
-        """What is read."""
-        return (self.form,)
-
-    @property
-    def uses(self) -> tuple[Tolerance, ...]:
-        """The forms that are used, and how far off softmax may leave them."""
-        return (Tolerance(self.form, self.margin / 2),)
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """At every position the label whose form is the largest, by a gap at least."""
-
-    labels: tuple[Any, ...]
-    forms: tuple[Form, ...]
-    gap: Fraction
-
-    @property
-    def uses(self) -> tuple[Tolerance, ...]:
-        """The forms that are used, and how far off softmax may leave them."""
-        return tuple(Tolerance(form, self.gap / 8) for form in self.forms)
-
-
-@dataclass(frozen=True)
-class Counted:
-    """At every position the label k with 2 k y − k² w the largest.
-
-    y is the count and w is 1, both in one unit. Between the best and the second best label lies
-    w/scale², and w is at least 1/D.
-
-    Attributes:
-        y, w: the forms.
-        scale: the labels are multiples of 1/scale.
-        least, most: the first and the last, times the scale.
-        seen: the largest D.
-
-    """
-
-    y: Form
-    w: Form
-    scale: int
-    least: int
-    most: int
-    seen: int
-
-    @property
-    def uses(self) -> tuple[Tolerance, ...]:
-        """The forms that are used, and how far off softmax may leave them."""
-        return (Tolerance(self.y, Fraction(1, 8 * self.scale * self.seen)),)
-
-    @cached_property
-    def labels(self) -> tuple[Any, ...]:
-        """The numbers."""
-        return tuple(quotient(k, self.scale) for k in range(self.least, self.most + 1))
-
-    @property
-    def forms(self) -> tuple[Form, ...]:
-        """What is read."""
-        return self.y, self.w
-
-    @property
-    def factors(self) -> list[tuple[int, int]]:
-        """Those of y and w for each label."""
-        return [(2 * k, -(k**2)) for k in self.labels]
-
-
-@dataclass(frozen=True)
-class NearestMean:
-    """At every position a number on the grid of a mean: the multiple of 1/(scale · D) nearest.
-
-    Attributes:
-        form: what is read.
-        scale: the known part of the denominator.
-        mask: that leaves D positions.
-        with_bos: whether the form is the number times (D − 1)/D, D with BOS.
-        seen: the largest D; `None` where it has no bound.
-
-    """
-
-    form: Form
-    scale: int
-    mask: str
-    with_bos: bool
-    seen: int | None
-
-    @property
-    def forms(self) -> tuple[Form, ...]:
-        """What is read."""
-        return (self.form,)
-
-    @property
-    def uses(self) -> tuple[Tolerance, ...]:
-        """The forms that are used, and how far off softmax may leave them."""
-        if self.seen is None:
-            return ()
-        return (Tolerance(self.form, Fraction(1, 8 * self.scale * self.seen)),)
-
-
-Answer: TypeAlias = "Accepted | Labelled | Counted | NearestMean"
 
 
 def answer(lowering: Lowering) -> Answer:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from transformist.bisection import largest_below
 from transformist.circuit import Circuit
 from transformist.compiler.allocate import allocate
 from transformist.compiler.compile_options import Options
@@ -121,9 +122,9 @@ def _compiled(program: Program, options: Options) -> Transformer:
     )
     lowering = Lowering(program, options, circuit)
     read, source_map = answer(lowering), lowering.source_map
-    sharpness = sharpnesses(circuit, read.uses)
+    sharpness = sharpnesses(circuit, read.tolerances)
     require_margins(circuit, sharpness, read, options.number_system, source_map.served)
-    allocation = allocate(schedule(circuit, read.forms, options.heads))
+    allocation = allocate(schedule(circuit, read.read, options.heads))
     model = emit(allocation, sharpness, read, source_map)
     return replace(model, built_for=options.number_system)
 
@@ -183,15 +184,15 @@ def _a_float_in(node: Node, floats: frozenset[Fraction]) -> str:
 
 def _longest(program: Program, options: Options) -> int:
     """The largest N below that which was asked for which every margin fits, by bisection."""
-    fits, fails = 0, options.max_length or 1
-    while fails - fits > 1:
-        middle = (fits + fails) // 2
+
+    def fits(max_length: int) -> bool:
         try:
-            _compiled(program, replace(options, max_length=middle))
-            fits = middle
+            _compiled(program, replace(options, max_length=max_length))
         except MarginExceeded:
-            fails = middle
-    return fits
+            return False
+        return True
+
+    return largest_below(options.max_length or 1, fits)
 
 
 _WITHOUT_BOS = frozenset({*POINTWISE, Mean})

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 from transformist.arithmetic import Arithmetic, Floating, number_system
+from transformist.bisection import largest_below
 from transformist.errors import InvalidValue, TransformistError, UnknownName, is_name
 from transformist.model import Transformer
 from transformist.rounding import ORDERS, float_format_of
@@ -62,14 +63,7 @@ def certify(
     found = certification.certificate(n)
     if found.holds:
         return found
-    fits, fails = 0, n
-    while fails - fits > 1:
-        middle = (fits + fails) // 2
-        if certification.holds(middle):
-            fits = middle
-        else:
-            fails = middle
-    return replace(found, largest_length=fits)
+    return replace(found, largest_length=largest_below(n, certification.holds))
 
 
 def check_certificate(model: Transformer, certificate: Certificate) -> None:
