@@ -17,7 +17,9 @@ from transformist.arithmetic import number_system
 from transformist.errors import TransformistError
 from transformist.programs import PROGRAMS
 from transformist.verify.proof import EVALUATIONS, prove
-from transformist.verify.proof.ideal import Ideal, Unfollowed, up
+from transformist.verify.proof.ideal import Ideal
+from transformist.verify.proof.slack import Ledger
+from transformist.verify.proof.upwards import Unfollowed, up
 from transformist.verify.proof.walking import Walk
 
 SPANS = {
@@ -44,10 +46,10 @@ def hardened(model):
 
 
 def walked(model, arithmetic, n, order="any"):
-    walk = Walk(model, number_system(arithmetic), n, EVALUATIONS[order], [], [])
+    walk = Walk(model, number_system(arithmetic), n, EVALUATIONS[order], Ledger())
     try:
         with np.errstate(all="ignore"):
-            walk.decided()
+            walk.run()
     except Unfollowed:
         pass
     return walk

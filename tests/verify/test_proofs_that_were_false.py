@@ -9,7 +9,8 @@ import transformist as tf
 from transformist.arithmetic import number_system
 from transformist.verify.certificate.observing import hardened
 from transformist.verify.proof import EVALUATIONS, prove
-from transformist.verify.proof.ideal import Unfollowed
+from transformist.verify.proof.slack import Ledger
+from transformist.verify.proof.upwards import Unfollowed
 from transformist.verify.proof.walking import Walk
 
 
@@ -200,7 +201,7 @@ def test_sums_of_more_terms_than_the_allowance_of_bounds_are_refused():
     layer = head(wide, W_Q=wide, b_Q=[1] * 2049, b_K=[1] * 2049, W_V=[[0]], W_O=[[0]])
     built, float32 = model({"a": [1]}, layer, read_out=accept(1)), number_system("float32")
     assert "more than 2048 coordinates" in prove(built, float32, 1, "any").stopped
-    walk = Walk(built, float32, 1, EVALUATIONS["any"], [], [])
+    walk = Walk(built, float32, 1, EVALUATIONS["any"], Ledger())
     with pytest.raises(Unfollowed, match="more than 2048 vectors"):
         walk.rounding.added([walk.embedded()] * 2049, "layer 0")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from transformist.circuit import (
@@ -24,7 +23,7 @@ from transformist.circuit import (
 )
 from transformist.errors import visible
 from transformist.laws import Grid, Range, hull
-from transformist.verify.proof import EVALUATIONS
+from transformist.verify.proof import EVALUATIONS, slack
 
 VERSION = 2
 """Of certificates. Those of version 1 could be false for weights that no program is compiled to."""
@@ -63,9 +62,7 @@ class Demand:
     @property
     def share(self) -> float:
         """The share of the margin that is left; negative where it is exceeded."""
-        if not self.allowed or not math.isfinite(self.error):
-            return 1.0 if not self.error else -math.inf
-        return 1 - self.error / self.allowed
+        return slack(self.error, self.allowed)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Proofs, operation by operation, that a format decides as the weights do exactly."""
 
-from transformist.verify.proof.proving import EVALUATIONS, Proof, prove
-from transformist.verify.proof.walking import Margin
+from transformist.verify.proof.proving import Proof, prove
+from transformist.verify.proof.slack import Margin, slack
+from transformist.verify.proof.softmax_orders import EVALUATIONS
 
-__all__ = ["EVALUATIONS", "Margin", "Proof", "prove"]
+__all__ = ["EVALUATIONS", "Margin", "Proof", "prove", "slack"]

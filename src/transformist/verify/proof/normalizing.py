@@ -15,82 +15,106 @@ from typing import Any
 import numpy as np
 
 from transformist.model import LayerNorm
-from transformist.verify.proof.ideal import FLOOR, ROOM, Floats, Form, Unfollowed, compounded, up
-from transformist.verify.proof.rounding import Rounding, Values
+from transformist.verify.proof.ideal import ONE, Form
+from transformist.verify.proof.rounding_errors import Approximation, RoundingErrors
+from transformist.verify.proof.upwards import (
+    FLOOR,
+    ROOM,
+    Floats,
+    Unfollowed,
+    compounded,
+    magnitudes,
+    up,
+)
 
 
-def normalized(norm: LayerNorm, z: Values, r: Rounding, where: str) -> Values:
+def normalized(norm: LayerNorm, z: Approximation, r: RoundingErrors, where: str) -> Approximation:
     """Return the vector after a norm.
 
     Raises:
         Unfollowed: if there is no positive lower bound of σ² + ε, exact or computed.
 
     """
-    ideal, size = r.ideal, norm.width_out
     if norm.W_N is not None:
-        z = r.affine(norm.W_N, np.zeros(size), z, where).values
-    given, counted = r.rounded(np.array([float(size)]))
-    # Quotients by d: d is rounded to d̃ = d (1 + δ), |δ| ≤ near; |d/d̃ − 1| ≤ near/(1 − near).
-    near = float(counted[0]) / size
-    once = float(compounded(r.per_operation, near / (1 - near)))
-    growth = r.growth(size - 1)  # d numbers are added with d − 1 roundings
-    share = Fraction(1, size)
-    mean = ideal.combined([(share, form) for form in z.forms])
-    centred = [ideal.combined([(Fraction(1), x), (Fraction(-1), mean)]) for x in z.forms]
+        z = r.affine(norm.W_N, np.zeros(norm.width_out), z, where).values
+    mean = r.ideal.combined((Fraction(1, norm.width_out), form) for form in z.forms)
+    centred = [r.ideal.combined([(ONE, form), (-ONE, mean)]) for form in z.forms]
     lo, hi, sizes = r.measured(centred)
-    c, x, e = sizes[0], z.reach[0], z.error[0]
-
-    def summed(terms: Floats, errors: Floats) -> tuple[Floats, Floats]:
-        """Bounds of (Σ terms)/d, and of its error."""
-        total = (terms + errors).sum(axis=0)
-        off = errors.sum(axis=0) + growth * total + size * 2 * r.tiny_partial
-        off = off + r.storing * (total + off) + r.tiny
-        r.require((total + off) * (1 + growth), r.a.largest, where)
-        return up(total / size), up(off / size * (1 + once) + total / size * once + r.tiny)
-
-    of_mean = summed(x, e)[1]
-    of_c = e + of_mean
-    of_c = up(of_c + r.per_operation * (c + of_c) + 2 * r.tiny)
-    square = up((c + of_c) ** 2)
-    of_square = up(2 * c * of_c + of_c**2 + r.per_operation * square + 2 * r.tiny)
-    variance, of_variance = summed(square, of_square)
-    # T₀: each c² is at least the square of the end of c that is nearer to 0.
-    least_c = np.where((lo <= 0) & (hi >= 0), 0.0, np.minimum(np.abs(lo), np.abs(hi)))
-    _, of_epsilon = r.rounded(np.asarray(norm.epsilon).reshape(1))
-    least = ((least_c**2).sum(axis=0) / size + float(norm.epsilon)) * (1 - ROOM)
-    most = up(variance + float(norm.epsilon) * (1 + ROOM) + FLOOR)
-    of_sum = of_variance + of_epsilon[0]
-    of_sum = up(of_sum + r.per_operation * (most + of_sum) + 2 * r.tiny)
-    r.require(most + of_sum, r.a.largest, where)
+    c = sizes[0]
+    of_mean = _mean(z.reach[0], z.error[0], r, where)[1]
+    of_c = _stored(c, z.error[0] + of_mean, r)
+    least, most, of_sum = _sum(norm, lo, hi, c, of_c, r, where)
+    # Where T₀ is not above 0, `left` is not either. `left` is a difference: the root of `least` is
+    # below √T₀ by ROOM/2, e_σ was rounded up, and ROOM covers the rest.
     root = np.sqrt(np.maximum(least, FLOOR))
     of_root = up(of_sum / root + r.per_operation * np.sqrt(most + of_sum) + r.tiny)
     left = (root - of_root) * (1 - ROOM)
-    if not (np.all(least > 0) and np.all(left > 0) and float(given[0]) > 0):
+    if not (np.all(least > 0) and np.all(left > 0)):
         raise Unfollowed(where, "there is no positive lower bound of σ² + ε")
-    of_ratio = up((of_c + c * of_root / root) / left)
     ratio = up(c / root)
-    of_ratio = up(of_ratio + r.per_operation * (ratio + of_ratio) + 2 * r.tiny)
+    of_ratio = _stored(ratio, up((of_c + c * of_root / root) / left), r)
     r.require(ratio + of_ratio, r.a.largest, where)
-    # The ideal c/√T lies between the quotients of the ends of c and of √T.
-    ends = root, np.sqrt(most) * (1 + ROOM)
-    forms: list[Form] = []
+    # The ideal c/√T lies between the quotients of the ends of c and of √T, `root` and `top`.
+    top, forms = np.sqrt(most) * (1 + ROOM), list[Form]()
     for k, form in enumerate(centred):
         if form:
-            low = np.minimum(lo[k] / ends[0], lo[k] / ends[1])
-            high = np.maximum(hi[k] / ends[0], hi[k] / ends[1])
-            pad = ROOM * np.maximum(np.abs(low), np.abs(high))
-            form = {ideal.add((where, k), low - pad, high + pad, None): Fraction(1)}
+            low = np.minimum(lo[k] / root, lo[k] / top)
+            high = np.maximum(hi[k] / root, hi[k] / top)
+            room = ROOM * magnitudes(low, high)
+            form = {r.ideal.add((where, k), low - room, high + room, None): ONE}
         forms.append(form)
     return _scaled(norm, r.values(forms, of_ratio), r, where)
 
 
-def _scaled(norm: LayerNorm, y: Values, r: Rounding, where: str) -> Values:
+def _stored(size: Floats, error: Floats, r: RoundingErrors) -> Floats:
+    """Error of the result of one operation, of an ideal of this size, that rounds once more."""
+    return np.asarray(up(error + r.per_operation * (size + error) + 2 * r.tiny))
+
+
+def _mean(terms: Floats, errors: Floats, r: RoundingErrors, where: str) -> tuple[Floats, Floats]:
+    """Return bounds of (Σ terms)/d, and of its error.
+
+    d terms are added with d − 1 roundings, and the sum is stored. d is rounded to d̃ = d (1 + δ),
+    |δ| ≤ near; |d/d̃ − 1| ≤ near/(1 − near). The quotient rounds once more.
+    """
+    d = len(terms)
+    (given,), (off,) = r.rounded(np.array([float(d)]))
+    near = off / d
+    if not (given > 0 and near < 1):
+        raise Unfollowed(where, "its width is no number of the format")
+    once, growth = float(compounded(r.per_operation, near / (1 - near))), r.growth(d - 1)
+    total = (terms + errors).sum(axis=0)
+    error = errors.sum(axis=0) + growth * total + d * 2 * r.tiny_partial
+    error = error + r.storing * (total + error) + r.tiny
+    r.require(up((total + error) * (1 + growth)), r.a.largest, where)
+    return up(total / d), up(error / d * (1 + once) + total / d * once + r.tiny)
+
+
+def _sum(
+    norm: LayerNorm, lo: Floats, hi: Floats, c: Floats, of_c: Floats, r: RoundingErrors, where: str
+) -> tuple[Floats, Floats, Floats]:
+    """Return T₀, an upper bound of T, and the error e_T."""
+    # |c̃² − c²| ≤ 2 |c| e_c + e_c², and the square rounds.
+    square = up((c + of_c) ** 2)
+    of_square = up(2 * c * of_c + of_c**2 + r.per_operation * square + 2 * r.tiny)
+    variance, of_variance = _mean(square, of_square, r, where)
+    # Each c² is at least the square of the end of c that is nearer to 0. ROOM covers d + 3
+    # operations on numbers ≥ 0.
+    least_c = np.where((lo <= 0) & (hi >= 0), 0.0, np.minimum(np.abs(lo), np.abs(hi)))
+    least = ((least_c**2).sum(axis=0) / len(c) + float(norm.epsilon)) * (1 - ROOM)
+    most = up(variance + float(norm.epsilon) * (1 + ROOM) + FLOOR)
+    _, of_epsilon = r.rounded(np.asarray(norm.epsilon).reshape(1))
+    of_sum = _stored(most, of_variance + of_epsilon[0], r)
+    r.require(most + of_sum, r.a.largest, where)
+    return least, most, of_sum
+
+
+def _scaled(norm: LayerNorm, y: Approximation, r: RoundingErrors, where: str) -> Approximation:
     """Return y ⊙ γ + β: a product and a sum, each stored."""
     gain: Any = np.asarray(norm.gain)
     zero = np.zeros(len(gain))
     product = r.affine(gain[:, None] * np.eye(len(gain), dtype=int), zero, y, where).values
     shift = [r.ideal.constant(Fraction(x)) for x in np.asarray(norm.bias).tolist()]
     _, off = r.rounded(norm.bias)
-    return r.added(
-        [product, r.values(shift, np.repeat(off[:, None], r.ideal.kinds, axis=1))], where
-    )
+    error = np.repeat(off[:, None], r.ideal.kinds, axis=1)
+    return r.added([product, r.values(shift, error)], where)

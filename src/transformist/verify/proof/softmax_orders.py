@@ -7,14 +7,15 @@ left to right. The ways differ in how exponentials are computed, stored and norm
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from transformist.verify.proof.ideal import up
-from transformist.verify.proof.rounding import Rounding
+from transformist.verify.proof.rounding_errors import RoundingErrors
+from transformist.verify.proof.upwards import repeated, up
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class SoftmaxOrder:
     """A way of evaluating softmax attention.
 
     Attributes:
@@ -36,7 +37,16 @@ class Evaluation:
     exp_error: float | None = None
     further: tuple[float, float] = (0.0, 0.0)
 
-    def weight_error(self, r: Rounding, rows: int) -> float:
+    def distance_error(self, r: RoundingErrors) -> float:
+        """θ: relative error of the distance t of a score below the largest.
+
+        s̃_j − max is one stored operation, off by v = `per_operation` of itself. In blocks it is a
+        sum of two or more differences of one sign, each off by v of itself, times a rounded log₂ e:
+        2v. Both are doubled, which covers products of errors: (1 + v)² − 1 ≤ 4v for v ≤ 2.
+        """
+        return (4 if self.rescales else 2) * r.per_operation
+
+    def weight_error(self, r: RoundingErrors, rows: int) -> float:
         """ε: relative error of a weight before it is normalised.
 
         A unit in the last place of x is at most 2u |x|, so two of them are 4u |x|. In blocks a
@@ -47,9 +57,10 @@ class Evaluation:
         """
         if self.exp_error is None:
             return 4 * r.u
-        return float(up(math.expm1((rows + 2) * math.log1p(self.exp_error + 4 * r.w))))
+        e = self.exp_error + 4 * r.w
+        return float(repeated(e, rows + 2)) if e <= 0.5 else math.inf
 
-    def mean_error(self, r: Rounding, rows: int, even: bool) -> tuple[float, float]:
+    def mean_error(self, r: RoundingErrors, rows: int, even: bool) -> tuple[float, float]:
         """γ: relative error of Σ w_j v_j / Σ w_j for given w_j, and its error by underflow.
 
         The numerator is off by a factor 1 + T, the denominator by 1 + B at most, so the quotient by
@@ -74,3 +85,27 @@ class Evaluation:
         growth = math.expm1(top + bottom) / (1 - less) if less < 0.5 else math.inf
         growth += self.further[0] * rows + self.further[1]
         return float(up(growth)), float(up(2 * rows * (r.tiny + 2 * r.tiny_partial)))
+
+
+EVALUATIONS: Mapping[str, SoftmaxOrder] = {
+    each.name: each
+    for each in (
+        SoftmaxOrder("any", "in any order of summation"),
+        SoftmaxOrder("reference", "in the order of the reference, from left to right"),
+        SoftmaxOrder(
+            "structured",
+            "by the structured engine, in the order of each method",
+            # The distance from the reference that `engines/structured/evaluation.py` states and its
+            # tests hold: (16 n + 5000) 2⁻⁵³ of the largest value, and 2⁻⁴⁰ for keys with terms.
+            further=(16 * 2.0**-53, 5000 * 2.0**-53 + 2.0**-40),
+        ),
+        SoftmaxOrder(
+            "flash",
+            "by kernels that normalise last, as flash attention",
+            rescales=True,
+            scores_in_accumulator=True,
+            exp_error=2.0**-20,  # exp2 in hardware, float32: 2 units in the last place are 2⁻²²
+        ),
+    )
+}
+"""Ways of evaluating softmax attention, by name."""

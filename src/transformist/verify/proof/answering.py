@@ -1,0 +1,162 @@
+"""Answers: the margins within which the computed read-out decides as the ideal one.
+
+A value without an error needs no margin. Otherwise:
+
+- *accept*: computed and ideal value have the same sign if the error is below |ideal value|;
+- *labels*: the ideal best label is the computed one if it leads every other by more than the errors
+  of both. The lead comes from the first of these that applies. A count: label k has the value
+  A k − B k² + constant with a whole vertex (`Ideal.vertex`), so the best leads the label at
+  distance m by at least B m² (`scoring`, "nearest"). Cases: all combinations of values that the
+  labels can have. Pairs: the least difference of two labels on either side of 0, from their grid;
+- *nearest fraction*: the ideal value is a whole multiple of 1/(scale · D), and rounding to the
+  nearest finds it if scale · D times the error is below 1/2.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from transformist.model import Binary, MultiClass, NearestFraction, ReadOut
+from transformist.verify.proof.enumerating import combinations
+from transformist.verify.proof.ideal import ONE
+from transformist.verify.proof.rounding_errors import AffineMap, Approximation, RoundingErrors
+from transformist.verify.proof.slack import Ledger
+from transformist.verify.proof.upwards import ROOM, Unfollowed, up
+
+MOST_PAIRS, MOST_LABELS = 64, 4096
+"""Limits, for time: labels compared in pairs; labels at all."""
+
+WHERE = "read-out"
+
+
+def decide(read_out: ReadOut, z: Approximation, r: RoundingErrors, ledger: Ledger) -> None:
+    """Note the margins of a read-out.
+
+    Raises:
+        Unfollowed: if the read-out decides nothing, or a margin has no bound.
+
+    """
+    if len(read_out.W_out) > MOST_LABELS:
+        raise Unfollowed(WHERE, f"it has more than {MOST_LABELS} labels")
+    y = r.affine(read_out.W_out, read_out.b_out, z, WHERE)
+    symbols = r.ideal.kinds - (r.ideal.bos is not None)
+    read = range(r.ideal.kinds if read_out.at == "last" else symbols)
+    loose = [kind for kind in read if y.values.error[0, :, kind].any()]
+    if isinstance(read_out, Binary):
+        for kind in loose:
+            _accept(read_out, y, kind, r, ledger)
+    elif isinstance(read_out, MultiClass):
+        if loose and not _is_count(y, z, loose, r, ledger):
+            for kind in loose:
+                _best(y, kind, r, ledger)
+    elif isinstance(read_out, NearestFraction):
+        _fraction(read_out, y, symbols, r, ledger)
+    else:
+        raise Unfollowed(
+            "the error of the answer",
+            f"{type(read_out).__name__} returns numbers and makes no decision",
+        )
+    if not ledger.kept:
+        ledger.answer(0.0, 1.0)
+
+
+def _accept(read_out: Binary, y: AffineMap, kind: int, r: RoundingErrors, ledger: Ledger) -> None:
+    """Note the margins of the values next to 0.
+
+    The error grows more slowly than |value| (`AffineMap.error_at`): where the values next to 0 keep
+    their margin, all do.
+    """
+    shift = Fraction(read_out.b_out[0])
+    for at, side in r.ideal.neighbours(y.values.forms[0], Fraction(0), kind):
+        ledger.answer(y.error_at(0, kind, at - shift), float(at * side))
+
+
+def _fraction(
+    read_out: NearestFraction, y: AffineMap, symbols: int, r: RoundingErrors, ledger: Ledger
+) -> None:
+    """Note the margin of the fraction of which the error is the largest."""
+    ideal, (form,) = r.ideal, y.values.forms
+    grid, sees_bos = ideal.grid(form), ideal.bos is not None and read_out.mask.looks_back
+    if (
+        grid is None
+        or grid[1] not in (None, read_out.mask)
+        or read_out.with_bos != sees_bos
+        or (grid[0] * read_out.scale).denominator != 1
+    ):
+        raise Unfollowed(WHERE, "the mean is not shown to be a multiple of 1/(scale · D)")
+    index = ideal.index_of(read_out.mask)
+    error = y.values.error[0] * ideal.most_rows if index is None else y.values.error[index]
+    ledger.answer(float(up(error[0, :symbols].max() * read_out.scale)), 0.5)
+
+
+def _is_count(
+    y: AffineMap, z: Approximation, kinds: Sequence[int], r: RoundingErrors, ledger: Ledger
+) -> bool:
+    """Note the margin of labels A k − B k² + constant; False if they are not of this form.
+
+    The difference of labels k and l is off by |W̃_k − W̃_l| times the error of z, and by the rounding
+    of W and b and of the evaluation for each of the two (`own`). Of all pairs the worst ratio of
+    error to lead is noted; both are times D.
+    """
+    ideal, forms = r.ideal, y.values.forms
+    if len(forms) < 3:
+        return False
+    first = ideal.combined([(ONE, forms[1]), (-ONE, forms[0])])  # A − B
+    second = ideal.combined([(ONE, forms[2]), (-ONE, forms[1])])  # A − 3 B
+    B = ideal.combined([(ONE / 2, first), (-ONE / 2, second)])
+    A = ideal.combined([(ONE, first), (ONE, B)])
+    for k, form in enumerate(forms):
+        if form != ideal.combined([(1, forms[0]), (k, A), (-k * k, B)]):
+            return False
+    found = ideal.vertex(A, B)
+    if found is None:
+        return False
+    b, index = float(found[0]), found[1]
+    weights, off, _, shift_off = y.stored
+    own = off @ z.size[index] + shift_off[:, None] * ideal.scales[index] + y.rounding[index]
+    own = up(own)[:, kinds].max(axis=1)
+    error = z.error[index][:, kinds].max(axis=1)
+    labels, worst = np.arange(len(forms)), (0.0, 0.0, 1.0)
+    for k in labels.tolist():
+        rest = labels[labels != k]
+        apart = up(np.abs(weights[rest] - weights[k]) @ error + own[rest] + own[k])
+        leads = b * (rest - k) ** 2.0 * (1 - ROOM)
+        at = int((apart / leads).argmax())
+        worst = max(worst, (float(apart[at] / leads[at]), float(apart[at]), float(leads[at])))
+    ledger.answer(*worst[1:])
+    return True
+
+
+def _best(y: AffineMap, kind: int, r: RoundingErrors, ledger: Ledger) -> None:
+    """Note the margin of the best label at a kind of row, by cases or by pairs."""
+    found = combinations(r.ideal, y.values.forms, kind)
+    if found is None:
+        _in_pairs(y, kind, r, ledger)
+        return
+    # Labels without an error need no margin between them: equal ones stay equal.
+    error, every = y.values.error[0, :, kind], np.arange(len(found))
+    best = found.argmax(axis=1)
+    leads = (found[every, best][:, None] - found).astype(float)
+    off = up(error[None] + error[best][:, None])
+    rounds = (np.arange(found.shape[1])[None] != best[:, None]) & (off > 0)
+    if rounds.any():
+        left = np.where(rounds, leads - off, np.inf)
+        at = np.unravel_index(left.argmin(), left.shape)
+        ledger.answer(float(off[at]), float(leads[at]))
+
+
+def _in_pairs(y: AffineMap, kind: int, r: RoundingErrors, ledger: Ledger) -> None:
+    """Note the margins of each two labels: the differences next to 0."""
+    error, forms = y.values.error[0, :, kind], y.values.forms
+    if len(forms) > MOST_PAIRS:
+        raise Unfollowed(WHERE, f"{len(forms)} labels, too many to compare in pairs")
+    for k, m in itertools.combinations(range(len(forms)), 2):
+        if forms[k] == forms[m] or not (error[k] or error[m]):
+            raise Unfollowed(WHERE, "two labels may be equal, and no error separates them")
+        difference = r.ideal.combined([(ONE, forms[k]), (-ONE, forms[m])])
+        for at, side in r.ideal.neighbours(difference, Fraction(0), kind):
+            ledger.answer(float(up(error[k] + error[m])), float(at * side))

@@ -1,0 +1,96 @@
+"""Values of several forms together, enumerated: all combinations that an input can have."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.verify.proof.ideal import Form, Ideal
+
+MOST_CASES = 4096
+"""Limit, for time, on the combinations that are enumerated."""
+
+
+def combinations(ideal: Ideal, forms: Sequence[Form], kind: int) -> NDArray[Any] | None:
+    """(cases, forms): rationals, all combinations of values of forms at a kind of row, or `None`.
+
+    A head that attends to a single row chooses one kind of row: one of its shares is 1. A hidden
+    unit is computed from these choices where it depends on nothing else; a step that depends on
+    more may be 0 or its height. There may be combinations that no input has. `None`: a form depends
+    on other unknowns, or there are too many cases.
+    """
+    needed = sorted(_needed(ideal, forms))
+    choices: dict[Any, list[Any]] = {}
+    for number in needed:
+        unknown = ideal.unknowns[number]
+        if unknown.share is not None and unknown.share[0].selection == "one":
+            head = unknown.share[0]
+            seen: list[int | None] = [*np.flatnonzero(head.sees[kind]).tolist()]
+            choices[head] = seen + ([None] if head.empty[kind] or not seen else [])
+        elif unknown.unit is None:
+            return None
+        elif not _follows(ideal, number):
+            height = unknown.unit[1]
+            if height is None or unknown.grid is None:
+                return None
+            ends = float(unknown.lo[kind]), float(unknown.hi[kind])
+            choices[number] = [x for x in (Fraction(0), height) if ends[0] <= x <= ends[1]]
+    if math.prod(map(len, choices.values())) > MOST_CASES:
+        return None
+    cases = list(itertools.product(*choices.values()))
+    columns = dict(zip(choices, zip(*cases, strict=True), strict=True)) if choices else {}
+    values: dict[int, NDArray[Any]] = {}
+
+    def value(form: Form) -> NDArray[Any]:
+        # Whole numbers are faster than rationals: the common denominator is divided by at the end.
+        common = math.lcm(*(x.denominator for x in form.values()))
+        total = np.full(len(cases), int(form.get(kind, 0) * common), dtype=object)
+        for number, x in form.items():
+            if number >= ideal.kinds:
+                total = total + int(x * common) * values[number]
+        return total if common == 1 else total * Fraction(1, common)
+
+    for number in needed:
+        unknown = ideal.unknowns[number]
+        if unknown.share is not None:
+            head, of = unknown.share
+            values[number] = np.array([int(row == of) for row in columns[head]], dtype=object)
+        elif number in columns:
+            values[number] = np.array(columns[number], dtype=object)
+        else:
+            x, height = unknown.unit or ({}, None)
+            limit: Any = height
+            above = np.maximum(value(x), 0)
+            values[number] = above if limit is None else np.minimum(above, limit)
+    return np.stack([value(form) for form in forms], axis=1)
+
+
+def _needed(ideal: Ideal, forms: Sequence[Form]) -> set[int]:
+    """Unknowns of forms, and those that hidden units among them are computed from."""
+    needed: set[int] = set()
+    waiting = [number for form in forms for number in form]
+    while waiting:
+        number = waiting.pop()
+        if number >= ideal.kinds and number not in needed:
+            needed.add(number)
+            unit = ideal.unknowns[number].unit
+            if unit is not None and _follows(ideal, number):
+                waiting.extend(unit[0])
+    return needed
+
+
+def _follows(ideal: Ideal, number: int) -> bool:
+    """True if a hidden unit depends only on symbols, shares of single rows, and hidden units."""
+    form, _ = ideal.unknowns[number].unit  # type: ignore[misc]
+    for k in form:
+        share, unit = ideal.unknowns[k].share, ideal.unknowns[k].unit
+        known = k < ideal.kinds or (share is not None and share[0].selection == "one")
+        if not known and (unit is None or (unit[1] is None and not _follows(ideal, k))):
+            return False
+    return True

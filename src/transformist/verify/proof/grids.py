@@ -1,0 +1,64 @@
+"""Grids of numbers: the numbers of which every value is a whole multiple.
+
+A grid (g, None) holds the multiples of g, and (0, None) holds 0 alone. A grid (g, mask) holds the
+multiples of g/D, where D is the number of rows that the mask admits at the row of the value: a mean
+of D multiples of g is one. `None` says that no grid is known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import TypeAlias
+
+Grid: TypeAlias = "tuple[Fraction, str | None] | None"
+
+ANY_POWER = 10_000
+"""Exponent of 2 for the number 0, which is a multiple of every power."""
+
+
+def common_divisor(x: Fraction, y: Fraction) -> Fraction:
+    """Return the largest g such that x and y are whole multiples of g."""
+    return Fraction(
+        math.gcd(x.numerator * y.denominator, y.numerator * x.denominator),
+        x.denominator * y.denominator,
+    )
+
+
+def sum_grid(grids: Iterable[Grid]) -> Grid:
+    """Return the grid of a sum of numbers on the given grids.
+
+    A multiple of g is a multiple of g/D too. A multiple of g/D and one of h/D′, where D and D′
+    belong to two masks, have no grid in common.
+    """
+    g, masks = Fraction(0), set[str]()
+    for grid in grids:
+        if grid is None:
+            return None
+        g = common_divisor(g, grid[0])
+        masks |= {grid[1]} if grid[1] is not None and grid[0] else set()
+    return None if len(masks) > 1 else (g, masks.pop() if masks else None)
+
+
+def exponent(x: Fraction) -> int | None:
+    """Return the largest k such that x is a whole multiple of 2ᵏ; `None` if x is not dyadic."""
+    if not x:
+        return ANY_POWER
+    denominator = x.denominator
+    if denominator & (denominator - 1):
+        return None
+    p = abs(x.numerator)
+    return (p & -p).bit_length() - denominator.bit_length()
+
+
+def quantum(grid: Grid) -> int | None:
+    """Return the largest k such that all numbers of a grid are multiples of 2ᵏ, or `None`."""
+    return exponent(grid[0]) if grid is not None and grid[1] is None else None
+
+
+def least(exponents: Iterable[int | None]) -> int | None:
+    """Return the least exponent, or `None` if one of them is."""
+    listed = list(exponents)
+    known = [k for k in listed if k is not None]
+    return min(known, default=ANY_POWER) if len(known) == len(listed) else None

@@ -1,0 +1,308 @@
+"""Hidden units, alone and in pairs: the numbers that a network adds to its stream.
+
+Two hidden units whose columns of W₂ are opposite contribute their difference, so they are taken as
+one number:
+
+- with equal rows of W₁ it is ReLU(x) − ReLU(x − h), a *step*: 0 for x ≤ 0, h for x ≥ h;
+- with opposite rows and shifts it is ReLU(x) − ReLU(−x) = x, a *copy*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.model import FeedForward
+from transformist.verify.proof.grids import Grid, quantum, sum_grid
+from transformist.verify.proof.ideal import ONE, Form, Ideal
+from transformist.verify.proof.rounding_errors import (
+    AffineMap,
+    Approximation,
+    Halves,
+    RoundingErrors,
+)
+from transformist.verify.proof.slack import Ledger, Margin
+from transformist.verify.proof.upwards import NEARLY, Floats, Unfollowed, up
+
+Group = tuple[int, ...]
+"""The numbers of one or two hidden units."""
+
+
+class Contribution(NamedTuple):
+    """The number that a unit or a pair contributes, with bounds as in `Approximation`.
+
+    Attributes:
+        form, lo, hi, size, error, absolute, relative: the number, which a column of W₂ multiplies.
+        reach: bound of the sum of the computed magnitudes of the units.
+        quantum: the exponent k of 2ᵏ, of which each computed unit is a multiple, or `None`.
+        height: h of a step; `None` for other units.
+
+    """
+
+    form: Form
+    lo: Floats
+    hi: Floats
+    size: Floats
+    error: Floats
+    absolute: Floats
+    relative: Floats
+    reach: Floats
+    quantum: int | None
+    height: Fraction | None = None
+
+
+def network(
+    f: FeedForward,
+    read: Approximation,
+    z: Approximation,
+    r: RoundingErrors,
+    ledger: Ledger,
+    where: str,
+) -> Approximation:
+    """Return z + W₂ ReLU(W₁ x + b₁) + b₂, where x is what the network reads."""
+    if f.activation != "relu":
+        raise Unfollowed(where, f"its activation is {f.activation}")
+    inner = r.affine(f.W_1, f.b_1, read, f"{where} units")
+    groups = paired(f)
+    found = [_contribution(f, inner, g, r, ledger, f"{where} unit {g[0]}") for g in groups]
+    stacked = {
+        name: np.stack([getattr(each, name) for each in found], axis=-2)
+        for name in ("lo", "hi", "size", "error", "absolute", "relative", "reach")
+    }
+    pairs = np.array([len(group) == 2 for group in groups])
+    halves = Halves(pairs, stacked.pop("reach"), [each.quantum for each in found])
+    hidden = Approximation([each.form for each in found], **stacked, halves=halves)
+    W = f.W_2[:, [group[0] for group in groups]]
+    y = r.affine(W, f.b_2, hidden, f"{where} output").values
+    added = r.added([z, _zero_with_its_steps(y, W, f.b_2, hidden, found)], where)
+    # z + (−z) is exactly 0 whatever the error of z: products with ±1 and the sum do not round.
+    empties = [read is z and _empties(f, groups, slot) for slot in range(len(z.forms))]
+    left = ~np.array(empties, dtype=bool) | np.array([bool(form) for form in added.forms])
+    kept = {
+        name: getattr(added, name) * left[:, None] for name in ("error", "absolute", "relative")
+    }
+    return replace(added, **kept)
+
+
+def paired(f: FeedForward) -> list[Group]:
+    """Return the hidden units in groups of one or two.
+
+    Two are a pair if their columns of W₂ are opposite, and their rows of W₁ are equal, or opposite
+    with opposite shifts.
+    """
+    columns = [tuple(column) for column in f.W_2.T.tolist()]
+    waiting: dict[Any, list[int]] = {}
+    partner: dict[int, int] = {}
+    for k, column in enumerate(columns):
+        opposite = tuple(-x for x in column)
+        for j in waiting.get(opposite, []):
+            is_copy = np.array_equal(f.W_1[j], -f.W_1[k]) and f.b_1[j] == -f.b_1[k]
+            if is_copy or np.array_equal(f.W_1[j], f.W_1[k]):
+                partner[j] = k
+                waiting[opposite].remove(j)
+                break
+        else:
+            waiting.setdefault(column, []).append(k)
+    second = set(partner.values())
+    singles_and_first = (j for j in range(len(columns)) if j not in second)
+    return [(j, partner[j]) if j in partner else (j,) for j in singles_and_first]
+
+
+def _contribution(
+    f: FeedForward, inner: AffineMap, group: Group, r: RoundingErrors, ledger: Ledger, where: str
+) -> Contribution:
+    if len(group) == 1:
+        return _alone(inner, group[0], r.ideal, where)
+    if np.array_equal(f.W_1[group[0]], f.W_1[group[1]]):
+        return _step(f, inner, group, r, ledger, where)
+    return _copy(inner, group, r.ideal)
+
+
+def _alone(inner: AffineMap, j: int, ideal: Ideal, where: str) -> Contribution:
+    """Return ReLU(x).
+
+    ReLU is 1-Lipschitz, so its error is at most that of x. For x ≥ 0 also the bound a + ρ x
+    carries over. For x < 0 and ρ < 1 the computed x is at most x + a + ρ |x| < a, so the error
+    is at most a: again the bound a + ρ · 0.
+    """
+    v = inner.values
+    form, lo, hi = v.forms[j], v.lo[j], v.hi[j]
+    grid, (low, high) = ideal.grid(form), (np.maximum(lo, 0), np.maximum(hi, 0))
+    size = np.where(hi <= 0, 0.0, v.size[:, j])
+    if (hi <= 0).all():
+        form = {}
+    elif not (lo >= 0).all():
+        form = {ideal.add(where, low, high, grid, size, unit=(form, None)): ONE}
+    is_off = hi + v.error[0, j] <= 0  # the computed x is at most 0
+    error = np.where(is_off, 0.0, v.error[:, j])
+    has_ratio = v.relative[j] < 1
+    a = np.where(is_off, 0.0, np.where(has_ratio, v.absolute[j], v.error[0, j]))
+    rho = np.where(is_off | ~has_ratio, 0.0, v.relative[j])
+    return Contribution(form, low, high, size, error, a, rho, up(size + error), quantum(grid))
+
+
+def _copy(inner: AffineMap, group: Group, ideal: Ideal) -> Contribution:
+    """Return ReLU(x) − ReLU(−x) = x.
+
+    Rows and shifts are opposite, so both units read ±y for y = W̃ z̃ + b̃, with roundings δ and δ′ of
+    their own. ReLU(y + δ) − ReLU(−y + δ′) differs from y by at most |δ| + |δ′|, as each ReLU is
+    1-Lipschitz. The computed magnitudes add up to at most |y| + |δ| + |δ′|.
+    """
+    (j, k), v = group, inner.values
+    error = up(inner.inherited[:, j] + inner.rounding[:, j] + inner.rounding[:, k])
+    return Contribution(
+        form=v.forms[j],
+        lo=v.lo[j],
+        hi=v.hi[j],
+        size=v.size[:, j],
+        error=error,
+        absolute=error[0],
+        relative=np.zeros_like(error[0]),
+        reach=up(v.size[:, j] + error),
+        quantum=quantum(ideal.grid(v.forms[j])),
+    )
+
+
+# Steps
+
+
+class Crossing(NamedTuple):
+    """Where x is in relation to a step from 0 to h, for each kind of row.
+
+    Attributes:
+        is_low, is_high: True if x may be on that side of h/2.
+        clear: True if x is computed as at most 0, or as at least h, wherever it is in the ideal.
+
+    """
+
+    is_low: NDArray[np.bool_]
+    is_high: NDArray[np.bool_]
+    clear: NDArray[np.bool_]
+
+
+def _step(
+    f: FeedForward, inner: AffineMap, group: Group, r: RoundingErrors, ledger: Ledger, where: str
+) -> Contribution:
+    """Return ReLU(x) − ReLU(x − h), or minus that; x is the unit with the larger shift.
+
+    Where x is clear of the step (`_crossing`), the unit is 0 or h, and its error does not contain
+    that of z: the rows of W₁ are equal, so x̃₁ − x̃₂ is b̃₁ − b̃₂ and the rounding of the two sums.
+    Elsewhere the difference, which is 1-Lipschitz in x, has the error of x besides.
+    """
+    ideal, v = r.ideal, inner.values
+    upper, lower = sorted(group, key=lambda unit: -Fraction(f.b_1[unit]))
+    sign, x = 1 if upper == group[0] else -1, v.forms[upper]
+    height = Fraction(f.b_1[upper]) - Fraction(f.b_1[lower])
+    crossing = _crossing(f, inner, (upper, lower), ideal, ledger, where)
+    is_step, clear = bool(crossing.clear.all()) and height > 0, crossing.clear
+    # h is b₁ − b₂, but b̃₁ − b̃₂ is computed.
+    shift = inner.stored.shift
+    rounded = Fraction(shift[upper]) - Fraction(shift[lower])
+    of_height = 0.0 if rounded == height else float(up(float(abs(rounded - height))))
+    rounding = inner.rounding[0, upper] + inner.rounding[0, lower] + of_height
+    is_zero = clear & ~crossing.is_high
+    moved = up(np.where(clear, 0.0, inner.inherited[0, upper]) + rounding)
+    moved = np.where(is_zero, 0.0, moved)
+    # W₂ reads the two units one by one, so their magnitudes, not their difference, round there.
+    reach = sum(np.maximum(v.hi[unit] + v.error[0, unit], 0) for unit in (upper, lower))
+    h, grid = float(height), (height, None) if is_step else None
+    lo = np.where(clear & ~crossing.is_low, h * NEARLY, 0.0)
+    lo, hi = ideal.snapped(grid, lo, np.where(is_zero, 0.0, up(h)))
+    number = ideal.add(where, lo, hi, grid, unit=(x, height))
+    lo, hi = ideal.unknowns[number].lo, ideal.unknowns[number].hi
+    scales = ideal.scales[:, None]
+    is_exact = not v.error[0, [upper, lower]].any()
+    units_grid: Grid = sum_grid((ideal.grid(x), (height, None))) if is_exact else None
+    return Contribution(
+        form={number: Fraction(sign)},
+        lo=lo if sign > 0 else -hi,
+        hi=hi if sign > 0 else -lo,
+        size=ideal.unknowns[number].size,
+        error=up(scales * moved),
+        # Of a step that is 0 the error is 0; else it is at most (moved/h) h.
+        absolute=np.zeros_like(moved) if is_step else moved,
+        relative=up(moved / (h * NEARLY)) if is_step else np.zeros_like(moved),
+        reach=up(scales * np.where(is_zero, 0.0, up(reach))),
+        quantum=quantum(units_grid),
+        height=height if is_step else None,
+    )
+
+
+def _crossing(
+    f: FeedForward,
+    inner: AffineMap,
+    units: tuple[int, int],
+    ideal: Ideal,
+    ledger: Ledger,
+    where: str,
+) -> Crossing:
+    """Return where x is clear of the step, and note the margins of both sides.
+
+    Let x̃₁ and x̃₂ be the computed x and x − h, off by at most e₁ and e₂.
+
+    - If x ≤ 0, both are at most 0, and the difference is exactly 0, where
+      x + e₁ < 0 and x − h + e₂ < 0: max(e₁, e₂ − h) < −x.
+    - If x ≥ h, both are above 0, and the difference is x̃₁ − x̃₂, where
+      x − e₁ > 0 and x − h − e₂ > 0: max(e₂, e₁ − h) < x − h.
+
+    It is enough that the values of x next to h/2 on either side keep these margins, as the e grow
+    more slowly than −x and x − h (`AffineMap.error_at`, at W z = x − b).
+    """
+    upper, lower = units
+    b = Fraction(f.b_1[upper])
+    height, x = b - Fraction(f.b_1[lower]), inner.values.forms[upper]
+    h, sides = float(height), np.full((2, ideal.kinds), False)
+    clear, kept, lost = np.full(ideal.kinds, True), list[Margin](), list[Margin]()
+    for kind in range(ideal.kinds):
+        for at, side in ideal.neighbours(x, height / 2, kind):
+            sides[(side + 1) // 2, kind] = True
+            room = float(at - height if side > 0 else -at) * NEARLY
+            e_1, e_2 = (inner.error_at(unit, kind, at - b) for unit in units)
+            # e − h is a difference: where it matters e ≥ h/2, and `up` has raised e by 2⁻⁴⁰ e.
+            error = max(e_2, e_1 - h) if side > 0 else max(e_1, e_2 - h)
+            margin = Margin(where, "the error of a comparison", error, max(room, 0.0))
+            clear[kind] &= room > error
+            (kept if room > error else lost).append(margin)
+    is_step = bool(clear.all()) and height > 0
+    (ledger.kept if is_step else ledger.lost).extend(kept if is_step else lost[:1])
+    return Crossing(sides[0], sides[1], clear)
+
+
+# Outputs
+
+
+def _zero_with_its_steps(
+    y: Approximation, W: Any, b: Any, hidden: Approximation, found: Sequence[Contribution]
+) -> Approximation:
+    """Replace the errors of sums of steps by relative ones.
+
+    In a slot that only steps write, all with one sign, the ideal sum is 0 or at least the least
+    height m in magnitude. If it is 0, every step is 0 in the ideal and computed, and so is the
+    sum. Else the error E is at most (E/m) |ideal|: a = 0, ρ = E/m.
+    """
+    absolute, relative = y.error[0].copy(), np.zeros_like(y.absolute)
+    signs = np.where(hidden.lo.min(axis=1) < 0, -1, 1)
+    for slot, row in enumerate(W):
+        used = np.flatnonzero(row).tolist()
+        terms = [(Fraction(row[k]) * int(signs[k]), found[k].height) for k in used]
+        heights = [abs(weight) * height for weight, height in terms if height is not None]
+        one_sign = len({weight > 0 for weight, _ in terms}) == 1
+        if one_sign and len(heights) == len(terms) and not b[slot]:
+            absolute[slot], relative[slot] = 0.0, up(y.error[0][slot] / float(min(heights)))
+    return replace(y, absolute=absolute, relative=relative)
+
+
+def _empties(f: FeedForward, groups: Sequence[Group], slot: int) -> bool:
+    """True if the network adds exactly −z to a slot that holds z, by a copy with weights ±1."""
+    units = tuple(np.flatnonzero(f.W_2[slot]).tolist())
+    if units not in groups or len(units) != 2 or f.b_2[slot] or f.b_1[list(units)].any():
+        return False
+    j, k = units
+    reads_it = np.flatnonzero(f.W_1[j]).tolist() == [slot] and np.array_equal(f.W_1[j], -f.W_1[k])
+    weight = f.W_2[slot, j]
+    return bool(reads_it and abs(weight) == 1 and f.W_1[j, slot] * weight == -1)

@@ -1,0 +1,132 @@
+"""Upper bounds computed in float64, rounded so that none is too small.
+
+A bound x ≥ 0 is made of sums, products and quotients of numbers ≥ 0, and then passed through `up`.
+Differences are taken only where a comment says what covers their rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = "NDArray[np.float64]"
+
+ROOM = 2.0**-40
+"""Relative allowance for the rounding of the bounds themselves.
+
+A float64 operation on numbers ≥ 0 is off by a factor 1 + δ, |δ| ≤ 2⁻⁵³, or underflows. After fewer
+than 2¹² of them one after the other, a sum of n terms counting as n − 1, the result is off by
+less than 2¹² · 2⁻⁵³ = 2⁻⁴¹ of itself to first order, which ROOM covers twice over.
+"""
+
+FLOOR = 1e-300
+"""Absolute allowance for underflow: 2¹² results lose at most 2⁻¹⁰⁷⁴ each, together 2⁻¹⁰⁶²."""
+
+NEARLY = 1 - 2.0**-50
+"""Factor that rounds a number > 0 down after at most three float64 operations (3 · 2⁻⁵³)."""
+
+TINIEST = 2.0**-500
+"""Least magnitude of weights, and of ends and sizes, other than 0 (`within_reach`)."""
+
+MOST_TERMS = 2**11
+"""Longest sum that is followed: with it, a bound has fewer than the 2¹² operations of `ROOM`."""
+
+
+class Unfollowed(Exception):
+    """Raised at an operation for which the proof has no bound.
+
+    Attributes:
+        where: the part of the model.
+        why: the reason.
+
+    """
+
+    def __init__(self, where: str, why: str) -> None:
+        super().__init__(f"{where}: {why}")
+        self.where, self.why = where, why
+
+
+def require_terms(count: int, where: str, what: str) -> None:
+    """Require that a sum has at most `MOST_TERMS` terms.
+
+    Raises:
+        Unfollowed: if it has more.
+
+    """
+    if count > MOST_TERMS:
+        raise Unfollowed(where, f"more than {MOST_TERMS} {what}")
+
+
+def within_reach(x: Fraction) -> Fraction:
+    """Return a weight or coefficient whose magnitude is 0 or between 2⁻⁵⁰⁰ and 2⁵⁰⁰.
+
+    An error bound of 0 means "exact", and a size of 0 means "always 0", so neither may become 0 by
+    underflow. Ends, sizes and weight errors are 0 or at least 2⁻⁵⁰⁰, too (`at_least_tiniest`). The
+    product of two such numbers is at least 2⁻¹⁰⁰⁰, above the smallest normal float64, 2⁻¹⁰²².
+
+    Raises:
+        Unfollowed: for any other magnitude.
+
+    """
+    if x and not -500 < x.numerator.bit_length() - x.denominator.bit_length() < 500:
+        raise Unfollowed("weights", "numbers are below 2^-500, or above 2^500, in magnitude")
+    return x
+
+
+def up(x: Any) -> Any:
+    """Round a bound x ≥ 0 up, past the rounding errors of float64 (`ROOM`); 0 stays 0.
+
+    A bound may overflow to infinity, and infinity times a weight of 0 is NaN. NaN bounds nothing,
+    so it becomes infinity.
+    """
+    return np.where(x == 0, 0.0, np.where(x > 0, x * (1 + ROOM) + FLOOR, math.inf))
+
+
+def at_least_tiniest(x: Floats) -> Floats:
+    """Raise bounds between 0 and 2⁻⁵⁰⁰ to 2⁻⁵⁰⁰ (`within_reach`); 0 stays 0."""
+    return np.where(x > 0, np.maximum(x, TINIEST), x)
+
+
+def outwards(lo: Floats, hi: Floats) -> tuple[Floats, Floats]:
+    """Move ends between −2⁻⁵⁰⁰ and 2⁻⁵⁰⁰ outwards to the next of −2⁻⁵⁰⁰, 0 and 2⁻⁵⁰⁰."""
+    return (
+        np.where(np.abs(lo) < TINIEST, np.where(lo < 0, -TINIEST, 0.0), lo),
+        np.where(np.abs(hi) < TINIEST, np.where(hi > 0, TINIEST, 0.0), hi),
+    )
+
+
+def compounded(*relative: Any) -> Any:
+    """Return an upper bound of (1 + x)(1 + y) … − 1: relative errors of successive operations.
+
+    Logarithms keep errors far below 2⁻⁵³, which 1 + x would lose.
+
+    Example:
+        >>> float(compounded(0.5, 1.0)) >= 2, float(compounded(2.0**-60, 2.0**-60)) < 2.0**-58
+        (True, True)
+
+    """
+    return up(np.expm1(sum(np.log1p(x) for x in relative)))
+
+
+def repeated(relative: Any, times: Any) -> Any:
+    """Return an upper bound of (1 + x)^k − 1: the relative error of k operations."""
+    return up(np.expm1(np.asarray(times, dtype=float) * np.log1p(relative)))
+
+
+def widened(lo: Floats, hi: Floats, terms: Floats) -> tuple[Floats, Floats]:
+    """Move the ends of a sum outwards, past the rounding errors of float64.
+
+    Terms of both signs may cancel, so the allowance is relative to `terms`, the sum of their
+    magnitudes: n terms, each a product, round by less than (n + 1) 2⁻⁵³ Σ |term|.
+    """
+    room = terms * ROOM
+    return lo - room, hi + room
+
+
+def magnitudes(lo: Floats, hi: Floats) -> Floats:
+    """Return the largest |x| of lo ≤ x ≤ hi."""
+    return np.maximum(np.abs(lo), np.abs(hi))
