@@ -4,6 +4,7 @@ import functools
 import inspect
 import itertools
 import math
+import re
 from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import transformist as tf
+from transformist import assembly, bounds
 from transformist.arithmetic import EXACT, SYSTEMS, number_system
 from transformist.claims import (
     FunctionClaim,
@@ -251,6 +253,13 @@ def test_the_reference_of_a_claim_gets_only_what_it_names():
     assert ask(lambda x, *, a: (x, a), Fraction(1), a=2, b=3) == (1, 2)
     with pytest.raises(KeyError):
         ask(lambda *, c: c, a=2)
+
+
+@by_name
+def test_functions_that_a_claim_names_can_be_called(recipe):
+    named = re.findall(r"\b(bounds|assembly)\.(\w+)", f"{recipe.claim} {recipe.sources}")
+    rooms = {"bounds": bounds, "assembly": assembly}
+    assert all(callable(getattr(rooms[room], name)) for room, name in named), named
 
 
 BAD = [

@@ -322,6 +322,7 @@ _BY_PLACE: dict[str, Any] = {
 )
 def predecessor_strict(weighting: str = "average-hard") -> Attention:
     """The score (i/n)(j/n) is largest at j = i − 1; row 1 has nothing to attend to."""
+    # Neighbouring j differ by i/n². The first row with two keys is i = 3.
     return Attention(
         W_Q=[[1, 0]], W_K=[[1, 0]], W_V=[[0, 1]], weighting=weighting, mask="strict-future"
     )
@@ -433,6 +434,8 @@ _NEAREST: dict[str, Any] = {
 )
 def nearest_left(weighting: str = "average-hard") -> Attention:
     """The score aⱼ + j/n."""
+    # Active positions score above 1, inactive ones below it in the strict prefix; among equals the
+    # nearest, with the largest j, scores most.
     return Attention(
         W_Q=[[1, 0, 0, 0]],
         W_K=[[0, 1, 1, 0]],
@@ -455,6 +458,8 @@ def nearest_left(weighting: str = "average-hard") -> Attention:
 )
 def nearest_right(weighting: str = "average-hard") -> Attention:
     """The score aⱼ − j/n."""
+    # Active positions score at least 0, inactive ones below it; among equals the nearest, with the
+    # least j, scores most.
     return Attention(
         W_Q=[[1, 0, 0, 0]],
         W_K=[[0, -1, 1, 0]],

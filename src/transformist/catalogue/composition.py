@@ -121,6 +121,8 @@ def _shorter(*, arithmetic: Arithmetic) -> int | None:
 )
 def in_parallel(max_length: int = 1024) -> Transformer:
     """Lemma 8.3: slots side by side, layers merged, the shorter padded; both bits are read."""
+    # dyck-1 accepts with 1, else 0; dyck-1-2 leaves 1 where a bracket stays active, else 0. Both
+    # are 1 for the words sought: their sum is 2 there and at most 1 elsewhere, with 3/2 between.
     both = parallel(dyck_1.build(max_length=max_length), dyck_1_2.build())
     verdicts = {"first accept": 1, "second remaining": 1}
     return replace(both, read_out=Binary(W_out=both.stream.reading(verdicts), b_out=[F(-3, 2)]))

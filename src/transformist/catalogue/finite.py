@@ -63,6 +63,8 @@ NO_INFINITY = "B is a number: of an infinity 0 · ∞ and ∞ − ∞ are NaN"
 
 def _ending_at(largest: F) -> list[Arithmetic]:
     """Return the arithmetics whose largest number is B."""
+    # Resolutions are powers of two up to 1, B being one. The finest is 1/B, with which B r = 1 and
+    # numbers are 1/B apart, or the finest that the system keeps.
     finest = max(1 / largest, largest / 2**MOST_BITS)
     steps = [finest * 2**k for k in range(int(1 / finest).bit_length())]
     formats = [name for name, each in SYSTEMS.items() if isinstance(each, Floating)]
@@ -363,6 +365,7 @@ def _times(matrix: Matrix, x: Sequence[F]) -> list[F]:
 
 def _mapped(*, matrix: Matrix, largest: F) -> Domain:
     """Return vectors x for which no partial sum of M x is beyond B."""
+    # A partial sum of row m is at most Σ|m| times the largest |x|, and x itself is at most B.
     most = max(sum(map(abs, row), F(0)) for row in matrix)
     return _numbers(len(matrix), largest / max(most, F(1)))
 
@@ -370,6 +373,7 @@ def _mapped(*, matrix: Matrix, largest: F) -> Domain:
 def _product_error(*, arithmetic: Arithmetic, matrix: Matrix, size: F) -> Any:
     """Return an error bound of M x for numbers up to `size`."""
     if isinstance(arithmetic, Saturating):
+        # A whole number times a multiple of r is one. Each of d other products is rounded by r/2.
         whole = all(entry.denominator == 1 for entry in itertools.chain(*matrix))
         return F(0) if whole else len(matrix) * arithmetic.resolution / 2
     sizes = [size] * len(matrix)

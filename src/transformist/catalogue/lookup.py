@@ -49,6 +49,7 @@ def one_hot(*, max_length: int, value: Values = _VALUE) -> Sequences:
 
 def _match(width: int, weighting: str) -> Attention:
     """W_Q = [I 0 0], W_K = [0 I 0], W_V = [0 0 1] (Eq. 36)."""
+    # The score of query and key is the dot product of their codes; the value is the last number.
     unit, zero, none = np.eye(width), np.zeros((width, width)), np.zeros((width, 1))
     return Attention(
         W_Q=np.concatenate([unit, zero, none], axis=1),

@@ -257,6 +257,8 @@ def position_almost_orthogonal(
 
 def _sine(x: F) -> F:
     """Return sin x to within 2⁻⁹⁰, by its series."""
+    # Once k exceeds x the terms alternate and shrink, so that the rest is less than the next term.
+    # Each term is rounded to a multiple of 2⁻¹⁶⁰, without which fractions would grow for ever.
     total, term, k = F(0), x, 1
     while abs(term) > F(1, 2**100) or k < x:
         total += term
@@ -273,6 +275,7 @@ def _pi() -> F:
     def arctangent(inverse: int) -> F:
         return sum((F((-1) ** k, (2 * k + 1) * inverse ** (2 * k + 1)) for k in range(90)), F(0))
 
+    # The first term left out, 16/(181 · 5¹⁸¹), is below 2⁻⁴²⁰.
     return 4 * (4 * arctangent(5) - arctangent(239))
 
 
@@ -336,7 +339,7 @@ def position_sinusoidal(max_length: int = 64, width: int = 8) -> PositionTable:
 
 
 def layernorm_hash(x: int) -> Sequence[F]:
-    """Return √(2/(x² + 1)) [x, 1, −x, −1], the root to within 2⁻¹⁰⁰ of itself, relatively."""
+    """Return √(2/(x² + 1)) [x, 1, −x, −1], the root rounded down to a multiple of 2⁻¹¹⁰."""
     root = F(math.isqrt(2 * 4**110 // (x * x + 1)), 2**110)
     return [root * x, root, -root * x, -root]
 

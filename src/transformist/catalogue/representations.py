@@ -138,7 +138,7 @@ def _converted(*x: F, source: str, target: str) -> list[F]:
     errata=("boolean-pair-signs", "boolean-all-properties"),
 )
 def convert_boolean(source: str = "zero-one", target: str = "pair") -> FeedForward:
-    """Where the source has a gap, false′ h + true′ (1 − h) with h = ReLU(1 − z); elsewhere linear.
+    """A map false′ h + true′ (1 − h), h = ReLU(1 − z), if the source has a gap; else a linear map.
 
     In each of the former false is one point, p. With q the point of true nearest to it and
     u = q − p, the number z = u · (x − p)/|u|² is 0 at p and at least 1 on true, which is convex: h
@@ -151,6 +151,7 @@ def convert_boolean(source: str = "zero-one", target: str = "pair") -> FeedForwa
     """
     here, there = _boolean(source), _boolean(target)
     _require_continuous(here, there)
+    # Sources without a gap are half-lines from 0, which a linear map takes to the target's.
     if not here.minimum_gap:
         return _along(here.true.of_size(F(1)), there.true.of_size(F(1)))
     p = here.false.of_size(F(1))
@@ -453,6 +454,7 @@ def _integer_length(*, source: str, target: str, arithmetic: Arithmetic) -> int 
         return 0
     if target == "layernorm-hash":
         return hash_range_length(arithmetic)
+    # [C, 1] is exact, and so are the dot products of a quadratic lookup; x C and x are rounded.
     length = quadratic_length if source == "count" else scaled_quadratic_length
     return length(arithmetic)
 

@@ -1,4 +1,4 @@
-"""What rounding makes possible: section 7.1 of the Cookbook."""
+"""Recipes that rounding makes possible: section 7.1 of the Cookbook."""
 
 from __future__ import annotations
 

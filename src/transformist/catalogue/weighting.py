@@ -181,6 +181,7 @@ def _one_hot_sharpness(max_length: int, tolerance: F) -> F:
 
 
 def _soft_rounding(n: int, max_length: int, tolerance: F, arithmetic: Arithmetic) -> float:
+    # The largest dot product is 1, times the sharpness, over √d_key = √N.
     scores = float(_one_hot_sharpness(max_length, tolerance)) / math.sqrt(max_length)
     return softmax_error(n, scores, tolerance, arithmetic)
 
@@ -291,6 +292,7 @@ def _near_a_bit(case: tuple[F, ...]) -> bool:
 )
 def round_to_bit() -> FeedForward:
     """GTZero of ε = ½ at c − ¼."""
+    # It is 0 up to 0, where c = ¼, and 1 from ½ on, where c = ¾.
     return precompose(greater_than_zero.build(epsilon=F(1, 2)), [[1]], [F(-1, 4)])
 
 

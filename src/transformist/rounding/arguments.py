@@ -10,7 +10,7 @@ from transformist.arithmetic import rational
 from transformist.errors import InvalidValue
 
 Condition: TypeAlias = tuple[str, Callable[[Fraction], bool]]
-"""What a number must be, in words and as a test."""
+"""Condition on a number, in words and as a test."""
 
 NOT_NEGATIVE: Condition = ("at least 0", lambda x: x >= 0)
 POSITIVE: Condition = ("greater than 0", lambda x: x > 0)

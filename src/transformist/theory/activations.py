@@ -264,6 +264,7 @@ def by_type(
 
 
 def _network(part: FeedForward, norm: str, size: Fraction) -> Fraction:
+    # |act(h)| ≤ |h| for ReLU and every form of GELU, coordinate by coordinate.
     hidden = operator_norm(part.W_1, norm) * size + vector_norm(part.b_1, norm)
     return operator_norm(part.W_2, norm) * hidden + vector_norm(part.b_2, norm)
 
@@ -275,6 +276,7 @@ def _networks(part: FeedForwardStack, norm: str, size: Fraction) -> Fraction:
 
 
 def _head(part: Attention, norm: str, size: Fraction) -> Fraction:
+    # A head gives a mean of values, with any weights, or 0: W_O W_V x + W_O b_V, and b_O.
     shifts = vector_norm(part.value_shift, norm) + vector_norm(part.b_O, norm)
     return operator_norm(part.value_matrix, norm) * size + shifts
 
@@ -288,6 +290,7 @@ def _norm(part: LayerNorm, norm: str, *_: Any) -> Fraction:
 
 
 def _sublayer(part: Sublayer, norm: str, size: Fraction) -> Fraction:
+    # A post-norm bounds its output whatever comes before it.
     if part.post_norm is not None:
         return _norm(part.post_norm, norm)
     read = size if part.pre_norm is None else _norm(part.pre_norm, norm)

@@ -76,6 +76,7 @@ def homogeneity(part: Any) -> int | None:
 
 
 def _in_series(parts: Iterable[Any]) -> int | None:
+    # Degrees multiply. After a part of degree 0 the others cannot change it, whatever they are.
     degree: int | None = 1
     for part in parts:
         own = homogeneity(part)
@@ -94,6 +95,7 @@ def _of_norm(norm: LayerNorm) -> int | None:
 
 
 def _of_attention(head: Attention) -> int | None:
+    # Equal scores stay equal when they grow by c²; unequal ones sharpen softmax.
     soft = not head.weighting.is_hard and np.any(exact_product(head.W_Q.T, head.W_K) != 0)
     biases = (exact_product(head.b_Q, head.W_K), head.value_shift, head.b_O)
     return None if soft or any(np.any(bias != 0) for bias in biases) else 1
@@ -105,6 +107,7 @@ def _of_heads(heads: Heads) -> int | None:
 
 
 def _of_sublayer(sublayer: Sublayer) -> int | None:
+    # x has degree 1, so f(pre(x)) + x has degree 1 where f(pre(x)) has; a post-norm comes after it.
     inner = [part for part in (sublayer.pre_norm, sublayer.function) if part is not None]
     if _in_series(inner) != 1:
         return None

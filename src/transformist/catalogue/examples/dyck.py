@@ -202,6 +202,8 @@ def dyck_1_uniform() -> Transformer:
             ),
             Layer(heads=(_mean(stream, "shortfall", "shortfalls"),)),
         ),
+        # A balance that is not 0 is at least 1/(n + 1). Then so is a shortfall that is not 0, and
+        # its mean over n + 1 rows is at least 1/(n + 1)².
         read_out=NearZero(W_out=stream.reading("balance", "shortfalls"), powers=(1, 2)),
     )
 
@@ -228,6 +230,9 @@ def dyck_1(max_length: int = 1024) -> Transformer:
     The first layer marks each prefix that closes more than it opens. The mark is exactly 0 within
     the dead zone, so that the rounding of many balances cannot add up in the second mean.
     """
+    # The first step reads −balance − s/4: 0 for balances ≥ −s/4, 1 for those ≤ −3s/4. The second
+    # reads 3s/4 − violations − |balance|, the sum of which is 0 or at least s: 1 where it is ≤ s/4,
+    # 0 where it is ≥ 3s/4. So each number may be off by s/4.
     s = step_zone(max_length)
     step = greater_than_zero.build(epsilon=s / 2)
     stream = Stream(("sign", "balance", "imbalance", "violation", "violations", "accept"))

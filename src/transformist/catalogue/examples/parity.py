@@ -79,6 +79,8 @@ def parity(weighting: str = "average-hard") -> Transformer:
     and is average-hard whatever the weighting of the second. Every prefix gets its own answer; the
     last one is read.
     """
+    # (−1)^i at i = C is −1 for odd counts and 1 for even ones, exactly: the read-out parts them at
+    # 0.
     stream = Stream(("bit", "first", "count", "unit", "index", "square", "sign", "even"))
     counted = attend(stream, ["bit", "first"], ["count", "unit"], mask="future")
     found = attend(
