@@ -25,15 +25,42 @@ def pytest_configure(config):
 
 
 def pytest_generate_tests(metafunc):
-    """A test marked `trials(few, many)` gets `trials`: few in a quick run, many besides."""
+    """A test marked `trials(few, many)` gets `trials`: few in a quick run, many in any other."""
     for mark in metafunc.definition.iter_markers("trials"):
         few, many = mark.args
         metafunc.parametrize("trials", [few, pytest.param(many, marks=pytest.mark.slow)])
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Which cases of a test are slow, beside those marked so.
+def pytest_collection_modifyitems(config, items):
+    mark_slow(items)
+    if config.option.markexpr != "not slow":
+        repeated = few_among_many(items)
+        items[:] = [item for item in items if item not in repeated]
+        config.hook.pytest_deselected(items=list(repeated))
+
+
+def few_among_many(items):
+    """Return the short forms of tests marked `trials` whose long forms run as well.
+
+    The first draws of a long form are those of the short one.
+    """
+    drawing = [item for item in items if item.get_closest_marker("trials")]
+    long = {
+        item.nodeid.partition("[")[0]
+        for item in drawing
+        if item.callspec.params["trials"] == item.get_closest_marker("trials").args[1]
+    }
+    return {
+        item
+        for item in drawing
+        if item.nodeid.partition("[")[0] in long
+        and item.callspec.params["trials"] == item.get_closest_marker("trials").args[0]
+    }
+
+
+def mark_slow(items):
+    """Mark cases of a test as slow, beside those marked so.
 
     Those on what is `LEFT_OUT`, if there are others; and of crossed `parametrize` marks what is
     left when each row of each mark has been in a case.

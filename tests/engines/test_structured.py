@@ -123,14 +123,14 @@ def exact_rows(head, z, a):
     return (np.vectorize(Fraction)(dots) == np.array(head.scores(z, "exact").tolist())).all(axis=1)
 
 
-@pytest.mark.trials(40, 300)
+@pytest.mark.parametrize("length", [40, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("few", [2, 512])
 @pytest.mark.parametrize(("name", "weighting"), CASES)
-def test_hard_heads_attend_where_exact_arithmetic_does(name, weighting, few, monkeypatch, trials):
+def test_hard_heads_attend_where_exact_arithmetic_does(name, weighting, few, monkeypatch, length):
     """Wherever the scores of a row are exact; values are made a number for each position."""
     monkeypatch.setattr(method, "FEW", few)
     model, a = built(name, weighting, 512), number_system("float64")
-    found = [] if model is None else list(hard_heads(model, text(model, trials)))
+    found = [] if model is None else list(hard_heads(model, text(model, length)))
     tried = 0
     for head, z in found:
         n, width = z.shape
