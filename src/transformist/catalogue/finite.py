@@ -168,6 +168,13 @@ def _clearing(stream: Stream, largest: F, *gates: Gate) -> tuple[Layer, ...]:
     )
 
 
+_CLEARED: dict[str, Any] = {
+    "excluded": NOT_CLAMPED,
+    "only_in": lambda *, largest: _names(_ending_at(largest)),
+}
+"""Part of the claims of recipes that clear numbers."""
+
+
 # Flags
 
 
@@ -257,8 +264,7 @@ def add_at_flag(vector: tuple[F, ...] = (F(1), F(-1)), largest: F = F(16)) -> La
         domain=lambda *, width, largest: Sequences(
             (Values("x", _numbers(width, largest)), Values("flag", Bits(1)))
         ),
-        excluded=NOT_CLAMPED,
-        only_in=lambda *, largest: _names(_ending_at(largest)),
+        **_CLEARED,
         variants=({"width": 1, "largest": 1}, {"largest": 2}, {"width": 3, "largest": 256}),
         size="width d + 1, three layers of one hidden unit",
     ),
@@ -542,8 +548,7 @@ def linear_in_place(matrix: Matrix = _M, largest: F = F(16)) -> LayerStack:
         domain=lambda *, width, largest: Sequences(
             (Values("x", _numbers(width, largest)), Values("flags", Bits(width)))
         ),
-        excluded=NOT_CLAMPED,
-        only_in=lambda *, largest: _names(_ending_at(largest)),
+        **_CLEARED,
         variants=({"width": 1, "largest": 1}, {"largest": 2}, {"width": 3, "largest": 256}),
         size="width 2d, three layers of d hidden units",
     ),
@@ -626,8 +631,7 @@ def _maximum(width: int, largest: F) -> LayerStack:
         statement="y = [a, 0] where a ≥ b, [0, b] where a < b; their sum is max(a, b)",
         reference=lambda *, x: [[a, F(0)] if a >= b else [F(0), b] for a, b in x],
         domain=lambda *, largest: Sequences((Values("x", _apart(2, largest)),)),
-        excluded=NOT_CLAMPED,
-        only_in=lambda *, largest: _names(_ending_at(largest)),
+        **_CLEARED,
         variants=({"largest": 2}, {"largest": 256}),
         size="width 3, four layers",
     ),
@@ -652,8 +656,7 @@ def max_of_two(largest: F = F(16)) -> LayerStack:
         statement="y = x with all but the first of its largest numbers set to 0; the sum is max x",
         reference=lambda *, x: [_first_maximum(row) for row in x],
         domain=lambda *, width, largest: Sequences((Values("x", _apart(width, largest)),)),
-        excluded=NOT_CLAMPED,
-        only_in=lambda *, largest: _names(_ending_at(largest)),
+        **_CLEARED,
         variants=({"width": 1}, {"width": 3, "largest": 2}, {"width": 7, "largest": 64}),
         size="width 2d − 1, 4 ⌈log₂ d⌉ layers",
     ),

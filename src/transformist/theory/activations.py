@@ -69,7 +69,11 @@ def stream_bounds(
     model: Any, norm: str, max_length: int | None, size: Any, where: str
 ) -> dict[str, Fraction]:
     """Return `activation_bounds`; a refusal names the function `where`."""
-    if type(model) not in _BEGINNINGS:
+    if type(model) is Transformer:
+        name, bound = "embedding", _embedded(model, norm, max_length, size, where)
+    elif type(model) is LayerStack:
+        name, bound = "input", _given(size, where)
+    else:
         raise InvalidValue(
             "the model must be a Transformer or a LayerStack",
             received=type(model).__name__,
@@ -77,7 +81,6 @@ def stream_bounds(
             remedy="give one of these, or a part of one to size_bound, perturbation_bound and "
             "lipschitz_constant",
         )
-    name, bound = _BEGINNINGS[type(model)](model, norm, max_length, size, where)
     bounds = {name: bound}
     for name, part in steps(model):
         bound = bounds[name] = size_bound(part, norm, bound)
@@ -86,7 +89,7 @@ def stream_bounds(
 
 def _embedded(
     model: Transformer, norm: str, max_length: int | None, size: Any, where: str
-) -> tuple[str, Fraction]:
+) -> Fraction:
     if size is not None:
         raise InvalidValue(
             "a Transformer must have no size, since its embedding bounds the first vectors",
@@ -99,10 +102,10 @@ def _embedded(
         must = "max_length must be a whole number of at least 0"
         remedy = "give the longest input, or leave it out"
         longest = whole_number(max_length, 0, must, where=where, remedy=remedy)
-    return "embedding", embedding_bound(model.embedding, norm, longest, where)
+    return embedding_bound(model.embedding, norm, longest, where)
 
 
-def _given(_: LayerStack, __: str, ___: Any, size: Any, where: str) -> tuple[str, Fraction]:
+def _given(size: Any, where: str) -> Fraction:
     if size is None:
         raise InvalidValue(
             "a LayerStack needs size, a bound of the norms of its inputs",
@@ -110,14 +113,7 @@ def _given(_: LayerStack, __: str, ___: Any, size: Any, where: str) -> tuple[str
             where=where,
             remedy="give size",
         )
-    return "input", norm_bound("size", size, where)
-
-
-_BEGINNINGS: dict[type, Callable[..., tuple[str, Fraction]]] = {
-    Transformer: _embedded,
-    LayerStack: _given,
-}
-"""Name and bound of the first vectors of each kind of model."""
+    return norm_bound("size", size, where)
 
 
 def steps(model: Transformer | LayerStack) -> Iterator[tuple[str, Sublayer | LayerNorm]]:

@@ -334,13 +334,15 @@ _CONSTANTS: dict[type, Callable[..., Fraction]] = {
     Heads: _heads,
     Sublayer: _sublayer,
 }
+"""Lipschitz constant of each kind of part, from a norm, X and the largest δ."""
 
 
 def _tanh_above(x: Fraction) -> Fraction:
     """Return tanh x for x ≥ 0, rounded up: at most x, and at most 1."""
     least = min(x, Fraction(1))
-    if x > 40:
+    if x > 40:  # beyond which float64 may not hold x
         return least
+    # math.tanh is off by far less than 2⁻⁴⁸ of itself.
     return min(least, Fraction(math.tanh(float(x))) * (1 + Fraction(1, 2**48)))
 
 
@@ -388,3 +390,4 @@ _MOVES: dict[type, Callable[..., Fraction]] = {
     Heads: _heads_move,
     Sublayer: _sublayer_moves,
 }
+"""Bound of the change of each kind of part, from a norm, X and δ."""
