@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from transformist.arithmetic import FAMILIES, SYSTEMS
-from transformist.compiler import HEADS, WEIGHTINGS
 
 Model = Annotated[
     str,
@@ -23,10 +22,8 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="k=v",
-        help="A parameter of the recipe, or an option of the compiler; repeatable. Those of the "
-        f"compiler: max_length (a number, or None), weighting ({', '.join(WEIGHTINGS)}), "
-        f"arithmetic ({', '.join(SYSTEMS)}), heads ({' or '.join(HEADS)} a layer), "
-        "positions (a JSON list of names).",
+        help="A parameter of the recipe (`show NAME` lists them), or an option of the compiler "
+        "(`compile --help` lists them); repeatable.",
     ),
 ]
 NUMBER_SYSTEMS = f"The number system: {', '.join((*SYSTEMS, *FAMILIES))}"
