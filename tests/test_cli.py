@@ -246,7 +246,7 @@ def test_list(capsys):
     assert [row["name"] for row in got["recipes"]] == [recipe.name for recipe in tf.recipes()]
     assert [row["name"] for row in got["programs"]] == list(PROGRAMS)
     assert all(set(row) == {"name", "summary"} for row in got["programs"])
-    assert got["programs"][0]["summary"].startswith("Whether the parentheses are well nested")
+    assert got["programs"][0]["summary"].startswith("Accept well nested parentheses")
     assert answer(capsys, "list", "--chapter", "9")["programs"] == []
     assert {"name", "chapter", "section", "document", "summary"} == set(got["recipes"][0])
     chapters = """
@@ -634,7 +634,7 @@ class TestLists:
             (["quadratic-lookup", "[[1.5, 10]]"], "a query must be a position"),
             (
                 ["quadratic-lookup", "[[1, 1]]", "--set", "weighting=softmax"],
-                "claims the weight",
+                "claims: average-hard",
             ),
             (["quadratic-lookup", str([[1, 1]] * 40), "--arithmetic", "float16"], "at most 38"),
             (["quadratic-lookup-soft", "[[1, 1]]", "--arithmetic", "exact"], "irrational"),

@@ -51,25 +51,26 @@ WHERE = "write b.where(x, y), which is x where b holds and y elsewhere"
         ),
         (
             'return x.select(x, "future").any().accept()',
-            'dyck.py, line 8: x.select(x, "future"): select is called as '
+            'dyck.py, line 8: x.select(x, "future"): select must be called as '
             "select(keys, *, mask='none'); received too many positional arguments; give these "
             "arguments, mask=… by name",
         ),
         (
             "return opens.where(1).tag()",
-            "dyck.py, line 8: opens.where(1): where is called as where(x, y); received a call "
+            "dyck.py, line 8: opens.where(1): where must be called as where(x, y); received a call "
             "without a required argument: 'y'; give these arguments",
         ),
         (
             "return x.table(opens, mask=3).tag()",
-            "dyck.py, line 8: x.table(opens, mask=3): table is called as table(*others, values); "
-            "received a call without a required argument: 'values'; give these arguments, "
-            "values=… by name",
+            "dyck.py, line 8: x.table(opens, mask=3): table must be called as "
+            "table(*others, values); received a call without a required argument: "
+            "'values'; give these arguments, values=… by name",
         ),
         (
             "return x.first(x).tag()",
-            "dyck.py, line 8: x.first(x): first is called as first(*, default=None); received too "
-            "many positional arguments; give these arguments, default=… by name",
+            "dyck.py, line 8: x.first(x): first must be called as "
+            "first(*, default=None); received too many positional arguments; "
+            "give these arguments, default=… by name",
         ),
         (
             'return opens.any(["future"]).accept()',
@@ -206,8 +207,9 @@ NUMBER = (
         ("balance % 2", "% is not defined on a number; received balance, a number with 2"),
         ("2 ** balance", "** is not defined on a number"),
         ("~balance", "~ is not defined on a number; received balance, a number; a number has"),
-        ("balance * step * step.prefix_mean()", "the factors of a product are numbers of finitely "
-         "many known values; received a mean, count or position, or one of more than 64 values; "
+        ("balance * step * step.prefix_mean()", "the factors of a product must be numbers "
+         "of finitely many known values; received a mean, count or position, or one of more than "
+         "64 values; "
          "multiply by a constant, or by a Boolean (x * b is x where b holds, else 0)"),
         ("balance / step", "a number must be divided by a constant other than 0; received a "
             "sequence; "
@@ -223,9 +225,10 @@ NUMBER = (
         ("x.isin(3)", "a list is needed here; received 3; give a list of them"),
         ("balance.cpwl(3, [0, 1])", "a list is needed here; received 3"),
         ("balance.cpwl([0, 1], 3)", "a list is needed here; received 3"),
-        ("Select((x.node, x.node, x.node), 'last', 'none', '(')", "a selection takes rightmost, "
-         "leftmost, mean; received 'last'; choose one of these"),
-        ("Mean((x.node,), 'none')", "a mean takes a number here; received a category"),
+        ("Select((x.node, x.node, x.node), 'last', 'none', '(')", "the choice of a "
+         "selection must be one of rightmost, leftmost, mean; received 'last'; choose one of "
+         "these"),
+        ("Mean((x.node,), 'none')", "a mean needs a number here; received a category"),
         ("opens.where(1, 'a')", "a number is needed here; received 'a'"),
         ("opens.where(x, balance)", "a category is needed here; received balance, a number; "
          "give a symbol: a string, a whole number or a tuple of these"),
@@ -245,8 +248,8 @@ NUMBER = (
         ("x.select(balance)", "a category is needed here; received balance, a number"),
         ("x.lookup(opens, default='(')", "a number is needed here; received opens, a Boolean"),
         ("balance.nearest_left(step)", "a Boolean is needed here; received step, a number"),
-        ("x == 'a'", "x, a category, is one of '(' ')'; received 'a'; compare it with one of "
-         "these, or add it to the alphabet"),
+        ("x == 'a'", "a value compared with x, a category, must be one of "
+         "'(' ')'; received 'a'; compare it with one of these, or add it to the alphabet"),
     ],
 )  # fmt: skip
 def test_types_that_do_not_fit(refused, body, message):
@@ -260,8 +263,8 @@ def test_types_that_do_not_fit(refused, body, message):
     [
         ('x.map({"(": 1})', "a table must have a value for each of '(' ')'; received none for ')'; "
          "add it"),
-        ('x.map({"(": 1, ")": 2, "EOS": 3})', "a table is of '(' ')'; received a value for 'EOS'; "
-         "leave it out, or add it to the alphabet"),
+        ('x.map({"(": 1, ")": 2, "EOS": 3})', "the keys of a table must be '(' ')'; "
+         "received a value for 'EOS'; leave it out, or add it to the alphabet"),
         ('x.map({"(": 1, ")": "b"})', "the values of a table must be of one type; received "
             "a category "
          "and a number: 1 'b'; give only Booleans, only numbers, or only categories"),
@@ -273,7 +276,7 @@ def test_types_that_do_not_fit(refused, body, message):
         ('opens.table(opens, values="011")', "this table must have 4 values, one for each "
             "combination; "
          "received 3; give 4"),
-        ('opens.table(balance, values="0111")', "a table takes a Boolean here; received a number"),
+        ('opens.table(balance, values="0111")', "a table needs a Boolean here; received a number"),
         ("opens.table(*[opens] * 16, values=[0])", "a table must have at most 65,536 rows; "
             "received "
          "131,072; take the arguments in two steps, with a smaller table for each"),
@@ -319,12 +322,11 @@ RETURNS = "a program must return one output: b.accept(), y.tag() or y.next_token
         ("return opens", f"{RETURNS}<a Boolean at each position>"),
         ("return opens.tag(), balance.tag()", f"{RETURNS}2 outputs"),
         ("opens.tag()\nreturn opens.accept(empty=True)", f"{RETURNS}2 outputs"),
-        ("return opens.accept()", "a program that accepts has an answer on the empty input; "
+        ("return opens.accept()", "a program that accepts must have an answer on the empty input; "
          "received opens, a Boolean with no value over no positions, as of a token; "
          "write accept(empty=True) or accept(empty=False)"),
         ("return opens.accept(empty=1)", "empty must be True or False; received 1"),
-        ('return x.predecessor(default="none").next_token()', "what is predicted must be a "
-            "symbol of "
+        ('return x.predecessor(default="none").next_token()', "predictions must be symbols of "
          "the alphabet, or 'EOS'; received a category that can be 'none'; give another default, "
          "or map it to a symbol"),
     ],

@@ -1,4 +1,4 @@
-"""The program language: what a program is, how it is traced, and what it means."""
+"""The program language: programs, their tracing, and their interpreter."""
 
 from transformist.language.decorator import program
 from transformist.language.interpreter import Program

@@ -29,7 +29,7 @@ def spans(mask: str, n: int) -> list[tuple[int, int]]:
 
 
 def require_mask(mask: object) -> None:
-    """Refuse what is no mask."""
+    """Refuse a value that is no mask."""
     if not is_name(mask, tuple(Mask)):
         raise refusal(
             f"a mask must be one of {', '.join(Mask)}",
@@ -39,7 +39,9 @@ def require_mask(mask: object) -> None:
 
 
 def sums(values: Column, mask: str) -> list[tuple[Exact, int]]:
-    """The sum over the positions that the mask leaves, and how many these are, at 1 to n."""
+    """The sum over the positions that the mask leaves, and their number, at 1 to n."""
+    # Every mask leaves an interval of positions, so each sum is a difference of two sums from the
+    # left: n additions for all positions. Numbers are exact, so the difference is exact.
     total = list(accumulate(values, initial=0))
     return [(total[end] - total[start], end - start) for start, end in spans(mask, len(values))]
 
@@ -52,65 +54,56 @@ class Mean(Node):
 
     @cached_property
     def type(self) -> Type:
-        """A number."""
         require_mask(self.mask)
         require_kinds("a mean", self.children, Number)
         return Number()
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
-        """By differences of sums from the left."""
         return [quotient(total, count or 1) for total, count in sums(columns[0], self.mask)]
 
     def over_nothing(self, *values: Any) -> Exact:
-        """0."""
         return 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Count(Node):
-    """At how many of the positions that the mask leaves b holds.
+    """Number of the positions that the mask leaves at which b holds.
 
-    The whole number; it is the mean of b times how many positions there are, so that a fraction
-    whose denominator is known says the same.
+    It is the mean of b times the number of these positions, so that a fraction of known denominator
+    holds the same information.
     """
 
     mask: str
 
     @cached_property
     def type(self) -> Type:
-        """A number."""
         require_mask(self.mask)
         require_kinds("a count", self.children, Boolean)
         return Number()
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
-        """By differences of counts from the left."""
         return [total for total, _ in sums(columns[0], self.mask)]
 
     def over_nothing(self, *values: Any) -> Exact:
-        """0."""
         return 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exists(Node):
-    """Whether b holds at one of the positions that the mask leaves; false over none."""
+    """True if b holds at one of the positions that the mask leaves; false over none."""
 
     mask: str
 
     @cached_property
     def type(self) -> Type:
-        """A Boolean."""
         require_mask(self.mask)
         require_kinds("any", self.children, Boolean)
         return Boolean()
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
-        """Whether the count is above 0."""
         return [total > 0 for total, _ in sums(columns[0], self.mask)]
 
     def over_nothing(self, *values: Any) -> bool:
-        """False."""
         return False
 
 
@@ -130,18 +123,15 @@ class Shift(Node):
 
     @cached_property
     def type(self) -> Type:
-        """The values of x and the default."""
         return with_default(self.children[0].type, self.default)
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
-        """The values, moved."""
         (values,) = columns
         n = len(values)
         moved = (i - self.k for i in range(n))
         return [values[j] if 0 <= j < n else self.default for j in moved]
 
     def over_nothing(self, *values: Any) -> Any:
-        """The default."""
         return self.default
 
 
@@ -153,16 +143,13 @@ class Lookup(Node):
 
     @cached_property
     def type(self) -> Type:
-        """The values of x and the default."""
         values, index = self.children
         require_kinds("an index", (index,), Number)
         return with_default(values.type, self.default)
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
-        """The value looked up at each position."""
         at = dict(enumerate(columns[0], start=1))
         return [at.get(index, self.default) for index in columns[1]]
 
     def over_nothing(self, *values: Any) -> Any:
-        """The default."""
         return self.default

@@ -1,4 +1,4 @@
-"""Operations that are called with other arguments than they take, refused with the line."""
+"""Refusals of calls with wrong arguments, which name the line of the user's file."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Kind = TypeVar("Kind", bound=type)
 
 
 def with_checked_calls(kind: Kind) -> Kind:
-    """A class whose public methods refuse arguments that they do not take.
+    """Make the public methods of a class refuse arguments that they do not take.
 
-    Python's own exception has neither the line nor the names.
+    Python's own exception names neither the line nor the arguments.
 
     Example:
         >>> @with_checked_calls
@@ -27,7 +27,7 @@ def with_checked_calls(kind: Kind) -> Kind:
         ...     Cell().where(1)
         ... except ValueError as refusal:
         ...     print(refusal.invariant)
-        where is called as where(x, y)
+        where must be called as where(x, y)
 
     """
     for name, method in list(vars(kind).items()):
@@ -50,7 +50,7 @@ def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
             came = str(error).removeprefix("got ").replace("missing a", "a call without a")
             by = f", {' and '.join(f'{each}=…' for each in named)} by name" if named else ""
             raise refusal(
-                f"{method.__name__} is called as {method.__name__}{shown}",
+                f"{method.__name__} must be called as {method.__name__}{shown}",
                 received=came,
                 remedy=f"give these arguments{by}" if taken else "leave the arguments out",
             ) from None

@@ -1,4 +1,4 @@
-"""How a program is made: a Python function of the tokens, run once."""
+"""Programs made of Python functions of the tokens, which are run once."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from transformist.settings import SETTINGS
 
 
 def program(alphabet: Any = None) -> Callable[[Callable[[Any], Any]], Program]:
-    """Make a program of a function of the tokens, which is run once to see what it computes.
+    """Make a program of a function of the tokens, which is run once and traced.
 
     Args:
         alphabet: the symbols of the inputs: a string of at least two characters, or a list of
             strings or whole numbers; it has to be given.
 
     Raises:
-        InvalidValue: for an alphabet that is none, a function that does not return one output,
-            and for what the language does not have, with the place in the source.
+        InvalidValue: for an invalid alphabet, a function that does not return one output, or an
+            operation that the language does not have, with the place in the source.
 
     Example:
         >>> @program(alphabet="()")
@@ -50,7 +50,7 @@ def program(alphabet: Any = None) -> Callable[[Callable[[Any], Any]], Program]:
 
 
 def trace(function: Callable[[Any], Any], alphabet: tuple[Any, ...]) -> Program:
-    """Run a function on a sequence that stands for every input, and keep what it does."""
+    """Run a function on a sequence that stands for every input, and record what it does."""
     code = getattr(function, "__code__", None)
     if code is None or code.co_argcount != 1 or code.co_flags & _MANY:
         raise refusal(

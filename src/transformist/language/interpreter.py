@@ -1,4 +1,8 @@
-"""What a program is: subexpressions with an output, interpreted exactly."""
+"""Programs, and their interpreter, which gives their meaning.
+
+The interpreter goes through the different subexpressions once, children first, and evaluates each
+at all positions of an input in exact rational numbers.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +27,11 @@ class Program:
 
     Attributes:
         alphabet: the symbols of its inputs.
-        output: the subexpression that is handed out, and how.
-        name: of the function.
+        output: the subexpression that is handed out, and the way it is.
+        name: the name of the function.
         description: its docstring.
-        names: the user's names of subexpressions.
-        places: where each of `nodes` is written.
+        names: the user's names of subexpressions, each with its node.
+        places: the place where each of `nodes` is written.
         floats: the magnitudes of the constants that were given as floats.
 
     """
@@ -87,7 +91,7 @@ class Program:
         return frozenset(self.alphabet)
 
     def _columns(self, x: Sequence[Any]) -> list[Column]:
-        """The values of all `nodes`."""
+        """The values of all `nodes`, each a list over the positions."""
         self._require_symbols(x)
         columns: list[Column] = []
         for meaning, children in self._steps:
@@ -105,7 +109,7 @@ class Program:
                 "an input must be a string or a list of symbols",
                 received=f"{x!r:.40}",
                 where=self.name,
-                remedy="give one",
+                remedy="give a string or a list",
             )
         i = next(i for i, symbol in enumerate(x) if symbol not in self.alphabet)
         raise UnknownSymbol(
@@ -121,7 +125,7 @@ class Program:
         return f"Program({self.name}: {self.output.does} over {symbols}, {count} subexpressions)"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As the list of its nodes, however deep they are nested."""
+        """Pickle the list of its nodes: nested objects would exceed Python's stack."""
         entries, numbers = self._numbered
         kind, *rest = type(self.output), *_attributes(self.output)
         names = tuple(name for name, _ in self.names)

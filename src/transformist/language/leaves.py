@@ -16,17 +16,15 @@ from transformist.positions import POSITIONS, position
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Token(Node):
-    """xᵢ."""
+    """Symbol xᵢ of the input."""
 
     alphabet: tuple[Hashable, ...]
 
     @cached_property
     def type(self) -> Type:
-        """A category."""
         return Category(self.alphabet)
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
-        """The input itself."""
         return list(x)
 
     def over_nothing(self, *values: Any) -> None:
@@ -35,20 +33,18 @@ class Token(Node):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Constant(Node):
-    """c at every position, for a Boolean, a number or a category."""
+    """Constant c at every position: a Boolean, a number or a category."""
 
     kind: type[Type]
     value: Any
 
     @cached_property
     def type(self) -> Type:
-        """Of the kind, with one value."""
         if self.kind is Category:
             return Category((self.value,))
         return number_of([self.value]) if self.kind is Number else Boolean()
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
-        """The value, n times."""
         return [self.value] * len(x)
 
 
@@ -58,13 +54,12 @@ NAMES = ("i", "n", *(name for name in POSITIONS if name != "i"))
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Position(Node):
-    """A function of the position i, from 1, and of n, by its name."""
+    """Named function of the position i, from 1, and of n."""
 
     name: str
 
     @cached_property
     def type(self) -> Type:
-        """A number."""
         if not is_name(self.name, NAMES):
             raise refusal(
                 f"a function of the position must be one of {', '.join(NAMES)}",
@@ -74,12 +69,10 @@ class Position(Node):
         return number_of([1, -1]) if self.name == "(-1)^i" else Number()
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
-        """The function at 1 to n."""
         n = len(x)
         if self.name == "n":
             return [n] * n
         return [exact(position(self.name, i, n)) for i in range(1, n + 1)]
 
     def over_nothing(self, *values: Any) -> Exact | None:
-        """Of n it is 0; there is no position."""
         return 0 if self.name == "n" else None

@@ -1,4 +1,9 @@
-"""A subexpression of a program: a frozen value, equal to another that is written alike."""
+"""Nodes: the subexpressions of a program, frozen values that are equal if written alike.
+
+A program may be nested thousands deep, and share subexpressions so often that written out it would
+be exponentially long. So equality, pickles and evaluation go over the list of different nodes, and
+never recurse.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +52,7 @@ class Node:
 
     @cached_property
     def attributes(self) -> tuple[Any, ...]:
-        """What defines it beside its children."""
+        """The values that define it beside its children."""
         return tuple(getattr(self, each.name) for each in dataclasses.fields(self)[1:])
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
@@ -84,7 +89,7 @@ class Node:
         return listing(self) == listing(other)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Without what is remembered: hashes of strings differ between processes."""
+        """Pickle no hash: hashes of strings differ between processes."""
         return type(self), (self.children, *self.attributes)
 
     def __repr__(self) -> str:
@@ -119,7 +124,7 @@ def restored(entries: Sequence[Entry]) -> list[Node]:
 
 
 def _postorder(root: Node, done: dict[int, int]) -> Iterator[Node]:
-    """The nodes below, children first, without those that are `done`; no recursion."""
+    """The node and those below it, children first, without those that are `done`."""
     stack = [(root, False)]
     while stack:
         node, is_ready = stack.pop()

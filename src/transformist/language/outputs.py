@@ -1,4 +1,4 @@
-"""What a program hands out: a verdict, a tag at every position, predictions."""
+"""Outputs of a program: a verdict, a tag at every position, or predictions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _refuse(self: Output, sign: str, *_: object) -> NoReturn:
 @refusing_operators(_refuse, OPERATORS, CONVERSIONS, {"its truth": "bool"})
 @dataclass(frozen=True)
 class Output:
-    """The values of a subexpression as an answer.
+    """Way to hand out the values of a subexpression as an answer.
 
     Attributes:
         node: the subexpression.
@@ -54,7 +54,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Accept(Output):
-    """Whether the Boolean holds at the last position.
+    """Verdict: the Boolean at the last position.
 
     Attributes:
         empty: the answer on the empty input.
@@ -65,29 +65,26 @@ class Accept(Output):
     empty: bool
 
     def answer(self, values: Column) -> bool:
-        """A bool."""
         return bool(values[-1]) if len(values) else self.empty
 
 
 @dataclass(frozen=True)
 class Tag(Output):
-    """The value at every position."""
+    """Tags: the value at every position."""
 
     does = "tags"
 
     def answer(self, values: Column) -> Any:
-        """A string where every category is one character, a list elsewhere."""
         return joined(self.node.type.values or (None,), values)
 
 
 @dataclass(frozen=True)
 class NextToken(Output):
-    """At every position the prediction of the symbol after it."""
+    """Predictions: at every position the symbol after it."""
 
     does = "predicts"
 
     def answer(self, values: Column) -> Any:
-        """A string where every category is one character, a list elsewhere."""
         return joined(self.node.type.values or (None,), values)
 
 

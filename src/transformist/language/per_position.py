@@ -85,9 +85,12 @@ def _refuse_operator(self: PerPosition, sign: str, *others: object) -> NoReturn:
 @refusing_operators(_refuse_operator, OPERATORS, CONVERSIONS)
 @with_checked_calls
 class PerPosition:
-    """A value at each position of the input.
+    """Value at each position of the input.
 
-    Operators and methods make new ones; nothing is computed. `node` is the subexpression.
+    Attributes:
+        node: the subexpression.
+        tracing: the record of the program that it is part of.
+
     """
 
     __array_ufunc__ = None
@@ -101,7 +104,7 @@ class PerPosition:
         return f"<{self.node.type.noun} at each position>"
 
     def __getattr__(self, name: str) -> Any:
-        """Refuse what sequences of this type do not have."""
+        """Refuse an operation that sequences of this type do not have."""
         if name.startswith("_") or name in ("node", "tracing"):
             raise AttributeError(name)
         known = [each for each in dir(type(self)) if not each.startswith("_")]
@@ -124,7 +127,7 @@ class PerPosition:
         """The node of a sequence of this program, or of a constant.
 
         Raises:
-            InvalidValue: for a sequence of another program, or what is not of the type.
+            InvalidValue: for a sequence of another program, or a value of another type.
 
         """
         if not isinstance(other, PerPosition):
@@ -140,7 +143,7 @@ class PerPosition:
         return other.node
 
     def _default(self, default: Any, node: Node | None = None) -> Any:
-        """The value of a default; 0 or False where it is left out and there is one."""
+        """The value of a default; when left out, 0 or False, and no category."""
         kind = type((node or self.node).type)
         if default is None:
             if kind is Category:
@@ -161,6 +164,8 @@ class PerPosition:
             return self._make(Select, (keys, queries, values), *how)
         otherwise = self._operand(default, type(values.type))
         true = Constant((), Boolean, True)
+        # A selection takes constants alone for a default. So one selection of `true` tells where
+        # there is a match, another the value there, with any default, and `where` joins them.
         found = self._make(Select, (keys, queries, true), "rightmost", mask, False)
         how = (choose, mask, _some(values.type))
         chosen = self._make(Select, (keys, queries, values), *how)
@@ -200,7 +205,7 @@ class PerPosition:
         return self._make(Shift, (self.node,), sign * k, self._default(default))  # type: ignore[no-any-return]
 
     def lookup(self: Own, index: Any, *, default: Any = None) -> Own:
-        """The value at the position that a number gives, from 1; the default beyond 1 to n."""
+        """The value at the position with this number, from 1; the default beyond 1 to n."""
         at = self._operand(index, Number)
         return self._make(Lookup, (self.node, at), self._default(default))  # type: ignore[no-any-return]
 
@@ -273,7 +278,7 @@ def _some(type_: Type) -> Any:
 
 @with_checked_calls
 class Booleans(PerPosition):
-    """False or true at each position."""
+    """Boolean at each position."""
 
     def _combined(self, other: Any, bits: str) -> Booleans:
         rows = tuple(bit == "1" for bit in bits)
@@ -334,23 +339,23 @@ class Booleans(PerPosition):
         return self.mean("past")
 
     def count(self, mask: str = "none") -> Numbers:
-        """At how many of the positions that the mask leaves it holds, all n when left out."""
+        """The number of positions at which it holds, among those that the mask leaves."""
         return self._make(Count, (self.node,), mask)  # type: ignore[no-any-return]
 
     def any(self, mask: str = "none") -> Booleans:
-        """Whether it holds at one of the positions that the mask leaves; false over none."""
+        """True if it holds at one of the positions that the mask leaves; false over none."""
         return self._make(Exists, (self.node,), mask)  # type: ignore[no-any-return]
 
     def all(self, mask: str = "none") -> Booleans:
-        """Whether it holds at all the positions that the mask leaves; true over none."""
+        """True if it holds at all the positions that the mask leaves; true over none."""
         return ~(~self).any(mask)
 
     def any_so_far(self) -> Booleans:
-        """Whether it holds at one of positions 1 to i."""
+        """True if it holds at one of positions 1 to i."""
         return self.any("future")
 
     def all_so_far(self) -> Booleans:
-        """Whether it holds at all of positions 1 to i."""
+        """True if it holds at all of positions 1 to i."""
         return self.all("future")
 
     def accept(self, *, empty: bool | None = None) -> Accept:
@@ -358,11 +363,12 @@ class Booleans(PerPosition):
 
         Args:
             empty: the answer on the empty input; when left out, the value over no positions,
-                where a mean and a count are 0, any is false, all is true, what is looked up or
-                selected is its default, and n is 0.
+                where a mean and a count are 0, any is false, all is true, a lookup or a selection
+                gives its default, and n is 0.
 
         Raises:
-            InvalidValue: where it is left out and there is none, as of a token.
+            InvalidValue: where it is left out and the value over no positions is undefined, as for
+                a token.
 
         """
         if empty is not None and not isinstance(empty, bool):
@@ -374,7 +380,7 @@ class Booleans(PerPosition):
         answer = self.tracing.over_nothing(self.node) if empty is None else empty
         if answer is None:
             raise refusal(
-                "a program that accepts has an answer on the empty input",
+                "a program that accepts must have an answer on the empty input",
                 received=f"{described(self)} with no value over no positions, as of a token",
                 remedy="write accept(empty=True) or accept(empty=False)",
             )
@@ -385,7 +391,7 @@ class Booleans(PerPosition):
 
 @with_checked_calls
 class Numbers(PerPosition):
-    """A rational number at each position."""
+    """Rational number at each position."""
 
     def _linear(self, other: Any, factor: int, own: int = 1) -> Numbers:
         """± self ± other."""
@@ -523,7 +529,7 @@ class Numbers(PerPosition):
 
 @with_checked_calls
 class Categories(PerPosition):
-    """One of finitely many values at each position."""
+    """Category at each position: one of finitely many values, such as a symbol."""
 
     @property
     def _values(self) -> tuple[Any, ...]:
@@ -542,17 +548,18 @@ class Categories(PerPosition):
         return ~(self == other)
 
     def isin(self, symbols: Iterable[Any]) -> Booleans:
-        """Whether it is one of these.
+        """True where it is one of these.
 
         Raises:
-            InvalidValue: for what it never is.
+            InvalidValue: for a value that it never has.
 
         """
         wanted = listed(symbols)
         for symbol in wanted:
             if not isinstance(symbol, Hashable) or symbol not in self._values:  # such as an array
                 raise refusal(
-                    f"{described(self)}, is one of {' '.join(map(repr, self._values))}",
+                    f"a value compared with {described(self)}, must be one of "
+                    f"{' '.join(map(repr, self._values))}",
                     received=f"{symbol!r:.40}",
                     remedy="compare it with one of these, or add it to the alphabet",
                 )
@@ -578,14 +585,14 @@ class Categories(PerPosition):
         """The output that is, at every position, the prediction of the symbol after it.
 
         Raises:
-            InvalidValue: where it can be something else than a symbol of the alphabet or EOS.
+            InvalidValue: where it can be a value that is neither a symbol of the alphabet nor EOS.
 
         """
         known = (*self.alphabet, EOS)
         unknown = [value for value in self._values if value not in known]
         if unknown:
             raise refusal(
-                "what is predicted must be a symbol of the alphabet, or 'EOS'",
+                "predictions must be symbols of the alphabet, or 'EOS'",
                 received=f"{described(self)} that can be {' '.join(map(repr, unknown))}",
                 remedy="give another default, or map it to a symbol",
             )
@@ -606,7 +613,7 @@ def _refuse_on_matches(self: Matches, sign: str, *_: object) -> NoReturn:
 @refusing_operators(_refuse_on_matches, OPERATORS, CONVERSIONS, {"its truth": "bool"})
 @with_checked_calls
 class Matches:
-    """At each position i, the positions j that the mask leaves with keyⱼ = queryᵢ."""
+    """Matches of each position i: the positions j that the mask leaves with keyⱼ = queryᵢ."""
 
     def __init__(self, queries: PerPosition, keys: Node, mask: str) -> None:
         self._queries, self._keys, self._mask = queries, keys, mask
@@ -615,7 +622,7 @@ class Matches:
         return "<the positions that a selection matches>"
 
     def __getattr__(self, name: str) -> Any:
-        """Refuse what there is not of matches."""
+        """Refuse an operation that matches do not have."""
         if name.startswith("_") or name in ("node", "tracing"):
             raise AttributeError(name)
         known = [each for each in dir(type(self)) if not each.startswith("_")]
@@ -637,7 +644,7 @@ class Matches:
         return self._choose("mean", self._queries._operand(values, Number), default)  # type: ignore[no-any-return]
 
     def any(self) -> Booleans:
-        """Whether there is a match."""
+        """True where there is a match."""
         return self._choose("rightmost", constant(True, Boolean), False)  # type: ignore[no-any-return]
 
     def _node(self, values: Any) -> Node:

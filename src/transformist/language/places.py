@@ -1,4 +1,10 @@
-"""Where in the user's file something is written, and refusals that say so."""
+"""Places in a user's file, and refusals that name them.
+
+Python keeps, for each instruction, the lines and columns of the expression it was compiled from. So
+the frame of the user's function gives the very expression that it evaluates, and the syntax tree
+around the instruction tells `and`, `if` and chained comparisons apart, all of which ask for one
+truth value by the same method.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +22,7 @@ from typing import Any
 from transformist.errors import InvalidValue
 
 LONGEST_QUOTE = 70
-"""So many characters of the user's source are quoted."""
+"""The largest number of characters quoted of the user's source."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,7 @@ _PACKAGE = Path(__file__).parent
 
 
 def here() -> Place:
-    """The expression that the user's code evaluates at this moment."""
+    """The place of the expression that the user's code evaluates at this moment."""
     return _place(user_frame())
 
 
@@ -72,11 +78,12 @@ def _place(frame: FrameType) -> Place:
     linecache.checkcache(path)  # the file may have changed since
     text = linecache.getline(path, line)
     if last == line and start is not None:
-        text = text.encode()[start:end].decode()
+        text = text.encode()[start:end].decode()  # columns count bytes of UTF-8
     return Place(Path(path).name, line, _quoted(text))
 
 
 def _position(frame: FrameType) -> tuple[int, int | None, int | None, int | None]:
+    # f_lasti counts bytes, and an instruction has two; co_positions has one entry for each.
     found = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
     line, last, start, end = found
     return line or frame.f_lineno, last, start, end
@@ -90,7 +97,7 @@ def _quoted(text: str) -> str:
 def refusal(
     invariant: str, *, received: str, remedy: str, where: Place | None = None
 ) -> InvalidValue:
-    """The exception for what stands at a place of the user's source, here when it is left out."""
+    """Exception for a place of the user's source; `here` when it is left out."""
     return InvalidValue(invariant, received=received, where=str(where or here()), remedy=remedy)
 
 
@@ -115,11 +122,11 @@ _INSTEAD: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.comprehension: ("if", f"write {_WHERE}"),
     ast.Compare: ("a chained comparison", "write (a < b) & (b < c) for a < b < c"),
 }
-"""What asks for one truth value, and what to write instead."""
+"""Each construct that asks for one truth value, and the text to write instead."""
 
 
 def refused_truth() -> InvalidValue:
-    """The refusal to be one truth value, for the construct in the user's source that asks it."""
+    """Exception for the construct in the user's source that asks for one truth value."""
     frame = user_frame()
     if (asked := _place(frame)).text.startswith(("max(", "min(")):
         return refusal(
@@ -160,7 +167,7 @@ def _construct(frame: FrameType) -> tuple[type[ast.AST], str]:
 
 
 def _constructs(tree: ast.AST) -> Iterator[tuple[type[ast.AST], ast.AST, ast.expr]]:
-    """Each construct that asks for truth values: its kind, where it begins, what it asks."""
+    """Each construct that asks for truth values: its kind, its beginning, and its condition."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BoolOp):
             yield type(node.op), node, node
@@ -185,7 +192,7 @@ def _end(node: ast.expr) -> tuple[int, int]:
 
 
 def definition(code: CodeType) -> Place:
-    """Where a function begins, below its decorators."""
+    """The place where a function begins, below its decorators."""
     path, line = code.co_filename, code.co_firstlineno
     lines = linecache.getlines(path)
     names = (k for k in range(line, len(lines) + 1) if f"def {code.co_name}" in lines[k - 1])

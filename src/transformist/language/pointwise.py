@@ -16,7 +16,7 @@ from transformist.language.places import refusal
 from transformist.language.types import Boolean, Category, Exact, Number, Type, exact, image, union
 
 LARGEST_TABLE = 2**16
-"""So many rows a table has at most."""
+"""The largest number of rows of a table."""
 
 RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
@@ -30,11 +30,11 @@ RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def require_kinds(name: str, children: tuple[Node, ...], *kinds: Any) -> None:
-    """Refuse children of other types."""
+    """Refuse children of other types than these."""
     for child, kind in zip(children, kinds, strict=True):
         if not isinstance(child.type, kind):
             raise refusal(
-                f"{name} takes {kind.noun} here",
+                f"{name} needs {kind.noun} here",
                 received=child.type.noun,
                 remedy="compare a number, or map a category, to make a Boolean; "
                 "b.where(1, 0) makes a number of one",
@@ -54,7 +54,6 @@ class Table(Node):
 
     @cached_property
     def type(self) -> Type:
-        """Of the listed values."""
         if any(isinstance(child.type, Number) for child in self.children):
             raise refusal(
                 "a table must be of Booleans and categories",
@@ -78,13 +77,12 @@ class Table(Node):
         return dict(zip(keys, self.rows, strict=True))
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
-        """f at each position."""
         arguments = columns[0] if len(columns) == 1 else zip(*columns, strict=True)
         return [self.function[each] for each in arguments]
 
 
 def rows_of(*types: Type) -> int:
-    """How many rows a table of these has.
+    """The number of rows of a table whose arguments have these types.
 
     Raises:
         InvalidValue: for more than `LARGEST_TABLE`.
@@ -111,7 +109,6 @@ class Linear(Node):
 
     @cached_property
     def type(self) -> Type:
-        """A number."""
         require_kinds("a sum", self.children, *[Number] * len(self.factors))
         return image(self._at, *(child.type for child in self.children))
 
@@ -122,7 +119,6 @@ class Linear(Node):
         return total if type(total) is int else exact(total)
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
-        """The sum at each position."""
         return list(map(self._at, *columns))
 
 
@@ -139,7 +135,6 @@ class PiecewiseLinear(Node):
 
     @cached_property
     def type(self) -> Type:
-        """A number."""
         require_kinds("a function of a number", self.children, Number)
         if list(self.knots) != sorted(set(self.knots)) or len(self.knots) != len(self.values):
             raise refusal(
@@ -164,7 +159,6 @@ class PiecewiseLinear(Node):
         return slopes(self.knots, self.values)
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
-        """The function at each position."""
         return [self._at(value) for value in columns[0]]
 
 
@@ -185,36 +179,32 @@ class Product(Node):
 
     @cached_property
     def type(self) -> Type:
-        """A number."""
         require_kinds("a product", self.children, Number, Number)
         known = [child for child in self.children if child.type.values is not None]
         if len(known) < 2:
             raise refusal(
-                "the factors of a product are numbers of finitely many known values",
+                "the factors of a product must be numbers of finitely many known values",
                 received="a mean, count or position, or one of more than 64 values",
                 remedy="multiply by a constant, or by a Boolean (x * b is x where b holds, else 0)",
             )
         return image(operator.mul, *(child.type for child in self.children))
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
-        """The product at each position."""
         return list(map(exact, map(operator.mul, *columns)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Node):
-    """Whether x stands in a relation to 0."""
+    """True where x stands in a relation to 0."""
 
     relation: str
 
     @cached_property
     def type(self) -> Type:
-        """A Boolean."""
         require_kinds("a comparison", self.children, Number)
         return Boolean()
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
-        """Whether it does at each position."""
         compare = RELATIONS[self.relation]
         return [compare(value, 0) for value in columns[0]]
 
@@ -225,12 +215,10 @@ class Where(Node):
 
     @cached_property
     def type(self) -> Type:
-        """The values of both."""
         _, x, y = self.children
         kind = Category if isinstance(x.type, Category) else Number
         require_kinds("where", self.children, Boolean, kind, kind)
         return union(x.type, y.type)
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
-        """The choice at each position."""
         return [a if b else c for b, a, c in zip(*columns, strict=True)]

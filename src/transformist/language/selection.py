@@ -1,4 +1,4 @@
-"""The subexpression that matches keys to queries."""
+"""Subexpression that matches keys to queries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from transformist.language.pointwise import require_kinds
 from transformist.language.types import Number, Type, quotient
 
 CHOICES = ("rightmost", "leftmost", "mean")
-"""What becomes of several matches."""
+"""The choices among several matches."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,11 +32,10 @@ class Select(Node):
 
     @cached_property
     def type(self) -> Type:
-        """The values and the default; a number without listed values for a mean."""
         require_mask(self.mask)
         if self.choose not in CHOICES:
             raise refusal(
-                f"a selection takes {', '.join(CHOICES)}",
+                f"the choice of a selection must be one of {', '.join(CHOICES)}",
                 received=repr(self.choose),
                 remedy="choose one of these",
             )
@@ -54,7 +53,9 @@ class Select(Node):
         return with_default(values.type, self.default)
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
-        """By bisection: the positions with one key, and those a mask leaves, are in order."""
+        # Positions with one key are a list in increasing order, and a mask leaves an interval of
+        # positions: two bisections find the matches of a query, and a difference of sums from the
+        # left their sum. So n queries take n log n steps, not n².
         keys, queries, values = columns
         places: dict[Any, list[int]] = {}
         for j, key in enumerate(keys):
@@ -74,11 +75,10 @@ class Select(Node):
         return chosen
 
     def _sums(self, values: Column, places: list[int]) -> list[Any]:
-        """The sums of the first of these values, for a mean."""
+        """Sums of the first 0, 1, 2, … of the values at these places, for a mean."""
         if self.choose != "mean":
             return []
         return list(accumulate((values[j] for j in places), initial=0))
 
     def over_nothing(self, *values: Any) -> Any:
-        """The default."""
         return self.default

@@ -1,4 +1,4 @@
-"""Functions of Booleans and categories, from what the user lists."""
+"""Functions of Booleans and categories, read from a user's mapping or list."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from transformist.language.types import Boolean, Category, Number, Type, number_
 
 
 def tabulated(nodes: tuple[Node, ...], values: Any, categories: bool = False) -> Table:
-    """The table of a mapping, or of a list in the order of the product of the arguments.
+    """Make the table of a mapping, or of a list in the order of the product of the arguments.
 
     Args:
         nodes: the arguments.
-        values: what the function is for each of them; Booleans, numbers or categories.
+        values: the value of the function for each of them: Booleans, numbers or categories.
         categories: whether numbers stand for categories.
 
     Raises:
-        InvalidValue: where a value is missing, one is given for what is no argument, or they are
-            of different types.
+        InvalidValue: where a value is missing, there is a value for a key that is no argument, or
+            values are of different types.
 
     """
     if any(isinstance(node.type, Number) for node in nodes):
@@ -70,7 +70,7 @@ def _from_mapping(nodes: tuple[Node, ...], values: Mapping[Any, Any]) -> tuple[A
     unknown = [key for key in values if key not in set(keys)]
     if unknown:
         raise refusal(
-            f"a table is of {_shown(keys)}",
+            f"the keys of a table must be {_shown(keys)}",
             received=f"a value for {_shown(unknown)}",
             remedy="leave it out, or add it to the alphabet",
         )
@@ -101,4 +101,4 @@ def _kind_of_entry(value: Any) -> type[Type]:
 
 
 _KINDS: Mapping[type, type[Type]] = {bool: Boolean, int: Number, float: Number, Fraction: Number}
-"""How the values of a table are read; what is not here is a category."""
+"""The type that each Python type stands for in a table; every other stands for a category."""

@@ -1,4 +1,8 @@
-"""The record of one run of a user's function on sequences that stand for every input."""
+"""Record of one run of a user's function on sequences that stand for every input.
+
+A subexpression that is written twice is one node: nodes are kept by kind, attributes and the
+identity of their children, which are kept ones themselves.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +28,16 @@ A node keeps a number, not how it was written: only here can a float be told fro
 
 
 class Tracing:
-    """What is traced of a program.
+    """Record of a program while its function runs.
 
     Attributes:
-        alphabet: of its inputs.
+        alphabet: the symbols of its inputs.
         nodes: every subexpression once, by its kind, its attributes and the identity of its
             children.
-        places: where each was first written.
-        names: the user's names of subexpressions, when an output was made.
-        outputs: those that were made.
-        wrappers: what the user holds of each type.
+        places: the place where each was first written, by the identity of its node.
+        names: the user's names of subexpressions, at the time an output was made.
+        outputs: the outputs made so far.
+        wrappers: the class of the values of each type.
 
     """
 
@@ -51,7 +55,7 @@ class Tracing:
         self._code, self.wrappers = code, wrappers
 
     def node(self, node: Node) -> Node:
-        """The node, or the one before that is alike."""
+        """Keep a node, and return it, or the equal one that was kept before."""
         entry = (type(node), node.attributes, tuple(map(id, node.children)))
         if entry not in self.nodes:
             self.nodes[entry] = node
@@ -59,12 +63,14 @@ class Tracing:
         return self.nodes[entry]
 
     def sequence(self, node: Node) -> Any:
-        """The sequence that the user holds of a node."""
+        """The value of a node that the user computes with."""
         kept = self.node(node)
         return self.wrappers[type(kept.type)](kept, self)
 
     def over_nothing(self, root: Node) -> Any:
         """The value of a subexpression over no positions; `None` where it has none."""
+        # A walk over the list of nodes, not a recursion: programs may be nested more deeply than
+        # Python's stack allows.
         entries, (number,) = different(root)
         values: list[Any] = []
         for (_, _, children), node in entries.items():
@@ -72,7 +78,7 @@ class Tracing:
         return values[number]
 
     def output(self, output: Output) -> Output:
-        """Remember an output, and how the program's variables are called."""
+        """Record an output, and the names of the program's variables."""
         frame = user_frame()
         while frame.f_code is not self._code and frame.f_back is not None:
             frame = frame.f_back
@@ -124,14 +130,14 @@ _REMEDY: Mapping[type[Type], str] = {
     "Boolean, and x.map({…}) of a category",
     Category: "give a symbol: a string, a whole number or a tuple of these",
 }
-"""What to do where a value is not of the type."""
+"""The remedy for a value that is not of the type."""
 
 
 def listed(values: Any) -> list[Any]:
-    """The members of what a user gives as a list.
+    """The members of a list that a user gives.
 
     Raises:
-        InvalidValue: when it is none.
+        InvalidValue: for a value that is no list.
 
     """
     if not isinstance(values, Iterable):
@@ -151,7 +157,7 @@ def kind_of(value: Any) -> type[Type]:
 
 
 def described(value: Any) -> str:
-    """A sequence by its name and type, a Python value as it is written."""
+    """Describe a sequence by its name and type, a Python value by its text."""
     if not hasattr(value, "node"):
         return f"{value!r:.40}"
     name = name_of(value)

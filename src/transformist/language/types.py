@@ -15,7 +15,7 @@ Exact: TypeAlias = "int | Fraction"
 """A rational number: an int where it is whole, so that whole numbers are fast."""
 
 MOST_VALUES = 64
-"""The values of a number are listed where there are at most so many."""
+"""The values of a number are listed where there are at most this many."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ Type: TypeAlias = "Boolean | Category | Number"
 
 
 def exact(value: Any) -> Exact:
-    """A number, or the text of one, as it is: a float stands for the number it is.
+    """The exact value of a number, or of the text of one; of a float, its own value.
 
     Raises:
-        ValueError, TypeError, ArithmeticError: for what is no finite number, and for a Boolean.
+        ValueError, TypeError, ArithmeticError: for a value that is no finite number, or a Boolean.
 
     Example:
         >>> exact("1/3"), exact(0.5), exact(4.0)

@@ -11,14 +11,14 @@ from transformist.language import Accept, Booleans, Categories, Numbers, program
 
 @program(alphabet="()")
 def dyck_1(x: Categories) -> Accept:
-    """Whether the parentheses are well nested; the empty string is."""
+    """Accept well nested parentheses; the empty string is accepted."""
     balance: Numbers = x.map({"(": 1, ")": -1}).prefix_mean()
     return ((balance == 0) & (balance >= 0).all_so_far()).accept()
 
 
 @program(alphabet="()[]")
 def shuffle_dyck_2(x: Categories) -> Accept:
-    """Whether ( ) and [ ] are each well nested, whatever stands between."""
+    """Accept strings whose ( ) and whose [ ] are each well nested, ignoring the others."""
     balances = [
         x.map({symbol: (symbol == left) - (symbol == right) for symbol in x.alphabet}).prefix_mean()
         for left, right in ("()", "[]")
@@ -28,12 +28,12 @@ def shuffle_dyck_2(x: Categories) -> Accept:
 
 
 _LEVELS = ["none", "3", "2", "none", "1", "none", "none", "none"]
-"""The level at which a bracket stands, by whether it is 1, 2, 3."""
+"""Level of a bracket, for each answer to: is it 1, is it 2, is it 3."""
 
 
 @program(alphabet="()[]")
 def dyck_k_d(x: Categories) -> Accept:
-    """Whether ( ) and [ ] are well nested, at most three deep."""
+    """Accept well nested ( ) and [ ], at most three deep."""
     opens = x.isin("([")
     depth = opens.count("future") - (~opens).count("future")
     first, second, third = [depth + (~opens).where(1, 0) == each for each in (1, 2, 3)]

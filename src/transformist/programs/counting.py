@@ -19,7 +19,7 @@ from transformist.language import Accept, Booleans, Categories, Numbers, Tag, pr
 
 @program(alphabet="abcd")
 def histogram(x: Categories) -> Tag:
-    """At each position, how often its symbol occurs in the whole string; nothing for none."""
+    """Count, at each position, of its symbol in the whole string; no tags for the empty string."""
     counts = [(x == symbol).count() for symbol in x.alphabet]
     own: Numbers = sum((x == a) * count for a, count in zip(x.alphabet, counts, strict=True))
     return own.tag()
@@ -27,20 +27,20 @@ def histogram(x: Categories) -> Tag:
 
 @program(alphabet="01")
 def majority(x: Categories) -> Accept:
-    """Whether there are more 1s than 0s; not where there are as many, so not when empty."""
+    """Accept strings with more 1s than 0s; an equal number, as in the empty string, is rejected."""
     lead: Numbers = x.map({"0": -1, "1": 1}).mean()
     return (lead > 0).accept()
 
 
 @program(alphabet="ab")
 def fraction_of_previous(x: Categories) -> Tag:
-    """At each position, the fraction of a among the symbols up to it, itself included."""
+    """Fraction of a, at each position, among the symbols up to it, itself included."""
     return (x == "a").prefix_mean().tag()
 
 
 @program(alphabet="abcd")
 def double_histogram(x: Categories) -> Tag:
-    """At each position, how many symbols occur as often as its own, that one included."""
+    """Number of symbols, at each position, that occur as often as its own, itself included."""
     counts = [(x == symbol).count() for symbol in x.alphabet]
     own: Numbers = sum((x == a) * count for a, count in zip(x.alphabet, counts, strict=True))
     alike: Numbers = sum((count == own).where(1, 0) for count in counts)
@@ -74,14 +74,14 @@ def most_frequent_token(x: Categories) -> Tag:
 
 @program(alphabet="01")
 def parity(x: Categories) -> Accept:
-    """Whether the number of 1s is odd."""
+    """Accept strings with an odd number of 1s."""
     sign: Numbers = x.position("(-1)^i").lookup((x == "1").count(), default=1)
     return (sign < 0).accept()
 
 
 @program(alphabet="abc")
 def equal_abc(x: Categories) -> Accept:
-    """Whether it is as many a as b as c, in this order; the empty string is."""
+    """Accept as many a as b as c, in this order; the empty string is accepted."""
     late_a: Booleans = (x == "a") & x.isin("bc").any_so_far()
     late_b: Booleans = (x == "b") & (x == "c").any_so_far()
     more_a: Numbers = x.map({"a": 1, "b": -1, "c": 0}).mean()

@@ -15,7 +15,7 @@ from transformist.programs.counting import first_of_the_most
 
 @program(alphabet="abc")
 def induction_most_recent(x: Categories) -> NextToken:
-    """What followed the last earlier occurrence of each symbol; itself where there is none."""
+    """Predict the successor of each symbol's last earlier occurrence; else the symbol itself."""
     previous = x.predecessor(default="none")
     following: Categories = x.select(previous, mask="future").rightmost(x, default=x)
     return following.next_token()
@@ -29,7 +29,7 @@ def reverse(x: Categories) -> Tag:
 
 @program(alphabet="abc")
 def induction_most_frequent(x: Categories) -> NextToken:
-    """What has most often followed each symbol so far, of several the first; else itself."""
+    """Predict the most frequent successor of each symbol so far (the first of several)."""
     previous = x.predecessor(default="none")
     counts: list[Numbers] = [
         sum((x == a) * ((previous == a) & (x == b)).count("future") for a in x.alphabet)
@@ -43,14 +43,14 @@ def induction_most_frequent(x: Categories) -> NextToken:
 
 @program(alphabet="ab")
 def palindrome(x: Categories) -> Accept:
-    """Whether it reads the same in opposite order."""
+    """Accept strings that read the same in opposite order."""
     opposite: Categories = x.lookup(x.position("n") + 1 - x.position("i"), default="a")
     return (opposite == x).all().accept()
 
 
 @program(alphabet="abcd")
 def contains_abc(x: Categories) -> Accept:
-    """Whether abc stands in it."""
+    """Accept strings that contain abc."""
     a = (x == "a").predecessor()
     ab = (a & (x == "b")).predecessor()
     return (ab & (x == "c")).any().accept()
