@@ -110,6 +110,7 @@ class Grid:
 
     def times(self, factor: Fraction) -> Grid:
         """The grid of factor · x, or one that holds it where there are counts."""
+        # (p/q) m/(c D) = (p/g) m/(q (c/g) D) with g = gcd(p, c): a multiple of 1/(q (c/g) D).
         shared = math.gcd(self.c, factor.numerator)
         return Grid(self.c // shared * factor.denominator, self.counts)
 
@@ -118,7 +119,8 @@ class Grid:
         return Grid(self.c, self.counts | {count})
 
     def separation(self, most: int | None) -> Fraction | None:
-        """The least magnitude but 0, where each D is at most `most`; `None` where that is 0."""
+        """Least magnitude of a number other than 0 if each D is at most `most`; `None` for 0."""
+        # A multiple of 1/(c D₁ … D_k) other than 0 is at least that, and each 1/D at least 1/most.
         if self.counts and most is None:
             return None
         return Fraction(1, self.c * (most or 1) ** len(self.counts))

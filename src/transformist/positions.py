@@ -17,6 +17,7 @@ POSITIONS: dict[str, PositionFunction] = {
     "i^3": lambda i, _n: i**3,
     "1/i": lambda i, _n: Fraction(1, i),
     "-1/i": lambda i, _n: Fraction(-1, i),
+    # With n = 0 there is only a symbol in front, i = 0: 0/0 is taken as the 0 of every other n.
     "i/n": lambda i, n: Fraction(i, n) if i else 0,
     "-i/n": lambda i, n: Fraction(-i, n) if i else 0,
     "(-1)^i": lambda i, _n: (-1) ** i,

@@ -109,26 +109,27 @@ def _power_of_two(given: Any) -> Fraction:
     return value
 
 
+# Margins and error bounds compute powers of N in float64, whose largest number is near 2¹⁰²⁴:
+# N⁴ ≤ 2²⁴⁸ leaves room for all other factors, and no input is as long.
 LONGEST = 2**62
-"""The largest N of margins and error bounds, which compute powers of it in float64.
-
-N⁴ = 2²⁴⁸ is far below the largest float64, 2¹⁰²⁴; no input is as long.
-"""
+"""The largest N of margins and error bounds."""
 
 
 def require_length(n: Any, where: str, optional: bool = False) -> None:
-    """Refuse what is no whole number from 1 to `LONGEST`.
+    """Require a whole number from 1 to `LONGEST`.
 
     Args:
         n: the length.
-        where: what takes it.
-        optional: whether it also takes None, for any length; that is said, not checked here.
+        where: the function that takes it.
+        optional: true if the function also takes None, which the refusal then mentions; None
+            itself is not checked here.
 
     Raises:
-        InvalidValue: for such a length.
+        InvalidValue: for another value.
 
     """
-    if type(n) is not int or not is_whole(n, 1) or n > LONGEST:  # one of numpy's would wrap around
+    # A whole number of numpy's is refused too: its powers would wrap around at 2⁶³.
+    if type(n) is not int or not is_whole(n, 1) or n > LONGEST:
         raise InvalidValue(
             f"max_length must be a whole number from 1 to 2^62{', or None' * optional}",
             received=f"{n!r:.40}",

@@ -151,6 +151,8 @@ class Exact:
         return _product(np.multiply, x, y, terms=1)
 
     def divide(self, x: Array, y: Array) -> Array:
+        # With L the least common multiple of the numerators qⱼ of y, and D its denominator,
+        # 1/yⱼ = D/qⱼ = D (L/qⱼ)/L: whole numbers over the one denominator L.
         multiple = math.lcm(*(int(value) for value in np.unique(y.numerators)))
         inverse = _times(np.asarray(multiple // _wide(y.numerators), dtype=object), y.denominator)
         return self.multiply(x, Rationals(_narrow(inverse), multiple))
@@ -178,6 +180,7 @@ class Exact:
         return _map(lambda n: n.sum(axis=-1, keepdims=True), x, growth=x.shape[-1])
 
     def maximum(self, x: Array, among: Flags) -> Array:
+        # An entry that is not admissible counts as −peak, and is at most the largest of the others.
         least = -_peak(x.numerators)
         largest = np.where(among, x.numerators, least).max(axis=-1, keepdims=True, initial=least)
         return Rationals(np.where(among.any(axis=-1, keepdims=True), largest, 0), x.denominator)
@@ -192,6 +195,7 @@ class Exact:
             NotRepresentable: where one is not.
 
         """
+        # √(p/q) = √(p q)/q, which is rational if and only if the whole number p q is a square.
         squares = [int(value) * x.denominator for value in x.numerators.ravel()]
         roots = [math.isqrt(square) for square in squares]
         irrational = [root * root != square for root, square in zip(roots, squares, strict=True)]

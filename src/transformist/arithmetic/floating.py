@@ -188,10 +188,8 @@ class Floating:
 
     @_ieee
     def affine(self, x: Array, W: Array, b: Array | None = None) -> Array:
-        """W x + b: products in order of the coordinates, then the bias, then one rounding.
-
-        A coordinate that no row of W reads takes no part.
-        """
+        """W x + b: products in order of the coordinates, then the bias, then one rounding."""
+        # A coordinate that no row of W reads is left out: 0 times an overflow in it would be NaN.
         read = W.astype(bool).any(axis=0)
         if not read.all():
             x, W = x[..., read], W[:, read]
@@ -293,6 +291,8 @@ class Floating:
     def _dot(self, x: Array, y: Array) -> NDArray[Any]:
         """Σ_k x_k y_k along the last axis, from left to right, in the accumulator."""
         x, y = self._load(x), self._load(y)
+        # A loop over k, not BLAS, whose order of summation depends on the machine: error bounds
+        # speak of one order, and results are the same everywhere.
         total = np.zeros(np.broadcast_shapes(x.shape[:-1], y.shape[:-1]), self.accumulator)
         for k in range(x.shape[-1]):
             total += x[..., k] * y[..., k]

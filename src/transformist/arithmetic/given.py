@@ -48,12 +48,15 @@ def exact_numbers(values: Any, where: str = "array") -> NDArray[Any]:
             where=where,
             remedy="give a list or a numpy array; of a tensor, x.detach().double().numpy()",
         ) from None
+    # numpy gives a list of mixed kinds one type, and rounds: [2**53 + 1, 0.5] to float64. An array
+    # of objects keeps each number as it was given.
     if not isinstance(values, np.ndarray) and given.dtype.kind not in "iub":
-        given = np.array(values, dtype=object)  # a list of mixed kinds would be rounded to one
+        given = np.array(values, dtype=object)
     if given.dtype.kind == "f":
         floats = given.astype(np.float64)
         if np.isfinite(floats).all() and np.array_equal(floats, given):
             return floats
+    # Every whole number up to 2⁵³ in magnitude is a float64.
     if given.dtype.kind in "iub" and (given <= 2**53).all() and (given >= -(2**53)).all():
         return given.astype(np.float64)
     flat = [_entry(value, where) for value in given.astype(object).ravel().tolist()]
@@ -66,6 +69,7 @@ def exact_numbers(values: Any, where: str = "array") -> NDArray[Any]:
 
 def nearest_float64(value: Fraction) -> float:
     """The float64 nearest to a rational; ±inf beyond the largest."""
+    # Python rounds the quotient of two whole numbers once, to nearest, ties to even, of any length.
     try:
         return value.numerator / value.denominator
     except OverflowError:
@@ -106,6 +110,8 @@ _EXPONENT = re.compile(r"[eE]([+-]?\d+(?:_\d+)*)")
 """Exponents that `Fraction` reads: digits of any script, with underscores between them."""
 
 
+# `Fraction("1e1000000000")` would build a whole number of that many digits. Every format ends below
+# 10³⁰⁹, and exact arithmetic of numbers beyond 10⁹⁹⁹⁹ has no use here.
 def _has_huge_exponent(text: str) -> bool:
     """True if a text has an exponent beyond ±9999.
 

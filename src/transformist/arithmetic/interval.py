@@ -57,6 +57,8 @@ class Balls:
 
 
 def _at_precision(method: F) -> F:
+    # flint has one precision for the whole process. It is set around every operation, and so two
+    # systems of different `bits` can be used in turn.
     @functools.wraps(method)
     def run(self: Interval, *given: Any, **named: Any) -> Any:
         with flint.ctx.workprec(self.bits):
@@ -172,6 +174,8 @@ class Interval:
     @_at_precision
     def scores(self, q: Array, k: Array) -> Array:
         """q · k over √d_key, the root kept apart."""
+        # Divided by an irrational √d_key, equal exact scores would become overlapping balls, and a
+        # tie could never be decided: dot products of exact numbers stay exact.
         keys = np.swapaxes(self._plain(k), -1, -2)
         return Balls(_matmul(self._plain(q), keys), root=q.shape[-1])
 
@@ -199,6 +203,10 @@ class Interval:
         return np.array(found, dtype=bool).reshape(x.shape)
 
     def _largest(self, row: NDArray[Any], among: Flags) -> list[bool]:
+        # No candidate is surely above `best`: x > y of balls is transitive, `best` is the last of a
+        # chain in which each ball is surely above the one before, and a candidate that was passed
+        # over was not surely above the best so far. So a candidate is surely below `best`, or it
+        # overlaps, and then `_equals` decides or refuses.
         candidates = [ball for ball, may in zip(row, among, strict=True) if may]
         if not candidates:
             return [False] * len(row)
@@ -347,6 +355,8 @@ def _in_decimals(ball: flint.arb) -> int | Fraction | str:
 
 
 def _square_root(ball: flint.arb) -> flint.arb:
+    # The real number under a root is at least 0 (a variance, plus ε ≥ 0), although its ball may
+    # reach below: the root lies between 0 and that of the upper end.
     if ball > 0 or ball.is_zero():
         return ball.sqrt()
     return flint.arb(0).union(ball.upper().sqrt())

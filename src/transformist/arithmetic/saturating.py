@@ -171,7 +171,8 @@ class Saturating:
 
     def exp(self, x: Array) -> Array:
         """eˣ, rounded once and clamped."""
-        return self._store(np.exp(np.minimum(x, math.log(self.largest) + 1)))  # more is beyond B
+        # e^(ln B + 1) = e B is beyond B, so larger exponents give B as well, without an overflow.
+        return self._store(np.exp(np.minimum(x, math.log(self.largest) + 1)))
 
     def root_two_over_pi(self) -> Array:
         return self._store(np.array([math.sqrt(2 / math.pi)]))
@@ -193,6 +194,7 @@ class Saturating:
 
     def _store(self, x: NDArray[np.float64]) -> Array:
         """x to the grid and into the range; −0 becomes 0."""
+        # The step is a power of two: the quotient and the product by it do not round.
         limit = float(self.largest)
         return np.clip(np.rint(x / self._step) * self._step, -limit, limit) + 0.0
 

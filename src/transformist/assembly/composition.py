@@ -78,6 +78,8 @@ def serial(first: LayerStack, second: LayerStack) -> LayerStack:
             where="serial",
             remedy="give each slot once",
         )
+    # The second reads its inputs in the slots where the first leaves them. Its other slots start at
+    # 0 and so are fresh ones, which no layer of the first writes to.
     names = dict(zip(second.inputs, first.outputs, strict=True))
     for slot in second.stream.slots:
         taken = (*first.stream.slots, *names.values())
@@ -254,6 +256,8 @@ def split_heads(stack: LayerStack) -> LayerStack:
             layers.append(moved)
             continue
         for h, head in enumerate(layer.heads):
+            # What the head would add to a slot goes to a fresh one: the heads after it, in layers
+            # of their own now, still read the stream as it was before this layer.
             fresh = stream.writing(*(aside[number, h].get(slot, {}) for slot in slots))
             layers.append(move(Layer((head,)), own, fresh))
         pairs = [pair for h in range(len(layer.heads)) for pair in aside[number, h].items()]
@@ -266,6 +270,7 @@ def split_heads(stack: LayerStack) -> LayerStack:
 
 def _moved_into(stream: Stream, pairs: Sequence[tuple[str, str]]) -> FeedForward:
     """A network that adds, for each pair, the second slot to the first."""
+    # x = ReLU(x) − ReLU(−x), of which one term is 0: nothing rounds but the sums into slots.
     R = stream.reading(*(source for _, source in pairs))
     L = stream.writing(*(slot for slot, _ in pairs))
     return FeedForward(W_1=np.concatenate([R, -R]), W_2=np.concatenate([L, -L], axis=1))

@@ -84,6 +84,7 @@ def cancel_residual(network: FeedForward) -> FeedForward:
             where="cancel_residual",
             remedy="pad the narrower side with zeros",
         )
+    # f′(x) = f(x) − x, as −x = −ReLU(x) + ReLU(−x).
     identity = np.eye(network.width)
     minus = FeedForward(
         W_1=np.concatenate([identity, -identity]), W_2=np.concatenate([-identity, identity], axis=1)

@@ -54,6 +54,8 @@ def between(part: Part, read: object, write: object) -> Part:
     """
     if isinstance(part, FeedForward):
         return postcompose(write, precompose(part, read))
+    # Queries, keys and values are linear in R z, and L commutes with the mean over positions; b_O
+    # is added after W_O, so L maps both.
     return replace(
         part,
         W_Q=exact_product(part.W_Q, read),

@@ -118,6 +118,7 @@ class Multiples:
             InvalidValue: where there is none.
 
         """
+        # |t v| has the largest coordinate |t| max |vₖ|.
         t = size / max(map(abs, self.direction))
         if self.interval.least == self.interval.most == 0:
             t = Fraction(0)
@@ -143,12 +144,10 @@ class Multiples:
         return None if both is None else Multiples(both, self.direction)
 
     def squared_distance(self, other: Multiples) -> Fraction:
-        """inf |x − y|² for x here and y there.
-
-        It is 0 where the closures meet. Elsewhere |t v − s w|², convex in t and s, has its minimum
-        over the closed intervals where t or s is an end: at a minimum inside, t v − s w would be
-        orthogonal to v and w, and so 0.
-        """
+        """inf |x − y|² for x here and y there."""
+        # It is 0 if the closures meet. Otherwise |t v − s w|², convex in t and s, has its minimum
+        # over the closed intervals where t or s is an end: at a minimum inside, t v − s w would be
+        # orthogonal to v and w, and so 0.
         if self.closure.common(other.closure) is not None:
             return Fraction(0)
         return min(*self._from_ends(other), *other._from_ends(self), key=float)
@@ -236,11 +235,9 @@ class BooleanRepresentation:
 
     @property
     def meeting(self) -> Case | None:
-        """The point of the closures of both sets, `None` where they have none in common.
-
-        They never have two: the sets are convex and disjoint, so on one line one lies beside the
-        other and they share at most an end, and on two lines at most 0.
-        """
+        """The one point that both closures have, or `None`."""
+        # They never have two in common: the sets are convex and disjoint, so on one line one lies
+        # beside the other and they share at most an end, and on two lines at most 0.
         both = self.false.closure.common(self.true.closure)
         if both is None:
             return None
@@ -248,16 +245,15 @@ class BooleanRepresentation:
 
     @property
     def continuous_operations(self) -> bool:
-        """True if every Boolean operation is a continuous function on false ∪ true.
-
-        It is so iff the sets are separated: neither meets the closure of the other. Then each is
-        open in their union, and what is constant on every product of them is continuous. Else the
-        point where they meet, p, lies in one of them, say in false. A negation that is continuous
-        at p takes a sequence of true that converges to p to one of false, whose limit, the image
-        of p, is in true and in the closure of false. But only p is in both closures, and p is
-        false. (Sets that are not convex may interleave: x + 1 is a continuous negation of
-        [0, 1) ∪ [2, 3) ∪ … and its complement in [0, ∞).)
-        """
+        """True if every Boolean operation is a continuous function on false ∪ true."""
+        # This holds if and only if the sets are separated: neither meets the closure of the other.
+        # If separated, each is open in their union, and a function that is constant on every
+        # product of them is continuous. If not, the point p where they meet lies in one of them,
+        # say in false. A negation that is continuous at p maps a sequence of true that converges
+        # to p to one of false, whose limit, the image of p, is in true and in the closure of
+        # false. But only p is in both closures, and p is false. (Sets that are not convex may
+        # interleave: x + 1 is a continuous negation of [0, 1) ∪ [2, 3) ∪ … and its complement in
+        # [0, ∞).)
         p = self.meeting
         return p is None or p not in self
 
@@ -278,23 +274,19 @@ class BooleanRepresentation:
 
     @property
     def fixed_mean(self) -> bool:
-        """True if the mean of a vector that holds m ≥ 1 such Booleans does not depend on them.
-
-        It is so iff all members of both sets have the same sum of coordinates, which is t Σ v.
-        """
+        """True if the mean of a vector that holds m ≥ 1 such Booleans does not depend on them."""
+        # This holds if and only if all members t v of both sets have one sum of coordinates, t Σ v.
         return self._is_fixed(sum, 1)
 
     @property
     def fixed_variance(self) -> bool:
-        """True if the variance of a vector of m ≥ 2 such Booleans does not depend on them.
-
-        It is so iff all members of both sets have the same sum of coordinates, S, and the same sum
-        of squares, Q = t² |v|². With w coordinates each, the variance is ΣQ/(mw) − (ΣS/(mw))². For
-        members x and y let a = Q(y) − Q(x) and d = S(y) − S(x), and let the other m − 2 Booleans be
-        x. From (x, x) to (x, y) the variance grows by a/(mw) − (2 (ΣS) d + d²)/(mw)², from there to
-        (y, y) by a/(mw) − (2 (ΣS + d) d + d²)/(mw)², ΣS that of the start. Both are 0 only if their
-        difference 2d²/(mw)² is, so d = 0, and then a = 0.
-        """
+        """True if the variance of a vector of m ≥ 2 such Booleans does not depend on them."""
+        # This holds if and only if all members have one sum of coordinates, S, and one sum of
+        # squares, Q = t² |v|². With w coordinates each, the variance is ΣQ/(mw) − (ΣS/(mw))². For
+        # members x and y let a = Q(y) − Q(x) and d = S(y) − S(x), and let the other m − 2 Booleans
+        # be x. From (x, x) to (x, y) the variance grows by a/(mw) − (2 (ΣS) d + d²)/(mw)², from
+        # there to (y, y) by a/(mw) − (2 (ΣS + d) d + d²)/(mw)², where ΣS is that of the start. Both
+        # are 0 only if their difference 2d²/(mw)² is, so d = 0, and then a = 0.
         return self.fixed_mean and self._is_fixed(lambda v: sum(x * x for x in v), 2)
 
     def _is_fixed(self, total: Callable[[tuple[int, ...]], int], power: int) -> bool:

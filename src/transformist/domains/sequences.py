@@ -122,6 +122,8 @@ class Values(Column):
 
         A domain of at most 4 entries begins with the equal ones, the last entry first.
         """
+        # Equal entries make ties of all positions, and neighbours that differ make a head that is
+        # off by one position give another number.
         pool = _pool(self.domain, arithmetic, 0)  # type: ignore[arg-type]  # frozen values
         source = random.Random(f"{n} {self}")
         lists = [[each] * n for each in reversed(pool)] if len(pool) <= 4 else []
@@ -134,6 +136,7 @@ class Values(Column):
 
     def encode(self, entries: list[list[Entry]], n: int, arithmetic: Arithmetic) -> Array:
         """The numbers themselves; entries that are one object are rounded together."""
+        # Lists repeat the entries of a small pool: each object is rounded once, then looked up.
         flat = list(itertools.chain.from_iterable(entries))
         distinct = {id(entry): entry for entry in flat}
         rows = {key: row for row, key in enumerate(distinct)}
@@ -198,6 +201,8 @@ class Query(Column):
 
     def draw(self, n: int, count: int, arithmetic: Arithmetic, seed: int) -> list[list[Entry]]:
         """Lists that pair every i with every q where n is at most `count`."""
+        # With shift k, position i asks for (i − 1 + k) mod last(i) + 1: as last(i) ≤ n, the shifts
+        # 0 to n − 1 pair every i with every position from 1 to last(i).
         shifts: Sequence[int] = range(n)
         if n > count:
             source = random.Random(f"{seed} {n}")

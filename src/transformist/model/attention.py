@@ -148,5 +148,6 @@ class Attention(Parameterized, Function):
     def _blocks(self, shape: tuple[int, ...]) -> Iterator[slice]:
         """Slices of the queries, so that a block of scores stays within `_BLOCK` entries."""
         *batch, n, _ = shape
+        # A row's weights depend on no other row: blocks change nothing but the memory.
         rows = max(1, _BLOCK // max(1, n * int(np.prod(batch))))
         return (slice(start, start + rows) for start in range(0, max(n, 1), rows))

@@ -68,9 +68,11 @@ class Coded(Sequence[Symbol]):
             (2, ')x')
 
         """
+        # A table from code points to numbers: one look-up for each character of a piece. Points
+        # beyond the largest of the alphabet are clipped to its last row, which is no symbol.
         points = np.array([ord(each) for each in alphabet], np.uint32)
         kind = np.min_scalar_type(max(len(points) - 1, 0))
-        size = int(points.max(initial=0)) + 2  # one more, for all that lie beyond
+        size = int(points.max(initial=0)) + 2
         numbers, is_symbol = np.zeros(size, kind), np.zeros(size, np.bool_)
         numbers[points], is_symbol[points] = np.arange(len(points)), True
         held = bytearray()

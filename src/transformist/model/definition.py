@@ -303,11 +303,9 @@ def _are_equal(one: Any, other: Any) -> bool:
 
 
 def _hash(value: Any) -> int:
-    """The hash of an argument.
-
-    A float64 array and one of `Fraction` can be equal: each array is hashed as the numbers it
-    holds. In Python equal numbers have one hash, also −0 and 0.
-    """
+    """The hash of an argument."""
+    # A float64 array and one of `Fraction` can be equal: each array is hashed as the numbers it
+    # holds. In Python equal numbers have one hash, also −0 and 0.
     if isinstance(value, np.ndarray):
         return hash((value.shape, tuple(value.ravel().tolist())))
     return hash(value)

@@ -156,6 +156,7 @@ class Embedding(Parameterized):
         words = self.rounded(a).vectors[np.array([self.encode(x) for x in inputs], dtype=np.int64)]
         if self.positions is None:
             return words
+        # The symbols in front have the positions …, −1, 0, and those at the back n + 1, n + 2, …
         places = range(1 - len(self.front), length + len(self.back) + 1)
         return a.add(words, self.positions.at(places, length, a))
 

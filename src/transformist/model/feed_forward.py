@@ -35,6 +35,7 @@ def gelu_tanh(x: Array, a: Arithmetic) -> Array:
 
 def gelu_sigmoid(x: Array, a: Arithmetic) -> Array:
     """The form x · sigmoid(1.702 x), Eq. 26."""
+    # For x far below 0 the exponential may overflow; x/∞ = 0 is then the limit of the function.
     one = a.array([1])
     decay = a.exp(a.multiply(a.array([Fraction("-1.702")]), x))
     return a.divide(x, a.add(one, decay))

@@ -94,6 +94,7 @@ class Mask(StrEnum):
             (array([0, 2]), array([3, 3]))
 
         """
+        # 0 * i keeps the shape of an array of queries where the end is the same for all.
         first = 0 * i if self.looks_back else i + int(self.is_strict)
         stop = 0 * i + n if self.looks_ahead else i + int(self.admits_itself)
         return first, stop

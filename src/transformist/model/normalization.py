@@ -76,6 +76,8 @@ class LayerNorm(Parameterized, Function):
         d = a.array([self.width_out])
         centred = a.subtract(x, a.divide(a.sum(x), d))
         variance = a.divide(a.sum(a.multiply(centred, centred)), d)
+        # σ² + ε is at least 0; it is 0 if ε is (or rounds to) 0 and the coordinates are equal, or
+        # so close that their squares underflow. The formula then has no value.
         deviation = a.sqrt(a.add(variance, w.epsilon))
         if not np.all(a.positive(deviation)):
             raise UndefinedValue(

@@ -98,6 +98,7 @@ class Parameterized(Definition):
 
     def rounded(self, arithmetic: Arithmetic) -> SimpleNamespace:
         """The weights as arrays of `arithmetic`, by the names of the fields, rounded once."""
+        # Rounded once for each arithmetic, and kept: a weight is one number in every evaluation.
         if arithmetic not in self._rounded:
             exact = {each.name: getattr(self, each.name) for each in self._weights()}
             self._rounded[arithmetic] = SimpleNamespace(

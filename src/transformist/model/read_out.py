@@ -200,9 +200,8 @@ class NearestFraction(ReadOut):
 class NearZero(ReadOut):
     """Accept where every |W_out z + b_out| is below half its least non-zero magnitude.
 
-    This is the check outside the transformer of 9.2.1, for models whose weights know no N: the
-    m-th coordinate is 0 or at least (n + 1)^−power in magnitude, n + 1 counting BOS, so half of
-    that separates the two.
+    This is the check outside the transformer of 9.2.1, for models whose weights know no N. The
+    m-th coordinate must be 0 or at least (n + 1)^−power in magnitude, n + 1 counting BOS.
 
     Attributes:
         powers: the power for each row of W_out.
@@ -224,6 +223,7 @@ class NearZero(ReadOut):
 
     def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
         """A bool a vector."""
+        # Half of the least magnitude is the threshold with the largest distance from both cases.
         halves = np.array([Fraction(1, 2 * (n + 1) ** power) for power in self.powers])
         size, radius = abs(rationals(values)), rationals(a.radius(y))
         near, far = size + radius < halves, size - radius >= halves

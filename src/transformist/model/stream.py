@@ -159,6 +159,7 @@ class Stream(Definition):
             for row, form in enumerate(forms)
             for slot, value in ({form: 1} if isinstance(form, str) else form).items()
         ]
+        # Read together, the coefficients get one type: float64 only if all of them are float64s.
         values = exact_numbers([value for _, _, value in entries])
         matrix = np.zeros((len(forms), self.width), dtype=values.dtype)
         for (row, column, _), value in zip(entries, values, strict=True):

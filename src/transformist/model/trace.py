@@ -125,6 +125,7 @@ class Trace:
                 received=f"{rows} rows, {rows**2:.1e} entries, {rows**2 * 8 / 2**30:.1f} GiB",
                 remedy="trace a shorter input",
             )
+        # streams[0] is the embedding, and every sublayer adds one: attention reads the last before.
         before = sum(len(list(each.sublayers())) for each in layers[:layer])
         z = self.streams[before][1]
         norm = layers[layer].pre_norms[0]

@@ -334,7 +334,7 @@ class Transformer(Definition):
     def longest_dense(self, arithmetic: Arithmetic | str) -> int | None:
         """The longest input whose attention scores an arithmetic computes; `None` without heads.
 
-        N rows take N² scores a head; those of all heads together are limited.
+        A head computes a score for each pair of rows; `most_scores` limits those of all heads.
 
         Example:
             >>> import transformist as tf
@@ -342,6 +342,7 @@ class Transformer(Definition):
             46339
 
         """
+        # heads · rows² ≤ most if and only if rows² ≤ ⌊most / heads⌋, rows counting added symbols.
         a, heads = number_system(arithmetic), sum(len(layer.heads) for layer in self.layers)
         if not heads:
             return None

@@ -22,6 +22,7 @@ def softmax(s: Array, admissible: Flags, a: Arithmetic) -> Array:
 
 def average_hard(s: Array, admissible: Flags, a: Arithmetic) -> Array:
     """Equal weights on all maximal admissible scores (ahardmax, Definition 5.1)."""
+    # Whole numbers first, then one division: k equal weights are each 1/k, rounded once.
     chosen = a.maximal(s, admissible).astype(np.int64)
     return a.divide(a.array(chosen), a.array(np.maximum(chosen.sum(-1, keepdims=True), 1)))
 
