@@ -194,7 +194,7 @@ def ending(**given):
         (
             "b",
             ending(layers=(tf.Layer(feed_forward=tf.FeedForward(W_1=[[1, 0]], W_2=[[1], [0]])),)),
-            r"refused \(scores and values stay below 1.79769e\+308 in float64\); begin a new",
+            r"refused \(scores and values must stay below 1.79769e\+308 in float64\); begin a new",
         ),
         (
             "c",

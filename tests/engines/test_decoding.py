@@ -149,7 +149,7 @@ def test_what_is_no_symbol_is_refused_and_nothing_read(symbols, why):
     ],
 )
 def test_a_model_that_looks_ahead_is_refused(model, why):
-    with pytest.raises(tf.TransformistError, match=rf"never looks ahead; received .*{why}"):
+    with pytest.raises(tf.TransformistError, match=rf"must not look ahead; received .*{why}"):
         tf.decoder(model)
 
 

@@ -602,7 +602,7 @@ def test_a_plan_for_a_length_and_a_format(n, monkeypatch):
 
 @pytest.mark.parametrize(("x", "length"), [("()", 2), (None, -1), (None, "5"), (None, 2.5)])
 def test_a_plan_is_for_one_string(x, length):
-    with pytest.raises(tf.TransformistError, match="a length of 0 or more is that of a drawn"):
+    with pytest.raises(tf.TransformistError, match="only a drawn string has one"):
         tf.plan(tf.recipe("dyck-1").build(), x, length=length)
 
 

@@ -1,4 +1,4 @@
-"""Long inputs: each head is evaluated by what its weights, and the keys that are met, allow."""
+"""Engine for long inputs: each head by the method that its weights, and the keys met, allow."""
 
 from transformist.engines.structured.decoding import Decoder, decoder
 from transformist.engines.structured.evaluation import Chosen, EvaluatedInput, answers, evaluate

@@ -1,4 +1,4 @@
-"""Arrays to be filled, in memory that is kept."""
+"""Unfilled arrays, in memory that is kept from one input to the next."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 LARGE = 2**20
-"""From so many bytes on an array is worth large pages."""
+"""From this size in bytes on, an array takes its memory in large pages."""
 
+# numpy asks Linux for large pages of 2 MiB from 4 MiB on; 6 MiB hold two whole ones wherever they
+# begin. The first write to a small page of 4 KiB takes as long as filling it.
 PAGES = 6 * 2**20
-"""Bytes that are asked for at least, so that numpy asks the system for large pages in its turn, and
-some are whole: a small page takes as long as filling it."""
+"""The least memory, in bytes, of an array of `LARGE` or more."""
 
 
 def unfilled(n: int, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """An array (n, width), to be filled.
+    """An array (n, width) whose entries are not set.
 
     Example:
         >>> unfilled(2**17, 3, np.dtype(np.float32)).shape
@@ -30,15 +31,15 @@ def unfilled(n: int, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     return room[: n * width].reshape(n, width)
 
 
+# glibc takes arrays above its mmap threshold from the system, which clears every page anew: that is
+# a fifth of the time of 16,384 symbols. Freeing an array raises the threshold to its size, up to
+# 32 MiB, and smaller arrays then come from memory that glibc keeps, up to 64 MiB for each of its
+# arenas (one a thread, eight a processor at most, also when the thread has ended).
 KEPT = 31 * 2**20
-"""Bytes of an array that is asked for and given back, once, without being filled.
-
-glibc then takes smaller arrays from memory that it keeps, up to 64 MiB for each of its arenas (one
-a thread, eight a processor at most; also when the thread has ended), and not each from the system,
-which clears every page anew: a fifth of the time of 16,384 symbols."""
+"""Bytes of the array that is allocated and freed once, without being filled."""
 
 
 @cache
 def keep_memory() -> None:
-    """Let what is given back be there for the arrays that are asked for next."""
+    """Let freed memory be used again for the next arrays."""
     np.empty(KEPT, np.uint8)

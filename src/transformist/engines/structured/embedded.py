@@ -15,10 +15,12 @@ from transformist.engines.structured.row_by_row import Many
 from transformist.engines.structured.stream_vectors import Few, blocks
 from transformist.model import Coded, Embedding, PositionFunctions, Symbol
 
+# For whole numbers a, b < 2²⁶: a and a² are float64 numbers. A quotient a/b is rounded to float64
+# and then to float32, which is rounding once unless the float64 number is a midpoint of two float32
+# numbers and a/b is not. A midpoint is M 2ᵉ with M < 2²⁵; if a/b is another number, it differs
+# from M 2ᵉ by at least 1/(bM) ≥ 2⁻⁵¹ of itself, more than the 2⁻⁵³ by which float64 rounds.
 EXACT_SIZE = 2**26
-"""Below it whole numbers, their squares and the quotients of two are rounded once by what follows:
-float64 holds the first two, and a quotient rounded to it is no midpoint of two float32 numbers,
-but where the real quotient is."""
+"""Below this size positions, their squares and quotients are computed in float64 first."""
 
 Whole = NDArray[np.int64]
 
@@ -32,17 +34,17 @@ QUOTIENTS: Mapping[str, Callable[[Whole, int], tuple[Any, Any]]] = {
     "-i/n": lambda i, n: (-i, n),
     "(-1)^i": lambda i, _n: (1 - 2 * (i % 2), 1),
 }
-"""Position functions as quotients of whole numbers; the others are computed one by one."""
+"""Position functions that are quotients of whole numbers; the reference computes the others."""
 
 
 PIECE = 2**16
-"""How many characters are coded at once."""
+"""This many characters are encoded at once, which bounds the memory beside the codes."""
 
 
 def codes(embedding: Embedding, x: Sequence[Symbol], first: int = 1) -> NDArray[Any]:
     """The rows of the symbols of an input, specials included, as `Embedding.encode` has them.
 
-    They are as small as the vocabulary admits: a byte each, as a rule.
+    They have the smallest type that holds the vocabulary: a byte each, as a rule.
 
     Args:
         embedding: of the model.
@@ -77,7 +79,7 @@ def _coded(alphabet: Sequence[Symbol], x: Sequence[Symbol]) -> Coded | None:
 def embedded(
     embedding: Embedding, rows: NDArray[Any], first: int, n: int, a: Floating
 ) -> ResidualStream:
-    """As `embed`, the symbols in one part, and what positions move in another."""
+    """The stream of `embed`: a part for the symbols, one for columns that positions change."""
     positions, words = embedding.positions, embedding.rounded(a).vectors
     columns, count = list(range(embedding.width)), len(rows)
     if positions is None:

@@ -1,4 +1,4 @@
-"""How much memory an input takes, estimated from above."""
+"""Upper estimates of the memory that an input takes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from transformist.model import (
 
 
 def require_memory(model: Transformer, n: int, a: Floating) -> None:
-    """Refuse what would not fit in memory.
+    """Refuse an input that would not fit in memory.
 
     Raises:
         InputTooLarge: with the estimate.
@@ -36,24 +36,28 @@ def require_memory(model: Transformer, n: int, a: Floating) -> None:
         raise beyond_memory(free, received, "structured engine", longest)
 
 
+# The scores of a block with few queries: BLOCK · FEW = 2¹³ · 2⁹ numbers of 8 bytes = 2²⁵.
 ROOM = 2**25
 """Bytes for the scores of a block of rows with few queries or keys."""
 
+# A hull takes the most: turned queries and points (32), their numbers (8), x, y, places and masses
+# of the stack (32), and the copies that sorting makes; the rest is reserve.
 WORKING = 32 * 8
-"""Bytes for a position that are kept beside queries, keys and values: a hull takes the most."""
+"""Bytes for each position beside queries, keys and values."""
 
 COPIES = 2
-"""Of the stream: before a sublayer, and after it."""
+"""Copies of the stream: before a sublayer, and after it."""
 
 NUMBERED = 8
-"""Bytes for a position that a sublayer may leave: which of few vectors it has, in two parts."""
+"""Bytes for each position that a sublayer may leave: the number of a vector in two parts."""
 
+# A Python float takes 24 bytes and a pointer to it 8; an entry of a mapping about 100 more.
 ANSWERS: Mapping[type[ReadOut], int] = {LanguageModel: 128, RealVector: 40}
-"""Bytes of a number of an answer at every position, in a mapping, in a list; elsewhere none."""
+"""Bytes for each number of an answer at every position; other read-outs give shared objects."""
 
 
 def bytes_a_row(model: Transformer, a: Floating) -> int:
-    """An upper estimate of the memory for a position: the stream, and what takes most beside it."""
+    """Upper estimate of the memory for a position: the stream, and the largest sublayer."""
     most, count, varying = _of_read_out(model, a), 0, _moved_by_positions(model)
     for layer in model.layers:
         for _, sublayer in layer.sublayers():
@@ -75,17 +79,17 @@ def bytes_a_row(model: Transformer, a: Floating) -> int:
 
 
 def _of_head(head: Attention, a: Floating) -> int:
-    """Queries, keys and values, the mixed ones, and sums of values in float64."""
+    """Bytes for queries, keys, values, mixed values, and sums of values in float64."""
     d_key, d_value = len(head.W_K), len(head.W_V)
     return 2 * (d_key + d_value) * a.dtype.itemsize + 8 * d_value
 
 
 def _of_read_out(model: Transformer, a: Floating) -> int:
-    """The numbers that are read out, if they are at every position, and the answers."""
+    """Bytes for the numbers that are read out at every position, and for the answers."""
     read_out = model.read_out
     if read_out.at != "every":
         return 0
-    if isinstance(read_out, MultiClass):  # whose labels are compared some vectors at a time
+    if isinstance(read_out, MultiClass):  # labels are compared for some vectors at a time
         read = np.count_nonzero(read_out.rounded(a).W_out.any(axis=0))
         return int(read) * a.dtype.itemsize + 64
     numbers = len(read_out.W_out)
@@ -93,7 +97,7 @@ def _of_read_out(model: Transformer, a: Floating) -> int:
 
 
 def _moved_by_positions(model: Transformer) -> set[int]:
-    """The coordinates in which a position adds to a symbol what varies."""
+    """The coordinates in which the vector of a position varies."""
     positions = model.embedding.positions
     if isinstance(positions, PositionFunctions):
         return {at for at, name in enumerate(positions.names) if name not in (None, "1")}

@@ -1,4 +1,4 @@
-"""Models on long inputs: sublayer by sublayer, each head by the method that fits it."""
+"""Evaluation of long inputs, sublayer by sublayer, each head by the method that fits it."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from transformist.model import (
 )
 
 FORMATS = (FLOAT64, FLOAT32)
-"""The arithmetics of this engine."""
+"""The formats in which this engine computes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """How a head was evaluated.
+    """Method of one head.
 
     Attributes:
-        layer, head: which, from 0.
+        layer, head: their numbers, from 0.
         attention: the head itself.
-        method: by its name.
-        why: what it was chosen for.
-        cost: how the time grows.
+        method: its name.
+        why: the reason for which it was chosen.
+        cost: the growth of its time.
 
     """
 
@@ -52,7 +52,7 @@ class Chosen:
     cost: str
 
     def __str__(self) -> str:
-        """In a line."""
+        """One line."""
         kind = f"{self.attention.weighting}, mask {self.attention.mask}"
         where = f"layer {self.layer} head {self.head} ({kind})"
         return f"{where}: {self.method}, {self.cost}: {self.why}"
@@ -60,12 +60,12 @@ class Chosen:
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedInput:
-    """What came of an input.
+    """Result of a model on an input.
 
     Attributes:
-        answer: what the read-out gave.
+        answer: the answer of the read-out.
         stream: the residual stream after the last layer, in parts.
-        heads: how each head was evaluated.
+        heads: the method of each head.
 
     """
 
@@ -75,35 +75,34 @@ class EvaluatedInput:
 
     @property
     def vectors(self) -> NDArray[Any]:
-        """The final vectors, (n and the specials, d)."""
+        """The final vectors, (n + special symbols, d)."""
         return self.stream.whole().whole()
 
 
 def evaluate(
     model: Transformer, x: Sequence[Symbol], arithmetic: Arithmetic | str = "float64"
 ) -> EvaluatedInput:
-    """A model on an input, of which its weights are all that is read.
+    """Evaluate a model on an input, from its weights alone.
 
     Embedding, feed-forward networks, norms and read-out are those of the reference, bit for bit. A
     head attends where the reference does on the vectors it reads: scores are compared as the
     reference rounds them, so that ties are the same. A value of one position, which leftmost- and
     rightmost-hard attention choose, is that value. Means and softmaxes, but where every pair is
-    evaluated, are summed in float64 in an order of their own: underflow apart, in float64 they lie
-    within (16n + 5000) 2⁻⁵³ of the largest value from the reference's, where a softmax has keys
-    with a term that the query does not scale within 2⁻⁴⁰ more; a weight may be left out that is
-    below exp(−110) < 2⁻¹⁵⁸ of the largest one. In float32 they are summed in float64 and rounded
-    once: mostly nearer to the real ones than the reference's, but not where large values cancel. So
-    the answer is the reference's, but where a later choice or read-out hangs
-    on the last places of a mean.
+    evaluated, are summed in float64 in an order of their own. In float64, underflow apart, they
+    differ from the reference's by at most (16n + 5000) 2⁻⁵³ of the largest value, and by 2⁻⁴⁰ more
+    in a softmax whose keys have a term that the query does not scale. Weights below exp(−110) <
+    2⁻¹⁵⁸ of the largest may be left out. In float32 means are summed in float64 and rounded once:
+    mostly nearer to the real ones than the reference's, but not where large values cancel. The
+    answer is the reference's, unless a later choice or read-out hangs on the last places of a mean.
 
-    What overflows is refused in queries, keys, values, scores and sums of values, in the stream
-    after each sublayer and in what is read out, also where the reference answers as it reaches no
-    score and no answer, as at a row that is not read. What a network or a norm computes in between
-    is refused by what comes of it only: a hidden unit that overflows is not where nothing reads it,
-    or where ReLU makes 0 of −∞, and the answer is the reference's.
+    An overflow is refused in queries, keys, values, scores and sums of values, in the stream after
+    each sublayer and in the numbers read out. It is refused at every row, also at rows that the
+    answer does not depend on, where the reference answers. An overflow inside a network or a norm
+    is refused only if it reaches the stream: not where nothing reads the hidden unit, nor where
+    ReLU makes 0 of −∞.
 
     Args:
-        model: what to run.
+        model: the model to run.
         x: a string, or a sequence of symbols.
         arithmetic: `float64` or `float32`.
 
@@ -111,7 +110,7 @@ def evaluate(
         InvalidValue: for another arithmetic.
         UnknownSymbol, InputTooLong: as `Transformer.run`.
         InputTooLarge: for what would not fit in memory.
-        NotFinite: for what overflows, as above.
+        NotFinite: for an overflow, as above.
 
     Example:
         >>> import transformist as tf
@@ -141,7 +140,7 @@ def answers(
     inputs: Iterable[Sequence[Symbol]],
     arithmetic: Arithmetic | str = "float64",
 ) -> list[Any]:
-    """The answers for many inputs, of different lengths; all are admitted before any work.
+    """The answers for many inputs, of different lengths; all are checked before any work.
 
     Raises:
         InvalidValue, UnknownSymbol, InputTooLong, InputTooLarge, NotFinite: as `evaluate`.
@@ -160,10 +159,10 @@ def answers(
 
 
 def format_of(arithmetic: Arithmetic | str) -> Floating:
-    """The format of this name.
+    """The format with this name.
 
     Raises:
-        InvalidValue: for one that the engine does not compute in.
+        InvalidValue: for another one than `FORMATS`.
 
     """
     a = number_system(arithmetic)
@@ -181,7 +180,7 @@ def format_of(arithmetic: Arithmetic | str) -> Floating:
 def _after(
     sublayer: SparseSublayer, z: ResidualStream, a: Floating
 ) -> tuple[ResidualStream, list[Chosen]]:
-    """The stream after a sublayer; how its heads were evaluated."""
+    """The stream after a sublayer, and the methods of its heads."""
     chosen: list[Chosen] = []
     pre_norm, post_norm = sublayer.definition.pre_norm, sublayer.definition.post_norm
     if isinstance(sublayer.function, Network):
@@ -206,7 +205,8 @@ def normalized(norm: LayerNorm, z: ResidualStream, a: Floating) -> ResidualStrea
 def _attended(
     layer: int, heads: Sequence[HeadMaps], written: Sequence[int], source: ResidualStream
 ) -> tuple[Vectors, list[Chosen]]:
-    """Σ head(source) in the coordinates written, summed by itself, as the reference sums it."""
+    """Σ head(source) in the coordinates written, and the methods of the heads."""
+    # The reference adds up the heads before it adds the sum to the stream, which rounds so.
     chosen, n, a = [], source.n, heads[0].a
     nothing = Few.of(np.zeros((1, len(written)), a.dtype), np.zeros(n, np.int32))
     total = ResidualStream.of(n, [(range(len(written)), nothing)])

@@ -1,4 +1,4 @@
-"""Answers from the final vectors: where few of them are distinct, one for each."""
+"""Answers from the final vectors, computed once for each distinct one if they are few."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def read(model: Transformer, own: SparseModel, z: ResidualStream, n: int, a: Flo
 
 
 BY_VECTOR = (Binary, MultiClass)
-"""Read-outs whose answer is decided by the vector alone, and no object that can be changed."""
+"""Read-outs whose answer depends on the vector alone, and cannot be changed by its receiver."""
 
 
 def _listed(each: Sequence[Any], at: NDArray[Any]) -> list[Any]:
-    """Some of a few objects, by their numbers."""
+    """A list of objects, by their numbers."""
     objects = np.empty(len(each), object)
     objects[:] = each
     listed: list[Any] = objects[at].tolist()
@@ -43,14 +43,14 @@ def _listed(each: Sequence[Any], at: NDArray[Any]) -> list[Any]:
 def read_rows(
     read_out: ReadOut, own: SparseModel, rows: NDArray[Any], n: int, a: Floating
 ) -> list[Any]:
-    """An answer a row, for final vectors of inputs of length n."""
+    """One answer for each row, for final vectors of inputs of length n."""
     return _by_vectors(read_out, own, rows[:, own.read_out.read], n, a)
 
 
 def _by_vectors(
     read_out: ReadOut, own: SparseModel, vectors: NDArray[Any], n: int, a: Floating
 ) -> list[Any]:
-    """An answer a vector, of what the affine map reads."""
+    """One answer for each vector of the coordinates that the affine map reads."""
     if isinstance(read_out, MultiClass) and own.labels is not None:
         numbers = own.labels.largest(vectors)
         if len(numbers) < len(read_out.labels):

@@ -1,4 +1,4 @@
-"""Equal vectors, grouped: the distinct ones in the order in which they are met."""
+"""Groups of equal vectors, numbered in the order in which they are met."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def _are_equal(x: Any, y: Any) -> bool:
 
 @kernel_part
 def find(row: Any, found: Any, table: Any) -> int:
-    """The slot of the hash table where the number of a vector is, or would be: −1 is there."""
+    """The slot of the hash table that holds the number of a vector, or −1 if there is none yet."""
+    # FNV-1a over words of 64 bits; the shift brings the high bits of a float, in which small whole
+    # numbers differ, down to the low bits that choose the slot.
     hashed = np.uint64(14695981039346656037)
     for m in range(row.shape[0]):
         bits = np.float64(row[m])
@@ -37,7 +39,7 @@ def find(row: Any, found: Any, table: Any) -> int:
 
 @kernel
 def _assign(rows: Any, found: Any, count: int, table: Any, ids: Any) -> int:
-    """The group of each row, by a hash table; the number of groups, or −1 where `found` is full."""
+    """Write the group of each row to `ids`; return the number of groups, −1 if `found` is full."""
     last = -1
     for i in range(rows.shape[0]):
         if last < 0 or not _are_equal(rows[i], found[last]):
@@ -68,6 +70,7 @@ class Groups:
 
     def __init__(self, width: int, limit: int, dtype: np.dtype[Any]) -> None:
         self._found = np.zeros((limit, width), dtype)
+        # Four slots a vector: probes stay short, and one slot is always free, so a search ends.
         self._table = np.full(4 * limit + 1, -1, np.int32)
         self._count = 0
 
@@ -78,16 +81,16 @@ class Groups:
 
     @property
     def width(self) -> int:
-        """Of the vectors."""
+        """The width of the vectors."""
         return int(self._found.shape[1])
 
     @property
     def arrays(self) -> tuple[NDArray[Any], NDArray[np.int32]]:
-        """The vectors with the room behind them, and the hash table; for `find`."""
+        """The vectors with the room behind them, and the hash table, as `find` needs them."""
         return self._found, self._table
 
     def of(self, rows: NDArray[Any]) -> NDArray[np.int32] | None:
-        """The numbers of the rows, or `None` where there are more than `limit` distinct ones."""
+        """The numbers of the rows; `None` if more than `limit` of all rows so far are distinct."""
         ids = np.empty(rows.shape[0], np.int32)
         rows = np.ascontiguousarray(rows) + rows.dtype.type(0)  # −0 is 0
         count = _assign(rows, self._found, self._count, self._table, ids)
@@ -104,7 +107,7 @@ def _mark(ids: Any, marks: Any) -> None:
 
 
 def marked(ids: NDArray[Any], count: int) -> NDArray[np.bool_]:
-    """Which of the numbers below `count` are there.
+    """A mark for each number below `count` that is in `ids`.
 
     Example:
         >>> marked(np.array([2, 0, 2]), 4)
@@ -124,7 +127,7 @@ def _translate(ids: Any, number: Any, out: Any) -> None:
 
 
 def translated(ids: NDArray[Any], number: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The new number for each of the old ones.
+    """The new number of each old one.
 
     Example:
         >>> translated(np.array([2, 0, 2]), np.array([7, 8, 9], np.int32))

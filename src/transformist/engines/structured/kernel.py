@@ -1,4 +1,4 @@
-"""How kernels are compiled: to machine code, once, and kept on disk beside the source."""
+"""Compilation of kernels to machine code, once, kept on disk beside the source."""
 
 from __future__ import annotations
 
@@ -11,33 +11,36 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def kernel(function: F) -> F:
-    """`function` in machine code; sums keep their order, and no product is fused with a sum.
+    """Compile a function to machine code.
 
-    In inner loops places are unsigned numbers (`np.uint64(at)`): of a signed one numba asks each
-    time whether it is counted from the end, which may take as long as all else.
+    Sums keep their order, and no product is fused with a sum: `fastmath` is off.
 
-    It makes no arrays: its arguments stay with its caller, so that references to them need not be
-    counted, which takes longer than most of what it does.
+    In inner loops indices are unsigned (`np.uint64(at)`): for a signed index numba tests each time
+    if it counts from the end, which may take as long as all else.
 
-    numba compiles anew when the file of a kernel changes; when one that it calls changes in another
-    file, remove `__pycache__` (an installation writes all files anew). It keeps the code beside the
-    source, or in a directory of the user; where neither can be written to, every process compiles.
+    A kernel makes no arrays. Its arguments stay with its caller, so references to them are not
+    counted, which would take longer than most of the work.
+
+    numba compiles anew when the file of a kernel changes, but not when a kernel that it calls
+    changes in another file: then remove `__pycache__` (an installation writes all files anew). The
+    code is kept beside the source, or in a directory of the user; where neither can be written to,
+    every process compiles.
     """
     return _compiled(function, nogil=True)
 
 
 def kernel_part(function: F) -> F:
-    """As `kernel`, put in the place of its calls."""
+    """Compile a function like `kernel`, and put it in the place of its calls."""
     return _compiled(function, nogil=True, forceinline=True)
 
 
 def kernel_alone(function: F) -> F:
-    """As `kernel`, while other threads of Python wait: what it reads by address stays there."""
+    """Compile a function like `kernel`; it holds the GIL, so memory read by address stays valid."""
     return _compiled(function, nogil=False, _nrt=True)
 
 
 def kernel_alone_part(function: F) -> F:
-    """A part of `kernel_alone`, put in the place of its calls; it may make arrays of addresses."""
+    """Compile a part of `kernel_alone`, which may view memory at addresses as arrays."""
     return _compiled(function, nogil=False, _nrt=True, forceinline=True)
 
 

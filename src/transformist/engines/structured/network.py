@@ -1,4 +1,4 @@
-"""Feed-forward networks by the weights that are not 0, in blocks of rows."""
+"""Feed-forward networks by their weights that are not 0, in blocks of rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Network:
     """A feed-forward sublayer before its post-norm, as the reference computes it.
 
     Attributes:
-        activation: by its name.
+        activation: the name of the activation.
         norm: the pre-norm.
         a: the format.
         first, second: its affine maps, the second in the coordinates `written`.
@@ -43,7 +43,7 @@ class Network:
         return cls(network.activation, norm, a, first, second, written)
 
     def __call__(self, z: ResidualStream) -> Vectors:
-        """What the network gives for a stream, in the coordinates written."""
+        """The output of the network for a stream, in the coordinates written."""
         if self.norm is None:
             hidden = z.rows(self.first.read).through(self.first.on_what_it_reads, self.first.height)
         else:
@@ -52,7 +52,7 @@ class Network:
         return hidden.through(lambda h: self.second(self._act(h)), len(self.written)).kept()
 
     def add(self, z: NDArray[Any]) -> None:
-        """z + f(norm(z)), in place."""
+        """Add f(norm(z)) to z, in place."""
         for rows in blocks(len(z)):
             x = z[rows] if self.norm is None else self.norm.on(z[rows], self.a)
             self.second.add(self._act(self.first(x)), z[rows], self.written)

@@ -1,4 +1,4 @@
-"""Properties that are computed when they are first asked for, and kept."""
+"""Properties that are computed at their first use, and kept."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ T = TypeVar("T")
 
 
 class once(Generic[T]):  # noqa: N801 - it is used as property is
-    """As `functools.cached_property`, without its lock.
+    """A `functools.cached_property` without a lock.
 
-    Before Python 3.12 that has one for all objects: threads wait for each other while it is
-    computed, and a process that is forked meanwhile waits for ever.
+    Before Python 3.12 `cached_property` has one lock for all objects: threads wait for each other
+    while a value is computed, and a process that is forked meanwhile waits for ever.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
@@ -21,7 +21,7 @@ class once(Generic[T]):  # noqa: N801 - it is used as property is
         self.__isabstractmethod__ = getattr(compute, "__isabstractmethod__", False)
 
     def __get__(self, owner: Any, kind: type | None = None) -> T:
-        """The value, which takes the place of the property in this object."""
+        """Compute the value; it takes the place of the property in this object."""
         if owner is None:
             return self  # type: ignore[return-value]
         value = owner.__dict__[self._name] = self._compute(owner)

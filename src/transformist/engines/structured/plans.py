@@ -1,4 +1,4 @@
-"""What the engine does with each head of a model, and why."""
+"""Plans: the method of each head of a model, and the reason for it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from transformist.errors import InvalidValue
 from transformist.model import Symbol, Transformer, length_of
 
 DRAWN = 1024
-"""How long the input is that shows the methods: longer than what counts as few."""
+"""Length of the input that is drawn for a plan: twice `method.FEW`, so that many are not few."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How each head is evaluated on an input.
+    """Methods for the heads of a model on an input.
 
     Attributes:
-        length: of the input.
-        is_drawn: whether the input was drawn.
-        heads: the method of each head, what it was chosen for, and how its time grows.
+        length: the length of the input.
+        is_drawn: true if the input was drawn.
+        heads: the method of each head, the reason for it, and the growth of its time.
 
     """
 
@@ -42,13 +42,13 @@ def plan(
     arithmetic: Arithmetic | str = "float64",
     length: int | None = None,
 ) -> Plan:
-    """The methods for a model's heads, as its weights and the vectors met on an input say.
+    """The methods for a model's heads, chosen by its weights and the vectors met on an input.
 
     Args:
-        model: what would be run.
-        x: the input; left out, a drawn string.
+        model: the model that would be run.
+        x: the input; by default a drawn string.
         arithmetic: `float64` or `float32`.
-        length: of the drawn string; left out, 1024, or as many symbols as the model admits.
+        length: of the drawn string; by default 1024, or the largest that the model admits.
 
     Raises:
         InvalidValue: for another arithmetic, a length below 0, or one beside an input.
@@ -64,17 +64,17 @@ def plan(
     """
     if length is not None and (x is not None or not is_whole(length, 0)):
         raise InvalidValue(
-            "a length of 0 or more is that of a drawn string",
+            "length must be a whole number from 0 on, and only a drawn string has one",
             received=f"length {length!r}" + ("" if x is None else " beside an input"),
             where="plan",
-            remedy="give an input or such a length",
+            remedy="give an input, or the length of a string to be drawn",
         )
     given = _drawn(model, length) if x is None else x
     return Plan(length_of(given), x is None, evaluate(model, given, arithmetic).heads)
 
 
 def _drawn(model: Transformer, length: int | None) -> list[Symbol]:
-    """Symbols, the same each time; none where there are none to draw from."""
+    """Drawn symbols, the same each time; none where the alphabet is empty."""
     positions = model.embedding.positions
     bounds = (DRAWN, model.max_length, None if positions is None else positions.max_length)
     count = min(each for each in bounds if each is not None) if length is None else length

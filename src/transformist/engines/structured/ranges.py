@@ -1,4 +1,4 @@
-"""How large numbers get, of which powers of two they are multiples; what is said of an overflow."""
+"""Ranges of numbers: their sizes, and the powers of two of which they are multiples."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from transformist.engines.structured.kernel import kernel
 from transformist.errors import NotFinite
 
 TILE = 256
-"""How many rows are gone through column by column: they stay in the nearest memory."""
+"""This many rows are read column by column before the next ones: 16 KiB at 8 columns of float64."""
 
 UNSIGNED = np.uint64(2**63 - 1)
-"""The bits of a number that are not its sign."""
+"""The bits of a float64 number without its sign."""
 
 
 @kernel
@@ -49,7 +49,7 @@ def largest_in(x: Any, sizes: Any) -> None:
 
 @kernel
 def _first_largest(y: Any, found: Any) -> None:
-    """Of each row the first column that no other exceeds."""
+    """Write to `found` the first column of each row that no other exceeds."""
     for i in range(y.shape[0]):
         largest = 0
         for m in range(1, y.shape[1]):
@@ -73,7 +73,9 @@ def first_largest(y: NDArray[Any]) -> NDArray[np.intp]:
 
 @kernel
 def _measure(x: Any, sizes: Any, steps: Any) -> None:
-    """Of each column the largest size, and the largest power of two that divides all of it."""
+    """Widen for each column the largest size, and the largest power of two that divides it all."""
+    # Division by a power of two is exact, so floor(x) == x tells multiples. Every float64 number
+    # is a multiple of 2⁻¹⁰⁷⁴, so the halving ends.
     for i in range(x.shape[0]):
         for m in range(x.shape[1]):
             size = abs(np.float64(x[i, m]))
@@ -85,7 +87,7 @@ def _measure(x: Any, sizes: Any, steps: Any) -> None:
 
 
 class ColumnRanges:
-    """The numbers met in each column: their largest size, and a power of two that divides all.
+    """Ranges of the numbers in each column: the largest size, and a power of two that divides all.
 
     Attributes:
         sizes: the largest |x|.
@@ -109,11 +111,12 @@ class ColumnRanges:
 
 
 def are_exact(queries: ColumnRanges, keys: ColumnRanges, a: Floating) -> bool:
-    """Whether no dot product rounds, and different ones still differ once divided by √d_key.
+    """True if no dot product rounds, and different ones still differ once divided by √d_key.
 
-    Where products are whole multiples of g and their sizes add up to at most 2^(p − 2) g, every sum
-    of them is a number of the format, of p bits, and the quotients of two different ones lie more
-    than a unit in the last place apart.
+    Let products be multiples of g, and let their sizes add up to at most 2^(p − 2) g. Every partial
+    sum is a multiple of g of at most p − 2 bits, and so a number of the format, of p bits. Two
+    different sums differ by g or more, at least 4u = 2^(2 − p) of the larger. Their quotients by
+    the same √d_key differ by as much, and rounding moves each by at most u of itself.
 
     Example:
         >>> from transformist.arithmetic import FLOAT32
@@ -125,6 +128,7 @@ def are_exact(queries: ColumnRanges, keys: ColumnRanges, a: Floating) -> bool:
 
     """
     both = (queries.sizes > 0) & (keys.sizes > 0)
+    # g ≥ smallest · 4^p keeps products, and quotients by √d_key < 2^p, out of the subnormal range.
     with np.errstate(over="ignore", under="ignore"):
         total = (queries.sizes * keys.sizes)[both].sum()
         step = (queries.steps * keys.steps)[both].min(initial=np.inf)
@@ -133,36 +137,39 @@ def are_exact(queries: ColumnRanges, keys: ColumnRanges, a: Floating) -> bool:
 
 
 def overflow(numbers: str, a: Floating) -> NotFinite:
-    """The refusal of a number beyond the largest of a format.
+    """The error for a number beyond the largest of a format.
 
     Args:
-        numbers: which ones are to stay below it.
+        numbers: the numbers that must stay below it.
         a: the format.
 
     Example:
         >>> from transformist.arithmetic import FLOAT32
         >>> print(overflow("scores", FLOAT32))
-        structured engine: scores stay below 3.40282e+38 in float32; received one that overflows; \
-        use a format with a wider range
+        structured engine: scores must stay below 3.40282e+38 in float32; received one that \
+        overflows; use a format with a wider range
 
     """
     return NotFinite(
-        f"{numbers} stay below {a.largest:g} in {a.name}",
+        f"{numbers} must stay below {a.largest:g} in {a.name}",
         received="one that overflows",
         where="structured engine",
         remedy="use a format with a wider range",
     )
 
 
+# With u = 2⁻⁵³ a score of d_key terms, whose sizes add up to S after the division by √d_key, is off
+# by (d_key + 2)uS. Computed in two ways, two scores differ by four times that, relative to each
+# other, and so does the ratio of two weights; a mean moves by at most twice as much of the largest
+# value: 8 (d_key + 2) S u ≤ 8 · 2¹⁰ · 2⁻⁵³ = 2⁻⁴⁰.
 SOFT = 1024.0
-"""(d_key + 2) times the size of scores, up to which a softmax does not depend on how they round."""
+"""A softmax is soft if (d_key + 2) times the largest size of scores is at most this."""
 
 
 def are_small(queries: ColumnRanges, keys: ColumnRanges, d_key: int) -> bool:
-    """Whether a softmax is the same within 2⁻⁴⁰ of its values in float64, however scores round.
+    """True if a softmax stays within 2⁻⁴⁰ of its largest value in float64, however scores round.
 
-    A score is off by (d_key + 2) 2⁻⁵³ of the sizes of its terms, the difference of two that are
-    computed in two ways by four times as much, and a mean by twice the difference.
+    `SOFT` has the derivation.
 
     Example:
         >>> met = ColumnRanges(1)

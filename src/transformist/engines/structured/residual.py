@@ -1,4 +1,4 @@
-"""The residual stream of an input in parts: coordinates that take few values together, or many."""
+"""The residual stream of an input in parts: some coordinates that take few values, or many."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ Columns = Sequence[int]
 
 @dataclass(frozen=True, eq=False)
 class ResidualStream:
-    """The vectors of an input in parts: some coordinates each.
+    """The vectors of an input in parts of some coordinates each.
+
+    Where coordinates take few values together, a part holds each value once. A sum with coordinates
+    that were constant so far is a part of its own, as few as the values added.
 
     Attributes:
-        n: how many positions there are.
+        n: the number of positions.
         parts: the parts.
-        places: of each coordinate the number of its part, and its column there.
+        places: the part of each coordinate, and its column there.
 
     """
 
@@ -36,7 +39,7 @@ class ResidualStream:
 
     @classmethod
     def of(cls, n: int, parts: Sequence[tuple[Columns, Vectors]]) -> ResidualStream:
-        """Parts with the coordinates that they hold, which are all together."""
+        """The stream of parts, each with the coordinates that it holds."""
         kept = [each for each in parts if len(each[0])] or parts[:1]
         places = {
             column: (number, at)
@@ -47,12 +50,12 @@ class ResidualStream:
 
     @property
     def width(self) -> int:
-        """How many coordinates there are."""
+        """The number of coordinates."""
         return len(self.places)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the numbers."""
+        """The type of the numbers."""
         return self.parts[0].dtype
 
     def rows(self, columns: Columns) -> Vectors:
@@ -71,7 +74,7 @@ class ResidualStream:
         return _some(joined, np.argsort(places).tolist())
 
     def _parted(self, columns: Columns) -> dict[int, tuple[list[int], list[int]]]:
-        """Coordinates by their parts: where they are there, and where among these."""
+        """For each part the columns that are wanted, and their places among `columns`."""
         found: dict[int, tuple[list[int], list[int]]] = {}
         for at, column in enumerate(columns):
             number, own = self.places[column]
@@ -85,7 +88,7 @@ class ResidualStream:
         return self.rows(range(self.width))
 
     def image(self, part: SparseMap) -> Vectors:
-        """The images of the vectors under an affine map, which looks at what it reads only."""
+        """The images of the vectors under an affine map, from the coordinates that it reads."""
         return self.rows(part.read).mapped(part.on_what_it_reads)
 
     def sizes(self, columns: Columns) -> NDArray[np.float64]:
@@ -97,7 +100,11 @@ class ResidualStream:
         return [self.places[column] for column in columns]
 
     def plus(self, columns: Columns, added: Vectors, a: Floating) -> ResidualStream:
-        """The stream with more in some coordinates; where nothing varied, that is all that does."""
+        """The stream plus rows in some coordinates.
+
+        Where a coordinate was constant, only the rows added vary: they form a part of their own,
+        which has few distinct vectors if they do.
+        """
         if not len(columns):
             return self
         constants = [self.parts[number].constants[own] for number, own in self._at(columns)]
@@ -116,7 +123,7 @@ class ResidualStream:
         return ResidualStream.of(self.n, parts)
 
     def _without(self, columns: Columns) -> list[tuple[Columns, Vectors]]:
-        """The parts without some coordinates."""
+        """The parts, without some coordinates."""
         gone = set(columns)
         kept = [column for column in range(self.width) if column not in gone]
         return [
@@ -126,7 +133,7 @@ class ResidualStream:
 
 
 def _some(rows: Vectors, columns: list[int]) -> Vectors:
-    """Some columns of what is there, in this order."""
+    """Some columns, in this order."""
     if len(columns) == rows.width and columns == list(range(rows.width)):
         return rows
     if isinstance(rows, Few):

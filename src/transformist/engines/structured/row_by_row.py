@@ -1,4 +1,4 @@
-"""Vectors of an input, one for each row: kept, or computed whenever they are used."""
+"""Vectors of an input, one for each row: stored, or computed whenever they are used."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from transformist.engines.structured.threads import on_all_processors
 
 
 class RowByRow(Vectors):
-    """What is common to those that have a vector for each row."""
+    """Vectors of which each row has its own."""
 
     @property
     def read(self) -> int:
-        """How many numbers a vector is computed from."""
+        """The number of numbers from which a vector is computed."""
         return self.width
 
     def through(self, function: Function, width: int) -> Vectors:
@@ -73,11 +73,11 @@ class RowByRow(Vectors):
 
 @final
 class Many(RowByRow):
-    """A vector for each row.
+    """Stored vectors, one for each row.
 
     Args:
         vectors: (n, width).
-        bound: on the sizes of numbers, in each column; left out, they are looked through.
+        bound: on the sizes of numbers, in each column; by default they are measured.
 
     """
 
@@ -121,10 +121,10 @@ class Image(RowByRow):
 
 @final
 class Beside(RowByRow):
-    """The columns of several, beside each other.
+    """Columns of several parts, beside each other.
 
     Args:
-        parts: each with its columns that are taken, and where they go.
+        parts: each with the columns that are taken, and their new places.
 
     """
 

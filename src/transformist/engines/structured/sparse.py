@@ -1,4 +1,4 @@
-"""Affine maps by the weights that are not 0, in the order of the reference."""
+"""Affine maps by their weights that are not 0, summed in the order of the reference."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from numpy.typing import NDArray
 from transformist.engines.structured.kernel import kernel, kernel_part
 from transformist.engines.structured.once import once
 
+# The running sums of 256 rows take 2 KiB and stay in the first-level cache, as do the columns read.
 TILE = 256
-"""How many rows an entry of a matrix is applied to before the next."""
+"""An entry of a matrix is applied to this many rows before the next entry."""
 
 
 @kernel
 def _apply_all(
     x: Any, starts: Any, columns: Any, values: Any, shift: Any, out: Any, total: Any
 ) -> None:
-    """As `apply`, for many rows: a row of W after the other, for as many as `total` has numbers."""
+    """Compute `apply` for many rows: `len(total)` of them at a time, by the rows of W."""
+    # Each number is summed from 0 in the order of the columns, whatever the loops around it, so
+    # that it rounds as in the reference. One and two entries are most of a compiled model.
     zero = x.dtype.type(0)
     for start in range(0, x.shape[0], total.shape[0]):
         stop = min(start + total.shape[0], x.shape[0])
@@ -43,7 +46,7 @@ def _apply_all(
 
 @kernel_part
 def _apply_some(x: Any, columns: Any, values: Any, total: Any) -> None:
-    """W x for one row of W, two entries after the other two."""
+    """W x for one row of W, two entries at a time, which halves the traffic of `total`."""
     size = x.shape[0]
     total[:size] = 0
     for entry in range(0, columns.shape[0] - 1, 2):
@@ -59,7 +62,7 @@ def _apply_some(x: Any, columns: Any, values: Any, total: Any) -> None:
 
 @kernel_part
 def apply(x: Any, starts: Any, columns: Any, values: Any, shift: Any, out: Any) -> None:
-    """out = W x + b for every row of x: products from left to right, then the bias."""
+    """Write W x + b to `out` for every row of x: products from left to right, then the bias."""
     zero, one = x.dtype.type(0), np.uint64(1)
     for at in range(x.shape[0]):
         i = np.uint64(at)
@@ -74,7 +77,7 @@ def apply(x: Any, starts: Any, columns: Any, values: Any, shift: Any, out: Any) 
 def add_applied(
     x: Any, starts: Any, columns: Any, values: Any, shift: Any, z: Any, into: Any
 ) -> None:
-    """z + (W x + b) in the columns `into`, in place."""
+    """Add W x + b to z, in the columns `into`."""
     zero, one = x.dtype.type(0), np.uint64(1)
     for at in range(x.shape[0]):
         i = np.uint64(at)
@@ -87,16 +90,16 @@ def add_applied(
 
 @kernel
 def _add_all(x: Any, starts: Any, columns: Any, values: Any, shift: Any, z: Any, into: Any) -> None:
-    """As `add_applied`."""
+    """Compile `add_applied` for calls from Python."""
     add_applied(x, starts, columns, values, shift, z, into)
 
 
 @dataclass(frozen=True, eq=False)
 class SparseMap:
-    """x ↦ W x + b, W by its rows: entries `starts[r]` to `starts[r + 1]` are those of row r.
+    """The map x ↦ W x + b; entries `starts[r]` to before `starts[r + 1]` are those of row r of W.
 
-    In float64 and float32 the results are those of the reference, bit for bit, for numbers that
-    are finite: products with 0 are left out, the others summed in the same order.
+    Results are those of the reference, bit for bit, for finite numbers in float64 and float32: a
+    product with 0 adds 0, which changes no sum, and the others are summed in the same order.
     """
 
     starts: NDArray[np.uint64]
@@ -120,12 +123,12 @@ class SparseMap:
 
     @property
     def height(self) -> int:
-        """How many numbers an image has."""
+        """The number of numbers in an image."""
         return len(self.shift)
 
     @property
     def matrix(self) -> NDArray[Any]:
-        """W by the columns that take part: (rows, read)."""
+        """W by the columns that are not 0: (rows, read)."""
         W = np.zeros((self.height, len(self.read)), self.values.dtype)
         own = self.on_what_it_reads
         W[np.repeat(np.arange(self.height), np.diff(self.starts.astype(int))), own.columns] = (
@@ -135,18 +138,18 @@ class SparseMap:
 
     @once
     def read(self) -> tuple[int, ...]:
-        """The coordinates of x that take part."""
+        """The coordinates of x on which the image depends."""
         return tuple(sorted({int(column) for column in self.columns}))
 
     @once
     def on_what_it_reads(self) -> SparseMap:
-        """The same map of vectors that have these coordinates only."""
+        """The same map, for vectors that have only the coordinates `read`."""
         own = np.searchsorted(self.read, self.columns).astype(np.uint64)
         return SparseMap(self.starts, own, self.values, self.shift)
 
     @once
     def is_identity(self) -> bool:
-        """Whether the image of a vector that has a coordinate for each column is the vector."""
+        """True if the image of a vector of `height` coordinates is the vector."""
         count = np.arange(self.height + 1)
         return (
             len(self.values) == self.height
@@ -156,7 +159,7 @@ class SparseMap:
         )
 
     def rows(self, rows: NDArray[np.intp]) -> SparseMap:
-        """The map to some of the numbers of an image."""
+        """The map to some numbers of the image."""
         spans = [np.arange(*self.starts[[row, row + 1]].astype(int)) for row in rows]
         entries = np.concatenate([np.empty(0, np.intp), *spans])
         starts = np.cumsum([0, *map(len, spans)])
@@ -168,7 +171,7 @@ class SparseMap:
         return self._applied(x, np.empty((x.shape[0], self.height), x.dtype))
 
     def by_columns(self, x: NDArray[Any]) -> NDArray[Any]:
-        """The same, each column one after the other in memory."""
+        """The images, columns contiguous in memory."""
         return self._applied(x, np.empty((self.height, x.shape[0]), x.dtype).T)
 
     def _applied(self, x: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
@@ -177,7 +180,7 @@ class SparseMap:
         return out
 
     def add(self, x: NDArray[Any], z: NDArray[Any], into: NDArray[np.int64]) -> None:
-        """z + W x + b in place, in some columns.
+        """Add W x + b to z, in some columns.
 
         Example:
             >>> z = np.ones((2, 2))

@@ -1,4 +1,4 @@
-"""Models as the engine has them: the weights that are not 0, rounded, once for each model."""
+"""Models by their weights that are not 0, rounded to a format, once for each model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SparseSublayer:
     Attributes:
         layer: its number, from 0.
         definition: the sublayer itself, with its norms.
-        function: its network, or what each of its heads computes.
+        function: its network, or the maps of its heads.
         written: the coordinates that it writes.
 
     """
@@ -49,7 +49,7 @@ class SparseModel:
     Attributes:
         sublayers: in order.
         read_out: the affine map of its read-out.
-        labels: how the largest of its labels is found, where it has labels.
+        labels: the search for the largest of its labels, where it has labels.
 
     """
 
@@ -62,7 +62,7 @@ _MODELS: WeakKeyDictionary[Transformer, dict[str, SparseModel]] = WeakKeyDiction
 
 
 def sparse_model(model: Transformer, a: Floating) -> SparseModel:
-    """A model in a format; what is found is kept as long as the model is.
+    """A model in a format, kept as long as the model is.
 
     Example:
         >>> import transformist as tf

@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """As many threads as there are processors for this process."""
+    """One thread for each processor that this process may use."""
     return ThreadPoolExecutor(_processors(), thread_name_prefix="transformist")
 
 
@@ -27,17 +27,19 @@ if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
+# Handing work to a thread and waiting for it takes about 30 µs, in which a kernel goes through some
+# 20,000 numbers. From six times that on, two threads are faster on a quiet machine.
 MUCH = 2**17
-"""From so many numbers on work is divided: handing it on takes as long as some ten thousand."""
+"""From this many numbers on, work is divided among threads."""
 
 
 def on_all_processors(function: Callable[[T], R], items: Iterable[T], numbers: int) -> list[R]:
-    """[function(item), …], some at the same time; what one raises is raised, when all have ended.
+    """[function(item), …], on all processors; an error is raised when all calls have ended.
 
     Args:
-        function: of an item; it does not call this.
+        function: of an item; it must not call `on_all_processors`.
         items: its arguments.
-        numbers: how many numbers it goes through, together.
+        numbers: the numbers that all calls together go through.
 
     Example:
         >>> on_all_processors(abs, [-1, 2], numbers=MUCH)
@@ -53,7 +55,7 @@ def on_all_processors(function: Callable[[T], R], items: Iterable[T], numbers: i
         while left:
             try:
                 at = left.popleft()
-            except IndexError:  # another was sooner
+            except IndexError:  # another thread took the last item
                 return
             found[at] = function(given[at])
 
@@ -71,7 +73,7 @@ def on_all_processors(function: Callable[[T], R], items: Iterable[T], numbers: i
 def one_ahead(
     function: Callable[[T], R], items: Iterable[T], numbers: int
 ) -> Iterator[tuple[T, R]]:
-    """Each item with function(item), which is computed while the one before is used.
+    """Each item with function(item), computed while the item before is used.
 
     Example:
         >>> list(one_ahead(abs, [-1, 2], numbers=MUCH))

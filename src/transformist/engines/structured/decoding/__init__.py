@@ -1,4 +1,4 @@
-"""A model that reads one token after another."""
+"""Decoders: models that read one token after another."""
 
 from transformist.engines.structured.decoding.decoders import Decoder, decoder
 

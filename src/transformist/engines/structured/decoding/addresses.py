@@ -1,6 +1,7 @@
-"""Arrays that a kernel finds by their addresses, in a record of them.
+"""Arrays that a kernel finds by their addresses, kept in a record.
 
-So any number of arrays is one argument of a kernel, where each argument of its own takes time.
+Any number of arrays is then one argument of a kernel. An array as an argument of its own takes numba
+0.05 µs to unpack, and a model has some dozens; a token takes 1 to 2 µs in all.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from transformist.engines.structured.kernel import kernel_alone_part
 from transformist.errors import BrokenInvariant
 
 ARRAY = np.dtype([(name, np.int64) for name in ("address", "length", "width")], align=True)
-"""Where an array is, and how long it is in its first and last dimension."""
+"""The address of an array, and its length in the first and last dimension."""
 
 
 def described(array: NDArray[Any]) -> tuple[int, int, int]:
-    """The `ARRAY` of one whose entries are one after the other in memory.
+    """The `ARRAY` of an array that is contiguous in memory.
 
-    Whoever keeps them keeps the array, or they lead to nothing.
+    The caller must keep the array as long as the address is used.
 
     Raises:
-        BrokenInvariant: for an array with gaps.
+        BrokenInvariant: for an array that is not contiguous.
 
     Example:
         >>> described(np.zeros((2, 5)))[1:], described(np.zeros(4))[1:]
@@ -33,13 +34,13 @@ def described(array: NDArray[Any]) -> tuple[int, int, int]:
         >>> described(np.zeros((2, 5))[:, :2])
         Traceback (most recent call last):
         ...
-        transformist.errors.BrokenInvariant: addresses: entries are one after the other; received \
-        an array of shape (2, 2) with gaps; please report it, with what was asked
+        transformist.errors.BrokenInvariant: addresses: an array must be contiguous; received an \
+        array of shape (2, 2) with gaps; please report it, with what was asked
 
     """
     if not array.flags.c_contiguous:
         raise BrokenInvariant(
-            "entries are one after the other",
+            "an array must be contiguous",
             received=f"an array of shape {array.shape} with gaps",
             where="addresses",
         )

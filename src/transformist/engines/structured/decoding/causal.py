@@ -1,4 +1,4 @@
-"""Heads under future masks, to which rows come."""
+"""Heads under future masks, of which rows come a few at a time."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ CODES: dict[type[Method], int] = {ByQuery: BY_QUERY, ByKey: BY_KEY}
 
 
 class CausalHead:
-    """A head under a future mask, to which rows come.
+    """A head under a future mask, of which rows come a few at a time.
 
-    Keys and values are kept, but where the weights fix the query, as a query not met before may
-    ask for them; and as what has come may cease to fit the way it is evaluated.
+    Keys and values are kept: a query not met before needs them, and so does the next method, once
+    rows come that the present one does not fit. They are not kept where the weights fix the query.
     """
 
     def __init__(self, maps: HeadMaps) -> None:
         self.maps, self._a = maps, maps.a
-        self._sizes = np.full(maps.head.width, np.inf)  # of what it does not read
+        self._sizes = np.full(maps.head.width, np.inf)  # for coordinates that are not read
         self._sizes[maps.read] = 0
         self._past = Past(len(maps.fixed), maps.d_value, self._a.dtype)
         self._left = [EveryPair] if maps.kind == OTHER else list(RUNNING)
@@ -46,7 +46,7 @@ class CausalHead:
 
     @property
     def method(self) -> str:
-        """How it is evaluated now."""
+        """The name of the present method."""
         return self._running.name
 
     def mix(self, z: NDArray[Any]) -> NDArray[Any]:
@@ -70,16 +70,16 @@ class CausalHead:
 
     @property
     def _is_kept(self) -> bool:
-        """Whether keys and values are kept."""
+        """True if keys and values are kept."""
         return not (self.maps.fixed.all() and isinstance(self._running, ByQuery))
 
     def took(self, rows: int) -> None:
-        """Know that the kernel for one token has taken so many rows."""
+        """Record how many rows the kernel for one token consumed."""
         self._past.count += rows * self._is_kept
         self._running.took(rows)
 
     def record(self, source: NDArray[Any], total: NDArray[Any], into: NDArray[np.int64]) -> Record:
-        """For the kernel that takes one token after another: from which row, and into which."""
+        """The record for the kernel for one token, which reads `source` and adds to `total`."""
         running, maps = self._running, self.maps
         found = running.token_arrays()
         if found is None:
@@ -125,10 +125,9 @@ class CausalHead:
         return {**own, "mixed": np.empty((1, d_value))}
 
     def _require_finite(self, z: NDArray[Any]) -> None:
-        """Refuse rows with which something could overflow; sizes are kept with room to double.
-
-        There is no such room where twice the sizes could overflow.
-        """
+        """Refuse rows with which a number could overflow."""
+        # The kernel for one token compares rows with `_sizes` and stops beyond them. Doubling the
+        # sizes met makes such stops rare; where twice the sizes could overflow, they are exact.
         met, read = np.zeros(len(self._sizes)), self.maps.read
         largest_of(z, read, met)
         if (met <= self._sizes).all():
@@ -139,9 +138,9 @@ class CausalHead:
         self._sizes = doubled if fits else np.maximum(self._sizes, met)
         if not (fits or self.maps.stay_finite(self._sizes[read])):
             raise NotFinite(
-                f"what a decoder reads stays so small that no score or sum of values overflows in "
+                f"a decoder must read numbers so small that no score or sum of values overflows in "
                 f"{self._a.name}",
-                received="a number that is too large for that",
+                received="a number that is too large",
                 where="Decoder",
                 remedy="run the model on whole inputs, or use a format with a wider range",
             )

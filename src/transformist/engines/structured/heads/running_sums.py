@@ -1,8 +1,9 @@
-"""Weighted sums of values, kept as keys come: those of the largest score so far, or around it.
+"""Running sums of weights and weighted values, relative to the largest score so far.
 
 `mass` (count, 2) and `sums` (count, 2, d_value) hold the sums of the weights and of the weighted
-values, the largest score having the weight 1, each with its error. Arrays come whole, with the
-places in them, as slices of them cost more than what is done here.
+values, each beside its rounding error. The largest score has the weight 1; where a larger one
+comes, sums are scaled down, as in an online softmax (Milakov and Gimelshein, arXiv 1805.02867).
+Kernels get whole arrays and the number of a sum, as slices would cost more than the work here.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from transformist.engines.structured.kernel import kernel_part
 
 @kernel_part
 def start_sum(values: Any, row: int, mass: Any, sums: Any, number: int) -> None:
-    """One value, of weight 1."""
+    """Set a sum to one value of weight 1."""
     mass[number, 0], mass[number, 1] = 1.0, 0.0
     for c in range(values.shape[1]):
         sums[number, 0, c] = values[row, c]
@@ -25,7 +26,7 @@ def start_sum(values: Any, row: int, mass: Any, sums: Any, number: int) -> None:
 
 @kernel_part
 def clear_sum(mass: Any, sums: Any, number: int) -> None:
-    """No value."""
+    """Set a sum to no value."""
     mass[number, 0], mass[number, 1] = 0.0, 0.0
     for c in range(sums.shape[2]):
         sums[number, 0, c] = 0.0
@@ -34,7 +35,7 @@ def clear_sum(mass: Any, sums: Any, number: int) -> None:
 
 @kernel_part
 def scale_sum(factor: float, least: float, mass: Any, sums: Any, number: int) -> None:
-    """The sums, of weights so many times smaller; 0 where they come below a number."""
+    """Scale a sum by a factor; numbers that come below `least` become 0."""
     for part in range(2):
         mass[number, part] *= factor
     for c in range(sums.shape[2]):
@@ -46,7 +47,9 @@ def scale_sum(factor: float, least: float, mass: Any, sums: Any, number: int) ->
 
 @kernel_part
 def add_to_sum(weight: float, values: Any, row: int, mass: Any, sums: Any, number: int) -> None:
-    """One more value; the errors of the sums are kept beside them (Knuth's sum of two)."""
+    """Add a weighted value; the rounding errors of the sums are kept beside them."""
+    # old + weight = new + ((old − (new − rest)) + (weight − rest)) exactly, with
+    # rest = fl(new − old), whatever the sizes (Knuth's sum of two, TAOCP 4.2.2).
     old = mass[number, 0]
     new = old + weight
     rest = new - old
@@ -62,18 +65,21 @@ def add_to_sum(weight: float, values: Any, row: int, mass: Any, sums: Any, numbe
 
 @kernel_part
 def take_value(
-    kind: int, below: float, values: Any, row: int, mass: Any, sums: Any, number: int
+    kind: int, above: float, values: Any, row: int, mass: Any, sums: Any, number: int
 ) -> bool:
-    """A value comes whose score lies so far below the largest before it; is it the new largest?"""
-    if below < 0.0 and (kind != SOFTMAX or below < -FAR):
+    """Take a value whose score exceeds the largest so far by `above`; true if it is the largest.
+
+    The largest score is −∞ before the first value, which is then above it by ∞.
+    """
+    if above < 0.0 and (kind != SOFTMAX or above < -FAR):
         return False
-    if kind == FIRST and below == 0.0:
+    if kind == FIRST and above == 0.0:
         return False
-    if below > FAR or (below > 0.0 and kind != SOFTMAX) or (kind == LAST and below == 0.0):
+    if above > FAR or (above > 0.0 and kind != SOFTMAX) or (kind == LAST and above == 0.0):
         start_sum(values, row, mass, sums, number)
         return True
-    if below > 0.0:
-        scale_sum(math.exp(-below), 0.0, mass, sums, number)
-    weight = math.exp(below) if below < 0.0 else 1.0
+    if above > 0.0:
+        scale_sum(math.exp(-above), 0.0, mass, sums, number)
+    weight = math.exp(above) if above < 0.0 else 1.0
     add_to_sum(weight, values, row, mass, sums, number)
-    return below > 0.0
+    return above > 0.0

@@ -1,13 +1,31 @@
-"""Attention over keys that are points of the plane: the upper hull of those that have come.
+"""Attention over keys that are points of the plane, by the upper hull of the points so far.
 
-A query (p, q) with q > 0 scores the point (x, y) by p x + q y. The largest is taken at vertices of
-the upper hull, along which scores rise and then fall, so that bisection comes near it. Points come
-with x that never falls, and the hull is a stack; points on an edge stay, as they tie.
+A query (p, q) with q > 0 scores the point (x, y) by (p x + q y)/√d_key. Points come with x that
+never falls, and a stack holds their upper hull (A. M. Andrew, Information Processing Letters 9,
+1979). Points on an edge stay on the stack, as they tie. Points below it are left out for good.
 
-Scores are rounded as the reference rounds them, and so they rise and fall up to rounding only. From
-where bisection ends all vertices are tried to both sides, until one lies further below the best
-than rounding explains: beyond it scores fall. A point that lies under the hull is left out for
-good; how deep such points lie, at least, says whether rounding could make one of them the best.
+Why the search finds what the reference finds. Scores are computed as the reference computes them,
+so ŝ below is the same float64 or float32 number in both. Let E bound |ŝ − s| for all points and one
+query; `_doubts` gives D/√d_key ≥ 4E, which is called the reach.
+
+1. Along the stack exact scores rise, stay equal, and fall, once each: the difference of two
+   neighbours is their distance in x times p + q (slope of the edge), and slopes fall from left to
+   right. Call the peak m.
+2. From any vertex, `_window` walks left and right until ŝ < best − reach, where best is the
+   largest ŝ met so far. It never stops before m: on the way to m every vertex j has an exact score
+   at least that of all vertices met before, so best ≤ ŝ_j + 2E < ŝ_j + reach.
+3. Where it stops, behind m, at a vertex j, all vertices beyond have exact scores at most s_j, and
+   so ŝ ≤ ŝ_j + 2E < best. None of them is largest or ties. So the window holds all vertices whose
+   computed score is the largest, wherever the walk begins; the search by steps that double
+   (`_near`) only makes the walk short.
+4. A point b left out lies below the hull by at least `least`, measured along y. The point of the
+   hull above b lies between two vertices, one of which has p x + q y larger than that of b by at
+   least q · least. `is_sure` asks for q · least > D, that is an exact difference of scores above
+   4E: the computed score of b is then below that of the vertex. Where no dot product rounds, any
+   difference is enough.
+
+Under softmax the reach grows by `FAR`: vertices beyond the window then weigh less than exp(−FAR)
+of the largest. Points left out would have weights of their own, so there must be none.
 """
 
 from __future__ import annotations
@@ -32,21 +50,30 @@ from transformist.engines.structured.heads.weightings import (
 from transformist.engines.structured.kernel import kernel, kernel_part
 from transformist.engines.structured.ranges import largest_in
 
-ROUNDING = 2.0**-50
-"""8u: a turn is computed from products of differences, each within 3u of itself."""
+# With u = 2⁻⁵³: each product of two rounded differences is off by 3u of itself, to first order,
+# and the difference of two products by u more of both. 8u leaves room for the rounding of the
+# bound itself.
+TURN_ROUNDING = 2.0**-50
+"""A turn is known if its two products differ by more than this times the sum of their sizes."""
 
+# A product of at least 2⁻⁹⁰⁰ has its last bit, and that of its rounding error, above
+# 2⁻⁹⁰⁰⁻¹⁰⁶ > 2⁻¹⁰⁷⁴, so the error is a float64 number.
 SMALL = 2.0**-900
 """Products of differences of at least this size have no underflow in them, nor in their errors."""
 
+# Differences stay below 2⁴⁰¹, products below 2⁸⁰², and 2²⁷ times a difference, which `_lost`
+# computes, below 2⁴²⁸: far from 2¹⁰²⁴.
 NARROW = 2.0**400
 """Coordinates below this size have no overflow in products of their differences."""
 
 BELOW, ON, ABOVE, UNKNOWN = range(4)
+"""Where a point lies, seen from the line between its neighbours; `UNKNOWN` if rounding hides it."""
 
 
 @kernel_part
 def _lost(x: float, y: float, product: float) -> float:
-    """x y − fl(x y), which is a number (Dekker)."""
+    """The rounding error x y − fl(x y), which is a float64 number (T. J. Dekker, 1971)."""
+    # 2²⁷ + 1 splits 53 bits into two halves, whose products are exact.
     split = 134217729.0
     high = split * x
     high = high - (high - x)
@@ -59,19 +86,23 @@ def _lost(x: float, y: float, product: float) -> float:
 
 @kernel_part
 def _is_difference(difference: float, x: float, y: float) -> bool:
-    """Whether a difference fl(x − y) is x − y (Knuth)."""
+    """True if a computed difference fl(x − y) is x − y (Knuth's sum of two, TAOCP 4.2.2)."""
     back = difference - x
     return (x - (difference - back)) - (y + back) == 0.0
 
 
 @kernel
 def _turn(ax: float, ay: float, bx: float, by: float, cx: float, cy: float) -> tuple[int, float]:
-    """Where b lies of the line from a to c, ax < bx < cx; how deep below it, at least."""
+    """The side of the line from a to c on which b lies (ax < bx < cx), and its least depth.
+
+    The sign of (bx − ax)(cy − ay) − (cx − ax)(by − ay) tells the side; divided by cx − ax it is the
+    depth along y.
+    """
     dx, dy, ex, ey = bx - ax, cy - ay, cx - ax, by - ay
     if dy == 0.0 and ey == 0.0:
         return ON, 0.0
     rise, own = dx * dy, ex * ey
-    doubt = ROUNDING * (abs(rise) + abs(own)) + SMALL
+    doubt = TURN_ROUNDING * (abs(rise) + abs(own)) + SMALL
     if rise - own > doubt:
         return BELOW, (rise - own - doubt) / ex
     if own - rise > doubt:
@@ -81,6 +112,9 @@ def _turn(ax: float, ay: float, bx: float, by: float, cx: float, cy: float) -> t
         and _is_difference(ex, cx, ax) and _is_difference(ey, by, ay)
     ):  # fmt: skip
         return UNKNOWN, 0.0
+    # All four differences are exact here, and so is `further`, as the products are within a factor
+    # of 2. Rounding is monotone: if the rounded products differ, the exact ones differ in the same
+    # sense. If not, the exact ones differ by their rounding errors.
     further = rise - own
     if further == 0.0:
         further = _lost(dx, dy, rise) - _lost(ex, ey, own)
@@ -92,9 +126,9 @@ def _push(
     kind: int, new_x: Any, new_y: Any, place: int, values: Any, row: int, count: int, x: Any,
     y: Any, places: Any, mass: Any, sums: Any, least: Any,
 ) -> int:  # fmt: skip
-    """The number of vertices with the new point; `least` is how deep those lie that are left out.
+    """Push a point; return the number of vertices.
 
-    It is below 0 from where a turn is not known.
+    `least` becomes the smallest depth of a point that was left out, −1 once a turn is not known.
     """
     while count > 0:
         top = count - 1
@@ -133,20 +167,24 @@ def _push(
 
 @kernel_part
 def _score(p: Any, q: Any, root: Any, x: Any, y: Any, at: int) -> Any:
-    """Of a vertex, as the reference rounds it: all are of its format."""
+    """The score of a vertex, as the reference rounds it: all numbers are of its format."""
+    # The reference sums two products, in either order; its other columns are 0 and add nothing.
     vertex = np.uint64(at)
     return (p * x[vertex] + q * y[vertex]) / root
 
 
 @kernel_part
 def _rises(p: Any, q: Any, root: Any, x: Any, y: Any, at: int) -> bool:
-    """Whether the vertex after this one scores higher."""
+    """True if the vertex after this one scores higher."""
     return bool(_score(p, q, root, x, y, at + 1) > _score(p, q, root, x, y, at))
 
 
 @kernel_part
 def _near(p: Any, q: Any, root: Any, x: Any, y: Any, count: int, begin: int) -> int:
-    """The first vertex of the largest score, but for rounding: in steps that double, and halve."""
+    """The first vertex of the largest score, but for rounding.
+
+    Steps double from `begin`, then halve: the time is the logarithm of the distance from there.
+    """
     low, high, step = 0, count - 1, 1
     at = min(begin, high)
     if at < high and _rises(p, q, root, x, y, at):
@@ -174,9 +212,9 @@ def _near(p: Any, q: Any, root: Any, x: Any, y: Any, count: int, begin: int) -> 
 def _window(
     reach: float, p: Any, q: Any, root: Any, x: Any, y: Any, count: int, begin: int
 ) -> tuple[int, int, float]:  # fmt: skip
-    """The vertices from the first number to before the second, and the best of their scores.
+    """The vertices with scores down to `reach` below the best: first, one past the last; the best.
 
-    They are those with scores down to `reach` below it; so far away scores fall further.
+    Vertices outside score lower than the best: points 2 and 3 of the module's docstring.
     """
     low = _near(p, q, root, x, y, count, begin)
     best, high = np.float64(_score(p, q, root, x, y, low)), low + 1
@@ -200,10 +238,9 @@ def _read(
     kind: int, p: Any, q: Any, root: Any, reach: float, count: int, begin: int,
     x: Any, y: Any, places: Any, mass: Any, sums: Any, out: Any, row: int,
 ) -> int:  # fmt: skip
-    """The mixed value for a query: of the vertex that is highest, of those that tie, or near it.
+    """Write the mixed value for a query to a row; return the vertex where the search ended.
 
-    The search begins at a vertex, and the one where it ended is handed back: the next query may
-    look nearly in the same direction.
+    The search for the next query begins there, as it may look nearly in the same direction.
     """
     out[row] = 0.0
     if count == 0:
@@ -255,10 +292,15 @@ def _mix(
 
 
 class UpperHull:
-    """The upper hull of the points so far, each vertex with the values that are there.
+    """The upper hull of the points so far, each vertex with the sum of the values that are there.
 
-    A softmax is taken over all vertices whose score has a weight in float64; it needs points that
-    are all vertices. Scores are those of the reference.
+    Args:
+        d_key: scores are divided by its root.
+        width: of values.
+        kind: the weighting.
+        room: points for which there is room at first.
+        a: the format.
+
     """
 
     def __init__(self, d_key: int, width: int, kind: int, room: int, a: Floating) -> None:
@@ -276,12 +318,12 @@ class UpperHull:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy has: no room, in which may be what was in memory before."""
+        """The state of a copy, without unused memory, which may hold anything."""
         filled = tuple(each[: self._count] for each in self._state)
         return {**self.__dict__, "_state": filled}
 
     def reserve(self, more: int) -> None:
-        """Room for so many more points, at least doubled where it is too small."""
+        """Make room for so many more points; the room at least doubles."""
         if self._count + more > len(self._state[0]):
             size = max(2 * len(self._state[0]), self._count + more)
             grown = [np.empty((size, *each.shape[1:]), each.dtype) for each in self._state]
@@ -290,11 +332,13 @@ class UpperHull:
             self._state = tuple(grown)  # type: ignore[assignment]
 
     def is_sure(self, queries: NDArray[Any], are_exact: bool) -> bool:
-        """Whether what is left out of the hull has no part in what these queries attend to.
+        """True if the points left out have no part in what these queries attend to.
+
+        Point 4 of the module's docstring gives the reason.
 
         Args:
-            queries: (m, 2), to which all the points have come that they see.
-            are_exact: whether no dot product of one with a point, left out or not, rounds.
+            queries: (m, 2); all points that they see have been taken.
+            are_exact: no dot product of one with a point, left out or not, rounds.
 
         """
         least = float(self._least[0])
@@ -305,7 +349,14 @@ class UpperHull:
         return are_exact or bool((least * queries[:, 1] > self._doubts(queries)).all())
 
     def _doubts(self, queries: NDArray[Any]) -> NDArray[np.float64]:
-        """What dot products with points can be off, together: 16u of their terms, and underflow."""
+        """The bound D on rounding, in units of dot products, for each query.
+
+        With u = 2⁻ᵖ and the terms T = |p| max|x| + |q| max|y|, a product and the sum of two round
+        by (2u + u²) T together, and the division by √d_key by u of its result: an exact score is
+        off by E ≤ (3u + O(u²)) T/√d_key, and by 1.5 times the smallest number where something
+        underflows. D/√d_key = 16u T/√d_key + 8 smallest is more than 4E; the rest of the room
+        covers the rounding of D itself and of the depths with which D is compared.
+        """
         terms = np.abs(queries).astype(np.float64, copy=False) @ self._sizes
         root = float(self._root)
         return np.asarray(2.0 ** (4 - self._a.precision) * terms + 8 * root * self._a.smallest)

@@ -1,4 +1,4 @@
-"""What becomes of scores, and in which order keys come, as numbers for kernels."""
+"""Weightings, and orders of work at a row, as numbers for kernels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from transformist.model import Mask, Weighting
 
 SOFTMAX, AVERAGE, FIRST, LAST, OTHER = range(5)
-"""What becomes of the maximal scores; first and last in the order in which keys come.
+"""Weightings; the first and last of the largest scores are those in the order of the keys.
 
 `OTHER` is a weighting that no kernel has: the reference's own function is called for every row.
 """
@@ -23,10 +23,10 @@ KINDS: dict[Weighting, int] = {
 """The weightings that the kernels have."""
 
 MIRRORED = {SOFTMAX: SOFTMAX, AVERAGE: AVERAGE, FIRST: LAST, LAST: FIRST, OTHER: OTHER}
-"""What a kind is where keys come from the last to the first."""
+"""The weighting to compute where keys come from the last to the first."""
 
 READ, TAKE, TAKE_READ, READ_TAKE = range(4)
-"""What is done at each row, and in which order."""
+"""Work at each row: read the query's answer, take the key, or both in either order."""
 
 
 def order_under(mask: Mask) -> int:
@@ -36,13 +36,14 @@ def order_under(mask: Mask) -> int:
     return TAKE_READ if mask.admits_itself else READ_TAKE
 
 
+# exp(−110) < 2⁻¹⁵⁸: 2⁴⁰ such weights together are below 2⁻¹¹⁸ of the largest one, far below the
+# rounding 2⁻⁵³ of their sum.
 FAR = 110.0
-"""How far below the largest a score is left out of a softmax: exp(−110) is less than 2⁻¹⁵⁸, and so
-much less than the rounding of a sum is what any number of them weigh."""
+"""Scores this far below the largest are left out of a softmax."""
 
 
 def root_of(d_key: int, dtype: np.dtype[Any]) -> Any:
-    """√d_key, by which scores are divided, as the reference rounds it: a number of the format.
+    """√d_key, by which scores are divided, rounded to the format as in the reference.
 
     Example:
         >>> root_of(2, np.dtype(np.float32)).tolist()
