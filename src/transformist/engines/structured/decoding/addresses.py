@@ -1,6 +1,6 @@
 """Arrays that a kernel finds by their addresses, kept in a record.
 
-Any number of arrays is then one argument of a kernel. An array as an argument of its own takes numba
+Any number of arrays is then one argument of a kernel. An array as an argument of its own takes
 0.05 µs to unpack, and a model has some dozens; a token takes 1 to 2 µs in all.
 """
 
