@@ -7,13 +7,13 @@ import sys
 import prose
 import pytest
 
-AT_LEAST = {"comment_percent": 0.1}
+AT_LEAST = {"comment_percent": 1.2}
 AT_MOST = {
-    "docstring_opening_percent": 19.6,
-    "file_names_used_twice": 20,
-    "class_names_used_twice": 8,
-    "isinstance_ladders": 10,
-    "import_cycles": 5,
+    "docstring_opening_percent": 8.4,
+    "file_names_used_twice": 8,
+    "class_names_used_twice": 4,
+    "isinstance_ladders": 9,
+    "import_cycles": 1,
 }
 """Limits of the source as it is: a change that improves a measure lowers its limit with it."""
 
