@@ -22,12 +22,12 @@ from transformist.rounding import Order
 
 @dataclass(frozen=True)
 class Errors:
-    """How far an atom can be off.
+    """Error bounds of an atom.
 
     Attributes:
-        absolute: as it is.
-        scaled: times D.
-        relative: in relation to it, if it is at least 0 and its 0 exactly 0; else infinite.
+        absolute: of the number itself.
+        scaled: of D times the number.
+        relative: relative to the number, if it is at least 0 and its 0 is exact; else infinite.
         silent: the kinds of rows at which it is exactly 0.
 
     """
@@ -74,12 +74,12 @@ class AtomErrors:
 
     @property
     def w(self) -> float:
-        """That of its accumulator."""
+        """The unit roundoff of the accumulator."""
         return float(self.a.accumulator_roundoff)
 
     @property
     def is_wide(self) -> bool:
-        """Whether the accumulator holds every product of two numbers of the format."""
+        """True if the accumulator holds every product of two numbers of the format."""
         return self.u**2 >= self.w
 
     def held(self, weight: Fraction) -> Fraction | None:
@@ -91,7 +91,7 @@ class AtomErrors:
         return self.weights[weight]
 
     def grid_everywhere(self, form: Form) -> Grid | None:
-        """What it lies on, at BOS as well as far as that is known, and where BOS stands alone."""
+        """Grid of a form at symbols, at BOS where it is known, and where BOS stands alone."""
         grid = self.circuit.grid(form)
         if grid is None or not self.circuit.bos:
             return grid
@@ -100,7 +100,7 @@ class AtomErrors:
         return None if at_bos is None else grid | alone | at_bos
 
     def inherited(self, form: Form, which: str = "absolute") -> float:
-        """The errors of the atoms together, at the kind of row where they are the most."""
+        """Sum of the errors of the atoms, at the kind of row where it is largest."""
         parts = [
             (product_bound(f, getattr(self.errors[atom], which)), self.errors[atom].silent)
             for atom, f in form.terms
@@ -128,7 +128,7 @@ def magnitude(value: Any) -> float:
 
 
 def significant_bits(value: Fraction) -> float:
-    """How many bits the significand of a number has; infinite where it has no end.
+    """Number of bits of a number's significand; infinite where it has no end.
 
     Example:
         >>> significant_bits(Fraction(5, 8)), significant_bits(Fraction(1, 3))

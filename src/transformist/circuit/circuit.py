@@ -95,7 +95,7 @@ class Head(ABC):
 
     @abstractmethod
     def words(self, value: str, text_of: Callable[[Form], str]) -> str:
-        """What the head fetches of a value, in words."""
+        """Description, for people, of what the head fetches of a value."""
 
 
 class Atom(ABC):
@@ -150,7 +150,7 @@ class Atom(ABC):
 
     @abstractmethod
     def words(self, text_of: Callable[[Form], str]) -> str:
-        """How the atom is made, in words."""
+        """Description of the atom for people."""
 
 
 @dataclass(eq=False)
@@ -159,12 +159,12 @@ class Circuit:
 
     Attributes:
         alphabet: the symbols.
-        bos: whether BOS is added in front.
+        bos: True if BOS is added in front.
         max_length: N, or `None` for any length.
         weighting: of the heads.
         atoms: by their numbers.
         laws: of each.
-        names: what each is called.
+        names: of each, for people.
 
     """
 
@@ -212,7 +212,7 @@ class Circuit:
         return 1 << int(self.max_length or 0).bit_length()
 
     def is_bos(self, form: Form) -> bool:
-        """Whether a form is 1 at BOS and 0 at symbols."""
+        """True if a form is 1 at BOS and 0 at symbols."""
         ranges = self.rows(form) if self.bos else ()
         wanted = [Range.of(0)] * len(self.alphabet) + [Range.of(1)]
         return list(ranges) == wanted
@@ -233,7 +233,7 @@ class Circuit:
         return tuple(sums)
 
     def size(self, form: Form, is_split: bool = False) -> Bound:
-        """The largest magnitude of a form at any row; if split, of its terms by themselves."""
+        """The largest magnitude of a form at any row; if split, the sum of those of its terms."""
         if is_split and len(form.terms) > 1:
             parts = [abs(factor) * self.laws[number].size for number, factor in form.terms]
             return sum(parts, abs(form.constant))
@@ -275,7 +275,7 @@ class Circuit:
     def separation(self, form: Form) -> Fraction | None:
         """The least magnitude of a form but 0, where one is known.
 
-        It is that of its grid; or, where no term is negative, the least of its terms.
+        The step of its grid; or, where no term is negative, the least of its terms but 0.
         """
         grid = self.grid(form)
         if grid is not None:
@@ -293,7 +293,7 @@ class Circuit:
         return least, hull(law.rows[: len(self.alphabet)]).times(factor)
 
     def least_multiple(self, form: Form) -> Fraction | None:
-        """As `separation`, from the form without what its factors and constant have in common."""
+        """A separation found after the common factor of factors and constant is taken out."""
         common = content([*form.factors.values(), form.constant])
         if not common:
             return None
@@ -308,11 +308,11 @@ class Circuit:
         return None if name is None else frozenset({name})
 
     def is_whole(self, form: Form) -> bool:
-        """Whether a form is a whole number at the symbols."""
+        """True if a form is a whole number at the symbols."""
         return self.grid(form) == Grid(1)
 
     def is_approximate(self, form: Form) -> bool:
-        """Whether softmax gives a form with an error, beyond rounding."""
+        """True if stray weight of softmax gives a form an error, beside rounding."""
         return any(self._approximate(atom) for atom in form.atoms)
 
     def _approximate(self, number: int) -> bool:
@@ -330,7 +330,7 @@ class Circuit:
         return []
 
     def is_clean(self, form: Form) -> bool:
-        """Whether a format computes a whole number from whole numbers, so that nothing rounds."""
+        """True if a form is computed from whole numbers alone, so that nothing rounds."""
         known = self._clean
         for each in range(len(known), max(form.atoms, default=-1) + 1):
             forms = self.atoms[each].reads

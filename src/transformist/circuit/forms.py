@@ -1,4 +1,4 @@
-"""Affine forms of atoms, which are known by their numbers."""
+"""Affine forms of atoms; an atom is given by its number."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Form:
         return cls(tuple(sorted((a, f) for a, f in total.items() if f)), constant)
 
     def __str__(self) -> str:
-        """In words: an atom by its number in brackets."""
+        """The form as text, an atom by its number in brackets."""
         parts = [f"{factor} [{atom}]" for atom, factor in self.terms]
         return " + ".join([*parts, str(self.constant)] if self.constant or not parts else parts)
 
@@ -65,7 +65,7 @@ class Form:
 
     @property
     def is_constant(self) -> bool:
-        """Whether it has no atom."""
+        """True if it has no atom."""
         return not self.terms
 
     def __add__(self, other: Any) -> Form:

@@ -80,11 +80,11 @@ class Margins(AtomErrors):
         return total
 
     def reach(self, form: Form) -> float:
-        """How large what is computed for a form can be."""
+        """Largest magnitude of the number computed for a form."""
         return magnitude(self.circuit.size(form)) + self.error(form)
 
     def is_exact(self, form: Form) -> bool:
-        """Whether the format computes it without an error, in any order of summation."""
+        """True if the format computes the form without an error, in any order of summation."""
         if self.readings is not None:
             return all(sum_errors.is_exact(self, each) for each in self._read(form))
         grid = self.grid_everywhere(form)
@@ -92,6 +92,8 @@ class Margins(AtomErrors):
             return False
         if grid.counts or grid.c & (grid.c - 1):
             return False
+        # Terms and partial sums are multiples of 1/c, a power of two, and at most `size`: the
+        # significand holds them if size · c ≤ 2ᵖ. None underflows if 1/c, divided, is a number.
         c = magnitude(grid.c)
         fits = self.size(form) * c <= 2.0**self.a.precision
         fits = fits and all(self.held(f) == f for _, f in form.terms)
@@ -103,10 +105,11 @@ class Margins(AtomErrors):
         return self.readings.sums[form]
 
     def rounding(self, form: Form) -> float:
-        """How far the evaluation of a form can be off, its atoms as they are."""
+        """Error bound of the evaluation of a form, errors of its atoms left out."""
         if self.readings is not None:
             return max(sum_errors.rounding(self, each) for each in self._read(form))
         size = self.size(form)
+        # Partial sums are at most `size`, and twice that with their rounding: they do not overflow.
         if max(2 * size, self._divisor(form)) >= self.a.largest:
             return math.inf
         if self.is_exact(form):
@@ -117,7 +120,7 @@ class Margins(AtomErrors):
         return self._relative(form) * size + underflow + self._lost(form)
 
     def _accumulation_error(self, form: Form) -> float:
-        """What it costs to add up units of several atoms in one slot: a step has two large ones.
+        """Error bound of adding the units of several atoms in one slot: a step has two large ones.
 
         Nothing where all that is added are multiples of one power of two that the format holds.
         """
@@ -135,15 +138,19 @@ class Margins(AtomErrors):
             grid = self.grid_everywhere(atom.hidden_units[-1][0])
             is_dyadic &= grid is not None and not grid.counts
             c = c if grid is None else math.lcm(c, grid.times(factor).c)
+        # With two summands the one addition rounds the sum itself, which `rounding` counts.
         if not steps or (units < 3 and not products):
             return 0.0
         exact = is_dyadic and not c & (c - 1) and (2 * steps + sizes) * c <= 2.0**self.a.precision
         if exact and not any(self.errors[atom].absolute for atom in form.atoms):
             return 0.0
+        # Each product rounds by w. The bounds are of first order in k w, for k units: 2⁻¹⁰ covers
+        # the rest, k w/2 of the bound, for k up to 2¹⁴ with w ≤ 2⁻²⁴.
         rounded = self.w * (2 * steps + sizes) if products else 0.0
         return (self.order.accumulation(units, steps, sizes, self.w) + rounded) * (1 + 2**-10)
 
     def _underflow(self, form: Form) -> float:
+        """Error by underflow of a product and an addition for each term and for the constant."""
         return 2 * (len(form.terms) + 1) * self.a.smallest * self._divisor(form)
 
     @staticmethod
@@ -152,16 +159,16 @@ class Margins(AtomErrors):
         return max(1.0, *(magnitude(factor) for _, factor in form.terms), 1.0)
 
     def error(self, form: Form) -> float:
-        """How far a form can be off."""
+        """Error bound of a form."""
         return self.inherited(form) + self._own(form)
 
     def _own(self, form: Form) -> float:
-        """How far it is off beyond its atoms, where units have been added up as well."""
+        """Error bound of a form beyond its atoms, the addition of units included."""
         added = self._accumulation_error(form) if self.readings is None else 0.0
         return added + self.rounding(form)
 
     def _lost(self, form: Form) -> float:
-        """What factors lose beyond their relative error: where they underflow."""
+        """Error bound of factors that underflow, beyond their relative error."""
         total = 0.0
         for atom, factor in form.terms:
             near = self.held(factor)
@@ -172,19 +179,19 @@ class Margins(AtomErrors):
         return total
 
     def sum_error(self, number: Number) -> float:
-        """How far a number that weights compute can be off."""
+        """Error bound of a number that weights compute."""
         return self.inherited(form_of(number)) + sum_errors.rounding(self, number)
 
     def magnitude_of(self, each: Sum) -> float:
-        """How large what is computed for a sum can be."""
+        """Largest magnitude of the number computed for a sum."""
         return sum_errors.magnitude_of(self, each)
 
     def scaled_error(self, form: Form) -> float:
-        """How far a form can be off, times D."""
+        """Error bound of D times a form."""
         return self.inherited(form, "scaled") + self._own(form) * self.most
 
     def relative_error(self, form: Form) -> float:
-        """How far a sum can be off in relation to it, where no term is negative, and 0 exact."""
+        """Relative error bound of a sum without negative terms, whose 0 is exact."""
         if form.constant or any(factor < 0 for _, factor in form.terms):
             return math.inf
         shared = max((self.errors[atom].relative for atom in form.atoms), default=0.0)
@@ -197,6 +204,7 @@ class Margins(AtomErrors):
                 return shared
             own = self._relative(form)
             return (1 + shared) * (1 + own) - 1 + (added / least if added else 0.0)
+        # An absolute error is relative to the least value that is not 0; 0 is computed exactly.
         worst = 0.0
         for each in self._read(form):
             of = sum_errors.relative(self, each)
@@ -206,7 +214,7 @@ class Margins(AtomErrors):
         return worst
 
     def comparison_error_of(self, form: Form, each: Sum, scale: Fraction, at: Any) -> float:
-        """As `comparison_error`, by a sum of which the form is `scale` times the terms."""
+        """The bound `comparison_error` for a sum of which the form is `scale` times the terms."""
         if not self.is_from_nothing(form):
             return math.inf
         of = sum_errors.relative(self, each)
@@ -217,13 +225,13 @@ class Margins(AtomErrors):
         return others * (1 + of.share) + parts * magnitude(at) + rest
 
     def is_from_nothing(self, form: Form) -> bool:
-        """Whether no term is negative."""
+        """True if no term is negative and there is no constant."""
         terms = [(number, factor) for number, factor in form.terms]
         below = any(row.lo < 0 for atom, _ in terms for row in self.circuit.laws[atom].rows)
         return not (form.constant or below or any(factor < 0 for _, factor in terms))
 
     def _shares(self, form: Form) -> tuple[float, float]:
-        """How far terms are off in relation to them, and how far all others together."""
+        """Largest relative error of the terms that have one, and error of all others together."""
         share, others = 0.0, 0.0
         for number, factor in form.terms:
             errors = self.errors[number]
@@ -234,7 +242,7 @@ class Margins(AtomErrors):
         return share, others
 
     def comparison_error(self, form: Form, at: Any) -> float:
-        """How far a form can be off where it is at most `at`, which is compared with a threshold.
+        """Error bound of a form at values up to `at`, to compare it with a threshold.
 
         Where no term is negative, those with an error in relation to them are off by a part of
         `at`, and only the others by as much anywhere.
@@ -245,11 +253,15 @@ class Margins(AtomErrors):
         share, others = self._shares(form)
         others += self._accumulation_error(form) + self._underflow(form)
         rounded = self._relative(form)
-        parts = (1 + share) * (1 + rounded) - 1 + rounded  # of the form, and of the threshold
+        # Terms have the relative error `share`, sums of them `rounded`, and the threshold, a bias
+        # of the same sum, `rounded` as well: in all a part of `at`, as no term is above the form.
+        parts = (1 + share) * (1 + rounded) - 1 + rounded
         return others * (1 + rounded) + parts * magnitude(at)
 
     def _is_normal(self, form: Form) -> bool:
-        """Whether no part of it, nor of a mean of it, is so small that the format loses bits."""
+        """True if neither a term nor a mean of it is so small that the format loses bits."""
+        # A number is normal from s/(2u) on, s the least number: so is 1/D of one of 2 D s/u, with a
+        # factor of 4 to spare for the errors of the number itself.
         least = 2 * self.most * self.a.smallest / self.u
         separations = [
             magnitude(factor) * magnitude(self.circuit.separation(Form.atom(atom)) or 0)
@@ -258,10 +270,12 @@ class Margins(AtomErrors):
         return min(separations, default=math.inf) >= least
 
     def _relative(self, form: Form) -> float:
-        """In relation to its terms: a sum is stored, or what a head brings, and each further head.
+        """Relative error of evaluating a form, in relation to its terms.
 
-        Then it is read, and stored again. A factor that the format does not hold rounds as well.
-        One number alone has been stored as it is.
+        Adding up m terms and a constant rounds by w at most m + 2 times. A sum in a slot is stored
+        once by a network, or once by each head that adds to it, and once more as it is read: that
+        is u each; a factor that the format does not hold is u more. A number alone is stored as
+        it is.
         """
         terms = len(form.terms) + 2
         atoms = [self.circuit.atoms[atom] for atom in form.atoms]
@@ -270,23 +284,25 @@ class Margins(AtomErrors):
         rounded = any(significant_bits(weight) > self.a.precision for weight in weights)
         kept = max(heads, 1) if len(atoms) > 1 else 0
         stored, added = (kept + 1 + rounded) * self.u, terms * self.w
+        # j roundings by v and k by w come to (1 + v)ʲ (1 + w)ᵏ − 1 ≤ e^(a + b) − 1, a = jv, b = kw.
+        # That is at most Σ aᵐ + Σ bᵐ, m ≥ 1, since aᵐ + bᵐ ≥ (a + b)ᵐ/2ᵐ⁻¹ ≥ (a + b)ᵐ/m!.
         if max(stored, added) >= 1:
             return math.inf
         return added / (1 - added) + stored / (1 - stored)
 
     def mean_error(self, size: Any) -> float:
-        """How far a mean of numbers of this size can be off."""
+        """Error bound of a mean of numbers of this size."""
         if size == math.inf:
             return math.inf
         return mean_error(self.most, Fraction(size), self.a, self.order)
 
-    def require(self, part: MarginOwner, what: str, error: float, allowed: Any) -> None:
-        """MarginHandler that an error of a part is below what is allowed."""
-        self.on_margin(part, what, error, magnitude(allowed))
+    def require(self, owner: MarginOwner, what: str, error: float, allowed: Any) -> None:
+        """Require that an error is below its limit."""
+        self.on_margin(owner, what, error, magnitude(allowed))
 
     def require_count(
         self,
-        part: MarginOwner,
+        owner: MarginOwner,
         y: Form,
         w: Form,
         scale: int,
@@ -294,14 +310,23 @@ class Margins(AtomErrors):
         most: int,
         forms: Sequence[Form] = (),
     ) -> None:
-        """MarginHandler that 2 k y − k² w tells neighbouring k apart.
+        """Require that 2 k y − k² w tells neighbouring k apart.
 
-        They differ by w/scale²; D y and D w are off, and the terms round.
+        Args:
+            owner: of the margins.
+            y: a form, the count times w.
+            w: a form that is at least 1/D.
+            scale: the labels k are multiples of 1/scale.
+            least: the first k, times the scale.
+            most: the last k, times the scale.
+            forms: 2 k y − k² w for each k, where weights compute them.
 
-        Of both, the products, their sum and what is stored: 8w k²; 8u k² more where the format is
-        narrower than its accumulator, and does not hold the weights. Where there are weights, both
-        forms round as they are read.
         """
+        # Let k = m/scale and its neighbour be k ± 1/scale. Their forms differ by w/scale² at least.
+        # An error e of y moves the difference by 2 e/scale, an error e of w by (2m ± 1) e/scale²,
+        # and each form rounds. Times D scale², all of that has to be below 1. Products, their sum
+        # and the stored result round both forms by 8w m² together; by 8u m² more in a format that
+        # is narrower than its accumulator. Weights round both forms as they are read.
         largest = max(most, -least, 1)
         if self.readings is None:
             rounding = 8 * self.w + (8 * self.u if self.u > self.w else 0.0)
@@ -315,16 +340,18 @@ class Margins(AtomErrors):
             known = (y, largest / scale)
             each_is_off = (self.scaled_rounding(each, w, value, known) for each in rows)
             error += 2 * scale**2 * max(each_is_off)
-        self.require(part, "the weights of the answer, a count", largest**2, self.a.largest)
-        self.require(part, "the error of the answer, a count", error, 1)
+        self.require(owner, "the weights of the answer, a count", largest**2, self.a.largest)
+        self.require(owner, "the error of the answer, a count", error, 1)
 
     def scaled_rounding(
         self, each: Sum, w: Form, value: float, known: tuple[Form, float] | None = None
     ) -> float:
-        """How far a sum is off beyond its atoms, times D; w is 1/D, and D times the sum known.
+        """Error bound of D times a sum, beyond its atoms.
 
-        So may be D times a number that is one of its parts; where none of the terms of that is
-        negative, it rounds in relation to it.
+        w is 1/D, and D times the sum is at most `value`.
+
+        `known` is a number with a bound of D times the number. Where it is one of the parts, and
+        none of its terms is negative, its own rounding is relative to it.
         """
         if sum_errors.is_exact(self, each):
             return 0.0
@@ -353,7 +380,7 @@ class Margins(AtomErrors):
 
 
 def _is_a_power_of_two(form: Form) -> bool:
-    """Whether the form is an atom times a power of two."""
+    """True if the form is an atom times a power of two."""
     return not form.constant and len(form.terms) == 1 and is_power_of_two(abs(form.terms[0][1]))
 
 

@@ -74,6 +74,7 @@ def is_exact(margins: Margins, scoring: Scoring) -> bool:
 def rounding(margins: Margins, pairs: int, products: float, top: float) -> float:
     """Error of products, of their sum, and of storing it."""
     w = margins.w
+    # d − 1 additions of partial sums; with two products, the one addition rounds the score itself
     off = (pairs - 1) * w * (top if pairs == 2 else products)
     off += 0.0 if margins.is_wide else w * products
     off += margins.u * top if margins.u > w else 0.0

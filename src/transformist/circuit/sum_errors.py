@@ -112,6 +112,7 @@ def rounding_within(
     weights = [margins.held(weight) for weight, _ in each.parts]
     if shift is None or any(weight is None for weight in weights):
         return math.inf
+    # |b̃ − b|
     off = magnitude(abs(shift - each.shift)) * times
     if not each.parts:
         return off * SLACK
@@ -119,6 +120,8 @@ def rounding_within(
     owns = owns or [rounding(margins, x) * times for _, x in each.parts]
     for (weight, _), near, size, by in zip(each.parts, weights, sizes, owns, strict=True):
         assert near is not None
+        # |w̃ₖ| ρₖ + |w̃ₖ − wₖ| |x̂ₖ|; these are the same in two sums of the same factors, where they
+        # only make the value larger.
         product = product_bound(abs(near), size)
         own = product_bound(abs(near), by)
         off += 0.0 if is_apart else own + product_bound(abs(near - weight), size)
@@ -126,10 +129,13 @@ def rounding_within(
         total += product
         products += 0.0 if _is_a_power(near) or margins.is_wide else product
     steps, units = _units(margins, each)
+    # No partial sum overflows: each is at most the magnitudes of all terms, both units of steps.
     large = (2 * steps + total) * SLACK / times
     top = a.largest if each.is_stored_each else a.largest_partial
     if not (large < top and (value + off) * SLACK / times < a.largest):
         return math.inf
+    # (m − 1) w Σ: each partial sum is at most Σ; one addition alone rounds the value itself. Units
+    # of steps are larger than what they come to, and have a bound by the order of summation.
     additions = max(units - 1, 0)
     if each.is_stored_each:
         off += additions * (w + u) * (value if additions == 1 else total) * (1 + off_by(units, u))
@@ -140,6 +146,7 @@ def rounding_within(
         off += additions * w * (value + off if additions == 1 else total) + w * products
         off += w * 2 * steps * bool(products)
     off *= 1 + off_by(units + 2, w)
+    # u |the sum|, once it has been accumulated
     if not each.is_stored_each and not _is_plain(margins, each):
         off += u * (value + off)
     return (off + underflow(margins, each) * times) * SLACK
@@ -156,7 +163,7 @@ def _is_plain(margins: AtomErrors, each: Sum) -> bool:
 
 
 def off_by(terms: int, w: float) -> float:
-    """(1 + w)ᵏ − 1: relative size of the terms that a bound of first order leaves out."""
+    """(1 + w)ᵏ⁺¹ − 1 for k terms: relative size of what a bound of first order leaves out."""
     return math.expm1((terms + 1) * math.log1p(w))
 
 
@@ -194,6 +201,7 @@ def relative(margins: AtomErrors, number: Number) -> Relative:
         total = sum(product_bound(abs(weight), size) for (weight, _), size in sizes)
         total += magnitude(abs(number.shift))
         rest += margins.order.accumulation(units, steps, total, w) + w * (2 * steps + total)
+    # m summands are rounded by at most m − 1 additions, each by w, and by u where it is stored.
     each = w + u + w * u if number.is_stored_each else w
     share = (1 + max(shares)) * (1 + off_by(max(units, 1) - 2, each)) - 1
     rest = rest * (1 + off_by(units, each))
@@ -234,6 +242,7 @@ def _is_exact(margins: AtomErrors, each: Sum) -> bool:
                 total += 2 * abs(weight * factor) * Fraction(margins.height(number))
     if grid.counts or not is_power_of_two(Fraction(grid.c)):
         return False
+    # Every partial sum is a multiple of 1/c, a power of two, and at most `total`.
     c, a = Fraction(grid.c), margins.a
     return total * c <= 2**a.precision and c * Fraction(a.smallest) <= 1
 

@@ -1,4 +1,4 @@
-"""From layers to slots: where in the residual stream each number is kept, and for how long.
+"""Third pass, layers to slots: the slot of the residual stream that holds each number, and when.
 
 What is kept of a sublayer are the sums of its atoms that are read later, where these are not more
 than the atoms. A slot whose value is read no more is emptied by a feed-forward network, where there
@@ -133,6 +133,7 @@ def _free(schedule: Schedule, kept: list[Placed], born: int) -> tuple[int, int |
     networks = {time for time in schedule.times.values() if time % 2 and time > 0}
     for slot in range(max((each.slot for each in kept), default=-1) + 1):
         holder = [each for each in kept if each.slot == slot][-1]
+        # A network empties a slot that is not read after it, before the slot is written again.
         times = [time for time in networks if holder.last <= time < born and time > holder.born]
         if times:
             return slot, min(times)
@@ -160,6 +161,7 @@ def _lifetimes(schedule: Schedule) -> list[tuple[Form, int, int]]:
     found = []
     for site in sorted(sums):
         chosen = sums[site]
+        # Sums of atoms are kept where they are no more than the atoms, and scores can read them.
         if len(chosen) > len(atoms[site]) or not _can_read(chosen, scored.get(site, [])):
             chosen = {Form.atom(atom): last for atom, last in atoms[site].items()}
         found += [(form, site[0], last) for form, last in chosen.items()]
@@ -174,7 +176,7 @@ def _scores(schedule: Schedule) -> Iterator[tuple[Form, Form]]:
 
 
 def _can_read(kept: Iterable[Form], parts: Iterable[Form]) -> bool:
-    """Whether each is a multiple of a sum that is kept, or its atoms are kept."""
+    """True if each is a multiple of a sum that is kept, or its atoms are kept."""
     directions = {form.direction for form in kept}
     return all(
         part.direction in directions or {Form.atom(atom) for atom in part.atoms} <= directions

@@ -1,4 +1,4 @@
-"""What a compilation is asked for."""
+"""Options of a compilation."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ WEIGHTINGS = ("softmax", "average-hard", "rightmost-hard")
 """The weightings that programs are compiled to."""
 
 HEADS = ("many", "one")
-"""How many heads a layer may have."""
+"""Numbers of heads that a layer may have."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a compilation is asked for; checked when made.
+    """Options of a compilation; checked when made.
 
     Attributes:
         max_length: N, the longest input; `None` for any length, where no constant depends on N.
         weighting: of all heads.
-        arithmetic: in which the margins have to fit; `None` for the usual one.
+        arithmetic: in which the margins must be kept; `None` for the usual one.
         heads: `many` or `one` a layer.
         positions: the position functions that may be used, all when `None`.
 
@@ -55,7 +55,7 @@ class Options:
 
     @property
     def number_system(self) -> str:
-        """In which the margins have to fit: usually float32.
+        """The number system in which the margins must be kept: usually float32.
 
         For any length it is `exact`, since no format keeps the margins of all.
         """

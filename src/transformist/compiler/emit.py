@@ -1,4 +1,4 @@
-"""From slots to weights: a transformer, a table of what each kind of atom becomes."""
+"""Last pass, slots to weights: the embedding, the heads, the networks and the read-out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from transformist.model import (
 
 @dataclass(frozen=True)
 class Emission:
-    """What the weights are written from.
+    """Sources of the weights.
 
     Attributes:
         allocation: where every number is.
@@ -108,7 +108,7 @@ def _stream(allocation: Allocation, source_map: SourceMap) -> Stream:
 
 
 def _steps(allocation: Allocation) -> dict[int, int]:
-    """How many sublayers there are up to each time."""
+    """Number of sublayers up to each time."""
     times = set(allocation.schedule.times.values())
     found, count = {-1: 0}, 0
     for time in range(allocation.schedule.end + 1):
@@ -174,7 +174,7 @@ def _heads(emission: Emission, time: int) -> tuple[Attention, ...]:
 def _values(
     head: Head, fetched: Mapping[int, Fetched], kept: list[Placed]
 ) -> Iterator[tuple[Placed, list[Form]]]:
-    """What a head fetches for each number that is kept: forms whose sum it is."""
+    """For each number that is kept, the forms that a head fetches, whose sum it is."""
     for each in kept:
         parts = [
             fetched[atom].value * factor
@@ -188,6 +188,7 @@ def _values(
 def _head(emission: Emission, head: Head, time: int, values: list[Any]) -> Attention:
     circuit = emission.allocation.schedule.circuit
     pairs = head.scores
+    # d_key is a power of 4, so that √d_key is a power of 2 and dividing by it does not round.
     size = 1
     while size < len(pairs):
         size *= 4

@@ -1,4 +1,4 @@
-"""Whether a number format keeps every margin of a program that is compiled."""
+"""Check that a number format keeps every margin of a compiled program."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ ORDER = Order(
     ANY_ORDER.growth,
     REFERENCE_ORDER.accumulation,
 )
-"""What a program is compiled for."""
+"""Order of summation that the margins are computed for."""
 
 
 class MarginExceeded(Exception):
-    """An error bound above what a use allows.
+    """An error bound that is not below its limit.
 
     Attributes:
         node: the subexpression.
-        what: the use.
-        error, allowed: in its units.
+        what: the quantity.
+        error, allowed: the bound found, and its limit.
 
     """
 
@@ -43,7 +43,7 @@ def require_margins(
 ) -> None:
     """Refuse a circuit whose margins a format does not keep.
 
-    Nothing is asked where nothing rounds, nor where there is no longest input.
+    No margin is required where nothing rounds, nor where there is no longest input.
 
     Args:
         circuit: the atoms.
@@ -53,7 +53,7 @@ def require_margins(
         served: the subexpression that each atom serves.
 
     Raises:
-        MarginExceeded: with the first use whose error may be too large.
+        MarginExceeded: with the first error bound that is not below its limit.
 
     """
     a = float_format_of(arithmetic)

@@ -1,4 +1,4 @@
-"""What is read out of a program's output: a rule for each kind of output and type of value."""
+"""Answers of a program: a rule for each kind of output and each type of value."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from transformist.model import Mask
 
 
 def answer(lowering: Lowering) -> Answer:
-    """What is read out of the output of the program that is lowered."""
+    """The answer to read out for the output of the program that is lowered."""
     output = lowering.program.output
     return lowering.settled(lambda: ANSWERS[type(output)](lowering, output))
 
@@ -38,6 +38,7 @@ def _accepted(lowering: Lowering, output: Accept) -> Accepted:
     form, margin = lowering.parted(output.node)
     circuit = lowering.circuit
     alone = circuit.over_nothing(form)
+    # BOS alone gets the margin on the side of `empty`; on other inputs BOS is not read.
     if output.empty != (alone > 0):
         form += at_bos(circuit) * ((margin if output.empty else -margin) - alone)
     return Accepted(form, margin)
@@ -92,12 +93,13 @@ def _listed(lowering: Lowering, node: Node) -> Labelled:
     y = lowering.number(node)
     values: tuple[Any, ...] = node.type.values or ()
     forms = tuple(y * (2 * value) - value**2 for value in values)
+    # 2 v y − v² = y² − (y − v)²: with y one of the values, another value is less by its distance².
     squares = [(b - a) ** 2 for a, b in itertools.pairwise(values)]
     return Labelled(tuple(map(exact, values)), forms, Fraction(min(squares, default=1)))
 
 
 def _vanishes(circuit: Circuit, form: Form) -> bool:
-    """Whether a form is 0 where the masks of its means leave no symbols."""
+    """True if a form is 0 where the masks of its means leave no symbols."""
     known: list[bool] = []
     for atom in circuit.atoms[: max(form.atoms, default=-1) + 1]:
         if isinstance(atom, Relu):
@@ -122,6 +124,7 @@ def _counted(lowering: Lowering, node: Node, form: Form, factor: Scale, scale: i
     circuit = lowering.circuit
     if circuit.most_seen is None:
         raise lowering.build.needs_length(node, "how many labels there are")
+    # The count is D times the form: of the ends of its range, times D where that widens it.
     within = circuit.span(form).times(Fraction(scale))
     least = math.ceil(within.lo * (circuit.most_seen if within.lo < 0 else 1))
     most = math.floor(within.hi * (circuit.most_seen if within.hi > 0 else 1))
@@ -133,11 +136,11 @@ TAGS: Mapping[type[Any], Callable[[Lowering, Node], Answer]] = {
     Category: _category,
     Number: _number,
 }
-"""What is read at every position, by the type of the value."""
+"""The answer at every position, by the type of the value."""
 
 ANSWERS: Mapping[type[Output], Callable[[Lowering, Any], Answer]] = {
     Accept: _accepted,
     Tag: _tagged,
     NextToken: _tagged,
 }
-"""What is read, by the kind of output."""
+"""The answer, by the kind of output."""

@@ -1,4 +1,4 @@
-"""From a program to a transformer: the passes, one after the other."""
+"""Compiler from a program to a transformer: the passes, one after the other."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def compile(
 ) -> Transformer:
     """Turn a program into the weights of a transformer that computes it.
 
-    Every tolerance and temperature follows from what the values can be: thresholds lie in the
-    middle of separations, 1/τ from what its results are used for.
+    Every tolerance and sharpness follows from what the values can be: thresholds lie in the
+    middle of separations, and 1/τ follows from what the results of a head are used for.
 
     Args:
         program: made by `tf.program`.
@@ -155,7 +155,7 @@ def _what_fits(program: Program, options: Options) -> str:
 
 
 def _fits(program: Program, options: Options) -> bool:
-    """Whether it is compiled as asked."""
+    """True if the program can be compiled with these options."""
     try:
         _compiled(program, options)
     except (MarginExceeded, Uncompilable):
@@ -168,7 +168,7 @@ LIKE_A_FLOAT = 2**20
 
 
 def _a_float_in(node: Node, floats: frozenset[Fraction]) -> str:
-    """What to write for a float that made a margin small; empty where there is none below."""
+    """Advice on a float that made a margin small; empty if the node contains none."""
     for each in different(node)[0].values():
         for given in each.attributes:
             for value in given if isinstance(given, tuple) else [given]:
@@ -199,7 +199,7 @@ _WITHOUT_BOS = frozenset({*POINTWISE, Mean})
 
 
 def begins_with_bos(program: Program) -> bool:
-    """Whether BOS stands in front: for the empty input, for counts, for what matches nothing."""
+    """True if BOS stands in front: for the empty input, counts, and queries without a match."""
     if isinstance(program.output, Accept):
         return True
     return not all(type(node) in _WITHOUT_BOS for node in program.nodes)

@@ -1,4 +1,4 @@
-"""From a circuit to layers: when each atom is computed.
+"""Second pass, circuit to layers: the time at which each atom is computed.
 
 Times count sublayers: −1 is the embedding, 2l the attention of layer l, 2l + 1 its feed-forward
 network. Heads come as early as they can, ReLUs as late, so that sums of them share a slot.
@@ -44,7 +44,7 @@ class Schedule:
 
     @property
     def layers(self) -> int:
-        """How many layers there are."""
+        """Number of layers."""
         return max(self.times.values(), default=EMBEDDING) // 2 + 1
 
     @property
@@ -112,6 +112,7 @@ def _latest(
         atom = circuit.atoms[number]
         time = early[number]
         if not isinstance(atom, Embedded | PositionFeature | Fetched):
+            # Networks are at odd times: the last one before the first reader.
             latest = deadline[number] - 1
             time = latest - (latest + 1) % 2
         times[number] = time

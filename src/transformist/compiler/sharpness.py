@@ -1,7 +1,9 @@
-"""1/τ of every softmax head, from what its results are used for.
+"""Sharpness 1/τ of every softmax head, from what the numbers that it fetches are used for.
 
-Backwards from the output, each use of a number says how far off it may be; a head gets a part of
-that for the weight it leaves elsewhere, which `circuit/shares` bounds, what it fetches another.
+The pass goes backwards through the circuit. The read-out and every step state how far off the forms
+they read may be (`Tolerance`). The tolerance of a form is divided among its inexact atoms, and each
+atom passes its own on to what it reads. When a head is reached, all uses of what it fetches are
+known: they give the stray weight that it may leave, and that its sharpness.
 """
 
 from __future__ import annotations
@@ -12,14 +14,20 @@ from fractions import Fraction
 from transformist.circuit import Circuit, Fetched, Form, Head, ScoredHead, Tolerance
 from transformist.rounding import rounded_up
 
-OF_A_HEAD = Fraction(3, 8)
-"""So much of what a fetched number may be off is for the weight that the head leaves elsewhere.
+STRAY_PART = Fraction(3, 8)
+"""Part of the tolerance of a fetched number that is spent on stray weight.
 
-Half is for what it fetches, an eighth for weights that are to be equal and are not.
+The budget of a lookup: 3/8 stray weight, 1/2 error of the value (`Fetched.tolerances`), 1/8 unequal
+weights of equal scores. For the last, `Match.tolerances` gives a mean at most share/4 times the
+diameter of the value, which is 1/4 of 3/8 of the tolerance: 3/32, below 1/8.
 """
 
 LARGEST_SHARE = Fraction(1, 4)
-"""More of the weight no head leaves elsewhere."""
+"""Upper limit on stray weight, also for a number whose uses set none.
+
+Any limit below 1 would be sound. With this one 1/τ is at least 2 ln 5 for a match and 4 ln 9 for a
+lookup in positions, so that `ScoredHead` can count the weights that round a sum (β ≥ 1).
+"""
 
 
 def sharpnesses(circuit: Circuit, outputs: Iterable[Tolerance]) -> dict[Head, Fraction]:
@@ -39,6 +47,7 @@ def sharpnesses(circuit: Circuit, outputs: Iterable[Tolerance]) -> dict[Head, Fr
         inexact = [(a, f) for a, f in each.form.terms if circuit.is_approximate(Form.atom(a))]
         weight = sum((abs(factor) for _, factor in inexact), Fraction(0))
         for atom, _ in inexact:
+            # Σ |factor| · limit = allowed: the same error for each inexact atom
             limit = each.allowed / weight
             allowed[atom] = min(allowed.get(atom, limit), limit)
 
@@ -52,7 +61,8 @@ def sharpnesses(circuit: Circuit, outputs: Iterable[Tolerance]) -> dict[Head, Fr
             continue
         head = atom.head
         if number in allowed and (spread := _diameter(circuit, atom.value)):
-            share = allowed[number] * OF_A_HEAD / spread
+            # stray weight s moves what is fetched by at most s times the spread of the value
+            share = allowed[number] * STRAY_PART / spread
             shares[head] = min(shares.get(head, LARGEST_SHARE), share)
         if first[head] == number:
             found[head] = _sharpness(circuit, head, shares.get(head, LARGEST_SHARE))

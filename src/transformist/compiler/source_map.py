@@ -1,4 +1,4 @@
-"""From the atoms of a circuit back to the program: what they serve, and what sums are called."""
+"""Map from the atoms of a circuit back to the program: their subexpressions, and names of sums."""
 
 from __future__ import annotations
 

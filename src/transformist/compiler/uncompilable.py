@@ -1,4 +1,4 @@
-"""What a program asks that no weights can do, said in the user's own names and lines."""
+"""Refusals of programs, with the user's own names and lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Uncompilable(InvalidValue):
 
 @dataclass(frozen=True)
 class Subexpressions:
-    """What the subexpressions of a program are called, and where they are written."""
+    """Names and places of the subexpressions of a program."""
 
     program: Program
 

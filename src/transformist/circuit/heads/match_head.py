@@ -177,7 +177,7 @@ class Match(ScoredHead):
     def _product_error(
         self, margins: Margins, keys: list[list[float]], queries: list[list[float]]
     ) -> float:
-        """Of Σ key · query, from the errors of each and the largest magnitudes of the others."""
+        """Error of Σ key · query, from the errors and the largest magnitudes of both."""
         key_errors = [margins.error(form) for form in self.keys]
         query_errors = [margins.error(form) for form in self.queries]
         of_queries = max(_dot(query_errors, key) for key in keys)

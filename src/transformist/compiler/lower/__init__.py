@@ -1,4 +1,4 @@
-"""From a program to a circuit: a rule for each kind of subexpression."""
+"""First pass, program to circuit: a rule for each kind of subexpression."""
 
 from transformist.compiler.lower.builder import AS_IT_IS, Scale
 from transformist.compiler.lower.fetching import CHANNELS

@@ -1,4 +1,4 @@
-"""What forms are made with: embeddings, position functions, means, ReLUs, steps, gates."""
+"""Builder of forms: embeddings, position functions, means, ReLUs, steps, gates."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from transformist.rounding import power_of_two_at_most
 
 @dataclass(frozen=True)
 class Scale:
-    """What a number in a form is multiplied by, with D the rows that a mask leaves.
+    """Factor that a number carries in a form, with D the rows that a mask leaves.
 
     Attributes:
         kind: `mean` for (D − 1)/D, `count` for 1/D; else 1.
@@ -52,10 +52,10 @@ AS_IT_IS = Scale("as it is", "")
 
 @dataclass(eq=False)
 class Builder:
-    """What adds atoms to a circuit, for the subexpression that is lowered.
+    """Adds atoms to a circuit for the subexpression that is lowered.
 
     Attributes:
-        source: what the subexpressions are called, and where they are written.
+        source: names and places of the subexpressions.
         circuit: the atoms so far.
         source_map: what they serve.
         positions: the position functions that may be used, all when `None`.
@@ -78,11 +78,11 @@ class Builder:
     # Names and refusals
 
     def name(self, node: Node) -> str:
-        """What a subexpression is called."""
+        """Name of a subexpression."""
         return self.source.names[node]
 
     def case(self, node: Node, value: Any) -> str:
-        """What it is called that a subexpression has a value."""
+        """Name of the fact that a subexpression has a value."""
         return f"{self.name(node)} = {value}"
 
     def refuse(self, node: Node, invariant: str, *, received: str, remedy: str) -> Uncompilable:
@@ -174,7 +174,7 @@ class Builder:
 
     @property
     def tells_places_apart(self) -> bool:
-        """Whether there may be a `place`, and N is known, which a match has to outweigh."""
+        """True if `place` is allowed and N, which a match has to outweigh, is known."""
         allowed = {"i", "i/n"} if self.positions is None else {"i", "i/n"} & {*self.positions}
         return bool(allowed) and self.circuit.max_length is not None
 
@@ -183,6 +183,7 @@ class Builder:
         place = self.feature("i", node)
         if self.circuit.weighting == "rightmost-hard":
             return self.add(Fetched(Match((), (), "rightmost", "none"), place), "n")
+        # 1 + … + n is n (n + 1)/2: over n + 1 rows with BOS, n rows without.
         mean = self.add(Fetched(Uniform("none"), place), "mean of i")
         return mean * 2 if self.circuit.bos else mean * 2 - 1
 
@@ -194,7 +195,7 @@ class Builder:
         return self.add(Fetched(Uniform(mask), value), self.name(node))
 
     def mean_scale(self, mask: str) -> Scale:
-        """That of a mean under a mask."""
+        """The scale of a mean under a mask."""
         return Scale("mean", mask) if self.circuit.bos and mask in SEES_BOS else AS_IT_IS
 
     def one_in(self, scale: Scale) -> Form:
@@ -202,6 +203,7 @@ class Builder:
         if scale == AS_IT_IS:
             return Form.of(1)
         counted = at_bos(self.circuit) if scale.kind == "count" else at_symbols(self.circuit)
+        # The mean of 1 at BOS is 1/D, that of 1 at symbols (D − 1)/D.
         form = self.add(Fetched(Uniform(scale.mask), counted), f"1 in {scale.kind} {scale.mask}")
         if scale != Scale("mean", "strict-future"):
             return form
@@ -250,6 +252,7 @@ class Builder:
             return Form()
         if within.lo >= 1:
             return Form.of(1)
+        # A ReLU hands on the error of the form; a step takes it away.
         if not self.circuit.is_clean(loose):
             return self.step(loose, Fraction(1), name)
         return self.relu(loose, name)
@@ -269,6 +272,9 @@ class Builder:
         return self._gate(1 - at_bos(self.circuit), form, name, within)
 
     def _gate(self, bit: Form, form: Form, name: str, within: Range) -> Form:
+        """The form x where the bit b is 1, 0 where it is 0; x is within a range."""
+        # x = ReLU(x) − ReLU(−x), and ReLU(x + (b − 1) s) is ReLU(x) for b = 1, and 0 for b = 0 if
+        # s is at least as large as x can be. As a power of two, s does not round.
         parts = []
         for sign, most in ((1, within.hi), (-1, -within.lo)):
             if most == INFINITY:

@@ -1,7 +1,7 @@
 """Rules for what takes its value from another position: neighbours, lookups, selections.
 
-Of each kind a channel says what becomes of a value that is 0 by default. All types are fetched
-alike: less the default, which is added again.
+The channel of a kind turns a value whose default is 0 into what is fetched of it. All types are
+fetched alike: less the default, which is added again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FetchingNode: TypeAlias = "Shift | Lookup | Select"
 
 
 def _by_head(build: Builder, node: Node, head: Head) -> Channel:
-    """What the head fetches, 0 at BOS."""
+    """The channel of a head, whose value is 0 at BOS."""
     name = build.name(node)
 
     def fetch(value: Form) -> Form:
@@ -130,11 +130,13 @@ def _matching(ask: Asking, build: Builder, node: Select, *, has_sink: bool) -> M
     is_seen = circuit.bos and node.mask in SEES_BOS
     is_kept_out = is_seen and not pairs and node.choose == "leftmost"
     if is_seen and (has_sink or is_kept_out):
+        # BOS matches half, above what does not match, or −1, below everything.
         pairs = [*pairs, (at_bos(circuit), Form.of(Fraction(1, 2) if has_sink else -1))]
     if circuit.max_length is None and place is not None and pairs:
         raise build.needs_length(node, "how far a match outweighs the place")
     if node.choose == "mean":
         build.require_sharpness(node)
+    # With the scale 2P, P > N, half a match outweighs the places, which differ by N at most.
     return Match(
         keys=tuple(key for key, _ in pairs),
         queries=tuple(query for _, query in pairs),
@@ -191,6 +193,7 @@ def _equals(ask: Asking, build: Builder, node: Node, value: Any) -> Form:
     gaps = [abs(each - value) for each in node.type.values or () if each != value]
     multiple = build.circuit.least_multiple(form)  # a listed value need not be one that occurs
     known = [each for each in (*gaps, multiple) if each]
+    # Where the number is not the value, it differs from it by at least the zone.
     zone = power_of_two_at_most(min(known, default=Fraction(1)))
     return 1 - build.step(form, zone, name) - build.step(-form, zone, name)
 
@@ -215,14 +218,14 @@ CHANNELS: Mapping[type[Node], Callable[[Asking, Builder, Any], Channel]] = {
     Lookup: _lookup,
     Select: _select,
 }
-"""What gives the channel of each kind."""
+"""The function that gives the channel of each kind."""
 
 
 # The rules: a value less its default, by the channel
 
 
 def _values(node: FetchingNode) -> Node:
-    """What is fetched."""
+    """The subexpression whose value is fetched."""
     return node.children[2 if isinstance(node, Select) else 0]
 
 

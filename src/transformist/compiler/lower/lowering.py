@@ -1,4 +1,4 @@
-"""From a program to a circuit: what is asked for, by the rule of its kind, and each thing once.
+"""Lowering of a program to a circuit: each subexpression by the rule of its kind, and once.
 
 A Boolean becomes a form that is 0 or 1; a category a form for each value, 1 where it has it; a
 number a form that is a multiple of it, in a scale: comparisons do not ask for the factor, and a
@@ -33,14 +33,14 @@ LOOSEST = 2**6
 """A loose form is at least minus this: 8 significand bits hold it and the sums on the way."""
 
 DEEPEST = 40
-"""So many subexpressions within each other are lowered at once."""
+"""Largest number of nested subexpressions lowered by recursion."""
 
 Made = TypeVar("Made")
 More = TypeVarTuple("More")
 
 
 class _NeededFirst(Exception):
-    """What lies too deep to be made now."""
+    """Raised to defer a node beyond the recursion limit."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class _NeededFirst(Exception):
 def once(
     method: Callable[[Lowering, Node, *More], Made],
 ) -> Callable[[Lowering, Node, *More], Made]:
-    """A question about a subexpression that is answered once, and then remembered.
+    """Remember the answer to a question about a subexpression.
 
     Answers ask further questions, about what lies below. With `DEEPEST` of them waiting for each
     other a question is not taken on; `Lowering.settled` begins with it then.
@@ -94,24 +94,24 @@ class Lowering(Asking):
 
     @cached_property
     def build(self) -> Builder:
-        """What adds to the circuit."""
+        """Builder of the circuit's forms."""
         return Builder(self.source, self.circuit, self.source_map, self.options.positions)
 
     @cached_property
     def source(self) -> Subexpressions:
-        """What the subexpressions are called, and where they are written."""
+        """Names and places of the subexpressions."""
         return Subexpressions(self.program)
 
     @cached_property
     def source_map(self) -> SourceMap:
-        """What the atoms serve."""
+        """The subexpressions that atoms serve."""
         return SourceMap(self.source.places)
 
     def settled(self, make: Callable[[], Made]) -> Made:
-        """What this makes, however deep the program is nested.
+        """Return what `make` makes, however deep the program is nested.
 
-        Where it asks too deep, what is needed first is made before, and then it is made again: all
-        that was answered on the way is remembered.
+        Where a question lies too deep, it is answered first, and then `make` starts again: answers
+        on the way are remembered.
         """
         needed: list[Callable[[], Any]] = []
         while True:
@@ -131,7 +131,6 @@ class Lowering(Asking):
 
     @once
     def boolean(self, node: Node) -> Form:
-        """A form that is 1 where the Boolean holds, 0 elsewhere."""
         name, columns = self.build.name(node), self.by_symbol(node)
         if columns is not None:
             return self.build.embedded(columns, name)
@@ -139,7 +138,6 @@ class Lowering(Asking):
 
     @once
     def loosely(self, node: Node) -> Form:
-        """A whole number that is 1 where the Boolean holds, at most 0 elsewhere."""
         loosely = RULES[type(node)].loosely
         if loosely is None or self.by_symbol(node) is not None:
             return self.boolean(node)
@@ -155,7 +153,6 @@ class Lowering(Asking):
         return found or (self.loosely(node) - Fraction(1, 2), Fraction(1, 2))
 
     def literal(self, node: Node, value: Any) -> Form:
-        """A form that is 1 where the Boolean or category has this value, 0 elsewhere."""
         if isinstance(node.type, Boolean):
             return self.boolean(node) if value else 1 - self.boolean(node)
         return self._literal(node, value) if value in (node.type.values or ()) else Form()
@@ -170,7 +167,6 @@ class Lowering(Asking):
         return self.source_map.call(RULES[type(node)].literal(self, self.build, node, value), name)
 
     def number(self, node: Node, scale: Scale = AS_IT_IS) -> Form:
-        """A form that is the number times the scale."""
         return self._number(node, scale)
 
     @once
@@ -183,19 +179,16 @@ class Lowering(Asking):
 
     @once
     def scales(self, node: Node) -> Scales:
-        """The scales in which a number can be there."""
         if self.by_symbol(node) is not None:
             return None
         return RULES[type(node)].scales(self, self.build, node)
 
     @once
     def channel(self, node: Node) -> Channel:
-        """What is made of the value of a subexpression that fetches."""
         return CHANNELS[type(node)](self, self.build, node)
 
     @once
     def by_symbol(self, node: Node) -> list[Any] | None:
-        """The value at each symbol of the alphabet, where it depends on nothing else."""
         if type(node) not in POINTWISE:
             return None
         columns = [self.by_symbol(child) for child in node.children]

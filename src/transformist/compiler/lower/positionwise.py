@@ -48,6 +48,7 @@ def _table_literal(ask: Asking, build: Builder, node: Table, value: Any) -> Form
 def _table(ask: Asking, build: Builder, node: Table, value: Any, name: str) -> Form:
     """[the table has this value], as a sum over the rows that do, or 1 less that of the others."""
     rows, others = (_rows_with(node, value, equal=equal) for equal in (True, False))
+    # One hidden unit a row: take the smaller half of the table.
     if len(rows) <= len(others):
         return total(_row(ask, build, node, row, name) for row in rows)
     return 1 - total(_row(ask, build, node, row, f"not {name}") for row in others)
@@ -118,6 +119,7 @@ def _interpolated(
     """A line, and a ReLU for each change of its slope."""
     one = build.one_in(scale)
     pieces = (ends[0], *slopes(tuple(knots), tuple(values)), ends[1])
+    # f(x) = v₀ + s₀ (x − k₀) + Σ (sⱼ₊₁ − sⱼ) ReLU(x − kⱼ), s₀ the slope below the first knot k₀.
     parts = [one * values[0], (x - one * knots[0]) * ends[0]]
     for knot, (before, after) in zip(knots, itertools.pairwise(pieces), strict=True):
         if after != before:
@@ -150,7 +152,7 @@ def _square(build: Builder, x: Form, values: Sequence[Any], name: str) -> Form:
 
 
 def _comparison(ask: Asking, build: Builder, node: Comparison) -> Form:
-    """By steps above and below 0."""
+    """A comparison by steps above and below 0."""
     child, name = node.children[0], build.name(node)
     form, _ = ask.in_some_scale(child)
     within = build.circuit.span(form)

@@ -1,4 +1,4 @@
-"""What a rule is: how a kind of subexpression becomes forms, by what its children become.
+"""Rules: each turns a kind of subexpression into forms, given the forms of its children.
 
 A rule has two things to work with. It may `ask` what other subexpressions become, and `build` forms
 of these.
@@ -17,14 +17,14 @@ from transformist.compiler.lower.builder import AS_IT_IS, Builder, Scale
 from transformist.language.node import Node
 
 Scales: TypeAlias = "tuple[Scale, ...] | None"
-"""Those in which a number can be there, as it is among them; `None` for all."""
+"""Scales in which a number is available, always including 1; `None` for all."""
 
 Channel: TypeAlias = "Callable[[Form], Form]"
-"""What a subexpression that fetches makes of a value, where its default is 0."""
+"""Maps a value whose default is 0 to what a subexpression fetches of it."""
 
 
 class Asking(ABC):
-    """What subexpressions become, for a rule to ask."""
+    """Forms of subexpressions, for a rule to ask for."""
 
     @abstractmethod
     def boolean(self, node: Node, /) -> Form:
@@ -48,14 +48,14 @@ class Asking(ABC):
 
     @abstractmethod
     def channel(self, node: Node, /) -> Channel:
-        """What is made of the value of a subexpression that fetches."""
+        """The channel of a subexpression that fetches."""
 
     @abstractmethod
     def by_symbol(self, node: Node, /) -> list[Any] | None:
         """The value at each symbol of the alphabet, where it depends on nothing else."""
 
     def always(self, node: Node, value: Any) -> bool:
-        """Whether it has this value at every symbol."""
+        """True if the node has this value at every symbol."""
         columns = self.by_symbol(node)
         return columns is not None and set(columns) == {value}
 
@@ -85,7 +85,7 @@ Kind = TypeVar("Kind", bound=Node)
 
 @dataclass(frozen=True)
 class Rule(Generic[Kind]):
-    """What a kind of subexpression becomes, of each type that it can have.
+    """Forms of a kind of subexpression, for each type that it can have.
 
     Attributes:
         boolean, literal, number, scales: as the methods of `Asking`.
