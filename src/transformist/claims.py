@@ -390,6 +390,7 @@ class Recipe(Generic[C_co]):
                     )
                 raise UnknownName.among("parameter of this recipe", name, known, self.name)
         chosen = {
+            # None is a value only where it is the default.
             name: None if value is known[name] is None else SETTINGS[name].value(value, self.name)
             for name, value in {**known, **given}.items()
         }

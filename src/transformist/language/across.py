@@ -148,6 +148,8 @@ class Lookup(Node):
         return with_default(values.type, self.default)
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
+        # An index that is no whole number, or beyond 1 to n, is no key: Python's 1 and Fraction(1)
+        # are one key, as they are equal and hash alike.
         at = dict(enumerate(columns[0], start=1))
         return [at.get(index, self.default) for index in columns[1]]
 

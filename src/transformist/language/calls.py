@@ -37,6 +37,7 @@ def with_checked_calls(kind: Kind) -> Kind:
 
 
 def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
+    # Shown without self and without annotations, as a user would write the call.
     signature = inspect.signature(method)
     taken = [each.replace(annotation=each.empty) for each in signature.parameters.values()][1:]
     shown = signature.replace(parameters=taken, return_annotation=signature.empty)

@@ -61,6 +61,8 @@ def trace(function: Callable[[Any], Any], alphabet: tuple[Any, ...]) -> Program:
     place = definition(code)
     tracing = Tracing(alphabet, code, WRAPPERS)
     floats: set[Fraction] = set()
+    # Constants deep in expressions record floats here; a context variable keeps apart two threads
+    # that trace at the same time, and a program that is traced while another is.
     before = FLOATS.set(floats)
     try:
         returned = function(tracing.sequence(Token((), alphabet)))

@@ -93,12 +93,15 @@ class Program:
     def _columns(self, x: Sequence[Any]) -> list[Column]:
         """The values of all `nodes`, each a list over the positions."""
         self._require_symbols(x)
+        # Children come before the subexpressions that are made of them, so their columns are there.
         columns: list[Column] = []
         for meaning, children in self._steps:
             columns.append(meaning(x, *(columns[each] for each in children)))
         return columns
 
     def _require_symbols(self, x: Sequence[Any]) -> None:
+        # One set operation for an input that is right; the place of a wrong symbol is looked for
+        # afterwards. A symbol that has no hash, such as a list, raises TypeError.
         try:
             if self._symbols.issuperset(x):
                 return

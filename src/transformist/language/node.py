@@ -84,6 +84,7 @@ class Node:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
+        # Hashes are kept, so that unequal nodes are told apart at once; equal hashes need proof.
         if type(self) is not type(other) or hash(self) != hash(other):
             return False
         return listing(self) == listing(other)
@@ -99,6 +100,9 @@ class Node:
 
 def different(*roots: Node) -> tuple[dict[Entry, Node], list[int]]:
     """Each different subexpression once, after its children; and the numbers of the roots."""
+    # Two nodes are equal if they are of one kind and have equal attributes and equal children. With
+    # the children numbered first, equal children have equal numbers, so one dictionary look-up for
+    # each node finds the equal one before. `number` is by identity, `numbered` by content.
     number: dict[int, int] = {}
     entries: dict[Entry, Node] = {}
     numbered: dict[Entry, int] = {}

@@ -93,6 +93,8 @@ class PerPosition:
 
     """
 
+    # Without __array_ufunc__ = None, an array of numpy on the left would apply its operator to each
+    # of its entries. There is no hash, as == does not compare but makes a sequence.
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
 
@@ -322,6 +324,7 @@ class Booleans(PerPosition):
         kind = kind_of((*sequences, x)[0])
         nodes = (self.node, self._operand(x, kind), self._operand(y, kind))
         if kind is Boolean:
+            # (b, x, y) from 000 to 111: y where b is false, x where it is true.
             rows = (False, True, False, True, False, False, True, True)
             return self._make(Table, nodes, rows, Boolean())
         return self._make(Where, nodes)
@@ -348,7 +351,7 @@ class Booleans(PerPosition):
 
     def all(self, mask: str = "none") -> Booleans:
         """True if it holds at all the positions that the mask leaves; true over none."""
-        return ~(~self).any(mask)
+        return ~(~self).any(mask)  # true over no positions, where `any` is false
 
     def any_so_far(self) -> Booleans:
         """True if it holds at one of positions 1 to i."""
@@ -397,6 +400,7 @@ class Numbers(PerPosition):
         """± self ± other."""
         if not isinstance(other, PerPosition):
             added = factor * constant(other, Number).value
+            # x + 0 is x: `sum` of Python begins with 0, and would make a node for it.
             if added == 0 and own == 1:
                 return self
             return self._make(Linear, (self.node,), (own,), added)  # type: ignore[no-any-return]
@@ -479,6 +483,7 @@ class Numbers(PerPosition):
 
     def max(self, other: Any) -> Numbers:
         """The larger of two numbers, x + ReLU(y − x)."""
+        # x + ReLU(y − x) is y where y > x, else x; and ReLU is what a hidden unit computes.
         return self + self._linear(other, 1, -1).relu()
 
     def min(self, other: Any) -> Numbers:

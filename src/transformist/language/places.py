@@ -54,6 +54,7 @@ def user_frame() -> FrameType:
 
 def _is_ours(frame: FrameType) -> bool:
     path = frame.f_code.co_filename
+    # Frames of this package, and of functools, which wraps its methods, are passed over.
     if path == "<string>":  # what dataclasses generate
         return str(frame.f_globals.get("__name__", "")).startswith(__package__ or "")
     return _is_of_the_package(path) or path == functools.__file__
@@ -158,6 +159,8 @@ def _construct(frame: FrameType) -> tuple[type[ast.AST], str]:
     except (SyntaxError, ValueError):
         return ast.AST, ""
     at = (line, start or 0)
+    # The instruction asks for a truth value inside the condition of some construct; of those that
+    # contain it the smallest is the one that begins last, and of these the one that ends first.
     around = [each for each in _constructs(tree) if _begin(each[1]) <= at < _end(each[2])]
     if not around:
         return ast.AST, ""

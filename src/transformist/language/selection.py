@@ -63,6 +63,7 @@ class Select(Node):
         sums = {key: self._sums(values, listed) for key, listed in places.items()}
         chosen = []
         for query, (start, end) in zip(queries, spans(self.mask, len(x)), strict=True):
+            # Key and query are equal as Python values: 1 and Fraction(1) are.
             listed = places.get(query, [])
             first, last = bisect_left(listed, start), bisect_left(listed, end)
             if first == last:

@@ -79,6 +79,8 @@ class Tracing:
 
     def output(self, output: Output) -> Output:
         """Record an output, and the names of the program's variables."""
+        # An output may be made in a function that the program calls: the names are those of the
+        # program's own frame, further up.
         frame = user_frame()
         while frame.f_code is not self._code and frame.f_back is not None:
             frame = frame.f_back

@@ -82,6 +82,7 @@ def quotient(numerator: Exact, denominator: Exact) -> Exact:
         (2, Fraction(1, 3))
 
     """
+    # Whole numbers by divmod: a Fraction would take their greatest common divisor each time.
     if type(numerator) is int and type(denominator) is int:
         whole, rest = divmod(numerator, denominator)
         return Fraction(numerator, denominator) if rest else whole
@@ -96,6 +97,8 @@ def number_of(values: Iterable[Exact]) -> Number:
 
 def image(function: Callable[..., Exact], *types: Type) -> Number:
     """The type of a function of numbers, its values listed where theirs are."""
+    # The image of listed values is listed by trying every combination; beyond MOST_VALUES² of them
+    # that costs too much, and a type without a list is always true.
     known = [each.values for each in types if each.values is not None]
     if len(known) < len(types) or math.prod(map(len, known)) > MOST_VALUES**2:
         return Number()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from rich.markup import escape
@@ -15,11 +15,8 @@ from transformist.claims import (
     Claim,
     FunctionClaim,
     LengthClaim,
-    PositionClaim,
     Recipe,
-    SequenceClaim,
     Settings,
-    StringClaim,
     ask,
 )
 from transformist.report.size import Size, size
@@ -55,7 +52,11 @@ def recipe_facts(recipe: Recipe[Any], given: Mapping[str, Any]) -> dict[str, Any
         "arithmetics": list(claim.claimed(settings)),
         "excluded": _excluded(claim, settings),
         "inputs": claim.inputs(settings),
-        **_KINDS[type(claim)](recipe, settings),
+        **(
+            _function_facts(recipe, settings)
+            if isinstance(claim, FunctionClaim)
+            else _length_facts(recipe, settings)
+        ),
     }
 
 
@@ -125,15 +126,6 @@ def _first_failures(recipe: Recipe[LengthClaim], settings: Settings) -> dict[str
         each = first_failure(recipe, name, SEARCHED, SHORT_WORK, **given)
         found[name] = {"first_failure": each.length, "searched": each.searched}
     return found
-
-
-_KINDS: Mapping[type, Callable[..., dict[str, Any]]] = {
-    FunctionClaim: _function_facts,
-    SequenceClaim: _length_facts,
-    PositionClaim: _length_facts,
-    StringClaim: _length_facts,
-}
-"""What is told of each kind of claim beside what is told of all."""
 
 
 def recipe_table(facts: Mapping[str, Any]) -> Table:

@@ -13,8 +13,8 @@ from transformist.verify.changes import sensitivity
 from transformist.verify.claim_kinds import answer_in_numbers, check_recipe
 from transformist.verify.comparison import check, length_within, require_feasible
 from transformist.verify.function_claims import worst_rounding
+from transformist.verify.model_certificates import unproved
 from transformist.verify.proof import EVALUATIONS
-from transformist.verify.proofs import unproved
 from transformist.verify.searches import formats, search, search_all, searched
 from transformist.verify.string_claims import enclosed_error
 from transformist.verify.suite import built_for, check_program, check_programs, check_recipes

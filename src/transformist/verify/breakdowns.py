@@ -125,6 +125,7 @@ def first_failure(
     settings = _settings(recipe, {"longest": longest, "work": work}, given)
     safe = safe_length(recipe.claim, settings, system)
     search = _Search(attempts(recipe, settings, system), longest, work)
+    # The safe length and the next are where the claim says that something changes.
     search.run(marks=(safe, safe + 1) if safe else ())
     length = min(search.failed, default=None)
     wrong = None if length is None else search.failed[length]
@@ -225,6 +226,7 @@ class _Search:
         self._one_by_one(keep=self.work - self.work // 8)
         if not self.failed:
             self._grid(marks, keep=self.work // 4)
+        # What follows may end for want of work too; the reason to tell is that of the grid.
         ended = self.ended
         if self.failed:
             self._halve()
@@ -248,6 +250,8 @@ class _Search:
 
     def _halve(self) -> None:
         """Halve the interval from the last length that passed to the first that failed."""
+        # Failure need not be monotone: this finds a length that fails after one that passes, and
+        # every shorter length that is tried later is tried for itself.
         first = min(self.failed)
         last = max((n for n in self.tried if n < first), default=0)
         while first - last > 1:
@@ -263,6 +267,8 @@ class _Search:
         try:
             attempt = self.attempts(n)
         except InvalidValue as refusal:
+            # The model cannot be built for n, as where a table would grow too large: longer ones
+            # cannot either.
             self.ended = refusal.invariant
             return False
         if attempt.scores > self.left - keep:

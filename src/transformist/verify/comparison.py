@@ -118,6 +118,8 @@ def require_feasible(length: int, symbols: int) -> None:
             where="check",
             remedy="give a length of at least 0",
         )
+    # symbolsⁿ ≤ MOST_STRINGS, with one symbol counted as two. The largest symbolsⁿ that fits is
+    # evaluated in blocks, so that this limits time, not memory.
     longest = int(math.log(MOST_STRINGS, max(symbols, 2)))
     if length > longest:
         raise InvalidValue(

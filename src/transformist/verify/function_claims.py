@@ -75,6 +75,8 @@ def _claimed_on(
     def none(cases: list[Case]) -> list[Limits]:
         return [[Fraction(0)] * model.width_out for _ in cases]
 
+    # On the inputs that the claim calls exact a float format must agree bit for bit. They are named
+    # by the precision p, which an arithmetic that does not round has not.
     domain = ask(claim.domain, **settings)
     yield domain, admitted
     if claim.exact_on is not None and isinstance(system, Floating):
@@ -193,6 +195,8 @@ def _error_bound(
         return None
     if case not in ask(claim.domain, **settings):
         return None
+    # The claim speaks of the numbers that the weights see: the input as the arithmetic stores it.
+    # Of several domains that hold it, each limit is true, so the least is.
     stored = tuple(Fraction(value) for value in system.numbers(system.array([case]))[0])
     limits = [
         limits_of([stored])[0]
@@ -204,6 +208,7 @@ def _error_bound(
 
 def _as_float(limit: Limit) -> float:
     """The limit rounded up; infinite beyond float64."""
+    # `float` rounds a fraction to the nearest: the next float above is no less than the fraction.
     try:
         return math.nextafter(float(limit), math.inf) if limit else 0.0
     except OverflowError:

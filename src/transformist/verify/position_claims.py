@@ -54,6 +54,8 @@ def _first_mismatch(
     """The first of the positions at which a number is further off than the claim admits."""
     y = encoding(n, system)
     vectors = [list(map(Fraction, row)) for row in system.numbers(y).tolist()]
+    # `observed` may mix the numbers of several vectors, so each is allowed the largest radius; the
+    # width of a ball is limited by `agrees`.
     radius = max(system.radius(y).ravel().tolist())
     observed = claim.observed(vectors)
     for i in positions:

@@ -73,6 +73,7 @@ def _trials(recipe: Recipe[SequenceClaim], max_length: int | None) -> Iterator[T
         model = recipe.construct(**settings)
         domain: Sequences = ask(claim.domain, **settings)
         for system, n in lengths_tried(claim, settings, max_length, shorter=bool(given)):
+            # About n² scores a list, each of as many products as a vector has numbers.
             most = PRODUCTS_IN.get(system.name, PRODUCTS) // (n * n * domain.width)
             cases = domain.cases(n, max(2, min(LISTS, most)), system)
             wrong = _first_mismatch(claim, settings, model, domain, cases, n, system)
@@ -176,6 +177,8 @@ def list_attempts(recipe: Recipe[SequenceClaim], settings: Settings, a: Arithmet
         whole = not isinstance(model, Attention)
         count = max(ATTEMPTED, n if n <= EVERY_PAIR else 0)
         count = 1 if whole and n > WHOLE else count
+        # A head computes only the rows at the places, a stack of layers all rows, as later layers
+        # read them.
         rows = n if whole else len(where)
         scores = sum(rows * n * products_of(head) for head in heads_of(model))
         scores += n * 2 * model.width_out * NUMBER_COST
@@ -231,6 +234,7 @@ def _results(model: Attention | LayerStack, z: Array, a: Arithmetic, rows: Any) 
         return model(z, a)[:, rows]
     lists, n, _ = z.shape
     values = model.values(z, a)
+    # Rows of a head do not depend on each other, so blocks of them give the same bits.
     size = max(1, BLOCK // (lists * n))
     blocks = [rows[start : start + size] for start in range(0, len(rows), size)]
     joined = a.concatenate([_mean(model, z, values, a, block) for block in blocks], axis=-2)
@@ -266,6 +270,7 @@ def answer_on_vectors(
     if inside:
         rows = ask(claim.reference, n=n, arithmetic=system, **stored, **settings)
         claimed = tuple(i for i, row in enumerate(rows, start=1) if row is not None)
+    # The claim bounds the error for the numbers that the arithmetic stores, like that of a vector.
     bound = _admitted(claim, settings, _size(domain, stored), n, system) if claimed else None
     return AnswerInNumbers(
         length=n,

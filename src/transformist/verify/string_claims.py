@@ -74,6 +74,8 @@ def _trials(recipe: Recipe[StringClaim], max_length: int | None) -> Iterator[Tri
             system = number_system(name)
             limit = _limit_at(claim, settings, system)
             chosen = [*domain.hard(n), *domain.drawn(n, DRAWN, seed=0)]
+            # Margins are least in a model for the largest N, which must answer short strings too.
+            # In a model for n itself inputs reach the full length that it is built for.
             tried = [(N, [*domain.every(min(length, n)), *chosen])]
             if has_n and n < N:
                 tried.append((n, chosen))
@@ -183,6 +185,8 @@ PRECISIONS = (128, 1024)
 
 def _products(model: Transformer, rows: int) -> int:
     """About the number of products of an evaluation."""
+    # Every row takes each weight once; every pair of rows takes a score of d_key products and a
+    # value of d_value products in each head.
     mixed = sum(head.W_Q.shape[0] + head.W_V.shape[0] for head in heads_of(model))
     return int(rows * model.nonzero + rows**2 * mixed)
 

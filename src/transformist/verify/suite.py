@@ -15,6 +15,8 @@ from transformist.verify.comparison import check, length_within, require_feasibl
 from transformist.verify.verdict import Verdict
 from transformist.verify.workers import spread
 
+# Softmax has margins that a format may break, so a narrow format tests them; average-hard attention
+# in exact arithmetic tests the construction alone.
 TRIED = (("softmax", "float32", 2**13), ("average-hard", "exact", 2**11))
 """A weighting, the arithmetic it is evaluated in, and the number of strings tried."""
 

@@ -97,7 +97,7 @@ def least_error(
         except NotFinite:
             if best is None:
                 raise
-            break
+            break  # a finer tolerance has larger weights, which the format holds no more than these
         worse = 0 if best is None or error < best[0] else worse + 1
         if worse == 0:
             best = (error, tolerance, scale, case)
@@ -141,6 +141,8 @@ def _scales(
     last, tolerance = None, Fraction(1)
     while True:
         model: FeedForward = recipe.construct(**{**settings, "tolerance": tolerance})
+        # A recipe may round its scale, so that several tolerances give the same weights: these
+        # would each count as a scale that is no better.
         scale = max(abs(Fraction(entry)) for entry in model.W_1.ravel().tolist())
         if scale != last:
             yield tolerance, scale, model

@@ -9,7 +9,7 @@ from transformist.verify.certificate import Certificate, Unproved, check_certifi
 
 
 def unproved(model: Transformer, certificates: Iterable[Certificate]) -> list[Unproved]:
-    """Why certificates do not follow from the weights, a refusal for each that does not.
+    """Refusals of the certificates that do not follow from the weights, one for each.
 
     Example:
         >>> import transformist as tf
