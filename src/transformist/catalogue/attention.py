@@ -353,6 +353,7 @@ def predecessor_quadratic(
     lo: F = F(0), hi: F = F(1), weighting: str = "average-hard"
 ) -> LayerStack:
     """The score 2 (i − 1) j − j² is largest at j = i − 1."""
+    # It is (i − 1)² − (j − i + 1)². For i = 1 there is no j = 0: `first` clears what is looked up.
     require_interval(lo, hi, "predecessor-quadratic")
     inputs = ("1", "i", "i^2", "(-1)^i", "v")
     stream = Stream((*inputs, "odd share", "first", "looked up", "predecessor"))

@@ -256,6 +256,7 @@ def max_affine(
 
 
 def _padded(pieces: Any, count: int) -> list[Any]:
+    # A piece that stands twice changes no maximum.
     return [*pieces, *[pieces[0]] * (count - len(pieces))]
 
 
@@ -744,6 +745,8 @@ def _conditional_grid(*, p: int, lo: F, hi: F) -> tuple[Domain, ...]:
 def conditional(lo: F = F(0), hi: F = F(1)) -> FeedForward:
     """lo + ReLU(x₁ − lo − M(1 − p)) + ReLU(x₂ − lo − M p), M = hi − lo."""
     require_interval(lo, hi, "conditional")
+    # For p = 1 the second unit reads x₂ − lo − M ≤ 0 and the first x₁ − lo ≥ 0; for p = 0 the first
+    # reads x₁ − lo − M ≤ 0 and the second x₂ − lo ≥ 0. lo is added back.
     M = hi - lo
     return FeedForward(W_1=[[M, 1, 0], [-M, 0, 1]], b_1=[-M - lo, -lo], W_2=[[1, 1]], b_2=[lo])
 

@@ -170,6 +170,7 @@ def _quadratic(value: Values) -> Sequences:
 )
 def quadratic_lookup(weighting: str = "average-hard") -> Attention:
     """The score (2 qᵢ j − j²)/√2 is largest at j = qᵢ."""
+    # 2 q j − j² = q² − (q − j)²: the next best position scores 1 less before division.
     return Attention(
         W_Q=[[1, 0, 0, 0, 0], [0, 1, 0, 0, 0]],
         W_K=[[0, 0, 2, 0, 0], [0, 0, 0, -1, 0]],
