@@ -195,6 +195,10 @@ class Query(Column):
     def _end(self) -> str:
         return "i" if self.mask == "future" else "n"
 
+    def _last(self, i: int, n: int) -> int:
+        """The last position that position i of n may ask for."""
+        return i if self.mask == "future" else n
+
     @property
     def free(self) -> int:
         return 1
@@ -207,8 +211,9 @@ class Query(Column):
         if n > count:
             source = random.Random(f"{seed} {n}")
             shifts = [0, 1, n - 1, *source.sample(range(n), max(count - 3, 0))]
-        last = (lambda i: i) if self.mask == "future" else (lambda _: n)
-        return [[(i - 1 + shift) % last(i) + 1 for i in range(1, n + 1)] for shift in shifts]
+        return [
+            [(i - 1 + shift) % self._last(i, n) + 1 for i in range(1, n + 1)] for shift in shifts
+        ]
 
     def hard(
         self, n: int, count: int, arithmetic: Arithmetic, places: Sequence[int]
@@ -216,11 +221,11 @@ class Query(Column):
         """The places ask for each other, those of the k-th list for the k-th place after."""
         lists = []
         for k in range(count):
-            asked = list(range(1, n + 1))
+            queries = list(range(1, n + 1))
             for index, place in enumerate(places):
                 other = places[(index + k) % len(places)]
-                asked[place - 1] = min(other, place) if self.mask == "future" else other
-            lists.append(asked)
+                queries[place - 1] = min(other, self._last(place, n))
+            lists.append(queries)
         return lists
 
     def encode(self, entries: list[list[Entry]], n: int, arithmetic: Arithmetic) -> Array:
@@ -238,7 +243,7 @@ class Query(Column):
     def read(self, numbers: Sequence[Fraction], i: int, n: int) -> Entry:
         """The position."""
         (q,) = numbers
-        end = i if self.mask == "future" else n
+        end = self._last(i, n)
         if q.denominator != 1 or not 1 <= q <= end:
             raise InvalidValue(
                 f"a query must be a position from 1 to {self._end}, here {end}",
