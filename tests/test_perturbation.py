@@ -731,7 +731,7 @@ def test_hypotheses_are_checked():
         lipschitz_constant(part, "l1", -1)
     for delta in (-1, "x", math.inf, None):
         with pytest.raises(
-            InvalidValue, match="delta, a bound of norms, must be a number at least 0"
+            InvalidValue, match="delta, a bound of norms, must be a number of at least 0"
         ):
             perturbation_bound(part, delta, "l1", 1)
     with pytest.raises(UnknownName, match="no norm"):

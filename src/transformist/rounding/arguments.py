@@ -12,8 +12,7 @@ from transformist.errors import InvalidValue
 Condition: TypeAlias = tuple[str, Callable[[Fraction], bool]]
 """Condition on a number, in words and as a test."""
 
-NOT_NEGATIVE: Condition = ("at least 0", lambda x: x >= 0)
-POSITIVE: Condition = ("greater than 0", lambda x: x > 0)
+NOT_NEGATIVE: Condition = ("of at least 0", lambda x: x >= 0)
 SHARE: Condition = ("between 0 and 1", lambda x: 0 < x < 1)
 
 
@@ -34,7 +33,7 @@ def required(
         InvalidValue: for what is no finite number, or does not meet the condition.
 
     Example:
-        >>> required("size", "1/2", POSITIVE, meaning="a norm", where="here", remedy="give one")
+        >>> required("size", "1/2", NOT_NEGATIVE, meaning="a norm", where="here", remedy="give one")
         Fraction(1, 2)
 
     """
