@@ -11,6 +11,8 @@ import transformist as tf
 from command_line import answer, run
 from transformist.arithmetic import number_system
 from transformist.cli import printing
+from transformist.cli.options import COMPILER_OPTIONS
+from transformist.compiler import HEADS, WEIGHTINGS
 from transformist.errors import UnknownName
 from transformist.named import find_model
 from transformist.named.named_file import NamedFile
@@ -428,6 +430,11 @@ class TestPrecision:
         assert got["results"] == [{"arithmetic": "float32", "largest_length": 100}]
         code, out, _ = run(capsys, "precision", "programs/dyck-1", *options)
         assert code == 0 and "100 or more" in out
+
+
+def test_the_help_names_what_the_compiler_takes():
+    assert f"weighting ({', '.join(WEIGHTINGS)})" in COMPILER_OPTIONS
+    assert f"heads ({' or '.join(HEADS)} a layer)" in COMPILER_OPTIONS
 
 
 def test_the_options_of_the_compiler_are_in_the_help(capsys):

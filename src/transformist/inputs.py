@@ -13,13 +13,13 @@ from transformist.errors import InvalidValue
 
 
 def read_vector(text: str, width: int, name: str, settings: tuple[str, ...]) -> list[Any]:
-    """A JSON list of `width` numbers; a number in quotes may be a fraction.
+    """Read a JSON list of `width` numbers; a number in quotes may be a fraction.
 
     Args:
         text: the list.
-        width: how many numbers it is to have.
-        name: of what reads it, for a refusal.
-        settings: by which the width may be set.
+        width: the required number of numbers.
+        name: the recipe that reads it, for a refusal.
+        settings: the parameters that may set the width.
 
     Raises:
         InvalidValue: when it is no such list.
@@ -44,13 +44,13 @@ def read_vector(text: str, width: int, name: str, settings: tuple[str, ...]) -> 
 
 
 def read_vectors(text: str, domain: Sequences, name: str) -> Meaning:
-    """A JSON list of vectors; a number in quotes may be a fraction.
+    """Read a JSON list of vectors; a number in quotes may be a fraction.
 
     Args:
         text: the list; each vector has the free numbers of the domain, in its order, or is that
             number itself where there is one.
-        domain: what the numbers mean.
-        name: of what reads it, for a refusal.
+        domain: the meaning of the numbers.
+        name: the recipe that reads it, for a refusal.
 
     Raises:
         InvalidValue: when it is no such list, or a number is outside its domain.
@@ -84,7 +84,7 @@ def _number(value: Any) -> Fraction:
 
 
 def read_count(text: str, name: str) -> int:
-    """The number of positions, a whole number of at least 1.
+    """Read the number of positions, a whole number of at least 1.
 
     Raises:
         InvalidValue: when it is none.
@@ -112,10 +112,10 @@ def alphabet_of(text: Iterable[str]) -> str:
 
 
 def read_settings(given: Sequence[str]) -> dict[str, str]:
-    """The pairs of --set.
+    """Read the pairs of --set.
 
     Raises:
-        InvalidValue: for what is no pair.
+        InvalidValue: for a text that is no pair.
 
     Example:
         >>> read_settings(["max-length=8"])
@@ -134,7 +134,7 @@ def read_settings(given: Sequence[str]) -> dict[str, str]:
 
 
 def read_length(text: str) -> int:
-    """The whole number of --max-length.
+    """Read the whole number of --max-length.
 
     Raises:
         InvalidValue: when it is none.
@@ -149,7 +149,7 @@ def read_length(text: str) -> int:
 
 
 def read_seconds(text: str, option: str) -> float:
-    """The number of seconds of an option, above 0 and at most `LONGEST_TIMEOUT`.
+    """Read the number of seconds of an option, above 0 and at most `LONGEST_TIMEOUT`.
 
     Raises:
         InvalidValue: when it is none.
@@ -174,11 +174,11 @@ def read_seconds(text: str, option: str) -> float:
 
 LEAST_TIMEOUT = Fraction(1, 1000)
 LONGEST_TIMEOUT = 10**6
-"""Seconds, between which a time limit may be; a timer of the system takes no more than 10⁸."""
+"""Limits of a time limit, in seconds; a timer of the system takes at most 10⁸."""
 
 
 def read_positive(text: str, option: str) -> int:
-    """The whole number of an option, at least 1.
+    """Read the whole number of an option, at least 1.
 
     Raises:
         InvalidValue: when it is none.

@@ -1,4 +1,8 @@
-"""Which engine evaluates a model: the dense reference, or the structured one for long inputs."""
+"""Choice of the engine: the dense reference, or the structured engine for long inputs.
+
+The structured engine compiles to machine code by numba, which takes a second to import, so it is
+imported only when it is used.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,7 @@ def run(
     """The answer of a model on an input.
 
     Args:
-        model: what to run.
+        model: the model.
         x: a string, or a sequence of symbols.
         arithmetic: the number system, by name.
         engine: `reference`, the definitions themselves; `structured`, for long inputs in float64
@@ -67,7 +71,7 @@ def run(
 def _require_transformer(model: Any, where: str) -> None:
     if not isinstance(model, Transformer):
         raise InvalidValue(
-            "what is evaluated must be a Transformer",
+            "the model must be a Transformer",
             received=f"{model!r:.60}, a {type(model).__name__}",
             where=where,
             remedy="give one: tf.compile(program), or what a recipe on strings builds",
@@ -106,8 +110,8 @@ def refuse_beyond_memory(
     """Refuse more symbols than can be evaluated in the memory that is free.
 
     Args:
-        model: what is to read them; its longest input does not matter.
-        count: how many have come, others being still to come.
+        model: the reader of the symbols; its longest input does not matter.
+        count: the number of symbols so far; others may follow.
         arithmetic: the number system, by name.
         engine: `structured`, for which its estimate is taken, or `reference`, for which the symbols
             alone are counted.
@@ -129,15 +133,15 @@ def refuse_beyond_memory(
 
 
 POINTER = 8
-"""What a symbol takes at least in a trace, in bytes."""
+"""Bytes that a symbol takes at least in a trace."""
 
 
 def refuse_beyond_scores(model: Transformer, count: int, arithmetic: Arithmetic | str) -> None:
     """Refuse more symbols than the dense reference evaluates.
 
     Args:
-        model: what is to read them.
-        count: how many have come, others being still to come.
+        model: the reader of the symbols.
+        count: the number of symbols so far; others may follow.
         arithmetic: the number system, by name.
 
     Raises:
@@ -161,14 +165,15 @@ def admission(
     option: str,
     has_length: bool = False,
 ) -> Callable[[int], None]:
-    """What is told how many symbols have come, and refuses more than can be evaluated.
+    """The check of a growing input: it receives the number of symbols so far, and may refuse.
 
     Args:
-        build: makes what is to read them, once, when they are so many that one may be refused.
+        build: builds the reader of the symbols; called once, when there are so many symbols that
+            they may be refused.
         arithmetic: the number system, by name.
         engine: `structured` or `reference`.
-        option: what asks for the structured engine.
-        has_length: whether what is built has the N with which it will be evaluated.
+        option: the option that asks for the structured engine.
+        has_length: True if the built model has the N of the evaluation.
 
     Example:
         >>> admit = admission(lambda: 1 / 0, "float64", "reference", "engine=")
@@ -182,6 +187,9 @@ def admission(
     built = functools.cache(build)
     few = MANY
     if engine == "reference":
+        # The reference computes n² scores a head, at most `most_scores` in all. While
+        # MOST_HEADS · n² ≤ most_scores, a model of at most MOST_HEADS heads need not be built to
+        # know that it admits n. (BOS adds a row: at the very limit the evaluation itself refuses.)
         few = min(few, math.isqrt(number_system(arithmetic).most_scores // MOST_HEADS))
 
     def admit(count: int) -> None:
@@ -199,20 +207,20 @@ def admission(
 
 
 MOST_HEADS = 64
-"""A model is taken to have no more heads, where it is asked whether it must be built to know."""
+"""A model is assumed to have at most this many heads until it is built."""
 
 
 MANY = 2**20
-"""From so many symbols on, what they take is compared with the memory that is free."""
+"""From this many symbols on, their memory is compared with the memory that is free."""
 
 
 @contextmanager
 def naming_structured(option: str, arithmetic: Arithmetic | str) -> Iterator[None]:
-    """Say how the structured engine is asked for, of an input too large for the reference.
+    """Add the option of the structured engine to the refusal of an input too large.
 
     Args:
-        option: what asks for it.
-        arithmetic: in which the reference was asked to evaluate.
+        option: the option that asks for the structured engine.
+        arithmetic: the arithmetic of the refused evaluation.
 
     """
     try:
@@ -238,7 +246,7 @@ ENGINES: Mapping[str, Callable[[Transformer, Sequence[Symbol], Arithmetic | str]
     "reference": _reference,
     "structured": _structured,
 }
-"""The engines, by name. What compiles to machine code is imported when it is used."""
+"""The engines, by name."""
 
 
 def plan(
@@ -247,12 +255,13 @@ def plan(
     arithmetic: Arithmetic | str = "float64",
     length: int | None = None,
 ) -> Plan:
-    """How the structured engine evaluates each head of a model: its method, why, and the cost.
+    """The plan of the structured engine: the method of each head, the reason, and the cost.
 
-    What is met on the input says so: it is evaluated, which takes the time of a run.
+    The method depends on the queries and keys of the input, so the input is evaluated: a plan takes
+    the time of a run.
 
     Args:
-        model: what would be run.
+        model: the model.
         x: the input; left out, a drawn string.
         arithmetic: `float64` or `float32`.
         length: of the drawn string; left out, 1024, or as many symbols as the model admits.
@@ -277,7 +286,7 @@ def decoder(model: Transformer, arithmetic: Arithmetic | str = "float64") -> Dec
     """A model with future masks that reads its input a token at a time.
 
     Args:
-        model: what is run.
+        model: the model.
         arithmetic: `float64` or `float32`.
 
     Raises:

@@ -1,4 +1,11 @@
-"""Texts as they come, in pieces, and the places of symbols in them."""
+"""Texts in pieces, and the places of symbols in them.
+
+A long input is never held as text. It is read in pieces, and each piece becomes symbols at once, a
+byte each. The place of a symbol, line and column, is found by reading the text again up to it:
+an answer names few places, and a table of all of them would be larger than the input.
+A pipe can be read only once. Where no character is skipped, its symbols are its text, so nothing
+else is kept; where some are skipped, or one is no symbol, the text is kept too.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +27,17 @@ from transformist.memory import beyond_memory, free_memory
 from transformist.model import Coded, Symbol
 
 PIECE = 2**16
-"""How many bytes are read at once."""
+"""Bytes read at once."""
 
 
 @dataclass(frozen=True)
 class TextSource:
-    """Where a text is from.
+    """The source of a text.
 
     Attributes:
-        name: the file, or a word for another source.
-        again: the text in pieces, from its beginning each time.
-        last: of what can be read only once, the same for the last time: no piece is kept.
+        name: the name of the file, or words for another source.
+        again: gives the text in pieces, from its beginning each time.
+        last: for a text that can be read only once: a single pass; pieces are discarded.
         length: the number of characters; `None` where only reading on can tell.
 
     """
@@ -42,12 +49,12 @@ class TextSource:
 
     @classmethod
     def given(cls, text: str, name: str = "the input") -> TextSource:
-        """A text that is there."""
+        """The source of a text in memory."""
         return cls(name, lambda: (text,), length=len(text))
 
     @classmethod
     def file(cls, path: Path) -> TextSource:
-        """A file, but for a newline at its very end; it is read anew each time, where it can be."""
+        """A file without a newline at its very end; a regular file is read anew each time."""
         if os.path.isfile(path):  # noqa: PTH113 - which raises nothing
             return cls(str(path), lambda: without_last_newline(read_pieces(path)))
         once = ReadOnce(without_last_newline(read_pieces(path)))
@@ -55,21 +62,21 @@ class TextSource:
 
     @classmethod
     def stream(cls, opened: BinaryIO, name: str) -> TextSource:
-        """What can be read once, but for a newline at its very end; it is read when asked for."""
+        """A stream without a newline at its very end; it is read once, as its pieces are needed."""
         once = ReadOnce(without_last_newline(decoded(opened, name)))
         return cls(name, once.again, last=once.last)
 
     def text(self) -> str:
-        """All of it."""
+        """The whole text."""
         return "".join(self.again())
 
 
 COMPARED = 2**24
-"""After so many bytes more, what is kept of a text is compared with the memory that is free."""
+"""Bytes of kept text between two comparisons with the memory that is free."""
 
 
 class ReadOnce:
-    """A text that can be read once, of which is kept what has come and is not given up.
+    """A text that can be read once: pieces that have come are kept until they are discarded.
 
     Example:
         >>> once = ReadOnce(iter(["a", "b", "c"]))
@@ -103,7 +110,7 @@ class ReadOnce:
                 )
 
     def again(self) -> Iterator[str]:
-        """The pieces from the beginning, each of which is kept."""
+        """The pieces from the beginning; each is kept."""
         for at in itertools.count():
             if at == len(self._kept):
                 for piece in itertools.islice(self._coming, 1):
@@ -113,7 +120,7 @@ class ReadOnce:
             yield self._kept[at]
 
     def last(self) -> Iterator[str]:
-        """The pieces from the beginning, each of which is given up."""
+        """The pieces from the beginning; each is discarded."""
         while self._kept:
             yield self._kept.popleft()
         yield from self._coming
@@ -124,9 +131,9 @@ class Text:
     """Symbols taken from a text, whose places are found by reading it again.
 
     Attributes:
-        symbols: what a model reads: characters, by their numbers, or other symbols.
-        source: where they are from.
-        kept: the characters that are symbols, the others being skipped; `None` for all.
+        symbols: the input of a model: characters, coded by numbers, or other symbols.
+        source: the text that they are taken from.
+        kept: the characters that are symbols while others are skipped; `None` for all.
 
     """
 
@@ -147,13 +154,13 @@ class Text:
         Args:
             alphabet: of the model.
             source: the text.
-            ignore_others: whether to skip what is not in the alphabet.
-            admit: told how many characters there are, as they come, it may refuse more of them.
+            ignore_others: True to skip what is not in the alphabet.
+            admit: receives the number of characters read so far; it may refuse more of them.
 
-        Where no character is skipped, the symbols are all that is kept of what can be read once.
+        Where no character is skipped, only the symbols of a stream are kept.
 
         Raises:
-            InvalidValue: for what is no such list.
+            InvalidValue: for a text that is no such list.
 
         Example:
             >>> x = Text.over(("a", "b"), TextSource.given("a-b"), ignore_others=True)
@@ -181,7 +188,7 @@ class Text:
         pieces: Iterator[str],
         admit: Callable[[int], None],
     ) -> Text:
-        """The symbols, which are the text; the text itself where it has another character."""
+        """The symbols, which stand for the text; the text itself where it has another character."""
         coded, other = Coded.begun(alphabet, pieces, admit=admit)
         if other is None:
             return cls(coded, replace(source, again=lambda: _characters(coded), last=None))
@@ -199,7 +206,7 @@ class Text:
         return isinstance(self.symbols, str | Coded)
 
     def place(self, position: int) -> str:
-        """Where the symbol at a position (from 1) stands: file, line and column (from 1)."""
+        """The place of the symbol at a position (from 1): file, line and column (from 1)."""
         if not self._has_characters:
             return f"{self.source.name}, number {position}"
         line, column, left = 1, 0, position
@@ -219,7 +226,7 @@ class Text:
 
 
 def _characters(coded: Coded) -> Iterator[str]:
-    """The text that symbols are, in pieces."""
+    """The text of coded symbols, in pieces."""
     points = np.array([ord(str(each)) for each in coded.alphabet], "<u4")
     for start in range(0, len(coded), PIECE):
         found = points[coded.numbers[start : start + PIECE]]
@@ -227,7 +234,7 @@ def _characters(coded: Coded) -> Iterator[str]:
 
 
 def admitted(pieces: Iterable[str], count: int, admit: Callable[[int], None]) -> Iterator[str]:
-    """The pieces, while so many characters are admitted with those before."""
+    """The pieces, while their characters, added to the count, are admitted."""
     for piece in pieces:
         count += len(piece)
         admit(count)
@@ -261,7 +268,7 @@ def read_text(path: Path) -> str:
 
 
 def read_pieces(path: Path) -> Iterator[str]:
-    """The text of a UTF-8 file, some of it at a time.
+    """The text of a UTF-8 file, a piece at a time.
 
     Raises:
         UnreadableInput: as `read_text`.
@@ -279,10 +286,10 @@ def read_pieces(path: Path) -> Iterator[str]:
 
 
 def decoded(opened: BinaryIO, name: str) -> Iterator[str]:
-    """Bytes as UTF-8 text, some of them at a time; a mark of the byte order in front is skipped.
+    """Bytes as UTF-8 text, a piece at a time; a byte order mark in front is skipped.
 
     Raises:
-        UnreadableInput: when they are not.
+        UnreadableInput: for bytes that are not UTF-8 text.
 
     """
     before, rest = 0, b""
@@ -317,12 +324,13 @@ def without_last_newline(pieces: Iterable[str]) -> Iterator[str]:
         'a\n'
 
     """
-    held = ""
+    # Two characters are held back: the newline at the end may have come in two pieces.
+    last = ""
     for piece in pieces:
-        held += piece
-        yield held[:-2]
-        held = held[-2:]
-    yield held[:-2] if held.endswith("\r\n") else held.removesuffix("\n")
+        last += piece
+        yield last[:-2]
+        last = last[-2:]
+    yield last[:-2] if last.endswith("\r\n") else last.removesuffix("\n")
 
 
 def _as_json(symbols: Sequence[Symbol]) -> str:

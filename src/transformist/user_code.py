@@ -34,7 +34,7 @@ def limited(seconds: float, invariant: str, received: str) -> Iterator[None]:
     Args:
         seconds: the time.
         invariant: the sentence "… must end" of the error.
-        received: the thing that did not end.
+        received: the code that did not end.
 
     Raises:
         OutOfTime: when the time is over, with the line that was running.

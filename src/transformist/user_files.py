@@ -21,7 +21,7 @@ from transformist.texts import read_text
 from transformist.user_code import TIMEOUT, TimeIsOver, guarded, limited, printing_aside
 
 PACKAGED = "programs/"
-"""What the names of the packaged programs begin with."""
+"""Prefix of the names of packaged programs."""
 
 
 def load_function(against: str, timeout: float = TIMEOUT) -> Callable[[Any], Any]:
@@ -90,7 +90,7 @@ def _programs_in(values: dict[str, Any]) -> list[str]:
 
 
 def _run_file(given: str, what: str) -> tuple[str, str, dict[str, Any]]:
-    """The file and the name in FILE.py:NAME, and what the file defines."""
+    """The file and the name in FILE.py:NAME, and the names that the file defines."""
     path, _, name = given.rpartition(":")
     if not path or not name:
         raise InvalidValue(
@@ -102,7 +102,7 @@ def _run_file(given: str, what: str) -> tuple[str, str, dict[str, Any]]:
 
 
 def _packaged_like(given: str) -> str:
-    """What to write for a packaged program whose name is like this."""
+    """The remedy for a name that resembles that of a packaged program."""
     near = difflib.get_close_matches(given.removeprefix(PACKAGED), PROGRAMS, n=1)
     if near:
         return f"write {PACKAGED}{near[0]} for the packaged program"
@@ -110,7 +110,7 @@ def _packaged_like(given: str) -> str:
 
 
 def _values_of(path: str) -> dict[str, Any]:
-    """What a file defines."""
+    """The names that a file defines, with their values."""
     values: dict[str, Any] = {"__name__": "transformist_reference"}
     try:
         with printing_aside():

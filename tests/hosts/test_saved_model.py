@@ -213,7 +213,9 @@ class TestTheTables:
         assert encoded(CLASSES["Feature"]("i"), "", {}) == {"Feature": {"name": "i"}}
 
     def test_what_is_no_plain_value_is_refused(self):
-        with pytest.raises(InvalidValue, match=r"stream: what is saved is .*; received 1\.5j, a c"):
+        with pytest.raises(
+            InvalidValue, match=r"stream: a saved value must be .*; received 1\.5j, a c"
+        ):
             encoded(1.5j, "stream", {})
         numpys = small(embedding=tf.Embedding(symbols=(np.int64(1), 2), vectors=[[1], [2]]))
         with pytest.raises(InvalidValue, match=r"embedding\.symbols\.0: .* a int64"):
@@ -320,7 +322,7 @@ class TestTheFile:
     def test_another_kind_of_model(self, tmp_path):
         with pytest.raises(
             InvalidValue,
-            match=r"save: what is saved must be a Transformer; "
+            match=r"save: a saved model must be a Transformer; "
             "received FeedForw",
         ):
             tf.save(tf.recipe("min").build(), tmp_path / "min")

@@ -160,7 +160,7 @@ REFUSED = {
     "a shape": (
         {**tensors(), "layers.1.linear2.weight": np.ones((3, 4))},
         ShapeMismatch,
-        r"layers.1.linear2.weight: the tensor has shape \(4, 3\) .* received shape \(3, 4\)",
+        r"layers.1.linear2.weight: the tensor must have shape \(4, 3\) .* received shape \(3, 4\)",
     ),
     "a number": (
         {**tensors(), "layers.1.linear2.weight": np.float64(1)},

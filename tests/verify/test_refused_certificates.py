@@ -497,7 +497,7 @@ def test_a_program_is_no_model_and_a_model_no_program(given):
 
 def test_what_is_no_certificate_is_not_saved(tmp_path):
     built = tf.compile(PROGRAMS["majority"], max_length=5)
-    with pytest.raises(tf.TransformistError, match="certificates are saved"):
+    with pytest.raises(tf.TransformistError, match="must be Certificate objects"):
         tf.save(built, tmp_path / "m", ["certified"])
     tf.save(built, tmp_path / "m", tf.certify(built))
     assert len(tf.load_certificates(tmp_path / "m")) == 1

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from transformist.arithmetic import SYSTEMS
+from transformist.cli.options import Set
 from transformist.cli.printing import Json, out, print_json, warn, working
-from transformist.compiler import HEADS, WEIGHTINGS
 from transformist.hosts import save
 from transformist.inputs import read_settings
 from transformist.named import find_program
@@ -29,16 +28,7 @@ def command(
         Path,
         typer.Option("-o", "--output", metavar="F", help="The file; what is there is replaced."),
     ],
-    settings: Annotated[
-        list[str],
-        typer.Option(
-            "--set",
-            metavar="k=v",
-            help="An option of the compiler; repeatable. max_length: a number, or None for any; "
-            f"weighting: {', '.join(WEIGHTINGS)}; arithmetic: {', '.join(SYSTEMS)}; "
-            f"heads: {' or '.join(HEADS)} a layer; positions: a JSON list of names.",
-        ),
-    ] = [],  # noqa: B006
+    settings: Set = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:
     """The file keeps the weights exactly, and is a MODEL of the other commands."""

@@ -17,13 +17,21 @@ Model = Annotated[
         show_default=False,
     ),
 ]
+# The names are those of `compiler.WEIGHTINGS` and `compiler.HEADS`; a test compares them. To import
+# the compiler for a line of help would make `run` start a third more slowly.
+COMPILER_OPTIONS = (
+    "max_length (a number, or None), weighting (softmax, average-hard, rightmost-hard), "
+    f"arithmetic ({', '.join(SYSTEMS)}), heads (many or one a layer), "
+    "positions (a JSON list of names)"
+)
+
 Set = Annotated[
     list[str],
     typer.Option(
         "--set",
         metavar="k=v",
-        help="A parameter of the recipe (`show NAME` lists them), or an option of the compiler "
-        "(`compile --help` lists them); repeatable.",
+        help="A parameter of the recipe, or an option of the compiler; repeatable. Those of the "
+        f"compiler: {COMPILER_OPTIONS}.",
     ),
 ]
 NUMBER_SYSTEMS = f"The number system: {', '.join((*SYSTEMS, *FAMILIES))}"

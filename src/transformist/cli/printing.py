@@ -1,4 +1,4 @@
-"""What commands print: tables and lines for a person, or one JSON object."""
+"""Output of commands: tables and lines for a person, or one JSON object."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Console(console.Console):
     """A console that goes on when its reader has gone, as `| head` does; rich exits."""
 
     def on_broken_pipe(self) -> None:
-        """Drop what is still to come."""
+        """Drop the output that is still to come."""
         drop(self.file)
 
 
@@ -32,15 +32,23 @@ err = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 wide = Console(highlight=False, width=160, emoji=False)
 
 EVERY = 10.0
-"""Seconds after which it is said, where standard error is no terminal, what is being done."""
+"""Seconds between two lines of progress where standard error is no terminal."""
 
 
 @contextmanager
 def working(on: str) -> Iterator[None]:
-    """Say on standard error what is being done, how far it is, and for how long it has been done.
+    """Show progress on standard error: the work, the step that it has reached, and its time.
 
-    On a terminal at once, in a line that is removed at the end; elsewhere in a line every `EVERY`
-    seconds, so that nothing is said of what is done sooner. How far it is, the library logs.
+    A terminal shows one line at once, and removes it at the end. Elsewhere a line is printed every
+    `EVERY` seconds, so that short work prints nothing. The steps are log records of the library.
+
+    A thread of its own prints the lines: the work may be a single call into compiled code, which
+    gives no other moment to do so. The log keeps only its last record, formatted when it is shown,
+    so that a step costs little however often it is logged.
+
+    Args:
+        on: the work, in words.
+
     """
     began, reached, ended = time.monotonic(), _Reached(on), threading.Event()
 
@@ -67,7 +75,7 @@ def working(on: str) -> Iterator[None]:
 
 
 class _Reached(logging.Handler):
-    """The last that was logged, put in words when it is asked for."""
+    """The last log record, formatted only when it is shown."""
 
     def __init__(self, on: str) -> None:
         super().__init__()
@@ -75,7 +83,7 @@ class _Reached(logging.Handler):
         self._last: logging.LogRecord | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take a record in place of the one before."""
+        """Replace the record before."""
         self._last = record
 
     def __str__(self) -> str:
@@ -84,7 +92,7 @@ class _Reached(logging.Handler):
 
 @contextmanager
 def _logged_to(handler: logging.Handler) -> Iterator[None]:
-    """Hand what the library logs to a handler, and to no other."""
+    """Hand the log records of the library to this handler alone."""
     logger = logging.getLogger("transformist")
     level, propagates = logger.level, logger.propagate
     logger.setLevel(logging.DEBUG)
@@ -102,7 +110,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and n
 
 
 def print_json(facts: dict[str, Any]) -> None:
-    """One object on standard output, in which every number is one."""
+    """Print one JSON object, without NaN or infinity, on standard output."""
     try:
         print(json.dumps(facts, allow_nan=False))
     except BrokenPipeError:
@@ -111,14 +119,14 @@ def print_json(facts: dict[str, Any]) -> None:
 
 @contextmanager
 def shown_warnings() -> Iterator[None]:
-    """What the library warns of meanwhile, once each, as lines on standard error."""
+    """Print each warning of the library once, as a line on standard error."""
     with warnings.catch_warnings():
         warnings.simplefilter("once")
         warnings.showwarning = lambda message, *_, **__: warn(str(message))
         yield
 
 
-def warn(of: str) -> None:
-    """A line on standard error; none where there is nothing to warn of."""
-    if of:
-        err.print(f"warning: {of}", markup=False)
+def warn(text: str) -> None:
+    """Print a warning on standard error; an empty one is left out."""
+    if text:
+        err.print(f"warning: {text}", markup=False)

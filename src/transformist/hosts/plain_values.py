@@ -78,7 +78,7 @@ Read: TypeAlias = Callable[[str], NDArray[Any]]
 """The tensor of a name."""
 
 PLAIN = 2**53
-"""Whole numbers up to this are JSON numbers, which every reader of JSON keeps."""
+"""Largest JSON number: readers that parse numbers as float64 keep whole numbers up to 2⁵³."""
 
 
 def encoded(value: Any, name: str, tensors: Tensors) -> Json:
@@ -105,7 +105,7 @@ def encoded(value: Any, name: str, tensors: Tensors) -> Json:
     """
     if type(value) not in _WRITERS:
         raise InvalidValue(
-            f"what is saved is {', '.join(CLASSES)}, weights, or a plain value",
+            f"a saved value must be {', '.join(CLASSES)}, weights, or a plain value",
             received=f"{value!r:.60}, a {type(value).__name__}",
             where=name or "save",
             remedy="build the model with these",
@@ -257,7 +257,7 @@ def _hints(of: type) -> Mapping[str, Any]:
 
 
 def _is_a(value: Any, hint: Any) -> bool:
-    """Whether a value is what a field's annotation says."""
+    """True if a value fits the annotation of a field."""
     kind, parts = get_origin(hint), get_args(hint)
     if hint is Any:
         return True

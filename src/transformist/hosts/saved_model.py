@@ -16,10 +16,10 @@ from transformist.verify.certificate import VERSION as CERTIFICATE_VERSION
 from transformist.verify.certificate import Certificate, check_certificate
 
 VERSION = 1
-"""Of the format; a reader takes its own and those before."""
+"""Version of the format; a reader takes its own and earlier ones."""
 
 KEY = "transformist"
-"""The one key of the metadata: the order of several is not the same in every process."""
+"""The one key of the metadata: safetensors writes several in an order that varies by process."""
 
 LARGEST_HEADER = 100_000_000
 """In bytes: safetensors reads no larger one."""
@@ -58,7 +58,7 @@ def save(
     """
     if not isinstance(model, Transformer):
         raise InvalidValue(
-            "what is saved must be a Transformer",
+            "a saved model must be a Transformer",
             received=f"{model!r:.60}",
             where="save",
             remedy="give one, such as tf.recipe('dyck-1').build()",
@@ -78,7 +78,7 @@ def save(
 
 
 def _path(given: Any, where: str) -> Path:
-    """Where a file is, or goes."""
+    """The path that a user gives."""
     try:
         return Path(given)
     except TypeError:
@@ -95,7 +95,7 @@ def _listed(certificates: Any) -> tuple[Certificate, ...]:
     for each in given:
         if not isinstance(each, Certificate):
             raise InvalidValue(
-                "with a model certificates are saved",
+                "`certificates` must be Certificate objects",
                 received=f"{each!r:.60}",
                 where="save",
                 remedy="give a list of what tf.certify returns",
@@ -115,7 +115,7 @@ def _bytes(model: Transformer, proofs: tuple[Certificate, ...]) -> bytes:
     header = int.from_bytes(data[:8], "little")
     if header > LARGEST_HEADER:
         raise InvalidValue(
-            f"the header of a safetensors file has at most {LARGEST_HEADER:,} bytes",
+            f"the header of a safetensors file must have at most {LARGEST_HEADER:,} bytes",
             received=f"{header:,}, most of them digits of rationals",
             where="save",
             remedy="build the model with dyadic weights, which are tensors",
@@ -125,6 +125,8 @@ def _bytes(model: Transformer, proofs: tuple[Certificate, ...]) -> bytes:
 
 def _replace(path: Path, data: bytes) -> None:
     """Put a file in its place, whole or not at all."""
+    # A rename within one directory replaces a file at once. It is done after fsync, so that the
+    # name never stands for bytes that have not reached the disk.
     try:
         place = _place(path)
         beside = place.with_name(f".{secrets.token_hex(8)}.part")
@@ -146,7 +148,7 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def _place(path: Path) -> Path:
-    """Where a file goes, links followed: what is there is a file or nothing."""
+    """The target of a path, links followed; it is a file, or nothing yet."""
     place = path.resolve()
     if place.exists() and not place.is_file():
         raise OSError("not a file")
@@ -194,7 +196,7 @@ def load_certificates(path: str | os.PathLike[str]) -> tuple[Certificate, ...]:
 
 
 def _opened(path: Path, read: Callable[[Path, Any], Any]) -> Any:
-    """What is read of a file."""
+    """Open a safetensors file and read it; refuse a file that is none."""
     from safetensors import SafetensorError, safe_open
 
     if not _is_there(path):
@@ -281,7 +283,7 @@ def _whole(version: Any, described: Any, tensor: Any) -> Transformer:
 
 
 def _attempt(path: Path, read: Callable[[], Any]) -> Any:
-    """What is read, or a refusal in one line, whatever is wrong with it."""
+    """Read a part of a file; refuse any fault of it in one line."""
     from safetensors import SafetensorError
 
     try:

@@ -31,7 +31,7 @@ BIASES: Mapping[str, tuple[str, ...]] = {
     "norm1.bias": ("d",),
     "norm2.bias": ("d",),
 }
-"""What every layer has besides, or none."""
+"""The biases of a layer; either every layer has them all, or none has any."""
 
 FINAL: Mapping[str, tuple[str, ...]] = {"norm.weight": ("d",), "norm.bias": ("d",)}
 """The norm after the last layer, where there is one, with a bias or without."""
@@ -121,7 +121,7 @@ def read_encoder(
 def _require_names(state: Any) -> None:
     if not isinstance(state, Mapping) or not all(isinstance(key, str) for key in state):
         raise InvalidValue(
-            "a state dict is a mapping from names to tensors",
+            "a state dict must be a mapping from names to tensors",
             received=type(state).__name__,
             where="read_encoder",
             remedy="give encoder.state_dict()",
@@ -140,7 +140,7 @@ def _numbers(key: str, value: Any) -> NDArray[Any]:
         array = np.asarray(None)
     if array.dtype.kind != "f" and "float" not in str(array.dtype):
         raise InvalidValue(
-            "a state dict holds tensors of real floating-point numbers",
+            "a state dict must hold tensors of real floating-point numbers",
             received=f"{type(value).__name__} of {getattr(value, 'dtype', 'no dtype')}",
             where=key,
             remedy="give the state_dict() of an encoder, or arrays of floats",
@@ -153,7 +153,7 @@ _LAYER = re.compile(r"layers\.(0|[1-9]\d{0,5})\.(.+)")
 
 
 def _require_keys(tensors: Tensors) -> int:
-    """How many layers there are, no key being missing or left over."""
+    """Return the number of layers; refuse missing and unknown keys."""
     numbers = [int(found[1]) for key in tensors if (found := _LAYER.fullmatch(key))]
     count = len(set(numbers))
     biased = any(found[2] in BIASES for key in tensors if (found := _LAYER.fullmatch(key)))
@@ -172,8 +172,8 @@ def _require_keys(tensors: Tensors) -> int:
     )
     if received:
         raise InvalidValue(
-            "the state dict of an nn.TransformerEncoder has the same weights in each layer, with "
-            "all their biases or none",
+            "the state dict of an nn.TransformerEncoder must have the same weights in each layer, "
+            "with all their biases or none",
             received=f"one {received}",
             where="read_encoder",
             remedy="give encoder.state_dict(), of an encoder whose queries, keys and values have "
@@ -183,11 +183,11 @@ def _require_keys(tensors: Tensors) -> int:
 
 
 def _width(tensors: Tensors, heads: int) -> int:
-    """D, which the heads divide."""
+    """The width d; refuse heads that do not divide it."""
     d = int(tensors["layers.0.norm1.weight"].shape[0])
     if type(heads) is not int or heads < 1 or d % heads:
         raise InvalidValue(
-            f"heads is a whole number that divides the width of the encoder, {d}",
+            f"heads must be a whole number that divides the width of the encoder, {d}",
             received=f"heads = {heads!r}",
             where="read_encoder",
             remedy="give its nhead",
@@ -213,7 +213,7 @@ def _require_shapes(
         wanted = tuple(sizes[size] for size in shape)
         if tensors[prefix + name].shape != wanted:
             raise ShapeMismatch(
-                f"the tensor has shape {wanted} in an encoder of width {d}",
+                f"the tensor must have shape {wanted} in an encoder of width {d}",
                 received=f"shape {tensors[prefix + name].shape}",
                 where=prefix + name,
                 remedy="give the state dict as it was saved",
@@ -228,6 +228,9 @@ def _norm(tensors: Tensors, name: str, epsilon: object) -> LayerNorm:
 
 def _heads(own: Tensors, heads: int, mask: str) -> Iterator[Attention]:
     """The heads, in order; the first has the bias of the output."""
+    # PyTorch concatenates the heads' values and multiplies by out_proj, whose columns
+    # [h·d/H, (h+1)·d/H) therefore multiply head h alone: they are its W_O. The bias of out_proj is
+    # added once to the sum of the heads, so that exactly one of them carries it.
     W = np.split(own["self_attn.in_proj_weight"], 3)
     d, out = len(W[0]), own["self_attn.out_proj.weight"]
     b = np.split(own.get("self_attn.in_proj_bias", np.zeros(3 * d)), 3)

@@ -1,4 +1,4 @@
-"""What a certificate says, as plain values and as a table of its lines."""
+"""A certificate as plain values, and as a table of its lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from transformist.verify import EVALUATIONS, TAKEN_FOR_GRANTED, Certificate
 
 
 def certificate_facts(name: str, found: Certificate) -> dict[str, Any]:
-    """What a certificate says; the margin is null where it is not even finite."""
+    """The facts of a certificate; a margin that is not finite is null."""
     return {
         "model": name,
         "arithmetic": found.arithmetic,
@@ -38,7 +38,7 @@ def certificate_facts(name: str, found: Certificate) -> dict[str, Any]:
 
 
 HEADINGS = ("line", "name", "is", "from", "to", "multiple of", "off by at most")
-"""What is told of each number of a model."""
+"""The columns of each number of a model."""
 
 
 def certificate_table(found: Certificate) -> Table:
@@ -56,7 +56,7 @@ def certificate_table(found: Certificate) -> Table:
 
 
 def certificate_rows(found: Certificate) -> Iterator[tuple[str, ...]]:
-    """What is told of each number, under `HEADINGS`; D is a number of positions."""
+    """The cells of each number, under `HEADINGS`; D is a number of positions."""
     for number, line in enumerate(found.lines):
         within = hull(line.law.rows)
         off = f"{line.errors.absolute:.3g}" if line.errors.absolute else "0"

@@ -1,4 +1,4 @@
-"""What searches for the limits of a number format found, as plain values and as tables."""
+"""Results of the searches for the limits of number formats, as plain values and as tables."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from transformist.report.values import finite_or_words, length_in_words, plain
 from transformist.verify import Breakdown, LeastError
 
 SHOWN = 44
-"""How many characters of an input or an answer are shown."""
+"""Largest number of characters of an input or an answer in a cell."""
 
 
 def found_facts(found: Breakdown | LeastError) -> dict[str, Any]:
-    """What a search found, for JSON.
+    """The result of a search, for JSON.
 
     Example:
         >>> import transformist as tf
@@ -65,18 +65,18 @@ _FACTS: Mapping[type, Callable[[Any], dict[str, Any]]] = {
     Breakdown: _breakdown_facts,
     LeastError: _error_facts,
 }
-"""What is told of each kind of search."""
+"""The facts of each kind of search."""
 
 
 HEADINGS: Mapping[type, tuple[str, ...]] = {
     Breakdown: ("format", "claimed", "first failure found", "on", "expected", "got"),
     LeastError: ("format", "least error found", "at tolerance", "scale", "on"),
 }
-"""Of the columns that `cells` fills."""
+"""Headings of the columns that `cells` fills."""
 
 
 def cells(found: Breakdown | LeastError) -> list[str]:
-    """A row of a table: what a search found, inputs and answers shortened."""
+    """A row of a table: the result of a search, with inputs and answers shortened."""
     facts = found_facts(found)
     if isinstance(found, LeastError):
         exponents = [f"2^{math.frexp(facts[key])[1] - 1}" for key in ("tolerance", "scale")]
@@ -88,7 +88,7 @@ def cells(found: Breakdown | LeastError) -> list[str]:
 
 
 def first_failure_in_words(facts: Mapping[str, Any]) -> str:
-    """The length, and up to which every one was tried where that is not the one before.
+    """The first failing length; where shorter ones were skipped, the length to which none was.
 
     Example:
         >>> first_failure_in_words({"first_failure": None, "searched": 256, "every_length_to": 99})
@@ -127,7 +127,7 @@ def shortened(value: Any) -> str:
 
 
 def weighting_facts(recipe: Recipe[Any], given: Settings) -> dict[str, Any]:
-    """Which weighting of a recipe is searched, and which others it is claimed with.
+    """The weighting of a recipe that is searched, and the others that it is claimed with.
 
     Example:
         >>> from transformist.catalogue import recipe
@@ -143,7 +143,7 @@ def weighting_facts(recipe: Recipe[Any], given: Settings) -> dict[str, Any]:
 
 
 def searched_in_words(recipe: Recipe[Any], given: Settings) -> str:
-    """The recipe and the weighting that are searched, and how the others are.
+    """The recipe and the weighting that are searched, and the option for the other weightings.
 
     Example:
         >>> from transformist.catalogue import recipe

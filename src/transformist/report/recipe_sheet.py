@@ -1,4 +1,4 @@
-"""What is known of a recipe: its claim, its parameters, its size, where formats break it."""
+"""A recipe on one sheet: its claim, parameters and size, and the formats that break it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from transformist.verify import SHORT_WORK, first_failure, formats, worst_roundi
 
 
 def recipe_facts(recipe: Recipe[Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What `show` tells of a recipe: its claim, its parameters, its size under these settings."""
+    """The facts of a recipe under these settings, as plain values."""
     settings, claim = recipe.settings(given), recipe.claim
     built = size(recipe.construct(**settings))
     parameters = {
@@ -119,7 +119,7 @@ SEARCHED = 256
 
 
 def _first_failures(recipe: Recipe[LengthClaim], settings: Settings) -> dict[str, Any]:
-    """What a short search beyond the claim finds in each float format."""
+    """The first failure that a short search beyond the claim finds in each float format."""
     given = {name: value for name, value in settings.items() if name != "max_length"}
     found = {}
     for name in formats(recipe):

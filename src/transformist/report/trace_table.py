@@ -1,4 +1,4 @@
-"""A table of the layers at work: what each sublayer wrote to the stream, at a few positions."""
+"""A table of the layers at work: the slots that each sublayer wrote, at a few positions."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from transformist.errors import visible
 from transformist.model import Trace
 
 FIRST, LAST = 5, 2
-"""How many positions are shown from each end."""
+"""Number of positions shown from each end."""
 
 SLOTS = 12
-"""How many slots are shown of what one sublayer wrote."""
+"""Largest number of slots shown for one sublayer."""
 
 
 def trace_table(trace: Trace, around: int | None = None) -> Table:

@@ -1,4 +1,4 @@
-"""Single values: for JSON, and in words."""
+"""Single values, for JSON and in words."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def plain(value: Any) -> Any:
         return int(value) if value.denominator == 1 else str(value)
     if isinstance(value, float) and not math.isfinite(value):
         raise NotFinite(
-            "every number of the answer is finite",
+            "every number of the answer must be finite",
             received=str(value),
             remedy="scale the input down, or use a format with a wider range",
         )
@@ -77,7 +77,7 @@ def length_in_words(bound: int | None) -> str:
 
 
 def dependence_in_words(names: Sequence[str]) -> str:
-    """What depends on the length.
+    """The parts of a model that depend on the length, in words.
 
     Example:
         >>> dependence_in_words(["n"]), dependence_in_words([])
