@@ -213,7 +213,9 @@ class TestRun:
 
         def warned(of, *certificates, engine="reference"):
             tf.save(of, path, certificates)
-            return run(capsys, "run", path, "()", "--arithmetic", "float32", "--engine", engine)[2]
+            arguments = ("run", path, "()", "--arithmetic", "float32", "--engine", engine)
+            lines = run(capsys, *arguments)[2].splitlines()  # on a busy machine also of progress
+            return "".join(line for line in lines if line.startswith("warning:"))
 
         holds = tf.certify(model, "float32", 30)
         assert warned(model).startswith("warning:") and warned(model, holds) == ""
