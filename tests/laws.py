@@ -4,7 +4,7 @@ import itertools
 
 from transformist.arithmetic import number_system
 from transformist.verify.certificate import Uncertifiable, certify
-from transformist.verify.certificate.checking import confirm
+from transformist.verify.certificate.confirming import confirm
 from transformist.verify.certificate.finding import Search
 from transformist.verify.certificate.observing import hardened
 

@@ -16,7 +16,7 @@ from transformist.circuit import StepFunction
 from transformist.cli import main
 from transformist.programs import PROGRAMS
 from transformist.verify.certificate import Uncertifiable, certify, extract
-from transformist.verify.certificate.demands import follow_within, noted
+from transformist.verify.certificate.recorded_margins import follow_within, noted
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -201,7 +201,7 @@ def test_a_slot_is_emptied_by_what_it_holds_alone():
     """y = x, then y − x: a copy of x rounds by itself, so that nothing is exactly 0."""
     copy = tf.FeedForward(W_1=[[1, 0], [-1, 0]], W_2=[[0, 0], [1, -1]])
     away = tf.FeedForward(W_1=[[1, 0], [-1, 0]], W_2=[[0, 0], [-1, 1]])
-    with pytest.raises(Uncertifiable, match="added up once"):
+    with pytest.raises(Uncertifiable, match="added once"):
         extract(two_slots(ACCEPT, (tf.Layer((), copy), tf.Layer((), away))), 4)
     own = tf.FeedForward(W_1=[[0, 1], [0, -1]], W_2=[[0, 0], [-1, 1]])
     extracted = extract(two_slots(ACCEPT, (tf.Layer((), copy), tf.Layer((), own))), 4)
@@ -218,7 +218,7 @@ def test_a_slot_that_is_copied_elsewhere_is_not_emptied_by_another():
     accept = tf.Binary(W_out=[[0, 0, 1]], b_out=["-1/2"])
     words = ((0, 0, 0), (1, 0, 0), (0, 0, 0))
     model = two_slots(accept, (tf.Layer((), copy), tf.Layer((), both)), words, ("x", "y", "z"))
-    with pytest.raises(Uncertifiable, match="added up once"):
+    with pytest.raises(Uncertifiable, match="added once"):
         extract(model, 4)
 
 

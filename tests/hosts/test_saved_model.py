@@ -322,7 +322,7 @@ class TestTheFile:
     def test_another_kind_of_model(self, tmp_path):
         with pytest.raises(
             InvalidValue,
-            match=r"save: a saved model must be a Transformer; "
+            match=r"save: the model must be a Transformer; "
             "received FeedForw",
         ):
             tf.save(tf.recipe("min").build(), tmp_path / "min")

@@ -13,7 +13,7 @@ from transformist.arithmetic import number_system
 from transformist.bounds import REFERENCE_ORDER
 from transformist.model import Binary, MultiClass, NearestFraction
 from transformist.verify.certificate import extract
-from transformist.verify.certificate.demands import follow_within, noted
+from transformist.verify.certificate.recorded_margins import follow_within, noted
 
 NEAR = 1e-12
 """How far float64 is from rational arithmetic, beside a number of magnitude 1."""

@@ -20,9 +20,9 @@ from transformist.errors import UnknownName
 from transformist.laws import Range
 from transformist.programs import PROGRAMS
 from transformist.verify.certificate import Uncertifiable, Unproved, extract, observing
-from transformist.verify.certificate.checking import confirm
-from transformist.verify.certificate.demands import follow_within, noted
+from transformist.verify.certificate.confirming import confirm
 from transformist.verify.certificate.identity import digest
+from transformist.verify.certificate.recorded_margins import follow_within, noted
 from transformist.verify.proof import prove
 
 HAND_BUILT = {
@@ -183,7 +183,7 @@ def test_what_does_not_follow_is_refused(name, way):
         others.append(replace(found, order="reference"))
     for other in others:
         if other != found:
-            with pytest.raises(Unproved, match="follows from the weights"):
+            with pytest.raises(Unproved, match="must follow from the weights"):
                 check(model, other)
 
 
@@ -418,7 +418,7 @@ def test_no_field_of_the_second_grade_is_free(trials):
     for field in fields(found):
         for other in (((3,),), None, 1, 3, "any", ("x",))[:trials]:
             if other != getattr(found, field.name):
-                with pytest.raises(Unproved, match="follows from the weights"):
+                with pytest.raises(Unproved, match="must follow from the weights"):
                     tf.check_certificate(model, replace(found, **{field.name: other}))
 
 

@@ -13,7 +13,7 @@ from transformist.circuit import Circuit, Embedded, Fetched, Form, Match
 from transformist.cli import main
 from transformist.programs import PROGRAMS
 from transformist.verify.certificate import Certificate, Uncertifiable, Unproved, certify
-from transformist.verify.certificate.demands import follow_within, noted
+from transformist.verify.certificate.recorded_margins import follow_within, noted
 from transformist.verify.certificate.statement import Assumption
 
 AB = [[1], [0]]
@@ -108,7 +108,7 @@ REFUSED = {
             [[1], [0], [0, 1]],
             {"p": "i", "s": "i^2"},
         ),
-        "the unit is 1 or 1/D",
+        "the scale of a lookup must be 1 or 1/D",
     ),
     "a key of BOS that only BOS sees": (
         behind_bos(
@@ -186,11 +186,11 @@ REFUSED = {
         ),
         "height",
     ),
-    "copies that vanish on the way": (copies(F(1, 2**13), 2**13), "copied as it is"),
-    "copies by 1/7 and 7": (copies(F(1, 7), 7), "copied as it is"),
+    "copies that vanish on the way": (copies(F(1, 2**13), 2**13), "copied with weight 1"),
+    "copies by 1/7 and 7": (copies(F(1, 7), 7), "copied with weight 1"),
     "a query that is too small to be held": (
         attending("vo", W_Q=[[0, 0]], b_Q=[F(1, 2**26)], W_K=[[1024, 0]], row=(0, 1)),
-        "read as they are",
+        "read with weight 1",
     ),
     "keys beside a large constant": (
         attending("vpo", {"p": "i"}, W_Q=[[0] * 3], b_Q=[1], W_K=[[0, 1, 0]], b_K=[2**24]),
@@ -247,7 +247,7 @@ REFUSED = {
     ),
     "units that are all the same": (
         model("vo", (ramp([[1, 0]] * 8, [0] * 8, [[0] * 8, [1] * 8]),), accepts([0, 1], "-1/2")),
-        "added up once",
+        "added once",
     ),
     "heads that are all the same": (
         model(
@@ -264,7 +264,7 @@ REFUSED = {
             ),
             accepts([0, 1], "-1/2"),
         ),
-        "added up once",
+        "added once",
     ),
     "a number in two slots, read together": (
         model(
@@ -310,7 +310,7 @@ def test_a_lookup_in_a_unit_that_is_0_decides_otherwise_in_a_format():
     read_out = accepts([0] * 7 + [1], "-1/6")
     built = model("vfpscuor", layers, read_out, words, places, front=("BOS",))
     assert built("ab", "exact") != built("ab", "float32")
-    with pytest.raises(Uncertifiable, match="the unit is 1 or 1/D"):
+    with pytest.raises(Uncertifiable, match="the scale of a lookup must be 1 or 1/D"):
         by_laws(built, "float32")
     assert not require_refused_by_laws(built, "float32")
 
@@ -468,7 +468,7 @@ def test_no_field_of_a_certificate_is_free(field):
     found = certify(built)
     for other in (CHANGES[field], None, (), 3, "", ("x",), ((3,),), 0.5):
         if other != getattr(found, field):
-            with pytest.raises(Unproved, match="follows from the weights"):
+            with pytest.raises(Unproved, match="must follow from the weights"):
                 tf.check_certificate(built, replace(found, **{field: other}))
 
 

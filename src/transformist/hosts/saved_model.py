@@ -11,7 +11,7 @@ from typing import Any
 
 from transformist.errors import InvalidValue, TransformistError, UnreadableInput
 from transformist.hosts.plain_values import Tensors, decoded, encoded
-from transformist.model import Transformer
+from transformist.model import Transformer, require_transformer
 from transformist.verify.certificate import VERSION as CERTIFICATE_VERSION
 from transformist.verify.certificate import Certificate, check_certificate
 
@@ -56,13 +56,7 @@ def save(
         True
 
     """
-    if not isinstance(model, Transformer):
-        raise InvalidValue(
-            "a saved model must be a Transformer",
-            received=f"{model!r:.60}",
-            where="save",
-            remedy="give one, such as tf.recipe('dyck-1').build()",
-        )
+    require_transformer(model, "save")
     target = _path(path, "save")
     if target.suffix == ".py":
         raise InvalidValue(

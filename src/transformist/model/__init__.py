@@ -25,7 +25,7 @@ from transformist.model.read_out import (
 )
 from transformist.model.stream import NOTHING, LinearForm, Span, Stream
 from transformist.model.trace import Trace
-from transformist.model.transformer import Transformer, length_of
+from transformist.model.transformer import Transformer, length_of, require_transformer
 from transformist.model.weighting import Weighting
 
 __all__ = [
@@ -68,4 +68,5 @@ __all__ = [
     "length_of",
     "parameter",
     "rationals",
+    "require_transformer",
 ]

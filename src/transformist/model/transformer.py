@@ -396,3 +396,19 @@ def length_of(x: Any) -> int:
             remedy="give a string, a list or a tuple",
         )
     return len(x)
+
+
+def require_transformer(model: object, where: str) -> None:
+    """Require a model on strings.
+
+    Raises:
+        InvalidValue: for anything else.
+
+    """
+    if not isinstance(model, Transformer):
+        raise InvalidValue(
+            "the model must be a Transformer",
+            received=f"{type(model).__name__}",
+            where=where,
+            remedy="give one, such as tf.compile(program) or tf.recipe('dyck-1').build() makes",
+        )

@@ -10,7 +10,7 @@ import numpy as np
 
 from transformist.arithmetic import Arithmetic, is_whole, number_system
 from transformist.errors import InvalidValue
-from transformist.model import Symbol, Transformer
+from transformist.model import Symbol, Transformer, require_transformer
 
 
 def sensitivity(
@@ -52,13 +52,7 @@ def sensitivity(
         Fraction(2, 5)
 
     """
-    if not isinstance(model, Transformer):
-        raise InvalidValue(
-            "the model must be a Transformer",
-            received=type(model).__name__,
-            where="sensitivity",
-            remedy="give a transformer, such as tf.recipe('dyck-1').build()",
-        )
+    require_transformer(model, "sensitivity")
     system, tried = number_system(arithmetic), _several(strings)
     chosen = None if positions is None else _within(positions, max(map(len, tried), default=0))
     largest: float | Fraction = 0 * system.numbers(system.array([0]))[0]

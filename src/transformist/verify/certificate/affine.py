@@ -14,13 +14,13 @@ from transformist.model import rationals
 from transformist.verify.certificate.refusals import uncertifiable
 
 Cancelled: TypeAlias = "MutableMapping[Form, Fraction]"
-"""By how much the constants that a form is added up of are larger than its own."""
+"""Excess of the summed magnitudes of the constants in a form over its own constant."""
 
 
 def read(
     matrix: Any, shift: Any, state: Sequence[Form], cancelled: Cancelled | None = None
 ) -> list[Form]:
-    """The rows of W z + b as forms, in which nothing cancels, or only constants, which is noted.
+    """Return the rows of W z + b as forms in which only constants cancel, which `cancelled` notes.
 
     Raises:
         Uncertifiable: where slots that hold the same atom take each other away.
@@ -35,7 +35,7 @@ def read(
 
 
 def together(parts: Iterable[Form], cancelled: Cancelled | None = None) -> Form:
-    """The sum of forms of different atoms: what rounds in each still rounds in the sum.
+    """Return the sum of forms of different atoms: a rounding in one still shows in the sum.
 
     Raises:
         Uncertifiable: where parts take each other away.
@@ -43,21 +43,23 @@ def together(parts: Iterable[Form], cancelled: Cancelled | None = None) -> Form:
     """
     listed = list(parts)
     form = total(listed)
+    # 1/3 + 2/3 = 1 is on the grid of whole numbers, but its summands round: such sums are refused.
     if _bottom([form]) % _bottom(listed):
-        raise uncertifiable("what is added up is on the grid of the sum", f"{form}", "a sum")
+        raise uncertifiable("summands must be on the grid of their sum", f"{form}", "a sum")
     lost = sum(abs(part.constant) for part in listed) - abs(form.constant)
     if cancelled is not None and lost:
         cancelled[form] = max(lost, cancelled.get(form, Fraction(0)))
         lost = Fraction(0)
+    # x − x/2 is computed from two numbers that round, and x/2 is one.
     atoms = [atom for part in listed for atom in part.atoms]
     if len(set(atoms)) < len(atoms):
-        raise uncertifiable("a number is added up once", f"{form}", "a sum")
+        raise uncertifiable("a number must be added once", f"{form}", "a sum")
     if lost:
-        raise uncertifiable("what is added up does not cancel", f"{form}", "a sum")
+        raise uncertifiable("summands must not cancel", f"{form}", "a sum")
     return form
 
 
 def _bottom(forms: Iterable[Form]) -> int:
-    """The common denominator of all factors and constants."""
+    """Common denominator of all factors and constants."""
     numbers = (x for form in forms for x in (*form.factors.values(), form.constant))
     return math.lcm(*(x.denominator for x in numbers))

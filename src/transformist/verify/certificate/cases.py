@@ -1,4 +1,4 @@
-"""All that numbers can be together: what follows from symbols, wherever these stand."""
+"""Enumeration of the values that several numbers can have together, on any input."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from transformist.circuit import (
 )
 
 MOST_CASES = 4096
-"""More of them are not gone through."""
+"""Limit, for time, on the cases that are enumerated."""
 
 
 def cases(circuit: Circuit, forms: Sequence[Form]) -> list[list[Fraction]] | None:
-    """All that forms can be together at a symbol, and perhaps more; none if that is not known.
+    """Return all values that forms can have together at a symbol, perhaps more; `None` if unknown.
 
     They are made of embedded numbers, of those that heads fetch from one row, which is of any
     symbol, the same for all that a head fetches, and of steps and ReLUs of these. A step of
@@ -55,7 +55,7 @@ def cases(circuit: Circuit, forms: Sequence[Form]) -> list[list[Fraction]] | Non
 
 
 def _following(circuit: Circuit, last: int) -> list[bool]:
-    """Of each atom, whether it follows from symbols and steps."""
+    """True for each atom that follows from symbols and steps."""
     known: list[bool] = []
     for atom in circuit.atoms[: last + 1]:
         read = [number for form in atom.reads for number in form.atoms]
@@ -70,12 +70,12 @@ def _following(circuit: Circuit, last: int) -> list[bool]:
 
 
 def _chooses_one(head: Head) -> bool:
-    """Whether it attends to one row, if to any."""
+    """True if a head attends to at most one row."""
     return isinstance(head, At) or (isinstance(head, Match) and head.choose.endswith("most"))
 
 
 def _sources(circuit: Circuit, head: Head) -> list[int | None]:
-    """The kinds of rows of which one is fetched at a symbol; none where nothing is seen."""
+    """Kinds of rows of which a head fetches one at a symbol; `None` for no row."""
     kinds: list[int | None] = [*range(len(circuit.alphabet))]
     if circuit.bos and head.mask in SEES_BOS:
         return [*kinds, len(circuit.alphabet)]
@@ -83,7 +83,7 @@ def _sources(circuit: Circuit, head: Head) -> list[int | None]:
 
 
 def _behind(circuit: Circuit, forms: Iterable[Form], follows: Sequence[bool]) -> list[int]:
-    """The atoms of forms, and those that the steps and ReLUs among them follow from."""
+    """Atoms of forms, and those that the steps and ReLUs among them follow from."""
     found = {number for form in forms for number in form.atoms}
     for number in range(len(follows) - 1, -1, -1):
         atom = circuit.atoms[number]
@@ -98,7 +98,7 @@ def _follow(
     values: Mapping[int, Fraction],
     rows: Mapping[Head | None, int | None],
 ) -> Fraction:
-    """What an atom is, where those before it have these values, and heads fetch from these rows."""
+    """Value of an atom, given the values of earlier atoms and the rows that heads fetch from."""
     atom = circuit.atoms[number]
     if isinstance(atom, Embedded):
         return _embedded(circuit, number, rows[None])
@@ -115,7 +115,7 @@ def _follow(
 
 
 def _embedded(circuit: Circuit, number: int, row: int | None) -> Fraction:
-    """An embedded number at a kind of row."""
+    """Value of an embedded number at a kind of row."""
     atom = circuit.atoms[number]
     return atom.values[row] if isinstance(atom, Embedded) and row is not None else Fraction(0)
 

@@ -13,10 +13,10 @@ from dataclasses import fields, replace
 from transformist.arithmetic import Arithmetic, Floating, number_system
 from transformist.bisection import largest_below
 from transformist.errors import InvalidValue, TransformistError, UnknownName, is_name
-from transformist.model import Transformer
+from transformist.model import Transformer, require_transformer
 from transformist.rounding import ORDERS, float_format_of
 from transformist.settings import require_length
-from transformist.verify.certificate.checking import confirm
+from transformist.verify.certificate.confirming import confirm
 from transformist.verify.certificate.finding import Search
 from transformist.verify.certificate.identity import digest
 from transformist.verify.certificate.refusals import Uncertifiable, Unproved, need
@@ -30,7 +30,7 @@ def certify(
     max_length: int | None = None,
     order: str = "any",
 ) -> Certificate:
-    """Certificate that a format decides as the weights do exactly, for all inputs of length to N.
+    """Certify that a format decides as the weights do exactly, for all inputs of length up to N.
 
     Args:
         model: a transformer whose read-out decides: accepts, labels, or takes a nearest fraction.
@@ -89,7 +89,7 @@ def check_certificate(model: Transformer, certificate: Certificate) -> None:
     except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError) as error:
         if isinstance(error, Unproved):
             raise
-        need(False, f"its parts are of their kinds ({type(error).__name__}: {error})")
+        need(False, f"its parts must be of their kinds ({type(error).__name__}: {error})")
 
 
 def _check(model: Transformer, said: Certificate) -> None:
@@ -102,20 +102,21 @@ def _check(model: Transformer, said: Certificate) -> None:
     except TransformistError as error:
         need(False, f"it is for a format, an order and a length ({error})")
         raise
+    # The proof uses nothing that the certificate states, so comparison finds a forged field.
     proof = prove(model, a, n, said.order)
-    need(said.grade == (1 if proof.holds else 2), "it has its grade")
+    need(said.grade == (1 if proof.holds else 2), "its grade is that of its proof")
     if not proof.holds:
         need(said.stopped == proof.stopped, "it says where the proof stopped")
         confirm(model, said)
         return
-    need(isinstance(said.lines, tuple), "it has its lines")
+    need(isinstance(said.lines, tuple), "its lines are a tuple")
     again = Certification(model, a, n, said.order).proved(n, proof)
     for number, (line, wanted) in enumerate(zip(said.lines, again.lines, strict=False)):
-        need(line == wanted, f"line {number}, {wanted.name}")
+        need(line == wanted, f"line {number}, {wanted.name}, is as stated")
     need(said.model == again.model, "it is of this model")
     for part in fields(again):
         words = part.name.replace("_", " ")
-        need(getattr(said, part.name) == getattr(again, part.name), f"it has its {words}")
+        need(getattr(said, part.name) == getattr(again, part.name), f"its {words} is as stated")
 
 
 class Certification:
@@ -131,7 +132,7 @@ class Certification:
         return holds or (self.by_laws is not None and self.by_laws.holds(n))
 
     def certificate(self, n: int) -> Certificate:
-        """The certificate for N, of the best grade that there is."""
+        """Return the certificate for N, of the best grade that there is."""
         proof = prove(self.model, self.a, n, self.order)
         if proof.holds:
             return self.proved(n, proof)
@@ -152,7 +153,7 @@ class Certification:
         return replace(self._described(n, proof), stopped=proof.stopped)
 
     def proved(self, n: int, proof: Proof) -> Certificate:
-        """Certificate of the first grade, with numbers, heads and units if the laws know them."""
+        """Return a certificate of the first grade, with the numbers that the laws know."""
         bare = replace(self._described(n, proof), grade=1)
         if self.by_laws is None:
             return bare
@@ -190,7 +191,7 @@ class Certification:
 
 
 def _format(arithmetic: str | Arithmetic, order: str) -> Floating:
-    """The format, which an order of summation may restrict."""
+    """Return the format, which an order of summation may restrict."""
     if not is_name(order, EVALUATIONS):
         raise UnknownName.among("order of summation", order, EVALUATIONS)
     a = float_format_of(arithmetic)
@@ -212,17 +213,11 @@ def _format(arithmetic: str | Arithmetic, order: str) -> Floating:
 
 
 def _length(model: Transformer, max_length: int | None) -> int:
-    if not isinstance(model, Transformer):
-        raise InvalidValue(
-            "a certificate must be for a transformer on strings",
-            received=f"{type(model).__name__}",
-            where="certify",
-            remedy="give one, such as tf.compile(program) makes",
-        )
+    require_transformer(model, "certify")
     n = model.max_length if max_length is None else max_length
     if n is None:
         raise InvalidValue(
-            "a certificate must be for the inputs up to a length",
+            "a certificate must have a largest length",
             received="max_length = None, of a model for any length",
             where="certify",
             remedy="give max_length",
@@ -230,9 +225,9 @@ def _length(model: Transformer, max_length: int | None) -> int:
     require_length(n, "certify")
     if model.max_length is not None and n > model.max_length:
         raise InvalidValue(
-            f"the model takes inputs of length at most N = {model.max_length}",
+            f"max_length must be at most the model's (N = {model.max_length})",
             received=f"max_length = {n}",
             where="certify",
-            remedy="ask for its own length, or less",
+            remedy="give its own length, or less",
         )
     return n

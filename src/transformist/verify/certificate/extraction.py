@@ -1,4 +1,4 @@
-"""From weights back to a circuit: what each slot holds, in terms of what a transformer computes.
+"""Extraction of a circuit from weights: the contents of each slot as a form of atoms.
 
 Nothing is taken from where the weights come from. Every slot is an affine form of atoms; a head is
 read as a mean, a match or a lookup from its scores, two hidden units that saturate as a step.
@@ -41,19 +41,19 @@ from transformist.model import (
     rationals,
 )
 from transformist.rounding import power_of_two_at_most
-from transformist.verify.certificate import preconditions
+from transformist.verify.certificate import conditions
 from transformist.verify.certificate.affine import read, together
-from transformist.verify.certificate.contents import Contents
 from transformist.verify.certificate.refusals import (
     Uncertifiable,
     UncertifiableAfterASum,
     uncertifiable,
 )
 from transformist.verify.certificate.scores import attends
+from transformist.verify.certificate.slot_contents import Contents
 from transformist.verify.certificate.statement import Units
 
 Observed: TypeAlias = "Mapping[tuple[int, int], Rows]"
-"""The ranges of what slots hold after a sublayer, by slot and sublayer."""
+"""Ranges of the contents of slots, by slot and sublayer."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def extract(model: Transformer, max_length: int, observed: Observed | None = Non
     embedding = model.embedding
     if embedding.back or embedding.front not in ((), (BOS,)) or model.final_norm is not None:
         raise uncertifiable(
-            "inputs stand behind BOS or nothing, and there are no norms",
+            "inputs must stand behind BOS or nothing, and a model must have no norms",
             f"special symbols {(*embedding.front, *embedding.back)}",
             "embedding",
         )
@@ -117,25 +117,25 @@ def extract(model: Transformer, max_length: int, observed: Observed | None = Non
 
 
 def _weighting(model: Transformer) -> str:
-    """That of the heads that have scores."""
+    """Return the one weighting of the heads that have scores."""
     heads = [head for layer in model.layers for head in layer.heads]
     scored = [head.weighting for head in heads if _pairs_matter(head)]
     weightings = set(scored) or {head.weighting for head in heads} or {Weighting.SOFTMAX}
     if len(weightings) > 1:
         raise uncertifiable(
-            "heads with scores have one weighting", " and ".join(sorted(weightings)), "heads"
+            "heads with scores must have one weighting", " and ".join(sorted(weightings)), "heads"
         )
     return weightings.pop()
 
 
 def _pairs_matter(head: Attention) -> bool:
-    """Whether its scores may differ."""
+    """True if the scores of a head may differ."""
     reads_query = np.any(head.W_Q != 0, axis=1) | (head.b_Q != 0)
     return bool(np.any(reads_query & np.any(head.W_K != 0, axis=1)))
 
 
 class _Extraction:
-    """A model that is read from the embedding on, and what has been found so far."""
+    """State of an extraction, which goes from the embedding to the last layer."""
 
     def __init__(self, model: Transformer, circuit: Circuit, observed: Observed) -> None:
         self.model, self.circuit, self.observed = model, circuit, observed
@@ -149,7 +149,7 @@ class _Extraction:
         self.cancelled: dict[Form, Fraction] = {}
 
     def extracted(self) -> Extracted:
-        """All that the model computes, layer by layer."""
+        """Read all layers, and return the circuit."""
         self.state = self.embedded()
         parts = [self.layer(number, layer) for number, layer in enumerate(self.model.layers)]
         return Extracted(
@@ -164,7 +164,7 @@ class _Extraction:
         )
 
     def embedded(self) -> list[Form]:
-        """What slots hold before the first layer."""
+        """Return the contents of slots before the first layer."""
         embedding, circuit, model = self.model.embedding, self.circuit, self.model
         order = [*model.alphabet, *embedding.front]
         rows = [embedding.symbols.index(symbol) for symbol in order]
@@ -172,7 +172,7 @@ class _Extraction:
         positions = embedding.positions
         if not isinstance(positions, PositionFunctions | None):
             raise uncertifiable(
-                "positions are functions by their names", type(positions).__name__, "embedding"
+                "positions must be named functions", type(positions).__name__, "embedding"
             )
         names = positions.names if positions is not None else (None,) * model.width
         forms, shifted = [], []
@@ -183,7 +183,7 @@ class _Extraction:
                 form = circuit.add(Embedded(values), model.stream.slots[slot])
             if name in ("1/i", "-1/i") and circuit.bos:
                 raise uncertifiable(
-                    "positions are functions with a value at BOS", name, "embedding"
+                    "functions of the position must have a value at BOS", name, "embedding"
                 )
             if name is not None:
                 shifted += [slot] if form.is_constant and form != Form() else []
@@ -195,9 +195,9 @@ class _Extraction:
         return forms
 
     def layer(self, number: int, layer: Layer) -> tuple[tuple[Head, ...], tuple[Units, ...]]:
-        """What the heads and the hidden units of a layer are; what they add is added."""
+        """Read a layer: return its heads and hidden units, and add their outputs to the state."""
         if any(layer.pre_norms) or any(layer.post_norms):
-            raise uncertifiable("a layer has no norms", "a norm", f"layer {number}")
+            raise uncertifiable("a layer must have no norms", "a norm", f"layer {number}")
         self.sublayer += bool(layer.heads)
         found = [self.head(head, f"layer {number} head {k}") for k, head in enumerate(layer.heads)]
         kinds, parts, fetched = zip(*found, strict=True) if found else ((), (), ())
@@ -222,17 +222,17 @@ class _Extraction:
     # Slots
 
     def slot(self, number: int) -> str:
-        """What a slot is called where a sublayer adds to it."""
+        """Return the name of a slot where a sublayer adds to it."""
         return self.model.stream.held(number, self.sublayer)
 
     def after(self, number: int) -> str:
-        """What a slot is called once a sublayer has added to it."""
+        """Return the name of a slot after a sublayer has added to it."""
         return f"{self.model.stream.slots[number]} after sublayer {self.sublayer}"
 
     def add(
         self, added: list[Form], emptied: Collection[int] = (), shifted: Collection[int] = ()
     ) -> None:
-        """The residual connection: a slot that holds a number is emptied, exactly, or kept on.
+        """Add to the state: a slot that holds a number is emptied exactly, or holds a sum.
 
         A number that is shifted is stored again, too.
         """
@@ -244,16 +244,17 @@ class _Extraction:
             elif old != Form() and new != Form():
                 form = self.kept(together([old, new]), slot)
             elif slot in shifted and form.terms:
-                preconditions.of_slot(form, self.after(slot))
+                conditions.of_slot(form, self.after(slot))
                 form = self.kept(form, slot)
-            preconditions.of_slot(form, self.after(slot))
+            conditions.of_slot(form, self.after(slot))
             self.state[slot] = form
 
     def kept(self, form: Form, slot: int) -> Form:
-        """A slot that goes on to hold a sum, an atom of which less may be assumed than derived."""
+        """Make the sum in a slot an atom, whose range may be assumed as observed."""
         circuit, atom = self.circuit, Kept(form)
         derived, rows = circuit.rows(form), self.observed.get((slot, self.sublayer))
         if rows is not None:
+            # A short input need not show every symbol's extremes: symbols share one observed range.
             symbols = hull(rows[: len(circuit.alphabet)])
             seen = (symbols,) * len(circuit.alphabet) + rows[len(circuit.alphabet) :]
             rows = tuple(_both(each, other) for each, other in zip(derived, seen, strict=True))
@@ -266,18 +267,18 @@ class _Extraction:
     # Heads
 
     def head(self, head: Attention, where: str) -> tuple[Head, list[Form], list[Form]]:
-        """What a head is, what it adds to each slot, and what it fetches."""
+        """Read a head: return its kind, the forms that it adds, and the values it fetches."""
         circuit = self.circuit
         queries = read(head.W_Q, head.b_Q, self.state)
         pairs = list(zip(queries, read(head.W_K, head.b_K, self.state), strict=True))
         kind, sharpness = attends(circuit, head, pairs, where)
         values = read(head.W_V, head.b_V, self.state)
         if circuit.weighting != "softmax" and isinstance(kind, Match) and kind.choose == "mean":
-            kind = replace(kind, choose="any") if preconditions.are_alike(kind, values) else kind
-        preconditions.of_head(circuit, head, kind, pairs, where)
-        preconditions.of_values(circuit, kind, values, where)
+            kind = replace(kind, choose="any") if conditions.are_alike(kind, values) else kind
+        conditions.of_head(circuit, head, kind, pairs, where)
+        conditions.of_values(circuit, kind, values, where)
         if self.sharpness.setdefault(kind, sharpness) != sharpness:
-            raise uncertifiable("heads that attend alike have one temperature", "two", where)
+            raise uncertifiable("heads that attend alike must have one sharpness", "two", where)
         readings, read_by = self.contents.readings, self.contents.read
         readings.add_scores(kind, read_by(head.W_Q, head.b_Q), read_by(head.W_K, head.b_K))
         readings.add(read_by(head.W_V, head.b_V))
@@ -295,9 +296,9 @@ class _Extraction:
     # Networks
 
     def units(self, network: FeedForward, where: str) -> tuple[Units, ...]:
-        """The hidden units: copies of slots and steps, of two units each, and ReLUs."""
+        """Read the hidden units: copies of slots and steps, of two units each, and ReLUs."""
         if network.activation != "relu":
-            raise uncertifiable("networks are of ReLUs", network.activation, where)
+            raise uncertifiable("networks must be of ReLUs", network.activation, where)
         inputs = read(network.W_1, network.b_1, self.state, self.cancelled)
         self.inputs = self.contents.read(network.W_1, network.b_1)
         found: list[Units] = []
@@ -308,20 +309,21 @@ class _Extraction:
             name = f"{where} unit {j}: {' and '.join(written)}"
             found.append(self.group(network, inputs, j, left, name))
             left = [k for k in left if k not in found[-1].units]
+        # Two pairs with one form would be one atom, although each of them rounds.
         steps = [each.added for each in found if len(each.units) == 2]
         once = len(set(steps)) == len(steps)
-        preconditions.require(once, "a step is computed once", where, where)
+        conditions.require(once, "a step must be computed once", where, where)
         return tuple(found)
 
     def group(
         self, network: FeedForward, inputs: list[Form], j: int, others: list[int], name: str
     ) -> Units:
-        """A hidden unit, with another that takes it to its end, or is its other half of a slot."""
+        """Read a hidden unit, with the other unit of its copy or step if there is one."""
         for k in others:
             if not np.array_equal(network.W_2[:, j], -network.W_2[:, k]):
                 continue
             if _is_copy(network, j, k):
-                preconditions.of_copy(network, (j, k), name)
+                conditions.of_copy(network, (j, k), name)
                 return Units((j, k), inputs[j])  # ReLU(x) − ReLU(−x) = x
             is_shift = np.array_equal(network.W_1[j], network.W_1[k])
             differ = inputs[k].constant != inputs[j].constant
@@ -331,22 +333,25 @@ class _Extraction:
         return Units((j,), self.circuit.add(Relu(inputs[j]), name))
 
     def number(self, network: FeedForward, units: Units) -> Number:
-        """What units write, as a number: what a copy reads, or what it has been found to be."""
+        """Return the number that units write: for a copy the sum that it reads, else their form."""
         first, *second = units.units
         return self.inputs[first] if second and _is_copy(network, first, *second) else units.added
 
     def step(
         self, network: FeedForward, units: tuple[int, int], first: Form, second: Form, name: str
     ) -> Form:
-        """ReLU(x − a) − ReLU(x − b): from a to b it goes from 0 to b − a.
+        """Read ReLU(x − a) − ReLU(x − b), which rises from 0 at a to b − a at b.
 
-        It is as well b − a less what b − x does from 0 to b − a: a step that falls from 1.
+        It is also b − a minus a step of −x: a step that the weights compute as falling from 1.
         """
         circuit, read_by = self.circuit, (self.inputs[units[0]], self.inputs[units[1]])
         sign = 1 if first.constant > second.constant else -1
         lower, upper = (first, second) if sign > 0 else (second, first)
         height = lower.constant - upper.constant
-        rising, zone = lower + height / 2, 2 * height  # zone/4 is where it begins
+        # With l = `lower` and h = `height`, ReLU(l) − ReLU(l − h) is 0 for l ≤ 0 and h for l ≥ h.
+        # With f = l + h/2 and zone = 2 h it is 0 for f ≤ zone/4 and h for f ≥ 3 zone/4. It is
+        # also h minus the same step of h − l, whose f is zone − (l + h/2).
+        rising, zone = lower + height / 2, 2 * height
         for form in (rising, zone - rising):
             common = power_of_two_at_most(
                 content([*form.factors.values(), form.constant]) or Fraction(1)
@@ -354,7 +359,7 @@ class _Extraction:
             least = circuit.least_multiple(form)
             if least is not None and least >= zone:
                 atom = StepFunction(form * (1 / common), zone / common)
-                preconditions.of_step(circuit, atom, height, network, units, name)
+                conditions.of_step(circuit, atom, height, network, units, name)
                 step = circuit.add(atom, name)
                 self.contents.readings.steps.setdefault(circuit.number(atom), []).append(read_by)
                 if form == rising:
@@ -371,14 +376,14 @@ def _both(derived: Range, seen: Range) -> Range:
 
 
 def _is_copy(network: FeedForward, j: int, k: int) -> bool:
-    """Whether two units read one slot, as it is and with the other sign: ReLU(x) and ReLU(−x)."""
+    """True if two units are ReLU(x) and ReLU(−x) of one slot x."""
     row, other = network.W_1[j], network.W_1[k]
     alone = np.count_nonzero(row) == 1 and abs(row).max() == 1
     return bool(alone and np.array_equal(row, -other) and not network.b_1[[j, k]].any())
 
 
 def _emptied(network: FeedForward, units: Collection[Units]) -> set[int]:
-    """The slots from which a copy takes what they hold: −ReLU(x) + ReLU(−x), exactly −x."""
+    """Slots to which a copy adds −ReLU(x) + ReLU(−x), exactly −x of their own contents x."""
     pairs = (each.units for each in units if len(each.units) == 2)
     copies = [j for j, k in pairs if _is_copy(network, j, k)]
     read_by = [(slot, j) for j in copies for slot in np.flatnonzero(network.W_1[j]).tolist()]
@@ -386,7 +391,7 @@ def _emptied(network: FeedForward, units: Collection[Units]) -> set[int]:
 
 
 def _written(network: FeedForward, units: Collection[Units]) -> list[Form]:
-    """What a network adds to each slot."""
+    """Form that a network adds to each slot."""
     columns = rationals(network.W_2).T
     return [
         together(

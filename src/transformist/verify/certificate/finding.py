@@ -15,28 +15,29 @@ from transformist.circuit import READ_OUT, Kept
 from transformist.model import Transformer
 from transformist.rounding import ORDERS
 from transformist.verify.certificate.affine import read
-from transformist.verify.certificate.demands import (
+from transformist.verify.certificate.extraction import extract
+from transformist.verify.certificate.identity import digest
+from transformist.verify.certificate.observing import Observations, has_no_ties, observe
+from transformist.verify.certificate.read_outs import READ_OUTS
+from transformist.verify.certificate.recorded_margins import (
     follow_within,
     noted,
     require_finite,
     require_observed,
 )
-from transformist.verify.certificate.extraction import extract
-from transformist.verify.certificate.identity import digest
-from transformist.verify.certificate.observing import Observations, has_no_ties, observe
-from transformist.verify.certificate.read_outs import READ_OUTS
 from transformist.verify.certificate.refusals import Uncertifiable, UncertifiableAfterASum
 from transformist.verify.certificate.statement import TIES, Certificate, Line, assumed
 
 
 class Search:
-    """Certificates of a model for lengths up to N; what short inputs show is observed once."""
+    """Certificates of a model for lengths up to N; short inputs are observed once."""
 
     def __init__(self, model: Transformer, a: Floating, n: int, order: str) -> None:
         self.model, self.a, self.n, self.order = model, a, n, order
 
     def certificate(self, n: int) -> Certificate:
-        """Without an assumption; where that fails, and a slot goes on to hold a sum, with it."""
+        """Return a certificate, with assumptions only if it needs them and a slot holds a sum."""
+        # An assumption limits a certificate to lengths that were observed, so it is a last resort.
         try:
             found = _certificate(self.model, self.a, n, self.order, None)
         except UncertifiableAfterASum:
@@ -46,11 +47,11 @@ class Search:
         return _certificate(self.model, self.a, n, self.order, self.observations)
 
     def without_assumption(self, n: int) -> Certificate:
-        """The numbers, and margins, by laws alone."""
+        """Return the numbers and margins by laws alone."""
         return _certificate(self.model, self.a, n, self.order, None)
 
     def holds(self, n: int) -> bool:
-        """Whether there is a certificate that holds; for some lengths there may be none at all."""
+        """True if there is a certificate that holds; for some lengths there may be none at all."""
         try:
             return self.certificate(n).holds
         except Uncertifiable:
@@ -58,14 +59,14 @@ class Search:
 
     @cached_property
     def observations(self) -> Observations:
-        """What slots hold on short inputs."""
+        """Ranges of the contents of slots on short inputs."""
         return observe(self.model, self.n)
 
 
 def _certificate(
     model: Transformer, a: Floating, n: int, order: str, observations: Observations | None
 ) -> Certificate:
-    """Every number and margin, given what was observed."""
+    """Return every number and margin, given the observations."""
     found = extract(model, n, observations.held if observations else None)
     circuit = found.circuit
     read_out, readings = model.read_out, found.contents.readings
@@ -78,7 +79,7 @@ def _certificate(
     rule = READ_OUTS.get(type(read_out))
     if rule is None:
         raise Uncertifiable(
-            "a read-out accepts, chooses a label, or takes the nearest fraction",
+            "a read-out must accept, choose a label, or take the nearest fraction",
             received=type(read_out).__name__,
             where="certify",
             remedy="give a model with one of these",

@@ -14,7 +14,7 @@ from transformist.model import Transformer
 
 
 def digest(model: Transformer) -> str:
-    """32 hexadecimal digits of SHA-256 of all that a model is made with, weights as exact numbers.
+    """Return 32 hexadecimal digits of the SHA-256 of a model's arguments, weights as exact numbers.
 
     Example:
         >>> import transformist as tf
@@ -30,6 +30,7 @@ def _written(value: Any) -> Iterator[str]:
     if isinstance(value, np.ndarray):
         yield f"{value.shape}"
         for x in value.ravel().tolist():
+            # The exact value: 1, 1.0 and Fraction(1) are one weight.
             p, q = Fraction(x).as_integer_ratio()
             yield f"{p:x}/{q:x}"
     elif isinstance(value, tuple):

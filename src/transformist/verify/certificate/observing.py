@@ -1,4 +1,4 @@
-"""What slots hold on short inputs, exactly: laws that are assumed where they do not follow."""
+"""Observed ranges of slots on all short inputs, exactly; assumed where no law gives a range."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from transformist.laws import Range
 from transformist.model import Transformer
 
 INPUTS = 1500
-"""Inputs are tried one and all up to the length of which there are at most so many."""
+"""Limit, for time: all inputs up to the longest length with at most this many are tried."""
 
 
 @dataclass(frozen=True)
 class Observations:
-    """What was met on every input up to a length, in rationals, with hard attention for softmax.
+    """Ranges of slots on every input up to a length, in rationals, with hard attention for softmax.
 
     Attributes:
         length: the inputs are up to this long.
@@ -34,7 +34,7 @@ class Observations:
 
 
 def observe(model: Transformer, most: int) -> Observations:
-    """The ranges of all slots on short inputs, up to the length `most`."""
+    """Observe the ranges of all slots on short inputs, up to the length `most`."""
     hard, length = hardened(model), longest(model, most)
     exact = number_system("exact")
     kinds = [*model.alphabet, *model.embedding.front]
@@ -49,8 +49,9 @@ def observe(model: Transformer, most: int) -> Observations:
                 met.setdefault((sublayer, int(kind)), []).extend(
                     [seen.min(axis=0), seen.max(axis=0)]
                 )
+    # A symbol that no short input has would get no range at all: nothing is assumed then.
     if len({kind for _, kind in met}) < len(kinds):
-        return Observations()  # not every symbol has been met
+        return Observations()
     return Observations(
         length,
         {
@@ -65,7 +66,7 @@ def observe(model: Transformer, most: int) -> Observations:
 
 
 def has_no_ties(model: Transformer, most: int) -> tuple[bool, int]:
-    """Whether one label is the largest on every short input, exactly, and how long these are."""
+    """Return True if one label is the largest on every short input, exactly; and their length."""
     hard, length = hardened(model), longest(model, most)
     exact = number_system("exact")
     for n in range(_shortest(model), length + 1):
@@ -77,12 +78,12 @@ def has_no_ties(model: Transformer, most: int) -> tuple[bool, int]:
 
 
 def _shortest(model: Transformer) -> int:
-    """The length of the shortest input."""
+    """Length of the shortest input."""
     return 0 if model.embedding.front or model.read_out.at == "every" else 1
 
 
 def longest(model: Transformer, most: int) -> int:
-    """The length up to which all inputs are few, at most `most`."""
+    """Return the longest length, at most `most`, with at most `INPUTS` inputs up to it."""
     size, length = len(model.alphabet), 0
     while length < most and sum(size**n for n in range(length + 2)) <= INPUTS:
         length += 1
@@ -90,7 +91,7 @@ def longest(model: Transformer, most: int) -> int:
 
 
 def hardened(model: Transformer) -> Transformer:
-    """The model with average-hard attention for softmax."""
+    """Return the model with average-hard attention for softmax."""
     layers = []
     for layer in model.layers:
         heads = [

@@ -1,4 +1,4 @@
-"""The margins of each kind of read-out."""
+"""Margins of each kind of read-out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _binary(margins: Margins, _read_out: Binary, forms: list[Form]) -> bool:
 
 
 def _labels(margins: Margins, read_out: MultiClass, forms: list[Form]) -> bool:
-    """Of a count, in its unit; of all other labels, by how far they are apart."""
+    """Require margins of a count times D, and of other labels by their least distance."""
     circuit = margins.circuit
     if read_out.at != "every" and circuit.bos:
         alone = sorted((circuit.over_nothing(form) for form in forms), reverse=True)
@@ -65,4 +65,4 @@ READ_OUTS: Mapping[type[Any], Callable[[Margins, Any, list[Form]], bool]] = {
     MultiClass: _labels,
     NearestFraction: _fraction,
 }
-"""What each kind of read-out asks; whether no two answers are equally good is what it gives."""
+"""Margins of each kind of read-out; each function returns True if one answer is always best."""

@@ -1,4 +1,4 @@
-"""Models of which too little is known for a certificate, and certificates that do not follow."""
+"""Refusals: models that no law follows, and certificates that do not follow from their model."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from transformist.errors import InvalidValue
 
 
 class Uncertifiable(InvalidValue):
-    """A model of which too little is known for a certificate."""
+    """Refusal of a model that neither the proof nor the laws can follow."""
 
 
 class UncertifiableAfterASum(Uncertifiable):
-    """One of which more may be known if it is assumed what a slot that adds up holds."""
+    """Refusal after a slot that holds a sum: an assumption on its range may help."""
 
 
 def uncertifiable(invariant: str, received: str, where: str) -> Uncertifiable:
-    """The refusal of a part of a model."""
+    """Return the refusal of a part of a model."""
     return Uncertifiable(
         invariant,
         received=received,
@@ -26,15 +26,15 @@ def uncertifiable(invariant: str, received: str, where: str) -> Uncertifiable:
 
 
 class Unproved(InvalidValue):
-    """A certificate that does not follow from the weights."""
+    """Refusal of a certificate that does not follow from the weights."""
 
 
 def need(truth: Any, what: str) -> None:
-    """Refuse what does not follow."""
+    """Refuse a certificate unless `what`, a clause that must be true of it, is true."""
     if not truth:
         raise Unproved(
-            f"a certificate follows from the weights of its model, and so {what}",
-            received="one of which this is not so; it or the weights have been changed",
+            f"a certificate must follow from the weights of its model, which requires that {what}",
+            received="a changed certificate, or changed weights",
             where="check_certificate",
             remedy="certify the model again",
         )

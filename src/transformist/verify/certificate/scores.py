@@ -1,4 +1,4 @@
-"""What a head attends to, from the dot products of its queries and keys."""
+"""Kinds of heads, read off the dot products of their queries and keys."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from fractions import Fraction
 from transformist.circuit import At, Circuit, Form, Head, Match, PositionFeature, Uniform, content
 from transformist.model import Attention
 from transformist.verify.certificate.affine import together
-from transformist.verify.certificate.preconditions import Pairs
+from transformist.verify.certificate.conditions import Pairs
 from transformist.verify.certificate.refusals import uncertifiable
 
 
 def attends(circuit: Circuit, head: Attention, pairs: Pairs, where: str) -> tuple[Head, Fraction]:
-    """What a head is, and its 1/τ, from its queries and keys, coordinate by coordinate."""
+    """Return the kind of a head, and its sharpness 1/τ, from its queries and keys."""
     pairs = [(query, key) for query, key in pairs if query != Form() != key]
     if not pairs:
         if head.weighting.takes_one:
@@ -28,29 +28,33 @@ def attends(circuit: Circuit, head: Attention, pairs: Pairs, where: str) -> tupl
 
 
 def _root(size: int) -> Fraction:
-    """√d_key, or a number less than 2⁻⁴⁰ above it where it is no power of two."""
+    """Return √d_key, or a number less than 2⁻⁴⁰ above it where it is no power of two."""
     root = math.isqrt(size)
     if root**2 == size and not root & (root - 1):
         return Fraction(root)
+    # r = ⌊√(size · 2⁸⁰)⌋ has r ≤ 2⁴⁰ √size < r + 1, so the quotient is above √size by at most 2⁻⁴⁰.
+    # A root that is too large makes 1/τ too small, which is the safe side.
     return Fraction(math.isqrt(size << 80) + 1, 1 << 40)
 
 
 def _lookup(
     circuit: Circuit, head: Attention, pairs: Pairs, square: int, root: Fraction, where: str
 ) -> tuple[Head, Fraction]:
-    """Scores a (2 q j − w j²): of the place j a form of the query, and of its square another."""
+    """Read scores a (2 q j − w j²), with forms q and w of the query, at the position j."""
     place = circuit.find(PositionFeature("i"))
     of_place = of_square = Form()
     for query, key in pairs:
         if place is None or not set(key.atoms) <= {place, square}:
-            raise uncertifiable("keys of a lookup are a place and its square", f"{key}", where)
+            raise uncertifiable(
+                "keys of a lookup must be a position and its square", f"{key}", where
+            )
         of_place += query * key.factors.get(place, 0)
         of_square -= query * key.factors.get(square, 0)
     unit, scale = Form.of(1), of_square.constant
     if of_square.terms:
         unit, scale = of_square.normalized()
     if scale <= 0 or of_square != unit * scale or place is None:
-        raise uncertifiable("the square of a place lowers a score", f"{of_square}", where)
+        raise uncertifiable("the square of a position must lower a score", f"{of_square}", where)
     index = of_place * (Fraction(1, 2) / scale)
     return At(index, Form.atom(place), Form.atom(square), head.mask, unit), scale / root
 
@@ -58,7 +62,7 @@ def _lookup(
 def _match(
     circuit: Circuit, head: Attention, pairs: Pairs, root: Fraction, where: str
 ) -> tuple[Head, Fraction]:
-    """Scores c (D Σ k q ± j), k and q whole numbers, with D above N where the place counts."""
+    """Read scores c (D Σ k q ± j), k and q whole numbers, with D above N where positions count."""
     asked = [(query, key) for query, key in pairs if not query.is_constant]
     by_key = together(key * query.constant for query, key in pairs if query.is_constant)
     place, position = None, Fraction(0)
@@ -84,6 +88,6 @@ def _match(
     if rest:
         keys.append((by_key * (1 / rest), Form.of(rest / gap)))
     if choose == "mean" and root.denominator > 1:
-        raise uncertifiable("√d_key is a power of two", f"d_key = {head.W_Q.shape[0]}", where)
+        raise uncertifiable("√d_key must be a power of two", f"d_key = {head.W_Q.shape[0]}", where)
     chosen = (choose, head.mask, place, scale)
     return Match(tuple(k for k, _ in keys), tuple(q for _, q in keys), *chosen), c / root

@@ -1,4 +1,4 @@
-"""What a certificate says: every number of a model with its bound, and every margin."""
+"""Certificates as data: every number of a model with its bound, and every margin."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from transformist.laws import Grid, Range, hull
 from transformist.verify.proof import EVALUATIONS, slack
 
 VERSION = 2
-"""Of certificates. Those of version 1 could be false for weights that no program is compiled to."""
+"""Version of certificates. Version 1 could be false for weights that no program is compiled to."""
 
 GRADES = {
     0: "is not shown to hold",
     1: "holds (first grade, proved operation by operation)",
     2: "holds (second grade, by the laws of circuits)",
 }
-"""Of a certificate, in words."""
+"""Grades of a certificate, in words."""
 
 TAKEN_FOR_GRANTED = (
     "+, −, ×, ÷ and √ are correctly rounded",
     "exp is within 2 units in the last place, and exp(0) is 1",
 )
-"""What every certificate asks of the platform."""
+"""Assumptions of every certificate on the platform."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """A margin: what may be off, by how much, and how much it can be.
+    """Margin of a certificate: a quantity, the error allowed, and a bound of the error.
 
     Attributes:
         place: the slot, or the part of the model.
@@ -102,7 +102,7 @@ class Units:
 
 @dataclass(frozen=True)
 class Assumption:
-    """What is not derived from the weights, but seen on every input up to a length.
+    """Fact that is not derived from the weights, but observed on every input up to a length.
 
     A certificate for longer inputs does not hold.
 
@@ -122,11 +122,11 @@ class Assumption:
 
 
 TIES = "the labels that are the largest together"
-"""What is asked where it does not follow that one label is the largest."""
+"""Quantity of the margin where it does not follow that one label is the largest."""
 
 
 def assumed(circuit: Circuit, line: int | None, checked: int) -> Assumption:
-    """What is taken for granted: that a sum has the range of its law, or that one label is best."""
+    """Return the assumption that a sum has the range of its law, or that one label is best."""
     if line is None:
         return Assumption("no two labels are the largest together", None, checked)
     rows, bos = circuit.laws[line].rows, circuit.bos
@@ -138,7 +138,7 @@ def assumed(circuit: Circuit, line: int | None, checked: int) -> Assumption:
 
 @dataclass(frozen=True)
 class Certificate:
-    """Whether a format is shown to decide as the weights do exactly, for all inputs to a length.
+    """Statement that a format decides as the weights do exactly, for all inputs up to a length.
 
     Bounds are sufficient, not necessary: what is not shown to hold need not fail.
 
@@ -183,12 +183,12 @@ class Certificate:
 
     @property
     def limiting(self) -> Demand:
-        """Where the least share of a margin is left."""
+        """Margin of which the least share is left."""
         return min(self.demands, key=lambda demand: demand.share)
 
     @property
     def margin(self) -> float:
-        """The least share of a margin that is left."""
+        """Least share of a margin that is left."""
         return self.limiting.share
 
     @property
@@ -243,4 +243,4 @@ PARTS = (
     Uniform,
     Units,
 )
-"""The definitions that a certificate is made of."""
+"""Classes of the parts of a certificate."""

@@ -1,4 +1,4 @@
-"""What is known of answers before any input is: how far from a threshold, and that one is best."""
+"""Facts on answers on every input: distance from a threshold, and a unique best label."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from transformist.verify.certificate.cases import cases
 
 
 def distance_from_zero(circuit: Circuit, form: Form) -> Fraction:
-    """How far a form is from 0 at least: on one side of it, or beside the points of its grid."""
+    """Return the least distance of a form from 0, by its range or by its grid."""
     within = span(circuit, form)
     if within.lo > 0:
         return Fraction(within.lo)
@@ -23,15 +23,19 @@ def distance_from_zero(circuit: Circuit, form: Form) -> Fraction:
     constant = abs(form.constant)
     if grid is None or gap is None:
         return Fraction(0)
-    if grid.counts:  # a fraction of at most this denominator
+    # The form is 0 where its moving part is −constant. The moving part is a multiple of
+    # 1/(c D D′ …), a fraction whose denominator is at most `most`; `limit_denominator` finds the
+    # nearest of these.
+    if grid.counts:
         most = grid.c * (circuit.most_seen or 1) ** len(grid.counts)
         return abs(constant - constant.limit_denominator(most))
+    # Without D it is a multiple of `gap`: the nearest ones are below and above the constant.
     rest = constant % gap
     return min(rest, gap - rest)
 
 
 def has_one_best(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bool:
-    """Whether no two labels are ever the largest together.
+    """Return True if no two labels are ever the largest together.
 
     They are those of a count, or one-hot; neighbours; never equal; or never both the largest in
     all cases.
@@ -48,14 +52,14 @@ def has_one_best(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> b
 
 
 def apart(circuit: Circuit, forms: list[Form]) -> Fraction:
-    """How far two forms are from each other at least, where they are not equal; 0 if not known."""
+    """Return the least distance of two forms that are not equal; 0 if not known."""
     different = [(a, b) for a, b in itertools.combinations(forms, 2) if a != b]
     gaps = [circuit.least_multiple(a - b) for a, b in different]
     return min((gap or Fraction(0) for gap in gaps), default=Fraction(0))
 
 
 def _as_nearest(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bool:
-    """Whether the labels are neighbouring whole numbers k with 2 k y − k², y a whole number."""
+    """True if the labels are consecutive whole numbers k with the values 2 k y − k², y whole."""
     labels = read_out.labels
     if not all(type(label) is int for label in labels):
         return False
@@ -71,13 +75,14 @@ def _as_nearest(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bo
 
 
 def as_count(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> tuple[Form, Form] | None:
-    """y and w, where the form of the label k is 2 k y − k² w, y a whole number times w = 1/D."""
+    """Return y and w if the label k has the value 2 k y − k² w, with w = 1/D and y/w whole."""
     labels = read_out.labels
     if not all(isinstance(label, int | Fraction) and type(label) is not bool for label in labels):
         return None
     known = [(Fraction(label), form) for label, form in zip(labels, forms, strict=True) if label]  # type: ignore[arg-type]
     if len(known) < 2:
         return None
+    # f_k = 2 k y − k² w gives f_k/k − f_m/m = (m − k) w, and then y = (f_k + k² w)/(2 k).
     (k, first), (m, second) = known[:2]
     w = (first * (1 / k) - second * (1 / m)) * (1 / (m - k))
     y = (first + w * k**2) * (1 / (2 * k))
@@ -93,12 +98,13 @@ def as_count(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> tuple
     numbers = [Fraction(label) for label in labels]  # type: ignore[arg-type]
     if any(b - a != step for a, b in itertools.pairwise(numbers)):
         return None
+    # y D is a multiple of the step, so strictly between these two it is one of the labels.
     within = span(circuit, y).times(Fraction(circuit.most_seen or 1))
     return (y, w) if numbers[0] - step < within.lo and within.hi < numbers[-1] + step else None
 
 
 def span(circuit: Circuit, form: Form) -> Range:
-    """The range of a form at the symbols, what one head fetches taken together."""
+    """Return the range of a form at the symbols; values of one head are taken together."""
     by_head: dict[Head, list[tuple[int, Fraction]]] = {}
     fetched: dict[int, Form] = {}
     others = []
@@ -122,7 +128,7 @@ def span(circuit: Circuit, form: Form) -> Range:
 
 
 def _leaves_bos_out(circuit: Circuit, head: Head) -> bool:
-    """Whether a symbol, which sees itself, never attends to BOS.
+    """True if a symbol, which sees itself, never attends to BOS.
 
     The last of what matches is chosen, no product is negative, BOS has none, and its place is 0.
     """

@@ -40,7 +40,7 @@ class Contents:
             self.held.append(_added(parts))
 
     def read(self, matrix: Any, shift: Any) -> list[Sum]:
-        """The rows of W z + b."""
+        """Return the rows of W z + b."""
         rows = [
             Sum(
                 tuple(
@@ -83,7 +83,7 @@ class Contents:
         )
 
     def _add(self, added: Sequence[Number | None]) -> None:
-        """The residual connection."""
+        """Add to the stream, slot by slot."""
         for slot, new in enumerate(added):
             old = self.held[slot]
             if new is not None:
@@ -126,5 +126,5 @@ def _present(parts: Iterable[Number | None]) -> list[Number]:
 
 
 def _is_nothing(number: Number) -> bool:
-    """Whether it is 0 since nothing is read; what cancels is not."""
+    """True for a sum of nothing; a sum that cancels is not one."""
     return isinstance(number, Sum) and not number.parts and not number.shift

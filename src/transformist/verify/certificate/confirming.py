@@ -1,10 +1,9 @@
-"""Whether a certificate follows from weights: another reading of them than the one that found it.
+"""Check of a certificate of the second grade: a second reading of the weights, by other code.
 
 The lines of a certificate say what every number is. Here each is confirmed from the weights, by
-multiplying out what they compute: scores as polynomials in the lines, hidden units one by one. What
-finds certificates has the same laws, asks the same of weights, numbers and answers, and observes
-alike (`circuit/`, `preconditions`, `demands`, `read_outs`, `observing`); the reading of slots,
-heads and units is done here.
+multiplying out: scores as polynomials in the lines, hidden units one by one. The laws (`circuit/`),
+the conditions on weights (`conditions`), the margins (`recorded_margins`, `read_outs`) and the
+observations (`observing`) are those of the search; the reading of slots, heads and units is not.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from transformist.laws import Range, hull
 from transformist.model import Attention, FeedForward, PositionFunctions, Transformer
 from transformist.model import rationals as exactly
 from transformist.rounding import ORDERS
-from transformist.verify.certificate import preconditions
-from transformist.verify.certificate.contents import Contents
-from transformist.verify.certificate.demands import (
+from transformist.verify.certificate import conditions
+from transformist.verify.certificate.observing import Observations, observe
+from transformist.verify.certificate.read_outs import READ_OUTS
+from transformist.verify.certificate.recorded_margins import (
     follow_within,
     noted,
     require_finite,
     require_observed,
 )
-from transformist.verify.certificate.observing import Observations, observe
-from transformist.verify.certificate.read_outs import READ_OUTS
 from transformist.verify.certificate.refusals import Unproved, need
+from transformist.verify.certificate.slot_contents import Contents
 from transformist.verify.certificate.statement import TIES, Certificate, Units, assumed
 
 
@@ -61,7 +60,10 @@ class Reading:
         front = model.embedding.front
         plain = not model.embedding.back and len(front) < 2 and model.final_norm is None
         norms = [norm for each in model.layers for norm in (*each.pre_norms, *each.post_norms)]
-        need(plain and not any(norms), "inputs stand behind BOS or nothing, and there are no norms")
+        need(
+            plain and not any(norms),
+            "inputs must stand behind BOS or nothing, and a model must have no norms",
+        )
         need(certificate.max_length <= (model.max_length or math.inf), "N is within the model's")
         parts = (len(model.layers), len(model.layers), repr(model), certificate.max_length)
         said = (len(certificate.heads), len(certificate.units))
@@ -93,15 +95,11 @@ class Reading:
             if layer.heads:
                 self.contents.add_heads(layer.heads, fetched)
                 self.add(added)
-            units = certificate.units[number]
-            need(layer.feed_forward is not None or units == (), "units are those of a network")
             if layer.feed_forward is not None:
                 self.add(self.units(layer.feed_forward, certificate.units[number]), by_units=True)
-            else:
-                need(certificate.units[number] == (), "a layer without a network has no units")
 
     def follow(self) -> None:
-        """The laws, for what the weights have been seen to compute, give what is said."""
+        """Derive every line and margin again by the laws, and compare."""
         said, read_out = self.certificate, self.model.read_out
         a: Any = number_system(said.arithmetic)
         need(isinstance(a, Floating) and said.order in ORDERS, "it is for a format and an order")
@@ -112,12 +110,16 @@ class Reading:
         for number, line in enumerate(said.lines):
             follow_within(margins)
             laws = (self.circuit.laws[number], margins.errors[number], number in self.falling)
-            need(laws == (line.law, line.errors, line.falls), f"line {number}, {line.name}")
+            need(
+                laws == (line.law, line.errors, line.falls),
+                f"line {number}, {line.name}, is as stated",
+            )
             need(number in self.met, f"line {number}, {line.name}, is a number of the model")
         require_finite(margins, self.model)
         is_one = READ_OUTS[type(read_out)](margins, read_out, forms)
         assumes = [assumed(self.circuit, each.line, each.checked) for each in said.assumes]
-        need(all(each.line in self.sums for each in said.assumes if each.line is not None), "sums")
+        are_sums = all(each.line in self.sums for each in said.assumes if each.line is not None)
+        need(are_sums, "what is assumed is the range of a sum")
         need(sum(each.line is None for each in said.assumes) == (not is_one), "one answer is best")
         if not is_one:
             margins.require(READ_OUT, TIES, 0, 1)
@@ -125,10 +127,10 @@ class Reading:
         require_observed(margins, assumes)
         self.observed()
         need(all(each.share > 0 for each in demands), "every margin is kept")
-        need(tuple(demands) == said.demands, "its margins")
+        need(tuple(demands) == said.demands, "its margins are as stated")
 
     def observed(self) -> None:
-        """What is assumed holds on the short inputs, and is the same for all symbols."""
+        """Check that assumptions hold on the short inputs, and are the same for all symbols."""
         assumes = [each for each in self.certificate.assumes if each.line is not None]
         seen = observe(self.model, self.certificate.max_length) if assumes else Observations()
         symbols = range(len(self.circuit.alphabet))
@@ -144,14 +146,17 @@ class Reading:
             need(all(inside), "what is assumed is what is met")
 
     def line(self, atom: Any) -> Form:
-        """The line of what the weights compute, which is made of lines that were met before."""
+        """Return the line of a computed atom, which must be made of lines that were met before."""
         number = self.circuit.number(atom)
-        need(self.met.issuperset(each for form in atom.reads for each in form.atoms), "an order")
+        need(
+            self.met.issuperset(each for form in atom.reads for each in form.atoms),
+            "lines read earlier lines only",
+        )
         self.met.add(number)
         return Form.atom(number)
 
     def rows(self, matrix: Any, shift: Any) -> list[Form]:
-        """The rows of W z + b."""
+        """Return the rows of W z + b."""
         found = []
         for row, constant in zip(exactly(matrix), exactly(shift), strict=True):
             parts = [self.state[slot] * row[slot] for slot in np.flatnonzero(row)]
@@ -159,7 +164,7 @@ class Reading:
         return found
 
     def embedded(self) -> list[Form]:
-        """Before the first layer: a number for each symbol, and a function of the position."""
+        """Return the stream before the first layer: numbers and functions of the position."""
         embedding = self.model.embedding
         order = [embedding.symbols.index(s) for s in (*self.model.alphabet, *embedding.front)]
         names = getattr(embedding.positions or self, "names", (None,) * self.model.width)
@@ -176,7 +181,7 @@ class Reading:
         return state
 
     def kept(self, form: Form, slot: int) -> Form:
-        """The line of what a slot holds, which is stored again."""
+        """Return the line of the contents of a slot, which are stored again."""
         kept = self.line(Kept(form))
         self.contents.keep(slot, kept)
         self.sums[kept.atoms[0]] = (slot, self.sublayer)
@@ -185,7 +190,7 @@ class Reading:
         return kept
 
     def add(self, added: list[list[Form]], by_units: bool = False) -> None:
-        """The residual connection; a slot is empty before or after, or its sum has a line.
+        """Add to the stream; a slot is empty before or after, or its sum has a line.
 
         So has a number that is shifted.
         """
@@ -200,33 +205,37 @@ class Reading:
             if Form() not in (old, new, form):
                 form = self.kept(form, slot)
             elif is_shifted and form.terms:
-                preconditions.of_slot(form, f"slot {slot}")
+                conditions.of_slot(form, f"slot {slot}")
                 form = self.kept(form, slot)
-            preconditions.of_slot(form, f"slot {slot}")
+            conditions.of_slot(form, f"slot {slot}")
             self.state[slot] = form
 
     def attend(self, head: Attention, kind: Head, added: list[list[Form]]) -> list[Form]:
-        """A head has the scores of its kind, times a positive number, and fetches its values."""
+        """Check that a head has the scores of its kind, up to a factor; return its values."""
         queries, keys = self.rows(head.W_Q, head.b_Q), self.rows(head.W_K, head.b_K)
         values, size = self.rows(head.W_V, head.b_V), len(queries)
         read = {*queries, *keys, *values}
         need(not self.cancelled.keys() & read, "no constant is hidden in a head")
         pairs = list(zip(queries, keys, strict=True))
-        preconditions.of_head(self.circuit, head, kind, pairs, "a head")
-        preconditions.of_values(self.circuit, kind, values, "a head")
+        conditions.of_head(self.circuit, head, kind, pairs, "a head")
+        conditions.of_values(self.circuit, kind, values, "a head")
         found, wanted = multiplied(pairs), multiplied(kind.scores)
         weights = [sum(abs(x) for part in each for _, x in part) for each in (found, wanted)]
         ratio = Fraction(weights[0], weights[1] or 1) if wanted else Fraction(1)
         scaled = [[(each, x * ratio) for each, x in part] for part in wanted]
-        need(found == scaled and ratio, "scores are those of the kind")
+        need(found == scaled and ratio, "scores are those of the stated kind")
         fits = head.weighting == self.circuit.weighting
-        need(fits or not wanted, "heads with scores have one weighting")
+        need(fits or not wanted, "heads with scores must have one weighting")
+        # √d_key, or up to 2⁻⁴⁰ above it, which makes 1/τ smaller: the safe side.
         root = Fraction(math.isqrt(size << 80) + 1, 1 << 40)
         root = Fraction(math.isqrt(size)) if size in (4**k for k in range(16)) else root
         alone = isinstance(kind, Match) and kind.choose == "mean"
         need(not alone or root.denominator == 1, "√d_key of what is meant is a power of two")
         sharpness = ratio / root if wanted else ratio
-        need(self.sharpness.setdefault(kind, sharpness) == sharpness, "heads have one temperature")
+        need(
+            self.sharpness.setdefault(kind, sharpness) == sharpness,
+            "heads that attend alike must have one sharpness",
+        )
         lines = [self.line(Fetched(kind, value)) for value in values]
         readings, rows = self.contents.readings, self.contents.read
         readings.add_scores(kind, rows(head.W_Q, head.b_Q), rows(head.W_K, head.b_K))
@@ -238,16 +247,16 @@ class Reading:
         return lines
 
     def units(self, network: FeedForward, groups: tuple[Units, ...]) -> list[list[Form]]:
-        """What each slot gets: every unit is in one of the groups, which add what they say."""
-        need(network.activation == "relu", "networks are of ReLUs")
+        """Return what a network adds to each slot; every unit must be in one of the groups."""
+        need(network.activation == "relu", "networks must be of ReLUs")
         inputs, columns = self.rows(network.W_1, network.b_1), exactly(network.W_2).T
         numbers = sorted(unit for each in groups for unit in each.units)
-        need(numbers == list(range(len(inputs))), "every hidden unit is told of once")
+        need(numbers == list(range(len(inputs))), "every hidden unit is listed once")
         added = [[Form.of(constant)] for constant in exactly(network.b_2)]
         self.inputs = self.contents.read(network.W_1, network.b_1)
         written: list[Any] = []
         twice = [each.added for each in groups if len(each.units) == 2]
-        need(len(set(twice)) == len(twice), "a step is computed once")
+        need(len(set(twice)) == len(twice), "a step must be computed once")
         for each in groups:
             first, *second = each.units
             form = self.two(network, inputs, first, *second) if second else None
@@ -257,7 +266,7 @@ class Reading:
             rows = [network.W_1[unit] for unit in each.units]
             is_copy = bool(second) and np.array_equal(rows[0], -rows[-1])
             written.append((each.units, self.inputs[first] if is_copy else form))
-            need(form == each.added, "units add what is told")
+            need(form == each.added, "units add what is stated")
             for slot in np.flatnonzero(columns[first]):
                 part = form * Fraction(columns[first][slot])
                 own = network.W_1[first][slot] != 0
@@ -267,14 +276,15 @@ class Reading:
         return added
 
     def two(self, network: FeedForward, inputs: list[Form], j: int, k: int) -> Form:
-        """ReLU(x) − ReLU(−x), x of a slot; ReLU(x + h) − ReLU(x), h times a step, or 1 less."""
+        """Return the form of a copy ReLU(x) − ReLU(−x), or of a step ReLU(x + h) − ReLU(x)."""
         need(np.array_equal(network.W_2[:, j], -network.W_2[:, k]), "two units are a difference")
         row, other = network.W_1[j], network.W_1[k]
         if np.array_equal(row, -other):
             alone = np.count_nonzero(row) == 1 and abs(row).max() == 1
             need(alone and not network.b_1[[j, k]].any(), "two halves are those of a slot")
-            preconditions.of_copy(network, (j, k), "units")
+            conditions.of_copy(network, (j, k), "units")
             return inputs[j]
+        # With l = `lower` and h = `height`: a step of f = l + h/2 from h/2 on, or one that falls.
         upper, lower = sorted((inputs[j], inputs[k]), key=lambda form: form.constant)
         height = lower.constant - upper.constant
         need(np.array_equal(row, other) and height > 0, "the units of a step differ by its height")
@@ -284,7 +294,7 @@ class Reading:
             for line in self.certificate.lines:
                 atom = line.atom
                 if isinstance(atom, StepFunction) and atom.form * (2 * height / atom.zone) == form:
-                    preconditions.of_step(self.circuit, atom, height, network, (j, k), "units")
+                    conditions.of_step(self.circuit, atom, height, network, (j, k), "units")
                     step = self.line(atom)
                     steps = self.contents.readings.steps.setdefault(step.atoms[0], [])
                     steps.append((self.inputs[j], self.inputs[k]))
@@ -295,16 +305,16 @@ class Reading:
 
 
 def added_up(parts: Iterable[Form], cancelled: dict[Form, Fraction] | None = None) -> Form:
-    """The sum, in which each line is once, and no constant cancels but what is noted."""
+    """Return a sum in which each line occurs once, and constants cancel only if that is noted."""
     listed = list(parts)
     form = total(listed)
     atoms = [atom for part in listed for atom in part.atoms]
-    need(len(set(atoms)) == len(atoms), "a number is added up once")
+    need(len(set(atoms)) == len(atoms), "a number must be added once")
     bottom, *bottoms = (
         math.lcm(*(x.denominator for x in (*each.factors.values(), each.constant)))
         for each in (form, *listed)
     )
-    need(all(bottom % each == 0 for each in bottoms), "what is added up is on the grid of the sum")
+    need(all(bottom % each == 0 for each in bottoms), "summands must be on the grid of their sum")
     lost = sum(abs(part.constant) for part in listed) - abs(form.constant)
     need(not lost or cancelled is not None, "no constant cancels")
     if lost and cancelled is not None:
@@ -313,7 +323,7 @@ def added_up(parts: Iterable[Form], cancelled: dict[Form, Fraction] | None = Non
 
 
 def multiplied(pairs: Iterable[tuple[Form, Form]]) -> list[list[tuple[tuple[int, int], Fraction]]]:
-    """Query · key as polynomials, one for each pair whose query is not constant, one for the rest.
+    """Return query · key as polynomials: one for each pair with a varying query, one for the rest.
 
     What does not depend on the key is left out. Of constants (−1) nothing cancels.
     """

@@ -1,4 +1,4 @@
-"""Every margin that a certificate asks for, noted: of numbers, of weights, of what slots hold."""
+"""Margins of a certificate by the laws of circuits, recorded one by one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def noted(
     readings: Readings | None = None,
     falling: Collection[int] = (),
 ) -> tuple[Margins, list[Demand]]:
-    """Margins that refuse nothing, and the list in which they note all that is asked for."""
+    """Return margins that refuse nothing, and the list in which they record every requirement."""
     demands: list[Demand] = []
 
     def note(part: MarginOwner, what: str, error: float, allowed: float) -> None:
@@ -56,7 +56,7 @@ def noted(
 
 
 def follow_within(margins: Margins) -> None:
-    """Follow the next atom; ask as well that its number fits, and that a step is one at BOS."""
+    """Follow the next atom; require that its number fits, and that a step is a step at BOS."""
     number, circuit = len(margins.errors), margins.circuit
     follow(margins)
     size = magnitude(circuit.laws[number].size) + margins.errors[number].absolute
@@ -67,11 +67,13 @@ def follow_within(margins: Margins) -> None:
 
 
 def _require_at_bos(margins: Margins, number: int, atom: StepFunction) -> None:
-    """A step is 0 or 1 at BOS, too: where it is known there, and where BOS stands alone."""
+    """Require that a step is 0 or 1 at BOS, where it is known there, and where BOS stands alone."""
     circuit = margins.circuit
     ranges = [Range.of(circuit.over_nothing(atom.form))]
     if circuit.laws[number].rows[-1].is_point:
         ranges.append(circuit.span_at_bos(atom.form))
+    # The two units of a step are 0 up to zone/4 and constant from 3 zone/4 on (`extraction.step`).
+    # So a range within one of these sides must be further from the other side than the error.
     for each in ranges:
         at = max(each.hi, atom.zone)
         error = atom.comparison_error(margins, number, at)
@@ -80,7 +82,7 @@ def _require_at_bos(margins: Margins, number: int, atom: StepFunction) -> None:
 
 
 def require_finite(margins: Margins, model: Transformer) -> None:
-    """Ask that weights fit, and all sums, whether anything comes of them or not."""
+    """Require that all weights and sums fit the format, also those that no answer depends on."""
     largest = max(magnitude(x) for each in _weights_of(model) for x in np.ravel(each))
     margins.require("weights", "the size of a weight", largest, margins.a.largest)
     rows = margins.readings.rows if margins.readings is not None else []
@@ -89,18 +91,18 @@ def require_finite(margins: Margins, model: Transformer) -> None:
 
 
 BEYOND = "the positions beyond those for which what is assumed has been observed"
-"""What is asked where something has been seen on short inputs, and does not follow."""
+"""Quantity of the margin for lengths at which an assumption has not been observed."""
 
 
 def require_observed(margins: Margins, assumes: Iterable[Assumption]) -> None:
-    """Ask that what is assumed has been observed on every input up to the length N."""
+    """Require that assumptions have been observed on every input up to the length N."""
     for each in assumes:
         beyond = max(int(margins.circuit.longest) - each.checked, 0)
         margins.require(READ_OUT if each.line is None else each.line, BEYOND, beyond, 1)
 
 
 def _weights_of(model: Transformer) -> Iterator[NDArray[Any]]:
-    """All arrays of weights, those of symbols included."""
+    """Yield all arrays of weights, those of symbols included."""
     yield model.embedding.vectors
     parts: list[Any] = [head for layer in model.layers for head in layer.heads]
     parts += [layer.feed_forward for layer in model.layers if layer.feed_forward is not None]
