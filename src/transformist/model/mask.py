@@ -78,9 +78,11 @@ class Mask(StrEnum):
             [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
 
         """
-        before, itself, after = self.looks_back, self.admits_itself, self.looks_ahead
-        admissible: Flags = (before & (j < i)) | (itself & (j == i)) | (after & (j > i))
-        return admissible
+        if self.is_whole:
+            return np.full(np.broadcast_shapes(i.shape, j.shape), True)
+        if self.looks_back:
+            return j < i + int(self.admits_itself)
+        return j >= i + int(self.is_strict)
 
     def span(
         self, i: PositionOrPositions, n: int
