@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -46,17 +47,36 @@ def size(model: Model) -> Size:
         '2 layers, width 6, 2 heads, 26 non-zero parameters'
 
     """
-    heads, layers = 0, 0
-    if isinstance(model, Transformer | LayerStack):
-        layers, heads = len(model.layers), sum(len(layer.heads) for layer in model.layers)
-    elif isinstance(model, FeedForwardStack):
-        layers = len(model.parts)
-    elif isinstance(model, Attention):
-        layers, heads = 1, 1
-    elif not isinstance(model, PositionEncoding):
-        layers = 1
+    layers, heads = _layers_and_heads(model)
     width = model.stream.width if isinstance(model, LayerStack) else model.width
     return Size(layers, width, heads, model.nonzero)
+
+
+@functools.singledispatch
+def _layers_and_heads(_model: Any) -> tuple[int, int]:
+    """The number of layers and of heads; a network or a norm is one layer."""
+    return 1, 0
+
+
+@_layers_and_heads.register(Transformer)
+@_layers_and_heads.register(LayerStack)
+def _of_layers(model: Transformer | LayerStack) -> tuple[int, int]:
+    return len(model.layers), sum(len(layer.heads) for layer in model.layers)
+
+
+@_layers_and_heads.register
+def _of_networks(model: FeedForwardStack) -> tuple[int, int]:
+    return len(model.parts), 0
+
+
+@_layers_and_heads.register
+def _of_head(_model: Attention) -> tuple[int, int]:
+    return 1, 1
+
+
+@_layers_and_heads.register
+def _of_encoding(_model: PositionEncoding) -> tuple[int, int]:
+    return 0, 0
 
 
 def counted(count: int, noun: str) -> str:

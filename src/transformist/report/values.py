@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
@@ -13,6 +14,7 @@ import numpy as np
 from transformist.errors import NotFinite
 
 
+@functools.singledispatch
 def plain(value: Any) -> Any:
     """A value for JSON: integers as they are, other rationals "p/q", no NaN or infinity.
 
@@ -23,15 +25,33 @@ def plain(value: Any) -> Any:
         >>> plain([Fraction(4, 2), Fraction(1, 3), 0.5])
         [2, '1/3', 0.5]
     """
-    if isinstance(value, np.generic):  # a number of numpy's, which a user's function returned
-        value = value.item()
-    if isinstance(value, Mapping):
-        return {key: plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    if isinstance(value, Fraction):
-        return int(value) if value.denominator == 1 else str(value)
-    if isinstance(value, float) and not math.isfinite(value):
+    return value
+
+
+@plain.register
+def _plain_scalar(value: np.generic) -> Any:  # a number that a user's function returned
+    return plain(value.item())
+
+
+@plain.register
+def _plain_mapping(value: Mapping) -> dict[Any, Any]:  # type: ignore[type-arg]
+    return {key: plain(each) for key, each in value.items()}
+
+
+@plain.register(list)
+@plain.register(tuple)
+def _plain_list(value: Sequence[Any]) -> list[Any]:
+    return [plain(each) for each in value]
+
+
+@plain.register
+def _plain_rational(value: Fraction) -> int | str:
+    return int(value) if value.denominator == 1 else str(value)
+
+
+@plain.register
+def _plain_float(value: float) -> float:
+    if not math.isfinite(value):
         raise NotFinite(
             "every number of the answer must be finite",
             received=str(value),
