@@ -1,4 +1,4 @@
-"""How long the worked programs take to compile, and how large they become.
+"""Time that the worked programs take to compile, and sizes of the models.
 
 python benchmarks/compile.py [--json]
 
@@ -23,7 +23,7 @@ from transformist.report.size import size
 LENGTHS = (12, 50, 100, 200)
 ROUNDS = 9
 GOAL = 50
-"""Milliseconds of the processor, at the longest."""
+"""Milliseconds of the processor that the slowest program may take."""
 
 RECORDED = Path(__file__).with_name("recorded.toml")
 

@@ -1,4 +1,4 @@
-"""How much longer it takes to import transformist than numpy, and to use it first.
+"""Time of importing transformist, and of its first use, over the time of importing numpy.
 
 Processor time, of fresh processes that take turns, with the bytecode kept:
 

@@ -1,4 +1,4 @@
-"""How long the structured engine takes on long inputs, and dense evaluations beside it."""
+"""Measurements of the structured engine on long inputs, beside dense evaluations."""
 
 from transformist.bench.processes import machine, measurements
 from transformist.bench.recorded import RECORDED

@@ -1,7 +1,7 @@
 """Models dense in torch: every head by `scaled_dot_product_attention`.
 
-It has softmax alone: a hard head is replaced by the softmax of its scores, which takes the time
-that it would take, and gives another answer.
+torch has softmax alone. A hard head is replaced by the softmax of its scores, which takes as much
+time, and gives another answer.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ Floats = NDArray[np.float64]
 
 
 def is_there() -> bool:
-    """Whether torch can be imported."""
+    """True if torch can be imported."""
     return importlib.util.find_spec("torch") is not None
 
 
 class TorchModel:
     """A model without norms, whose networks have ReLUs, with its weights as tensors of float64.
 
-    Masks are those of `is_causal`, as a mask given would be kept as n² numbers: a strict one is the
-    causal one of keys and values moved by one, a past one that of the rows from the last to the
-    first.
+    All masks are made with `is_causal`, as a mask given to torch would be stored as n² numbers. A
+    strict mask is the causal one with keys and values moved by one; a past mask is the causal one
+    on the rows from the last to the first.
 
     Attributes:
-        is_exact: whether all heads are softmax, so that the vectors are those of the model.
+        is_exact: true if all heads are softmax, so that the vectors are those of the model.
 
     """
 
@@ -63,7 +63,7 @@ class TorchModel:
         return self._torch.nn.functional.linear(x, *tensors)
 
     def _mixed(self, head: Attention, x: Any) -> Any:
-        """What a head adds."""
+        """The output of a head."""
         q = self._affine(x, head.W_Q, head.b_Q)
         k = self._affine(x, head.W_K, head.b_K)
         v = self._affine(x, head.W_V, head.b_V)
@@ -76,7 +76,7 @@ class TorchModel:
         return self._affine(c, head.W_O, head.b_O)
 
     def _attended(self, head: Attention, q: Any, k: Any, v: Any) -> Any:
-        """The mixed values, the mask being none or one to the left."""
+        """The mixed values, without a mask or with one to the left."""
         if head.mask.is_strict:
             nothing = self._torch.zeros_like(v[:1])
             seen = self._causal(q[1:], k[:-1], v[:-1], is_causal=True)
@@ -84,7 +84,9 @@ class TorchModel:
         return self._causal(q, k, v, is_causal=not head.mask.is_whole)
 
     def _causal(self, q: Any, k: Any, v: Any, is_causal: bool) -> Any:
-        """By the fused kernel, for which queries, keys and values are made equally wide."""
+        """The mixed values by the fused kernel."""
+        # torch has a fast kernel on the CPU only if keys and values are equally wide; columns of 0
+        # change no score, and their values are cut off. The scale stays that of the true d_key.
         functional = self._torch.nn.functional
         scale, value = 1 / math.sqrt(q.shape[1]), v.shape[1]
         wide = max(q.shape[1], value)

@@ -17,19 +17,21 @@ from transformist.bench.workloads import DECODED, WHOLE
 from transformist.engines.structured import decoder, evaluate
 
 DENSE = 16_384
-"""The length at which the dense evaluations are measured too."""
+"""The length at which the dense evaluations are measured too; beyond it they take minutes."""
 
 FIRST = 2048
-"""How many symbols the first call has, which compiles or loads the compiled code."""
+"""Symbols of the first call, which compiles the kernels or loads their code."""
 
 TAKEN = 10_000
-"""How many tokens are read one by one after the others."""
+"""Tokens that are read one by one after the others."""
 
 ROUNDS = 3
-"""How often something is measured at least."""
+"""The least number of measurements of a call."""
 
+# A call of a few milliseconds varies by half from one to the next; the best of 0.5 s of them varies
+# by a few percent.
 ENOUGH = 0.5
-"""Seconds for which it is measured at least: the best of a few short ones would be chance."""
+"""The least time, in seconds, for which a call is measured."""
 
 
 def measured(case: str, n: int) -> dict[str, Any]:
@@ -45,7 +47,7 @@ def measured(case: str, n: int) -> dict[str, Any]:
 
 
 def timed(call: Callable[[], Any], rounds: int = ROUNDS) -> tuple[Any, float, float]:
-    """What a call gives, with the best seconds of the clock and of the processor."""
+    """The result of a call, and its best times in seconds, of the clock and of the processor."""
     walls: list[float] = []
     processors: list[float] = []
     result = None
@@ -58,7 +60,7 @@ def timed(call: Callable[[], Any], rounds: int = ROUNDS) -> tuple[Any, float, fl
 
 
 def peak_mib() -> int | None:
-    """The most memory that this process has held, in MiB; `None` where nothing says it."""
+    """The most memory that this process has held, in MiB; `None` if it is unknown."""
     try:
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
@@ -69,7 +71,7 @@ def peak_mib() -> int | None:
 
 
 def _evaluated(case: str, n: int) -> dict[str, Any]:
-    """A whole input."""
+    """Measure a whole input."""
     model, x, expected = WHOLE[case](n)
     _, first, _ = timed(lambda: evaluate(model, x[:FIRST]), 1)
     answer, wall, processor = timed(lambda: evaluate(model, x).answer)
@@ -84,7 +86,7 @@ def _evaluated(case: str, n: int) -> dict[str, Any]:
 
 
 def _ratios(model: Any, x: str, seconds: float, right: Any) -> dict[str, Any]:
-    """How many times longer the dense evaluations take, their vectors being compared."""
+    """Ratios of the times of the dense evaluations to that of the engine, vectors compared."""
     z = model.embedding([x], number_system("float64"))[0]
     vectors = evaluate(model, x).vectors
     final, by_numpy, _ = timed(lambda: dense(model, z), 1)
@@ -101,7 +103,7 @@ def _ratios(model: Any, x: str, seconds: float, right: Any) -> dict[str, Any]:
 
 
 def _decoded(case: str, n: int) -> dict[str, Any]:
-    """A decoder that reads n tokens together, then others one by one."""
+    """Measure a decoder that reads n tokens together, then others one by one."""
     model, x, expected = DECODED[case](n + TAKEN)
     before = x[:FIRST]
 
@@ -112,7 +114,7 @@ def _decoded(case: str, n: int) -> dict[str, Any]:
             begun.take(symbol)
 
     _, first, _ = timed(first_calls, 1)
-    decoder(model).take_all(x[:n])  # longer inputs take other compiled functions than short ones
+    decoder(model).take_all(x[:n])  # long inputs use kernels that short ones do not
     reader = decoder(model)
     answers, together, processor = timed(lambda: reader.take_all(x[:n]), 1)
     single, _, apart = timed(lambda: [reader.take(symbol) for symbol in x[n:]], 1)

@@ -1,4 +1,4 @@
-"""Measurements, each in a process of its own, so that its peak memory is its own."""
+"""Measurements, each in a process of its own, so that peak memory is that of one case."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from typing import Any
 from transformist.bench.workloads import DECODED
 
 LENGTHS = (16_384, 10**5, 10**6)
-"""Of whole inputs: at the first the dense evaluations are measured too, between the last two how
-time grows."""
+"""Lengths of whole inputs: the dense evaluations are measured at the first, the growth of time
+between the last two."""
 
 DECODED_LENGTHS = (10**4, 10**6)
-"""How much a decoder has read before single tokens are measured."""
+"""Symbols that a decoder has read before single tokens are measured."""
 
 NOT_MEASURED: Mapping[str, None] = dict.fromkeys(
     (
@@ -28,7 +28,7 @@ NOT_MEASURED: Mapping[str, None] = dict.fromkeys(
         "take_microseconds", "right", "load", "refused",
     )
 )  # fmt: skip
-"""What a row has, where it is not measured."""
+"""A row before anything is measured."""
 
 
 def measurements(
@@ -36,11 +36,11 @@ def measurements(
     quick: bool = False,
     begins: Callable[[str, int], None] = lambda *_: None,
 ) -> Iterator[dict[str, Any]]:
-    """A row for each case and length, the first one alone if quick, as soon as it is measured.
+    """Rows for each case and length, only the first length if quick, as soon as they are measured.
 
-    `exponent`, at the last length, is that of n in the time since the length before: of the
-    processor's time, or of that of a single `take`. `begins` is told the case and the length
-    before each measurement.
+    `exponent`, at the last length, is the exponent of n in the growth of time since the length
+    before: processor time, or the time of a single `take`. `begins` is called with the case and the
+    length before each measurement.
     """
     for case in cases:
         lengths = DECODED_LENGTHS if case in DECODED else LENGTHS
@@ -62,7 +62,7 @@ def _exponent(before: dict[str, Any], row: dict[str, Any]) -> float | None:
 
 
 def _in_a_process(case: str, n: int) -> dict[str, Any]:
-    """The row that a new process prints, or why there is none."""
+    """The row that a new process prints, or the reason why there is none."""
     command = [sys.executable, "-m", "transformist.bench", case, str(n)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode == 0:
@@ -74,7 +74,7 @@ def _in_a_process(case: str, n: int) -> dict[str, Any]:
 
 
 def machine() -> str:
-    """The system, the processors, and the versions of what is measured.
+    """The system, the processors, and the versions of the libraries measured.
 
     Example:
         >>> "processors, Python" in machine() and "numpy" in machine()

@@ -1,4 +1,4 @@
-"""How fast other software was seen to be, elsewhere and on models of its own."""
+"""Speeds of other software, recorded elsewhere, on models of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured: models, inputs, and what plain algorithms say of them."""
+"""Workloads: models, inputs, and the answers of plain algorithms."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from transformist.programs import PROGRAMS
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 Built = tuple[Transformer, str, Any]
-"""A model, an input, and what is right: the answer, or those after each symbol."""
+"""A model, an input, and the right answer, or the right answers after each symbol."""
 
 
 @program(alphabet=LETTERS)
 def induction(x: Any) -> Any:
-    """What followed the last earlier occurrence of each of 26 symbols."""
+    """The symbol that followed the last earlier occurrence of each symbol, of 26."""
     previous = x.predecessor(default="none")
     return x.select(previous, mask="future").rightmost(x, default=x).next_token()
 
 
 def brackets(n: int) -> Built:
-    """Opened to the middle, then closed.
+    """Brackets opened to the middle, then closed.
 
     Example:
         >>> brackets(6)[1:]
@@ -48,7 +48,7 @@ def walk(n: int) -> Built:
 
 
 def following(n: int, model: Transformer) -> Built:
-    """What followed the last earlier occurrence of each letter; the letter itself at its first."""
+    """Letters, and what followed the last earlier occurrence of each, or the letter itself."""
     x = "".join(random.Random(0).choices(LETTERS, k=n))
     last: dict[str, str] = {}
     answer = []
@@ -60,17 +60,17 @@ def following(n: int, model: Transformer) -> Built:
 
 
 def induction_recipe(n: int) -> Built:
-    """By the recipe, hard heads."""
+    """Induction by the recipe, with hard heads."""
     return following(n, recipe("induction-most-recent").build(alphabet=LETTERS))
 
 
 def induction_program(n: int) -> Built:
-    """By the program, compiled with softmax."""
+    """Induction by the program, compiled with softmax."""
     return following(n, compiled(induction, max_length=n, arithmetic="float64"))
 
 
 def backwards(n: int, weighting: str) -> Built:
-    """The input from its end, each symbol looked up by its place.
+    """The reversed input, each symbol looked up by its position.
 
     Example:
         >>> _, x, answer = backwards(3, "average-hard")
@@ -117,4 +117,4 @@ DECODED: Mapping[str, Callable[[int], Built]] = {
 """Inputs that a decoder reads, with the answers after each symbol."""
 
 CASES = (*WHOLE, *DECODED)
-"""Their names."""
+"""The names of all cases."""

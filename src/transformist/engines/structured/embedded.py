@@ -90,6 +90,7 @@ def embedded(
     names = positions.names
     still = [column for column in columns if names[column] in (None, "1")]
     moves = [column for column in columns if column not in still]
+    # The position function "1" is the same at all positions: it is added to the table once.
     vectors = np.where([name == "1" for name in names], a.add(words, a.array(1)), words)
     functions = PositionFunctions(tuple(names[column] for column in moves))
     own, moved = np.ascontiguousarray(words[:, moves]), unfilled(count, len(moves), a.dtype)

@@ -191,6 +191,7 @@ def _after(
     z = z.plus(sublayer.written, added, a)
     if post_norm is not None:
         z = normalized(post_norm, z, a)
+    # Methods rely on finite numbers; looking here also refuses what the next norm would hide.
     for part in z.parts:
         require_finite(part, a)
     return z, chosen

@@ -13,14 +13,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 def kernel(function: F) -> F:
     """Compile a function to machine code.
 
-    Sums keep their order, and no product is fused with a sum: `fastmath` is off.
-
-    In inner loops indices are unsigned (`np.uint64(at)`): for a signed index numba tests each time
-    if it counts from the end, which may take as long as all else.
-
-    A kernel makes no arrays. Its arguments stay with its caller, so references to them are not
-    counted, which would take longer than most of the work.
-
     numba compiles anew when the file of a kernel changes, but not when a kernel that it calls
     changes in another file: then remove `__pycache__` (an installation writes all files anew). The
     code is kept beside the source, or in a directory of the user; where neither can be written to,
@@ -44,6 +36,14 @@ def kernel_alone_part(function: F) -> F:
     return _compiled(function, nogil=False, _nrt=True, forceinline=True)
 
 
+# Sums keep their order, and no product is fused with a sum, as `fastmath` is off: results are those
+# of the reference, bit for bit.
+#
+# In inner loops indices are unsigned (`np.uint64(at)`): for a signed index numba tests each time if
+# it counts from the end, which may take as long as all else.
+#
+# A kernel makes no arrays (`_nrt=False`). Its arguments stay with its caller, so references to them
+# are not counted, which would take longer than most of the work.
 def _compiled(function: F, **options: Any) -> F:
     options = {"error_model": "numpy", "_nrt": False, **options}
     compiled: Any

@@ -110,6 +110,7 @@ class Labels:
             queries = np.ascontiguousarray(vectors[:, [1 - up, up]])
             with np.errstate(over="ignore"):
                 largest = np.abs(queries).max(axis=0, initial=0).astype(np.float64) @ sizes
+            # Below a quarter of the largest number no product or sum of two overflows.
             looks_up = (queries[:, 1] > 0).all() and largest < self._a.largest / 4
             if looks_up and hull.is_sure(queries, are_exact=False):
                 none = (queries[:0], np.empty(0, np.int64), np.empty((0, 1)))

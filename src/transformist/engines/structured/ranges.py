@@ -113,11 +113,6 @@ class ColumnRanges:
 def are_exact(queries: ColumnRanges, keys: ColumnRanges, a: Floating) -> bool:
     """True if no dot product rounds, and different ones still differ once divided by √d_key.
 
-    Let products be multiples of g, and let their sizes add up to at most 2^(p − 2) g. Every partial
-    sum is a multiple of g of at most p − 2 bits, and so a number of the format, of p bits. Two
-    different sums differ by g or more, at least 4u = 2^(2 − p) of the larger. Their quotients by
-    the same √d_key differ by as much, and rounding moves each by at most u of itself.
-
     Example:
         >>> from transformist.arithmetic import FLOAT32
         >>> whole, tenths = ColumnRanges(1), ColumnRanges(1)
@@ -128,7 +123,12 @@ def are_exact(queries: ColumnRanges, keys: ColumnRanges, a: Floating) -> bool:
 
     """
     both = (queries.sizes > 0) & (keys.sizes > 0)
-    # g ≥ smallest · 4^p keeps products, and quotients by √d_key < 2^p, out of the subnormal range.
+    # Let products be multiples of g, and let their sizes add up to at most 2^(p − 2) g. Every
+    # partial sum is a multiple of g of at most p − 2 bits, and so a number of the format, of p
+    # bits. Two different sums differ by g or more, at least 4u = 2^(2 − p) of the larger one, u =
+    # 2⁻ᵖ. Their quotients by the same √d_key differ by as much, and rounding moves each by at most
+    # u of itself. g ≥ smallest · 4^p keeps products, and quotients by √d_key < 2^p, out of the
+    # subnormal range.
     with np.errstate(over="ignore", under="ignore"):
         total = (queries.sizes * keys.sizes)[both].sum()
         step = (queries.steps * keys.steps)[both].min(initial=np.inf)

@@ -67,6 +67,7 @@ class ResidualStream:
         if len(some) == 1:
             return some[0]
         few = [part for part in some if isinstance(part, Few)]
+        # Parts that are few each are few together only if they do not vary independently.
         joined = few[0].with_all(few[1:]) if len(few) == len(some) else None
         if joined is None:
             return Beside([(self.parts[number], *where) for number, where in found.items()])

@@ -101,6 +101,8 @@ class Many(RowByRow):
 class Image(RowByRow):
     """The images of vectors under a function, computed whenever they are used."""
 
+    # Queries, keys and values are a few products a number: computing a block when it is used costs
+    # less than writing n rows to memory and reading them again.
     def __init__(self, source: Vectors, function: Function, width: int) -> None:
         self._source, self._function = source, function
         self.n, self.width, self.dtype = source.n, width, source.dtype

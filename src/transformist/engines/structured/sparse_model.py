@@ -58,6 +58,7 @@ class SparseModel:
     labels: Labels | None
 
 
+# A model does not change, so its maps serve all inputs; an entry ends with its model.
 _MODELS: WeakKeyDictionary[Transformer, dict[str, SparseModel]] = WeakKeyDictionary()
 
 

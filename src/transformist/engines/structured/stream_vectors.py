@@ -203,6 +203,9 @@ class Few(Vectors):
             return self
         tables = [each.merged for each in (self, *others)]
         sizes = [len(each.table) for each in tables]
+        # The combinations of numbers are themselves numbered, in a mixed radix. Their table may
+        # have one row for `SHARE` positions, or as many rows as one of the parts, if the rest are
+        # constant.
         if math.prod(sizes) > max(self.n // SHARE, *sizes):
             return None
         ids = tables[0].ids

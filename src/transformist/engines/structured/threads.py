@@ -63,7 +63,7 @@ def on_all_processors(function: Callable[[T], R], items: Iterable[T], numbers: i
     try:
         work()
     finally:
-        left.clear()
+        left.clear()  # after an error the other threads stop at their next item
         wait(others)
     for each in others:
         each.result()

@@ -100,6 +100,8 @@ class Decoder:
         with self._lock:
             if self._ended or self.length == self._longest:
                 return self.take_all([symbol])[0]
+            # Set before anything changes: Ctrl-C may come between any two lines, and would leave
+            # some heads with the symbol and others without it.
             self._ended = BROKEN_OFF
             single = self._single
             if single is None or self._has_settled:
@@ -219,6 +221,8 @@ class Decoder:
 
     def __getstate__(self) -> dict[str, Any]:
         """The state of a copy: arrays of its own, and none of the addresses."""
+        # What the kernel consumed is counted before the copy is made. The table of addresses is not
+        # copied, as it leads to the arrays of this decoder; the copy makes its own.
         with self._lock:
             if not self._ended:
                 self._ended = BROKEN_OFF

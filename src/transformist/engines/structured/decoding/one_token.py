@@ -122,6 +122,7 @@ def _head(step: Any, z: Any) -> bool:
 
     The query, or under `BY_KEY` the key, must have been met before.
     """
+    # All that can stop the kernel is looked at first; until then only buffers of one token change.
     source, ids = matrix(step.source, z.dtype), vector(step.ids, np.int32)
     if not _is_small(step, source) or _is_full(step):
         return False

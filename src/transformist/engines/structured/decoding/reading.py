@@ -46,6 +46,7 @@ class OneByOne:
         length: int,
     ) -> None:
         self._embedding, self._steps, self._answer, self._a = embedding, steps, answer, a
+        # One array for the vector of every token: records have its address.
         self._z = np.zeros((1, embedding.width), a.dtype)
         self._answers = _answers(read_out[0])
         between = [step.record(self._z) for step in steps]

@@ -67,6 +67,7 @@ class _Sublayer:
             total = np.zeros((len(z), len(self.written)), self._a.dtype)
             self._of_rows = (self._normalized(z), total)
             return
+        # The arrays of a token stay in place, so that the records with their addresses stay valid.
         source, total = self._of_token
         total[:] = 0
         if source is not z:
@@ -172,11 +173,10 @@ class Normalize(DecoderStep):
 
 @final
 class Finite(DecoderStep):
-    """Refuse an overflow in the stream.
+    """Refuse an overflow in the stream."""
 
-    Infinite numbers and NaN stay so in every later sum, so one look at the end is enough, and one
-    before each post-norm, which may turn them into finite numbers.
-    """
+    # Infinite numbers and NaN stay so in every later sum, so one look at the end is enough, and one
+    # before each post-norm, which may turn them into finite numbers.
 
     def __init__(self, a: Floating) -> None:
         self._a = a

@@ -63,6 +63,9 @@ class ByHull(Method):
     def _is_sure(self, given: HeadInput) -> bool:
         """True if the hull of all points, made without values if keys come, is known for sure."""
         is_read = self.maps.order == READ
+        # The hull of all points is the deepest test: a point that is left out of the hull of the
+        # points so far is left out of every later one, and `least` only falls. If all queries pass
+        # it with all points, each passes it with the points that it sees.
         self._hull = self._begun(given.n, self.maps.d_value if is_read else 0)
         for rows in given.in_order():
             points, numbers = self._coming(rows)
@@ -98,6 +101,7 @@ class ByHull(Method):
     ) -> NDArray[np.float64] | None:
         if len(self.maps.fixed) != 2:
             return None
+        # The first rows bring the past with them: the turn needs queries, which the past has not.
         old = past.count if self._seen == 0 else 0
         keys = np.concatenate([past.keys[:old], keys])
         self._turn = self._turn or _Turn.of(queries, keys)

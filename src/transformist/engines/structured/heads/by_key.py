@@ -1,9 +1,7 @@
 """Attention where keys take few values, apart from a term that no query scales.
 
-Keys are grouped by their values without the term. For every query, the keys of the largest term
-score highest in their group: q · group is the same for all, and rounding is monotone. So the
-running sum of a group does not depend on the query, and a query combines the groups. Scores are
-those of the reference where there are no terms, or where no sum with a term rounds.
+Keys are grouped by their values without the term. Each group keeps a running sum that does not
+depend on the query, and a query combines the groups.
 """
 
 from __future__ import annotations
@@ -34,6 +32,12 @@ from transformist.engines.structured.kernel import kernel, kernel_part
 from transformist.engines.structured.stream_vectors import Vectors
 
 
+# The score of a key is (q · group + term)/√d_key. For every query the keys of the largest term
+# score highest in their group, as q · group is the same for all and rounding is monotone: under
+# hard attention a group needs only these. Under softmax the ratio of two weights in a group is the
+# exponential of the difference of their terms over √d_key, which no query enters. Which keys tie
+# across groups depends on rounding: without terms a group has one score, the reference's; with
+# terms, `ScoreRanges.allow_terms` asks that no sum rounds, or that rounding moves no softmax.
 @kernel_part
 def _take(
     kind: int, group: int, term: float, place: int, values: Any, row: int, root: Any,

@@ -117,6 +117,8 @@ def _take(
 @kernel_part
 def _read(a: int, mass: Any, sums: Any, out: Any, row: int) -> None:
     """Write the mixed value of a query by now."""
+    # A total of 0 means that no key has come, and the sums are 0; one of 1, that there is one
+    # value, which is given as it is.
     total = mass[a, 0] + mass[a, 1]
     if total == 0.0 or total == 1.0:
         for c in range(out.shape[1]):
@@ -139,6 +141,9 @@ def mix_by_query(
     `scores`. A query takes keys when it is asked, and at the end; `taken` is room for how many of
     these it has.
     """
+    # Scores are those of distinct keys, so a block of few keys costs few scores. A query that is
+    # read takes rows `taken[a]` to before `stop`; in the end all queries take the rest of the
+    # block, as its keys are gone when the next block comes.
     score(keys, starts, columns, factors, root, scores)
     taken[:] = 0
     for i in range(out.shape[0]):
@@ -411,6 +416,7 @@ class ByQuery(Method):
         if ids is None:
             return None
         if len(self._groups.vectors) > before:
+            # New queries go through the past in the blocks of whole inputs, and round alike.
             new = QuerySums(self._groups.vectors[before:], self.maps)
             for rows in blocks(past.count):
                 new.mix_rows(TAKE, ids, past.keys[rows], past.values[rows])
@@ -441,13 +447,11 @@ def _smallest(values: Vectors) -> float:
 
 
 def _signs_decide(given: HeadInput) -> bool:
-    """True if the signs of queries of one column decide which keys score highest, and which tie.
-
-    A score is fl(fl(q k)/√d_key), off by at most 2u + u² of its size (u = 2⁻ᵖ, p the precision)
-    where nothing underflows. Two keys that lie at least 8u of the larger apart keep their order:
-    their exact scores differ by 8u of the larger one, and the errors of both together are at most
-    4u + 2u² of it. So no two different keys tie, and equal ones do.
-    """
+    """True if the signs of queries of one column decide which keys score highest, and which tie."""
+    # A score is fl(fl(q k)/√d_key), off by at most 2u + u² of its size (u = 2⁻ᵖ, p the precision)
+    # where nothing underflows. Two keys that lie at least 8u of the larger apart keep their order:
+    # their exact scores differ by 8u of the larger one, and the errors of both together are at most
+    # 4u + 2u² of it. So no two different keys tie, and equal ones do.
     a = given.maps.a
     queries, keys = (np.unique(each.whole()) for each in (given.queries, given.keys))
     keys, apart = keys.astype(np.float64), np.diff(keys.astype(np.float64))

@@ -35,7 +35,7 @@ def _scores(query: Any, keys: Any, root: Any, scores: Any) -> bool:
     """Write the scores of a query with the keys; true if all are finite."""
     finite = True
     for j in range(keys.shape[0]):
-        dot = root * keys.dtype.type(0)
+        dot = root * keys.dtype.type(0)  # a 0 of the format, in which all sums then round
         for m in range(keys.shape[1]):
             dot += query[m] * keys[j, m]
         scores[j] = dot / root
@@ -96,6 +96,8 @@ def mix_dense(
     kind, root = KINDS.get(weighting, OTHER), root_of(d_key, a.dtype)
     out = np.zeros((len(queries), values.shape[1]), a.dtype)
     row = np.empty(len(keys), a.dtype)
+    # Scores of all keys are computed, also of those outside the mask, as the reference does: an
+    # overflow there is refused too.
     for i, (low, high) in enumerate(zip(first.tolist(), stop.tolist(), strict=True)):
         if not _scores(queries[i], keys, root, row):
             raise overflow("attention scores", a)

@@ -4,28 +4,7 @@ A query (p, q) with q > 0 scores the point (x, y) by (p x + q y)/√d_key. Point
 never falls, and a stack holds their upper hull (A. M. Andrew, Information Processing Letters 9,
 1979). Points on an edge stay on the stack, as they tie. Points below it are left out for good.
 
-Why the search finds what the reference finds. Scores are computed as the reference computes them,
-so ŝ below is the same float64 or float32 number in both. Let E bound |ŝ − s| for all points and one
-query; `_doubts` gives D/√d_key ≥ 4E, which is called the reach.
-
-1. Along the stack exact scores rise, stay equal, and fall, once each: the difference of two
-   neighbours is their distance in x times p + q (slope of the edge), and slopes fall from left to
-   right. Call the peak m.
-2. From any vertex, `_window` walks left and right until ŝ < best − reach, where best is the
-   largest ŝ met so far. It never stops before m: on the way to m every vertex j has an exact score
-   at least that of all vertices met before, so best ≤ ŝ_j + 2E < ŝ_j + reach.
-3. Where it stops, behind m, at a vertex j, all vertices beyond have exact scores at most s_j, and
-   so ŝ ≤ ŝ_j + 2E < best. None of them is largest or ties. So the window holds all vertices whose
-   computed score is the largest, wherever the walk begins; the search by steps that double
-   (`_near`) only makes the walk short.
-4. A point b left out lies below the hull by at least `least`, measured along y. The point of the
-   hull above b lies between two vertices, one of which has p x + q y larger than that of b by at
-   least q · least. `is_sure` asks for q · least > D, that is an exact difference of scores above
-   4E: the computed score of b is then below that of the vertex. Where no dot product rounds, any
-   difference is enough.
-
-Under softmax the reach grows by `FAR`: vertices beyond the window then weigh less than exp(−FAR)
-of the largest. Points left out would have weights of their own, so there must be none.
+The search finds what the reference finds: the proof stands above `_near`.
 """
 
 from __future__ import annotations
@@ -67,7 +46,7 @@ NARROW = 2.0**400
 """Coordinates below this size have no overflow in products of their differences."""
 
 BELOW, ON, ABOVE, UNKNOWN = range(4)
-"""Where a point lies, seen from the line between its neighbours; `UNKNOWN` if rounding hides it."""
+"""Side of a line on which a point lies; `UNKNOWN` if rounding hides it."""
 
 
 @kernel_part
@@ -179,6 +158,30 @@ def _rises(p: Any, q: Any, root: Any, x: Any, y: Any, at: int) -> bool:
     return bool(_score(p, q, root, x, y, at + 1) > _score(p, q, root, x, y, at))
 
 
+# Why the search finds what the reference finds. Scores are computed as the reference computes them,
+# so ŝ below is the same float64 or float32 number in both. Let E bound |ŝ − s| for all points and
+# one query; `_doubts` gives D/√d_key ≥ 4E, which is called the reach.
+#
+# 1. Along the stack exact scores rise, stay equal, and fall, once each: the difference of two
+#    neighbours is their distance in x times p + q (slope of the edge), and slopes fall from left to
+#    right. Call the peak m.
+# 2. From any vertex, `_window` walks left and right until ŝ < best − reach, where best is the
+#    largest ŝ met so far. It never stops before m: on the way to m every vertex j has an exact
+#    score at least that of all vertices met before, so best ≤ ŝ_j + 2E < ŝ_j + reach.
+# 3. Where it stops, behind m, at a vertex j, all vertices beyond have exact scores at most s_j, and
+#    so ŝ ≤ ŝ_j + 2E < best. None of them is largest or ties. So the window holds all vertices whose
+#    computed score is the largest, wherever the walk begins; the search by steps that double
+#    (`_near`) only makes the walk short.
+# 4. A point b left out lies below the hull by at least `least`, measured along y. The point of the
+#    hull above b lies between two vertices, one of which has p x + q y larger than that of b by at
+#    least q · least. `is_sure` asks for q · least > D, that is an exact difference of scores above
+#    4E: the computed score of b is then below that of the vertex. Where no dot product rounds, any
+#    difference is enough.
+#
+# Under softmax the reach grows by `FAR`: vertices beyond the window then weigh less than exp(−FAR)
+# of the largest. Points left out would have weights of their own, so there must be none.
+
+
 @kernel_part
 def _near(p: Any, q: Any, root: Any, x: Any, y: Any, count: int, begin: int) -> int:
     """The first vertex of the largest score, but for rounding.
@@ -214,7 +217,7 @@ def _window(
 ) -> tuple[int, int, float]:  # fmt: skip
     """The vertices with scores down to `reach` below the best: first, one past the last; the best.
 
-    Vertices outside score lower than the best: points 2 and 3 of the module's docstring.
+    Vertices outside score lower than the best: points 2 and 3 of the proof above.
     """
     low = _near(p, q, root, x, y, count, begin)
     best, high = np.float64(_score(p, q, root, x, y, low)), low + 1
@@ -334,7 +337,7 @@ class UpperHull:
     def is_sure(self, queries: NDArray[Any], are_exact: bool) -> bool:
         """True if the points left out have no part in what these queries attend to.
 
-        Point 4 of the module's docstring gives the reason.
+        Point 4 of the proof above `_near` gives the reason.
 
         Args:
             queries: (m, 2); all points that they see have been taken.
@@ -349,14 +352,12 @@ class UpperHull:
         return are_exact or bool((least * queries[:, 1] > self._doubts(queries)).all())
 
     def _doubts(self, queries: NDArray[Any]) -> NDArray[np.float64]:
-        """The bound D on rounding, in units of dot products, for each query.
-
-        With u = 2⁻ᵖ and the terms T = |p| max|x| + |q| max|y|, a product and the sum of two round
-        by (2u + u²) T together, and the division by √d_key by u of its result: an exact score is
-        off by E ≤ (3u + O(u²)) T/√d_key, and by 1.5 times the smallest number where something
-        underflows. D/√d_key = 16u T/√d_key + 8 smallest is more than 4E; the rest of the room
-        covers the rounding of D itself and of the depths with which D is compared.
-        """
+        """The bound D on rounding, in units of dot products, for each query."""
+        # With u = 2⁻ᵖ and the terms T = |p| max|x| + |q| max|y|, a product and the sum of two round
+        # by (2u + u²) T together, and the division by √d_key by u of its result: an exact score is
+        # off by E ≤ (3u + O(u²)) T/√d_key, and by 1.5 times the smallest number where something
+        # underflows. D/√d_key = 16u T/√d_key + 8 smallest is more than 4E; the rest of the room
+        # covers the rounding of D itself and of the depths with which D is compared.
         terms = np.abs(queries).astype(np.float64, copy=False) @ self._sizes
         root = float(self._root)
         return np.asarray(2.0 ** (4 - self._a.precision) * terms + 8 * root * self._a.smallest)
