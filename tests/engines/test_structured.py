@@ -491,7 +491,7 @@ def test_the_empty_input_of_a_model_without_bos_is_refused():
         layers=(),
         read_out=tf.Binary(W_out=[[1]]),
     )
-    with pytest.raises(tf.TransformistError, match="reads at least one symbol"):
+    with pytest.raises(tf.TransformistError, match="must have at least one symbol"):
         evaluate(model, "")
 
 
