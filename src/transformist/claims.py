@@ -267,7 +267,7 @@ class StringClaim(LengthClaim):
         return self.error is not None
 
     def usual_arithmetic(self, settings: Settings) -> str:
-        """As for every claim; for numbers float64, where balls can bound their error."""
+        """The usual one of a claim; for numbers float64, as balls can bound their error there."""
         return "float64" if self.in_numbers else super().usual_arithmetic(settings)
 
     def needed_features(self, settings: Settings) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ class Node:
     def over_nothing(self, *values: Any) -> Any:
         """Its value over no positions, from those of its children; `None` where it has none.
 
-        Of what is computed position by position it is the same function.
+        Where values are computed position by position it is the same function.
         """
         if any(value is None for value in values):
             return None

@@ -22,12 +22,12 @@ from transformist.language.operators import CONVERSIONS, OPERATORS, refusing_ope
 from transformist.language.outputs import Accept, NextToken, Tag
 from transformist.language.places import here, refusal, refused_truth
 from transformist.language.pointwise import (
+    Choice,
     Comparison,
     Linear,
+    Multiplication,
     PiecewiseLinear,
-    Product,
     Table,
-    Where,
     rows_of,
     slopes,
 )
@@ -327,7 +327,7 @@ class Booleans(PerPosition):
             # (b, x, y) from 000 to 111: y where b is false, x where it is true.
             rows = (False, True, False, True, False, False, True, True)
             return self._make(Table, nodes, rows, Boolean())
-        return self._make(Where, nodes)
+        return self._make(Choice, nodes)
 
     def mean(self, mask: str = "none") -> Numbers:
         """The fraction of the positions that the mask leaves at which it holds; 0 over none."""
@@ -429,7 +429,7 @@ class Numbers(PerPosition):
         if isinstance(other, Booleans):
             return other.where(self, 0)  # type: ignore[no-any-return]
         if isinstance(other, PerPosition):
-            return self._make(Product, (self.node, self._operand(other, Number)))  # type: ignore[no-any-return]
+            return self._make(Multiplication, (self.node, self._operand(other, Number)))  # type: ignore[no-any-return]
         return self._times(constant(other, Number).value)
 
     def __truediv__(self, other: Any) -> Numbers:

@@ -174,7 +174,7 @@ def _listed(values: tuple[Exact, ...]) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Product(Node):
+class Multiplication(Node):
     """x y for numbers whose values are finitely many and known."""
 
     @cached_property
@@ -210,7 +210,7 @@ class Comparison(Node):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Where(Node):
+class Choice(Node):
     """x where b holds, y elsewhere; x and y both numbers or both categories."""
 
     @cached_property

@@ -101,8 +101,8 @@ def first_failure(
 
     Raises:
         InvalidValue: for a recipe without lengths, an arithmetic in which nothing rounds, a longest
-            length or work below 1, max_length among the settings, or an answer in numbers of which
-            no error is claimed in this format.
+            length or work below 1, max_length among the settings, or answers in numbers without an
+            error claimed in this format.
         UnknownName, InvalidValue: as `recipe.settings`.
 
     Example:
@@ -185,7 +185,7 @@ def _settings(recipe: Recipe[Any], counts: Mapping[str, int], given: Settings) -
 
 
 def _require_right_or_wrong(recipe: Recipe[Any], name: str) -> None:
-    """Refuse a format in which answers are in numbers of which no error is claimed."""
+    """Refuse a format in which answers are numbers without a claimed error."""
     claim = recipe.claim
     if isinstance(claim, StringClaim) and claim.in_numbers and name in claim.excluded:
         raise InvalidValue(

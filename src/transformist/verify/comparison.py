@@ -238,6 +238,6 @@ def _plain(answer: Any) -> Any:
         return [_plain(each) for each in answer]
     if isinstance(answer, dict):  # probabilities
         return {key: _plain(each) for key, each in answer.items()}
-    if hasattr(answer, "tolist"):  # an array or a number of numpy, and what is like them
+    if hasattr(answer, "tolist"):  # an array or a number of numpy, or of a library like it
         return _plain(answer.tolist())
     raise _NoAnswer("None" if answer is None else f"a value of type {type(answer).__name__}")

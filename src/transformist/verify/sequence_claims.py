@@ -48,7 +48,7 @@ SHORTER = 33
 """The longest lists for settings other than the defaults."""
 
 FEW = (1, 2, 3, 9, 33)
-"""Lists of these lengths are tried where a claim names its arithmetics, of which there are many."""
+"""Lists of these lengths are tried where a claim names its arithmetics, as it names many."""
 
 LISTS = 16
 """About how many lists are tried for a length; with fewer positions, every query at every one."""

@@ -36,7 +36,7 @@ from transformist.verify.verdict import Mismatch, Trial, Verdict, verdict_of
 # The check
 
 STRINGS = 2**11
-"""Every string is tried up to the length of which there are fewer than this many strings."""
+"""Every string is tried up to the longest length with at most this many strings in all."""
 
 LONGEST = 250
 """Hard and drawn strings are tried to the safe length, or to this one where it is less."""

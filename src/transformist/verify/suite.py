@@ -42,7 +42,7 @@ def check_program(name: str, program: Program, max_length: int | None = None) ->
 
     Args:
         name: of the program, for the verdict.
-        program: what is compiled.
+        program: the program to compile.
         max_length: length of the longest strings; chosen by the number of strings when left out.
 
     Raises:

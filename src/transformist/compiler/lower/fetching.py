@@ -18,7 +18,7 @@ from transformist.compiler.lower.rule import Asking, Channel, Rule
 from transformist.language.across import Count, Lookup, Shift
 from transformist.language.leaves import Constant
 from transformist.language.node import Node
-from transformist.language.pointwise import Where
+from transformist.language.pointwise import Choice
 from transformist.language.selection import Select
 from transformist.language.types import Boolean, Category
 from transformist.laws import INFINITY
@@ -198,7 +198,7 @@ def _equals(ask: Asking, build: Builder, node: Node, value: Any) -> Form:
     return 1 - build.step(form, zone, name) - build.step(-form, zone, name)
 
 
-def own_default(ask: Asking, build: Builder, node: Where) -> Channel | None:
+def own_default(ask: Asking, build: Builder, node: Choice) -> Channel | None:
     """For a selection whose default is the value here: the last position up to here is here."""
     found, chosen, own = node.children
     if not (isinstance(found, Select) and isinstance(chosen, Select)):

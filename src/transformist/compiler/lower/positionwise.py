@@ -17,12 +17,12 @@ from transformist.compiler.lower.rule import Asking, Rule, Scales
 from transformist.language.leaves import Constant, Token
 from transformist.language.node import Node
 from transformist.language.pointwise import (
+    Choice,
     Comparison,
     Linear,
+    Multiplication,
     PiecewiseLinear,
-    Product,
     Table,
-    Where,
     slopes,
 )
 
@@ -127,7 +127,7 @@ def _interpolated(
     return total(parts)
 
 
-def _product(ask: Asking, build: Builder, node: Product, _scale: Scale) -> Form:
+def _product(ask: Asking, build: Builder, node: Multiplication, _scale: Scale) -> Form:
     """x y = ((x + y)² − x² − y²)/2, the squares interpolated at the values there are."""
     x, y = node.children
     forms = [ask.number(each) for each in (x, y)]
@@ -193,7 +193,7 @@ def _comparison_parted(
 # Choices
 
 
-def _where_number(ask: Asking, build: Builder, node: Where, scale: Scale) -> Form:
+def _where_number(ask: Asking, build: Builder, node: Choice, scale: Scale) -> Form:
     own = own_default(ask, build, node)
     if own is not None and scale == AS_IT_IS:
         return own(ask.number(node.children[2]))
@@ -204,7 +204,7 @@ def _where_number(ask: Asking, build: Builder, node: Where, scale: Scale) -> For
     return other + build.gated(bit, one - other, name)
 
 
-def _where_literal(ask: Asking, build: Builder, node: Where, value: Any) -> Form:
+def _where_literal(ask: Asking, build: Builder, node: Choice, value: Any) -> Form:
     own = own_default(ask, build, node)
     if own is not None:
         return own(ask.literal(node.children[2], value))
@@ -219,7 +219,7 @@ def _where_literal(ask: Asking, build: Builder, node: Where, value: Any) -> Form
     )
 
 
-def _where_scales(ask: Asking, _build: Builder, node: Where) -> Scales:
+def _where_scales(ask: Asking, _build: Builder, node: Choice) -> Scales:
     return ask.common_scales(node.children[1:])
 
 
@@ -235,8 +235,8 @@ POINTWISE: Mapping[type[Node], Rule[Any]] = {
     ),
     Linear: Rule(number=_linear, scales=_scales_of_children),
     PiecewiseLinear: Rule(number=_piecewise, scales=_scales_of_children),
-    Product: Rule(number=_product),
+    Multiplication: Rule(number=_product),
     Comparison: Rule(boolean=_comparison, parted=_comparison_parted),
-    Where: Rule(literal=_where_literal, number=_where_number, scales=_where_scales),
+    Choice: Rule(literal=_where_literal, number=_where_number, scales=_where_scales),
 }
 """The rules of what is computed at each position. Tokens and constants are always embedded."""
