@@ -85,6 +85,8 @@ refused.
 | D5 | weights that are subnormal in the format, or underflow to 0 |
 | D6 | ranges that were observed on short inputs were assumed of long ones |
 | D7 | a relative rounding of 1 or more, in formats of 8 bits, made a bound negative |
+| D8 | a bound that overflowed, times 0, was taken as 0 (proofs of version 2 before its release) |
+| D9 | `flash` took the weight of a single key as exactly 1 (likewise) |
 
 # Certified lengths, and lengths that fail
 
