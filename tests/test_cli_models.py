@@ -155,7 +155,7 @@ class TestRun:
         long = "1" * 1200  # float32 keeps the margins of parity up to N = 1121
         assert run(capsys, "run", "programs/parity", long)[0] == 0
         code, out, err = run(capsys, "run", "programs/parity", long, "--arithmetic", "float32")
-        assert code == 2 and out == "" and "in float32 is below" in err
+        assert code == 2 and out == "" and "in float32 must be below" in err
         assert run(capsys, "run", "programs/parity", long, "--set", "arithmetic=float32")[0] == 2
         for arithmetic in ("exact", "interval"):  # of any N
             options = ("--set", "max_length=9999", "--set", "weighting=average-hard")

@@ -87,7 +87,7 @@ def test_a_mean_over_no_positions_is_0_and_a_constant_beside_it_is_not():
         return lambda x: ((x == "a").mean(mask) * 2).tag()
 
     for mask in ("strict-future", "strict-past"):
-        require_refused(one_more(mask), "is 0 where the mask of its mean leaves no position")
+        require_refused(one_more(mask), "must be 0 where the mask leaves no position")
         require_right(twice(mask))
 
 
@@ -143,7 +143,9 @@ def test_a_function_without_a_value_at_bos_is_refused_where_it_is_written():
         return (x.position("1/i") > "1/2").tag()
 
     message = r'test_programs_that_failed.py, line \d+: x.position\("1/i"\): a position function '
-    require_refused(first, message + "has a value at BOS, which is at i = 0; received .*1/i in a ")
+    require_refused(
+        first, message + "must have a value at BOS, which is at i = 0; received .*1/i in a "
+    )
 
 
 def test_a_product_that_is_whole_is_handed_out_as_an_int():
@@ -161,7 +163,7 @@ def test_the_mean_of_ties_rounds():
     def with_b(x):
         return ((x == "b").any().where(2**20, 0) > 2**20 - 1).accept()
 
-    message = r"the error of the answer in float32 is below 0.5; .* N = 31; no max_length fits"
+    message = r"the error of the answer in float32 must be below 0.5; .* N = 31; no max_length fits"
     with pytest.raises(InvalidValue, match=message):
         compiled(with_b, max_length=31, weighting="average-hard")
     model = compiled(with_b, max_length=31, weighting="average-hard", arithmetic="float64")

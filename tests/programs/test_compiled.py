@@ -284,7 +284,7 @@ def test_what_fits_a_narrow_format_is_right_in_it(name, weighting, arithmetic):
     )
     assert longest < MOST or name == "binary-increment" or weighting == "rightmost-hard"
     if longest < MOST:
-        message = rf"{arithmetic} is .* N = {longest + 1};"
+        message = rf"{arithmetic} must be .* N = {longest + 1};"
         with pytest.raises(tf.TransformistError, match=message):
             build(max_length=longest + 1)
     for N in {longest, min(longest, 40), (longest + 1) // 2} - {0}:
@@ -433,7 +433,8 @@ def test_each_has_a_mean_or_is_compiled_without():
 
 @pytest.mark.parametrize("name", MEANS)
 def test_rightmost_hard_attention_has_no_mean(name):
-    message = rf"has no mean; received '{re.escape(MEANS[name])}', a mean or count; compile it with"
+    received = rf"received '{re.escape(MEANS[name])}', a mean or count; compile it with"
+    message = rf"attends to several positions; {received}"
     with pytest.raises(tf.TransformistError, match=message):
         tf.compile(PROGRAMS[name], max_length=12, weighting="rightmost-hard")
 
@@ -472,7 +473,10 @@ def test_positions_that_are_not_allowed(name, weighting):
 
 @pytest.mark.parametrize("weighting", WEIGHTINGS["reverse"])
 def test_the_square_of_the_position_is_asked_for_by_name(weighting):
-    with pytest.raises(tf.TransformistError, match=r"position function i\^2; received .*lookup"):
+    with pytest.raises(
+        tf.TransformistError,
+        match=r"position function i\^2, which .* must be allowed; received .*lookup",
+    ):
         tf.compile(PROGRAMS["reverse"], max_length=12, weighting=weighting, positions=("i",))
     model = tf.compile(
         PROGRAMS["reverse"], max_length=12, weighting=weighting, positions=("i", "i^2")

@@ -69,5 +69,5 @@ def test_what_fits_is_at_most_what_is_asked_for():
 
 
 def test_a_program_without_the_weighting_is_refused():
-    with pytest.raises(tf.TransformistError, match="has no mean; received 'lead'"):
+    with pytest.raises(tf.TransformistError, match="attends to several positions; received 'lead'"):
         largest_length(PROGRAMS["majority"], most=100, weighting="rightmost-hard")

@@ -60,7 +60,7 @@ class Allocation:
                     continue
                 if one.emptied is None or not one.last <= one.emptied < other.born:
                     raise BrokenInvariant(
-                        "a slot holds one number at a time, and is emptied between two",
+                        "a slot must hold one number at a time, and be emptied between two",
                         received=f"{one} and {other}",
                         where="Allocation",
                     )
@@ -77,7 +77,7 @@ class Allocation:
             for kept, factor in self._kept_of(site, part):
                 if not kept.born < time <= kept.last:
                     raise BrokenInvariant(
-                        "a number is read while a slot holds it",
+                        "a number must be read while a slot holds it",
                         received=f"{kept} at {time}",
                         where="Allocation",
                     )

@@ -72,17 +72,17 @@ def _number(lowering: Lowering, node: Node) -> Answer:
         if mask.startswith("strict") and not _vanishes(circuit, form):
             raise lowering.build.refuse(
                 node,
-                "a number that is handed out is 0 where the mask of its mean leaves no position",
+                "a number that is handed out must be 0 where the mask leaves no position",
                 received=f"a number that is made of a mean under mask {mask} and of others",
                 remedy="hand out the mean by itself",
             )
         if circuit.max_length is None and circuit.is_approximate(form):
-            raise lowering.build.needs_length(node, "how sharp the scores are")
+            raise lowering.build.needs_length(node, "the sharpness of the scores")
         return NearestMean(form, grid.c, mask, factor != AS_IT_IS, circuit.most_seen)
     raise lowering.build.refuse(
         node,
-        "a number that is handed out has listed values, is a whole count, or is made of means "
-        "under one mask",
+        "a number that is handed out must have listed values, be a whole count, or be made of "
+        "means under one mask",
         received="another number",
         remedy="hand out a comparison or a table of it, or one of its means",
     )
@@ -123,7 +123,7 @@ def _denominator(counts: frozenset[str], factor: Scale) -> str | None:
 def _counted(lowering: Lowering, node: Node, form: Form, factor: Scale, scale: int) -> Counted:
     circuit = lowering.circuit
     if circuit.most_seen is None:
-        raise lowering.build.needs_length(node, "how many labels there are")
+        raise lowering.build.needs_length(node, "the number of labels")
     # The count is D times the form: of the ends of its range, times D where that widens it.
     within = circuit.span(form).times(Fraction(scale))
     least = math.ceil(within.lo * (circuit.most_seen if within.lo < 0 else 1))

@@ -37,7 +37,7 @@ class Schedule:
             fits = parity.get(type(self.circuit.atoms[number]), time - (time + 1) % 2) == time
             if late or not fits:
                 raise BrokenInvariant(
-                    "an atom is computed in a sublayer of its kind, after those that it reads",
+                    "an atom must be computed in a sublayer of its kind, after those that it reads",
                     received=f"atom {number} at {time}, which reads {late}",
                     where="Schedule",
                 )

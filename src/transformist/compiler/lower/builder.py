@@ -92,7 +92,10 @@ class Builder:
     def needs_length(self, node: Node, why: str) -> Uncompilable:
         """The refusal to compile for any length."""
         return self.refuse(
-            node, f"{why} depends on N", received="max_length = None", remedy="give max_length"
+            node,
+            f"max_length must be known, since {why} depends on N",
+            received="max_length = None",
+            remedy="give max_length",
         )
 
     def require_means(self, node: Node, received: str = "a mean or count") -> None:
@@ -100,7 +103,7 @@ class Builder:
         if self.circuit.weighting == "rightmost-hard":
             raise self.refuse(
                 node,
-                "rightmost-hard attention attends to one position and has no mean",
+                "a mean needs a weighting that attends to several positions",
                 received=received,
                 remedy="compile it with average-hard or softmax attention",
             )
@@ -108,7 +111,7 @@ class Builder:
     def require_sharpness(self, node: Node) -> None:
         """Refuse scores whose sharpness under softmax depends on N, where no N is given."""
         if self.circuit.max_length is None and self.circuit.weighting == "softmax":
-            raise self.needs_length(node, "how sharp the scores are")
+            raise self.needs_length(node, "the sharpness of the scores")
 
     # What follows from the symbol
 
@@ -144,7 +147,7 @@ class Builder:
         if allowed is not None and name not in allowed:
             raise self.refuse(
                 node,
-                f"it is computed with the position function {name}",
+                f"the position function {name}, which the subexpression needs, must be allowed",
                 received=f"positions = {', '.join(allowed) or 'none'}",
                 remedy=f"allow {name}, or leave positions out",
             )
@@ -154,7 +157,7 @@ class Builder:
             if self.circuit.bos:
                 raise self.refuse(
                     node,
-                    "a position function has a value at BOS, which is at i = 0",
+                    "a position function must have a value at BOS, which is at i = 0",
                     received=f"{name} in a model with BOS",
                     remedy="compare with i, or take a mean for a count over i or n",
                 ) from None
@@ -168,7 +171,7 @@ class Builder:
         allowed = self.positions
         if allowed is not None and "i" not in allowed and "i/n" in allowed:
             if self.circuit.max_length is None:
-                raise self.needs_length(node, "how far apart multiples of i/n are")
+                raise self.needs_length(node, "the distance of multiples of i/n")
             return self.feature("i/n", node) * self.circuit.max_length
         return self.feature("i", node)
 
@@ -236,10 +239,10 @@ class Builder:
         if found is not None:
             return power_of_two_at_most(found)
         if self.circuit.max_length is None:
-            raise self.needs_length(node, "how small it can be without being 0")
+            raise self.needs_length(node, "its least magnitude but 0")
         raise self.refuse(
             node,
-            "a number that is compared is 0 or at least some number in magnitude",
+            "a number that is compared must be 0 or at least some known number in magnitude",
             received="no such number is known: it is a mean of numbers of both signs that are "
             "means, or whose denominators depend on the position",
             remedy="compare those first, or take their ReLU, and then the mean; or count",
@@ -278,7 +281,7 @@ class Builder:
         parts = []
         for sign, most in ((1, within.hi), (-1, -within.lo)):
             if most == INFINITY:
-                raise self.needs_length(self.served[-1], "how large it can be")
+                raise self.needs_length(self.served[-1], "its largest magnitude")
             if most > 0:
                 shift = Fraction(1) if most <= 1 else 1 / power_of_two_at_most(1 / Fraction(most))
                 parts.append(self.relu(form * sign + (bit - 1) * shift, name) * sign)

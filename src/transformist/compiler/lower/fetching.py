@@ -65,7 +65,7 @@ def _lookup(ask: Asking, build: Builder, node: Lookup) -> Channel:
     if not build.circuit.is_whole(index):
         raise build.refuse(
             asked,
-            "the position that is looked up is a whole number",
+            "a position that is looked up must be a whole number",
             received="a number that need not be whole",
             remedy="compute it from i, n and whole numbers",
         )
@@ -133,7 +133,7 @@ def _matching(ask: Asking, build: Builder, node: Select, *, has_sink: bool) -> M
         # BOS matches half, above what does not match, or −1, below everything.
         pairs = [*pairs, (at_bos(circuit), Form.of(Fraction(1, 2) if has_sink else -1))]
     if circuit.max_length is None and place is not None and pairs:
-        raise build.needs_length(node, "how far a match outweighs the place")
+        raise build.needs_length(node, "the weight of a match beside the place")
     if node.choose == "mean":
         build.require_sharpness(node)
     # With the scale 2P, P > N, half a match outweighs the places, which differ by N at most.
@@ -166,7 +166,7 @@ def _pairs(ask: Asking, build: Builder, node: Select) -> list[tuple[Form, Form]]
     if keys.type.values is None or queries.type.values is None:
         raise build.refuse(
             keys if keys.type.values is None else queries,
-            "keys and queries have finitely many known values",
+            "keys and queries must have finitely many known values",
             received="a number that has others",
             remedy="look up a position by its number with lookup, or compare it with constants",
         )

@@ -76,8 +76,8 @@ def _count_scales(_ask: Asking, build: Builder, node: Count) -> Scales:
     if node.mask not in SEES_BOS:
         raise build.refuse(
             node,
-            "a count is a mean, beside that of BOS, which stands in front",
-            received=f"a count under mask {node.mask}, which does not see BOS",
+            "a count needs a mask that sees BOS, which stands in front",
+            received=f"a count under mask {node.mask}",
             remedy="count under mask none, future or strict-future, or take the mean",
         )
     return Scale("count", node.mask), AS_IT_IS
