@@ -63,7 +63,7 @@ def form_of(number: Number) -> Form:
 
 
 @dataclass(frozen=True, eq=False)
-class Scoring:
+class ScoreReading:
     """Queries and keys of a head as they are read, coordinate by coordinate.
 
     Attributes:
@@ -90,7 +90,7 @@ class Readings:
 
     sums: dict[Form, list[Sum]] = field(default_factory=dict)
     steps: dict[int, list[tuple[Sum, Sum]]] = field(default_factory=dict)
-    scores: dict[Head, list[Scoring]] = field(default_factory=dict)
+    scores: dict[Head, list[ScoreReading]] = field(default_factory=dict)
     rows: list[Sum] = field(default_factory=list)
 
     def add(self, sums: Iterable[Sum]) -> None:
@@ -105,4 +105,4 @@ class Readings:
             for query, key in zip(queries, keys, strict=True)
             if query.form != Form() != key.form
         ]
-        self.scores.setdefault(head, []).append(Scoring(tuple(pairs), len(queries)))
+        self.scores.setdefault(head, []).append(ScoreReading(tuple(pairs), len(queries)))

@@ -20,13 +20,13 @@ from fractions import Fraction
 from transformist.arithmetic import is_power_of_two
 from transformist.circuit import sum_errors
 from transformist.circuit.margins import Margins, RoundedHead
-from transformist.circuit.readings import Scoring, Sum
+from transformist.circuit.readings import ScoreReading, Sum
 
 OF_QUOTIENT = 3
 """Relative error of the root and of the quotient, in units of u: 2u, and 2u² besides."""
 
 
-def one_score(margins: Margins, head: RoundedHead, scoring: Scoring) -> float:
+def one_score(margins: Margins, head: RoundedHead, scoring: ScoreReading) -> float:
     """One scaled score as a dot product, before division by √d_key."""
     return float(margins.sharpness[head]) * math.sqrt(scoring.size)
 
@@ -42,18 +42,18 @@ def magnitudes(margins: Margins, sums: list[Sum]) -> list[list[float]]:
     ]
 
 
-def are_finite(margins: Margins, scoring: Scoring) -> bool:
+def are_finite(margins: Margins, scoring: ScoreReading) -> bool:
     """True if every query and key has an error bound."""
     return all(margins.sum_error(each) < math.inf for pair in scoring.pairs for each in pair)
 
 
-def has_plain_root(scoring: Scoring) -> bool:
+def has_plain_root(scoring: ScoreReading) -> bool:
     """True if √d_key is a power of two, so that division by it does not round."""
     root = math.isqrt(scoring.size)
     return root**2 == scoring.size and is_power_of_two(Fraction(root))
 
 
-def is_exact(margins: Margins, scoring: Scoring) -> bool:
+def is_exact(margins: Margins, scoring: ScoreReading) -> bool:
     """True if all products are multiples of one number, and the format holds their sums."""
     c, total = 1, Fraction(0)
     for pair in scoring.pairs:
@@ -81,7 +81,7 @@ def rounding(margins: Margins, pairs: int, products: float, top: float) -> float
     return off * (1 + sum_errors.off_by(pairs + 2, max(margins.u, w)))
 
 
-def underflow(margins: Margins, scoring: Scoring) -> float:
+def underflow(margins: Margins, scoring: ScoreReading) -> float:
     """Error by underflow of products, sums, stored results and quotients."""
     a = margins.a
     partial = 2 * len(scoring.pairs) * a.smallest_partial

@@ -17,7 +17,7 @@ from transformist.circuit.circuit import Circuit, Pairs, Tolerance
 from transformist.circuit.forms import ONE, Form
 from transformist.circuit.heads.scored_head import ScoredHead, lengthened
 from transformist.circuit.margins import Margins
-from transformist.circuit.readings import Scoring, Sum
+from transformist.circuit.readings import ScoreReading, Sum
 from transformist.laws import ZERO, Grid
 
 INDEX_ERROR = Fraction(3, 8)
@@ -119,7 +119,7 @@ class At(ScoredHead):
         margins.require(number, "the error of a position that is looked up", error, INDEX_ERROR)
         return self.chosen(margins, value, 0.0)
 
-    def _score_error_as_read(self, margins: Margins, scoring: Scoring) -> float:
+    def _score_error_as_read(self, margins: Margins, scoring: ScoreReading) -> float:
         """Error bound of the index and of the scores of positions, in positions.
 
         A score is A (2 q j − w j²), q = w times the index; divided by A w, w at least 1/D, the

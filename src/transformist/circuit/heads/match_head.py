@@ -18,7 +18,7 @@ from transformist.circuit.circuit import Circuit, Law, Pairs, Tolerance
 from transformist.circuit.forms import ONE, Form
 from transformist.circuit.heads.scored_head import ScoredHead, lengthened
 from transformist.circuit.margins import Margins
-from transformist.circuit.readings import Scoring
+from transformist.circuit.readings import ScoreReading
 
 SCORE_ERROR = Fraction(1, 4)
 """Limit η of the error of a score, in positions, where the first or last match is chosen.
@@ -185,7 +185,7 @@ class Match(ScoredHead):
         return of_queries + of_keys + _dot(key_errors, query_errors)
 
     def _score_errors_as_read(
-        self, margins: Margins, scoring: Scoring
+        self, margins: Margins, scoring: ScoreReading
     ) -> tuple[float, float, float]:
         """The same bounds for queries and keys as the weights compute them."""
         if not scoring.pairs:
