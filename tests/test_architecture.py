@@ -131,8 +131,16 @@ def test_an_init_only_hands_names_on():
             assert isinstance(node, ast.ImportFrom | ast.Assign | ast.Expr), path
 
 
-def test_every_module_is_named_in_the_architecture():
+def test_the_architecture_names_every_room():
     page = (ROOT / "docs" / "architecture.md").read_text()
+    for path in (ROOT / "src" / "transformist").iterdir():
+        if not path.name.startswith("__") and path.suffix in ("", ".py"):
+            room = path.stem if path.suffix else f"{path.name}/"
+            assert f"`{room}" in page, path
+
+
+def test_every_module_is_named_among_the_rooms():
+    page = (ROOT / "docs" / "rooms.md").read_text()
     for path in (ROOT / "src" / "transformist").rglob("*.py"):
         if path.name != "__init__.py":
             assert f"`{path.stem}`" in page or f"`{path.name}`" in page, path
