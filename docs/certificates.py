@@ -33,87 +33,97 @@ FORMATS = ("bfloat16", "float16", "float32")
 LONGEST = 6000
 MOST = 2**17
 LOOSE = 10
-"""How many times as long what fails is at most, where no reason is given."""
+"""The page gives a reason where the failing length is more than this many times the certified."""
 
 HEAD = f"""# Certificates
 
-A certificate says that a number format decides as the weights do exactly: for every input of length
-up to N, a model accepts, labels or takes the nearest fraction in the format as it does in rational
-arithmetic with average-hard attention for softmax. It is read off the weights alone, and a bound of
-every error is composed over all layers. `TAKEN_FOR_GRANTED` lists what it asks of the platform:
-+, −, ×, ÷ and √ are correctly rounded, exp is within 2 units in the last place, and exp(0) is 1.
+A certificate says that a model decides in a number format as it does in exact arithmetic. For every
+input of length up to N, the evaluation in the format gives the same acceptance, the same labels or
+the same nearest fractions as rational arithmetic with average-hard attention in place of softmax. A
+certificate is made from the weights alone, and its error bounds are composed over all layers.
+`TAKEN_FOR_GRANTED` lists what a certificate assumes of the platform: +, −, ×, ÷ and √ are correctly
+rounded, exp is within 2 units in the last place, and exp(0) is 1.
 
-It does not say that the weights compute what their author meant: `tf.check` compares them with a
-function or a program. It gives no error bound of numbers on which no decision depends. A model that
-is not certified need not fail: bounds are sufficient, not necessary.
+A certificate does not say that the weights compute what their author meant: `tf.check` compares
+weights with a function or a program. A certificate gives no error bound for numbers on which no
+decision depends. A model without a certificate may still answer rightly: bounds are sufficient, not
+necessary.
 
-**Grades.** The first grade is a proof: `verify/proof` walks the model operation by operation, with
-an error bound of every coordinate for every kind of row, from the real weights as the format rounds
-them, and uses none of the laws by which a program is compiled. `tf.check_certificate` walks it
-again. The second grade rests on those laws, which another reading of the weights confirms, or on
-ranges that were observed on every input up to the N it is for; the certificate says where the proof
-of the first grade stopped (`stopped`).
+**Grades.** The first grade is a proof. `verify/proof` goes through the model operation by operation
+and bounds the error of every coordinate, for every kind of row (a symbol, or BOS). The proof starts
+from the exact weights and their rounding to the format; it uses none of the laws by which a program
+is compiled. `tf.check_certificate` makes the proof again. The second grade rests on those laws, and
+a second reading of the weights confirms that the laws apply; or it rests on ranges that were
+observed on every input up to its N. A certificate of the second grade says where the proof of the
+first grade stopped (`stopped`).
 
-**Orders.** A certificate is for one way of evaluating. `any` is every order and grouping of every
-sum, as linear algebra libraries choose them, softmax being normalised before it is applied; it
-contains `reference`, from left to right. `structured` is the engine for long inputs; its heads sum
-in another way, and it is contained in neither. `flash` is what GPU kernels do: keys in blocks, a
-running maximum with rescaling, probabilities rounded to the format before they are applied, the
-division last, exponentials off by up to 2⁻²⁰; `any` does not contain it.
+**Orders.** A certificate is for one way of evaluating.
 
-**How they are attacked.** `tests/attack` draws small adversarial models, by kind: constants,
-cancelling paths, subnormal weights, huge and tiny scales, ties, many heads, slots that are written
-twice, BOS apart, norms, steps, lookups, matches. Formats have 3 to 6 bits of precision and 3 to 5
-of exponent, with and without subnormals, saturating and not. Where a certificate holds, every input
-to N is evaluated by the reference and with every sum in drawn orders, and compared with the ideal
-in rationals. The suite draws 20,400 models; runs of 18,000 and 21,400 on
-earlier states of the proof, in 2026-11, found none false. A reader of its code then made nine by
-hand, all in extreme ranges, which are closed (`tests/verify/test_proofs_that_were_false.py`).
-`tests/verify/test_proofs.py` holds every range, grid and error bound of the proof against what is
-computed, slot by slot.
+- `any`: every order and grouping of every sum, as linear algebra libraries choose them; softmax is
+  normalised before it is applied to the values.
+- `reference`: every sum from left to right. `any` contains this order.
+- `structured`: the engine for long inputs. Its heads sum in another way, which neither `any` nor
+  `reference` contains.
+- `flash`: what GPU kernels do. Keys come in blocks, with a running maximum and rescaling;
+  probabilities are rounded to the format before they are applied; the division comes last; and
+  exponentials are off by up to 2⁻²⁰. `any` does not contain this order.
 
-**Holes of earlier versions.** Version 1 (to 0.1.0 of 2026-11) certified hand-made weights falsely;
-no model that `tf.compile` emits was among those found. A saved certificate of version 1 is
-refused.
+**Tests that try to refute certificates.** `tests/attack` draws small adversarial models of these
+kinds: constants, cancelling paths, subnormal weights, huge and tiny scales, ties, many heads, slots
+that are written twice, BOS with values of its own, norms, steps, lookups, matches. Formats have 3
+to 6 bits of precision and 3 to 5 of exponent, with and without subnormals, saturating and not.
+Where a certificate holds, the test evaluates every input of length up to N by the reference, and
+again with every sum in drawn orders. It compares the answers with the ideal in rational numbers.
+The suite draws 20,400 models. Runs of 18,000 and 21,400 on earlier states of the proof, in 2026-11,
+found no false certificate. A reader of the code then made nine false certificates by hand, all with
+numbers in extreme ranges; these defects are closed (`tests/verify/test_proofs_that_were_false.py`).
+`tests/verify/test_proofs.py` compares every range, grid and error bound of the proof with computed
+values, slot by slot.
 
-| hole | what the bound left out or got wrong |
+**Defects of earlier versions.** Certificates of version 1 (up to 0.1.0 of 2026-11) could be false
+for hand-made weights. No false one was found for a model that `tf.compile` emits. A saved
+certificate of version 1 is refused.
+
+| defect | what the bound left out or got wrong |
 |---|---|
 | D1 | a constant in a slot, and the weight that reads it, were taken as their exact product |
-| D2 | the sum of heads rounds once a head, not once for each kind of head |
-| D3 | constant summands |
-| D4 | the slots that a query sums |
-| D5 | weights that are subnormal in the format, or underflow to 0 |
-| D6 | ranges that were observed on short inputs were assumed of long ones |
+| D2 | the sum of heads was taken to round once for each kind of head, not once for each head |
+| D3 | constant summands were left out |
+| D4 | the slots that a query sums were left out |
+| D5 | weights that are subnormal in the format, or underflow to 0, were left out |
+| D6 | ranges that were observed on short inputs were assumed for long ones |
 | D7 | a relative rounding of 1 or more, in formats of 8 bits, made a bound negative |
-| D8 | a bound that overflowed, times 0, was taken as 0 (proofs of version 2 before its release) |
-| D9 | `flash` took the weight of a single key as exactly 1 (likewise) |
+| D8 | a bound that overflowed, times 0, was taken as 0 (version 2, before its release) |
+| D9 | `flash` took the weight of a single key as exactly 1 (version 2, before its release) |
 
 # Certified lengths, and lengths that fail
 
-For each program of `transformist.programs.PROGRAMS`, compiled for N with softmax attention (as it
-is for exact arithmetic, so that no format refuses it), and for each number format:
+For each program of `transformist.programs.PROGRAMS`, compiled for N with softmax attention and for
+exact arithmetic (so that no format refuses it), and for each number format:
 
-- *first grade*: the largest N up to {MOST:,} with a proof for any order of summation, found by
-  bisection; *flash*: with one for that.
-- *any order*: the largest N for which `tf.certify` holds in either grade, and *the reference's
-  order*, likewise.
-- *fails*: the least N found at which the reference evaluation in the format answers an input of
-  length up to N otherwise than the definition of the program, or not at all, because a number
-  overflows. "none to L" is a search up to N = L that found nothing. It proves nothing.
-- *ratio*: fails by what is certified in the order of the reference. Where it is above {LOOSE}, or
-  nothing is certified, or nothing fails, *what ends the certificate* says which margin is exceeded
-  at the N after the certified one: that bound is the loose one, where one is.
+- *first grade*: the largest N up to {MOST:,} with a proof for the order `any`, found by bisection;
+  *flash*: the same for the order `flash`.
+- *any order*, *the reference's order*: the largest N for which `tf.certify` holds, in either grade.
+- *fails*: the least N found at which the reference evaluation in the format gives some input of
+  length up to N another answer than the program's definition, or none because a number overflows.
+  "none to L" says that a search up to N = L found no failure; this proves nothing.
+- *ratio*: *fails* divided by *the reference's order*. Where the ratio is above {LOOSE}, or nothing
+  is certified, or nothing fails, *what ends the certificate* names the margin that is exceeded at
+  the N after the certified one. If a bound is loose, it is the bound of this margin.
+- *failing input*, *its kind and answer*: an input that fails, how the search made it, and the
+  answer in the format.
 
-Every N up to {failing.EACH} is tried, then each {failing.GROWTH} times as long as the one before;
-between the last of these that was right and the first that fails every N, or, where they are
-many, by halving; then shorter ones with what failed made shorter. Inputs are all short strings,
-constants, repeated words and blocks, those the program is most likely to fail on, drawn ones, and
-changes of what came nearest to another answer.
+The search tries every N up to {failing.EACH}, then lengths that grow by a factor of
+{failing.GROWTH}. Between the last length that was right and the first that fails, it tries every N,
+or bisects if there are many. Then it tries smaller N, on shortened forms of the input that failed.
+Inputs are all short strings, constants, repeated words and blocks, the strings on which the program
+is most likely to fail, drawn strings, and variations of the inputs that came nearest to another
+answer.
 
-Made by `python docs/certificates.py` from `docs/certificates.json`, in which
-`python docs/certificates.py --search` keeps what it finds, with the seed and the effort: how many
-attention scores are computed for an N, {min(failing.EFFORT.values()):,} or more, though never of
-fewer than some five strings.
+`python docs/certificates.py` writes this page from `docs/certificates.json`. With `--search` it
+first adds to that file the failures that it finds, with the seed and the effort: the number of
+attention scores computed for an N, {min(failing.EFFORT.values()):,} or more, and at least those
+of about five strings.
 """
 
 COLUMNS = (
@@ -124,8 +134,8 @@ COLUMNS = (
     "the reference's order",
     "fails",
     "ratio",
-    "on",
-    "which is",
+    "failing input",
+    "its kind and answer",
     "what ends the certificate",
 )
 
