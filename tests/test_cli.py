@@ -65,7 +65,7 @@ class TestRun:
     def test_a_long_input_beyond_the_claim_is_warned_of(self, capsys):
         arguments = ("run", "dyck-1", "()" * 2048, "--arithmetic", "float32", "--engine", "auto")
         code, _, err = run(capsys, *arguments)
-        assert code == 0 and "dyck-1 claims n up to N = " in err
+        assert code == 0 and "the claim of dyck-1 holds up to N = " in err
         assert answer(capsys, *arguments)["within_claim"] is False
 
     def test_vectors(self, capsys):
@@ -151,7 +151,7 @@ class TestRun:
             capsys, "run", "dyck-1", "()" * 40, "--arithmetic", "bfloat16", "--json"
         )
         assert code == 0 and json.loads(out)["within_claim"] is False
-        assert "claims n up to N = 63 in bfloat16" in err
+        assert "holds up to N = 63 in bfloat16" in err
         assert json.loads(out)["finding"] is None
         assert answer(capsys, "run", "dyck-1", "()" * 7)["within_claim"] is True
 

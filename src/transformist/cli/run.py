@@ -63,8 +63,8 @@ IgnoreOthers = Annotated[
 InArithmetic = Annotated[
     str | None,
     typer.Option(
-        help=f"{NUMBER_SYSTEMS}; float64, or the first in "
-        "which the recipe is claimed, when left out.",
+        help=f"{NUMBER_SYSTEMS}. By default float64, or the first arithmetic of the "
+        "recipe's claim.",
         metavar="A",
         show_default=False,
     ),
@@ -72,8 +72,9 @@ InArithmetic = Annotated[
 Engine = Annotated[
     str,
     typer.Option(
-        help="The evaluator: reference, the definitions; structured, for long inputs in float64 "
-        f"and float32, which sums in its own order; auto, that from {STRUCTURED_FROM} symbols on.",
+        help="The evaluator: reference (the definitions), structured (for long inputs in float64 "
+        "and float32, which sums in its own order), auto (structured from "
+        f"{STRUCTURED_FROM} symbols on).",
         metavar="E",
     ),
 ]
@@ -99,9 +100,9 @@ def command(
 ) -> None:
     """A newline at the very end of a file or of standard input is not part of the input.
 
-    Where max_length is not set, the model is built for the length of the input, rounded up to a
-    power of two: a program for at least 16, or for the length itself where it is not compiled for
-    more, a recipe not beyond the length that its claim covers if the input fits into it.
+    Without --set max_length, the model is built for the length of the input, rounded up to a power
+    of two. A program is built for at least 16, or for the length itself if it cannot be compiled
+    for more. A recipe is built for at most the length that its claim covers if the input fits in.
     """
     require_engine(engine)
     named = find_model(model, read_settings(settings))
@@ -142,7 +143,7 @@ def _input(given: str | None, file: str | None) -> TextSource:
         return TextSource.file(Path(file))
     if sys.stdin is None:
         raise UnreadableInput(
-            "the input must be given, in a file, or on standard input",
+            "there must be an input: INPUT, a file, or standard input",
             received="a closed standard input",
             remedy="give INPUT, or --file with the name of a file",
         )
@@ -176,13 +177,13 @@ def _run_on_numbers(named: NamedRecipe, text: str, system: Arithmetic, as_json: 
 def _read_text(
     named: NamedModel, source: TextSource, system: Arithmetic, engine: str, ignore_others: bool
 ) -> tuple[NamedModel, Text]:
-    """The symbols of the input, and the model with those settings that the text says.
+    """The model, with the settings that depend on the text, and the symbols of the input.
 
-    Of a text that is still coming no more is read than can be evaluated.
+    A stream is read only as far as it can be evaluated.
     """
 
     def admit_for(model: NamedModel) -> Callable[[int], None]:
-        if source.length is not None:  # its evaluation refuses it, with its length
+        if source.length is not None:  # the evaluation refuses the text by its length
             return lambda _: None
         build = functools.partial(model.transformer, 1, system)
         engine_if_long = chosen_engine(engine, STRUCTURED_FROM, system)
@@ -202,7 +203,7 @@ def _run_on_text(
     as_json: bool,
     with_trace: bool,
 ) -> None:
-    """Evaluate a text, and print the answer with what the claim and the trace say of it."""
+    """Evaluate a text, and print the answer with the findings of its claim and its trace."""
     length = len(text.symbols)
     engine = chosen_engine(engine, length, system)
     densely = " densely" if engine == "reference" else ""
@@ -250,25 +251,25 @@ def _run_on_text(
 
 @contextmanager
 def _naming_options(system: Arithmetic) -> Iterator[None]:
-    """Add the option that helps to the refusal of an input: too large, or with other symbols."""
+    """Add the helpful option to a refusal of an input that is too long or has other symbols."""
     try:
         with naming_structured(STRUCTURED_ENGINE, system):
             yield
     except UnknownSymbol as refusal:
-        raise refusal.with_remedy("(--ignore-others skips what is no symbol)") from None
+        raise refusal.with_remedy("(--ignore-others skips other characters)") from None
 
 
 def _warn_of(
     named: NamedModel, built: BuiltModel, length: int, system: Arithmetic, engine: str
 ) -> None:
-    """Warn of an arithmetic coarser than the margins, and of a length beyond the claim."""
+    """Warn of an arithmetic coarser than the margins, and of an N beyond the claim."""
     warn(named.caution(built.model, system, engine))
     if built.covered:
         return
     if built.safe:
         warn(
-            f"{named.name} claims n up to N = {built.safe} in {system.name}, and this model is "
-            f"built for {built.model.max_length or length}: the answer may be wrong"
+            f"the claim of {named.name} holds up to N = {built.safe} in {system.name}, and this "
+            f"model is built for {built.model.max_length or length}: the answer may be wrong"
         )
     elif engine == "structured":
         warn(f"{named.name} claims nothing in {system.name}: the answer may be wrong")
@@ -286,10 +287,10 @@ def _nearness(built: BuiltModel, error: float | None) -> str:
     if built.covered:
         return built.recipe.claim.error_statement if built.recipe else ""
     if error is None:
-        return "no error bound: there are too many products for balls, or balls become too wide"
+        return "no error bound: the input is too long for intervals, or the intervals are too wide"
     if math.isinf(error):
         return "a number is infinite"
-    return f"each number within {at_most(error)} of the real value, which interval encloses"
+    return f"each number is within {at_most(error)} of the real value, by interval arithmetic"
 
 
 def _print_vectors(trace: Trace) -> None:
@@ -298,7 +299,7 @@ def _print_vectors(trace: Trace) -> None:
 
 
 def _print_answer(answer: Any, finding: Finding, text: Text) -> None:
-    """Print the answer as a word or a string, and the finding about the input."""
+    """Print the answer as a word or a string, and the claim's finding about the input."""
     where = "" if finding.position is None else f", at {text.place(finding.position)}"
     if finding.related:
         where += f" (see {' and '.join(map(text.place, finding.related))})"

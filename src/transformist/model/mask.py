@@ -17,9 +17,9 @@ PositionOrPositions = TypeVar("PositionOrPositions", int, Positions)
 
 
 class Mask(StrEnum):
-    """Keys that a query may attend to, by their place before, at and behind the query.
+    """Keys that a query may attend to: those before it, its own, those behind it.
 
-    A mask is its name as text, and compares, hashes and prints so; `Mask("future")` finds it.
+    A mask is a string, its name, and compares, hashes and prints as one; `Mask("future")` finds it.
     The admissible keys of a query are always consecutive: `span` gives the ends.
 
     Attributes:
@@ -56,7 +56,7 @@ class Mask(StrEnum):
 
     @property
     def is_causal(self) -> bool:
-        """True if no position attends to a later one, so that inputs can be read one by one."""
+        """True if no position attends to a later one, so that symbols can be read one by one."""
         return not self.looks_ahead
 
     @property

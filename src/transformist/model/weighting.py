@@ -41,7 +41,7 @@ def rightmost_hard(s: Array, admissible: Flags, a: Arithmetic) -> Array:
 
 
 def _or_one(total: Array, admissible: Flags, a: Arithmetic) -> Array:
-    """The divisor of a row: its total, or 1 where the row has nothing to attend to."""
+    """The divisor of a row: its total, or 1 in a row without an admissible score."""
     empty = np.broadcast_to(~admissible.any(-1, keepdims=True), total.shape)
     return a.add(total, a.array(empty.astype(np.int64)))
 
@@ -49,15 +49,16 @@ def _or_one(total: Array, admissible: Flags, a: Arithmetic) -> Array:
 class Weighting(StrEnum):
     """Function from scores to attention weights.
 
-    A weighting is its name as text, and compares, hashes and prints so; `Weighting("softmax")`
-    finds it. Called on scores (..., r, n), the admissible ones among them and an arithmetic, it
-    gives weights (..., r, n), which are 0 in a row with nothing admissible.
+    A weighting is a string, its name, and compares, hashes and prints as one;
+    `Weighting("softmax")` finds it. Its arguments are scores (..., r, n), flags that say which
+    scores are admissible, and an arithmetic. It returns weights (..., r, n); in a row without an
+    admissible score they are all 0.
 
     Attributes:
-        is_hard: true if only the largest scores have weight, so that an evaluator compares scores
-            and takes no exponentials.
-        ties: which of several largest scores have the weight: all of them in equal parts
-            (`mean`), the first (`leftmost`) or the last (`rightmost`).
+        is_hard: true if only the largest scores have weight, so that scores are compared and no
+            exponential is needed.
+        ties: how several largest scores share the weight: `mean` (equal parts), `leftmost` (the
+            first has all) or `rightmost` (the last has all).
 
     Example:
         >>> from transformist.model import Weighting

@@ -36,23 +36,23 @@ from transformist.verify.verdict import Mismatch, Trial, Verdict, verdict_of
 # The check
 
 STRINGS = 2**11
-"""Every string is tried up to the longest length with at most this many strings in all."""
+"""Every string is tried up to a length L, the largest with at most this many strings up to L."""
 
 LONGEST = 250
-"""Hard and drawn strings are tried to the safe length, or to this one where it is less."""
+"""Hard and drawn strings are tried up to this length, or up to the safe length if it is less."""
 
 LONGEST_IN = {"exact": 60, "interval": 24}
-"""The same in arithmetics that are slower than the formats."""
+"""The same limit in arithmetics that are slower than the float formats."""
 
 LARGEST_DECLARED = 2**20 - 1
-"""Short strings are tried in models built for the safe length, or this one where it is less."""
+"""Short strings are tried in models built for this N, or for the safe length if it is less."""
 
 DRAWN = 50
 """Number of strings drawn at random for each arithmetic."""
 
 
 def check_strings(recipe: Recipe[StringClaim], max_length: int | None = None) -> Verdict:
-    """Check every short string, then hard and drawn ones, built for n and for the longest N."""
+    """Check every short string, and hard and drawn ones, in models for n and for the largest N."""
     settings = recipe.settings({})
     domain: Strings = ask(recipe.claim.domain, **settings)
     shortest, length = shortest_input(recipe.build()), _length_of_all(domain, max_length, STRINGS)
@@ -88,7 +88,7 @@ def _trials(recipe: Recipe[StringClaim], max_length: int | None) -> Iterator[Tri
 
 
 def _length_of_all(domain: Strings, max_length: int | None, count: int) -> int:
-    """The length up to which every string is tried: the one given, or by their number."""
+    """The length up to which every string is tried: `max_length`, or by the number of strings."""
     symbols = len(domain.alphabet)
     if max_length is None:
         return length_within(count, symbols)
@@ -97,7 +97,7 @@ def _length_of_all(domain: Strings, max_length: int | None, count: int) -> int:
 
 
 def _reached(claim: StringClaim, settings: Settings, length: int) -> Iterator[tuple[str, int, int]]:
-    """For each arithmetic, the longest strings tried, and the largest N that they are tried in."""
+    """For each arithmetic: its name, the length of the longest strings tried, and the largest N."""
     for name, safe in claim.safe_lengths(settings).items():
         n, N = max(LONGEST_IN.get(name, LONGEST), length), LARGEST_DECLARED
         yield (name, n, N) if safe is None else (name, min(n, safe), min(N, safe))
@@ -114,7 +114,7 @@ def _limit_at(claim: StringClaim, settings: Settings, system: Arithmetic) -> Lim
 # One attempt
 
 ALL_STRINGS = 64
-"""Every string of a length is attempted where there are at most this many."""
+"""Every string of a length is attempted if there are at most this many."""
 
 SHORT_STRING = 16
 """A model that is built for N is attempted on hard strings of about this length too."""
@@ -123,14 +123,14 @@ HARD_STRINGS = ((32, 24), (1024, 12), (math.inf, 4))
 """Number of the claim's hard strings attempted for lengths up to each of these."""
 
 DRAWN_STRINGS = 2
-"""Number of strings drawn besides."""
+"""Number of drawn strings that are attempted in addition."""
 
 LONG_STRING = 2048
-"""In models built for a larger N, strings have at most half as many symbols."""
+"""In models built for an N larger than this, strings have half this many symbols."""
 
 
 def string_attempts(recipe: Recipe[StringClaim], settings: Settings, a: Arithmetic) -> Attempts:
-    """Attempts on hard and drawn strings; in a model that is built for N, on short ones as well."""
+    """Attempts on hard and drawn strings; if the model is built for an N, on short ones too."""
     declare = declaring(recipe, settings, a)
 
     def attempt(n: int) -> Attempt:
@@ -167,7 +167,7 @@ def _attempted(domain: Strings, n: int, has_n: bool) -> list[String]:
 
 
 def _some_hard(domain: Strings, length: int) -> Sequence[String]:
-    """A share of the hard strings: others for the next length, so that several lengths try all."""
+    """Some of the hard strings; several lengths in a row together take all of them."""
     hard = list(domain.hard(length))
     most = next(count for longest, count in HARD_STRINGS if length <= longest)
     step = -(-len(hard) // most)
@@ -177,14 +177,14 @@ def _some_hard(domain: Strings, length: int) -> Sequence[String]:
 # The error of an answer in numbers
 
 ENCLOSED = 2**21
-"""Number of products that are evaluated in balls to bound an error: some seconds."""
+"""Largest number of products that are evaluated in balls to bound an error: some seconds."""
 
 PRECISIONS = (128, 1024)
-"""The bits of those balls; the second where the first do not decide a choice."""
+"""Precisions of the balls in bits; the second is used if the first does not decide a choice."""
 
 
 def _products(model: Transformer, rows: int) -> int:
-    """About the number of products of an evaluation."""
+    """Approximate number of products in an evaluation."""
     # Every row takes each weight once; every pair of rows takes a score of d_key products and a
     # value of d_value products in each head.
     mixed = sum(head.W_Q.shape[0] + head.W_V.shape[0] for head in heads_of(model))
@@ -194,7 +194,7 @@ def _products(model: Transformer, rows: int) -> int:
 def enclosed_error(trace: Trace) -> float | None:
     """Upper bound of the distance of an answer's numbers from the real values, by balls.
 
-    It is infinite where a number is, and `None` where the products are too many to be enclosed or
+    It is infinite if a number is infinite, and `None` if there are more than `ENCLOSED` products or
     the balls become too wide.
     """
     if _products(trace.model, len(trace.symbols)) > ENCLOSED:

@@ -32,7 +32,7 @@ class Embedded(RoundedAtom):
         return self.values[-1]
 
     def errors(self, margins: Margins, number: int) -> Errors:
-        """The rounding of the values, which are stored as they are."""
+        """Rounding errors of the values; each is stored as one number of the format."""
         if max(map(abs, self.values)) >= margins.a.largest:
             return Errors(math.inf, math.inf)
         gaps = [abs(value - (margins.held(value) or 0)) for value in self.values]

@@ -1,4 +1,4 @@
-"""Numbers that a head fetches; what depends on the kind of head stands with the head."""
+"""Numbers that a head fetches; `circuit/heads` has the laws of each kind of head."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Fetched(RoundedAtom):
         return self.head.law(circuit, self.value)
 
     def over_nothing(self, circuit: Circuit) -> Fraction:
-        """The value at BOS, which sees itself alone, or nothing under a strict mask."""
+        """The value at BOS, which attends to itself alone, or to nothing under a strict mask."""
         if self.head.mask.startswith("strict"):
             return Fraction(0)
         return circuit.over_nothing(self.value)
 
     def grid_at_bos(self, circuit: Circuit, number: int) -> Grid | None:
-        """Under causal masks BOS sees itself, or nothing, of which a head brings 0."""
+        """Grid at BOS: under a causal mask BOS attends to itself, or to nothing, which gives 0."""
         if self.head.mask in CAUSAL:
             is_strict = self.head.mask.startswith("strict")
             return Grid(1) if is_strict else circuit.grid_at_bos(self.value)
@@ -50,7 +50,7 @@ class Fetched(RoundedAtom):
         return self.head.one_over(circuit, self.value)
 
     def errors(self, margins: Margins, number: int) -> Errors:
-        """The errors of the head, and the distance of the evaluation from the reference."""
+        """Errors of the head, and the additional error of the order of summation."""
         assert isinstance(self.head, RoundedHead)
         errors = self.head.errors(margins, self.value, number)
         apart = margins.order.apart(margins.most, margins.a)

@@ -1,4 +1,4 @@
-"""Sums that a slot holds; they are only read off weights, no program is compiled to them."""
+"""Sums that a slot holds. They are read off weights; the compiler makes none."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Kept(RoundedAtom):
         return circuit.grid_at_bos(self.form)
 
     def errors(self, margins: Margins, number: int) -> Errors:
-        """The error of the form, which counts that earlier parts of the sum have been stored."""
+        """The error of the form, including the rounding of the partial sums that were stored."""
         return Errors(margins.error(self.form), margins.scaled_error(self.form))
 
     def words(self, text_of: Callable[[Form], str]) -> str:

@@ -30,7 +30,7 @@ _RANGES: Mapping[str, Callable[[Any], Range]] = {
     "-i/n": lambda n: Range(Fraction(-1), -_inverse(n)),
     "(-1)^i": lambda _n: Range(Fraction(-1), Fraction(1)),
 }
-"""The ranges of the functions of a position from 1 to n ≤ N."""
+"""Range of each function at the positions 1 to n, given N."""
 
 _DENOMINATORS: Mapping[str, str] = {"1/i": "i", "-1/i": "i", "i/n": "n", "-i/n": "n"}
 
@@ -58,7 +58,7 @@ class PositionFeature(RoundedAtom):
         return Fraction(position(self.name, 0, 0))
 
     def errors(self, margins: Margins, number: int) -> Errors:
-        """Error bound: none for whole numbers that the significand holds, else 2u of the size."""
+        """Error bound: 0 for whole numbers that the significand holds, else 2u times the size."""
         law = margins.circuit.laws[number]
         size = float(law.rows[0].size)
         whole = law.grid is not None and not law.grid.counts

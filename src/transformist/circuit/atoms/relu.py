@@ -1,4 +1,4 @@
-"""Rectified forms."""
+"""ReLUs of forms."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Relu(RoundedAtom):
     def errors(self, margins: Margins, number: int) -> Errors:
         """The error of the form: |max(x, 0) − max(y, 0)| ≤ |x − y|.
 
-        Where the form is below −error, what is computed for it is negative, and the ReLU exactly 0.
+        Where the form is below −error, the computed form is negative, and the ReLU is exactly 0.
         """
         error = margins.error(self.form)
         rows = margins.circuit.rows(self.form)

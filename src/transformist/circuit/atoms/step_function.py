@@ -1,11 +1,11 @@
-"""Steps: comparisons with 0, by two ReLUs that part in the middle of a separation.
+"""Steps: comparisons with 0, by two ReLUs that bend in the middle of a separation.
 
 Let x be the form and z its zone: at the symbols x ≤ 0 or x ≥ z. The step is
 
     ReLU(2x/z − 1/2) − ReLU(2x/z − 3/2),
 
 which is 0 for x ≤ z/4, 1 for x ≥ 3z/4, and straight between. So an error of x below z/4 does not
-change it: x ≤ 0 is still computed to at most z/4, and x ≥ z to at least 3z/4.
+change the step: where x ≤ 0 the computed x is at most z/4, and where x ≥ z at least 3z/4.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class StepFunction(RoundedAtom):
         return ((scaled - Fraction(1, 2), Fraction(1)), (scaled - Fraction(3, 2), Fraction(-1)))
 
     def height(self, circuit: Circuit, falls: bool) -> Bound:
-        """Bound of ReLU(2x/z − 3/2): 2x/z; of a step computed from 1 downwards, 2(z − x)/z."""
+        """Bound of ReLU(2x/z − 3/2): 2x/z, or 2(z − x)/z for a step that falls from 1."""
         rows = circuit.rows(self.form)
         highest = max(self.zone - row.lo if falls else row.hi for row in rows)
         return max(highest, Fraction(0)) * 2 / self.zone
 
     def law(self, circuit: Circuit) -> Law:
-        """Whole numbers at the symbols, where the form is 0 or at least the zone in magnitude."""
+        """Whole numbers at the symbols, where the form is at most 0 or at least the zone."""
         symbols = len(circuit.alphabet)
         rows = [Range(self._at(row.lo), self._at(row.hi)) for row in circuit.rows(self.form)]
         whole = [Range(Fraction(row.lo >= 1), Fraction(row.hi > 0)) for row in rows[:symbols]]
@@ -83,7 +83,7 @@ class StepFunction(RoundedAtom):
         return least is not None and least * common >= self.zone
 
     def errors(self, margins: Margins, number: int) -> Errors:
-        """0 is exact; 1 is the difference of two numbers that round."""
+        """Error bound: 0 is computed exactly, 1 as the difference of two numbers that round."""
         error = self.comparison_error(margins, number, self.zone)
         margins.require(number, "the error of a comparison", error, self.zone / 4)
         error = self._rounding(margins, number)
@@ -91,7 +91,7 @@ class StepFunction(RoundedAtom):
         return Errors(error, error * margins.most, math.inf if falls else error)
 
     def comparison_error(self, margins: Margins, number: int, at: Any) -> float:
-        """Error bound of the form where it is at most `at`, as it is read: less zone/4."""
+        """Error bound of form − zone/4, which the units read, where the form is at most `at`."""
         if margins.readings is None:
             anywhere = margins.error(self.form - self.zone / 4)
             return min(anywhere, margins.comparison_error(self.form, at))
@@ -107,7 +107,7 @@ class StepFunction(RoundedAtom):
         return worst
 
     def _rounding(self, margins: Margins, number: int) -> float:
-        """Error bound of the difference of the two units, which inherit the same; 0 if exact."""
+        """Rounding error of the difference of the two units; their inherited errors cancel."""
         if margins.readings is None:
             upper = self.hidden_units[-1][0]
             return 2 * margins.rounding(upper) + (0 if margins.is_exact(upper) else 2 * margins.u)
@@ -121,7 +121,7 @@ class StepFunction(RoundedAtom):
         return worst
 
     def tolerances(self, allowed: Fraction | None) -> list[Tolerance]:
-        """Half of zone/4, whatever the tolerance of the step; rounding has the other half."""
+        """Tolerance of the form: half of zone/4 for any `allowed`; rounding has the other half."""
         return [Tolerance(self.form, self.zone / 8)]
 
     def words(self, text_of: Callable[[Form], str]) -> str:

@@ -1,4 +1,4 @@
-"""Proofs, operation by operation, that a format decides as the weights do exactly."""
+"""Proofs, operation by operation, that a format decides as exact arithmetic does."""
 
 from transformist.verify.proof.proving import Proof, prove
 from transformist.verify.proof.slack import Margin, slack

@@ -2,14 +2,15 @@
 
 A value without an error needs no margin. Otherwise:
 
-- *accept*: computed and ideal value have the same sign if the error is below |ideal value|;
-- *labels*: the ideal best label is the computed one if it leads every other by more than the errors
-  of both. The lead comes from the first of these that applies. A count: label k has the value
-  A k − B k² + constant with a whole vertex (`Ideal.vertex`), so the best leads the label at
-  distance m by at least B m² (`scoring`, "nearest"). Cases: all combinations of values that the
-  labels can have. Pairs: the least difference of two labels on either side of 0, from their grid;
-- *nearest fraction*: the ideal value is a whole multiple of 1/(scale · D), and rounding to the
-  nearest finds it if scale · D times the error is below 1/2.
+- *accept*: the computed and the ideal value have the same sign if the error is below |ideal value|.
+- *labels*: the best label in the ideal is also the best computed one if it leads every other label
+  by more than the errors of both. The lead comes from the first of three methods that applies:
+  *count*, where label k has the value A k − B k² + constant with a whole vertex (`Ideal.vertex`),
+  so the best leads the label at distance m by at least B m² (`scoring`, "nearest");
+  *cases*, all combinations of values that the labels can have;
+  *pairs*, the least difference of two labels on either side of 0, from their grid.
+- *nearest fraction*: the ideal value is a whole multiple of 1/(scale · D). Rounding to the nearest
+  multiple finds the ideal value if scale · D times the error is below 1/2.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from transformist.verify.proof.slack import Ledger
 from transformist.verify.proof.upwards import ROOM, Unfollowed, up
 
 MOST_PAIRS, MOST_LABELS = 64, 4096
-"""Limits, for time: labels compared in pairs; labels at all."""
+"""Limits that bound the running time: on labels compared in pairs, and on labels."""
 
 WHERE = "read-out"
 
@@ -37,7 +38,7 @@ def decide(read_out: ReadOut, z: Approximation, r: RoundingErrors, ledger: Ledge
     """Note the margins of a read-out.
 
     Raises:
-        Unfollowed: if the read-out decides nothing, or a margin has no bound.
+        Unfollowed: if the read-out makes no decision, or a margin has no bound.
 
     """
     if len(read_out.W_out) > MOST_LABELS:
@@ -78,7 +79,7 @@ def _accept(read_out: Binary, y: AffineMap, kind: int, r: RoundingErrors, ledger
 def _fraction(
     read_out: NearestFraction, y: AffineMap, symbols: int, r: RoundingErrors, ledger: Ledger
 ) -> None:
-    """Note the margin of the fraction of which the error is the largest."""
+    """Note the margin of the fraction whose error bound is largest."""
     ideal, (form,) = r.ideal, y.values.forms
     grid, sees_bos = ideal.grid(form), ideal.bos is not None and read_out.mask.looks_back
     if (
@@ -99,8 +100,8 @@ def _is_count(
     """Note the margin of labels A k − B k² + constant; False if they are not of this form.
 
     The difference of labels k and l is off by |W̃_k − W̃_l| times the error of z, and by the rounding
-    of W and b and of the evaluation for each of the two (`own`). Of all pairs the worst ratio of
-    error to lead is noted; both are times D.
+    of W and b and of the evaluation for each of the two (`own`). The pair with the largest ratio of
+    error to lead is noted; error and lead are those of D times the labels.
     """
     ideal, forms = r.ideal, y.values.forms
     if len(forms) < 3:
@@ -150,7 +151,7 @@ def _best(y: AffineMap, kind: int, r: RoundingErrors, ledger: Ledger) -> None:
 
 
 def _in_pairs(y: AffineMap, kind: int, r: RoundingErrors, ledger: Ledger) -> None:
-    """Note the margins of each two labels: the differences next to 0."""
+    """Note the margins of every pair of labels: their differences next to 0."""
     error, forms = y.values.error[0, :, kind], y.values.forms
     if len(forms) > MOST_PAIRS:
         raise Unfollowed(WHERE, f"{len(forms)} labels, too many to compare in pairs")

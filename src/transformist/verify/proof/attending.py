@@ -1,4 +1,4 @@
-"""Heads: error bounds of attention weights, and of the means that they take.
+"""Heads: error bounds of attention weights, and of the weighted means of values.
 
 Let t_j ≥ 0 be the distance of a computed score below the largest computed score. The computed
 weight of key j before normalisation is w_j = e^(−t_j (1 + θ)) (1 + ε) + underflow
@@ -13,10 +13,11 @@ weight of key j before normalisation is w_j = e^(−t_j (1 + θ)) (1 + ε) + und
   those above 1/M is what those below lack, and one of the two groups has at most M/2 keys. So at
   most (1/low − 1)/2 of the weight moves. Where the computed scores are equal, or there is one
   best key, low = 1.
-- Sum, quotient, products and their sum round besides (`SoftmaxOrder.mean_error`).
+- The sum of the weights, the quotients, the products and their sum also round
+  (`SoftmaxOrder.mean_error`).
 
-Hard attention chooses as the ideal where 2η is below the distance, and where equal ideal scores are
-equal bit for bit or there are none.
+Hard attention chooses the keys of the ideal if 2η is below the distance to the next score, and if
+either there is one best key or the computed scores of all best keys are equal bit for bit.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from transformist.verify.proof.upwards import ROOM, Floats, compounded, up
 
 
 class Choice(NamedTuple):
-    """How far computed weights are from those of the ideal, for each kind of query.
+    """Distance of the computed weights from those of the ideal, for each kind of query.
 
     Attributes:
         chooses: True if the largest computed scores are those of best keys.
@@ -58,7 +59,7 @@ class Mean(NamedTuple):
         moved: (kinds,): the weight that is misplaced; infinite where there is no bound.
         low: the least weight of a best key before normalisation, over all kinds of queries.
         growth: γ of `SoftmaxOrder.mean_error`.
-        tiny: error by underflow.
+        tiny: the error by underflow.
 
     """
 
@@ -195,7 +196,7 @@ class Attending:
         return Approximation(forms, lo, hi, size, errors, absolute, relative)
 
     def _bos_is_alone(self) -> bool:
-        """True if BOS, the first row, has no key, or itself alone with weight exactly 1.
+        """True if BOS, the first row, has no key, or only itself, with weight exactly 1.
 
         A kernel that rounds s c and m c apart (`Scoring`) gives even the largest score m a weight
         that is rounded, and so is not 1.
@@ -211,7 +212,7 @@ def _over(sees: NDArray[np.bool_], x: Floats) -> Floats:
 
 
 def seen(mask: Mask, kinds: int, bos: int | None) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the admissible kinds of keys for each kind of query, and who may have no key."""
+    """Return for each kind of query: the admissible kinds of keys, and True if it may have none."""
     sees = np.full((kinds, kinds), True)
     empty = np.full(kinds, mask == "strict-past" or (mask == "strict-future" and bos is None))
     if bos is None:

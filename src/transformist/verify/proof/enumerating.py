@@ -1,4 +1,4 @@
-"""Values of several forms together, enumerated: all combinations that an input can have."""
+"""Enumeration of the values that several forms can have together."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from transformist.verify.proof.ideal import Form, Ideal
 
 MOST_CASES = 4096
-"""Limit, for time, on the combinations that are enumerated."""
+"""Largest number of combinations that are enumerated, which bounds the running time."""
 
 
 def combinations(ideal: Ideal, forms: Sequence[Form], kind: int) -> NDArray[Any] | None:
-    """(cases, forms): rationals, all combinations of values of forms at a kind of row, or `None`.
+    """(cases, forms): all combinations of rational values of forms at a kind of row.
 
     A head that attends to a single row chooses one kind of row: one of its shares is 1. A hidden
-    unit is computed from these choices where it depends on nothing else; a step that depends on
-    more may be 0 or its height. There may be combinations that no input has. `None`: a form depends
-    on other unknowns, or there are too many cases.
+    unit that depends only on such choices is computed from them; any other step may be 0 or its
+    height. There may be combinations that no input has. Return `None` if a form depends on other
+    unknowns, or if there are too many cases.
     """
     needed = sorted(_needed(ideal, forms))
     choices: dict[Any, list[Any]] = {}

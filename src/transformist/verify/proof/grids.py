@@ -1,8 +1,8 @@
 """Grids of numbers: the numbers of which every value is a whole multiple.
 
 A grid (g, None) holds the multiples of g, and (0, None) holds 0 alone. A grid (g, mask) holds the
-multiples of g/D, where D is the number of rows that the mask admits at the row of the value: a mean
-of D multiples of g is one. `None` says that no grid is known.
+multiples of g/D, where D is the number of rows that the mask admits at the row of the value. The
+mean of D multiples of g lies on this grid. `None` says that no grid is known.
 """
 
 from __future__ import annotations

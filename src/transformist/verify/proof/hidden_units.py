@@ -1,4 +1,4 @@
-"""Hidden units, alone and in pairs: the numbers that a network adds to its stream.
+"""Hidden units, single and in pairs: the numbers that a network adds to its stream.
 
 Two hidden units whose columns of W₂ are opposite contribute their difference, so they are taken as
 one number:
@@ -79,7 +79,7 @@ def network(
     hidden = Approximation([each.form for each in found], **stacked, halves=halves)
     W = f.W_2[:, [group[0] for group in groups]]
     y = r.affine(W, f.b_2, hidden, f"{where} output").values
-    added = r.added([z, _zero_with_its_steps(y, W, f.b_2, hidden, found)], where)
+    added = r.added([z, _relative_to_steps(y, W, f.b_2, hidden, found)], where)
     # z + (−z) is exactly 0 whatever the error of z: products with ±1 and the sum do not round.
     empties = [read is z and _empties(f, groups, slot) for slot in range(len(z.forms))]
     left = ~np.array(empties, dtype=bool) | np.array([bool(form) for form in added.forms])
@@ -172,11 +172,12 @@ def _copy(inner: AffineMap, group: Group, ideal: Ideal) -> Contribution:
 
 
 class Crossing(NamedTuple):
-    """Where x is in relation to a step from 0 to h, for each kind of row.
+    """Position of x relative to a step from 0 to h, for each kind of row.
 
     Attributes:
-        is_low, is_high: True if x may be on that side of h/2.
-        clear: True if x is computed as at most 0, or as at least h, wherever it is in the ideal.
+        is_low, is_high: True if x may be below h/2, or above h/2.
+        clear: True if the computed x is at most 0 wherever x is below h/2, and at least h wherever
+            x is above.
 
     """
 
@@ -190,9 +191,9 @@ def _step(
 ) -> Contribution:
     """Return ReLU(x) − ReLU(x − h), or minus that; x is the unit with the larger shift.
 
-    Where x is clear of the step (`_crossing`), the unit is 0 or h, and its error does not contain
-    that of z: the rows of W₁ are equal, so x̃₁ − x̃₂ is b̃₁ − b̃₂ and the rounding of the two sums.
-    Elsewhere the difference, which is 1-Lipschitz in x, has the error of x besides.
+    Where x is clear of the step (`_crossing`), the pair is 0 or h, and its error does not contain
+    that of z: the rows of W₁ are equal, so x̃₁ − x̃₂ is b̃₁ − b̃₂ plus the rounding of the two sums.
+    Elsewhere the error of x is added, as the difference is 1-Lipschitz in x.
     """
     ideal, v = r.ideal, inner.values
     upper, lower = sorted(group, key=lambda unit: -Fraction(f.b_1[unit]))
@@ -224,7 +225,7 @@ def _step(
         hi=hi if sign > 0 else -lo,
         size=ideal.unknowns[number].size,
         error=up(scales * moved),
-        # Of a step that is 0 the error is 0; else it is at most (moved/h) h.
+        # Where the step is 0 its error is 0; elsewhere the error is at most (moved/h) h.
         absolute=np.zeros_like(moved) if is_step else moved,
         relative=up(moved / (h * NEARLY)) if is_step else np.zeros_like(moved),
         reach=up(scales * np.where(is_zero, 0.0, up(reach))),
@@ -241,7 +242,7 @@ def _crossing(
     ledger: Ledger,
     where: str,
 ) -> Crossing:
-    """Return where x is clear of the step, and note the margins of both sides.
+    """Return the kinds of rows where x is clear of the step, and note the margins of both sides.
 
     Let x̃₁ and x̃₂ be the computed x and x − h, off by at most e₁ and e₂.
 
@@ -276,7 +277,7 @@ def _crossing(
 # Outputs
 
 
-def _zero_with_its_steps(
+def _relative_to_steps(
     y: Approximation, W: Any, b: Any, hidden: Approximation, found: Sequence[Contribution]
 ) -> Approximation:
     """Replace the errors of sums of steps by relative ones.

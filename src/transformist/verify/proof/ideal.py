@@ -73,7 +73,7 @@ class Pattern:
     empty: NDArray[np.bool_]
 
     def ends(self, lo: Floats, hi: Floats) -> tuple[Floats, Floats]:
-        """Return ends of Σ α_j x_j at queries of each kind, given those of x_j at each kind of key.
+        """Return ends of Σ α_j x_j at each kind of query, from ends of x_j at each kind of key.
 
         The weights α_j are at least 0 and add up to 1, so the sum lies between the least and the
         largest x_j that the query may attend to. It is 0 where there is no admissible key.
@@ -88,14 +88,15 @@ class Pattern:
 
 @dataclass(frozen=True, eq=False)
 class Unknown:
-    """Facts on an unknown, on every input.
+    """Facts about an unknown that hold on every input.
 
     Attributes:
         lo, hi: (kinds,): lower and upper end.
         grid: the grid of its values.
         size: (1 + masks, kinds): bounds of its magnitude, and of D times its magnitude.
-        share: of a share: the pattern of the head, and the kind of row.
-        unit: of a hidden unit min(ReLU(x), h): the form x, and h (`None` where there is no limit).
+        share: the pattern of the head and the kind of row, if the unknown is a share.
+        unit: the form x and the limit h (`None` for no limit), if the unknown is a hidden unit
+            min(ReLU(x), h).
 
     """
 

@@ -67,7 +67,7 @@ def normalized(norm: LayerNorm, z: Approximation, r: RoundingErrors, where: str)
 
 
 def _stored(size: Floats, error: Floats, r: RoundingErrors) -> Floats:
-    """Error of the result of one operation, of an ideal of this size, that rounds once more."""
+    """Error of a result that rounds once more: `error` before that, `size` of the ideal result."""
     return np.asarray(up(error + r.per_operation * (size + error) + 2 * r.tiny))
 
 

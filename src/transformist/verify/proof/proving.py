@@ -1,4 +1,4 @@
-"""A proof that a format decides as the weights do exactly, for every input up to a length."""
+"""Proof that a format decides as exact arithmetic does, for every input up to a length."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Proof:
 
     Attributes:
         margins: every error bound on which a decision depends, and the error allowed there.
-        stopped: the first operation without a bound, or margin that is exceeded; empty if the proof
-            holds.
+        stopped: the first operation without a bound, or the first margin that is exceeded; empty
+            if the proof holds.
 
     """
 
@@ -36,7 +36,7 @@ class Proof:
 
 
 def prove(model: Transformer, a: Floating, longest: int, order: str) -> Proof:
-    """Prove that a format decides as the ideal, on all inputs of up to `longest` symbols.
+    """Prove that a format decides as the ideal does, on all inputs of up to `longest` symbols.
 
     Args:
         model: the model.

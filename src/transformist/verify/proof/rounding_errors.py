@@ -44,7 +44,7 @@ from transformist.verify.proof.upwards import (
 
 
 class Halves(NamedTuple):
-    """Computed summands of coordinates, some of which stand for the difference of two hidden units.
+    """Computed summands of hidden coordinates: single units, or pairs taken as their difference.
 
     Attributes:
         pairs: (coordinates,): True for a difference.
@@ -69,7 +69,7 @@ class Approximation:
         size: (1 + masks, coordinates, kinds): bounds of their magnitudes, and of D times these.
         error: (1 + masks, coordinates, kinds): E, and E_D for each mask.
         absolute, relative: (coordinates, kinds): a and ρ.
-        halves: for hidden units, of which some are taken in pairs.
+        halves: the hidden units, if the vector is a hidden layer; some are taken in pairs.
 
     """
 
@@ -84,14 +84,14 @@ class Approximation:
 
     @property
     def reach(self) -> Floats:
-        """Bounds of the magnitude of what a dot product adds up for each coordinate.
+        """Bounds of the magnitudes that a dot product adds up for each coordinate.
 
         It reads the two units of a pair one by one, not their difference.
         """
         return self.size + self.error if self.halves is None else self.halves.reach
 
     def quanta(self, ideal: Ideal) -> Sequence[int | None]:
-        """For each coordinate k such that 2ᵏ divides its ideal values (of pairs: both units')."""
+        """For each coordinate, k such that it (for a pair, both units) is a multiple of 2ᵏ."""
         if self.halves is not None:
             return self.halves.quanta
         return [quantum(ideal.grid(form)) for form in self.forms]
@@ -354,7 +354,7 @@ class RoundingErrors:
         k = np.array([[-np.inf if power is None else power] for power in powers])
         return np.asarray(self.fits(k, reach[0]) & (inherited[0] == 0))
 
-    # Vectors that are known otherwise
+    # Vectors with given errors
 
     def values(self, forms: Sequence[Form], error: Floats) -> Approximation:
         """Return ideal numbers with these errors E."""
@@ -367,7 +367,7 @@ class RoundingErrors:
         return np.asarray(np.minimum(error, up(self.ideal.scales[:, None, None] * error[0])))
 
     def require(self, size: Any, largest: float, where: str) -> None:
-        """Require that numbers do not overflow; NaN does not fulfil it.
+        """Require that numbers do not overflow; NaN is refused too.
 
         Raises:
             Unfollowed: if one may be larger than `largest`.

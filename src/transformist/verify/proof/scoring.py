@@ -1,4 +1,4 @@
-"""Scores of a head: how far the best leads the others in the ideal, and how far computed ones err.
+"""Scores of a head: lead of the best score in the ideal, and error bounds of computed scores.
 
 Let s_j be the ideal scores of a query, and s̃_j the computed scores, |s̃_j − s_j| ≤ η. A *best* key
 has the largest ideal score. The proof needs a lower bound of the distance from the best score to
@@ -34,7 +34,7 @@ from transformist.verify.proof.upwards import Floats, compounded, require_terms,
 DISTANCES = 200
 """Number of distances m whose exponentials are added one by one; any number is sound.
 
-By the 200th the sum has converged wherever it is small enough to be of use.
+Wherever the sum is small enough to be of use, it has converged by the 200th distance.
 """
 
 SLIGHTLY_LESS = 1 - 2**-30
@@ -52,7 +52,7 @@ class Leads:
 
     Attributes:
         selection: `mean`, `one` or `mixture`, as in `Pattern`.
-        falls: (distances, kinds of queries): the m-th lower bound. Where the first is positive,
+        falls: (distances, kinds of queries): the lower bounds. Where the first is positive,
             later ones are larger: m λ − c grows with m, and so does B m² − c m where c < B.
         keys: the largest number of keys at each distance; 0 where all keys are best.
         tie_error: (kinds,): η among best keys; 0 where their computed scores are equal bit for bit.

@@ -1,4 +1,4 @@
-"""Margins: error bounds beside the errors that leave every decision as it is in the ideal."""
+"""Margins: error bounds, compared with the errors that leave every decision as in the ideal."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class SoftmaxOrder:
             kernels.
         scores_in_accumulator: True if scores are not rounded to the format.
         exp_error: relative error of an exponential; `None` for 2 units in the last place.
-        further: error of a mean besides, relative to the largest value: per row, and once.
+        further: additional error of a mean, relative to the largest value: (per row, constant).
 
     """
 
@@ -61,7 +61,7 @@ class SoftmaxOrder:
         return float(repeated(e, rows + 2)) if e <= 0.5 else math.inf
 
     def mean_error(self, r: RoundingErrors, rows: int, even: bool) -> tuple[float, float]:
-        """γ: relative error of Σ w_j v_j / Σ w_j for given w_j, and its error by underflow.
+        """Return γ, the relative error of Σ w_j v_j / Σ w_j for given w_j, and that by underflow.
 
         The numerator is off by a factor 1 + T, the denominator by 1 + B at most, so the quotient by
         (1 + T)/(1 − B) − 1 = (T + B)/(1 − B) ≤ ((1 + T)(1 + B) − 1)/(1 − B).

@@ -33,7 +33,7 @@ TINIEST = 2.0**-500
 """Least magnitude of weights, and of ends and sizes, other than 0 (`within_reach`)."""
 
 MOST_TERMS = 2**11
-"""Longest sum that is followed: with it, a bound has fewer than the 2¹² operations of `ROOM`."""
+"""Longest sum that a proof accepts: so a bound has fewer than the 2¹² operations of `ROOM`."""
 
 
 class Unfollowed(Exception):

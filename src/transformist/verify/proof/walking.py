@@ -1,4 +1,4 @@
-"""The walk: error bounds of a transformer, operation by operation, from embedding to answer."""
+"""Error bounds of a transformer, operation by operation, from the embedding to the answer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from transformist.verify.proof.upwards import ROOM, Unfollowed, up
 
 
 class Walk:
-    """A model, walked on all inputs of up to N symbols at once.
+    """Error bounds of a model, for all inputs of up to N symbols at once.
 
     Attributes:
         ledger: the margins that were met.
@@ -54,7 +54,7 @@ class Walk:
         self.rounding = RoundingErrors(a, self.ideal)
 
     def run(self) -> None:
-        """Walk the model from the embedding to the answers."""
+        """Bound every operation of the model, from the embedding to the answers."""
         r, model = self.rounding, self.model
         z = self.embedded()
         self.streams.append(z)
@@ -75,7 +75,7 @@ class Walk:
         decide(model.read_out, z, r, self.ledger)
 
     def embedded(self) -> Approximation:
-        """Return word vectors plus position functions; each is rounded to the format first."""
+        """Return word vectors plus position functions; both are rounded to the format first."""
         embedding, r, kinds = self.model.embedding, self.rounding, self.ideal.kinds
         order = [embedding.symbols.index(s) for s in (*self.model.alphabet, *embedding.front)]
         exact = rationals(embedding.vectors)[order]
@@ -100,9 +100,10 @@ class Walk:
     def position(self, name: str) -> tuple[Form, float, float]:
         """Return a position function, its absolute and its relative error.
 
-        It is computed exactly and rounded once: u of itself, and underflow. Whole numbers up to
-        2ᵖ are numbers of the format. 1/i is a multiple of 1/D for the D = i rows of the mask
-        `future`, i/n of 1/D for the D = n rows of the mask `none`: without BOS, which counts in D.
+        It is computed exactly and rounded once, so it is off by u of itself, or by underflow. Whole
+        numbers up to 2ᵖ are numbers of the format. In a model without BOS (which would count in D),
+        1/i is a multiple of 1/D for the D = i rows of the mask `future`, and i/n one of 1/D for
+        the D = n rows of the mask `none`.
         """
         ideal, r, n = self.ideal, self.rounding, self.ideal.longest
         whole = {"1": 1, "i": n, "i^2": n**2, "i^3": n**3, "(-1)^i": 1}
@@ -141,7 +142,7 @@ class Walk:
 
 
 def _has_scores(head: Attention) -> bool:
-    """True if a product of query and key need not be 0."""
+    """True if some product of query and key may differ from 0."""
     query = np.any(head.W_Q != 0, axis=1) | (head.b_Q != 0)
     key = np.any(head.W_K != 0, axis=1) | (head.b_K != 0)
     return bool((query & key).any())
