@@ -60,7 +60,7 @@ _ROOMS = {
     "split_heads": "assembly",
     "tie_break": "assembly",
 }
-"""Where each name is; it is imported when it is first asked for. `__init__.pyi` has the types."""
+"""Module of each name, imported at the first use of the name. `__init__.pyi` has the types."""
 
 __all__ = list(_ROOMS)
 

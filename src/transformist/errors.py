@@ -80,7 +80,7 @@ def symbols_in_words(symbols: Iterable[object]) -> str:
 
 
 def visible(text: str) -> str:
-    r"""A text in which what is not printable is written out, so that it stays in its line.
+    r"""A text with unprintable characters written out, so that it stays on its line.
 
     Example:
         >>> print(visible("x = \n, é"))
@@ -95,7 +95,7 @@ class TransformistError(Exception):
 
     Attributes:
         invariant: what must hold.
-        received: what came instead.
+        received: the value that came instead.
         where: the place it came to, or `None`.
         remedy: what to do about it.
 

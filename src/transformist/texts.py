@@ -154,7 +154,7 @@ class Text:
         Args:
             alphabet: of the model.
             source: the text.
-            ignore_others: True to skip what is not in the alphabet.
+            ignore_others: True to skip characters that are not in the alphabet.
             admit: receives the number of characters read so far; it may refuse more of them.
 
         Where no character is skipped, only the symbols of a stream are kept.

@@ -337,7 +337,7 @@ class TestCommands:
     @pytest.mark.parametrize("more", [(), ("--arithmetic", "float32")])
     def test_there_is_no_search_where_nothing_is_claimed(self, capsys, more):
         code, _, err = self.run(capsys, "precision", RECIPE.name, *more)
-        assert code == 2 and "tells how far off it is on an input" in " ".join(err.split())
+        assert code == 2 and "prints an error bound for an input" in " ".join(err.split())
 
 
 def test_drawn_weights_cannot_be_changed():

@@ -472,7 +472,7 @@ class TestRefusals:
     def test_what_is_no_path(self, given):
         read = [tf.load, tf.load_certificates, lambda path: tf.save(built("dyck-1"), path)]
         for each in read:
-            with pytest.raises(InvalidValue, match="named by its path, a text or") as error:
+            with pytest.raises(InvalidValue, match="must be a string or a pathlib") as error:
                 each(given)
             assert f"received {given!r}, a {type(given).__name__};" in str(error.value)
 

@@ -302,7 +302,7 @@ def _combine(function: Callable[..., Any], parts: Iterable[Rationals], growth: i
 
 
 def _product(function: Callable[..., Any], x: Rationals, y: Rationals, terms: int) -> Rationals:
-    """A bilinear `function` of the numerators, a sum of `terms` products."""
+    """Apply a bilinear `function` to the numerators; each result is a sum of `terms` products."""
     a, b = x.numerators, y.numerators
     if _peak(a) * _peak(b) * terms >= _WORD or b.dtype != a.dtype:  # beside zeros all may be wide
         a, b = _wide(a), _wide(b)

@@ -23,7 +23,7 @@ def exact_numbers(values: Any, where: str = "array") -> NDArray[Any]:
     Raises:
         ShapeMismatch: when the rows have different lengths.
         NotFinite: for NaN or infinity.
-        InvalidValue: for what is not a number.
+        InvalidValue: if the argument is not a number.
 
     Example:
         >>> exact_numbers([[1, 0.5]])

@@ -2,9 +2,8 @@
 
 A definition in `model/` is a composition of the operations below. Each operation takes and gives
 arrays of the arithmetic's own kind, and rounds its result to the format once (`interval` encloses
-it instead); between operations
-nothing is kept in a wider format. Sums and dot products run from left to right and are rounded to
-the format at their end only.
+it instead). Between operations nothing is kept in a wider format. Sums and dot products run from
+left to right, and are rounded to the format at their end only.
 """
 
 from __future__ import annotations

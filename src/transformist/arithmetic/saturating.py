@@ -91,7 +91,7 @@ class Saturating:
         return self.resolution
 
     def drawn(self, count: int, seed: str) -> NDArray[np.float64]:
-        """All numbers where there are at most `count`, else so many drawn ones."""
+        """All numbers of the format if there are at most `count`, else `count` drawn ones."""
         end = int(self.largest / self.resolution)
         steps = range(-end, end + 1)
         if len(steps) > count:

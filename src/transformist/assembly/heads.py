@@ -98,7 +98,7 @@ def soften(head: Attention, sharpness: object) -> Attention:
             or `bounds.underflow_sharpness` from the gap and a number format.
 
     Raises:
-        InvalidValue: for what is not a head, or a sharpness that is not positive.
+        InvalidValue: if the argument is not a head, or the sharpness is not positive.
 
     Example:
         >>> from transformist.bounds import sharpness

@@ -16,7 +16,7 @@ Part: TypeAlias = FeedForward | Attention
 
 
 def expect(value: object, kind: type, where: str) -> None:
-    """Refuse what is not a model of this kind.
+    """Refuse an argument that is not a model of this kind.
 
     Raises:
         InvalidValue: when it is not.

@@ -138,11 +138,11 @@ def _converted(*x: F, source: str, target: str) -> list[F]:
     errata=("boolean-pair-signs", "boolean-all-properties"),
 )
 def convert_boolean(source: str = "zero-one", target: str = "pair") -> FeedForward:
-    """A map false′ h + true′ (1 − h), h = ReLU(1 − z), if the source has a gap; else a linear map.
+    """Map false′ h + true′ (1 − h), h = ReLU(1 − z), if the source has a gap; else a linear map.
 
-    In each of the former false is one point, p. With q the point of true nearest to it and
-    u = q − p, the number z = u · (x − p)/|u|² is 0 at p and at least 1 on true, which is convex: h
-    is 1 on false and 0 on true.
+    In every source with a gap, false is a single point p. Let q be the point of true nearest to p,
+    and u = q − p. As true is convex, z = u · (x − p)/|u|² is 0 at p and at least 1 on true, so h is
+    1 on false and 0 on true.
 
     Raises:
         UnknownName: for a representation that does not exist.

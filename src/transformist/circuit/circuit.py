@@ -347,7 +347,7 @@ class Circuit:
             yield from form.atoms
 
     def over_nothing(self, form: Form) -> Fraction:
-        """The value of a form at BOS where the input is empty."""
+        """The value of a form at BOS on the empty input."""
         return form.constant + sum(
             (factor * self._alone(number) for number, factor in form.terms), Fraction(0)
         )

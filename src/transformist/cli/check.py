@@ -131,7 +131,7 @@ def _verdict(named: NamedModel, max_length: int | None) -> Verdict:
 
 
 def _print_verdicts(verdicts: Iterable[Verdict], as_json: bool) -> int:
-    """Print verdicts as they come, and return the exit code."""
+    """Print each verdict when it is ready, and return the exit code."""
     held, rows = True, []
     for verdict in verdicts:
         held = held and verdict.held

@@ -1,4 +1,4 @@
-"""Where the process of the command line begins: Ctrl-C ends it in one line from here on.
+"""Entry point of the command line: from here on, Ctrl-C ends the process with one line.
 
 Nothing but what Python itself has loaded is imported above: the time before the handler is in place
 is the time in which Ctrl-C prints a traceback.

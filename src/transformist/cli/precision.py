@@ -127,7 +127,7 @@ def _instead_of_a_search(recipe: Recipe[Any]) -> str:
     clamped = [name for name in names if isinstance(number_system(name), Floating)]
     if clamped:
         return f"name one that it claims: --arithmetic {clamped[0]}"
-    return f"transformist run {recipe.name} tells how far off it is on an input"
+    return f"transformist run {recipe.name} prints an error bound for an input"
 
 
 def _lengths_of(

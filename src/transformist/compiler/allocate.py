@@ -42,7 +42,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Allocation:
-    """Where the numbers of a schedule are kept.
+    """Slots of the numbers of a schedule.
 
     Attributes:
         schedule: when they are computed.

@@ -27,7 +27,7 @@ class SourceMap:
     called: dict[Form, str] = field(default_factory=dict)
 
     def add(self, circuit: Circuit, atom: Atom, name: str, node: Node | None) -> Form:
-        """An atom of a circuit, which serves this subexpression if it is new."""
+        """Add an atom to a circuit; a new atom is recorded as serving this subexpression."""
         before = len(circuit.atoms)
         form = circuit.add(atom, name)
         if len(circuit.atoms) > before and node is not None:
@@ -35,7 +35,7 @@ class SourceMap:
         return form
 
     def written(self, form: Form) -> list[str]:
-        """Where the subexpressions are written that the atoms of a form serve."""
+        """Places of the subexpressions that the atoms of a form serve."""
         nodes = [self.served[atom] for atom in form.atoms if atom in self.served]
         return list(dict.fromkeys(str(self.places[node]) for node in nodes))
 

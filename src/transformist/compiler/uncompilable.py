@@ -33,7 +33,7 @@ class Subexpressions:
 
     @cached_property
     def places(self) -> dict[Node, Place]:
-        """Where each is written."""
+        """Place of each node in the user's file."""
         return dict(zip(self.program.nodes, self.program.places, strict=True))
 
     def refused(self, node: Node, invariant: str, *, received: str, remedy: str) -> Uncompilable:

@@ -133,7 +133,7 @@ class Reals:
         return centre + step if centre else step
 
     def _representable(self, values: Sequence[Fraction], a: Arithmetic) -> list[Fraction]:
-        """The values rounded to the format, those that then lie in the interval."""
+        """The values rounded to the format, without those that then lie outside the interval."""
         rounded = map(Fraction, a.numbers(a.array(list(values))).tolist())
         return [value for value in rounded if self._low <= value <= self._high]
 
@@ -295,7 +295,7 @@ class Where:
         return case in self.domain and self.condition(case)
 
     def cases(self, arithmetic: Arithmetic, count: int, seed: int) -> list[Case]:
-        """The cases that satisfy the condition, of up to 16 times as many if few of them do."""
+        """Up to `count` cases that satisfy the condition, from up to 16 times as many if few do."""
         kept: list[Case] = []
         for more in (1, 4, 16):
             drawn = self.domain.cases(arithmetic, more * count, seed)

@@ -77,7 +77,7 @@ def _path(given: Any, where: str) -> Path:
         return Path(given)
     except TypeError:
         raise InvalidValue(
-            "a file must be named by its path, a text or a pathlib.Path",
+            "a path must be a string or a pathlib.Path",
             received=f"{given!r:.60}, a {type(given).__name__}",
             where=where,
             remedy='give one such as "model.safetensors"',
@@ -158,7 +158,7 @@ def load(path: str | os.PathLike[str]) -> Transformer:
     Raises:
         UnreadableInput: for a file that is not there, is not whole, is of another program or of a
             newer version, or whose parts do not fit together.
-        InvalidValue: for what is no path.
+        InvalidValue: if the argument is not a path.
 
     """
     model: Transformer = _opened(_path(path, "load"), _model)

@@ -41,7 +41,7 @@ class Output:
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
-        """Refuse operations of sequences; Python's own exception has neither line nor remedy."""
+        """Refuse operations of sequences, with a line and a remedy that Python does not give."""
         if name.startswith("_") or name == "tracing":
             raise AttributeError(name)
         raise UnknownName(

@@ -22,11 +22,11 @@ def tabulated(nodes: tuple[Node, ...], values: Any, categories: bool = False) ->
     Args:
         nodes: the arguments.
         values: the value of the function for each of them: Booleans, numbers or categories.
-        categories: whether numbers stand for categories.
+        categories: True if numbers stand for categories.
 
     Raises:
-        InvalidValue: where a value is missing, there is a value for a key that is no argument, or
-            values are of different types.
+        InvalidValue: if a value is missing, if a key is not an argument, or if values are of
+            different types.
 
     """
     if any(isinstance(node.type, Number) for node in nodes):

@@ -43,7 +43,7 @@ class Coded(Sequence[Symbol]):
             alphabet: the characters that are symbols.
             pieces: of the text.
             ignore_others: whether to skip other characters.
-            admit: told how many symbols there are, as they come, it may refuse more of them.
+            admit: called with the number of symbols read so far; it may refuse to read more.
 
         Returns:
             `None` where another character comes that is not to be skipped.

@@ -91,7 +91,8 @@ class _Several:
         """Return the entries of the field `name`.
 
         Raises:
-            InvalidValue: for a single entry, for what is no sequence, and for another entry.
+            InvalidValue: for a single entry, an argument that is not a sequence, or a wrong
+                entry.
             ShapeMismatch: for too few entries or too many.
 
         """
@@ -111,7 +112,7 @@ class _Several:
                 f"{name} must hold {count} of {noun}",
                 received=f"{len(values) or 'none'}",
                 where=where,
-                remedy="give as many",
+                remedy=f"give {count}",
             )
         for number, value in enumerate(values):
             if not _is_one(value, self.kinds):

@@ -126,7 +126,7 @@ class PositionFunctions(Definition, PositionEncoding):
 @final
 @dataclass(frozen=True, eq=False)
 class PositionTable(Parameterized, PositionEncoding):
-    """A vector for each position from 1 to N, whatever n is.
+    """A vector for each position from 1 to N, the same for every n.
 
     Attributes:
         vectors: shape (N, d).

@@ -117,7 +117,7 @@ class LanguageModel(ReadOut):
         self._require("W_out", (len(self.labels), "d"), "a row for each symbol")
 
     def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
-        """A mapping from symbol to probability a vector."""
+        """Return for each vector a mapping from symbol to probability."""
         probabilities = a.numbers(softmax(y, np.full(y.shape, True), a))
         return [dict(zip(self.labels, row.tolist(), strict=True)) for row in probabilities]
 

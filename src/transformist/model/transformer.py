@@ -144,7 +144,7 @@ class Transformer(Definition):
                 "inputs that are evaluated together must have one length",
                 received=f"lengths {', '.join(map(str, lengths))}" if lengths else "no inputs",
                 where="Transformer.streams",
-                remedy="give those of each length by themselves, or use answers",
+                remedy="call it once for each length, or use answers",
             )
         return self._streams(given, number_system(arithmetic))
 
@@ -244,7 +244,7 @@ class Transformer(Definition):
             where="generate",
             remedy="give how many symbols to add at most",
         )
-        length_of(prompt)  # refuses what is no sequence
+        length_of(prompt)  # refuses an argument that is not a sequence
         new: list[Symbol] = []
         while len(new) < most:
             distribution = self._next_symbols((*prompt, *new), a)[-1]
@@ -313,7 +313,7 @@ class Transformer(Definition):
 
         Raises:
             InputTooLong: for more than `max_length` symbols.
-            InvalidValue: for what is no sequence, or has no position to read.
+            InvalidValue: if the input is not a sequence, or has no position to read.
 
         """
         n = length_of(x)
@@ -385,7 +385,7 @@ def length_of(x: Any) -> int:
     """Return the number of symbols of an input.
 
     Raises:
-        InvalidValue: for what is no sequence.
+        InvalidValue: if the argument is not a sequence.
 
     """
     if not hasattr(x, "__len__"):

@@ -85,7 +85,7 @@ class NamedModel(ABC):
         return "max_length" in self.given
 
     def adapted(self, pieces: Iterable[str]) -> Self:
-        """The model with those settings that only the text can say, read from its pieces."""
+        """The model with the settings that depend on the text, which comes in pieces."""
         return self
 
     @abstractmethod

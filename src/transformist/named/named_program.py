@@ -42,7 +42,7 @@ class NamedProgram(NamedModel):
         return {**known, **{name: _value(each) for name, each in self.given.items()}}
 
     def with_defaults(self, **defaults: Any) -> Self:
-        """The program with options for those that `--set` leaves out."""
+        """The program, with options for the settings that `--set` leaves out."""
         return replace(self, given={**defaults, **self.given})
 
     def alphabet(self, length: int, system: Arithmetic) -> tuple[Symbol, ...]:

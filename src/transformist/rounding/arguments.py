@@ -30,7 +30,7 @@ def required(
         remedy: what to give.
 
     Raises:
-        InvalidValue: for what is no finite number, or does not meet the condition.
+        InvalidValue: if the number is not finite, or does not meet the condition.
 
     Example:
         >>> required("size", "1/2", NOT_NEGATIVE, meaning="a norm", where="here", remedy="give one")

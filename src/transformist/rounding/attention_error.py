@@ -1,4 +1,4 @@
-"""Error bounds of what a head computes: a mean, and softmax of scores with one maximum.
+"""Error bounds of heads: of a mean, and of softmax over scores with one maximum.
 
 u is the unit roundoff of the format, w that of its accumulator.
 """

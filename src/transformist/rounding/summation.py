@@ -46,7 +46,7 @@ def sum_error(x: Any, arithmetic: Arithmetic | str, order: str = "reference") ->
     Raises:
         InvalidValue: for a number that the format does not hold.
         NotFinite: for one that it overflows at.
-        ShapeMismatch: for what is no list of numbers.
+        ShapeMismatch: if the argument is not a list of numbers.
         UnknownName: for another order.
 
     Example:

@@ -202,7 +202,7 @@ def size_bound(part: Part, norm: str, size: Fraction) -> Fraction:
     ‖β‖.
 
     Raises:
-        InvalidValue: for what is no part of a transformer.
+        InvalidValue: if the argument is not a part of a transformer.
         UnknownName: for a norm that does not exist.
 
     Example:
@@ -231,7 +231,7 @@ def norm_bound(name: str, given: Any, where: str) -> Fraction:
     """Return a bound of norms that a user gave.
 
     Raises:
-        InvalidValue: for what is no number of at least 0.
+        InvalidValue: if the argument is not a number of at least 0.
 
     """
     remedy = "give a bound of the norms of the vectors, or of their changes"

@@ -101,7 +101,7 @@ def operator_norm(A: Any, norm: str) -> Fraction:
 
     Raises:
         UnknownName: for another norm.
-        ShapeMismatch: for what is no matrix.
+        ShapeMismatch: for an argument that is not a matrix.
 
     Example:
         >>> operator_norm([[1, 1]], "l1"), operator_norm([[1, 1]], "linf")
@@ -121,7 +121,7 @@ def bilinear_norm(A: Any, norm: str) -> Fraction:
 
     Raises:
         UnknownName: for another norm.
-        ShapeMismatch: for what is no matrix.
+        ShapeMismatch: for an argument that is not a matrix.
 
     Example:
         >>> bilinear_norm([[1, -2], [3, 4]], "l1"), bilinear_norm([[1, -2], [3, 4]], "linf")
@@ -139,7 +139,7 @@ def l_inf_1_norm(A: Any) -> Fraction:
     for those, `operator_norm`.
 
     Raises:
-        ShapeMismatch: for what is no matrix.
+        ShapeMismatch: for an argument that is not a matrix.
 
     Example:
         >>> l_inf_1_norm([[1, -2], [3, 4]])

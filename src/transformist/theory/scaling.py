@@ -54,7 +54,7 @@ def homogeneity(part: Any) -> int | None:
         The degree; `None` where the weights show none, although there may be one.
 
     Raises:
-        InvalidValue: for what is no part.
+        InvalidValue: if the argument is not a part.
 
     Example:
         >>> double = FeedForward(W_1=[[1], [-1]], W_2=[[2, -2]])

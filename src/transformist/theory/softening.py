@@ -182,7 +182,7 @@ def required_share(tolerance: Any, where: str) -> Fraction:
     """Return a tolerance, a share of the weight of a row.
 
     Raises:
-        InvalidValue: for what is no number between 0 and 1.
+        InvalidValue: if the argument is not a number between 0 and 1.
 
     """
     remedy = "give one such as 1/4"

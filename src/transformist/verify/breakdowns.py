@@ -27,7 +27,7 @@ LONGEST = 2**20
 """The longest inputs tried, unless another length is given."""
 
 GROWTH = 4
-"""Where not every length is tried, the next is longer by one part in this many."""
+"""If not every length is tried, the next length is longer by one part in this many."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +192,7 @@ def _require_right_or_wrong(recipe: Recipe[Any], name: str) -> None:
             "the format must be one in which an error is claimed, as the answer is in numbers",
             received=f"{name}, in which {recipe.name} claims nothing: {claim.excluded[name]}",
             where="precision",
-            remedy=f"transformist run {recipe.name} tells how far off it is on an input",
+            remedy=f"transformist run {recipe.name} prints an error bound for an input",
         )
 
 

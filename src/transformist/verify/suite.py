@@ -68,7 +68,7 @@ def check_program(name: str, program: Program, max_length: int | None = None) ->
 def check_recipes(
     names: Sequence[str], max_length: int | None = None, processes: int | None = None
 ) -> Iterator[Verdict]:
-    """The verdicts of several recipes, in order, as they come.
+    """Yield the verdicts of several recipes, in order, each when it is ready.
 
     Args:
         names: of the recipes.
@@ -82,7 +82,7 @@ def check_recipes(
 def check_programs(
     max_length: int | None = None, processes: int | None = None
 ) -> Iterator[Verdict]:
-    """The verdicts of the packaged programs, in order, as they come.
+    """Yield the verdicts of the packaged programs, in order, each when it is ready.
 
     Args:
         max_length: as for `check_program`.

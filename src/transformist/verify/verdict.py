@@ -89,7 +89,7 @@ class Verdict:
     """Outcome of a check.
 
     Attributes:
-        name: of what was checked.
+        name: the name of the recipe or program that was checked.
         cases: number of inputs evaluated, over all arithmetics.
         arithmetics: the number systems they were evaluated in.
         covered: the inputs tried, in words.
@@ -136,7 +136,7 @@ def verdict_of(name: str, trials: Iterable[Trial], covered: str) -> Verdict:
     """Verdict over trials, which ends with the first that fails.
 
     Args:
-        name: of what is checked.
+        name: the name of the recipe or program that is checked.
         trials: evaluated one after the other, as they are asked for.
         covered: the inputs tried, in words, if every trial passes.
 

@@ -14,7 +14,7 @@ R = TypeVar("R")
 def spread(
     function: Callable[[T], R], items: Sequence[T], processes: int | None = None
 ) -> Iterator[R]:
-    """Apply a function to each item, and hand out the results in order, as they come.
+    """Apply a function to each item, and yield the results in order, each when it is ready.
 
     Args:
         function: at the top of a module, or a `partial` of one that is.

@@ -519,9 +519,10 @@ def dyck_1_2(weighting: str = "average-hard") -> Transformer:
 def dyck_k_d(kinds: int = 2, depth: int = 3, weighting: str = "average-hard") -> Transformer:
     """In each round, active brackets find the nearest active ones; pairs that match turn inactive.
 
-    The scores are a_j + j/n to the left and a_j − j/n to the right. With brackets ±t, l and r
-    found, an opening one is matched where −o − r = 0, a closing one where o + l = 0; M ≥ 2k + 1 is
-    subtracted where the bracket is inactive or of the other side, so that EqZero₁ gives 0.
+    The scores are a_j + j/n to the left and a_j − j/n to the right. Let o = ±t be the bracket, and
+    l and r the brackets that the two heads find. An opening bracket is matched if −o − r = 0, a
+    closing one if o + l = 0. M ≥ 2k + 1 is subtracted if the bracket is inactive, or
+    closing in the first case, opening in the second, so that EqZero₁ gives 0.
     """
     return _bounded(kinds, depth, weighting)
 

@@ -261,11 +261,11 @@ class Builder:
         return self.relu(loose, name)
 
     def gated(self, bit: Form, form: Form, name: str) -> Form:
-        """The form where the bit is 1, 0 where it is 0."""
+        """Return a form equal to `form` where the bit is 1, and 0 where the bit is 0."""
         return self._gate(bit, form, name, self.circuit.span(form))
 
     def quiet(self, form: Form, name: str) -> Form:
-        """A form with the same values at the symbols, and 0 at BOS."""
+        """Return a form with the same values at the symbols, and 0 at BOS."""
         if not self.circuit.bos:
             return form
         there = self.circuit.span_at_bos(form)

@@ -49,7 +49,7 @@ def _mean_scales(_ask: Asking, build: Builder, node: Mean) -> Scales:
 
 
 def _count(ask: Asking, build: Builder, node: Count, scale: Scale) -> Form:
-    """A mean, count/D, from which the count as it is is the place that it gives."""
+    """The mean count/D, or the count itself: a lookup of the position i with i/D = count/D."""
     name = build.name(node)
     if scale == AS_IT_IS:
         return build.add(Fetched(at_count(ask, build, node), build.feature("i", node)), name)

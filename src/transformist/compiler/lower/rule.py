@@ -73,7 +73,7 @@ class Asking(ABC):
 
 
 def _of_another_type(_ask: Asking, _build: Builder, node: Node, *_more: Any) -> NoReturn:
-    raise TypeError(f"{type(node).__name__} is asked for what its type does not have")
+    raise TypeError(f"no rule lowers {type(node).__name__} to the requested type")
 
 
 def _as_it_is(_ask: Asking, _build: Builder, _node: Node) -> Scales:

@@ -93,7 +93,7 @@ class Vectors(ABC):
 
     @abstractmethod
     def numbered(self, groups: Groups) -> NDArray[np.int32] | None:
-        """The group of each row; `None` if there is no room for so many groups."""
+        """The group of each row; `None` if there is no room for the groups."""
 
     @abstractmethod
     def measure(self, measured: ColumnRanges) -> None:

@@ -82,7 +82,7 @@ def _require_at_bos(margins: Margins, number: int, atom: StepFunction) -> None:
 
 
 def require_finite(margins: Margins, model: Transformer) -> None:
-    """Require that all weights and sums fit the format, also those that no answer depends on."""
+    """Require that all weights and sums fit the format, even if no answer depends on them."""
     largest = max(magnitude(x) for each in _weights_of(model) for x in np.ravel(each))
     margins.require("weights", "the size of a weight", largest, margins.a.largest)
     rows = margins.readings.rows if margins.readings is not None else []

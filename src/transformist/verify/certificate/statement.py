@@ -140,7 +140,7 @@ def assumed(circuit: Circuit, line: int | None, checked: int) -> Assumption:
 class Certificate:
     """Statement that a format decides as the weights do exactly, for all inputs up to a length.
 
-    Bounds are sufficient, not necessary: what is not shown to hold need not fail.
+    Bounds are sufficient, not necessary: a model without a certificate may still answer rightly.
 
     Exactly is in rational arithmetic, with average-hard attention for softmax.
     `TAKEN_FOR_GRANTED` says what is asked of the platform.
@@ -157,7 +157,7 @@ class Certificate:
         heads: what the heads of each layer attend to.
         units: what the hidden units of each layer are.
         largest_length: the largest N up to `max_length` for which it holds; 0 where none does.
-        assumes: what is not derived from the weights.
+        assumes: the assumptions that are not derived from the weights.
         grade: 1 where it is proved operation by operation, 2 where laws of circuits show it, 0
             where it does not hold.
         stopped: where the proof of the first grade stopped, and why.

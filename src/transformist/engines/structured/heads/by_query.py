@@ -237,7 +237,7 @@ class QueryScores:
         return {**self.__dict__, "_room": self._room[:0]}
 
     def room(self, keys: int) -> NDArray[Any]:
-        """An array for the scores of so many keys, (count, keys); the same memory each time."""
+        """An array (count, keys) for scores; the same memory each time."""
         numbers = len(self.queries) * keys
         if numbers > len(self._room):
             self._room = np.empty(numbers, self.queries.dtype)

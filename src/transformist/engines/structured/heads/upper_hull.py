@@ -326,7 +326,7 @@ class UpperHull:
         return {**self.__dict__, "_state": filled}
 
     def reserve(self, more: int) -> None:
-        """Make room for so many more points; the room at least doubles."""
+        """Make room for this many more points; the room at least doubles."""
         if self._count + more > len(self._state[0]):
             size = max(2 * len(self._state[0]), self._count + more)
             grown = [np.empty((size, *each.shape[1:]), each.dtype) for each in self._state]
@@ -370,7 +370,7 @@ class UpperHull:
         arrivals: NDArray[np.int64],
         values: NDArray[Any],
     ) -> NDArray[np.float64]:
-        """The mixed values at rows that come in order, with the points that come with them."""
+        """Take the points of rows in order; return the mean value that each query attends to."""
         out = np.empty((0 if order == TAKE else len(queries), values.shape[1]))
         self.reserve(len(points))
         largest_in(points, self._sizes)
