@@ -74,7 +74,7 @@ def _require_transformer(model: Any, where: str) -> None:
             "the model must be a Transformer",
             received=f"{model!r:.60}, a {type(model).__name__}",
             where=where,
-            remedy="give one: tf.compile(program), or what a recipe on strings builds",
+            remedy="give tf.compile(program), or the model that a recipe on strings builds",
         )
 
 

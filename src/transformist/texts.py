@@ -219,7 +219,7 @@ class Text:
                 if symbol == "\n":
                     line, column = line + 1, 0
         raise UnreadableInput(
-            "a file must stay as it is while its symbols are looked for",
+            "a file must not change while it is read",
             received=f"{self.source.name}, which has no symbol {position} any more",
             remedy="run it again",
         )

@@ -96,7 +96,7 @@ def _run_file(given: str, what: str) -> tuple[str, str, dict[str, Any]]:
         raise InvalidValue(
             f"{what} must be programs/NAME, or a file and a name in it, FILE.py:NAME",
             received=repr(given),
-            remedy=f"{_packaged_like(given)}, or FILE.py:NAME for what is in a file of your own",
+            remedy=f"{_packaged_like(given)}, or FILE.py:NAME for one in a file of your own",
         )
     return path, name, _values_of(path)
 

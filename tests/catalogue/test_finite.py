@@ -382,7 +382,11 @@ def test_a_check_tries_positions_of_which_something_is_claimed(name):
         ("ignore-coordinates", {"largest": 16}, r"at least \(1 \+ d\)² = 25.*largest = 16"),
         ("ignore-coordinates", {"ignored": '"12"'}, "a list such as"),
         ("ignore-coordinates", {"ignored": '{"1": 2}'}, "a list such as"),
-        ("linear-in-place", {"matrix": [[1, 2]]}, "one that is as long; received 1 rows of 2"),
+        (
+            "linear-in-place",
+            {"matrix": [[1, 2]]},
+            "output must be as long as the input; received 1 rows of 2",
+        ),
         ("linear-to-the-right", {"matrix": [[1], [2]]}, "received 2 rows of 1"),
     ],
 )

@@ -243,7 +243,7 @@ NUMBER = (
             "default; received "
          "none; give default=…, a symbol or any other value such as 'none'"),
         ("x.predecessor(0, default='(')", "k must be a whole number of at least 1; received 0; "
-         "give how many positions away it is"),
+         "give the distance in positions"),
         ("step.predecessor(default='x')", "a number is needed here; received 'x'"),
         ("x.select(balance)", "a category is needed here; received balance, a number"),
         ("x.lookup(opens, default='(')", "a number is needed here; received opens, a Boolean"),

@@ -392,7 +392,7 @@ _PRODUCT_ERROR = "exact in fixed point where M is whole, else d r/2; in a float 
 def _require_square(matrix: Matrix, where: str) -> None:
     if len(matrix) != len(matrix[0]):
         raise InvalidValue(
-            "the matrix must be square: it takes a vector to one that is as long",
+            "the matrix must be square: the output must be as long as the input",
             received=f"{len(matrix)} rows of {len(matrix[0])}",
             where=where,
             remedy="pad it with zeros",

@@ -83,10 +83,10 @@ def command(
     if isinstance(named, NamedRecipe):
         return _search(named, arithmetic, longest, budget, as_json)
     raise InvalidValue(
-        "a search must be for a recipe or a program, which is built for one length after another",
+        "precision needs a recipe or a program, which can be built for every length",
         received=f"{name}, a saved model",
         where="precision",
-        remedy="name the program it is compiled from, FILE.py:NAME",
+        remedy="give the program that the model was compiled from, FILE.py:NAME",
     )
 
 

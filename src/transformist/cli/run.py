@@ -133,7 +133,7 @@ def _input(given: str | None, file: str | None) -> TextSource:
     """The source of the input."""
     if given is not None and file is not None:
         raise InvalidValue(
-            "there must be one input",
+            "the input must be given once",
             received=f"INPUT {given!r} and --file {file}",
             remedy="give one of the two",
         )

@@ -72,19 +72,19 @@ def _number(lowering: Lowering, node: Node) -> Answer:
         if mask.startswith("strict") and not _vanishes(circuit, form):
             raise lowering.build.refuse(
                 node,
-                "a number that is handed out must be 0 where the mask leaves no position",
+                "a number that the program returns must be 0 where the mask leaves no position",
                 received=f"a number that is made of a mean under mask {mask} and of others",
-                remedy="hand out the mean by itself",
+                remedy="return the mean alone",
             )
         if circuit.max_length is None and circuit.is_approximate(form):
             raise lowering.build.needs_length(node, "the sharpness of the scores")
         return NearestMean(form, grid.c, mask, factor != AS_IT_IS, circuit.most_seen)
     raise lowering.build.refuse(
         node,
-        "a number that is handed out must have listed values, be a whole count, or be made of "
-        "means under one mask",
+        "a number that the program returns must have listed values, be a whole count, or be made "
+        "of means under one mask",
         received="another number",
-        remedy="hand out a comparison or a table of it, or one of its means",
+        remedy="return a comparison or a table of it, or one of its means",
     )
 
 

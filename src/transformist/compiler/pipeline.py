@@ -69,7 +69,7 @@ def compile(
     options = Options(max_length, weighting, arithmetic, heads, positions)
     if not isinstance(program, Program):
         raise InvalidValue(
-            "what is compiled must be a program",
+            "the argument must be a program",
             received=f"{program!r:.60}, a {type(program).__name__}",
             where="compile",
             remedy="write a function below @tf.program(alphabet=…)",

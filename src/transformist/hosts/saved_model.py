@@ -60,7 +60,7 @@ def save(
     target = _path(path, "save")
     if target.suffix == ".py":
         raise InvalidValue(
-            "a model must be saved to a file that is no Python source",
+            "the file of a model must not have the name of a Python file",
             received=f"{target}",
             where="save",
             remedy="give a name such as model.safetensors",
@@ -134,7 +134,7 @@ def _replace(path: Path, data: bytes) -> None:
             beside.unlink(missing_ok=True)
     except (OSError, ValueError, RuntimeError) as error:
         raise InvalidValue(
-            "a model must be saved to a file, in a directory that can be written to",
+            "a model must be saved to a file, in a writable directory",
             received=f"{path} ({getattr(error, 'strerror', None) or error})",
             where="save",
             remedy="give the path of a new file, or of one to replace",
@@ -230,7 +230,7 @@ def _certificates(path: Path, file: Any) -> tuple[Certificate, ...]:
                 received=f"one of version {version} in {path}",
                 where="load",
                 remedy="certify the model again; those of version 1 could be false for weights "
-                "that no program is compiled to",
+                "that the compiler never makes",
             )
     proofs: tuple[Certificate, ...] = _attempt(path, lambda: _proofs(described, file.get_tensor))
     return proofs

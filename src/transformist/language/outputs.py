@@ -19,7 +19,7 @@ def _refuse(self: Output, sign: str, *_: object) -> NoReturn:
         _ENDS,
         received=f"{sign} on an output that {type(self).does}",
         where=str(here()),
-        remedy="compute with the sequence, before it is made an output",
+        remedy="compute with the sequence before you make it an output",
     )
 
 

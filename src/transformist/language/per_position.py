@@ -202,7 +202,7 @@ class PerPosition:
             raise refusal(
                 "k must be a whole number of at least 1",
                 received=f"{k!r:.40}",
-                remedy="give how many positions away it is",
+                remedy="give the distance in positions",
             )
         return self._make(Shift, (self.node,), sign * k, self._default(default))  # type: ignore[no-any-return]
 

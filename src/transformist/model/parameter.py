@@ -57,7 +57,7 @@ def exact_product(left: Any, right: Any) -> Parameter:
             "the left factor of a product must have as many columns as the right one has rows",
             received=f"shapes {x.shape} and {y.shape}",
             where="matrix product",
-            remedy="read and write as many numbers as the part takes and gives",
+            remedy="make the inner sizes equal",
         )
     return parameter(EXACT.matmul(x, y).weights())
 

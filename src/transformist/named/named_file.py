@@ -42,7 +42,7 @@ class NamedFile(NamedModel):
         """
         if self.given:
             raise InvalidValue(
-                "a saved model must be taken as it is",
+                "a saved model takes no settings",
                 received=f"--set {next(iter(self.given))}",
                 where=self.name,
                 remedy="leave --set out, or compile the program anew",

@@ -116,7 +116,7 @@ class NamedProgram(NamedModel):
         for name in ("max_length", "arithmetic"):
             if name in self.given:
                 raise InvalidValue(
-                    f"{name} must be left to the search, which varies it",
+                    f"{name} must not be set: the search varies it",
                     received=f"--set {name}",
                     where="precision",
                     remedy=f"write --{name.replace('_', '-')}",

@@ -40,11 +40,10 @@ def for_real_numbers(arithmetic: Arithmetic | str) -> Arithmetic:
     system = number_system(arithmetic)
     if isinstance(system, Saturating):
         raise InvalidValue(
-            "a bound needs an arithmetic that stands for the real numbers, with which it is "
-            "compared",
+            "a rounding error needs a format that approximates the real numbers",
             received=f"{system.name}, a finite arithmetic of its own",
             where="bounds",
-            remedy="name a float format; recipes of the chapter finite say what holds in this one",
+            remedy="give a float format; recipes of the chapter finite state what holds here",
         )
     return system
 

@@ -207,7 +207,7 @@ def _numbers(x: Any, a: Arithmetic, where: str) -> list[Fraction]:
             "x must be a list of numbers",
             received=f"an array of shape {exact.shape}",
             where=where,
-            remedy="give one list, shape (n,); of an array give each row by itself",
+            remedy="give one list, shape (n,); for an array, call it once for each row",
         )
     held = rationals(a.numbers(a.array(exact))) if len(exact) else exact
     off = np.flatnonzero(held != exact)

@@ -105,6 +105,6 @@ def answer_in_numbers(
             "the recipe must be one on vectors, lists of vectors or positions",
             received=f"{recipe.name}, whose inputs are symbols",
             where="answer_in_numbers",
-            remedy="run what it builds: tf.run(recipe.build(), symbols)",
+            remedy="run its model: tf.run(recipe.build(), symbols)",
         )
     return answer(recipe, recipe.settings(given), text, number_system(arithmetic))

@@ -127,7 +127,7 @@ def _require(recipe: Recipe[Any], given: Settings) -> None:
         )
     if "tolerance" in given:
         raise InvalidValue(
-            "the tolerance must be left out: it is searched for",
+            "the tolerance must be left out: the search varies it",
             received=f"tolerance = {given['tolerance']}",
             where="precision",
             remedy="leave it out",

@@ -245,7 +245,7 @@ class Builder:
             "a number that is compared must be 0 or at least some known number in magnitude",
             received="no such number is known: it is a mean of numbers of both signs that are "
             "means, or whose denominators depend on the position",
-            remedy="compare those first, or take their ReLU, and then the mean; or count",
+            remedy="compare the numbers first, or take their ReLU, and then the mean; or count",
         )
 
     def conjunction(self, loose: Form, name: str) -> Form:
