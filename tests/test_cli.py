@@ -418,7 +418,7 @@ def bad_requests(tmp_path):
         (["run", "dyck-1", "--file", tmp_path / ("x" * 300)], "xxx (File name too long)"),
         (["run", "dyck-1", "--file", binary], "byte 1", "UTF-8"),
         (["run", "dyck-1", "--file", nul], "NUL"),
-        (["run", "dyck-1", "()", "--file", binary], "one input"),
+        (["run", "dyck-1", "()", "--file", binary], "given once"),
         (["run", "min", "[1]"], "min must be given 2 numbers", "received 1"),
         (["run", "and", "[1]"], "give 2, or set width"),
         (["run", "min", "[1, 2"], "JSON list of 2 numbers"),

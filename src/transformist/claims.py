@@ -99,7 +99,7 @@ class Claim(ABC):
         return ask(self.depends_on, **settings) if callable(self.depends_on) else self.depends_on
 
     def inputs(self, settings: Settings) -> str:
-        """The inputs it speaks about, in words."""
+        """Description of the inputs that the claim covers."""
         return str(ask(self.domain, **settings))
 
 

@@ -67,7 +67,7 @@ def raised_in_words(error: BaseException) -> str:
 
 
 def symbols_in_words(symbols: Iterable[object]) -> str:
-    """An alphabet in a line, a symbol that would not be seen in quotes.
+    """An alphabet on one line; symbols that would not be visible are in quotes.
 
     Example:
         >>> symbols_in_words(["a", " ", "b", 1])
@@ -96,8 +96,8 @@ class TransformistError(Exception):
     Attributes:
         invariant: what must hold.
         received: the value that came instead.
-        where: the place it came to, or `None`.
-        remedy: what to do about it.
+        where: the function, parameter or place that refuses it, or `None`.
+        remedy: the action that helps.
 
     """
 

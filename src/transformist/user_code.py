@@ -91,8 +91,8 @@ def guarded(function: Callable[[Any], Any], seconds: float) -> Callable[[Any], A
     """Wrap a user's function: it prints to standard error, and each call is limited in time.
 
     Args:
-        function: of one argument.
-        seconds: how long it may take.
+        function: a function of one argument.
+        seconds: the time limit of a call.
 
     Example:
         >>> guarded(len, 1)("abc")

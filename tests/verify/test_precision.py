@@ -256,7 +256,7 @@ class TestRefusals:
     def test_settings_that_are_searched_over(self):
         with pytest.raises(InvalidValue, match="declared as N; received max_length = 4"):
             first_failure(tf.recipe("dyck-1"), "float32", max_length=4)
-        with pytest.raises(InvalidValue, match="searched for; received tolerance = 1"):
+        with pytest.raises(InvalidValue, match="search varies it; received tolerance = 1"):
             least_error(tf.recipe("multiply-by-gelu"), "float32", tolerance=1)
         with pytest.raises(InvalidValue, match="max_length = 9 for multiply-by-gelu"):
             search(tf.recipe("multiply-by-gelu"), "float32", {}, 9)

@@ -284,7 +284,7 @@ def _times(numerators: NDArray[Any], factor: int) -> NDArray[Any]:
 
 
 def _map(function: Callable[[NDArray[Any]], Any], x: Rationals, growth: int) -> Rationals:
-    """`function` of the numerators, which grows them by at most `growth`."""
+    """Apply `function` to the numerators; it grows them by at most `growth`."""
     numerators = x.numerators
     if _peak(numerators) * growth >= _WORD:
         numerators = _wide(numerators)

@@ -299,7 +299,7 @@ class Floating:
         return total
 
     def _round(self, x: NDArray[np.float64]) -> Array:
-        """float64 to the format: in one correct rounding, saturating where it does."""
+        """Round float64 to the format, once and correctly; saturate if the format does."""
         return self._nearest(self._within(x))
 
     @_ieee

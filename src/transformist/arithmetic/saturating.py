@@ -193,7 +193,7 @@ class Saturating:
         return np.asarray(x > 0)
 
     def _store(self, x: NDArray[np.float64]) -> Array:
-        """x to the grid and into the range; −0 becomes 0."""
+        """Round x to the grid and clamp it to the range; −0 becomes 0."""
         # The step is a power of two: the quotient and the product by it do not round.
         limit = float(self.largest)
         return np.clip(np.rint(x / self._step) * self._step, -limit, limit) + 0.0

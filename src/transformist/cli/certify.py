@@ -124,7 +124,7 @@ def command(
 
 
 def _given(context: typer.Context) -> set[str]:
-    """The names of the parameters that stand on the command line."""
+    """The names of the parameters that were given on the command line."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return {name for name, each in sources.items() if each and each.name == "COMMANDLINE"}
 

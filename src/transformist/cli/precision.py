@@ -83,10 +83,10 @@ def command(
     if isinstance(named, NamedRecipe):
         return _search(named, arithmetic, longest, budget, as_json)
     raise InvalidValue(
-        "precision needs a recipe or a program, which can be built for every length",
+        "the model must be a recipe or a program, which can be built for every length",
         received=f"{name}, a saved model",
         where="precision",
-        remedy="give the program that the model was compiled from, FILE.py:NAME",
+        remedy="name the program that the model was compiled from, FILE.py:NAME",
     )
 
 

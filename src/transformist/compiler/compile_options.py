@@ -23,9 +23,9 @@ class Options:
 
     Attributes:
         max_length: N, the longest input; `None` for any length, where no constant depends on N.
-        weighting: of all heads.
-        arithmetic: in which the margins must be kept; `None` for the usual one.
-        heads: `many` or `one` a layer.
+        weighting: the weighting of all heads.
+        arithmetic: the format in which the margins must be kept; `None` for the usual one.
+        heads: the number of heads in a layer, `many` or `one`.
         positions: the position functions that may be used, all when `None`.
 
     """

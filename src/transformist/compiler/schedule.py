@@ -105,7 +105,7 @@ def _latest(
     early: dict[int, int],
     end: int,
 ) -> dict[int, int]:
-    """The times, with the ReLUs as late as what reads them allows."""
+    """The times, with each ReLU as late as its readers allow."""
     deadline = dict.fromkeys(needed, end)
     times: dict[int, int] = {}
     for number in reversed(needed):

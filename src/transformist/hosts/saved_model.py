@@ -150,14 +150,14 @@ def _place(path: Path) -> Path:
 
 
 def load(path: str | os.PathLike[str]) -> Transformer:
-    """The transformer that `save` wrote.
+    """Read the transformer that `save` wrote.
 
     Args:
-        path: of the file.
+        path: the path of the file.
 
     Raises:
-        UnreadableInput: for a file that is not there, is not whole, is of another program or of a
-            newer version, or whose parts do not fit together.
+        UnreadableInput: if the file is missing, truncated, from another program or from a newer
+            version, or if its parts do not fit together.
         InvalidValue: if the argument is not a path.
 
     """

@@ -97,7 +97,7 @@ class Coded(Sequence[Symbol]):
     def __getitem__(self, index: slice) -> Coded: ...
 
     def __getitem__(self, index: int | slice) -> Symbol | Coded:
-        """A symbol, or some of them."""
+        """One symbol, or a slice of the symbols."""
         if isinstance(index, slice):
             return Coded(self.alphabet, self.numbers[index])
         found: Symbol = self.alphabet[self.numbers[index]]

@@ -207,7 +207,7 @@ def require_widths(
 def passed_through(
     z: Array, layers: Sequence[Layer], final_norm: LayerNorm | None, a: Arithmetic
 ) -> Iterator[tuple[str, Array]]:
-    """Vectors (..., n, d) after every sublayer and the final norm, with the names of these."""
+    """Vectors (..., n, d) after every sublayer and the final norm, each with its name."""
     for number, layer in enumerate(layers):
         for name, sublayer in layer.sublayers():
             z = sublayer.on(z, a)

@@ -83,7 +83,7 @@ def _sources(circuit: Circuit, head: Head) -> list[int | None]:
 
 
 def _behind(circuit: Circuit, forms: Iterable[Form], follows: Sequence[bool]) -> list[int]:
-    """Atoms of forms, and those that the steps and ReLUs among them follow from."""
+    """Atoms of forms, and the atoms from which the steps and ReLUs among them are computed."""
     found = {number for form in forms for number in form.atoms}
     for number in range(len(follows) - 1, -1, -1):
         atom = circuit.atoms[number]

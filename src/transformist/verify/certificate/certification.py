@@ -69,8 +69,8 @@ def certify(
 def check_certificate(model: Transformer, certificate: Certificate) -> None:
     """Check that a certificate which holds follows from the weights of a model.
 
-    In the first grade the model is walked again, operation by operation. In the second every line
-    is confirmed by another reading of the weights, under the same laws.
+    In the first grade the proof is made again, operation by operation. In the second every line is
+    confirmed by a second reading of the weights, under the same laws.
 
     Raises:
         Unproved: with the first thing that does not follow.

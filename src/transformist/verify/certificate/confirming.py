@@ -325,7 +325,7 @@ def added_up(parts: Iterable[Form], cancelled: dict[Form, Fraction] | None = Non
 def multiplied(pairs: Iterable[tuple[Form, Form]]) -> list[list[tuple[tuple[int, int], Fraction]]]:
     """Return query · key as polynomials: one for each pair with a varying query, one for the rest.
 
-    What does not depend on the key is left out. Of constants (−1) nothing cancels.
+    Terms that do not depend on the key are left out. Of constants (−1) nothing cancels.
     """
     found: list[dict[tuple[int, int], Fraction]] = [{}]
     for query, key in pairs:

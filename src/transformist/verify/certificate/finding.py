@@ -51,7 +51,7 @@ class Search:
         return _certificate(self.model, self.a, n, self.order, None)
 
     def holds(self, n: int) -> bool:
-        """True if there is a certificate that holds; for some lengths there may be none at all."""
+        """True if there is a certificate and it holds; some lengths have no certificate."""
         try:
             return self.certificate(n).holds
         except Uncertifiable:

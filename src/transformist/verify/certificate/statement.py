@@ -71,10 +71,11 @@ class Line:
 
     Attributes:
         name: the slot, or the part of the model.
-        atom: how it is made of numbers of lines before, which it calls by their places.
+        atom: the operation that makes the number from those of earlier lines, given by their
+            places.
         law: its range at every kind of row (the symbols, and BOS where there is one), its grid and
             its least magnitude but 0.
-        errors: how far the format can be off.
+        errors: the error bounds in the format.
         falls: whether it is a step that the weights compute from 1 downwards.
 
     """
@@ -188,7 +189,7 @@ class Certificate:
 
     @property
     def margin(self) -> float:
-        """Least share of a margin that is left."""
+        """The smallest share of a margin that is left, over all margins."""
         return self.limiting.share
 
     @property
