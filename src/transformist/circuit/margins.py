@@ -144,10 +144,15 @@ class Margins(AtomErrors):
         exact = is_dyadic and not c & (c - 1) and (2 * steps + sizes) * c <= 2.0**self.a.precision
         if exact and not any(self.errors[atom].absolute for atom in form.atoms):
             return 0.0
-        # Each product rounds by w. The bounds are of first order in k w, for k units: 2⁻¹⁰ covers
-        # the rest, k w/2 of the bound, for k up to 2¹⁴ with w ≤ 2⁻²⁴.
+        # Each product rounds by w. The bounds are of first order in x = k w, for k units:
+        # (e^x − 1)/x ≤ 1 + x for x ≤ 1, so the factor 1 + x covers the rest.
+        x = units * self.w
+        if x > 1:
+            return math.inf
         rounded = self.w * (2 * steps + sizes) if products else 0.0
-        return (self.order.accumulation(units, steps, sizes, self.w) + rounded) * (1 + 2**-10)
+        return (self.order.accumulation(units, steps, sizes, self.w) + rounded) * (
+            1 + max(x, 2**-10)
+        )
 
     def _underflow(self, form: Form) -> float:
         """Error by underflow of a product and an addition for each term and for the constant."""

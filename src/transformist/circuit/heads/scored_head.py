@@ -103,8 +103,15 @@ class ScoredHead(RoundedHead):
             # are off by at most `spread` move the weights, and so the mean of what has the largest
             # score, by at most tanh(a/2) ≤ a/2 in total variation, a = β spread: 2 a d covers it.
             error += self.stray_weight(circuit, sharpness) * diameter
-            if self.attends_to_all_best:
+            # Exponentials other than exp(0) = 1 are off by 2 units in the last place, 4u: weights
+            # of best scores that differ are off by that, which moves the mean by at most 4u d.
+            if self.attends_to_all_best and spread:
                 error += 2 * spread * float(margins.sharpness[self]) * diameter
+                error += math.expm1(4 * margins.u) * diameter
+            # Given the weights, the mean rounds: the sum of the weights when it is stored, each
+            # quotient, and the result (3u), each sum at `terms` additions, each quotient and each
+            # product (2 (terms + 2) w). A relative error x of a denominator is one of at most
+            # x/(1 − x) of the quotient; the other 4u are for that.
             terms = min(float(margins.most), self._heavy(margins, sharpness))
             error += math.expm1(7 * margins.u + 2 * (terms + 2) * margins.w) * size
             error += 3 * margins.most * margins.a.smallest * max(size, 1.0)
