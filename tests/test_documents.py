@@ -22,7 +22,7 @@ def commands(path, text):
     """The lines that begin with the command's name, as arguments of it."""
     lines = re.findall(r"^ *transformist (.*)$", text, flags=re.M)
     assert lines, path
-    return [shlex.split(line) for line in lines]
+    return [shlex.split(line, comments=True) for line in lines]
 
 
 def require_success(arguments, directory):

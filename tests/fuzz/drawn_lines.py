@@ -162,7 +162,12 @@ OPTIONS = {
         "--arithmetic": FORMATS,
         "--timeout": mostly(["1", "1/2", "0.001"]),
     },
-    "compile": {"--output": OUTPUT_FILES, "--set": set_values()},
+    "compile": {
+        "--output": OUTPUT_FILES,
+        "--set": set_values(),
+        "--max-length": LENGTHS,
+        "--arithmetic": FORMATS,
+    },
     "certify": {
         "--max-length": LENGTHS,
         "--arithmetic": FORMATS,

@@ -368,7 +368,7 @@ def test_alphabets(alphabet):
 
 def test_the_alphabet_has_to_be_given():
     with pytest.raises(
-        tf.TransformistError, match="alphabet must be a string .*; received alphabet = <f"
+        tf.TransformistError, match="must be given the alphabet .*; received no alphabet above bare"
     ):
 
         @tf.program

@@ -28,11 +28,20 @@ def command(
         Path,
         typer.Option("-o", "--output", metavar="F", help="The file; what is there is replaced."),
     ],
+    max_length: Annotated[
+        str | None,
+        typer.Option("--max-length", help="The same as --set max_length=N.", metavar="N"),
+    ] = None,
+    arithmetic: Annotated[
+        str | None, typer.Option(help="The same as --set arithmetic=A.", metavar="A")
+    ] = None,
     settings: Set = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:
     """The file keeps the weights exactly, and is a MODEL of the other commands."""
-    named = find_program(program, read_settings(settings))
+    options = {"max_length": max_length, "arithmetic": arithmetic}
+    given = [f"{name}={value}" for name, value in options.items() if value is not None]
+    named = find_program(program, read_settings([*settings, *given]))
     with working(f"compiling {named.name}"):
         model = named.compiled()
         save(model, output)

@@ -34,8 +34,9 @@ def dispatch(given: Sequence[str]) -> int:
     except TransformistError as error:
         return _refuse(str(error))
     except _USAGE_ERROR as error:
+        command = error.ctx.command_path if error.ctx else "transformist"
         return _refuse(
-            f"{error.format_message().rstrip('.')}; transformist --help lists what there is"
+            f"{error.format_message().rstrip('.')}; {command} --help lists what there is"
         )
     except MemoryError:
         return _refuse("the request does not fit in memory; give a smaller one")

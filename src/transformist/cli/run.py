@@ -206,7 +206,8 @@ def _run_on_text(
     """Evaluate a text, and print the answer with the findings of its claim and its trace."""
     length = len(text.symbols)
     engine = chosen_engine(engine, length, system)
-    densely = " densely" if engine == "reference" else ""
+    is_long = engine == "reference" and length >= STRUCTURED_FROM
+    densely = " densely (--engine auto has another way for long inputs)" if is_long else ""
     with (
         working(f"evaluating {length} symbols{densely}"),
         shown_warnings(),

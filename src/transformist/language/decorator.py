@@ -41,6 +41,13 @@ def program(alphabet: Any = None) -> Callable[[Callable[[Any], Any]], Program]:
         [1, 0, Fraction(-1, 3)]
 
     """
+    if callable(alphabet):
+        raise InvalidValue(
+            "@tf.program must be given the alphabet of the inputs",
+            received=f"no alphabet above {getattr(alphabet, '__name__', 'a function')}",
+            where=f"{here().file}, line {here().line}",
+            remedy='write @tf.program(alphabet="ab")',
+        )
     symbols = SETTINGS["alphabet"].value(alphabet, f"{here().file}, line {here().line}")
 
     def traced(function: Callable[[Any], Any]) -> Program:

@@ -95,7 +95,14 @@ def check_certificate(model: Transformer, certificate: Certificate) -> None:
 def _check(model: Transformer, said: Certificate) -> None:
     need(said.version == VERSION, f"it is of version {VERSION}, not {said.version}")
     need(said.weights == digest(model), "it is of this model")
-    need(said.grade in (1, 2), "it holds")
+    if said.grade == 0:
+        raise Unproved(
+            "a certificate must hold, or there is nothing to check",
+            received=f"one that does not hold: {said.stopped}",
+            where="check_certificate",
+            remedy="certify for a smaller max_length, or for another format",
+        )
+    need(said.grade in (1, 2), "its grade is 1 or 2")
     try:
         a = _format(said.arithmetic, said.order)
         n = _length(model, said.max_length)
