@@ -491,3 +491,16 @@ def test_the_command_names_orders_and_grades(capsys):
     assert main(["certify", "--help"]) == 0
     text = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert all(f"{order}," in text for order in ("any", "reference", "structured", "flash"))
+
+
+def test_margins_may_differ_by_the_rounding_of_another_machine():
+    """Libraries of linear algebra add in the order that suits the processor."""
+    model, found = certified("dyck-1")
+
+    def with_error(factor):
+        first, *others = found.demands
+        return replace(found, demands=(replace(first, error=first.error * factor), *others))
+
+    tf.check_certificate(model, with_error(1 + 2.0**-40))
+    with pytest.raises(Unproved, match="demands is as stated"):
+        tf.check_certificate(model, with_error(1 + 2.0**-20))

@@ -255,3 +255,15 @@ def test_each_number_of_a_short_vocabulary_is_tried_against_its_certificate(tria
                 for x in "ab" * found.holds:
                     assert model(x, fmt) == model(x, "exact"), (p, fmt, shift, x)
     assert held >= 4 * trials
+
+
+def test_a_head_that_writes_nothing_is_refused_where_its_scores_may_overflow():
+    """No number stands for its output, so no law required that its scores fit."""
+    idle = tf.Attention(W_Q=[[1, 0]], W_K=[[1, 0]], W_V=[[1, 0]], W_O=[[0], [0]])
+    words = {"a": {"v": 300}, "b": {"v": 301}}
+    built = accepting("vo", words, [1, 0], -F(601, 2), 2, [tf.Layer((idle,))])
+    with pytest.raises(tf.TransformistError, match="scores must stay below"):
+        built("ab", "float16")
+    with pytest.raises(Uncertifiable, match="a head must write to the stream"):
+        tf.certify(built, "float16")
+    assert tf.certify(built, "float32").grade == 1

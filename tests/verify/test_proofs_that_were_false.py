@@ -260,3 +260,32 @@ def test_a_certificate_of_what_cannot_be_followed_does_not_hold():
     found = tf.certify(built, "float16")
     assert not found.holds and not found.grade and not found.largest_length
     assert "numbers may be larger than 6.55e+04" in str(found)
+
+
+@pytest.mark.parametrize("weighting", ["softmax", "leftmost-hard", "average-hard"])
+def test_the_first_symbol_sees_bos_alone_under_a_strict_mask(weighting):
+    """Its own row has a larger score than BOS, and is not admissible."""
+    lookup = tf.Attention(
+        W_Q=[[0, 0, 0]],
+        b_Q=[64],
+        W_K=[[1, 0, 0]],
+        W_V=[[0, 1, 0]],
+        W_O=[[0], [0], [1]],
+        mask="strict-future",
+        weighting=weighting,
+    )
+    built = tf.Transformer(
+        stream=tf.Stream(("i", "v", "o")),
+        embedding=tf.Embedding(
+            symbols=("a", "BOS"),
+            vectors=[[0, 0, F(1, 2)], [0, 4096, 0]],
+            positions=tf.PositionFunctions(("i", None, None)),
+            front=("BOS",),
+        ),
+        layers=(tf.Layer((lookup,)),),
+        read_out=accept(0, 0, 1, b=-4096),
+        max_length=4,
+    )
+    assert hardened(built)("a", "exact") and not built("a", "float16")
+    for order in ("any", "reference", "flash"):
+        assert not prove(built, number_system("float16"), 4, order).holds

@@ -283,6 +283,8 @@ class _Extraction:
         readings.add_scores(kind, read_by(head.W_Q, head.b_Q), read_by(head.W_K, head.b_K))
         readings.add(read_by(head.W_V, head.b_V))
         output = np.eye(len(values)) if head.W_O is None else rationals(head.W_O)
+        if not np.any(output != 0):  # no number would stand for it, and none require its scores
+            raise uncertifiable("a head must write to the stream", "one whose W_O is 0", where)
         added, fetched = [], [Form()] * len(values)
         for slot, (row, constant) in enumerate(zip(output, rationals(head.b_O), strict=True)):
             name = f"{where}: {self.slot(slot)}"

@@ -94,7 +94,8 @@ class Attending:
             margin = Margin(self.where, what, leads.error, leads.gap)
             (ledger.kept if choice.chooses.all() else ledger.lost).append(margin)
         sees = self.sees
-        if leads.selection == "one" and scoring.bos_is_beaten(head.mask.looks_back):
+        sees_both = head.mask.looks_back and head.mask.admits_itself
+        if leads.selection == "one" and sees_both and scoring.bos_is_beaten():
             sees = sees.copy()  # the single best key of a symbol is never BOS
             sees[: self.ideal.bos, self.ideal.bos] = False
         selection = "one" if takes_one else leads.selection

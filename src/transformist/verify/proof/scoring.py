@@ -286,14 +286,17 @@ class Scoring:
             apart = up(apart + 8 * r.w * (summed * scale + apart))
         return apart, float(up(scale * (1 + divided)))
 
-    def bos_is_beaten(self, looks_back: bool) -> bool:
+    def bos_is_beaten(self) -> bool:
         """Return True if every symbol has a larger ideal score at its own row than at BOS.
+
+        A symbol then never attends to BOS, if its head takes one best key and its mask admits its
+        own row. (Under `strict-future` the first symbol sees BOS alone.)
 
         The lead Σ_c q_c (k_c(own row) − k_c(BOS)) is bounded from below by the ends of each factor.
         2⁻⁴⁰ of each term covers float64: a difference, a product and fewer than 2¹² sums.
         """
         bos, q, k = self.ideal.bos, self.q, self.k
-        if bos is None or not looks_back:
+        if bos is None:
             return False
         lead = np.zeros(bos)
         for c in range(len(q.forms)):
