@@ -110,7 +110,7 @@ def test_where_a_symbol_stands_at_the_back_every_other_one_changes():
 
 
 def test_what_has_no_symbols_is_refused():
-    with pytest.raises(InvalidValue, match="received FeedForward; give one"):
+    with pytest.raises(InvalidValue, match="received FeedForward; give tf.compile"):
         tf.sensitivity(tf.recipe("min").build(), ["a"])
     with pytest.raises(UnknownSymbol):
         tf.sensitivity(voting(1), ["abc"])

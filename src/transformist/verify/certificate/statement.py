@@ -184,13 +184,16 @@ class Certificate:
 
     @property
     def limiting(self) -> Demand:
-        """Margin of which the least share is left."""
-        return min(self.demands, key=lambda demand: demand.share)
+        """Margin of which the least share is left; the first, if several have it.
+
+        Shares that differ by less than the rounding of error bounds are one share.
+        """
+        return min(self.demands, key=lambda demand: round(demand.share, 9))
 
     @property
     def margin(self) -> float:
         """The smallest share of a margin that is left, over all margins."""
-        return self.limiting.share
+        return min(demand.share for demand in self.demands)
 
     @property
     def holds(self) -> bool:
