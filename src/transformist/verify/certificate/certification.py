@@ -139,9 +139,15 @@ processor, so that the bound differs in its last places: by less than 2¹² · 2
 
 def _are_alike(said: tuple[Demand, ...], wanted: tuple[Demand, ...]) -> bool:
     """True if margins are the same but for the rounding of their error bounds."""
-    return len(said) == len(wanted) and all(
-        replace(x, error=y.error) == y and math.isclose(x.error, y.error, rel_tol=_ALIKE)
-        for x, y in zip(said, wanted, strict=True)
+    return (
+        type(said) is tuple
+        and len(said) == len(wanted)
+        and all(
+            replace(x, error=y.error) == y
+            and type(x.error) is float
+            and math.isclose(x.error, y.error, rel_tol=_ALIKE)
+            for x, y in zip(said, wanted, strict=True)
+        )
     )
 
 
