@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 from transformist.circuit import (
     Circuit,
@@ -26,11 +26,31 @@ from transformist.language.types import Boolean, Category, Number, exact
 from transformist.laws import ZERO
 from transformist.model import Mask
 
+Way: TypeAlias = Callable[[Lowering], Answer]
+"""A way of handing out the output of the program that is lowered."""
+
+
+def ways(output: Output) -> tuple[Way, ...]:
+    """The ways of handing out an output, the first of which keeps its margins is taken.
+
+    A number with listed values is compared with them, or, as a category is, read by a label for
+    each value. The comparison takes no weights of its own, but its margin is the least squared
+    distance of two values, beside forms as large as their squares; the margin of labels is 1
+    beside 1, in any format and for any values.
+    """
+    if isinstance(output, Tag) and isinstance(output.node.type, Number) and output.node.type.values:
+        return answer, _by_labels
+    return (answer,)
+
 
 def answer(lowering: Lowering) -> Answer:
     """The answer to read out for the output of the program that is lowered."""
     output = lowering.program.output
     return lowering.settled(lambda: ANSWERS[type(output)](lowering, output))
+
+
+def _by_labels(lowering: Lowering) -> Labelled:
+    return lowering.settled(lambda: _category(lowering, lowering.program.output.node))
 
 
 def _accepted(lowering: Lowering, output: Accept) -> Accepted:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -15,7 +16,7 @@ from transformist.compiler.compile_options import Options
 from transformist.compiler.emit import emit
 from transformist.compiler.format_margins import MarginExceeded, require_margins
 from transformist.compiler.lower import POINTWISE, Lowering
-from transformist.compiler.outputs import answer
+from transformist.compiler.outputs import Way, ways
 from transformist.compiler.schedule import schedule
 from transformist.compiler.sharpness import sharpnesses
 from transformist.compiler.uncompilable import Subexpressions, Uncompilable
@@ -110,6 +111,23 @@ def largest_length(program: Program, *, most: int = 2**17, **given: Any) -> int:
 
 
 def _compiled(program: Program, options: Options) -> Transformer:
+    """The model of the first way of handing out the output that keeps every margin.
+
+    Raises:
+        MarginExceeded: where no way keeps every margin; it is that of the first way.
+
+    """
+    first, *others = ways(program.output)
+    try:
+        return _handing_out(program, options, first)
+    except MarginExceeded:
+        for way in others:
+            with suppress(MarginExceeded):
+                return _handing_out(program, options, way)
+        raise
+
+
+def _handing_out(program: Program, options: Options, way: Way) -> Transformer:
     """The passes, one after the other.
 
     Raises:
@@ -121,7 +139,7 @@ def _compiled(program: Program, options: Options) -> Transformer:
         program.alphabet, begins_with_bos(program), options.max_length, options.weighting
     )
     lowering = Lowering(program, options, circuit)
-    read, source_map = answer(lowering), lowering.source_map
+    read, source_map = way(lowering), lowering.source_map
     sharpness = sharpnesses(circuit, read.tolerances)
     require_margins(circuit, sharpness, read, options.number_system, source_map.served)
     allocation = allocate(schedule(circuit, read.read, options.heads))

@@ -54,14 +54,14 @@ def _table(ask: Asking, build: Builder, node: Table, value: Any, name: str) -> F
     return 1 - total(_row(ask, build, node, row, f"not {name}") for row in others)
 
 
-def _row(ask: Asking, build: Builder, node: Table, row: tuple[Any, ...], name: str) -> Form:
+def _row(ask: Asking, build: Builder, node: Node, row: tuple[Any, ...], name: str) -> Form:
     asked = [each for each in zip(node.children, row, strict=True) if not ask.always(*each)]
     if len(asked) == 1:
         return ask.literal(*asked[0])
     return build.conjunction(_row_loosely(ask, node, row), name)
 
 
-def _row_loosely(ask: Asking, node: Table, row: tuple[Any, ...]) -> Form:
+def _row_loosely(ask: Asking, node: Node, row: tuple[Any, ...]) -> Form:
     literals = [
         ask.loosely(child) if value is True else ask.literal(child, value)
         for child, value in zip(node.children, row, strict=True)
@@ -146,6 +146,17 @@ def _square(build: Builder, x: Form, values: Sequence[Any], name: str) -> Form:
     squared = [value**2 for value in values]
     rises = slopes(tuple(values), tuple(squared))
     return _interpolated(build, x, values, squared, (rises[0], rises[-1]), AS_IT_IS, name)
+
+
+def _function_literal(
+    ask: Asking, build: Builder, node: Linear | PiecewiseLinear | Multiplication, value: Any
+) -> Form:
+    """[the function of listed numbers has this value], as a sum over the arguments that give it."""
+    values = [child.type.values or () for child in node.children]
+    arguments = list(itertools.product(*values))
+    found = node.meaning((), *zip(*arguments, strict=True))
+    rows = [row for row, given in zip(arguments, found, strict=True) if given == value]
+    return total(_row(ask, build, node, row, build.case(node, value)) for row in rows)
 
 
 # Comparisons with 0
@@ -233,9 +244,9 @@ POINTWISE: Mapping[type[Node], Rule[Any]] = {
         number=_table_number,
         scales=_all_scales,
     ),
-    Linear: Rule(number=_linear, scales=_scales_of_children),
-    PiecewiseLinear: Rule(number=_piecewise, scales=_scales_of_children),
-    Multiplication: Rule(number=_product),
+    Linear: Rule(literal=_function_literal, number=_linear, scales=_scales_of_children),
+    PiecewiseLinear: Rule(literal=_function_literal, number=_piecewise, scales=_scales_of_children),
+    Multiplication: Rule(literal=_function_literal, number=_product),
     Comparison: Rule(boolean=_comparison, parted=_comparison_parted),
     Choice: Rule(literal=_where_literal, number=_where_number, scales=_where_scales),
 }

@@ -15,6 +15,8 @@ from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 from transformist.circuit import Form
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, Scale
 from transformist.language.node import Node
+from transformist.language.types import Number
+from transformist.rounding import power_of_two_at_most
 
 Scales: TypeAlias = "tuple[Scale, ...] | None"
 """Scales in which a number is available, always including 1; `None` for all."""
@@ -36,7 +38,7 @@ class Asking(ABC):
 
     @abstractmethod
     def literal(self, node: Node, value: Any, /) -> Form:
-        """A form that is 1 where the Boolean or category has this value, 0 elsewhere."""
+        """A form that is 1 where a node of listed values has this value, 0 elsewhere."""
 
     @abstractmethod
     def number(self, node: Node, scale: Scale = AS_IT_IS, /) -> Form:
@@ -76,6 +78,20 @@ def _of_another_type(_ask: Asking, _build: Builder, node: Node, *_more: Any) -> 
     raise TypeError(f"no rule lowers {type(node).__name__} to the requested type")
 
 
+def by_steps(ask: Asking, build: Builder, node: Node, value: Any) -> Form:
+    """[a number of listed values is this value], from steps above and below it."""
+    if not isinstance(node.type, Number):
+        _of_another_type(ask, build, node)
+    form = ask.number(node) - value
+    gaps = [abs(each - value) for each in node.type.values or () if each != value]
+    multiple = build.circuit.least_multiple(form)  # a listed value need not be one that occurs
+    known = [each for each in (*gaps, multiple) if each]
+    # Where the number is not the value, it differs from it by at least the zone.
+    zone = power_of_two_at_most(min(known, default=Fraction(1)))
+    name = build.case(node, value)
+    return 1 - build.step(form, zone, name) - build.step(-form, zone, name)
+
+
 def _as_it_is(_ask: Asking, _build: Builder, _node: Node) -> Scales:
     return (AS_IT_IS,)
 
@@ -98,6 +114,6 @@ class Rule(Generic[Kind]):
     boolean: Callable[[Asking, Builder, Kind], Form] = _of_another_type
     loosely: Callable[[Asking, Builder, Kind], Form | None] | None = None
     parted: Callable[[Asking, Builder, Kind], tuple[Form, Fraction] | None] | None = None
-    literal: Callable[[Asking, Builder, Kind, Any], Form] = _of_another_type
+    literal: Callable[[Asking, Builder, Kind, Any], Form] = by_steps
     number: Callable[[Asking, Builder, Kind, Scale], Form] = _of_another_type
     scales: Callable[[Asking, Builder, Kind], Scales] = _as_it_is
