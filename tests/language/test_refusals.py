@@ -248,8 +248,10 @@ NUMBER = (
         ("x.select(balance)", "a category is needed here; received balance, a number"),
         ("x.lookup(opens, default='(')", "a number is needed here; received opens, a Boolean"),
         ("balance.nearest_left(step)", "a Boolean is needed here; received step, a number"),
-        ("x == 'a'", "a value compared with x, a category, must be one of "
-         "'(' ')'; received 'a'; compare it with one of these, or add it to the alphabet"),
+        ("x == ['(']", "x, a category, must be compared with values that it can have: '(' ')'; "
+         "received ['(']; compare it with one of these"),
+        ("balance.values", "the values of a number must be known and few, to be listed; received "
+         "balance, a number; list those of the category or Boolean that it is made of"),
     ],
 )  # fmt: skip
 def test_types_that_do_not_fit(refused, body, message):
@@ -263,27 +265,45 @@ def test_types_that_do_not_fit(refused, body, message):
     [
         ('x.map({"(": 1})', "a table must have a value for each of '(' ')'; received none for ')'; "
          "add it"),
-        ('x.map({"(": 1, ")": 2, "EOS": 3})', "the keys of a table must be '(' ')'; "
-         "received a value for 'EOS'; leave it out, or add it to the alphabet"),
+        ('x.map({"(": 1, "]": 2, 3: 4})', "a table must have a value for each of '(' ')'; received "
+            "none for ')', but one for ']' 3, which cannot occur; add it"),
+        ("x.map({1: 2})", "received none for '(' ')', but one for 1, which cannot occur"),
         ('x.map({"(": 1, ")": "b"})', "the values of a table must be of one type; received "
-            "a category "
-         "and a number: 1 'b'; give only Booleans, only numbers, or only categories"),
-        ('x.map({"(": 1, ")": True})', "received a Boolean and a number: 1 True"),
+            "a category for ')' and a number for '(': 1 'b'; give only Booleans, only numbers, or "
+            "only categories"),
+        ('x.map({"(": 1, ")": True})', "received a Boolean for ')' and a number for '(': 1 True"),
+        ('x.table(opens, values=lambda a, b: 1 if b else "none")', "received a category for "
+            "('(', False) and a number for ('(', True): 'none' 1 'none' 1; give only"),
+        ("x.map(lambda a: 1 / (a != '('))", "a function of a table must have a value wherever it "
+            "is called; received ZeroDivisionError: division by zero for the arguments '('; give a "
+            "function that takes each of these and returns a value"),
+        ("opens.table(x, values=lambda a: 1)", "received TypeError: dyck.<locals>.<lambda>() takes 1 "
+            "positional argument but 2 were given for the arguments False, '('"),
+        ("x.map(lambda a: x == a)", "a function of a table must return a plain value: a Boolean, a "
+            "number or a symbol; received a Boolean, for the arguments '('; compute with its "
+            "arguments, which are values; give further sequences as further arguments"),
+        ("x.map(lambda a: [a])", "a category is needed here; received ['(']"),
+        ("x.map(lambda a: x + 1)", "line 8: x + 1: + is not defined on a category"),
+        ("x.map(int)", "received ValueError: invalid literal for int() with base 10: '('"),
         ('x.map({"(": 1, ")": float("nan")})', "a number is needed here; received nan"),
         ('x.map({"(": 1, ")": None})', "the values of a table must be of one type"),
-        ("x.map(3)", "a table must be a mapping, a list of values, or bits such as 0110; "
-            "received 3"),
+        ("x.map(3)", "a table must be a function, a mapping, a list of values, or bits "
+            "such as 0110; received 3"),
         ('opens.table(opens, values="011")', "this table must have 4 values, one for each "
             "combination; "
          "received 3; give 4"),
-        ('opens.table(balance, values="0111")', "a table needs a Boolean here; received a number"),
+        ('opens.table(balance, values="0111")', "the arguments of a table must be Booleans, "
+            "categories, or numbers of at most 64 known values; received a mean, count or "
+            "position, or a number of more values; compare the number, or use cpwl(knots, values)"),
         ("opens.table(*[opens] * 16, values=[0])", "a table must have at most 65,536 rows; "
             "received "
          "131,072; take the arguments in two steps, with a smaller table for each"),
     ],
 )  # fmt: skip
 def test_tables(refused, body, message):
-    assert message in refused(body)
+    found = refused(body)
+    assert message in found
+    assert found.startswith("dyck.py, line 8: ") and "\n" not in found
 
 
 @pytest.mark.parametrize(

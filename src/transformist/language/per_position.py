@@ -242,17 +242,53 @@ class PerPosition:
         """
         return Matches(self, self._operand(keys, type(self.node.type)), mask)
 
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The values that it can have: `(False, True)`, categories, or numbers in their order.
+
+        Raises:
+            InvalidValue: for a number whose values are not known or more than 64, as of a mean.
+
+        """
+        known = self.node.type.values
+        if known is None:
+            raise refusal(
+                "the values of a number must be known and few, to be listed",
+                received=described(self),
+                remedy="list those of the category or Boolean that it is made of",
+            )
+        return known
+
+    def map(self, values: Any, *, categories: bool = False) -> Any:
+        """A number, a Boolean or a category for each value.
+
+        Args:
+            values: a function of one value, or a mapping from each value that this can have: to
+                all Booleans, all numbers (whole, floats as they are, `Fraction`), or all
+                categories, such as strings. Keys that cannot occur are left aside.
+            categories: whether numbers stand for categories, as in an alphabet of numbers.
+
+        Raises:
+            InvalidValue: where a value is missing, where they are not of one type, where the
+                function raises, and for a number without listed values.
+
+        """
+        table = tabulated((self.node,), values, categories)
+        return self._make(Table, table.children, table.rows, table.result)
+
     def table(self, *others: Any, values: Any) -> Any:
-        """A function of this and other Booleans and categories, by its values.
+        """A function of this and other Booleans, categories and listed numbers, by its values.
 
         Args:
             others: its other arguments.
-            values: a mapping from each tuple of arguments (from each value, of one argument), or
+            values: a function of as many values as there are arguments, called on those that can
+                occur; a mapping from each tuple of values (from each value, of one argument); or
                 a list in the order of their product, the last the fastest: for Booleans the values
                 at 0…00, 0…01, …; "0110" is a list of Booleans.
 
         Raises:
-            InvalidValue: where one is missing or too many, or they are not of one type.
+            InvalidValue: where one is missing, where they are not of one type, or where the
+                function raises.
 
         """
         nodes = (self.node, *(self._operand(each, kind_of(each)) for each in others))
@@ -555,36 +591,23 @@ class Categories(PerPosition):
     def isin(self, symbols: Iterable[Any]) -> Booleans:
         """True where it is one of these.
 
+        A value that it never has is not there, and no mistake.
+
         Raises:
-            InvalidValue: for a value that it never has.
+            InvalidValue: for a value that no category can be, such as a list.
 
         """
         wanted = listed(symbols)
         for symbol in wanted:
-            if not isinstance(symbol, Hashable) or symbol not in self._values:  # such as an array
+            if not isinstance(symbol, Hashable):  # such as an array
                 raise refusal(
-                    f"a value compared with {described(self)}, must be one of "
+                    f"{described(self)}, must be compared with values that it can have: "
                     f"{' '.join(map(repr, self._values))}",
                     received=f"{symbol!r:.40}",
-                    remedy="compare it with one of these, or add it to the alphabet",
+                    remedy="compare it with one of these",
                 )
         rows = tuple(value in wanted for value in self._values)
         return self._make(Table, (self.node,), rows, Boolean())  # type: ignore[no-any-return]
-
-    def map(self, values: Mapping[Any, Any], *, categories: bool = False) -> Any:
-        """A number, a Boolean or a category for each value.
-
-        Args:
-            values: from each value that this can have: all Booleans, all numbers (whole, floats
-                as they are, `Fraction`), or all categories, such as strings.
-            categories: whether numbers stand for categories, as in an alphabet of numbers.
-
-        Raises:
-            InvalidValue: where one is missing or too many, or they are not of one type.
-
-        """
-        table = tabulated((self.node,), values, categories)
-        return self._make(Table, table.children, table.rows, table.result)
 
     def next_token(self) -> NextToken:
         """The output that is, at every position, the prediction of the symbol after it.

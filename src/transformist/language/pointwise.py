@@ -13,7 +13,17 @@ from typing import Any
 
 from transformist.language.node import Column, Node
 from transformist.language.places import refusal
-from transformist.language.types import Boolean, Category, Exact, Number, Type, exact, image, union
+from transformist.language.types import (
+    MOST_VALUES,
+    Boolean,
+    Category,
+    Exact,
+    Number,
+    Type,
+    exact,
+    image,
+    union,
+)
 
 LARGEST_TABLE = 2**16
 """The largest number of rows of a table."""
@@ -43,7 +53,7 @@ def require_kinds(name: str, children: tuple[Node, ...], *kinds: Any) -> None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table(Node):
-    """f(a, b, …) for Booleans and categories a, b, …, from the list of its values.
+    """f(a, b, …) for Booleans, categories and listed numbers a, b, …, by the list of its values.
 
     `rows` has them in the order of the product of the values of a, b, …, the last the fastest;
     with Booleans that is f(0, …, 0, 0), f(0, …, 0, 1), …
@@ -54,12 +64,7 @@ class Table(Node):
 
     @cached_property
     def type(self) -> Type:
-        if any(isinstance(child.type, Number) for child in self.children):
-            raise refusal(
-                "a table must be of Booleans and categories",
-                received="a number",
-                remedy="compare the number, or use cpwl(knots, values)",
-            )
+        require_known_values(self.children)
         count = rows_of(*(child.type for child in self.children))
         if len(self.rows) != count:
             raise refusal(
@@ -79,6 +84,18 @@ class Table(Node):
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
         arguments = columns[0] if len(columns) == 1 else zip(*columns, strict=True)
         return [self.function[each] for each in arguments]
+
+
+def require_known_values(arguments: tuple[Node, ...]) -> None:
+    """Refuse arguments of a table that are numbers without listed values."""
+    for each in arguments:
+        if each.type.values is None:
+            raise refusal(
+                "the arguments of a table must be Booleans, categories, or numbers of at most "
+                f"{MOST_VALUES} known values",
+                received="a mean, count or position, or a number of more values",
+                remedy="compare the number, or use cpwl(knots, values)",
+            )
 
 
 def rows_of(*types: Type) -> int:

@@ -1,41 +1,54 @@
-"""Functions of Booleans and categories, read from a user's mapping or list."""
+"""Functions of values that are known, read from a user's function, mapping or list."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from transformist.errors import TransformistError, raised_in_words
 from transformist.language.node import Node
 from transformist.language.places import refusal
-from transformist.language.pointwise import Table, require_kinds, rows_of
-from transformist.language.tracing import constant
+from transformist.language.pointwise import Table, require_known_values, rows_of
+from transformist.language.tracing import constant, described
 from transformist.language.types import Boolean, Category, Number, Type, number_of
 
 
 def tabulated(nodes: tuple[Node, ...], values: Any, categories: bool = False) -> Table:
-    """Make the table of a mapping, or of a list in the order of the product of the arguments.
+    """Make the table of a function, of a mapping, or of a list in the order of the product.
 
     Args:
-        nodes: the arguments.
+        nodes: the arguments: Booleans, categories, and numbers of listed values.
         values: the value of the function for each of them: Booleans, numbers or categories.
         categories: True if numbers stand for categories.
 
     Raises:
-        InvalidValue: if a value is missing, if a key is not an argument, or if values are of
-            different types.
+        InvalidValue: if a value is missing, if values are of different types, or if the function
+            raises.
 
     """
-    if any(isinstance(node.type, Number) for node in nodes):
-        require_kinds("a table", nodes, *[Boolean] * len(nodes))
+    require_known_values(nodes)
     rows_of(*(node.type for node in nodes))
-    rows = _from_mapping(nodes, values) if isinstance(values, Mapping) else _listed(values)
-    kind = Category if categories else _kind(rows)
+    domains = [node.type.values or () for node in nodes]
+    arguments: list[tuple[Any, ...]] = list(itertools.product(*domains))
+    if isinstance(values, Mapping):
+        rows = _from_mapping([_key(each) for each in arguments], values)
+    elif callable(values):
+        rows = tuple(_called(values, each) for each in arguments)
+    else:
+        rows = _listed(values)
+    rows = tuple(bool(row) if isinstance(row, np.bool_) else row for row in rows)
+    kind = Category if categories else _kind(rows, arguments)
     read = tuple(constant(row, kind).value for row in rows)
     return Table(nodes, read, type_of(kind, read))
+
+
+def _key(arguments: tuple[Any, ...]) -> Any:
+    """The key of a mapping for these arguments: a tuple of several, one alone as it is."""
+    return arguments[0] if len(arguments) == 1 else arguments
 
 
 def type_of(kind: type[Type], values: tuple[Any, ...]) -> Type:
@@ -50,29 +63,47 @@ def _listed(values: Any) -> tuple[Any, ...]:
         return tuple(bit == "1" for bit in values)
     if not isinstance(values, list | tuple):
         raise refusal(
-            "a table must be a mapping, a list of values, or bits such as 0110",
+            "a table must be a function, a mapping, a list of values, or bits such as 0110",
             received=f"{values!r:.40}",
             remedy='write x.map({"a": 1, "b": 2})',
         )
     return tuple(values)
 
 
-def _from_mapping(nodes: tuple[Node, ...], values: Mapping[Any, Any]) -> tuple[Any, ...]:
-    domains = [node.type.values or () for node in nodes]
-    keys: list[Any] = list(domains[0] if len(nodes) == 1 else itertools.product(*domains))
+def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """The value of a user's function for these arguments."""
+    at = ", ".join(map(repr, arguments))
+    try:
+        value = function(*arguments)
+    except TransformistError:
+        raise
+    except Exception as error:
+        raise refusal(
+            "a function of a table must have a value wherever it is called",
+            received=f"{raised_in_words(error):.120} for the arguments {at:.60}",
+            remedy="give a function that takes each of these and returns a value",
+        ) from error
+    if hasattr(value, "node"):
+        raise refusal(
+            "a function of a table must return a plain value: a Boolean, a number or a symbol",
+            received=f"{described(value)}, for the arguments {at:.60}",
+            remedy="compute with its arguments, which are values; give further sequences as "
+            "further arguments: x.table(y, values=f)",
+        )
+    return value
+
+
+def _from_mapping(keys: list[Any], values: Mapping[Any, Any]) -> tuple[Any, ...]:
+    """The values of a mapping for these keys; its others are for what cannot occur."""
     missing = [key for key in keys if key not in values]
     if missing:
+        # A key with a typing error is missing under its right name: show what stands instead.
+        unknown = [key for key in values if key not in set(keys)]
+        beside = f", but one for {_shown(unknown)}, which cannot occur" if unknown else ""
         raise refusal(
             f"a table must have a value for each of {_shown(keys)}",
-            received=f"none for {_shown(missing)}",
+            received=f"none for {_shown(missing)}{beside}",
             remedy="add it",
-        )
-    unknown = [key for key in values if key not in set(keys)]
-    if unknown:
-        raise refusal(
-            f"the keys of a table must be {_shown(keys)}",
-            received=f"a value for {_shown(unknown)}",
-            remedy="leave it out, or add it to the alphabet",
         )
     return tuple(values[key] for key in keys)
 
@@ -82,17 +113,22 @@ def _shown(keys: list[Any]) -> str:
     return f"{shown} …" if len(keys) > 8 else shown
 
 
-def _kind(rows: tuple[Any, ...]) -> type[Type]:
+def _kind(rows: tuple[Any, ...], arguments: list[tuple[Any, ...]]) -> type[Type]:
     """The one type of the values."""
-    kinds = {_kind_of_entry(row) for row in rows}
-    if len(kinds) != 1:
-        nouns = " and ".join(sorted({kind.noun for kind in kinds})) or "nothing"
+    # The first argument of each type: that is the one at which a user's function went astray. A
+    # list may be shorter than the arguments are, which the table itself refuses.
+    firsts: dict[type[Type], Any] = {}
+    for row, given in zip(rows, arguments, strict=False):
+        firsts.setdefault(_kind_of_entry(row), _key(given))
+    if len(firsts) != 1:
+        found = sorted((kind.noun, f"for {at!r:.40}") for kind, at in firsts.items())
+        nouns = " and ".join(f"{noun} {at}" for noun, at in found) or "nothing"
         raise refusal(
             "the values of a table must be of one type",
             received=f"{nouns}: {_shown(list(rows))}",
             remedy="give only Booleans, only numbers, or only categories such as strings",
         )
-    return kinds.pop()
+    return next(iter(firsts))
 
 
 def _kind_of_entry(value: Any) -> type[Type]:

@@ -82,6 +82,21 @@ def _table_number(ask: Asking, build: Builder, node: Table, scale: Scale) -> For
     return total(bit * value for bit, value in zip(bits, values, strict=True))
 
 
+def number_literal(ask: Asking, build: Builder, node: Node, value: Any) -> Form:
+    """[a number of listed values has this one]: a step up at the value, less one above it."""
+    form = ask.number(node)
+    listed = tuple(node.type.values or ())
+    at = listed.index(value)
+
+    def up_to(k: int) -> Form:
+        """[the number is at least its k-th value]: above the one before by a gap, or not at all."""
+        above = form - listed[k - 1]
+        return build.step(above, build.zone(node, above), f"{build.name(node)} >= {listed[k]}")
+
+    below = up_to(at) if at > 0 else Form.of(1)
+    return below - up_to(at + 1) if at + 1 < len(listed) else below
+
+
 def _all_scales(_ask: Asking, _build: Builder, _node: Table) -> Scales:
     return None
 
