@@ -110,6 +110,11 @@ WHERE = "write b.where(x, y), which is x where b holds and y elsewhere"
             f"dyck.py, line 8: 0 <= balance < 1: {TRUTH}a chained comparison; "
             "write (a < b) & (b < c) for a < b < c",
         ),
+        ("y = x if opens else x", f"dyck.py, line 8: opens: {TRUTH}if; {WHERE}"),
+        (
+            "match x:\n    case '(':\n        pass",
+            f"dyck.py, line 9: '(': {TRUTH}match; write x.map(f) for a value of each case",
+        ),
         (
             "while balance > 0:\n    balance = balance - 1",
             f"dyck.py, line 8: balance > 0: {TRUTH}while; "
@@ -160,7 +165,20 @@ LOOP = "write an operation across positions, such as prefix_mean, any, all_so_fa
         ("float(balance)", "float is not defined on it; received balance, a number; "
          "it is exact as it is: leave float out"),
         ("int(balance)", "int is not defined on it; received balance, a number"),
-        ("range(balance)", "int is not defined on it; received balance, a number"),
+        ("range(balance)", "use as an index or in a range is not defined on it; received balance, "
+         "a number; write v.map(f) with a function f of each value that it can have"),
+        ("'ab'[balance]", "use as an index or in a range is not defined on it"),
+        ("import math; math.sqrt(balance)", "float is not defined on it; received balance, a "
+         "number; it is exact as it is: leave float out; write v.map(f) for a function f of its "
+         "values"),
+        ("divmod(balance, 2)", "divmod is not defined on a number; received balance, a number"),
+        ("{'(': 1}[x]", "line 8: {'(': 1}[x]: a key of a dictionary or a member of a set must be a "
+         "value, the same for every input; received <a category at each position>; write x.map(d) "
+         "for d[x], and a list for a set"),
+        ("{opens}", "a key of a dictionary or a member of a set must be a value"),
+        ("x.isin([x])", "x, a category, must be compared with values that it can have: '(' ')'; "
+         "received <a category at each position>; compare it with one of these; write (x == y) | "
+         "(x == z) for sequences"),
         ("round(balance)", "rounding is not defined on it; received balance, a number; "
          "compare it with constants"),
         ('"(" in x', "line 8: \"(\" in x: a sequence stands for every input, and in is not "
@@ -169,6 +187,45 @@ LOOP = "write an operation across positions, such as prefix_mean, any, all_so_fa
 )  # fmt: skip
 def test_python_s_own_sequences(refused, body, message):
     assert message in refused(body)
+
+
+TEXT = (
+    "a text must be made of values, the same for every input; received <a category at each "
+    'position> in a text; write x.map(lambda a: f"{a}…") for a text of each value, and repr(x) to '
+    "see its type"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ("x.map({'(': f'{x}', ')': ')'})", "f'{x}'"),
+        ("x.map({'(': f'{x!s:>3}', ')': ')'})", "f'{x!s:>3}'"),
+        ("str(x)", "str(x)"),
+        ("'%s' % x", "'%s' % x"),
+        ("'{}'.format(x)", "'{}'.format(x)"),
+        ("print(str(x))", "str(x)"),
+    ],
+)
+def test_a_sequence_is_no_part_of_a_text(refused, body, place):
+    assert refused(body) == f"dyck.py, line 8: {place}: {TEXT}"
+
+
+def test_matches_are_no_part_of_a_text(refused):
+    found = refused("f'{x.select(x)}'")
+    assert "received <the positions that a selection matches> in a text; write" in found
+
+
+def test_a_sequence_may_be_shown(capsys):
+    @tf.program(alphabet="ab")
+    def shown(x):
+        print(x, 1)
+        print([x], f"{x!r}", x.select(x))
+        return x.tag()
+
+    category = "<a category at each position>"
+    lines = f"{category} 1\n[{category}] {category} <the positions that a selection matches>\n"
+    assert capsys.readouterr().out == lines
 
 
 BOOLEAN = (
@@ -277,8 +334,8 @@ def test_types_that_do_not_fit(refused, body, message):
         ("x.map(lambda a: 1 / (a != '('))", "a function of a table must have a value wherever it "
             "is called; received ZeroDivisionError: division by zero for the arguments '('; give a "
             "function that takes each of these and returns a value"),
-        ("opens.table(x, values=lambda a: 1)", "received TypeError: dyck.<locals>.<lambda>() takes 1 "
-            "positional argument but 2 were given for the arguments False, '('"),
+        ("opens.table(x, values=lambda a: 1)", "received TypeError: dyck.<locals>.<lambda>() takes "
+            "1 positional argument but 2 were given for the arguments False, '('"),
         ("x.map(lambda a: x == a)", "a function of a table must return a plain value: a Boolean, a "
             "number or a symbol; received a Boolean, for the arguments '('; compute with its "
             "arguments, which are values; give further sequences as further arguments"),
@@ -405,6 +462,19 @@ def test_a_program_is_no_operation_of_another():
         tf.program(alphabet="ab")(lambda x: same(x))
 
 
+def test_a_program_returns(refused):
+    suspended = "received dyck, a generator (it has a yield) or an async function; write return"
+    found = refused("yield x.tag()")
+    assert f"must be a Python function that returns its output; {suspended}" in found
+    assert found.startswith("dyck.py, line 4: def dyck: ") and "\n" not in found
+
+    async def later(x):
+        return x.tag()
+
+    with pytest.raises(tf.TransformistError, match="an async function; write return"):
+        tf.program(alphabet="ab")(later)
+
+
 @pytest.mark.parametrize("function", [3, lambda: 0, lambda x, y: 0, lambda *x: 0, len, int])
 def test_functions_of_something_else(function):
     with pytest.raises(
@@ -441,6 +511,15 @@ def test_constants_are_taken_exactly():
 
     assert tenth("ab") == [Fraction(0.1) / 3 + Fraction(1, 7), Fraction(1, 7)]
     assert math.isclose(float(tenth("b")[0]), 1 / 7)
+
+
+@pytest.mark.parametrize("sign", ["+", "&", "==", "!=", "<"])
+def test_matches_have_no_operators(refused, sign):
+    assert refused(f"opens & (x.select(x) {sign} opens)") == (
+        f"dyck.py, line 8: x.select(x) {sign} opens: the matches of a selection must first be made "
+        f"values; received {sign} on <the positions that a selection matches>; write "
+        ".rightmost(y), .leftmost(y), .mean(y) or .any() after select"
+    )
 
 
 def test_what_a_selection_does_not_have(refused):

@@ -99,6 +99,56 @@ def test_places_are_those_of_the_source():
     assert kinds["Comparison"].text == "share > 0"
 
 
+def shifted(x, j):
+    return x.predecessor(j, default="-")
+
+
+def test_names_in_a_loop_have_the_values_of_its_variables():
+    @tf.program(alphabet="ab")
+    def program(x):
+        total = 0
+        for k in (1, 2):
+            hit = x.predecessor(k, default="-") == "a"
+            for a, _ in ["b-", "a-"]:
+                total = total + (shifted(x, k) == a).where(1, 0)
+            total = total + hit.prefix_mean()
+        last = hit.any()
+        return (last.where(1, 0) + total).tag()
+
+    named = {}
+    for node, place in zip(program.nodes, program.places, strict=True):
+        named.setdefault(type(node).__name__, []).append(place.name)
+    assert sorted(named["Table"]) == [
+        "hit[k=1]",
+        "hit[k=2]",
+        "shifted(x, k) == a [k=1, a='b', _='-']",
+        "shifted(x, k) == a [k=2, a='b', _='-']",
+    ]
+    assert sorted(named["Mean"]) == ["hit.prefix_mean() [k=1]", "hit.prefix_mean() [k=2]"]
+    assert sorted(named["Shift"]) == [f'x.predecessor(k, default="-") [k={k}]' for k in (1, 2)]
+    assert named["Exists"] == ["hit.any()"]
+    slots = tf.compile(program, max_length=9).stream.slots
+    assert any("hit.prefix_mean() [k=1]" in slot for slot in slots)
+    mean = next(p for p in program.places if p.name == "hit.prefix_mean() [k=2]")
+    assert str(mean).endswith(": hit.prefix_mean() [k=2]")
+
+
+def test_a_function_called_in_a_loop_is_repeated_with_it():
+    programs = []
+    for outer in (1, 2):
+
+        @tf.program(alphabet="ab")
+        def program(x):
+            for k in range(1, outer + 1):  # noqa: B023
+                kept = shifted(x, k)
+            return kept.tag()
+
+        programs.append(program)
+    assert [each.places[1].name for each in programs] == [
+        f'x.predecessor(j, default="-") [k={k}]' for k in (1, 2)
+    ]
+
+
 def test_a_subexpression_written_twice_is_one():
     @tf.program(alphabet="ab")
     def program(x):

@@ -24,11 +24,11 @@ class Subexpressions:
     @cached_property
     def names(self) -> dict[Node, str]:
         """The user's names; the source text of what has none, "part of …" of what is within."""
-        names = {node: place.text or type(node).__name__ for node, place in self.places.items()}
+        names = {node: place.name or type(node).__name__ for node, place in self.places.items()}
         for node in self.program.nodes:
             for child in node.children:
                 if self.places[child] == self.places[node]:
-                    names[child] = f"part of {self.places[node].text or type(node).__name__}"
+                    names[child] = f"part of {self.places[node].name or type(node).__name__}"
         return names | {node: name for name, node in reversed(self.program.names)}
 
     @cached_property

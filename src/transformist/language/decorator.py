@@ -59,6 +59,14 @@ def program(alphabet: Any = None) -> Callable[[Callable[[Any], Any]], Program]:
 def trace(function: Callable[[Any], Any], alphabet: tuple[Any, ...]) -> Program:
     """Run a function on a sequence that stands for every input, and record what it does."""
     code = getattr(function, "__code__", None)
+    if code is not None and code.co_flags & _SUSPENDED:
+        raise refusal(
+            "a program must be a Python function that returns its output",
+            received=f"{code.co_name}, a generator (it has a yield) or an async function",
+            where=definition(code),
+            remedy="write return in place of yield, and def without async; for several positions, "
+            "y.tag() hands out the value at each",
+        )
     if code is None or code.co_argcount != 1 or code.co_flags & _MANY:
         raise refusal(
             "a program must be a Python function of one argument, the tokens",
@@ -89,7 +97,9 @@ def trace(function: Callable[[Any], Any], alphabet: tuple[Any, ...]) -> Program:
     )
 
 
-_MANY = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS | inspect.CO_GENERATOR | inspect.CO_COROUTINE
+_MANY = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+_SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 def _the_output(tracing: Tracing, returned: object, place: Place) -> Output:

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
+from transformist.errors import InvalidValue
+from transformist.language.places import here, refusal
+
 Kind = TypeVar("Kind", bound=type)
 
 OPERATORS = {
@@ -18,6 +21,7 @@ OPERATORS = {
     "/": "truediv rtruediv",
     "//": "floordiv rfloordiv",
     "%": "mod rmod",
+    "divmod": "divmod rdivmod",
     "**": "pow rpow",
     "@": "matmul rmatmul",
     "<<": "lshift rlshift",
@@ -33,7 +37,7 @@ OPERATORS = {
     "abs": "abs",
     "~": "invert",
 }
-"""Each operator with the names of its methods. == and != are none: every class has them."""
+"""Each operator with the names of its methods; == and != are apart, as every class has them."""
 
 CONVERSIONS = {
     "len": "len",
@@ -41,10 +45,47 @@ CONVERSIONS = {
     "an index": "getitem",
     "in": "contains",
     "float": "float",
-    "int": "int index",
+    "int": "int",
+    "use as an index or in a range": "index",
     "rounding": "round floor ceil trunc",
 }
 """Each conversion of a value to one of Python's, and each access to its parts, with its methods."""
+
+
+EQUALITY = {"==": "eq", "!=": "ne"}
+"""For a class whose values are never equal to another: Python would compare their identities."""
+
+
+class WithoutText:
+    """Value that stands for every input, and so has no text of its own.
+
+    `repr` describes it, for debuggers. An f-string of it would give a text that no input has, which
+    a program could go on with, as with a symbol.
+    """
+
+    def __str__(self) -> str:
+        # `print` asks by the same method as `str`: the expression that is evaluated tells.
+        if here().text.startswith("print("):
+            return repr(self)
+        raise self._refused()
+
+    def __format__(self, _form: str) -> str:
+        raise self._refused()
+
+    def __hash__(self) -> int:
+        raise refusal(
+            "a key of a dictionary or a member of a set must be a value, the same for every input",
+            received=repr(self),
+            remedy="write x.map(d) for d[x], and a list for a set",
+        )
+
+    def _refused(self) -> InvalidValue:
+        return refusal(
+            "a text must be made of values, the same for every input",
+            received=f"{self!r} in a text",
+            remedy='write x.map(lambda a: f"{a}…") for a text of each value, and repr(x) to see '
+            "its type",
+        )
 
 
 def refusing_operators(

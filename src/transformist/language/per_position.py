@@ -18,7 +18,13 @@ from transformist.language.across import Count, Exists, Lookup, Mean, Shift
 from transformist.language.calls import with_checked_calls
 from transformist.language.leaves import Constant, Position
 from transformist.language.node import Node
-from transformist.language.operators import CONVERSIONS, OPERATORS, refusing_operators
+from transformist.language.operators import (
+    CONVERSIONS,
+    EQUALITY,
+    OPERATORS,
+    WithoutText,
+    refusing_operators,
+)
 from transformist.language.outputs import Accept, NextToken, Tag
 from transformist.language.places import here, refusal, refused_truth
 from transformist.language.pointwise import (
@@ -46,8 +52,10 @@ _INSTEAD = {
     "all_so_far or predecessor",
     "an index": "write x.lookup(i, default=…) for the value at position i, from 1",
     "in": 'write (x == "a").any()',
-    "float": "it is exact as it is: leave float out",
+    "float": "it is exact as it is: leave float out; write v.map(f) for a function f of its values",
     "int": "it is exact as it is: leave int out",
+    "use as an index or in a range": "write v.map(f) with a function f of each value that it can "
+    "have",
     "rounding": "compare it with constants",
 }
 """The operation to write for each of `CONVERSIONS`."""
@@ -84,7 +92,7 @@ def _refuse_operator(self: PerPosition, sign: str, *others: object) -> NoReturn:
 
 @refusing_operators(_refuse_operator, OPERATORS, CONVERSIONS)
 @with_checked_calls
-class PerPosition:
+class PerPosition(WithoutText):
     """Value at each position of the input.
 
     Attributes:
@@ -94,9 +102,8 @@ class PerPosition:
     """
 
     # Without __array_ufunc__ = None, an array of numpy on the left would apply its operator to each
-    # of its entries. There is no hash, as == does not compare but makes a sequence.
+    # of its entries.
     __array_ufunc__ = None
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, node: Node, tracing: Tracing) -> None:
         self.node = node
@@ -318,6 +325,8 @@ def _some(type_: Type) -> Any:
 class Booleans(PerPosition):
     """Boolean at each position."""
 
+    __hash__ = PerPosition.__hash__  # == is defined here, and Python takes the hash away with it
+
     def _combined(self, other: Any, bits: str) -> Booleans:
         rows = tuple(bit == "1" for bit in bits)
         nodes = (self.node, self._operand(other, Boolean))
@@ -431,6 +440,8 @@ class Booleans(PerPosition):
 @with_checked_calls
 class Numbers(PerPosition):
     """Rational number at each position."""
+
+    __hash__ = PerPosition.__hash__  # == is defined here, and Python takes the hash away with it
 
     def _linear(self, other: Any, factor: int, own: int = 1) -> Numbers:
         """± self ± other."""
@@ -572,6 +583,8 @@ class Numbers(PerPosition):
 class Categories(PerPosition):
     """Category at each position: one of finitely many values, such as a symbol."""
 
+    __hash__ = PerPosition.__hash__  # == is defined here, and Python takes the hash away with it
+
     @property
     def _values(self) -> tuple[Any, ...]:
         return self.node.type.values  # type: ignore[return-value]
@@ -599,12 +612,13 @@ class Categories(PerPosition):
         """
         wanted = listed(symbols)
         for symbol in wanted:
-            if not isinstance(symbol, Hashable):  # such as an array
+            is_sequence = isinstance(symbol, PerPosition)
+            if is_sequence or not isinstance(symbol, Hashable):  # such as an array
                 raise refusal(
                     f"{described(self)}, must be compared with values that it can have: "
                     f"{' '.join(map(repr, self._values))}",
                     received=f"{symbol!r:.40}",
-                    remedy="compare it with one of these",
+                    remedy="compare it with one of these; write (x == y) | (x == z) for sequences",
                 )
         rows = tuple(value in wanted for value in self._values)
         return self._make(Table, (self.node,), rows, Boolean())  # type: ignore[no-any-return]
@@ -638,9 +652,9 @@ def _refuse_on_matches(self: Matches, sign: str, *_: object) -> NoReturn:
     )
 
 
-@refusing_operators(_refuse_on_matches, OPERATORS, CONVERSIONS, {"its truth": "bool"})
+@refusing_operators(_refuse_on_matches, OPERATORS, EQUALITY, CONVERSIONS, {"its truth": "bool"})
 @with_checked_calls
-class Matches:
+class Matches(WithoutText):
     """Matches of each position i: the positions j that the mask leaves with keyⱼ = queryᵢ."""
 
     def __init__(self, queries: PerPosition, keys: Node, mask: str) -> None:

@@ -13,7 +13,7 @@ import functools
 import linecache
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
@@ -24,6 +24,9 @@ from transformist.errors import InvalidValue
 LONGEST_QUOTE = 70
 """The largest number of characters quoted of the user's source."""
 
+LONGEST_VALUE = 20
+"""The largest number of characters shown of the value of a loop's variable."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -33,15 +36,28 @@ class Place:
         file: the name of the file, without its directories.
         line: from 1.
         text: the expression that is written there, or the line.
+        assigned: the variable that the expression is assigned to, where a loop repeats it.
+        loops: the loops that repeat it, as the values of their variables: k=2, a='b'.
 
     """
 
     file: str
     line: int
     text: str
+    assigned: str = ""
+    loops: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}, line {self.line}{': ' if self.text else ''}{self.text}"
+        repeated = f" [{self.loops}]" if self.loops else ""
+        text = f": {self.text}{repeated}" if self.text else ""
+        return f"{self.file}, line {self.line}{text}"
+
+    @property
+    def name(self) -> str:
+        """Name of the value that is written there: in a loop that of its variable, as y[k=2]."""
+        if not self.loops:
+            return self.text
+        return f"{self.assigned}[{self.loops}]" if self.assigned else f"{self.text} [{self.loops}]"
 
 
 def user_frame() -> FrameType:
@@ -95,6 +111,89 @@ def _quoted(text: str) -> str:
     return joined if len(joined) <= LONGEST_QUOTE else f"{joined[: LONGEST_QUOTE - 1]}…"
 
 
+def here_in(program: CodeType) -> Place:
+    """The place of the expression evaluated now, and the loops of a program that repeat it.
+
+    Args:
+        program: the code of the program's function; loops around its call are none of its own.
+
+    """
+    frame = user_frame()
+    frames = [frame]
+    while frames[-1].f_code is not program:
+        if frames[-1].f_back is None:
+            return _place(frame)
+        frames.append(frames[-1].f_back)
+    # A function that the program calls in a loop is repeated with it, so every frame up to the
+    # program's counts, the outermost first. A variable that two frames share is named once.
+    values = [each for outer in reversed(frames) if not _is_ours(outer) for each in _values(outer)]
+    place = _place(frame)
+    if not values:
+        return place
+    line, last, start, end = _position(frame)
+    assigned = _statements(frame).assigned.get((line, start, last, end), "")
+    return replace(place, assigned=assigned, loops=", ".join(dict.fromkeys(values)))
+
+
+def _values(frame: FrameType) -> Iterator[str]:
+    """The variables of the `for` statements around the instruction, each with its value."""
+    line, _, start, _ = _position(frame)
+    for loop in _statements(frame).loops:
+        if loop.lineno < frame.f_code.co_firstlineno:
+            continue  # a loop around the function's definition
+        if _begin(loop.body[0]) <= (line, start or 0) < _end(loop.body[-1]):
+            names = [each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)]
+            for name in names:
+                value = frame.f_locals.get(name)
+                # A sequence has no text that would tell it from another.
+                if name in frame.f_locals and not hasattr(value, "tracing"):
+                    yield f"{name}={value!r:.{LONGEST_VALUE}}"
+
+
+@dataclass(frozen=True)
+class Statements:
+    """Statements of a file that give values to variables.
+
+    Attributes:
+        loops: the `for` statements, the outer before the inner.
+        assigned: the variable that each expression is assigned to, by its first line and column
+            and its last.
+
+    """
+
+    loops: tuple[ast.For, ...]
+    assigned: Mapping[tuple[int | None, ...], str]
+
+
+def _statements(frame: FrameType) -> Statements:
+    path = frame.f_code.co_filename
+    lines = linecache.getlines(path)
+    # `linecache` makes a new list where the file has changed.
+    if path not in _PARSED or _PARSED[path][0] is not lines:
+        _PARSED[path] = lines, _read("".join(lines))
+    return _PARSED[path][1]
+
+
+_PARSED: dict[str, tuple[list[str], Statements]] = {}
+"""By file: its lines and its statements."""
+
+
+def _read(source: str) -> Statements:
+    try:
+        nodes = list(ast.walk(ast.parse(source)))  # breadth first: the outer before the inner
+    except (SyntaxError, ValueError):
+        return Statements((), {})
+    assigned: dict[tuple[int | None, ...], str] = {}
+    for node in nodes:
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if isinstance(target, ast.Name):
+                value = node.value
+                at = (value.lineno, value.col_offset, value.end_lineno, value.end_col_offset)
+                assigned[at] = target.id
+    return Statements(tuple(node for node in nodes if isinstance(node, ast.For)), assigned)
+
+
 def refusal(
     invariant: str, *, received: str, remedy: str, where: Place | None = None
 ) -> InvalidValue:
@@ -121,6 +220,7 @@ _INSTEAD: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.While: ("while", "write prefix_mean, all_so_far or another operation across positions"),
     ast.Assert: ("assert", "assert something about the program's answers, outside of it"),
     ast.comprehension: ("if", f"write {_WHERE}"),
+    ast.match_case: ("match", "write x.map(f) for a value of each case"),
     ast.Compare: ("a chained comparison", "write (a < b) & (b < c) for a < b < c"),
 }
 """Each construct that asks for one truth value, and the text to write instead."""
@@ -169,7 +269,7 @@ def _construct(frame: FrameType) -> tuple[type[ast.AST], str]:
     return (inner[0][0] if inner else kind), ast.get_source_segment(source, region) or ""
 
 
-def _constructs(tree: ast.AST) -> Iterator[tuple[type[ast.AST], ast.AST, ast.expr]]:
+def _constructs(tree: ast.AST) -> Iterator[tuple[type[ast.AST], ast.AST, ast.expr | ast.pattern]]:
     """Each construct that asks for truth values: its kind, its beginning, and its condition."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BoolOp):
@@ -179,9 +279,12 @@ def _constructs(tree: ast.AST) -> Iterator[tuple[type[ast.AST], ast.AST, ast.exp
         elif isinstance(node, ast.If | ast.While | ast.Assert):
             yield type(node), node, node.test
         elif isinstance(node, ast.IfExp):
-            yield ast.IfExp, node.test, node.test
+            # Where the condition is a plain name, the jump carries the position of the whole.
+            yield ast.IfExp, node, node.test
         elif isinstance(node, ast.comprehension):
             yield from ((ast.comprehension, each, each) for each in node.ifs)
+        elif isinstance(node, ast.match_case):
+            yield ast.match_case, node.pattern, node.pattern
         elif isinstance(node, ast.Compare) and len(node.ops) > 1:
             yield ast.Compare, node, node
 
@@ -190,7 +293,7 @@ def _begin(node: Any) -> tuple[int, int]:
     return node.lineno, node.col_offset
 
 
-def _end(node: ast.expr) -> tuple[int, int]:
+def _end(node: ast.expr | ast.pattern | ast.stmt) -> tuple[int, int]:
     return node.end_lineno or node.lineno, node.end_col_offset or 0
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from transformist.language.leaves import Constant
 from transformist.language.node import Entry, Node, different
 from transformist.language.outputs import Output
-from transformist.language.places import Place, here, name_of, refusal, user_frame
+from transformist.language.places import Place, here_in, name_of, refusal, user_frame
 from transformist.language.types import Boolean, Category, Number, Type, exact
 
 FLOATS: ContextVar[set[Fraction] | None] = ContextVar("floats", default=None)
@@ -59,7 +59,7 @@ class Tracing:
         entry = (type(node), node.attributes, tuple(map(id, node.children)))
         if entry not in self.nodes:
             self.nodes[entry] = node
-            self.places[id(node)] = here()
+            self.places[id(node)] = here_in(self._code)
         return self.nodes[entry]
 
     def sequence(self, node: Node) -> Any:
