@@ -262,10 +262,12 @@ class Case:
     heads: str = "many"
     alphabet: str = "ab"
     positions: tuple | None = None
+    masks: str = "any"
+    reuse: bool = True
 
     def __str__(self):
         return (f"{self.body.text}  [{self.weighting}, {self.arithmetic}, N = {self.max_length}, "
-                f"{self.heads}, {self.alphabet}]")  # fmt: skip
+                f"{self.heads}, {self.alphabet}, {self.masks}, {self.reuse}]")  # fmt: skip
 
 
 def outcome(case):
@@ -279,6 +281,8 @@ def outcome(case):
         "weighting": case.weighting,
         "heads": case.heads,
         "positions": case.positions,
+        "masks": case.masks,
+        "reuse": case.reuse,
     }
     try:
         model = compiled(program, arithmetic=case.arithmetic if case.max_length else None, **how)
@@ -290,6 +294,11 @@ def outcome(case):
     used = {name for name in (places.names if places else ()) if name}
     if case.positions is not None and not used <= set(case.positions):
         return "wrong", f"positions {used}"
+    masks = {head.mask for layer in model.layers for head in layer.heads}
+    if case.masks != "any" and not masks <= {case.masks}:
+        return "wrong", f"masks {masks}"
+    if not case.reuse and len({span.slot for span in model.stream.spans}) < len(model.stream.spans):
+        return "wrong", "a slot that holds two numbers"
     given = strings(case.alphabet, case.max_length or 12)
     answers = model.answers(given, arithmetic=case.arithmetic)
     for x, got in zip(given, answers, strict=True):

@@ -12,7 +12,7 @@ from command_line import answer, run
 from transformist.arithmetic import number_system
 from transformist.cli import printing
 from transformist.cli.options import COMPILER_OPTIONS
-from transformist.compiler import HEADS, WEIGHTINGS
+from transformist.compiler import HEADS, TARGETS, WEIGHTINGS
 from transformist.errors import UnknownName
 from transformist.named import find_model
 from transformist.named.named_file import NamedFile
@@ -306,6 +306,13 @@ class TestCompile:
             made = compiled("programs/reverse", max_length=none, weighting="average-hard")
             assert made["max_length"] is None and tf.load(path).max_length is None
         assert compiled("programs/reverse", positions='["i", "i^2"]')["layers"] == 2
+        assert compiled("programs/majority", masks="future")["layers"] == 1
+        assert {head.mask for head in tf.load(path).layers[0].heads} == {"future"}
+        narrow = compiled("programs/equal-abc")["width"]
+        assert compiled("programs/equal-abc", reuse="false")["width"] > narrow
+        named = ("--masks", "none", "--no-reuse")
+        assert answer(capsys, "compile", "programs/equal-abc", "-o", path, *named)["width"] > narrow
+        assert {h.mask for layer in tf.load(path).layers for h in layer.heads} == {"none"}
 
     def test_a_file_that_is_there_stays_whole_when_it_fails(self, capsys, tmp_path, monkeypatch):
         def full(_descriptor):
@@ -437,6 +444,8 @@ class TestPrecision:
 def test_the_help_names_what_the_compiler_takes():
     assert f"weighting ({', '.join(WEIGHTINGS)})" in COMPILER_OPTIONS
     assert f"heads ({' or '.join(HEADS)} a layer)" in COMPILER_OPTIONS
+    *others, last = TARGETS
+    assert f"masks ({', '.join(others)} or {last})" in COMPILER_OPTIONS
 
 
 def test_the_options_of_the_compiler_are_in_the_help(capsys):

@@ -35,11 +35,29 @@ def command(
     arithmetic: Annotated[
         str | None, typer.Option(help="The same as --set arithmetic=A.", metavar="A")
     ] = None,
+    masks: Annotated[
+        str | None,
+        typer.Option(
+            help="The masks of the host: any, future (a causal decoder), none (an encoder); the "
+            "same as --set masks=M.",
+            metavar="M",
+        ),
+    ] = None,
+    no_reuse: Annotated[
+        bool,
+        typer.Option("--no-reuse", help="A slot for each number; the same as --set reuse=false."),
+    ] = False,
     settings: Set = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:
     """The file keeps the weights exactly, and is a MODEL of the other commands."""
-    options = {"max_length": max_length, "arithmetic": arithmetic}
+    reuse = "false" if no_reuse else None
+    options = {
+        "max_length": max_length,
+        "arithmetic": arithmetic,
+        "masks": masks,
+        "reuse": reuse,
+    }
     given = [f"{name}={value}" for name, value in options.items() if value is not None]
     named = find_program(program, read_settings([*settings, *given]))
     with working(f"compiling {named.name}"):

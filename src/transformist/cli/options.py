@@ -17,12 +17,12 @@ Model = Annotated[
         show_default=False,
     ),
 ]
-# The names are those of `compiler.WEIGHTINGS` and `compiler.HEADS`; a test compares them. To import
-# the compiler for a line of help would make `run` start a third more slowly.
+# The names are those of WEIGHTINGS, HEADS and TARGETS of the compiler; a test compares them. To
+# import the compiler for a line of help would make `run` start a third more slowly.
 COMPILER_OPTIONS = (
     "max_length (a number, or None), weighting (softmax, average-hard, rightmost-hard), "
     f"arithmetic ({', '.join(SYSTEMS)}), heads (many or one a layer), "
-    "positions (a JSON list of names)"
+    "positions (a JSON list of names), masks (any, future or none), reuse (true or false)"
 )
 
 Set = Annotated[

@@ -2,5 +2,6 @@
 
 from transformist.compiler.compile_options import HEADS, WEIGHTINGS, Options
 from transformist.compiler.pipeline import compile, largest_length
+from transformist.compiler.target import TARGETS
 
-__all__ = ["HEADS", "WEIGHTINGS", "Options", "compile", "largest_length"]
+__all__ = ["HEADS", "TARGETS", "WEIGHTINGS", "Options", "compile", "largest_length"]

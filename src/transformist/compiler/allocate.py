@@ -2,7 +2,7 @@
 
 What is kept of a sublayer are the sums of its atoms that are read later, where these are not more
 than the atoms. A slot whose value is read no more is emptied by a feed-forward network, where there
-is one in time, and used again.
+is one in time, and used again, unless each number is to have a slot of its own.
 """
 
 from __future__ import annotations
@@ -115,11 +115,20 @@ def _parts(schedule: Schedule, form: Form) -> Iterator[tuple[tuple[int, bool], F
             yield site, form.part(sites[site])
 
 
-def allocate(schedule: Schedule) -> Allocation:
-    """Slots for what is read after it is computed, as few as the reuse of dead ones allows."""
+def allocate(schedule: Schedule, *, reuse: bool = True) -> Allocation:
+    """Slots for what is read after it is computed.
+
+    Args:
+        schedule: when the numbers are computed.
+        reuse: true for as few slots as the reuse of dead ones allows; false for a slot for each
+            number. A network empties a slot exactly only where it reads the slot exactly, which
+            a layer norm before the network prevents.
+
+    """
+    find = _free if reuse else _new
     kept: list[Placed] = []
     for form, born, last in _lifetimes(schedule):
-        slot, emptied = _free(schedule, kept, born)
+        slot, emptied = find(schedule, kept, born)
         if emptied is not None:
             before = max(k for k, each in enumerate(kept) if each.slot == slot)
             old = kept[before]
@@ -137,6 +146,11 @@ def _free(schedule: Schedule, kept: list[Placed], born: int) -> tuple[int, int |
         times = [time for time in networks if holder.last <= time < born and time > holder.born]
         if times:
             return slot, min(times)
+    return _new(schedule, kept, born)
+
+
+def _new(_schedule: Schedule, kept: list[Placed], _born: int) -> tuple[int, None]:
+    """A slot that has held nothing."""
     return max((each.slot for each in kept), default=-1) + 1, None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from transformist.compiler.target import TARGETS, Target
 from transformist.errors import InvalidValue, UnknownName, is_name
 from transformist.positions import POSITIONS
 from transformist.rounding import float_format_of
@@ -27,6 +28,8 @@ class Options:
         arithmetic: the format in which the margins must be kept; `None` for the usual one.
         heads: the number of heads in a layer, `many` or `one`.
         positions: the position functions that may be used, all when `None`.
+        masks: the masks that heads may have: `any`, `future` or `none`, a name of `TARGETS`.
+        reuse: true if a slot may hold several numbers, one after another.
 
     """
 
@@ -35,12 +38,23 @@ class Options:
     arithmetic: str | None = None
     heads: str = "many"
     positions: Sequence[str] | None = None
+    masks: str = "any"
+    reuse: bool = True
 
     def __post_init__(self) -> None:
         if not is_name(self.weighting, WEIGHTINGS):
             raise UnknownName.among("weighting of a compiled program", self.weighting, WEIGHTINGS)
         if not is_name(self.heads, HEADS):
             raise UnknownName.among("number of heads a layer", self.heads, HEADS)
+        if not is_name(self.masks, tuple(TARGETS)):
+            raise UnknownName.among("choice of masks", self.masks, TARGETS)
+        if not isinstance(self.reuse, bool):
+            raise InvalidValue(
+                "reuse must be True or False",
+                received=f"{self.reuse!r:.60}",
+                where="compile",
+                remedy="give True for few slots, False for a slot for each number",
+            )
         if self.max_length is not None:
             require_length(self.max_length, "compile", optional=True)
         if float_format_of(self.number_system) is not None and self.max_length is None:
@@ -52,6 +66,11 @@ class Options:
             )
         if self.positions is not None:
             self._require_positions(self.positions)
+
+    @property
+    def target(self) -> Target:
+        """The kind of host that has these masks."""
+        return TARGETS[self.masks]
 
     @property
     def number_system(self) -> str:

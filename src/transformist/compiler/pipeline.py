@@ -17,6 +17,7 @@ from transformist.compiler.emit import emit
 from transformist.compiler.format_margins import MarginExceeded, require_margins
 from transformist.compiler.lower import POINTWISE, Lowering
 from transformist.compiler.outputs import Way, ways
+from transformist.compiler.rewriting import rewritten
 from transformist.compiler.schedule import schedule
 from transformist.compiler.sharpness import sharpnesses
 from transformist.compiler.uncompilable import Subexpressions, Uncompilable
@@ -37,6 +38,8 @@ def compile(
     arithmetic: str | None = None,
     heads: str = "many",
     positions: Sequence[str] | None = None,
+    masks: str = "any",
+    reuse: bool = True,
 ) -> Transformer:
     """Turn a program into the weights of a transformer that computes it.
 
@@ -51,6 +54,10 @@ def compile(
             any length it is `exact`, in which nothing rounds; no format keeps the margins of all.
         heads: `many` or `one` a layer.
         positions: the functions of positions that may be used, all when left out.
+        masks: the masks that the host has: `any`; `future` for a causal decoder, in which every
+            head has this mask; `none` for an encoder, in which every head sees all positions. The
+            program is rewritten where its masks are others, and refused where it cannot be.
+        reuse: false for a slot of its own for each number, which a host with layer norms needs.
 
     Raises:
         InvalidValue: for a subexpression that cannot be compiled as asked, with its name, its line
@@ -67,7 +74,7 @@ def compile(
         (Transformer(1 layers, width 2, N = 100), True, False)
 
     """
-    options = Options(max_length, weighting, arithmetic, heads, positions)
+    options = Options(max_length, weighting, arithmetic, heads, positions, masks, reuse)
     if not isinstance(program, Program):
         raise InvalidValue(
             "the argument must be a program",
@@ -75,6 +82,7 @@ def compile(
             where="compile",
             remedy="write a function below @tf.program(alphabet=…)",
         )
+    program = rewritten(program, options.masks)
     try:
         return _compiled(program, options)
     except MarginExceeded as excess:
@@ -103,6 +111,7 @@ def largest_length(program: Program, *, most: int = 2**17, **given: Any) -> int:
 
     """
     options = Options(**{**given, "max_length": most})
+    program = rewritten(program, options.masks)
     try:
         _compiled(program, options)
     except MarginExceeded:
@@ -142,7 +151,7 @@ def _handing_out(program: Program, options: Options, way: Way) -> Transformer:
     read, source_map = way(lowering), lowering.source_map
     sharpness = sharpnesses(circuit, read.tolerances)
     require_margins(circuit, sharpness, read, options.number_system, source_map.served)
-    allocation = allocate(schedule(circuit, read.read, options.heads))
+    allocation = allocate(schedule(circuit, read.read, options.heads), reuse=options.reuse)
     model = emit(allocation, sharpness, read, source_map)
     return replace(model, built_for=options.number_system)
 

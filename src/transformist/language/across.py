@@ -137,12 +137,14 @@ class Shift(Node):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Lookup(Node):
-    """x at the position that a number gives, from 1; the default where it gives none of 1 to n."""
+    """x at the position that a number gives, from 1; the default where the mask leaves no such."""
 
     default: Any
+    mask: str = "none"
 
     @cached_property
     def type(self) -> Type:
+        require_mask(self.mask)
         values, index = self.children
         require_kinds("an index", (index,), Number)
         return with_default(values.type, self.default)
@@ -151,7 +153,10 @@ class Lookup(Node):
         # An index that is no whole number, or beyond 1 to n, is no key: Python's 1 and Fraction(1)
         # are one key, as they are equal and hash alike.
         at = dict(enumerate(columns[0], start=1))
-        return [at.get(index, self.default) for index in columns[1]]
+        return [
+            at.get(index, self.default) if start < index <= end else self.default
+            for index, (start, end) in zip(columns[1], spans(self.mask, len(x)), strict=True)
+        ]
 
     def over_nothing(self, *values: Any) -> Any:
         return self.default

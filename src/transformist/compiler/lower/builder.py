@@ -24,10 +24,13 @@ from transformist.circuit import (
     total,
 )
 from transformist.compiler.source_map import SourceMap
+from transformist.compiler.target import Target
 from transformist.compiler.uncompilable import Subexpressions, Uncompilable
 from transformist.errors import UndefinedValue
+from transformist.language import Accept
 from transformist.language.node import Node
 from transformist.laws import INFINITY, Range
+from transformist.model import Mask
 from transformist.positions import position
 from transformist.rounding import power_of_two_at_most
 
@@ -59,6 +62,7 @@ class Builder:
         circuit: the atoms so far.
         source_map: what they serve.
         positions: the position functions that may be used, all when `None`.
+        target: the masks that heads may have.
         served: the subexpressions that are lowered, each for the sake of the one before it. New
             atoms serve the last.
 
@@ -68,11 +72,14 @@ class Builder:
     circuit: Circuit
     source_map: SourceMap
     positions: Sequence[str] | None
+    target: Target
     served: list[Node] = field(default_factory=list)
 
     def add(self, atom: Atom, name: str) -> Form:
-        """An atom."""
+        """An atom; a head whose mask the target does not have is refused."""
         node = self.served[-1] if self.served else None
+        if isinstance(atom, Fetched) and not self.target.admits(atom.head.mask):
+            raise self.refuse_mask(node or self.source.program.output.node, atom.head.mask)
         return self.source_map.add(self.circuit, atom, name, node)
 
     # Names and refusals
@@ -88,6 +95,23 @@ class Builder:
     def refuse(self, node: Node, invariant: str, *, received: str, remedy: str) -> Uncompilable:
         """The refusal of a subexpression."""
         return self.source.refused(node, invariant, received=received, remedy=remedy)
+
+    def refuse_mask(self, node: Node, mask: str) -> Uncompilable:
+        """The refusal of a head whose mask the target does not have."""
+        is_tagged = not isinstance(self.source.program.output, Accept)
+        return self.refuse(
+            node,
+            f"every head of {self.target.noun} must have the mask {self.target.masks[0]}",
+            received=f"which needs a head of mask {mask}",
+            remedy=self.target.remedy(mask, is_tagged=is_tagged),
+        )
+
+    def lookup_mask(self) -> str:
+        """The mask of a lookup of a position up to the present one: future where that is there.
+
+        Its scores have one peak among all positions, so that any mask that leaves it will do.
+        """
+        return Mask.FUTURE if self.target.admits(Mask.FUTURE) else Mask.NONE
 
     def needs_length(self, node: Node, why: str) -> Uncompilable:
         """The refusal to compile for any length."""
@@ -150,6 +174,13 @@ class Builder:
                 f"the position function {name}, which the subexpression needs, must be allowed",
                 received=f"positions = {', '.join(allowed) or 'none'}",
                 remedy=f"allow {name}, or leave positions out",
+            )
+        if name.endswith("/n") and not self.target.knows_length:
+            raise self.refuse(
+                node,
+                f"a position function of {self.target.noun} must not depend on the length n",
+                received=f"which needs the position function {name}",
+                remedy="use i, or compile it with masks=any",
             )
         try:
             position(name, 0, 0)

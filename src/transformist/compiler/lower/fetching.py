@@ -68,21 +68,24 @@ def _lookup(ask: Asking, build: Builder, node: Lookup) -> Channel:
             received="a number that need not be whole",
             remedy="compute it from i, n and whole numbers",
         )
-    return _looking_up(build, node, index)
+    return _looking_up(build, node, index, node.mask)
 
 
-def _looking_up(build: Builder, node: Node, index: Form) -> Channel:
-    """BOS, at 0, is found for 0 and below; beyond n the default is asked for.
+def _looking_up(build: Builder, node: Node, index: Form, mask: str = "none") -> Channel:
+    """BOS, at 0, is found for 0 and below; beyond the last position, the default is asked for.
 
-    What is never asked for after its own position looks at nothing after it.
+    The last is n, or i under mask future. What is never asked for after its own position looks at
+    nothing after it.
     """
     if build.circuit.span(index).hi <= 0:
         return lambda _value: Form()
     place, square = build.feature("i", node), build.feature("i^2", node)
     if build.circuit.span(index - place).hi <= 0:
-        return _by_head(build, node, At(index, place, square, "future"))
-    fetched = _by_head(build, node, At(index, place, square))
-    beyond = index - build.length(node)
+        return _by_head(build, node, At(index, place, square, build.lookup_mask()))
+    # Beyond the last position that the mask leaves, the score is the largest at that last one: its
+    # value must not be taken for the default.
+    fetched = _by_head(build, node, At(index, place, square, mask))
+    beyond = index - (place if mask == "future" else build.length(node))
     if build.circuit.span(beyond).hi <= 0:
         return fetched
     name = build.name(node)

@@ -95,7 +95,9 @@ class Lowering(Asking):
     @cached_property
     def build(self) -> Builder:
         """Builder of the circuit's forms."""
-        return Builder(self.source, self.circuit, self.source_map, self.options.positions)
+        options = self.options
+        given = self.source, self.circuit, self.source_map
+        return Builder(*given, options.positions, options.target)
 
     @cached_property
     def source(self) -> Subexpressions:

@@ -61,7 +61,7 @@ def at_count(ask: Asking, build: Builder, node: Count) -> At:
     """The head that finds the position whose number is the count, no later than what is counted."""
     _count_scales(ask, build, node)  # refuses a mask that does not see BOS
     build.require_sharpness(node)
-    mask = "none" if node.mask == "none" else "future"
+    mask = "none" if node.mask == "none" else build.lookup_mask()
     scale = Scale("count", node.mask)
     return At(
         ask.number(node, scale),

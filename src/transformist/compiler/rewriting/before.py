@@ -1,0 +1,143 @@
+"""Mask strict-future as mask future over values moved one position to the right.
+
+The positions j < i are, moved by one, the positions 2 to i. Position 1 has no value then: there a
+key has a value that no query has, and a Boolean is false.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from typing import Any
+
+from transformist.compiler.rewriting.neighbours import at_distance
+from transformist.compiler.rewriting.rules import Rule, at_every_position
+from transformist.language import Program
+from transformist.language.across import Count, Exists, Mean
+from transformist.language.leaves import Constant
+from transformist.language.node import Entry, Node, different
+from transformist.language.pointwise import Choice, Linear, Table
+from transformist.language.selection import Select
+from transformist.language.types import Boolean, Category, Number
+from transformist.model import Mask
+
+TRUE = Constant((), Boolean, True)
+
+MOST_CASES = 2**10
+"""The largest number of cases in which a key is compared with the query at its own position."""
+
+
+def before_by_shifting(program: Program) -> Program:
+    """The program with mask future for strict-future."""
+    rules: dict[type[Node], Rule] = {
+        Exists: _exists,
+        Count: _count,
+        Mean: _mean,
+        Select: _select,
+    }
+    return at_every_position(program, rules)
+
+
+def _exists(node: Exists) -> Node:
+    if node.mask != Mask.STRICT_FUTURE:
+        return node
+    return Exists((_moved(node.children[0], False),), Mask.FUTURE.value)
+
+
+def _count(node: Count) -> Node:
+    """The count up to here, less 1 where it holds here: no value is moved."""
+    if node.mask != Mask.STRICT_FUTURE:
+        return node
+    # Positions 1 to i are those before i and i itself, so the counts differ by [b holds at i].
+    one, zero = (Constant((), Number, value) for value in (1, 0))
+    here = Choice((node.children[0], one, zero))
+    return Linear((replace(node, mask=Mask.FUTURE.value), here), (1, -1), 0)
+
+
+def _mean(node: Mean) -> Node:
+    """The mean of the values moved over positions 2 to i, which a key tells from position 1."""
+    if node.mask != Mask.STRICT_FUTURE:
+        return node
+    children = (_moved(TRUE, False), TRUE, _moved(node.children[0], 0))
+    return Select(children, "mean", Mask.FUTURE.value, 0)
+
+
+def _select(node: Select) -> Node:
+    """Keys and values moved; as they are where no key matches at its own position."""
+    if node.mask != Mask.STRICT_FUTURE:
+        return node
+    keys, queries, values = node.children
+    if keys == queries == TRUE and node.choose == "rightmost":
+        return at_distance(values, 1, node.default)
+    if _never_equal(keys, queries):
+        return replace(node, mask=Mask.FUTURE.value)
+    if isinstance(keys.type, Boolean) and queries != TRUE:
+        keys, queries = (_as_number(each) for each in (keys, queries))
+    if keys.type.values is None or queries.type.values is None:
+        return node
+    # Key and value of j stand at j + 1 then. The matches j < i become the matches j + 1 ≤ i, in
+    # the same order and with the same values, so the first, the last and the mean are the same.
+    # Position 1, which holds no j, never matches, so any value will do there.
+    children = (_moved(keys, _unlike(keys, queries)), queries, _moved(values, _any(values)))
+    return Select(children, node.choose, Mask.FUTURE.value, node.default)
+
+
+def _moved(node: Node, default: Any) -> Node:
+    """The value one position before; the default at position 1."""
+    return at_distance(node, 1, default)
+
+
+def _as_number(node: Node) -> Node:
+    """A Boolean as 1 or 0, beside which there are other values."""
+    one, zero = (Constant((), Number, value) for value in (1, 0))
+    return Choice((node, one, zero))
+
+
+def _unlike(keys: Node, queries: Node) -> Any:
+    """A value of the keys' type that no query has."""
+    values: Any = (*(keys.type.values or ()), *(queries.type.values or ()))
+    if isinstance(keys.type, Boolean):
+        return False
+    if isinstance(keys.type, Category):
+        name = "nothing before"
+        while name in values:
+            name += "'"
+        return name
+    return max(values) + 1
+
+
+def _any(node: Node) -> Any:
+    """A value of the type, where it does not matter which."""
+    return 0 if isinstance(node.type, Number) else (node.type.values or ())[0]
+
+
+def _never_equal(keys: Node, queries: Node) -> bool:
+    """True if the key and the query at one position differ, whatever the values below tables."""
+    numbered, (key, query) = different(keys, queries)
+    entries, nodes = list(numbered), list(numbered.values())
+    tables, free = _below(entries, key, query)
+    listed: list[Any] = [nodes[k].type.values for k in free]
+    if any(values is None for values in listed) or math.prod(map(len, listed)) > MOST_CASES:
+        return False
+    # What is below the tables may have fewer combinations of values than the product has: a
+    # product without an equal pair is enough, and one with it proves nothing.
+    for case in itertools.product(*listed):
+        found = dict(zip(free, case, strict=True))
+        for k in tables:
+            arguments = ([found[child]] for child in entries[k][2])
+            (found[k],) = nodes[k].meaning((None,), *arguments)
+        if found[key] == found[query]:
+            return False
+    return True
+
+
+def _below(entries: list[Entry], *roots: int) -> tuple[list[int], list[int]]:
+    """The tables that these are made of, and what those are tables of, children before parents."""
+    found = set(roots)
+    for k in range(len(entries) - 1, -1, -1):
+        kind, _, children = entries[k]
+        if k in found and issubclass(kind, Table | Constant):
+            found.update(children)
+    tables = [k for k in sorted(found) if issubclass(entries[k][0], Table | Constant)]
+    return tables, sorted(found.difference(tables))

@@ -1,0 +1,90 @@
+"""Masks of an encoder's any and first match: what all positions have, compared with the place.
+
+The first match of all positions is the first of those up to i where its place is at most i; where
+its place is after i, there is none up to i. The last match of all is, likewise, the last of those
+from i on. A mean, a count, and the last match up to i have no such form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from transformist.compiler.rewriting.rules import at_every_position
+from transformist.language import Program
+from transformist.language.across import Exists
+from transformist.language.leaves import Constant, Position
+from transformist.language.node import Node
+from transformist.language.pointwise import Choice, Comparison, Linear, Table
+from transformist.language.selection import Select
+from transformist.language.types import Boolean
+from transformist.model import Mask
+
+TRUE = Constant((), Boolean, True)
+
+
+@dataclass(frozen=True)
+class Side:
+    """The matches on one side of a position.
+
+    Attributes:
+        choose: the match of all positions that is on the side if any is.
+        relation: of the match's place less i to 0, where it is on the side.
+
+    """
+
+    choose: str
+    relation: str
+
+
+SIDES: Mapping[str, Side] = {
+    Mask.FUTURE: Side("leftmost", "<="),
+    Mask.STRICT_FUTURE: Side("leftmost", "<"),
+    Mask.PAST: Side("rightmost", ">="),
+    Mask.STRICT_PAST: Side("rightmost", ">"),
+}
+"""The side that each mask leaves."""
+
+
+def cut_off_by_places(program: Program) -> Program:
+    """The program with mask none for the others, where the first or last match tells."""
+    return at_every_position(program, {Exists: _exists, Select: _select})
+
+
+def _exists(node: Exists) -> Node:
+    if node.mask == Mask.NONE:
+        return node
+    return _is_on(SIDES[node.mask], node.children[0], TRUE)
+
+
+def _select(node: Select) -> Node:
+    if node.mask == Mask.NONE or node.choose == "mean":
+        return node
+    side = SIDES[node.mask]
+    keys, queries, values = node.children
+    # Which of several matches is chosen does not matter where they have one value.
+    if node.choose != side.choose and not isinstance(values, Constant):
+        return node
+    whole = replace(node, choose=side.choose, mask=Mask.NONE.value)
+    if keys == queries == TRUE and side.relation in ("<=", ">="):
+        return whole  # positions 1 and n are on either side of every position
+    # Let p be the place of the first match of all. If p ≤ i, it is the first of those up to i, so
+    # the value at p is right; if p > i, there is none up to i, so the default is. Queries may
+    # depend on i: all matches compared are those of the one query at i.
+    found = _is_on(side, keys, queries)
+    default = Constant((), type(node.type), node.default)
+    if isinstance(node.type, Boolean):
+        # (found, value, default) from 000 to 111: the default where it is not found.
+        rows = (False, True, False, True, False, False, True, True)
+        return Table((found, whole, default), rows, Boolean())
+    return Choice((found, whole, default))
+
+
+def _is_on(side: Side, keys: Node, queries: Node) -> Node:
+    """True if there is a match on the side, by the place of the first or last of all; 0 if none."""
+    i = Position((), "i")
+    place = Select((keys, queries, i), side.choose, Mask.NONE.value, 0)
+    there = Comparison((Linear((place, i), (1, -1), 0),), side.relation)
+    if side.choose == "rightmost":
+        return there  # 0 is neither at i nor after it
+    return Table((Comparison((place,), ">"), there), (False, False, False, True), Boolean())

@@ -1,0 +1,30 @@
+"""The rewritings for each target, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from transformist.compiler.rewriting.before import before_by_shifting
+from transformist.compiler.rewriting.first_match import cut_off_by_places
+from transformist.compiler.rewriting.last_position import causal_at_the_last, whole_at_the_last
+from transformist.compiler.rewriting.neighbours import neighbours_by_number
+from transformist.compiler.rewriting.rules import Rewriting
+from transformist.language import Program
+
+PASSES: Mapping[str, tuple[Rewriting, ...]] = {
+    "any": (),
+    # Neighbours before the last position: the lookup of a successor becomes causal there.
+    "future": (neighbours_by_number, causal_at_the_last, before_by_shifting),
+    "none": (neighbours_by_number, whole_at_the_last, cut_off_by_places),
+}
+"""The rewritings, by the option `masks`."""
+
+
+def rewritten(program: Program, masks: str) -> Program:
+    """A program with the same answers, in forms that a target has where there are such.
+
+    A subexpression for which no form is known is left as it is; lowering refuses its head.
+    """
+    for each in PASSES[masks]:
+        program = each(program)
+    return program

@@ -1,0 +1,115 @@
+"""Rewritings: passes from a program to a program with the same answers.
+
+A rewriting is given by rules, one for each kind of subexpression that it changes. Two facts decide
+what a rule may do: a subexpression that is read at every position must keep its value at every
+position; one that is read at the last position alone must keep it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from transformist.compiler.lower import POINTWISE
+from transformist.language import Accept, Program
+from transformist.language.across import Lookup
+from transformist.language.node import Entry, Node, different
+from transformist.language.places import Place
+from transformist.language.selection import Select
+
+Rule: TypeAlias = "Callable[[Any], Node]"
+"""A subexpression with the same value as the one given, where that one is read."""
+
+Rewriting: TypeAlias = "Callable[[Program], Program]"
+"""A pass from a program to one with the same answers."""
+
+READ_HERE: Mapping[type[Node], tuple[int, ...]] = {Lookup: (1,), Select: (1,)}
+"""Children that are read only where the node itself is read: an index, queries.
+
+All children of what is computed at each position are (`POINTWISE`). Values, keys, and the children
+of nodes that this table does not know are read at every position.
+"""
+
+
+def at_every_position(program: Program, rules: Mapping[type[Node], Rule]) -> Program:
+    """The program, rewritten by rules that keep values at every position."""
+    return _rewritten(program, lambda _: rules)
+
+
+def at_the_last_position(program: Program, rules: Mapping[type[Node], Rule]) -> Program:
+    """The program, rewritten where only the last position is read, by rules for that position."""
+    entries, (root, *_) = _numbered(program)
+    last_only = read_at_the_last(list(entries), root, isinstance(program.output, Accept))
+    return _rewritten(program, lambda number: rules if number in last_only else {})
+
+
+def read_at_the_last(entries: list[Entry], root: int, is_accepted: bool) -> frozenset[int]:
+    """Numbers of the subexpressions that are read at the last position alone.
+
+    Args:
+        entries: the subexpressions, children before parents.
+        root: the number of the one that the program returns.
+        is_accepted: true if the answer is its value at the last position.
+
+    """
+    if not is_accepted:
+        return frozenset()
+    here, everywhere = {root}, set[int]()
+    # From parents to children: all readers of a node come before it.
+    for number in range(len(entries) - 1, -1, -1):
+        kind, _, children = entries[number]
+        is_everywhere = number in everywhere
+        if not (is_everywhere or number in here):
+            continue
+        for k, child in enumerate(children):
+            is_here = kind in POINTWISE or k in READ_HERE.get(kind, ())
+            (here if is_here and not is_everywhere else everywhere).add(child)
+    return frozenset(here - everywhere)
+
+
+def _numbered(program: Program) -> tuple[dict[Entry, Node], list[int]]:
+    """The entries of the subexpressions; the numbers of the output's and of the named ones."""
+    return different(program.output.node, *(node for _, node in program.names))
+
+
+def _rewritten(program: Program, rules: Callable[[int], Mapping[type[Node], Rule]]) -> Program:
+    """The program with each subexpression as its rule makes it, if there is one for its kind.
+
+    Args:
+        program: the program.
+        rules: the rules for the subexpression with this number.
+
+    """
+    entries, (root, *named) = _numbered(program)
+    made: list[Node] = []
+    places: dict[int, Place] = {}
+    for number, (kind, attributes, children) in enumerate(entries):
+        node = kind(tuple(made[each] for each in children), *attributes)
+        node = rules(number).get(kind, _as_it_is)(node)
+        _place(node, program.places[number], places)
+        made.append(node)
+    names = tuple((name, made[k]) for (name, _), k in zip(program.names, named, strict=True))
+    output = replace(program.output, node=made[root])
+    # The program lists equal nodes once, by the first object of each, which `places` has.
+    nodes, _ = different(output.node, *(node for _, node in names))
+    return replace(
+        program,
+        output=output,
+        names=names,
+        places=tuple(places[id(node)] for node in nodes.values()),
+    )
+
+
+def _as_it_is(node: Node) -> Node:
+    return node
+
+
+def _place(node: Node, place: Place, places: dict[int, Place]) -> None:
+    """Give a node, and what a rule made below it, the place of what they stand for."""
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        if id(each) not in places:
+            places[id(each)] = place
+            waiting.extend(each.children)

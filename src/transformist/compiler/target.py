@@ -1,0 +1,78 @@
+"""Targets: the masks that the heads of a host have, and what a host knows of positions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from transformist.model import Mask
+
+
+@dataclass(frozen=True)
+class Target:
+    """A kind of host that a program is compiled for.
+
+    Attributes:
+        noun: the kind of host.
+        masks: the masks that its heads may have.
+        knows_length: true if position functions may depend on n.
+        remedies: for each other mask, the changes of a program that avoid it.
+        tag_remedy: the same for a program with tags that needs a mask which looks ahead.
+
+    """
+
+    noun: str
+    masks: tuple[Mask, ...]
+    knows_length: bool = True
+    remedies: Mapping[Mask, str] = field(default_factory=dict)
+    tag_remedy: str = ""
+
+    def admits(self, mask: str) -> bool:
+        """True if a head may have this mask."""
+        return mask in self.masks
+
+    def remedy(self, mask: str, *, is_tagged: bool) -> str:
+        """The changes of a program whose heads need another mask.
+
+        Args:
+            mask: the mask.
+            is_tagged: true if the answer has a value for every position.
+
+        """
+        if is_tagged and Mask(mask).looks_ahead and self.tag_remedy:
+            return self.tag_remedy
+        return self.remedies[Mask(mask)]
+
+
+_LOOKS_AHEAD = (
+    "in a decoder only accept() can read the whole input, at the last position; take the positions "
+    "so far (mask future), or compile it with masks=any"
+)
+
+_NOT_CUT_OFF = (
+    "in an encoder a mean, a count or the last match is over all positions; take it so (mask "
+    "none), ask for the first match (leftmost) or for any, or compile it with masks=any"
+)
+
+TARGETS: Mapping[str, Target] = {
+    "any": Target("a host of all masks", tuple(Mask)),
+    "future": Target(
+        "a causal decoder",
+        (Mask.FUTURE,),
+        knows_length=False,
+        remedies={
+            **dict.fromkeys((Mask.NONE, Mask.PAST, Mask.STRICT_PAST), _LOOKS_AHEAD),
+            Mask.STRICT_FUTURE: "use keys and queries of listed values, or the mask future, or "
+            "compile it with masks=any",
+        },
+        tag_remedy="a decoder gives each tag before it reads the rest of the input; take the "
+        "positions so far (mask future), return accept(), or compile it with masks=none or "
+        "masks=any",
+    ),
+    "none": Target(
+        "an encoder",
+        (Mask.NONE,),
+        remedies={mask: _NOT_CUT_OFF for mask in Mask if mask != Mask.NONE},
+    ),
+}
+"""The targets, by the option `masks`."""
