@@ -39,6 +39,7 @@ def whole_at_the_last(program: Program) -> Program:
 
 def _masked(old: Mask, new: Mask) -> dict[type[Node], Rule]:
     """The rules that put one mask for another."""
+
     # Keys and values are read at the same positions 1 to n as before, and their own values are
     # kept at each of them: they are read at every position, so no rule changes them.
     def rule(node: Any) -> Node:
