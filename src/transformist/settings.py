@@ -182,6 +182,40 @@ def _alphabet(given: Any) -> tuple[Any, ...]:
     return symbols
 
 
+def _symbols(given: Any) -> tuple[Any, ...]:
+    """The symbols of a program: any that a file keeps, and that are equal to themselves alone."""
+    if isinstance(given, set | frozenset | dict):
+        raise TypeError  # whose order is not the user's
+    listed = _plain(given) if isinstance(given, str) and given.startswith("[") else given
+    symbols = tuple(listed if isinstance(listed, list | tuple) else given)
+    first: dict[Any, Any] = {}
+    for each in symbols:
+        # 1, 1.0, Fraction(1) and True are one key of a dictionary, and so one symbol.
+        if each in first:
+            raise _no_alphabet(f"{first[each]!r:.40} and {each!r:.40} are equal")
+        first[each] = each
+        _require_symbol(each)
+    if not symbols:
+        raise ValueError
+    return symbols
+
+
+def _require_symbol(symbol: Any) -> None:
+    if type(symbol) is tuple:
+        for each in symbol:
+            _require_symbol(each)
+    elif type(symbol) not in (str, int, float, Fraction):
+        raise _no_alphabet(f"{symbol!r:.40} is none of these")
+    elif symbol in (BOS, EOS, CLS):
+        raise _no_alphabet(f"{symbol!r} is a symbol that models add")
+    elif symbol != symbol:
+        raise _no_alphabet("nan is not equal to itself")
+
+
+def _no_alphabet(invariant: str) -> InvalidValue:
+    return InvalidValue(invariant, received="", where="", remedy="")
+
+
 def _name(given: Any) -> str:
     if not isinstance(given, str) or not given:
         raise TypeError
@@ -291,3 +325,11 @@ SETTINGS: Mapping[str, Setting] = {
         ),
     )
 }
+
+SYMBOLS = Setting(
+    "alphabet",
+    "the symbols of the inputs",
+    "a string of different characters, or a list of different strings, numbers and tuples of these",
+    _symbols,
+)
+"""The alphabet of a program; that of a recipe is narrower."""

@@ -15,8 +15,9 @@ import json
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -242,12 +243,14 @@ def admitted(pieces: Iterable[str], count: int, admit: Callable[[int], None]) ->
 
 
 def _listed(text: str, alphabet: Sequence[Symbol]) -> list[Any]:
-    """A JSON list of symbols: whole numbers, or longer strings."""
+    """A JSON list of symbols: strings and numbers, lists for tuples, texts for fractions."""
     try:
-        symbols = json.loads(text)
-    except (RecursionError, ValueError):
+        given = json.loads(text)
+        known = {each: each for each in alphabet}
+        symbols = [_symbol(each, known) for each in given] if isinstance(given, list) else None
+    except (RecursionError, ValueError, TypeError):
         symbols = None
-    if not isinstance(symbols, list) or not all(type(each) in (int, str) for each in symbols):
+    if symbols is None:
         raise InvalidValue(
             "the input must be a JSON list of symbols, since those of this model are not all "
             "characters",
@@ -255,6 +258,33 @@ def _listed(text: str, alphabet: Sequence[Symbol]) -> list[Any]:
             remedy=f"give one such as '{_as_json(alphabet[:2])}'",
         )
     return symbols
+
+
+def _symbol(given: Any, known: Mapping[Any, Any]) -> Any:
+    """The symbol of an alphabet that a value of JSON stands for; the value where there is none.
+
+    Raises:
+        TypeError: for a value of a type that no symbol has: strings and whole numbers always
+            count, other numbers and lists where there are such symbols.
+
+    Example:
+        >>> known = {each: each for each in (Fraction(1, 3), ("a", 1))}
+        >>> _symbol("1/3", known), _symbol(["a", 1], known), _symbol("1/2", known)
+        (Fraction(1, 3), ('a', 1), '1/2')
+
+    """
+    value = _tuples(given)
+    kinds = {float if isinstance(each, Fraction) else type(each) for each in known}
+    if type(value) not in kinds | {int, str}:
+        raise TypeError
+    if isinstance(value, str) and value not in known:
+        fractions = (each for each in known if isinstance(each, Fraction))
+        return next((each for each in fractions if str(each) == value), value)
+    return known.get(value, value)
+
+
+def _tuples(given: Any) -> Any:
+    return tuple(map(_tuples, given)) if isinstance(given, list) else given
 
 
 def read_text(path: Path) -> str:

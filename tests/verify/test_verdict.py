@@ -47,15 +47,18 @@ def test_other_arithmetics_and_bad_requests():
         tf.check(model, lambda x: x[0] == "(")
     with pytest.raises(InvalidValue, match="a Transformer"):
         tf.check(tf.recipe("min").build(), _depths)
+
+
+def test_symbols_of_several_characters_are_tried_as_tuples():
     stream = Stream(("x",))
     words = Transformer(
         stream=stream,
-        embedding=Embedding.of(stream, {"if": "x", BOS: {}}, front=[BOS]),
+        embedding=Embedding.of(stream, {"if": "x", "i": {}, BOS: {}}, front=[BOS]),
         layers=(),
         read_out=Binary(W_out=[[1]]),
     )
-    with pytest.raises(InvalidValue, match="one character"):
-        tf.check(words, bool)
+    assert tf.check(words, lambda x: x[-1:] == ("if",), max_length=3).held
+    assert not tf.check(words, lambda x: x[-1:] == ("i",), max_length=3).held
 
 
 def test_a_verdict_is_as_true_as_it_held():

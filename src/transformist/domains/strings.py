@@ -40,6 +40,6 @@ class Strings:
 
     def _string(self, symbols: tuple[Any, ...]) -> String:
         """The symbols as a str where every one is a character."""
-        if all(isinstance(symbol, str) for symbol in self.alphabet):
+        if all(isinstance(symbol, str) and len(symbol) == 1 for symbol in self.alphabet):
             return "".join(symbols)
         return symbols

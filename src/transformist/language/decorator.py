@@ -15,15 +15,16 @@ from transformist.language.outputs import Output
 from transformist.language.per_position import WRAPPERS
 from transformist.language.places import Place, definition, here, refusal
 from transformist.language.tracing import FLOATS, Tracing
-from transformist.settings import SETTINGS
+from transformist.settings import SYMBOLS
 
 
 def program(alphabet: Any = None) -> Callable[[Callable[[Any], Any]], Program]:
     """Make a program of a function of the tokens, which is run once and traced.
 
     Args:
-        alphabet: the symbols of the inputs: a string of at least two characters, or a list of
-            strings or whole numbers; it has to be given.
+        alphabet: the symbols of the inputs: a string of different characters, or a list of
+            strings, numbers (ints, floats but NaN, `Fraction`), or tuples of these; it has to be
+            given. Equal symbols, such as 1 and 1.0, cannot stand in one alphabet.
 
     Raises:
         InvalidValue: for an invalid alphabet, a function that does not return one output, or an
@@ -48,7 +49,7 @@ def program(alphabet: Any = None) -> Callable[[Callable[[Any], Any]], Program]:
             where=f"{here().file}, line {here().line}",
             remedy='write @tf.program(alphabet="ab")',
         )
-    symbols = SETTINGS["alphabet"].value(alphabet, f"{here().file}, line {here().line}")
+    symbols = SYMBOLS.value(alphabet, f"{here().file}, line {here().line}")
 
     def traced(function: Callable[[Any], Any]) -> Program:
         return trace(function, symbols)

@@ -118,7 +118,7 @@ def _boolean(value: Any) -> bool:
 
 def _category(value: Any) -> Any:
     hash(value)
-    if value is None or isinstance(value, bool | float):
+    if value is None or isinstance(value, bool) or value != value:
         raise TypeError
     return value
 
@@ -130,7 +130,7 @@ _REMEDY: Mapping[type[Type], str] = {
     "parentheses",
     Number: 'give a finite number, or a text such as "1/3"; b.where(1, 0) makes a number of a '
     "Boolean, and x.map({…}) of a category",
-    Category: "give a symbol: a string, a whole number or a tuple of these",
+    Category: "give a symbol: a string, a number or a tuple of these",
 }
 """The remedy for a value that is not of the type."""
 

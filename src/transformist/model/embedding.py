@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,7 +22,8 @@ from transformist.model.parameter import Parameter, Parameterized, weights
 from transformist.model.position_encoding import PositionEncoding, PositionFunctions
 from transformist.model.stream import LinearForm, Stream
 
-Symbol: TypeAlias = "str | int"
+Symbol: TypeAlias = "str | int | float | Fraction | tuple[Any, ...]"
+"""Symbol of an input; a tuple is of symbols."""
 
 BOS, EOS, CLS = "BOS", "EOS", "CLS"
 """Beginning of sequence, end of sequence, classification: symbols that a model adds itself."""
