@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from transformist.circuit import SEES_BOS, At, Fetched, Form, Head, Match, at_bos, total
 from transformist.compiler.lower.builder import Builder, Scale
 from transformist.compiler.lower.means import at_count
-from transformist.compiler.lower.rule import Asking, Channel, Rule, by_steps
+from transformist.compiler.lower.rule import Asking, Channel, Rule
 from transformist.language.across import Count, Lookup, Shift
 from transformist.language.leaves import Constant
 from transformist.language.node import Node
@@ -22,6 +22,7 @@ from transformist.language.pointwise import Choice
 from transformist.language.selection import Select
 from transformist.language.types import Boolean, Category
 from transformist.laws import INFINITY
+from transformist.rounding import power_of_two_at_most
 
 _TRUE = Constant((), Boolean, True)
 
@@ -191,7 +192,13 @@ def _equals(ask: Asking, build: Builder, node: Node, value: Any) -> Form:
     columns = ask.by_symbol(node)
     if columns is not None:
         return build.embedded_case(columns, value, name)
-    return by_steps(ask, build, node, value)
+    form = ask.number(node) - value
+    gaps = [abs(each - value) for each in node.type.values or () if each != value]
+    multiple = build.circuit.least_multiple(form)  # a listed value need not be one that occurs
+    known = [each for each in (*gaps, multiple) if each]
+    # Where the number is not the value, it differs from it by at least the zone.
+    zone = power_of_two_at_most(min(known, default=Fraction(1)))
+    return 1 - build.step(form, zone, name) - build.step(-form, zone, name)
 
 
 def own_default(ask: Asking, build: Builder, node: Choice) -> Channel | None:

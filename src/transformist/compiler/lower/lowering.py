@@ -18,13 +18,13 @@ from transformist.compiler.compile_options import Options
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, Scale
 from transformist.compiler.lower.fetching import CHANNELS, FETCHING
 from transformist.compiler.lower.means import MEANS
-from transformist.compiler.lower.positionwise import POINTWISE, number_literal
+from transformist.compiler.lower.positionwise import POINTWISE
 from transformist.compiler.lower.rule import Asking, Channel, Rule, Scales
 from transformist.compiler.source_map import SourceMap
 from transformist.compiler.uncompilable import Subexpressions
 from transformist.language import Program
 from transformist.language.node import Node
-from transformist.language.types import Boolean, Number
+from transformist.language.types import Boolean
 
 RULES: Mapping[type[Node], Rule[Any]] = {**POINTWISE, **MEANS, **FETCHING}
 """The rule of each kind of subexpression."""
@@ -166,8 +166,6 @@ class Lowering(Asking):
             return self.build.embedded_case(columns, value, name)
         if node.type.values == (value,):
             return Form.of(1)
-        if isinstance(node.type, Number):
-            return number_literal(self, self.build, node, value)
         return self.source_map.call(RULES[type(node)].literal(self, self.build, node, value), name)
 
     def number(self, node: Node, scale: Scale = AS_IT_IS) -> Form:

@@ -13,7 +13,7 @@ from typing import Any
 from transformist.circuit import Form, total
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, Scale
 from transformist.compiler.lower.fetching import own_default
-from transformist.compiler.lower.rule import Asking, Rule, Scales
+from transformist.compiler.lower.rule import Asking, Rule, Scales, by_steps
 from transformist.language.leaves import Constant, Token
 from transformist.language.node import Node
 from transformist.language.pointwise import (
@@ -80,21 +80,6 @@ def _table_number(ask: Asking, build: Builder, node: Table, scale: Scale) -> For
     if scale != AS_IT_IS:
         bits = [build.gated(bit, build.one_in(scale), build.name(node)) for bit in bits]
     return total(bit * value for bit, value in zip(bits, values, strict=True))
-
-
-def number_literal(ask: Asking, build: Builder, node: Node, value: Any) -> Form:
-    """[a number of listed values has this one]: a step up at the value, less one above it."""
-    form = ask.number(node)
-    listed = tuple(node.type.values or ())
-    at = listed.index(value)
-
-    def up_to(k: int) -> Form:
-        """[the number is at least its k-th value]: above the one before by a gap, or not at all."""
-        above = form - listed[k - 1]
-        return build.step(above, build.zone(node, above), f"{build.name(node)} >= {listed[k]}")
-
-    below = up_to(at) if at > 0 else Form.of(1)
-    return below - up_to(at + 1) if at + 1 < len(listed) else below
 
 
 def _all_scales(_ask: Asking, _build: Builder, _node: Table) -> Scales:
@@ -166,9 +151,15 @@ def _square(build: Builder, x: Form, values: Sequence[Any], name: str) -> Form:
 def _function_literal(
     ask: Asking, build: Builder, node: Linear | PiecewiseLinear | Multiplication, value: Any
 ) -> Form:
-    """[the function of listed numbers has this value], as a sum over the arguments that give it."""
+    """[the function of listed numbers has this value], as a sum over the arguments that give it.
+
+    A row of arguments takes a hidden unit, a value by steps four: two on each side, shared with
+    its neighbour. Rows are exact however fine the values are; steps are for many more rows.
+    """
     values = [child.type.values or () for child in node.children]
     arguments = list(itertools.product(*values))
+    if len(node.children) > 1 and len(arguments) > 2 * len(node.type.values or ()):
+        return by_steps(ask, build, node, value)
     found = node.meaning((), *zip(*arguments, strict=True))
     rows = [row for row, given in zip(arguments, found, strict=True) if given == value]
     return total(_row(ask, build, node, row, build.case(node, value)) for row in rows)

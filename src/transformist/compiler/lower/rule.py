@@ -16,7 +16,6 @@ from transformist.circuit import Form
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, Scale
 from transformist.language.node import Node
 from transformist.language.types import Number
-from transformist.rounding import power_of_two_at_most
 
 Scales: TypeAlias = "tuple[Scale, ...] | None"
 """Scales in which a number is available, always including 1; `None` for all."""
@@ -79,17 +78,20 @@ def _of_another_type(_ask: Asking, _build: Builder, node: Node, *_more: Any) -> 
 
 
 def by_steps(ask: Asking, build: Builder, node: Node, value: Any) -> Form:
-    """[a number of listed values is this value], from steps above and below it."""
+    """[a number of listed values has this one]: a step up at the value, less one above it."""
     if not isinstance(node.type, Number):
         _of_another_type(ask, build, node)
-    form = ask.number(node) - value
-    gaps = [abs(each - value) for each in node.type.values or () if each != value]
-    multiple = build.circuit.least_multiple(form)  # a listed value need not be one that occurs
-    known = [each for each in (*gaps, multiple) if each]
-    # Where the number is not the value, it differs from it by at least the zone.
-    zone = power_of_two_at_most(min(known, default=Fraction(1)))
-    name = build.case(node, value)
-    return 1 - build.step(form, zone, name) - build.step(-form, zone, name)
+    form = ask.number(node)
+    listed = tuple(node.type.values or ())
+    at = listed.index(value)
+
+    def up_to(k: int) -> Form:
+        """[the number is at least its k-th value]: above the one before by a gap, or not at all."""
+        above = form - listed[k - 1]
+        return build.step(above, build.zone(node, above), f"{build.name(node)} >= {listed[k]}")
+
+    below = up_to(at) if at > 0 else Form.of(1)
+    return below - up_to(at + 1) if at + 1 < len(listed) else below
 
 
 def _as_it_is(_ask: Asking, _build: Builder, _node: Node) -> Scales:
