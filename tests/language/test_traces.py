@@ -111,7 +111,7 @@ def test_names_in_a_loop_have_the_values_of_its_variables():
             hit = x.predecessor(k, default="-") == "a"
             for a, _ in ["b-", "a-"]:
                 total = total + (shifted(x, k) == a).where(1, 0)
-            total = total + hit.prefix_mean()
+            total += hit.prefix_mean()
         last = hit.any()
         return (last.where(1, 0) + total).tag()
 

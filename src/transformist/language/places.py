@@ -184,11 +184,12 @@ def _read(source: str) -> Statements:
     except (SyntaxError, ValueError):
         return Statements((), {})
     assigned: dict[tuple[int | None, ...], str] = {}
-    for node in nodes:
-        if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and node.value is not None:
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            if isinstance(target, ast.Name):
-                value = node.value
+    # x = …, x: T = … and (x := …). An augmented assignment x += … is the one that has an operator:
+    # it computes more than its right side, whose place is not that of the result.
+    for node in (each for each in nodes if not hasattr(each, "op")):
+        value = getattr(node, "value", None)
+        for target in [*getattr(node, "targets", ()), getattr(node, "target", None)]:
+            if isinstance(target, ast.Name) and isinstance(value, ast.expr):
                 at = (value.lineno, value.col_offset, value.end_lineno, value.end_col_offset)
                 assigned[at] = target.id
     return Statements(tuple(node for node in nodes if isinstance(node, ast.For)), assigned)
