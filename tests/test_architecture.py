@@ -17,10 +17,20 @@ from transformist.cli import main
 from transformist.cli.application import COMMANDS
 
 ROOT = Path(__file__).parents[1]
-MODULES = [
-    importlib.import_module(module.name)
-    for module in pkgutil.walk_packages(tf.__path__, "transformist.")
-]
+OPTIONAL = ("torch", "onnx")
+"""Libraries of extras: where one is missing, the modules that need it are left out."""
+
+
+def imported(names):
+    for name in names:
+        try:
+            yield importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name not in OPTIONAL:
+                raise
+
+
+MODULES = [*imported(each.name for each in pkgutil.walk_packages(tf.__path__, "transformist."))]
 
 
 HEAVY = "torch matplotlib numba transformers onnx typer rich hypothesis safetensors"

@@ -59,6 +59,7 @@ _ROOMS = {
     "soften": "assembly",
     "split_heads": "assembly",
     "tie_break": "assembly",
+    "to_torch": "hosts",
 }
 """Module of each name, imported at the first use of the name. `__init__.pyi` has the types."""
 

@@ -6,7 +6,7 @@ from transformist.catalogue import recipe, recipes
 from transformist.compiler import compile
 from transformist.domains import boolean_representations
 from transformist.errors import TransformistError
-from transformist.hosts import load, load_certificates, read_encoder, save
+from transformist.hosts import load, load_certificates, read_encoder, save, to_torch
 from transformist.language import Program, program
 from transformist.model import (
     Attention,
@@ -92,6 +92,7 @@ __all__ = [
     "soften",
     "split_heads",
     "tie_break",
+    "to_torch",
 ]
 
 __version__: str

@@ -1,6 +1,7 @@
-"""Models in files and of other software; nothing of that software is imported."""
+"""Models in files and of other software, which is imported only when it is used."""
 
 from transformist.hosts.saved_model import load, load_certificates, save
+from transformist.hosts.torch_conversion import to_torch
 from transformist.hosts.torch_encoder import read_encoder
 
-__all__ = ["load", "load_certificates", "read_encoder", "save"]
+__all__ = ["load", "load_certificates", "read_encoder", "save", "to_torch"]

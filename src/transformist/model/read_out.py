@@ -45,7 +45,15 @@ class ReadOut(Parameterized, ABC):
 
     def __call__(self, z: Array, n: int, a: Arithmetic) -> list[Any]:
         """The answers for vectors (count, d) of inputs of length n."""
-        y = self.values(z, a)
+        return self.answers(self.values(z, a), n, a)
+
+    def answers(self, y: Array, n: int, a: Arithmetic) -> list[Any]:
+        """The answers from y = W_out z + b_out, shape (count, k).
+
+        Raises:
+            NotFinite: for a y that is NaN.
+
+        """
         values = a.numbers(y)
         if values.dtype != object and np.isnan(values).any():
             raise NotFinite(

@@ -1,0 +1,164 @@
+"""The weights of a transformer as named arrays, rounded to a number format.
+
+A writer of other software's files reads these arrays and the fields of the model beside them, such
+as masks and labels. The names are those of the tensors in a saved file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.arithmetic import Arithmetic, number_system
+from transformist.errors import UndefinedValue, UnknownName
+from transformist.model import (
+    PositionFunctions,
+    PositionTable,
+    Symbol,
+    Transformer,
+    require_transformer,
+)
+from transformist.model.parameter import Parameterized
+from transformist.model.stream import NOTHING
+
+FORMATS = ("float64", "float32", "float16", "bfloat16")
+"""The number formats of other software."""
+
+
+def named_arrays(model: Transformer, arithmetic: Arithmetic | str) -> dict[str, NDArray[Any]]:
+    """The weights by their names in a saved file, each rounded once to a number format.
+
+    Args:
+        model: the transformer.
+        arithmetic: the format; float64 arrays hold its numbers exactly.
+
+    Raises:
+        NotFinite: for a weight that is too large for the format.
+
+    Example:
+        >>> import transformist as tf
+        >>> arrays = named_arrays(tf.recipe("dyck-1").build(max_length=9), "float32")
+        >>> list(arrays)[:2], arrays["read_out.W_out"].shape
+        (['embedding.vectors', 'layers.0.heads.0.W_Q'], (1, 6))
+
+    """
+    system = number_system(arithmetic)
+    return {
+        prefix + name: system.numbers(weights)
+        for prefix, part in _parts(model)
+        for name, weights in vars(part.rounded(system)).items()
+        if weights is not None
+    }
+
+
+def _parts(model: Transformer) -> Iterator[tuple[str, Parameterized]]:
+    """The parts that have weights, each with the beginning of its names."""
+    yield "embedding.", model.embedding
+    if isinstance(model.embedding.positions, PositionTable):
+        yield "embedding.positions.", model.embedding.positions
+    for number, layer in enumerate(model.layers):
+        prefix = f"layers.{number}."
+        for head, attention in enumerate(layer.heads):
+            yield f"{prefix}heads.{head}.", attention
+        if layer.feed_forward is not None:
+            yield f"{prefix}feed_forward.", layer.feed_forward
+        for place, norms in (("pre_norms", layer.pre_norms), ("post_norms", layer.post_norms)):
+            for sublayer, norm in enumerate(norms):
+                if norm is not None:
+                    yield f"{prefix}{place}.{sublayer}.", norm
+    if model.final_norm is not None:
+        yield "final_norm.", model.final_norm
+    yield "read_out.", model.read_out
+
+
+def require_format(name: object, where: str) -> str:
+    """Return the name of a number format of other software.
+
+    Raises:
+        UnknownName: for another one.
+
+    """
+    # torch.float32 prints as "torch.float32", numpy.float32 as a class; both have the name last.
+    given = str(name).removeprefix("torch.")
+    if given not in FORMATS:
+        raise UnknownName.among("format of other software", given, FORMATS, where)
+    return given
+
+
+def require_hostable(model: Any, where: str) -> None:
+    """Require a transformer whose position encoding has a vector for each symbol it adds.
+
+    Raises:
+        InvalidValue: for a value of another class.
+        UndefinedValue: for a model that has no answer on any input, as its positions have no
+            vector for a symbol in front.
+
+    """
+    require_transformer(model, where)
+    positions, front = model.embedding.positions, model.embedding.front
+    # A symbol in front has position 0, where 1/i has no value, and a table no row.
+    divides = isinstance(positions, PositionFunctions) and {"1/i", "-1/i"} & {*positions.names}
+    if front and (divides or isinstance(positions, PositionTable)):
+        raise UndefinedValue(
+            "the positions of a model must have a vector for each symbol that it adds",
+            received=f"none for {front[-1]}, at position 0",
+            where=where,
+            remedy="add no symbol in front, or use other position functions",
+        )
+
+
+def token_ids(model: Transformer, x: Sequence[Symbol]) -> list[int]:
+    """Return the rows of the word embedding for an input, with the symbols that the model adds.
+
+    Raises:
+        UnknownSymbol, InputTooLong, InvalidValue: as `Transformer.run`.
+
+    Example:
+        >>> import transformist as tf
+        >>> token_ids(tf.recipe("dyck-1").build(), "(()")
+        [2, 0, 0, 1]
+
+    """
+    model.admit_length(x)
+    return model.embedding.encode(x)
+
+
+def answer_from(model: Transformer, values: Any, n: int, arithmetic: Arithmetic | str) -> Any:
+    """Return the answer that the read-out makes of numbers that other software computed.
+
+    Args:
+        model: the transformer.
+        values: W_out z + b_out at every row, shape (rows, k).
+        n: the length of the input.
+        arithmetic: the format of the numbers.
+
+    Raises:
+        NotFinite: for a number that is NaN.
+
+    """
+    # `a.array` would refuse an infinite value, which is an answer in the reference.
+    a: Any = number_system(arithmetic)
+    y = np.asarray(values, np.float64)[model.rows_read(n)].astype(a.dtype)
+    answers = model.read_out.answers(y, n, a)
+    return model.read_out.join(answers) if model.read_out.at == "every" else answers[0]
+
+
+def held_names(model: Transformer) -> tuple[Mapping[str, int], ...]:
+    """Return for each stream the names of its numbers, each with its coordinate.
+
+    Example:
+        >>> import transformist as tf
+        >>> held_names(tf.recipe("dyck-1").build())[0]["balance"]
+        2
+
+    """
+    steps = sum(len(list(layer.sublayers())) for layer in model.layers)
+    count = 1 + steps + (model.final_norm is not None)
+    stream = model.stream
+    names = ([stream.held(slot, after) for slot in range(stream.width)] for after in range(count))
+    return tuple(
+        {name: slot for slot, name in enumerate(each) if name != NOTHING} for each in names
+    )

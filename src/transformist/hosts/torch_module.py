@@ -1,0 +1,610 @@
+"""A transformer as a `torch.nn.Module`; this module needs PyTorch.
+
+Numbers follow the reference: products and sums of half formats are taken in float32 and rounded
+once, as in `arithmetic/floating`, and a score is divided by √d_key after its sum. Only the order of
+long sums, and the last bit of exponentials, may differ.
+
+Linear maps multiply and add without a matrix product of BLAS. BLAS computes the last rows of a
+block by other instructions, so that equal rows get numbers that differ in the last bit (measured
+with torch 2.13: 204 of 1,000 small products in float64). Hard attention would then see a tie
+broken. Here each number of the result comes from the same operations in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from transformist.arithmetic import number_system
+from transformist.errors import InvalidValue, ShapeMismatch
+from transformist.hosts.named_arrays import (
+    answer_from,
+    held_names,
+    named_arrays,
+    require_hostable,
+    token_ids,
+)
+from transformist.model import (
+    Attention,
+    Embedding,
+    FeedForward,
+    Layer,
+    LayerNorm,
+    PositionFunctions,
+    PositionTable,
+    Symbol,
+    Transformer,
+)
+
+Streams = dict[str, dict[str, Tensor]]
+"""For each step, such as `layer 0 attention`, its slots by name, each of shape (batch, rows)."""
+
+
+class ModuleOutput(NamedTuple):
+    """Result of a forward pass.
+
+    Attributes:
+        vectors: the final vectors, shape (batch, rows, d); 0 in rows of padding.
+        logits: W_out z + b_out at every row, shape (batch, rows, k).
+        streams: the residual stream after each step by slot name, if it was asked for.
+
+    """
+
+    vectors: Tensor
+    logits: Tensor
+    streams: Streams | None = None
+
+
+def _wide(x: Tensor) -> Tensor:
+    """Numbers in the format in which their sums accumulate."""
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+def _affine(x: Tensor, W: Tensor, b: Tensor | None = None) -> Tensor:
+    """W x + b for every vector along the last axis, rounded once."""
+    total = (_wide(x)[..., None, :] * _wide(W)).sum(-1)
+    return (total if b is None else total + _wide(b)).to(x.dtype)
+
+
+class SoftmaxModule(nn.Module):
+    """Attention weights by softmax; 0 in a row without an admissible score."""
+
+    def forward(self, scores: Tensor, admissible: Tensor) -> Tensor:
+        """Weights of the shape of the scores."""
+        # A row without an admissible score has the largest score −∞, and −∞ − (−∞) is NaN: such a
+        # row is computed with 0 instead, and gets weights of 0.
+        is_empty = ~admissible.any(-1, keepdim=True)
+        largest = scores.masked_fill(~admissible, -torch.inf).amax(-1, keepdim=True)
+        below = (scores - largest.masked_fill(is_empty, 0)).masked_fill(~admissible, 0)
+        e = below.exp().masked_fill(~admissible, 0)
+        return e / e.sum(-1, keepdim=True).masked_fill(is_empty, 1)
+
+
+def _maximal(scores: Tensor, admissible: Tensor) -> Tensor:
+    """True at the admissible scores that equal the largest one in the format."""
+    largest = scores.masked_fill(~admissible, -torch.inf).amax(-1, keepdim=True)
+    return admissible & (scores == largest)
+
+
+class AverageHardModule(nn.Module):
+    """Equal weights on all largest scores; scores are compared as the format rounds them."""
+
+    def forward(self, scores: Tensor, admissible: Tensor) -> Tensor:
+        """Weights of the shape of the scores."""
+        chosen = _maximal(scores, admissible)
+        count = chosen.sum(-1, keepdim=True).clamp(min=1)
+        return chosen.to(scores.dtype) / count.to(scores.dtype)
+
+
+class LeftmostHardModule(nn.Module):
+    """All the weight on the first largest score."""
+
+    def forward(self, scores: Tensor, admissible: Tensor) -> Tensor:
+        """Weights of the shape of the scores."""
+        chosen = _maximal(scores, admissible)
+        return (chosen & (chosen.cumsum(-1) == 1)).to(scores.dtype)
+
+
+class RightmostHardModule(nn.Module):
+    """All the weight on the last largest score."""
+
+    def forward(self, scores: Tensor, admissible: Tensor) -> Tensor:
+        """Weights of the shape of the scores."""
+        chosen = _maximal(scores, admissible)
+        return (chosen & (chosen.flip(-1).cumsum(-1).flip(-1) == 1)).to(scores.dtype)
+
+
+WEIGHTINGS: Mapping[str, Callable[[], nn.Module]] = {
+    "softmax": SoftmaxModule,
+    "average-hard": AverageHardModule,
+    "leftmost-hard": LeftmostHardModule,
+    "rightmost-hard": RightmostHardModule,
+}
+"""The module of each weighting of `model.Weighting`."""
+
+MASKS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "none": lambda i, j: (i == i) & (j == j),
+    "future": lambda i, j: j <= i,
+    "strict-future": lambda i, j: j < i,
+    "past": lambda i, j: j >= i,
+    "strict-past": lambda i, j: j > i,
+}
+"""True where query i may attend to key j, for each mask of `model.Mask`."""
+
+ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "gelu": nn.functional.gelu,
+    "gelu-tanh": lambda x: nn.functional.gelu(x, approximate="tanh"),
+    "gelu-sigmoid": lambda x: x / (1 + (-1.702 * x).exp()),
+}
+"""The function of each activation of `model.FeedForward`."""
+
+# Whole numbers are int64 until the last step: i³ is exact to i = 2²⁰. A quotient is rounded to
+# float64 and then to the format of the model. For float32 this equals one rounding: i/n differs
+# from a number of 25 bits by at least 2⁻²⁵/n of itself, or by nothing, and 2⁻²⁵/n > 2⁻⁵³ for
+# n < 2²⁸.
+POSITION_FUNCTIONS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "1": lambda i, _n: torch.ones_like(i).double(),
+    "i": lambda i, _n: i.double(),
+    "i^2": lambda i, _n: (i * i).double(),
+    "i^3": lambda i, _n: (i * i * i).double(),
+    "1/i": lambda i, _n: 1 / i.double(),
+    "-1/i": lambda i, _n: -1 / i.double(),
+    "i/n": lambda i, n: (i.double() / n.double()).masked_fill(i == 0, 0),
+    "-i/n": lambda i, n: (-i.double() / n.double()).masked_fill(i == 0, 0),
+    "(-1)^i": lambda i, _n: (1 - 2 * (i % 2)).double(),
+}
+"""The functions of `positions.POSITIONS`, of positions i (batch, rows) and lengths n (batch, 1)."""
+
+
+class FormulaPositions(nn.Module):
+    """Positions by formula: some coordinates are functions of i and n."""
+
+    def __init__(self, names: Sequence[str | None]) -> None:
+        super().__init__()
+        self.names = tuple(names)
+
+    def forward(self, places: Tensor, n: Tensor) -> Tensor:
+        """The vectors of the positions, in float64."""
+        nothing = torch.zeros_like(places).double()
+        columns = [
+            nothing if name is None else POSITION_FUNCTIONS[name](places, n) for name in self.names
+        ]
+        return torch.stack(columns, dim=-1)
+
+
+class TablePositions(nn.Module):
+    """Positions from a table of vectors, a parameter of the model."""
+
+    def __init__(self, vectors: Tensor) -> None:
+        super().__init__()
+        self.vectors = nn.Parameter(vectors)
+
+    def forward(self, places: Tensor, n: Tensor) -> Tensor:
+        """The vectors of the positions."""
+        return nn.functional.embedding(places - 1, self.vectors)
+
+
+class FixedPositions(nn.Module):
+    """Positions from a table that is no parameter and no part of the state dict."""
+
+    table: Tensor
+
+    def __init__(self, table: Tensor, first: int) -> None:
+        super().__init__()
+        self.first = first
+        self.register_buffer("table", table, persistent=False)
+
+    def forward(self, places: Tensor, n: Tensor) -> Tensor:
+        """The vectors of the positions."""
+        return nn.functional.embedding(places - self.first, self.table)
+
+
+class EmbeddingModule(nn.Module):
+    """Word vectors, and the vectors of positions added to them.
+
+    Attributes:
+        vectors: shape (symbols, d), a row for each symbol, BOS, EOS and CLS included.
+        positions: the module of the positions, or None.
+
+    """
+
+    def __init__(self, embedding: Embedding, positions: nn.Module | None, of: _Arrays) -> None:
+        super().__init__()
+        self.vectors = nn.Parameter(of("vectors"))
+        self.positions = positions
+        self.front, self.added = len(embedding.front), len(embedding.front) + len(embedding.back)
+
+    def forward(self, ids: Tensor, is_token: Tensor) -> Tensor:
+        """The embedded tokens, (batch, rows) → (batch, rows, d)."""
+        words = nn.functional.embedding(ids, self.vectors)
+        if self.positions is None:
+            return words
+        # Symbols in front have the positions …, −1, 0; padding takes no position.
+        places = is_token.cumsum(-1) - self.front
+        n = is_token.sum(-1, keepdim=True) - self.added
+        return words + self.positions(places.masked_fill(~is_token, 1), n).to(words.dtype)
+
+
+class HeadModule(nn.Module):
+    """One attention head; its output is what it adds to the residual stream.
+
+    A forward hook that returns zeros ablates the head. The output of `weighting` is the attention
+    matrix, shape (batch, queries, keys); a hook there reads or replaces it.
+
+    Attributes:
+        W_Q, W_K, W_V, W_O: matrices, with one row for each output; W_O may be None.
+        b_Q, b_K, b_V, b_O: biases.
+        weighting: the module that turns scores into attention weights.
+        mask: the name of the mask.
+
+    """
+
+    W_Q: Tensor
+    W_K: Tensor
+    W_V: Tensor
+
+    def __init__(self, head: Attention, of: _Arrays) -> None:
+        super().__init__()
+        for name in ("W_Q", "b_Q", "W_K", "b_K", "W_V", "b_V"):
+            self.register_parameter(name, nn.Parameter(of(name)))
+        self.W_O = None if head.W_O is None else nn.Parameter(of("W_O"))
+        self.b_O = nn.Parameter(of("b_O"))
+        self.weighting = WEIGHTINGS[head.weighting]()
+        self.mask = str(head.mask)
+
+    def forward(self, z: Tensor, is_token: Tensor) -> Tensor:
+        """The head's part of the sum, (batch, rows, d) → (batch, rows, d)."""
+        q, k, v = (
+            _affine(z, getattr(self, f"W_{each}"), getattr(self, f"b_{each}")) for each in "QKV"
+        )
+        j = torch.arange(z.shape[1], device=z.device)
+        admissible = MASKS[self.mask](j[:, None], j[None, :]) & is_token[:, None, :]
+        c = self._mixed(self.weighting(self.scores(q, k), admissible), v)
+        return c + self.b_O if self.W_O is None else _affine(c, self.W_O, self.b_O)
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        """q · k / √d_key for every query and key."""
+        q, k, size = _wide(q), _wide(k), q.shape[-1]
+        total = q[..., :, None, 0] * k[..., None, :, 0]
+        for each in range(1, size):
+            total = total + q[..., :, None, each] * k[..., None, :, each]
+        # The product is rounded to the format, then divided: two roundings, as in the reference.
+        total = total.to(self.W_Q.dtype)
+        return total / torch.full_like(total[..., :1, :1], size).sqrt()
+
+    def _mixed(self, weights: Tensor, v: Tensor) -> Tensor:
+        """Σⱼ αᵢⱼ vⱼ, a column of v at a time: a matrix product could tell equal rows apart."""
+        weights, columns = _wide(weights), _wide(v).unbind(-1)
+        mixed = [(weights * each[:, None, :]).sum(-1) for each in columns]
+        return torch.stack(mixed, dim=-1).to(v.dtype)
+
+
+class FeedForwardModule(nn.Module):
+    """A two-layer network W_2 act(W_1 x + b_1) + b_2; its output is added to the stream."""
+
+    W_1: Tensor
+    b_1: Tensor
+    W_2: Tensor
+    b_2: Tensor
+
+    def __init__(self, network: FeedForward, of: _Arrays) -> None:
+        super().__init__()
+        for name in ("W_1", "b_1", "W_2", "b_2"):
+            self.register_parameter(name, nn.Parameter(of(name)))
+        self.activation = network.activation
+
+    def forward(self, x: Tensor) -> Tensor:
+        """y for every vector along the last axis."""
+        hidden = ACTIVATIONS[self.activation](_affine(x, self.W_1, self.b_1))
+        return _affine(hidden, self.W_2, self.b_2)
+
+
+class NormModule(nn.Module):
+    """A layer norm: (x − μ)/√(σ² + ε) · gain + bias, of W_N x where there is a W_N."""
+
+    epsilon: Tensor
+    W_N: Tensor | None
+
+    def __init__(self, norm: LayerNorm, of: _Arrays) -> None:
+        super().__init__()
+        self.gain, self.bias = nn.Parameter(of("gain")), nn.Parameter(of("bias"))
+        self.register_buffer("epsilon", of("epsilon"))
+        self.register_buffer("W_N", None if norm.W_N is None else of("W_N"))
+
+    def forward(self, x: Tensor, is_token: Tensor) -> Tensor:
+        """The normalized vectors; rows of padding keep a deviation of 1."""
+        x = x if self.W_N is None else _affine(x, self.W_N)
+        size = x.shape[-1]
+        centred = x - x.sum(-1, keepdim=True) / size
+        variance = (centred * centred).sum(-1, keepdim=True) / size
+        # A row of padding is 0: with ε = 0 it would be NaN, and 0 · NaN would reach other rows.
+        deviation = (variance + self.epsilon).masked_fill(~is_token[..., None], 1).sqrt()
+        return centred / deviation * self.gain + self.bias
+
+
+class LayerModule(nn.Module):
+    """A layer: attention heads, then a feed-forward network, each with residual and norms.
+
+    Attributes:
+        heads: the heads, whose outputs are summed.
+        feed_forward: the network, or None.
+        pre_norms, post_norms: for the attention and for the network; None where there is none.
+
+    """
+
+    def __init__(self, layer: Layer, of: _Arrays) -> None:
+        super().__init__()
+        self.heads = nn.ModuleList(
+            HeadModule(head, of.below(f"heads.{number}")) for number, head in enumerate(layer.heads)
+        )
+        network = layer.feed_forward
+        self.feed_forward = (
+            None if network is None else FeedForwardModule(network, of.below("feed_forward"))
+        )
+        self.pre_norms = _norms(layer.pre_norms, of.below("pre_norms"))
+        self.post_norms = _norms(layer.post_norms, of.below("post_norms"))
+
+    def forward(self, z: Tensor, is_token: Tensor) -> list[tuple[str, Tensor]]:
+        """The stream after each sublayer, with the sublayer's name."""
+        streams = []
+        if len(self.heads):
+            x = self._normed("0", self.pre_norms, z, is_token)
+            y = self.heads[0](x, is_token)
+            for head in list(self.heads)[1:]:
+                y = y + head(x, is_token)
+            z = self._normed("0", self.post_norms, y + z, is_token)
+            z = z.masked_fill(~is_token[..., None], 0)
+            streams.append(("attention", z))
+        if self.feed_forward is not None:
+            x = self._normed("1", self.pre_norms, z, is_token)
+            z = self._normed("1", self.post_norms, self.feed_forward(x) + z, is_token)
+            z = z.masked_fill(~is_token[..., None], 0)
+            streams.append(("feed-forward", z))
+        return streams
+
+    @staticmethod
+    def _normed(which: str, norms: nn.ModuleDict, z: Tensor, is_token: Tensor) -> Tensor:
+        return norms[which](z, is_token) if which in norms else z
+
+
+def _norms(norms: Sequence[LayerNorm | None], of: _Arrays) -> nn.ModuleDict:
+    """The norms that are there, by the number of their sublayer."""
+    return nn.ModuleDict(
+        {
+            str(number): NormModule(norm, of.below(str(number)))
+            for number, norm in enumerate(norms)
+            if norm is not None
+        }
+    )
+
+
+class ReadOutModule(nn.Module):
+    """The linear map W_out z + b_out."""
+
+    def __init__(self, of: _Arrays) -> None:
+        super().__init__()
+        self.W_out, self.b_out = nn.Parameter(of("W_out")), nn.Parameter(of("b_out"))
+
+    def forward(self, z: Tensor) -> Tensor:
+        """The values read out, (batch, rows, d) → (batch, rows, k)."""
+        return _affine(z, self.W_out, self.b_out)
+
+
+class _Arrays:
+    """Weights by name, as tensors; `below` narrows the names to those with a prefix."""
+
+    def __init__(self, arrays: Mapping[str, Any], dtype: torch.dtype, prefix: str = "") -> None:
+        self._arrays, self._dtype, self._prefix = arrays, dtype, prefix
+
+    def __call__(self, name: str) -> Tensor:
+        return torch.tensor(self._arrays[self._prefix + name], dtype=self._dtype)
+
+    def below(self, prefix: str) -> _Arrays:
+        return _Arrays(self._arrays, self._dtype, f"{self._prefix}{prefix}.")
+
+
+class TransformerModule(nn.Module):
+    """A transformer as a module of PyTorch; `tf.to_torch` makes it.
+
+    Tokens are rows of the word embedding, with the symbols that the model adds: BOS in front and,
+    in some models, EOS or CLS at the back. `encode` adds them.
+
+    The state dict has the names of a saved file: `embedding.vectors`,
+    `layers.0.heads.1.W_Q` (also b_Q, W_K, b_K, W_V, b_V, W_O, b_O), `layers.0.feed_forward.W_1`
+    (also b_1, W_2, b_2), `layers.0.pre_norms.0.gain` (also bias, epsilon, W_N; 0 is the norm of the
+    attention, 1 that of the network), `final_norm.gain`, `read_out.W_out`, `read_out.b_out`, and
+    `embedding.positions.vectors` where positions are a table. A matrix has a row for each output,
+    as in `nn.Linear`. Column s of a matrix that reads the stream, and row s of one that writes to
+    it, belong to the slot `model.stream.slots[s]`.
+
+    Attributes:
+        model: the transformer that it was made of; later changes of the parameters are not in it.
+        embedding, layers, final_norm, read_out: the submodules.
+
+    """
+
+    def __init__(
+        self, model: Transformer, dtype: str = "float64", max_length: int | None = None
+    ) -> None:
+        super().__init__()
+        require_hostable(model, "to_torch")
+        arrays = _Arrays(named_arrays(model, dtype), getattr(torch, dtype))
+        self.model = model
+        positions = _positions(model, arrays, dtype, max_length)
+        self.embedding = EmbeddingModule(model.embedding, positions, arrays.below("embedding"))
+        self.layers = nn.ModuleList(
+            LayerModule(layer, arrays.below(f"layers.{number}"))
+            for number, layer in enumerate(model.layers)
+        )
+        norm = model.final_norm
+        self.final_norm = None if norm is None else NormModule(norm, arrays.below("final_norm"))
+        self.read_out = ReadOutModule(arrays.below("read_out"))
+        self._held = tuple(tuple(each.items()) for each in held_names(model))
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The format of the weights."""
+        return self.read_out.W_out.dtype
+
+    def forward(
+        self,
+        token_ids: Tensor,
+        lengths: Tensor | None = None,
+        padding_mask: Tensor | None = None,
+        return_streams: bool = False,
+    ) -> ModuleOutput:
+        """Evaluate a batch of tokens.
+
+        Args:
+            token_ids: whole numbers, shape (batch, rows); what stands in padding does not matter.
+            lengths: the number of tokens in each row of the batch, added symbols included, if the
+                rows end with padding; shape (batch,).
+            padding_mask: True at padding, shape (batch, rows), as `key_padding_mask` of PyTorch;
+                padding may stand anywhere. Give `lengths` or `padding_mask`, not both.
+            return_streams: True to return the residual stream after each step.
+
+        Raises:
+            ShapeMismatch: for tensors of other shapes.
+            InvalidValue: for `lengths` and `padding_mask` together, or tokens that are no whole
+                numbers.
+
+        """
+        # Padding is kept at 0 after every step: a weight of 0 times NaN or ∞ would still be NaN.
+        is_token = _is_token(token_ids, lengths, padding_mask)
+        z = self.embedding(token_ids.masked_fill(~is_token, 0), is_token)
+        z = z.masked_fill(~is_token[..., None], 0)
+        streams = [("embedding", z)]
+        for number, layer in enumerate(self.layers):
+            streams += [(f"layer {number} {name}", each) for name, each in layer(z, is_token)]
+            z = streams[-1][1]
+        if self.final_norm is not None:
+            z = self.final_norm(z, is_token).masked_fill(~is_token[..., None], 0)
+            streams.append(("final norm", z))
+        named: Streams = {
+            name: {slot: vectors[..., column] for slot, column in held}
+            for (name, vectors), held in zip(streams, self._held, strict=True)
+        }
+        return ModuleOutput(z, self.read_out(z), named if return_streams else None)
+
+    def encode(self, x: Sequence[Symbol]) -> Tensor:
+        """Return the tokens of one input, added symbols included, shape (1, rows).
+
+        Raises:
+            UnknownSymbol, InputTooLong, InvalidValue: as `Transformer.run`.
+
+        """
+        ids = [token_ids(self.model, x)]
+        return torch.tensor(ids, dtype=torch.int64, device=self.read_out.W_out.device)
+
+    def encode_batch(self, inputs: Sequence[Sequence[Symbol]]) -> tuple[Tensor, Tensor]:
+        """Return the tokens of several inputs, padded with 0, and the lengths for `forward`.
+
+        Raises:
+            UnknownSymbol, InputTooLong, InvalidValue: as `Transformer.run`.
+
+        """
+        rows = [self.encode(x)[0] for x in inputs]
+        if not rows:
+            raise InvalidValue(
+                "a batch must have at least one input",
+                received="none",
+                where="encode_batch",
+                remedy="give a list of strings",
+            )
+        lengths = torch.tensor([len(row) for row in rows], device=rows[0].device)
+        return nn.utils.rnn.pad_sequence(rows, batch_first=True), lengths
+
+    def answer(self, x: Sequence[Symbol]) -> Any:
+        """Return the answer on one input, as `model(x)` gives it.
+
+        Raises:
+            UnknownSymbol, InputTooLong, InvalidValue: as `Transformer.run`.
+            NotFinite: if a value read out is NaN.
+
+        """
+        return self.answers([x])[0]
+
+    def answers(self, inputs: Sequence[Sequence[Symbol]]) -> list[Any]:
+        """Return the answers on several inputs, evaluated as one padded batch."""
+        with torch.no_grad():
+            logits = self(*self.encode_batch(inputs)).logits
+        name = str(logits.dtype).removeprefix("torch.")
+        values = logits.double().cpu().numpy()
+        return [
+            answer_from(self.model, each, len(x), name)
+            for each, x in zip(values, inputs, strict=True)
+        ]
+
+
+def _is_token(token_ids: Tensor, lengths: Tensor | None, padding_mask: Tensor | None) -> Tensor:
+    """True at tokens, False at padding, shape (batch, rows)."""
+    if token_ids.dim() != 2:
+        raise ShapeMismatch(
+            "token_ids must have shape (batch, rows)",
+            received=f"shape {tuple(token_ids.shape)}",
+            where="forward",
+            remedy="give module.encode(x), or token_ids[None] for a single input",
+        )
+    if token_ids.is_floating_point() or token_ids.dtype == torch.bool:
+        raise InvalidValue(
+            "token_ids must be whole numbers",
+            received=f"{token_ids.dtype}",
+            where="forward",
+            remedy="give module.encode(x)",
+        )
+    if lengths is not None and padding_mask is not None:
+        raise InvalidValue(
+            "padding must be given once",
+            received="lengths and padding_mask",
+            where="forward",
+            remedy="leave one of them out",
+        )
+    if padding_mask is not None:
+        _require_shape("padding_mask", padding_mask, tuple(token_ids.shape))
+        return ~padding_mask.bool()
+    rows = torch.arange(token_ids.shape[1], device=token_ids.device)
+    if lengths is not None:
+        _require_shape("lengths", lengths, (token_ids.shape[0],))
+        return rows[None, :] < lengths[:, None]
+    return torch.ones_like(token_ids, dtype=torch.bool)
+
+
+def _require_shape(name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
+    if tuple(tensor.shape) != shape:
+        raise ShapeMismatch(
+            f"{name} must have shape {shape}, to fit token_ids",
+            received=f"shape {tuple(tensor.shape)}",
+            where="forward",
+            remedy="give module.encode_batch(inputs), which returns tokens and lengths",
+        )
+
+
+def _positions(
+    model: Transformer, arrays: _Arrays, dtype: str, max_length: int | None
+) -> nn.Module | None:
+    """The module of the positions of a model."""
+    embedding = model.embedding
+    if embedding.positions is None:
+        return None
+    if isinstance(embedding.positions, PositionFunctions):
+        return FormulaPositions(embedding.positions.names)
+    if isinstance(embedding.positions, PositionTable):
+        return TablePositions(arrays("embedding.positions.vectors"))
+    longest = max_length if model.max_length is None else model.max_length
+    if longest is None:
+        raise InvalidValue(
+            "a table of sinusoids must have a longest input",
+            received="a model for any length, and no max_length",
+            where="to_torch",
+            remedy="give max_length, such as tf.to_torch(model, max_length=512)",
+        )
+    # Symbols in front have the positions first, …, 0, and those at the back end at `places.stop`.
+    system = number_system(dtype)
+    first = 1 - len(embedding.front)
+    places = range(first, longest + len(embedding.back) + 1)
+    table = system.numbers(embedding.positions.at(places, longest, system))
+    return FixedPositions(torch.tensor(table, dtype=getattr(torch, dtype)), first)

@@ -1,0 +1,73 @@
+"""Small transformers drawn at random, with every mask, weighting, norm, activation and read-out."""
+
+import itertools
+
+import numpy as np
+
+import transformist as tf
+from transformist.model import Mask, Weighting
+
+CASES = [(str(m), str(w)) for m, w in itertools.product(Mask, Weighting)]
+
+
+def drawn(mask="none", weighting="softmax", seed=0, at="every", norms="none", positions=True,
+          activation="relu", grid=4, back=()):  # fmt: skip
+    """Two layers of width 5 whose scores tie often and, under hard attention, exactly.
+
+    Weights are multiples of 1/grid and positions are whole, so that hard scores are not rounded
+    before the root of d_key. Means of 1/3 are rounded, so that a softmax layer follows them.
+    """
+    rng = np.random.default_rng(seed)
+
+    def numbers(*shape):
+        return rng.integers(-grid, grid + 1, shape) / grid
+
+    def norm(width_in=5):
+        W_N = None if norms != "selecting" else numbers(5, width_in)
+        return tf.LayerNorm(gain=1 + numbers(5) / 4, bias=numbers(5), epsilon=1e-3, W_N=W_N)
+
+    def head(number, chosen):
+        shapes = {"W_Q": (2, 5), "W_K": (2, 5), "W_V": (3, 5), "W_O": (5, 3)}
+        shapes |= {"b_Q": (2,), "b_K": (2,), "b_V": (3,), "b_O": (5,)}
+        if number:
+            shapes |= {"W_V": (5, 5), "b_V": (5,)}
+            del shapes["W_O"]
+        weights = {name: numbers(*shape) for name, shape in shapes.items()}
+        return tf.Attention(**weights, weighting=chosen, mask=mask)
+
+    def layer(chosen):
+        network = tf.FeedForward(
+            W_1=numbers(4, 5), b_1=numbers(4), W_2=numbers(5, 4), b_2=numbers(5),
+            activation=activation,
+        )  # fmt: skip
+        pre = (norm(), norm()) if norms in ("pre", "selecting") else (None, None)
+        post = (norm(), norm()) if norms == "post" else (None, None)
+        return tf.Layer((head(0, chosen), head(1, chosen)), network, pre_norms=pre, post_norms=post)
+
+    second = "softmax" if weighting == "average-hard" else weighting
+    places = {"q": "i/n" if weighting == "softmax" else "i", "t": "(-1)^i"}
+    stream = tf.Stream(("p", "q", "r", "s", "t"))
+    symbols = ("a", "b", "BOS", *back)
+    words = {each: dict(zip(stream.slots, numbers(5).tolist(), strict=True)) for each in symbols}
+    return tf.Transformer(
+        stream=stream,
+        embedding=tf.Embedding.of(
+            stream, words, positions=places if positions else None,
+            front=("BOS",), back=back,
+        ),
+        layers=(layer(weighting), layer(second)),
+        read_out=tf.MultiClass(W_out=numbers(3, 5), b_out=numbers(3), labels=tuple("xyz"), at=at),
+        final_norm=norm() if norms == "pre" else None,
+    )  # fmt: skip
+
+
+def strings(alphabet, longest=4, most=40):
+    """Every short string, as many as there are to be, shorter ones first, and two longer ones."""
+    every = (x for n in range(longest + 1) for x in itertools.product(alphabet, repeat=n))
+    chosen = list(itertools.islice(every, most))
+    long = [tuple(alphabet) * 3, (alphabet[0],) * 5 + (alphabet[-1],) * 4]
+    return [as_string(x) for x in (*chosen, *long)]
+
+
+def as_string(x):
+    return "".join(x) if all(isinstance(each, str) for each in x) else x

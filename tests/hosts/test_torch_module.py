@@ -1,0 +1,349 @@
+"""Models as modules of PyTorch, against the reference evaluation of the same weights."""
+
+import copy
+import io
+import sys
+
+import numpy as np
+import pytest
+from drawn_models import CASES, drawn, strings
+
+import transformist as tf
+from transformist.catalogue import recipes
+from transformist.claims import StringClaim
+from transformist.errors import (
+    InputTooLong,
+    InvalidValue,
+    NotFinite,
+    ShapeMismatch,
+    UndefinedValue,
+    UnknownName,
+    UnknownSymbol,
+)
+from transformist.hosts.plain_values import encoded
+from transformist.model.feed_forward import ACTIVATIONS
+from transformist.programs import PROGRAMS
+
+torch = pytest.importorskip("torch", reason="torch is not installed (pip extra torch)")
+pytestmark = pytest.mark.hosts
+
+# Both sides round each operation of some hundred to 2⁻⁵³ or 2⁻²⁴; numbers here are below 100.
+WITHIN = {"float64": 2.0**-36, "float32": 2.0**-9}
+ON_STRINGS = [
+    pytest.param(each.name, marks=[pytest.mark.slow] * (each.name == "original-transformer"))
+    for each in recipes()
+    if isinstance(each.claim, StringClaim)
+]
+
+
+def agree(model, inputs, dtype="float64"):
+    """Compare values read out and answers, all inputs in one padded batch."""
+    module = tf.to_torch(model, dtype)
+    with torch.no_grad():
+        logits = module(*module.encode_batch(inputs)).logits.double().numpy()
+    for x, row, expected in zip(inputs, logits, model.values(inputs, dtype), strict=True):
+        found = row[model.rows_read(len(x))]
+        assert found == pytest.approx(np.asarray(expected, float), rel=0, abs=WITHIN[dtype]), x
+    assert module.answers(inputs) == model.answers(inputs, dtype)
+
+
+@pytest.mark.parametrize("dtype", WITHIN)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_answer_as_in_the_reference(name, dtype):
+    model = tf.compile(PROGRAMS[name], max_length=12)
+    module, inputs = tf.to_torch(model, dtype), strings(model.alphabet)
+    assert module.answers(inputs) == model.answers(inputs, dtype)
+
+
+@pytest.mark.parametrize("weighting", ["average-hard", "rightmost-hard"])
+@pytest.mark.parametrize("name", ["reverse", "induction-most-recent", "contains-abc"])
+def test_programs_with_hard_attention_answer_as_in_the_reference(name, weighting):
+    model = tf.compile(PROGRAMS[name], max_length=12, weighting=weighting)
+    agree(model, strings(model.alphabet))
+
+
+@pytest.mark.parametrize("name", ON_STRINGS)
+def test_recipes_answer_as_in_the_reference(name):
+    recipe = tf.recipe(name)
+    has_n = "max_length" in recipe.parameters
+    model = recipe.build(**({"max_length": 16} if has_n else {}))
+    inputs = [x for x in strings(model.alphabet) if len(x) or model.embedding.front]
+    module = tf.to_torch(model, max_length=64)
+    found, expected = module.answers(inputs), model.answers(inputs)
+    for x, one, other in zip(inputs, found, expected, strict=True):
+        assert numbers_of(one) == pytest.approx(numbers_of(other), abs=1e-9), x
+
+
+def numbers_of(answer):
+    """Probabilities and numbers, which are compared up to rounding, or the answer itself."""
+    if isinstance(answer, dict):
+        return {str(key): value for key, value in answer.items()}
+    if isinstance(answer, list) and answer and isinstance(answer[0], dict):
+        return [value for each in answer for value in each.values()]
+    return np.asarray(answer, float) if isinstance(answer, list) and has_numbers(answer) else answer
+
+
+def has_numbers(answer):
+    return np.asarray(answer).dtype.kind == "f"
+
+
+@pytest.mark.parametrize(("mask", "weighting"), CASES)
+def test_drawn_models_agree(mask, weighting):
+    agree(drawn(mask, weighting, seed=1), strings("ab"))
+
+
+@pytest.mark.parametrize("norms", ["pre", "post", "selecting"])
+def test_norms_agree(norms):
+    agree(drawn(norms=norms, seed=2), strings("ab"))
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_activations_agree(activation):
+    agree(drawn(activation=activation, seed=3), strings("ab"), "float32")
+
+
+@pytest.mark.parametrize("at", ["last", "cls"])
+def test_read_outs_at_one_position_agree(at):
+    agree(drawn(at=at, back=("CLS", "EOS"), positions=False, seed=4), strings("ab"))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_formats_decide_as_the_reference_does(dtype):
+    model = tf.compile(PROGRAMS["dyck-1"], max_length=5, arithmetic=dtype)
+    module = tf.to_torch(model, dtype)
+    inputs = strings("()", longest=5, most=63)[:63]
+    assert module.dtype is getattr(torch, dtype)
+    assert module.answers(inputs) == model.answers(inputs, dtype)
+
+
+def test_equal_rows_have_equal_scores_in_every_place():
+    """A matrix product of BLAS breaks these ties: it has other instructions for the last rows."""
+    rng = np.random.default_rng(5)
+    stream = tf.Stream(tuple(f"x{k}" for k in range(51)))
+    head = tf.Attention(
+        W_Q=rng.normal(size=(3, 51)), W_K=rng.normal(size=(3, 51)), W_V=np.eye(51),
+        weighting="average-hard",
+    )  # fmt: skip
+    network = tf.FeedForward(W_1=rng.normal(size=(7, 51)), W_2=rng.normal(size=(51, 7)))
+    mixing = tf.Attention(
+        W_Q=np.zeros((1, 51)), W_K=np.zeros((1, 51)), W_V=rng.normal(size=(51, 51))
+    )
+    model = tf.Transformer(
+        stream=stream,
+        embedding=tf.Embedding(symbols=("a",), vectors=rng.normal(size=(1, 51))),
+        layers=(tf.Layer((mixing,), network), tf.Layer((head,))),
+        read_out=tf.RealVector(W_out=np.eye(51)),
+    )
+    module, seen = tf.to_torch(model), []
+    module.layers[1].heads[0].weighting.register_forward_hook(lambda *each: seen.append(each[-1]))
+    for n in (2, 5, 13):
+        module.answer("a" * n)
+        assert torch.equal(seen[-1], torch.full((1, n, n), 1 / n, dtype=torch.float64))
+
+
+def test_padding_may_stand_anywhere_and_hold_anything():
+    model = drawn("future", "softmax", seed=6, norms="pre")
+    module, x = tf.to_torch(model), "abba"
+    ids = module.encode(x)
+    padded = torch.tensor([[-100, ids[0, 0], 99, *ids[0, 1:], -100]])
+    is_padding = (padded == -100) | (padded == 99)
+    output = module(padded, padding_mask=is_padding)
+    # The sums are longer by zeros, and so are taken in another order.
+    assert torch.allclose(
+        output.logits[:, ~is_padding[0]], module(ids).logits, rtol=0, atol=2.0**-40
+    )
+    assert not output.vectors[:, is_padding[0]].any()
+
+
+def test_a_norm_without_epsilon_lets_no_padding_through():
+    norm = tf.LayerNorm(gain=[1, 1])
+    head = tf.Attention(W_Q=[[0, 0]], W_K=[[0, 0]], W_V=[[1, 0], [0, 1]])
+    model = tf.Transformer(
+        stream=tf.Stream(("p", "q")),
+        embedding=tf.Embedding(symbols=("a", "b"), vectors=[[3, 1], [1, 2]]),
+        layers=(tf.Layer((head,), pre_norms=(norm, None)),),
+        read_out=tf.RealVector(W_out=[[1, 0], [0, 1]], at="every"),
+    )
+    module = tf.to_torch(model)
+    output = module(*module.encode_batch(["ab", "abab"]))
+    assert torch.isfinite(output.logits).all()
+    output.logits.sum().backward()
+    assert all(torch.isfinite(each.grad).all() for each in module.parameters())
+
+
+def test_streams_have_the_numbers_of_the_trace_by_name():
+    model = tf.compile(PROGRAMS["histogram"], max_length=8)
+    module, trace = tf.to_torch(model), model.run("abca")
+    output = module(module.encode("abca"), return_streams=True)
+    assert list(output.streams) == [name for name, _ in trace.streams]
+    for after, slots in enumerate(output.streams.values()):
+        assert "nothing" not in slots
+        for name, column in slots.items():
+            held = next((s for s in model.stream.spans if s.name == name), None)
+            slot = held.slot if held else model.stream.index(name)
+            expected = trace.streams[after][1][:, slot]
+            assert column[0].detach().numpy() == pytest.approx(expected, abs=2.0**-40)
+    assert module(module.encode("abca")).streams is None
+
+
+def test_the_state_dict_has_the_names_of_a_saved_file():
+    for model in (drawn(norms="pre"), drawn(norms="selecting"), tf.compile(PROGRAMS["sort"])):
+        tensors = {}
+        encoded(model, "", tensors)
+        state = tf.to_torch(model).state_dict()
+        assert {name: tuple(each.shape) for name, each in state.items()} == {
+            name: each.shape for name, each in tensors.items()
+        }
+        module = tf.to_torch(model, "float32").double()
+        module.load_state_dict({name: torch.tensor(each) for name, each in tensors.items()})
+        assert all(torch.equal(module.state_dict()[name], each) for name, each in state.items())
+
+
+def test_a_table_of_positions_is_a_parameter():
+    stream = tf.Stream(("p",))
+    model = tf.Transformer(
+        stream=stream,
+        embedding=tf.Embedding(
+            symbols=("a", "b"),
+            vectors=[[1], [2]],
+            positions=tf.PositionTable(vectors=[[8], [4], [-7]]),
+        ),
+        layers=(),
+        read_out=tf.RealVector(W_out=[[1]], at="every"),
+    )
+    module = tf.to_torch(model)
+    assert "embedding.positions.vectors" in dict(module.named_parameters())
+    assert module.answers(["a", "bab"]) == model.answers(["a", "bab"])
+    with pytest.raises(IndexError):
+        module(torch.zeros((1, 4), dtype=torch.int64))
+
+
+def test_sinusoids_need_a_longest_input():
+    embedding = tf.Embedding(
+        symbols=("a", "BOS"), vectors=[[1, 0], [0, 1]], positions=tf.Sinusoids(2), front=("BOS",)
+    )
+    read_out = tf.RealVector(W_out=[[1, 0], [0, 1]], at="every")
+    model = tf.Transformer(
+        stream=tf.Stream(("p", "q")), embedding=embedding, layers=(), read_out=read_out
+    )
+    with pytest.raises(InvalidValue, match="max_length=512"):
+        tf.to_torch(model)
+    module = tf.to_torch(model, max_length=3)
+    assert module.answers(["", "aaa"]) == model.answers(["", "aaa"])
+
+
+def test_gradients_are_those_of_the_function():
+    module = tf.to_torch(drawn("future", seed=7, norms="pre", activation="gelu"))
+    ids, lengths = module.encode_batch(["ab", "b"])
+    weight = module.layers[0].heads[0].W_Q
+
+    def values(W):
+        replaced = {"layers.0.heads.0.W_Q": W}
+        return torch.func.functional_call(module, replaced, (ids, lengths)).logits
+
+    assert torch.autograd.gradcheck(values, (weight.detach().clone().requires_grad_(),))
+
+
+def test_a_hook_ablates_a_head():
+    model = tf.compile(PROGRAMS["dyck-1"], max_length=8)
+    module = tf.to_torch(model)
+    head = module.layers[0].heads[0]
+    with_head = module(module.encode("(()")).logits
+    hook = head.register_forward_hook(lambda _module, _inputs, output: torch.zeros_like(output))
+    assert not torch.equal(module(module.encode("(()")).logits, with_head)
+    hook.remove()
+    assert torch.equal(module(module.encode("(()")).logits, with_head)
+
+
+def test_modules_are_copied_and_saved():
+    module = tf.to_torch(drawn())
+    file = io.BytesIO()
+    torch.save(module, file)
+    file.seek(0)
+    for other in (copy.deepcopy(module), torch.load(file, weights_only=False)):
+        assert other.answer("abab") == module.answer("abab")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mask", "weighting"), CASES[::3])
+def test_torch_compile_and_export_give_the_same(mask, weighting):
+    """By the tracer and the exporter; `benchmarks/hosts.py` runs the compiled kernels as well."""
+    module = tf.to_torch(drawn(mask, weighting))
+    ids, lengths = module.encode_batch(["abab", "b"])
+    expected = module(ids, lengths).logits
+    compiled = torch.compile(module, backend="aot_eager", dynamic=True)
+    assert torch.equal(compiled(ids, lengths).logits, expected)
+    batch, rows = torch.export.Dim("batch"), torch.export.Dim("rows")
+    shapes = {"token_ids": {0: batch, 1: rows}, "lengths": {0: batch}}
+    exported = torch.export.export(module, (ids, lengths), dynamic_shapes=shapes).module()
+    longer = module.encode_batch(["abbabba", "a", ""])
+    assert torch.equal(exported(*longer).logits, module(*longer).logits)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda m: m(m.encode("ab")[0]), ShapeMismatch, "token_ids must have shape"),
+        (lambda m: m(m.encode("ab").double()), InvalidValue, "whole numbers"),
+        (lambda m: m(m.encode("ab"), torch.tensor([1, 2])), ShapeMismatch, "lengths"),
+        (
+            lambda m: m(m.encode("ab"), padding_mask=torch.zeros(1, 2)),
+            ShapeMismatch,
+            "padding_mask",
+        ),
+        (
+            lambda m: m(m.encode("ab"), torch.tensor([3]), m.encode("ab") == 0),
+            InvalidValue,
+            "padding must be given once",
+        ),
+        (lambda m: m.encode("abc"), UnknownSymbol, "c"),
+        (lambda m: m.encode_batch([]), InvalidValue, "at least one input"),
+        (lambda m: m.load_state_dict({}), RuntimeError, "embedding.vectors"),
+        (lambda m: tf.to_torch(m), InvalidValue, "Transformer"),
+        (lambda m: tf.to_torch(m.model, "int8"), UnknownName, "int8"),
+    ],
+)
+def test_bad_input_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call(tf.to_torch(drawn()))
+
+
+def test_inputs_longer_than_n_are_refused():
+    with pytest.raises(InputTooLong):
+        tf.to_torch(tf.compile(PROGRAMS["dyck-1"], max_length=3)).answer("((()")
+
+
+def test_weights_beyond_the_format_are_refused():
+    embedding = tf.Embedding(symbols=("a",), vectors=[[70000]])
+    read_out = tf.RealVector(W_out=[[1]])
+    model = tf.Transformer(
+        stream=tf.Stream(("p",)), embedding=embedding, layers=(), read_out=read_out
+    )
+    with pytest.raises(NotFinite, match="weight"):
+        tf.to_torch(model, "float16")
+
+
+def test_a_value_that_is_not_a_number_is_refused():
+    module = tf.to_torch(drawn())
+    module.read_out.b_out.data[0] = float("nan")
+    with pytest.raises(NotFinite, match="NaN"):
+        module.answer("ab")
+
+
+def test_a_model_without_a_vector_at_bos_is_refused():
+    stream = tf.Stream(("p",))
+    embedding = tf.Embedding.of(
+        stream, {"a": {}, "BOS": {}}, positions={"p": "1/i"}, front=("BOS",)
+    )
+    model = tf.Transformer(
+        stream=stream, embedding=embedding, layers=(), read_out=tf.RealVector(W_out=[[1]])
+    )
+    with pytest.raises(UndefinedValue, match="BOS"):
+        tf.to_torch(model)
+
+
+def test_without_torch_the_extra_is_named(monkeypatch):
+    monkeypatch.delitem(sys.modules, "transformist.hosts.torch_module", raising=False)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(InvalidValue, match=r"pip install 'transformist\[torch\]'"):
+        tf.to_torch(drawn())
