@@ -152,7 +152,7 @@ def held_names(model: Transformer) -> tuple[Mapping[str, int], ...]:
     Example:
         >>> import transformist as tf
         >>> held_names(tf.recipe("dyck-1").build())[0]["balance"]
-        2
+        1
 
     """
     steps = sum(len(list(layer.sublayers())) for layer in model.layers)
