@@ -1,6 +1,8 @@
 """What a quick run (`-m "not slow"`) does less of; the whole suite leaves nothing out."""
 
+import time
 from collections import Counter, defaultdict
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -18,6 +20,46 @@ golden weights are those of all."""
 LEFT_OUT = {*PROGRAMS} - {*QUICK} | {"float16", "float8_e4m3", "float8_e5m2"}
 """Programs and formats of which a quick run has others like them: bfloat16 for the narrow ones."""
 
+LONG = Path(__file__).parent / "long.txt"
+"""The tests of more than a quarter of a second. They took three fifths of a quick run's time and
+are a twentieth of its tests; a quick run leaves them out. To write the file anew:
+
+pytest -m "not slow" --write-long
+"""
+
+SECONDS = 0.25
+
+KEPT = (
+    "tests/programs/test_golden.py::test_the_weights_are_those_of_the_golden_file",
+    "tests/compiler/test_drawn_programs.py::test_drawn_programs_are_refused_or_right",
+    "tests/test_architecture.py",
+    "tests/test_documents.py",
+)
+"""Tests that stay in a quick run, however long they take."""
+
+
+def pytest_addoption(parser):
+    parser.addoption("--write-long", action="store_true", help="write tests/long.txt")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    # Processor time, which other work on the machine hardly changes.
+    begun = time.process_time()
+    result = yield
+    item.stash[SPENT] = time.process_time() - begun
+    return result
+
+
+SPENT = pytest.StashKey[float]()
+
+
+def pytest_sessionfinish(session):
+    if session.config.option.write_long:
+        long = {each.nodeid for each in session.items if each.stash.get(SPENT, 0) > SECONDS}
+        kept = {each for each in long if each.startswith(KEPT)}
+        LONG.write_text("".join(f"{each}\n" for each in sorted(long - kept)), encoding="utf-8")
+
 
 def pytest_configure(config):
     if config.option.markexpr == "not slow":
@@ -34,6 +76,11 @@ def pytest_generate_tests(metafunc):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     mark_slow(items)
+    if not config.option.write_long:
+        long = set(LONG.read_text(encoding="utf-8").splitlines())
+        for item in items:
+            if item.nodeid in long:
+                item.add_marker(pytest.mark.slow)
     if config.option.markexpr != "not slow":
         repeated = few_among_many(items)
         items[:] = [item for item in items if item not in repeated]
