@@ -632,6 +632,17 @@ class TestCertifyingAProgram:
             assert run(capsys, *command)[0] == (arithmetic != asked)
             assert tf.load(path).built_for == asked
 
+    @pytest.mark.parametrize("arithmetic", ["float16", "bfloat16", "float32"])
+    def test_a_model_is_certified_for_the_format_that_it_is_compiled_for(
+        self, capsys, tmp_path, arithmetic
+    ):
+        path, options = tmp_path / "model", ("--max-length", "7", "--arithmetic", arithmetic)
+        assert run(capsys, "compile", "programs/majority", "-o", path, *options)[0] == 0
+        assert answer(capsys, "certify", path)["arithmetic"] == arithmetic
+        settings = ("--set", f"arithmetic={arithmetic}", "--max-length", "7")
+        assert answer(capsys, "certify", "programs/majority", *settings)["arithmetic"] == arithmetic
+        assert answer(capsys, "certify", path, "--arithmetic", "float64")["arithmetic"] == "float64"
+
     def test_where_it_does_not_hold_an_n_is_named_for_which_it_does(self, capsys):
         command = ("certify", "programs/dyck-1", "--arithmetic", "bfloat16")
         code, out, _ = run(capsys, *command)

@@ -18,6 +18,7 @@ from transformist.hosts import load, load_certificates, save
 from transformist.inputs import read_positive, read_settings
 from transformist.model import Transformer
 from transformist.named import NamedModel, find_model
+from transformist.named.named_file import NamedFile
 from transformist.named.named_program import NamedProgram
 from transformist.report.certificate_table import (
     HEADINGS,
@@ -25,6 +26,7 @@ from transformist.report.certificate_table import (
     certificate_rows,
     certificate_table,
 )
+from transformist.rounding import float_format_of
 from transformist.verify import Certificate, certify, check_certificate, unproved
 
 USUAL = 256
@@ -40,7 +42,13 @@ Longest = Annotated[
     str | None,
     typer.Option("--max-length", help=f"N; a model's own, or {USUAL}, when left out.", metavar="N"),
 ]
-Format = Annotated[str, typer.Option(help="A float format.", metavar="A")]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        help="A float format; the one that the model is compiled for, or float32, when left out.",
+        metavar="A",
+    ),
+]
 Order = Annotated[
     str,
     typer.Option(
@@ -66,7 +74,7 @@ def command(
     context: typer.Context,
     model: Certified,
     length: Longest = None,
-    arithmetic: Format = "float32",
+    arithmetic: Format = None,
     order: Order = "any",
     lines: Lines = False,
     output: Output = None,
@@ -95,6 +103,7 @@ def command(
     if isinstance(named, NamedProgram) and longest is not None:
         named = named.with_defaults(max_length=longest)
     with working(f"certifying {name}"):
+        arithmetic = arithmetic or _own_format(named)
         built = _built(named, longest or USUAL, arithmetic)
         longest = longest or getattr(built, "max_length", None) or USUAL
         orders = ("any", "reference") if order == "any" else (order,)
@@ -129,6 +138,12 @@ def _given(context: typer.Context) -> set[str]:
     return {name for name, each in sources.items() if each and each.name == "COMMANDLINE"}
 
 
+def _own_format(named: NamedModel) -> str:
+    """The float format that a model or program is compiled for; float32 where there is none."""
+    own = named.model.built_for if isinstance(named, NamedFile) else named.given.get("arithmetic")
+    return own if own is not None and float_format_of(own) is not None else "float32"
+
+
 def _built(named: NamedModel, longest: int, arithmetic: str) -> Transformer:
     """The model; a program compiled for the format, or for exact arithmetic where that refuses."""
     try:
@@ -155,9 +170,9 @@ def _print_found(name: str, found: Sequence[Certificate], lines: bool, output: P
     for each in found:
         out.print(f"{name}: {each}", markup=False)
         if not each.holds:
-            shown = each.largest_length or "none"
-            said = "the largest N for which these weights are shown to hold is"
-            out.print(f"{said} {shown}", markup=False)
+            n = each.largest_length
+            shown = f"for N up to {n}" if n else "for no N"
+            out.print(f"these weights are shown to hold {shown}", markup=False)
     if lines:
         wide.print(certificate_table(found[0]))
     if output is not None:
