@@ -84,6 +84,8 @@ OPERATIONS = [
     ("B", "$0.select($1, mask=<mask>).any()", "FF"),
     ("B", "$0.select($1, mask=<mask>).any()", "BB"),
     ("B", "$0.select('b', mask=<mask>).any()", "C"),
+    ("B", "$0.select($1, mask=<mask>).any()", "II"),
+    ("B", "$0.select($1, mask=<mask>).any()", "FI"),
     ("C", "$0.where('a', 'b')", "B"), ("L", "$0.where('p', $1)", "BL"),
     *[(kind, "$0.where($1, $2)", f"B{kind}{kind}") for kind in "CLFNI"],
     ("F", "$0.where(1, 0)", "B"), ("F", "$0.where(<c>, <d>)", "B"), ("F", "($0 * <c>)", "B"),
@@ -103,7 +105,7 @@ OPERATIONS = [
     ("N", "($0.mean(<mask>) + $1.mean(<mask>))", "FB"),
     ("N", "($0.count(<seen>) - $1.count(<seen>))", "BB"),
     *[("N", f"$0.select($1, mask=<seen>).mean($2{default})", f"{keys}{keys}{value}{more}")
-      for keys in "CBF" for value in "FBN"
+      for keys in "CBFI" for value in "FBN"
       for default, more in (("", ""), (", default=<d>", ""), (", default=$3", "N"))],
     ("N", "$0.select($1, mask=<mask>).mean($2)", "CCF"),
     ("N", "$0.select('a', mask=<mask>).mean($1)", "CF"),
@@ -129,12 +131,14 @@ OPERATIONS = [
           ("last", "", ""),
           ("nearest_left", "$1, ", "B"), ("nearest_right", "$1, ", "B"), ("lookup", "$1, ", "I"))],
     ("I", "$0.nearest_left($1, default=0)", "PB"), ("I", "$0.last()", "P"),
+    ("I", "$0.count(<mask>)", "B"), ("I", "($0.count(<mask>) - $1.count(<mask>))", "BB"),
+    ("I", "$0.select($1, mask=<mask>).<choice>($2)", "III"),
     ("B", "$0.predecessor()", "B"), ("F", "$0.successor()", "F"),
     ("C", "$0.lookup(2, default='a')", "C"),
     ("C", "$0.nearest_left(True, default='a')", "C"),
     ("F", "$0.nearest_right($1, default=$2)", "FBF"),
     *[(kind, f"$0.select($1, mask=<mask>).<choice>($2, default={default})", 2 * keys + kind + more)
-      for kind, constant in DEFAULTS.items() for keys in "CBF"
+      for kind, constant in DEFAULTS.items() for keys in "CBFI"
       for default, more in ((constant, ""), ("$3", kind))],
     *[(kind, f"$0.select($1, mask={mask}($2, default=$2)", 2 * keys + kind) for kind in "CBF"
       for keys, mask in (("C", "'future').rightmost"), ("B", "'past').leftmost"))],

@@ -39,7 +39,23 @@ NUMBERS = (
     lambda x: (x == "a").where("1/2", 0),
     lambda x: 1,
 )
-QUERIES_AND_KEYS = {"categories": CATEGORIES, "Booleans": BOOLEANS, "numbers": NUMBERS}
+WHOLE = (
+    lambda x: x.position("i"),
+    lambda x: (x == "a").count("future"),
+    lambda x: x.position("n") + 1 - x.position("i"),
+    lambda x: (x != "b").count("past"),
+    lambda x: (x == "a").count("strict-future") - (x == "b").count("strict-future"),
+    lambda x: (x == "a").count("none") + 1,
+    lambda x: x.position("i").nearest_left(x == "a"),
+    lambda x: (x == "c").where(x.position("i") * 2, (x == "a").count("strict-past")),
+    lambda x: x.map({"a": 5, "b": 1, "c": -3}),
+)
+QUERIES_AND_KEYS = {
+    "categories": CATEGORIES,
+    "Booleans": BOOLEANS,
+    "numbers": NUMBERS,
+    "whole numbers": WHOLE,
+}
 """What is matched with what; a constant is a key alone."""
 
 USES = (

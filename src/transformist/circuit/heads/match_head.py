@@ -1,7 +1,8 @@
 """Heads that attend to the rows whose key matches the query best.
 
-A row's score is s Σ keyⱼ · queryᵢ ± j with the place j, or Σ keyⱼ · queryᵢ alone. Where BOS counts,
-its key has 1/2 or −1 beside matches of 1.
+A row's score is s Σ keyⱼ · queryᵢ ± j with the place j, or Σ keyⱼ · queryᵢ alone. The sum is the same
+for all matches of a query, 1 or the number of true bits of a code, and lower by 1 at least elsewhere.
+Where BOS counts, its sum is 1/2 below that of a match, or −1.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ computed. So the stray weight is at most
 MEAN_SCORE_ERROR = Fraction(1, 16)
 """Limit η of the error of a score, in matches, where all matches get the same weight.
 
-A match is 1 and everything else at most 1/2, the score of BOS: as computed 1/2 − 2η ≥ 3/8 lie
+A match is above everything else by 1/2 at least, that of BOS: as computed 1/2 − 2η ≥ 3/8 lie
 between. There are at most N + 1 other rows, so the stray weight is at most (N + 1) e^(−3β/8).
 """
 
@@ -42,8 +43,8 @@ between. There are at most N + 1 other rows, so the stray weight is at most (N +
 class Match(ScoredHead):
     """The positions that the mask leaves where Σ keyⱼ · queryᵢ is the largest.
 
-    A match is 1, others are 0. BOS is a key by itself: with 1/2, it is attended to where nothing
-    matches, with −1 never.
+    A match is above all others by 1 at least. BOS is a key by itself: 1/2 below a match it is
+    attended to where nothing matches, with −1 never.
 
     Attributes:
         keys, queries: as many of each; without any, all positions match.

@@ -6,12 +6,14 @@ fetched alike: less the default, which is added again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from transformist.circuit import SEES_BOS, At, Fetched, Form, Head, Match, at_bos, total
+from transformist.compiler.lower.binary_code import code
 from transformist.compiler.lower.builder import Builder, Scale
 from transformist.compiler.lower.means import at_count
 from transformist.compiler.lower.rule import Asking, Channel, Rule
@@ -59,7 +61,7 @@ def _shift(_ask: Asking, build: Builder, node: Shift) -> Channel:
 
 def _lookup(ask: Asking, build: Builder, node: Lookup) -> Channel:
     asked = node.children[1]
-    if isinstance(asked, Count):  # at most n, or i
+    if isinstance(asked, Count) and asked.mask in SEES_BOS:  # at most n, or i
         return _by_head(build, node, at_count(ask, build, asked))
     index = ask.number(asked)
     if not build.circuit.is_whole(index):
@@ -97,13 +99,32 @@ def _looking_up(build: Builder, node: Node, index: Form, mask: str = "none") -> 
 # By keys and queries
 
 
+@dataclass(frozen=True)
+class Comparing:
+    """Keys and queries that tell equal ones from others.
+
+    Attributes:
+        pairs: keys, which are 0 at BOS, and queries, as many of each.
+        most: Σ keyⱼ · queryᵢ where j matches; it is less by 1 at least where j does not.
+        ties_others: True if the sum is the same, 0, wherever j does not match.
+        match: from the keys of a position that is found, a form that is 1 if it matches, else 0.
+
+    """
+
+    pairs: tuple[tuple[Form, Form], ...]
+    most: Form
+    ties_others: bool
+    match: Callable[[list[Form]], Form]
+
+
 def _select(ask: Asking, build: Builder, node: Select) -> Channel:
     """BOS takes what matches nothing; where it is not seen, the value or the match is a gate."""
     name = build.name(node)
+    comparing = _comparing(ask, build, node)
     if node.mask in SEES_BOS:
         has_sink = not (node.children[0] == node.children[1] == _TRUE and node.choose != "mean")
-        return _by_head(build, node, _matching(ask, build, node, has_sink=has_sink))
-    head = _matching(ask, build, node, has_sink=False)
+        return _by_head(build, node, _matching(build, node, comparing, has_sink=has_sink))
+    head = _matching(build, node, comparing, has_sink=False)
     fetch = _by_head(build, node, head)
     if node.children[0] == node.children[1] == _TRUE:
         return fetch
@@ -111,17 +132,13 @@ def _select(ask: Asking, build: Builder, node: Select) -> Channel:
         match = total(k * q.constant for k, q in zip(head.keys, head.queries, strict=True))
         return lambda value: fetch(build.gated(match, value, name))
     find = fetch if node.choose != "mean" else _by_head(build, node, _one_of(build, node, head))
-    keys = [find(key) for key in head.keys]
-    found = total(
-        build.conjunction(key + query - 1, f"{name}: found")
-        for key, query in zip(keys, head.queries, strict=True)
-    )
+    found = comparing.match([find(key) for key in head.keys])
     return lambda value: build.gated(found, fetch(value), name)
 
 
-def _matching(ask: Asking, build: Builder, node: Select, *, has_sink: bool) -> Match:
+def _matching(build: Builder, node: Select, comparing: Comparing, *, has_sink: bool) -> Match:
     """The head of a selection."""
-    pairs = _pairs(ask, build, node)
+    pairs = comparing.pairs
     circuit = build.circuit
     if node.choose == "mean":
         build.require_means(node, "the mean of what matches")
@@ -133,8 +150,9 @@ def _matching(ask: Asking, build: Builder, node: Select, *, has_sink: bool) -> M
     is_seen = circuit.bos and node.mask in SEES_BOS
     is_kept_out = is_seen and not pairs and node.choose == "leftmost"
     if is_seen and (has_sink or is_kept_out):
-        # BOS matches half, above what does not match, or −1, below everything.
-        pairs = [*pairs, (at_bos(circuit), Form.of(Fraction(1, 2) if has_sink else -1))]
+        # BOS is 1/2 below what matches, above what does not match; or at −1, below everything.
+        sink = comparing.most - Fraction(1, 2) if has_sink else Form.of(-1)
+        pairs = (*pairs, (at_bos(circuit), sink))
     if circuit.max_length is None and place is not None and pairs:
         raise build.needs_length(node, "the weight of a match beside the place")
     if node.choose == "mean":
@@ -158,30 +176,84 @@ def _one_of(build: Builder, node: Select, head: Match) -> Match:
     return replace(head, choose="rightmost", place=build.place(node), scale=scale)
 
 
-def _pairs(ask: Asking, build: Builder, node: Select) -> list[tuple[Form, Form]]:
-    """Keys and queries, as many of each, whose products sum to 1 where they are equal, else 0."""
+def _comparing(ask: Asking, build: Builder, node: Select) -> Comparing:
+    """One-hot keys and queries where values are listed, else codes of whole numbers."""
     keys, queries, _ = node.children
     name = build.name(node)
     if keys == queries == _TRUE:
-        return []
+        return _one_hot(build, [], name)
     if queries == _TRUE:
-        return [(build.quiet(_equals(ask, build, keys, True), name), Form.of(1))]
-    if keys.type.values is None or queries.type.values is None:
-        raise build.refuse(
-            keys if keys.type.values is None else queries,
-            "keys and queries must have finitely many known values",
-            received="a number that has others",
-            remedy="look up a position by its number with lookup, or compare it with constants",
-        )
-    both: Sequence[Any] = [value for value in queries.type.values if value in keys.type.values]
+        key = build.quiet(_equals(ask, build, keys, True), name)
+        return _one_hot(build, [(key, Form.of(1))], name)
+    if keys.type.values is None and queries.type.values is None:
+        return _by_code(ask, build, node)
+    known = [each.type.values for each in (queries, keys) if each.type.values is not None]
     pairs = [
         (
             build.quiet(_equals(ask, build, keys, value), name),
             _equals(ask, build, queries, value),
         )
-        for value in both
+        for value in known[0]
+        if value in known[-1]
     ]
-    return [pair for pair in pairs if Form() not in pair]  # what no key or no query ever is
+    # A pair with 0 is of a value that no key or no query ever has.
+    return _one_hot(build, [pair for pair in pairs if Form() not in pair], name)
+
+
+def _one_hot(build: Builder, pairs: Sequence[tuple[Form, Form]], name: str) -> Comparing:
+    """Products that are 1 where key and query have one value, else 0."""
+
+    def match(found: list[Form]) -> Form:
+        return total(
+            build.conjunction(key + query - 1, f"{name}: found")
+            for key, (_, query) in zip(found, pairs, strict=True)
+        )
+
+    return Comparing(tuple(pairs), Form.of(1), ties_others=True, match=match)
+
+
+def _by_code(ask: Asking, build: Builder, node: Select) -> Comparing:
+    """Codes of whole numbers: b key bits, c query bits, and the score Σ b (2 c − 1).
+
+    A bit adds c where b = c, and c − 1 where it is not. So the score is Σ c less the number of bits
+    in which the codes differ.
+    """
+    keys, queries, _ = node.children
+    name = build.name(node)
+    forms = [_whole(ask, build, each) for each in (keys, queries)]
+    spans = [build.circuit.span(form) for form in forms]
+    least = min(math.floor(each.lo) for each in spans)
+    values = max(math.ceil(each.hi) for each in spans) - least + 1
+    bits, others = (
+        code(build, form - least, values, build.name(each))
+        for form, each in zip(forms, (keys, queries), strict=True)
+    )
+
+    def match(found: list[Form]) -> Form:
+        differ = [
+            build.conjunction(x - y, f"{name}: differs")
+            for bit, other in zip(found, others, strict=True)
+            for x, y in ((bit, other), (other, bit))
+        ]
+        return build.conjunction(1 - total(differ), f"{name}: found")
+
+    pairs = tuple((bit, other * 2 - 1) for bit, other in zip(bits, others, strict=True))
+    return Comparing(pairs, total(others), ties_others=False, match=match)
+
+
+def _whole(ask: Asking, build: Builder, node: Node) -> Form:
+    """A whole number between known bounds."""
+    form = ask.number(node)
+    if not build.circuit.is_whole(form):
+        raise build.refuse(
+            node,
+            "keys and queries that are numbers must be whole, or one of them have listed values",
+            received="a number that need not be whole",
+            remedy="compute it from i, n, counts and whole numbers, or compare it with constants",
+        )
+    if build.circuit.span(form).diameter == INFINITY:
+        raise build.needs_length(node, "the number of values of a key")
+    return form
 
 
 def _equals(ask: Asking, build: Builder, node: Node, value: Any) -> Form:
@@ -211,7 +283,10 @@ def own_default(ask: Asking, build: Builder, node: Choice) -> Channel | None:
     last = (chosen.choose, chosen.mask) in (("rightmost", "future"), ("leftmost", "past"))
     if not (same and last and values == own and found.default is False):
         return None
-    head = _matching(ask, build, chosen, has_sink=False)
+    comparing = _comparing(ask, build, chosen)
+    if not comparing.ties_others:
+        return None
+    head = _matching(build, chosen, comparing, has_sink=False)
     name = build.name(node)
     return lambda value: build.add(Fetched(head, build.quiet(value, name)), name)
 

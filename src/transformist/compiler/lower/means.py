@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from transformist.circuit import SEES_BOS, At, Fetched, Form, Match, at_bos
+from transformist.circuit import SEES_BOS, At, Fetched, Form, Match, at_bos, total
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, Scale
 from transformist.compiler.lower.rule import Asking, Rule, Scales
 from transformist.language.across import Count, Exists, Mean
@@ -48,39 +48,60 @@ def _mean_scales(_ask: Asking, build: Builder, node: Mean) -> Scales:
     return tuple(dict.fromkeys((build.mean_scale(node.mask), AS_IT_IS)))
 
 
+_BY_LOOKUP: Mapping[str, tuple[Mapping[str, int], int]] = {
+    "none": ({"none": 1}, 0),
+    "future": ({"future": 1}, 0),
+    "strict-future": ({"future": 1}, -1),
+    "past": ({"none": 1, "future": -1}, 1),
+    "strict-past": ({"none": 1, "future": -1}, 0),
+}
+"""For each mask, factors of the counts that are looked up, and of b at the position itself.
+
+The positions before i are those up to i without i; those after i are all but those up to i. So no
+mask needs to see BOS but `none` and `future`, under which every row sees it.
+"""
+
+
 def _count(ask: Asking, build: Builder, node: Count, scale: Scale) -> Form:
-    """The mean count/D, or the count itself: a lookup of the position i with i/D = count/D."""
+    """The mean count/D, or the count itself."""
+    if scale != AS_IT_IS:
+        return _share(ask, build, node, scale.mask)
+    factors, own = _BY_LOOKUP[node.mask]
     name = build.name(node)
-    if scale == AS_IT_IS:
-        return build.add(Fetched(at_count(ask, build, node), build.feature("i", node)), name)
-    value = build.quiet(ask.boolean(node.children[0]), name)
-    return build.mean(node, node.mask, value)
+    parts = [
+        build.add(Fetched(_at(ask, build, node, mask), build.feature("i", node)), name) * factor
+        for mask, factor in factors.items()
+    ]
+    return total([*parts, ask.boolean(node.children[0]) * own] if own else parts)
+
+
+def _share(ask: Asking, build: Builder, node: Count, mask: str) -> Form:
+    """The count over D, under any mask that sees BOS."""
+    value = build.quiet(ask.boolean(node.children[0]), build.name(node))
+    return build.mean(node, mask, value)
 
 
 def at_count(ask: Asking, build: Builder, node: Count) -> At:
-    """The head that finds the position whose number is the count, no later than what is counted."""
-    _count_scales(ask, build, node)  # refuses a mask that does not see BOS
+    """The head that finds the position whose number is a count under a mask that sees BOS."""
+    return _at(ask, build, node, node.mask)
+
+
+def _at(ask: Asking, build: Builder, node: Count, mask: str) -> At:
+    """The head that finds the i with i/D = count/D, no later than what is counted."""
     build.require_sharpness(node)
-    mask = "none" if node.mask == "none" else build.lookup_mask()
-    scale = Scale("count", node.mask)
+    scale = Scale("count", mask)
+    own = mask == node.mask
     return At(
-        ask.number(node, scale),
+        ask.number(node, scale) if own else _share(ask, build, node, mask),
         build.feature("i", node),
         build.feature("i^2", node),
-        mask,
+        "none" if mask == "none" else build.lookup_mask(),
         build.one_in(scale),
     )
 
 
-def _count_scales(_ask: Asking, build: Builder, node: Count) -> Scales:
-    if node.mask not in SEES_BOS:
-        raise build.refuse(
-            node,
-            "a count needs a mask that sees BOS, which stands in front",
-            received=f"a count under mask {node.mask}",
-            remedy="count under mask none, future or strict-future, or take the mean",
-        )
-    return Scale("count", node.mask), AS_IT_IS
+def _count_scales(_ask: Asking, _build: Builder, node: Count) -> Scales:
+    return (Scale("count", node.mask), AS_IT_IS) if node.mask in SEES_BOS else (AS_IT_IS,)
 
 
 def _exists(ask: Asking, build: Builder, node: Exists) -> Form:

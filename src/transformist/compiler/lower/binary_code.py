@@ -1,0 +1,93 @@
+"""Binary codes of whole numbers: a few Booleans that are equal where two numbers are.
+
+A number k from 0 to R − 1 is written with digits to a base B of at most `LARGEST_BASE`, the highest
+first. A digit is the number of its thresholds v M, M the value of the digit, that the rest reaches:
+
+    rest₀ = k,  digitₗ = Σ_{v ≥ 1} [restₗ ≥ v Mₗ],  restₗ₊₁ = restₗ − Mₗ digitₗ.
+
+The bits of a digit are sums of these steps with factors 1 and −1. So a code has about log₂ R bits,
+and the score of equal codes leads by 1, where 2 q k − k² would need scores up to R².
+
+A step of a number x is off by the rounding of x, a few u |x|, while its value is 0 or 1. A step of
+this step is off by a few u again. Wherever the error counts many times, in the rest, which has M B
+times that, and in a score, which outweighs N places, the second step is read.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from transformist.circuit import Form, at_bos, total
+from transformist.compiler.lower.builder import Builder
+
+LARGEST_BASE = 17
+"""Largest base B of the digits; any base is right.
+
+The steps of a digit are added in one slot. Each is a difference of two units of up to 2 R, so that
+2 B units round the sum by about 2 B · u · 4 B R = 8 B² R u, which must stay below 1/4. With
+B = 17 and u = 2⁻²⁴, that allows R up to 1800, beyond what float32 keeps of a count; a smaller base
+costs layers. 17² = 289 values take two digits: the counts from 0 to 256.
+"""
+
+
+def code(build: Builder, number: Form, values: int, name: str) -> list[Form]:
+    """Code of a whole number from 0 to values − 1: each bit is 0 or 1, and 0 at BOS."""
+    base, is_exact = _base(values), _is_exact(build, number)
+    value, rest, bits = _highest(values, base), _at_most_0_at_bos(build, number), list[Form]()
+    while value:
+        thresholds = [v * value for v in range(1, -(-values // value))]
+        steps = [
+            build.step(rest - (least - 1), Fraction(1), f"{name} >= {least}")
+            for least in thresholds
+        ]
+        if value > 1 and not is_exact:
+            steps = [_again(build, step, f"{name}: digit") for step in steps]
+        for place in range(len(steps).bit_length()):
+            bit = _again(build, _bit(steps, place), f"{name}: bit")
+            bit = bit if is_exact else _again(build, bit, f"{name}: bit, once more")
+            bits.append(build.quiet(bit, name))  # a constant is not yet 0 at BOS
+        rest = rest - total(steps) * value
+        values, value = min(values, value), value // base
+    return bits
+
+
+def _base(values: int) -> int:
+    """The least base for the fewest digits."""
+    digits = 1
+    while LARGEST_BASE**digits < values:
+        digits += 1
+    return next(base for base in range(2, LARGEST_BASE + 1) if base**digits >= values)
+
+
+def _highest(values: int, base: int) -> int:
+    """The value of the highest digit."""
+    value = 1
+    while value * base < values:
+        value *= base
+    return value
+
+
+def _is_exact(build: Builder, number: Form) -> bool:
+    """True if a number is computed without rounding: no mean is among its atoms."""
+    circuit = build.circuit
+    are_whole = all(circuit.is_whole(Form.atom(atom)) for atom in number.atoms)
+    return are_whole and circuit.is_clean(number)
+
+
+def _at_most_0_at_bos(build: Builder, number: Form) -> Form:
+    """The number, which reaches no threshold at BOS."""
+    if not build.circuit.bos:
+        return number
+    return number - at_bos(build.circuit) * max(Fraction(build.circuit.span_at_bos(number).hi), 0)
+
+
+def _bit(steps: list[Form], place: int) -> Form:
+    """The bit at a place of a digit, which is the number of its steps."""
+    # The step to v changes the bit by bit(v) − bit(v − 1).
+    changes = [(v >> place & 1) - (v - 1 >> place & 1) for v in range(1, len(steps) + 1)]
+    return total(step * change for step, change in zip(steps, changes, strict=True))
+
+
+def _again(build: Builder, bit: Form, name: str) -> Form:
+    """A number that is 0 or 1, with the error of one step."""
+    return build.step(bit, Fraction(1), name)
