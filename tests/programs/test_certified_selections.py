@@ -125,6 +125,15 @@ def test_labels_that_are_fetched_or_there_are_none(function):
     assert not tf.certify(model).assumes
 
 
+@pytest.mark.trials(1, 60)
+def test_drawn_selections_by_whole_numbers_are_certified(trials):
+    """With the words that a proof can follow: labels that are fetched twice have no proof."""
+    draw, compiled_ones = random.Random(8), 0
+    while compiled_ones < trials:
+        N, selection = draw.choice((1, 2, 5, 9, 12, 40)), drawn(draw, ["whole numbers"])
+        compiled_ones += bool(require_certified_and_true(selection, draw.choice(WEIGHTINGS), N))
+
+
 @pytest.mark.trials(4, 100)
 def test_labels_are_together_what_their_cases_are(trials):
     draw, counted = random.Random(3), 0
