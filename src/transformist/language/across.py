@@ -11,7 +11,17 @@ from transformist.errors import is_name
 from transformist.language.node import Column, Node
 from transformist.language.places import refusal
 from transformist.language.pointwise import require_kinds
-from transformist.language.types import Boolean, Category, Exact, Number, Type, number_of, quotient
+from transformist.language.types import (
+    Boolean,
+    Category,
+    Ends,
+    Exact,
+    Line,
+    Number,
+    Type,
+    number_of,
+    quotient,
+)
 from transformist.language.types import union as either
 from transformist.model import Mask
 
@@ -65,6 +75,10 @@ class Mean(Node):
         return 0
 
 
+_MOST = {"future": Line(1, 0, 0), "strict-future": Line(1, 0, -1)}
+"""Upper ends of a count, i and i − 1; n under the other masks."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Count(Node):
     """Number of the positions that the mask leaves at which b holds.
@@ -79,7 +93,7 @@ class Count(Node):
     def type(self) -> Type:
         require_mask(self.mask)
         require_kinds("a count", self.children, Boolean)
-        return Number()
+        return Number(None, Ends(Line(0, 0, 0), _MOST.get(self.mask, Line(0, 1, 0))))
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
         return [total for total, _ in sums(columns[0], self.mask)]
@@ -111,7 +125,10 @@ def with_default(type_: Type, default: Any) -> Type:
     """The type of a value of this type or the default."""
     if isinstance(type_, Category):
         return either(type_, Category((default,)))
-    return either(type_, number_of([default])) if isinstance(type_, Number) else type_
+    if not isinstance(type_, Number):
+        return type_
+    elsewhere = Number(type_.values, type_.ends and type_.ends.anywhere())
+    return either(elsewhere, number_of([default]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

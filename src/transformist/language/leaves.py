@@ -10,7 +10,17 @@ from typing import Any
 from transformist.errors import is_name
 from transformist.language.node import Column, Node
 from transformist.language.places import refusal
-from transformist.language.types import Boolean, Category, Exact, Number, Type, exact, number_of
+from transformist.language.types import (
+    Boolean,
+    Category,
+    Ends,
+    Exact,
+    Line,
+    Number,
+    Type,
+    exact,
+    number_of,
+)
 from transformist.positions import POSITIONS, position
 
 
@@ -52,6 +62,10 @@ NAMES = ("i", "n", *(name for name in POSITIONS if name != "i"))
 """The functions of a position i, from 1, and of the length n that a program may use."""
 
 
+_LINES = {"i": Line(1, 0, 0), "n": Line(0, 1, 0), "1": Line(0, 0, 1)}
+"""The functions that are lines in i and n; no line bounds i^2 and i^3."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Position(Node):
     """Named function of the position i, from 1, and of n."""
@@ -66,7 +80,10 @@ class Position(Node):
                 received=repr(self.name),
                 remedy="compute it from one of these",
             )
-        return number_of([1, -1]) if self.name == "(-1)^i" else Number()
+        if self.name == "(-1)^i":
+            return number_of([1, -1])
+        line = _LINES.get(self.name)
+        return Number(None, line and Ends(line, line))
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
         n = len(x)

@@ -41,6 +41,7 @@ from transformist.language.selection import Select
 from transformist.language.tables import tabulated
 from transformist.language.tracing import Tracing, constant, described, kind_of, listed
 from transformist.language.types import Boolean, Category, Exact, Number, Type, quotient
+from transformist.language.whole_maps import DIVISIONS, LONGEST, Division, WholeMap, mapped
 from transformist.model import EOS
 
 Own = TypeVar("Own", bound="PerPosition")
@@ -490,6 +491,44 @@ class Numbers(PerPosition):
         return self._times(quotient(1, constant(other, Number).value))
 
     __radd__, __rmul__ = __add__, __mul__
+
+    def map(
+        self, values: Any, *, categories: bool = False, max_length: int = LONGEST
+    ) -> Any:
+        """A number, a Boolean or a category for each value of a whole number.
+
+        Args:
+            values: a function of one value, or a mapping from values.
+            categories: whether numbers stand for categories.
+            max_length: of a number without listed values: the function is called on each value
+                that the number can have on inputs of up to so many symbols.
+
+        Raises:
+            InvalidValue: where a value is missing, where they are not of one type, where the
+                function raises, and for a number that is neither listed nor whole.
+
+        """
+        if self.node.type.values is not None:
+            return super().map(values, categories=categories)
+        made = mapped(self.node, values, categories, max_length)
+        return self._make(WholeMap, made.children, made.points, made.values, made.result)
+
+    def _divided(self, sign: str, divisor: Any) -> Numbers:
+        if type(divisor) is not int or divisor == 0:
+            raise refusal(
+                f"the divisor of {sign} must be a constant whole number other than 0",
+                received=described(divisor),
+                remedy="give one such as 2",
+            )
+        if self.node.type.values is not None:
+            return super().map(lambda value: DIVISIONS[sign](value, divisor))  # type: ignore[no-any-return]
+        return self._make(Division, (self.node,), sign, divisor)  # type: ignore[no-any-return]
+
+    def __floordiv__(self, other: Any) -> Numbers:
+        return self._divided("//", other)
+
+    def __mod__(self, other: Any) -> Numbers:
+        return self._divided("%", other)
 
     def _compared(self, other: Any, relation: str) -> Booleans:
         return self._make(Comparison, ((self - other).node,), relation)  # type: ignore[no-any-return]

@@ -17,6 +17,7 @@ from transformist.language.types import (
     MOST_VALUES,
     Boolean,
     Category,
+    Ends,
     Exact,
     Number,
     Type,
@@ -127,7 +128,37 @@ class Linear(Node):
     @cached_property
     def type(self) -> Type:
         require_kinds("a sum", self.children, *[Number] * len(self.factors))
-        return image(self._at, *(child.type for child in self.children))
+        found = image(self._at, *(child.type for child in self.children))
+        return found if found.values is not None else Number(None, self._ends)
+
+    @cached_property
+    def _ends(self) -> Ends | None:
+        """The ends of a sum of whole multiples of whole numbers."""
+        total = Ends.of([self.constant])
+        for factor, child in zip(self.factors, self.children, strict=True):
+            whole = child.type.whole  # type: ignore[union-attr]
+            if total is None or whole is None or type(factor) is not int:
+                return None
+            total += whole.times(factor)
+        return self._narrowed(total) if total else None
+
+    def _narrowed(self, ends: Ends) -> Ends:
+        """Closer ends of x.min(y) = x − ReLU(x − y) and x.max(y) = x + ReLU(y − x)."""
+        # The sum of the ends of the two summands forgets that both depend on x. The smaller of two
+        # numbers is at most the upper end of either, and at least the lower end of one of them.
+        if len(self.children) != 2 or self.constant or self.factors not in ((1, -1), (1, 1)):
+            return ends
+        (x, part), (_, sign) = self.children, self.factors
+        if not (isinstance(part, PiecewiseLinear) and part.is_relu):
+            return ends
+        other = _other_of_difference(x, part.children[0], -sign)
+        if other is None:
+            return ends
+        own = x.type.whole  # type: ignore[union-attr]
+        either = own.hull(other)
+        if sign < 0:
+            return Ends(either.lo, other.hi if other.hi.is_at_most(own.hi) else own.hi)
+        return Ends(other.lo if own.lo.is_at_most(other.lo) else own.lo, either.hi)
 
     def _at(self, *values: Exact) -> Exact:
         total = self.constant
@@ -159,7 +190,29 @@ class PiecewiseLinear(Node):
                 received=f"knots {_listed(self.knots)} and values {_listed(self.values)}",
                 remedy="sort the knots, keep each once, and give as many values",
             )
-        return image(self._at, self.children[0].type)
+        found = image(self._at, self.children[0].type)
+        return found if found.values is not None else Number(None, self._ends)
+
+    @property
+    def is_relu(self) -> bool:
+        """True for max(x, 0)."""
+        return (self.knots, self.values, self.ends) == ((0,), (0,), (0, 1))
+
+    @cached_property
+    def _ends(self) -> Ends | None:
+        """The ends of a function with whole knots, values and slopes, of a whole number."""
+        whole = self.children[0].type.whole  # type: ignore[union-attr]
+        given = (*self.knots, *self.values, *self.ends, *self._slopes)
+        if whole is None or not all(type(each) is int for each in given):
+            return None
+        # The function is one of its values at the knots, or lies between two of them, or on the
+        # ray of an end slope, which is monotone: from a knot to the end of x on that side.
+        found = Ends.of(self.values)
+        for side, end in ((0, whole.lo), (-1, whole.hi)):
+            slope, knot, value = self.ends[side], self.knots[side], self.values[side]
+            ray = (Ends(end, end) + Ends.at(-knot)).times(slope) + Ends.at(value)
+            found = found.hull(ray)  # type: ignore[union-attr]
+        return found
 
     def _at(self, x: Exact) -> Exact:
         k = bisect_left(self.knots, x)
@@ -177,6 +230,18 @@ class PiecewiseLinear(Node):
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
         return [self._at(value) for value in columns[0]]
+
+
+def _other_of_difference(x: Node, difference: Node, sign: int) -> Ends | None:
+    """The ends of y, where a node is sign (x − y) as `_linear` writes it; `None` elsewhere."""
+    if not isinstance(difference, Linear) or not difference.children:
+        return None
+    first, *others = difference.children
+    if first != x or difference.factors != (sign, -sign)[: len(difference.children)]:
+        return None
+    if others:
+        return None if difference.constant else others[0].type.whole  # type: ignore[union-attr]
+    return Ends.of([-sign * difference.constant])
 
 
 def slopes(knots: tuple[Exact, ...], values: tuple[Exact, ...]) -> tuple[Exact, ...]:

@@ -34,6 +34,19 @@ def tabulated(nodes: tuple[Node, ...], values: Any, categories: bool = False) ->
     rows_of(*(node.type for node in nodes))
     domains = [node.type.values or () for node in nodes]
     arguments: list[tuple[Any, ...]] = list(itertools.product(*domains))
+    rows, result = values_at(arguments, values, categories)
+    return Table(nodes, rows, result)
+
+
+def values_at(
+    arguments: list[tuple[Any, ...]], values: Any, categories: bool
+) -> tuple[tuple[Any, ...], Type]:
+    """The values of a user's function, mapping or list for each of its arguments; and their type.
+
+    Raises:
+        InvalidValue: as `tabulated`.
+
+    """
     if isinstance(values, Mapping):
         rows = _from_mapping([_key(each) for each in arguments], values)
     elif callable(values):
@@ -43,7 +56,7 @@ def tabulated(nodes: tuple[Node, ...], values: Any, categories: bool = False) ->
     rows = tuple(bool(row) if isinstance(row, np.bool_) else row for row in rows)
     kind = Category if categories else _kind(rows, arguments)
     read = tuple(constant(row, kind).value for row in rows)
-    return Table(nodes, read, type_of(kind, read))
+    return read, type_of(kind, read)
 
 
 def _key(arguments: tuple[Any, ...]) -> Any:

@@ -40,16 +40,122 @@ class Category:
 
 
 @dataclass(frozen=True)
+class Line:
+    """a i + b n + c, a function of the position i and the length n, 1 ≤ i ≤ n.
+
+    Attributes:
+        i, n, constant: a, b and c.
+
+    """
+
+    i: Exact
+    n: Exact
+    constant: Exact
+
+    def __add__(self, other: Line) -> Line:
+        return Line(self.i + other.i, self.n + other.n, self.constant + other.constant)
+
+    def times(self, factor: Exact) -> Line:
+        """The line times a factor."""
+        return Line(factor * self.i, factor * self.n, factor * self.constant)
+
+    def is_at_most(self, other: Line) -> bool:
+        """True if the line is at most another wherever 1 ≤ i ≤ n."""
+        # The pairs (i, n) are (1, 1) + s (0, 1) + t (1, 1) with s, t ≥ 0: a difference is at most 0
+        # at all of them if it is at (1, 1), and grows in neither direction.
+        apart = self + other.times(-1)
+        both = apart.i + apart.n
+        return both + apart.constant <= 0 and apart.n <= 0 and both <= 0
+
+    def at_corners(self, n: int) -> tuple[Exact, ...]:
+        """The values at (1, 1), (1, n) and (n, n), between which lie those at 1 ≤ i ≤ m ≤ n."""
+        corners = ((1, 1), (1, n), (n, n))
+        return tuple(self.i * i + self.n * m + self.constant for i, m in corners)
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Ends of a whole number: lines that it lies between at every position of every input.
+
+    Example: a count up to here, less 3.
+        >>> count = Ends(Line(0, 0, 0), Line(1, 0, 0))
+        >>> (count + Ends.at(-3)).up_to(10)
+        range(-3, 8)
+
+    """
+
+    lo: Line
+    hi: Line
+
+    @classmethod
+    def at(cls, value: Exact) -> Ends:
+        """The ends of a constant."""
+        return cls(Line(0, 0, value), Line(0, 0, value))
+
+    @classmethod
+    def of(cls, values: Iterable[Exact]) -> Ends | None:
+        """The ends of a number with these values; `None` where one is not whole."""
+        listed = list(values)
+        if not all(type(value) is int for value in listed):
+            return None
+        return cls(Line(0, 0, min(listed)), Line(0, 0, max(listed)))
+
+    def __add__(self, other: Ends) -> Ends:
+        return Ends(self.lo + other.lo, self.hi + other.hi)
+
+    def times(self, factor: Exact) -> Ends:
+        """The ends of the number times a factor."""
+        lo, hi = self.lo.times(factor), self.hi.times(factor)
+        return Ends(lo, hi) if factor >= 0 else Ends(hi, lo)
+
+    def hull(self, other: Ends) -> Ends:
+        """Ends of a number that is one of two."""
+        # i and n are at least 0, so a line with the lesser of two coefficients lies below both.
+        return Ends(_each(min, self.lo, other.lo), _each(max, self.hi, other.hi))
+
+    def anywhere(self) -> Ends:
+        """Ends of the number at any position j, where 1 ≤ j ≤ n."""
+        lo = _each(min, _with_j(self.lo, 1), _with_j(self.lo, 0))
+        return Ends(lo, _each(max, _with_j(self.hi, 1), _with_j(self.hi, 0)))
+
+    def up_to(self, n: int) -> range:
+        """The whole numbers between the ends on inputs of 1 to n symbols."""
+        least, most = min(self.lo.at_corners(n)), max(self.hi.at_corners(n))
+        return range(math.ceil(least), math.floor(most) + 1)
+
+
+def _each(choose: Callable[[Exact, Exact], Exact], first: Line, second: Line) -> Line:
+    return Line(
+        choose(first.i, second.i),
+        choose(first.n, second.n),
+        choose(first.constant, second.constant),
+    )
+
+
+def _with_j(line: Line, is_last: int) -> Line:
+    """The line at j = n, or a line beside it at j = 0, which no j in between goes beyond."""
+    return Line(0, line.n + line.i * is_last, line.constant)
+
+
+@dataclass(frozen=True)
 class Number:
     """A rational number.
 
     Attributes:
         values: those it can have, increasing, where they are known and at most `MOST_VALUES`.
+        ends: of a whole number whose values are not listed; `None` where it need not be whole, or
+            no line bounds it.
 
     """
 
     noun: ClassVar[str] = "a number"
     values: tuple[Exact, ...] | None = None
+    ends: Ends | None = None
+
+    @property
+    def whole(self) -> Ends | None:
+        """The ends of a whole number, listed or not."""
+        return self.ends if self.values is None else Ends.of(self.values)
 
 
 Type: TypeAlias = "Boolean | Category | Number"
@@ -92,7 +198,7 @@ def quotient(numerator: Exact, denominator: Exact) -> Exact:
 def number_of(values: Iterable[Exact]) -> Number:
     """The type of a number that has one of these values."""
     listed = sorted(set(values))
-    return Number(tuple(listed) if len(listed) <= MOST_VALUES else None)
+    return Number(tuple(listed)) if len(listed) <= MOST_VALUES else Number(None, Ends.of(listed))
 
 
 def image(function: Callable[..., Exact], *types: Type) -> Number:
@@ -111,6 +217,7 @@ def union(first: Type, second: Type) -> Type:
         return Category(tuple(dict.fromkeys((*first.values, *second.values))))
     if isinstance(first, Number) and isinstance(second, Number):
         if first.values is None or second.values is None:
-            return Number()
+            one, other = first.whole, second.whole
+            return Number(None, one.hull(other) if one and other else None)
         return number_of((*first.values, *second.values))
     return Boolean()

@@ -20,13 +20,14 @@ from transformist.compiler.lower.fetching import CHANNELS, FETCHING
 from transformist.compiler.lower.means import MEANS
 from transformist.compiler.lower.positionwise import POINTWISE
 from transformist.compiler.lower.rule import Asking, Channel, Rule, Scales
+from transformist.compiler.lower.whole_functions import WHOLE
 from transformist.compiler.source_map import SourceMap
 from transformist.compiler.uncompilable import Subexpressions
 from transformist.language import Program
 from transformist.language.node import Node
 from transformist.language.types import Boolean
 
-RULES: Mapping[type[Node], Rule[Any]] = {**POINTWISE, **MEANS, **FETCHING}
+RULES: Mapping[type[Node], Rule[Any]] = {**POINTWISE, **WHOLE, **MEANS, **FETCHING}
 """The rule of each kind of subexpression."""
 
 LOOSEST = 2**6
