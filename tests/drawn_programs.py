@@ -19,6 +19,7 @@ DRAWN = {
     "k": (1, 1, 1, 2, 3),
     "c": (0, 0, 0, 1, -1, 2, "1/2", "-1/3", "1/4", "3/4"),
     "d": (0, 0, 1, -1, 2, "1/2"),
+    "divisor": (2, 3, -2),
     "factor": (2, -1, 3, "1/2", "-2/3", 0),
     "relation": ("==", "!=", "<", "<=", ">", ">="),
     "bits": ("0110", "0001", "1011", "1000", "1110", "1101", "0000"),
@@ -120,6 +121,16 @@ OPERATIONS = [
         ("($0 * <factor>)", "M"), ("($0 - <c>)", "M"), ("($0 + $1)", "MM"), ("$0.relu()", "M"),
         ("$0.abs()", "M"),
         ("$0.where($1, $2)", "BMM"), ("($0 * $1)", "MB"), ("$0.clip(-1, '1/2')", "M"))],
+    *[(kind, f"$0.map({f})", "W") for kind, f in (
+        ("F", "lambda v: v * v % 3 - 1"), ("B", "lambda v: v % 2 == 1"), ("N", "lambda v: v * v"),
+        ("B", "{v: v in (0, 3) for v in range(-99, 99)}"), ("B", "lambda v: v > 1"),
+        ("C", "lambda v: 'ba'[v % 2]"), ("L", "lambda v: ('p', 'q', (v % 2, 'r'))[v % 3]"))],
+    *[("F", f"($0 % {c})", "W") for c in (2, 3, -2)], ("I", "($0 // <divisor>)", "W"),
+    ("W", "($0 // <divisor>)", "W"), ("W", "$0.count(<seen>)", "B"), ("W", "$0", "P"),
+    ("W", "x.position('n')", ""), ("W", "($0.count(<seen>) - $1.count(<seen>))", "BB"),
+    ("W", "($0 - $1)", "WW"), ("W", "($0 * 2)", "W"), ("W", "(<k> - $0)", "W"),
+    ("W", "$0.min(<k>)", "W"), ("W", "$0.max($1)", "WW"), ("W", "abs($0)", "W"),
+    ("W", "$0.nearest_left($1, default=0)", "WB"), ("W", "$0.where($1, $2)", "BWW"),
     ("N", "$0", "M"), ("P", "x.position('i')", ""), ("P", "(x.position('i') - 1)", ""),
     ("P", "(x.position('i') + <k>)", ""), ("P", "(x.position('n') + 1 - x.position('i'))", ""),
     ("I", "($0 + $1.map(cycle($1, <whole>)))", "PC"), ("I", "$0.count('none')", "B"),
@@ -190,7 +201,7 @@ class Expression:
 
     def smaller(self):
         """Expressions of the same kind with one part left out."""
-        kinds = {"L": "LC", "N": "NFIPM", "I": "IP"}.get(self.kind, self.kind)
+        kinds = {"L": "LC", "N": "NFIPMW", "I": "IP", "W": "WP"}.get(self.kind, self.kind)
         yield from (each for part in self.parts for each in part.below() if each.kind in kinds)
         yield from (
             Expression(self.kind, leaf) for leaf in LEAVES[self.kind] if self.template not in leaf
@@ -204,7 +215,7 @@ class Expression:
 LEAVES = {
     "B": ["(x == 'a')"], "C": ["x"], "L": ["x"], "F": ["x.map(cycle(x, [1, -1]))"],
     "N": ["x.map(cycle(x, [1, -1]))", "x.position('i')"], "I": ["x.position('i')"],
-    "P": ["x.position('i')"], "M": ["(x == 'a').mean()"], "output": [],
+    "P": ["x.position('i')"], "W": ["x.position('n')"], "M": ["(x == 'a').mean()"], "output": [],
 }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from transformist.compiler import (
     outputs as compiled_outputs,
 )
 from transformist.compiler.answer_kinds import Answer
-from transformist.language import across, leaves, outputs, pointwise, selection
+from transformist.language import across, leaves, outputs, pointwise, selection, whole_maps
 from transformist.language.node import Node
 from transformist.language.outputs import Output
 from transformist.language.types import Boolean, Category, Number
@@ -81,6 +81,10 @@ def above_mean(x):
     return (bits(x) - bits(x).mean()).relu()
 
 
+def counted(x):
+    return (x == "a").count()
+
+
 def any_a(x):
     return (x == "a").any()
 
@@ -106,6 +110,10 @@ EXAMPLES = {
     (pointwise.Comparison, Boolean): (p(lambda x: (bits(x).mean() == "1/2").tag()), 1, 1),
     (pointwise.Choice, Number): (p(lambda x: (any_a(x).where(bits(x).mean(), 1) > 0).tag()), 2, 3),
     (pointwise.Choice, Category): (p(lambda x: any_a(x).where(x, "c").tag()), 1, 2),
+    (whole_maps.WholeMap, Boolean): (p(lambda x: counted(x).map(lambda k: k > 2).tag()), 2, 2),
+    (whole_maps.WholeMap, Category): (p(lambda x: counted(x).map(lambda k: "ab"[k % 2]).tag()), 2, 2),
+    (whole_maps.WholeMap, Number): (p(lambda x: counted(x).map(lambda k: k % 2).tag()), 2, 2),
+    (whole_maps.Division, Number): (p(lambda x: (x.position("i") % 3).tag()), 1, 1),
     (across.Mean, Number): (p(lambda x: bits(x).mean().tag()), 1, 1),
     (across.Count, Number): (p(lambda x: (x == "a").count().tag()), 1, 1),
     (across.Exists, Boolean): (p(lambda x: any_a(x).tag()), 1, 1),

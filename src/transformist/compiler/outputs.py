@@ -68,6 +68,21 @@ def _tagged(lowering: Lowering, output: Tag | NextToken) -> Answer:
     return TAGS[type(output.node.type)](lowering, output.node)
 
 
+def _ranked(lowering: Lowering, node: Node) -> Labelled | None:
+    """The label k with the largest 2 k r − k², r the rank of the value; `None` without a rank."""
+    rank = lowering.rank(node)
+    if rank is None:
+        return None
+    labels = node.type.values or ()
+    forms = tuple(rank * (2 * k) - k**2 for k in range(len(labels)))
+    # 2 k r − k² = r² − (r − k)²: another label is less by its distance squared, at least 1.
+    return Labelled(labels, forms, Fraction(1))
+
+
+def _tagged_category(lowering: Lowering, node: Node) -> Labelled:
+    return _ranked(lowering, node) or _category(lowering, node)
+
+
 def _category(lowering: Lowering, node: Node) -> Labelled:
     labels = node.type.values or ()
     forms = tuple(lowering.literal(node, value) for value in labels)
@@ -80,6 +95,9 @@ def _boolean(lowering: Lowering, node: Node) -> Labelled:
 
 
 def _number(lowering: Lowering, node: Node) -> Answer:
+    ranked = _ranked(lowering, node) if node.type.values is not None else None
+    if ranked is not None:
+        return ranked
     form, factor = lowering.in_some_scale(node)
     if node.type.values is not None:
         return _listed(lowering, node)
@@ -153,7 +171,7 @@ def _counted(lowering: Lowering, node: Node, form: Form, factor: Scale, scale: i
 
 TAGS: Mapping[type[Any], Callable[[Lowering, Node], Answer]] = {
     Boolean: _boolean,
-    Category: _category,
+    Category: _tagged_category,
     Number: _number,
 }
 """The answer at every position, by the type of the value."""

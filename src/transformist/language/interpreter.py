@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from transformist.errors import InvalidValue, UnknownSymbol, symbols_in_words
+from transformist.errors import InvalidValue, UndefinedValue, UnknownSymbol, symbols_in_words
 from transformist.language.node import Column, Entry, Node, different, restored
 from transformist.language.outputs import Output
 from transformist.language.places import Place
@@ -49,6 +49,7 @@ class Program:
 
         Raises:
             UnknownSymbol: for a symbol outside the alphabet, with its position (from 1).
+            UndefinedValue: for a number at which a user's function is not known, with its line.
 
         """
         return self.output.answer(self._columns(x)[self._number])
@@ -96,8 +97,20 @@ class Program:
         # Children come before the subexpressions that are made of them, so their columns are there.
         columns: list[Column] = []
         for meaning, children in self._steps:
-            columns.append(meaning(x, *(columns[each] for each in children)))
+            try:
+                columns.append(meaning(x, *(columns[each] for each in children)))
+            except UndefinedValue as undefined:
+                raise self._undefined(len(columns), undefined) from None
         return columns
+
+    def _undefined(self, number: int, undefined: UndefinedValue) -> UndefinedValue:
+        """The refusal of a value that a subexpression does not have, with its line."""
+        return UndefinedValue(
+            undefined.invariant,
+            received=undefined.received,
+            where=str(self.places[number]) if self.places else self.name,
+            remedy=undefined.remedy,
+        )
 
     def _require_symbols(self, x: Sequence[Any]) -> None:
         # One set operation for an input that is right; the place of a wrong symbol is looked for

@@ -83,7 +83,7 @@ class Position(Node):
         if self.name == "(-1)^i":
             return number_of([1, -1])
         line = _LINES.get(self.name)
-        return Number(None, line and Ends(line, line))
+        return Number(None, Ends(line, line) if line else None)
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
         n = len(x)

@@ -62,7 +62,7 @@ _INSTEAD = {
 """The operation to write for each of `CONVERSIONS`."""
 
 _DEFINED = {
-    Number: "a number has + - * and comparisons; comparisons beside & and | go in parentheses",
+    Number: "a number has + - * // % and comparisons; comparisons beside & and | go in parentheses",
     Boolean: "a Boolean has & | ^ ~ == != and * with a number; b.where(1, 0) makes a number of it",
     Category: "a category has == and !=; x.map({…}) makes a number of it",
 }
@@ -492,16 +492,17 @@ class Numbers(PerPosition):
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def map(
-        self, values: Any, *, categories: bool = False, max_length: int = LONGEST
-    ) -> Any:
-        """A number, a Boolean or a category for each value of a whole number.
+    def map(self, values: Any, *, categories: bool = False, max_length: int = LONGEST) -> Any:
+        """A number, a Boolean or a category for each value of a listed or a whole number.
 
         Args:
-            values: a function of one value, or a mapping from values.
-            categories: whether numbers stand for categories.
-            max_length: of a number without listed values: the function is called on each value
-                that the number can have on inputs of up to so many symbols.
+            values: a function of one value, or a mapping from each value that this can have: to
+                all Booleans, all numbers (whole, floats as they are, `Fraction`), or all
+                categories, such as strings. Keys that cannot occur are left aside.
+            categories: whether numbers stand for categories, as in an alphabet of numbers.
+            max_length: for a whole number whose values are not listed, such as a count: the
+                function is called on each value that it can have on inputs of up to so many
+                symbols, and the program has no answer where it is another.
 
         Raises:
             InvalidValue: where a value is missing, where they are not of one type, where the
@@ -514,15 +515,16 @@ class Numbers(PerPosition):
         return self._make(WholeMap, made.children, made.points, made.values, made.result)
 
     def _divided(self, sign: str, divisor: Any) -> Numbers:
-        if type(divisor) is not int or divisor == 0:
+        by = None if isinstance(divisor, PerPosition) else constant(divisor, Number).value
+        if type(by) is not int or by == 0:
             raise refusal(
                 f"the divisor of {sign} must be a constant whole number other than 0",
                 received=described(divisor),
                 remedy="give one such as 2",
             )
         if self.node.type.values is not None:
-            return super().map(lambda value: DIVISIONS[sign](value, divisor))  # type: ignore[no-any-return]
-        return self._make(Division, (self.node,), sign, divisor)  # type: ignore[no-any-return]
+            return super().map(lambda value: DIVISIONS[sign](value, by))  # type: ignore[no-any-return]
+        return self._make(Division, (self.node,), sign, by)  # type: ignore[no-any-return]
 
     def __floordiv__(self, other: Any) -> Numbers:
         return self._divided("//", other)

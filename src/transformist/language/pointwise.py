@@ -19,6 +19,7 @@ from transformist.language.types import (
     Category,
     Ends,
     Exact,
+    Line,
     Number,
     Type,
     exact,
@@ -135,30 +136,31 @@ class Linear(Node):
     def _ends(self) -> Ends | None:
         """The ends of a sum of whole multiples of whole numbers."""
         total = Ends.of([self.constant])
+        wholes: list[Ends] = []
         for factor, child in zip(self.factors, self.children, strict=True):
-            whole = child.type.whole  # type: ignore[union-attr]
+            whole = child.type.whole if isinstance(child.type, Number) else None
             if total is None or whole is None or type(factor) is not int:
                 return None
+            wholes.append(whole)
             total += whole.times(factor)
-        return self._narrowed(total) if total else None
+        return self._extreme(wholes[0]) or total if wholes else total
 
-    def _narrowed(self, ends: Ends) -> Ends:
-        """Closer ends of x.min(y) = x − ReLU(x − y) and x.max(y) = x + ReLU(y − x)."""
+    def _extreme(self, own: Ends) -> Ends | None:
+        """The ends of x.min(y) = x − ReLU(x − y) or x.max(y) = x + ReLU(y − x), from those of x."""
         # The sum of the ends of the two summands forgets that both depend on x. The smaller of two
         # numbers is at most the upper end of either, and at least the lower end of one of them.
         if len(self.children) != 2 or self.constant or self.factors not in ((1, -1), (1, 1)):
-            return ends
+            return None
         (x, part), (_, sign) = self.children, self.factors
         if not (isinstance(part, PiecewiseLinear) and part.is_relu):
-            return ends
+            return None
         other = _other_of_difference(x, part.children[0], -sign)
         if other is None:
-            return ends
-        own = x.type.whole  # type: ignore[union-attr]
+            return None
         either = own.hull(other)
         if sign < 0:
-            return Ends(either.lo, other.hi if other.hi.is_at_most(own.hi) else own.hi)
-        return Ends(other.lo if own.lo.is_at_most(other.lo) else own.lo, either.hi)
+            return Ends(either.lo, min(own.hi, other.hi, key=_growth))
+        return Ends(max(own.lo, other.lo, key=_growth), either.hi)
 
     def _at(self, *values: Exact) -> Exact:
         total = self.constant
@@ -230,6 +232,11 @@ class PiecewiseLinear(Node):
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
         return [self._at(value) for value in columns[0]]
+
+
+def _growth(line: Line) -> tuple[Exact, ...]:
+    """Growth of a line with i = n, then with n alone; then its constant."""
+    return line.i + line.n, line.n, line.constant
 
 
 def _other_of_difference(x: Node, difference: Node, sign: int) -> Ends | None:

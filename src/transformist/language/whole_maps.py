@@ -1,8 +1,8 @@
-"""Functions of a whole number: of a count, a position, or a sum of such, whose values are not listed.
+"""Functions of a whole number whose values are not listed: a count, a position, or a sum of such.
 
 Such a number has no bound that holds for every length n; `Ends` bounds it by lines. So a user's
-function is called when the program is traced, on each value that the number can have on inputs of up
-to `max_length` symbols, and the node keeps the values.
+function is called when the program is traced, on each value that the number can have on inputs of
+up to `max_length` symbols, and the node keeps the values.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class WholeMap(Node):
         if x not in self.known:
             raise UndefinedValue(
                 "a function of a number must have a value at each value of the number",
-                received=f"none at {x}; it has values at {self.points[0]} to {self.points[-1]}",
-                remedy="give map(f, max_length=…) the length of the longest input, or add the key "
-                "to the mapping",
+                received=f"none at {x}, but values at {self.points[0]} to {self.points[-1]}",
+                remedy="give map(f, max_length=…) the length of the longest input, or a mapping "
+                "this key; or map what is not beyond the keys, such as k.min(2)",
             )
         return self.known[x]
 
@@ -71,6 +71,10 @@ class WholeMap(Node):
 
     def over_nothing(self, *values: Any) -> Any:
         return self.known.get(values[0])
+
+    def __repr__(self) -> str:
+        first, last = self.points[0], self.points[-1]
+        return f"WholeMap({len(self.points)} values, {first} to {last}, {self.result.noun})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,6 +153,12 @@ def mapped(node: Node, values: Any, categories: bool, max_length: Any) -> WholeM
             "max_length must be a whole number of at least 1",
             received=f"{max_length!r:.40}",
             remedy="give the length of the longest input",
+        )
+    if not (callable(values) or isinstance(values, Mapping)):
+        raise refusal(
+            "a whole number must be mapped by a function or a mapping",
+            received=f"{values!r:.40}",
+            remedy="write k.map(lambda v: v % 3)",
         )
     domain = whole.up_to(max_length)
     if len(domain) > LARGEST_TABLE:

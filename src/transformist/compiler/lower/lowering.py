@@ -187,6 +187,13 @@ class Lowering(Asking):
         return RULES[type(node)].scales(self, self.build, node)
 
     @once
+    def rank(self, node: Node) -> Form | None:
+        rank = RULES[type(node)].rank
+        if rank is None or self.by_symbol(node) is not None:
+            return None
+        return rank(self, self.build, node)
+
+    @once
     def channel(self, node: Node) -> Channel:
         return CHANNELS[type(node)](self, self.build, node)
 

@@ -52,6 +52,10 @@ class Asking(ABC):
         """The channel of a subexpression that fetches."""
 
     @abstractmethod
+    def rank(self, node: Node, /) -> Form | None:
+        """A whole number that is k where the value is the k-th of the type's, from 0, if any is."""
+
+    @abstractmethod
     def by_symbol(self, node: Node, /) -> list[Any] | None:
         """The value at each symbol of the alphabet, where it depends on nothing else."""
 
@@ -110,6 +114,7 @@ class Rule(Generic[Kind]):
         loosely: the same, where there is less to it than to `boolean`; it may give none.
         parted: a number that is above 0 where the Boolean holds, else below, and how far at least,
             where that costs no hidden units; it may give none.
+        rank: as the method of `Asking`, where it is there as one number.
 
     """
 
@@ -119,3 +124,4 @@ class Rule(Generic[Kind]):
     literal: Callable[[Asking, Builder, Kind, Any], Form] = by_steps
     number: Callable[[Asking, Builder, Kind, Scale], Form] = _of_another_type
     scales: Callable[[Asking, Builder, Kind], Scales] = _as_it_is
+    rank: Callable[[Asking, Builder, Kind], Form] | None = None

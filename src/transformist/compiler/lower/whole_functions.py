@@ -1,95 +1,205 @@
 """Rules for functions of whole numbers: a step for each value at which a function changes.
 
-Let f be a function of a whole number x that is one of v₀ < v₁ < … . Then
+Let f be a function of a whole number x that lies between v₀ and v₁. Then
 
-    f(x) = f(v₀) + Σ_j (f(v_j) − f(v_{j−1})) [x ≥ v_j],
+    f(x) = f(v₀) + Σ (f(v) − f(v − 1)) [x ≥ v],
 
-where the terms with f(v_j) = f(v_{j−1}) are left out. A step takes two hidden units.
+a sum over the v from v₀ + 1 to v₁ at which f changes. Each step takes two hidden units.
 
-A count is the number of an admissible position, or 0, the number of BOS. So f is computed at every
-position from its number i, where nothing rounds, and the head that finds the position looks it up.
+A number from −n to n that heads compute is looked up instead. Every position i computes f(i) and
+f(−i) by steps of i, in which nothing rounds. One head finds the position i = x, another i = −x. For
+x ≤ 0 the first finds BOS, at 0, and for x ≥ 0 the second does. With g(i) = f(i) − f(0) at
+positions and 0 at BOS, and h(i) = f(−i) − f(0) likewise, f(x) is f(0) plus what the two heads
+fetch of g and h. The rounding of a step of x grows with |x|, and that of a sum with the number of
+its steps; a lookup has the error of a single value.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from transformist.circuit import Fetched, Form, total
+from transformist.circuit import At, Fetched, Form, total
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, Scale
-from transformist.compiler.lower.means import at_count
+from transformist.compiler.lower.positionwise import POINTWISE
 from transformist.compiler.lower.rule import Asking, Rule
 from transformist.errors import UndefinedValue
-from transformist.language.across import Count
 from transformist.language.leaves import Position
-from transformist.language.node import Node
-from transformist.language.types import Number
+from transformist.language.node import Node, different
+from transformist.language.pointwise import Linear, PiecewiseLinear
+from transformist.language.types import Ends, Line, Number
 from transformist.language.whole_maps import Division, WholeMap
-from transformist.rounding import power_of_two_at_most
 
 WholeFunction: TypeAlias = "WholeMap | Division"
 
-import os
-HOW = os.environ.get("HOW", "lookup")
+Values: TypeAlias = "Mapping[int, Fraction]"
+"""The values of a function at consecutive whole numbers."""
 
-def of_whole(
-    ask: Asking, build: Builder, x: Node, f: Callable[[int], Fraction | int | bool], name: str
+
+def function_of(
+    ask: Asking, build: Builder, x: Node, f: Callable[[int], Fraction | int], name: str
 ) -> Form:
-    """f(x) of a whole number x, by steps, or by a lookup of f(i)."""
-    points = _points(build, x)
-    if isinstance(x, Count) and HOW == "lookup":
-        head = at_count(ask, build, x)
-        value = _by_steps(build, build.feature("i", x), Form.of(1), points[1:], f, "i", Fraction(1))
-        first = Fraction(f(points[0]))
-        return first + build.add(Fetched(head, build.quiet(value - first, name)), name)
-    form, scale = ask.in_some_scale(x)
-    if os.environ.get("ASIS"): form, scale = ask.number(x), AS_IT_IS
-    one = build.one_in(scale)
+    """f(x), for a node x that is a whole number.
+
+    Args:
+        ask: what other nodes become.
+        build: the builder.
+        x: the node; its type has ends.
+        f: the function, defined at each value that x can have.
+        name: of what is made.
+
+    """
+    x, f = _of_innermost(x, f)
+    values = _values(build, x, f)
+    mask = _mask(_ends(x))
+    needs_lookup = not _is_place(x) and mask is not None and _finds_places(build)
+    if mask is not None and needs_lookup:
+        return _looked_up(ask, build, x, values, mask, name)
+    scale = AS_IT_IS if _is_place(x) or _finds_places(build) else _count_scale(ask, build, x)
+    form, one = ask.number(x, scale), build.one_in(scale)
     zone = Fraction(1) if scale == AS_IT_IS else build.zone(x, form - one)
-    return _by_steps(build, form, one, points, f, build.name(x), zone)
+    return _by_steps(build, form, one, zone, values, build.name(x))
 
 
-def _by_steps(build, form, one, points, f, name, zone) -> Form:
-    parts = [Form.of(f(points[0]))]
-    for before, at in itertools.pairwise(points):
-        rise = Fraction(f(at)) - Fraction(f(before))
-        if rise:
-            parts.append(build.step(form - one * before, zone, f"{name} ≥ {at}") * rise)
+def _of_innermost(
+    x: Node, f: Callable[[int], Fraction | int]
+) -> tuple[Node, Callable[[int], Fraction | int]]:
+    """The same number as a function of what x is a function of, as k is in f(2 k + 1)."""
+    while len(x.children) == 1 and type(x) in _OF_ONE and _is_whole(x.children[0]):
+        x, f = x.children[0], functools.partial(_composed, f, x)
+    return x, f
+
+
+def _composed(f: Callable[[int], Fraction | int], g: Node, value: int) -> Fraction | int:
+    (inner,) = g.meaning((None,), [value])
+    return f(inner)
+
+
+def _is_whole(x: Node) -> bool:
+    return isinstance(x.type, Number) and x.type.whole is not None
+
+
+def _ends(x: Node) -> Ends:
+    assert isinstance(x.type, Number) and x.type.whole is not None  # both nodes require it
+    return x.type.whole
+
+
+def _values(build: Builder, x: Node, f: Callable[[int], Fraction | int]) -> Values:
+    """The values of a function at each whole number that x can be."""
+    ends, longest = _ends(x), build.circuit.max_length
+    if longest is None and any(line.i or line.n for line in (ends.lo, ends.hi)):
+        raise build.needs_length(x, "the number of values of a whole number")
+    try:
+        return {point: Fraction(f(point)) for point in ends.up_to(longest or 1)}
+    except UndefinedValue as undefined:
+        raise build.refuse(
+            x,
+            undefined.invariant,
+            received=f"{undefined.received}, for max_length = {longest}",
+            remedy=undefined.remedy,
+        ) from None
+
+
+def _mask(ends: Ends) -> str | None:
+    """A mask under which the positions |x| are admissible; `None` where |x| may be beyond n."""
+    for mask, last in (("future", Line(1, 0, 0)), ("none", Line(0, 1, 0))):
+        if ends.hi.is_at_most(last) and ends.lo.times(-1).is_at_most(last):
+            return mask
+    return None
+
+
+def _is_place(x: Node) -> bool:
+    """True for a number that is computed from i without a head, so that nothing rounds."""
+    return all(
+        (isinstance(node, Position) and node.name != "n") or type(node) in (*POINTWISE, *WHOLE)
+        for node in different(x)[0].values()
+    )
+
+
+def _finds_places(build: Builder) -> bool:
+    """True if the functions of the position that a lookup needs are allowed."""
+    return build.positions is None or {"i", "i^2"} <= {*build.positions}
+
+
+def _count_scale(ask: Asking, build: Builder, x: Node) -> Scale:
+    """The scale 1/D where x is there in it, else 1."""
+    if build.circuit.weighting == "rightmost-hard":
+        return AS_IT_IS  # 1/D is a mean
+    known = ask.scales(x) or ()
+    return next((scale for scale in known if scale.kind == "count"), AS_IT_IS)
+
+
+def _by_steps(
+    build: Builder, form: Form, one: Form, zone: Fraction, values: Values, name: str
+) -> Form:
+    """Σ of the changes of a function, each times [x ≥ v]; x and 1 are in one scale."""
+    # x − (v − 1) is at most 0 where x ≤ v − 1, and at least 1, the zone, where x ≥ v.
+    first = min(values)
+    parts = [Form.of(values[first])]
+    for at in sorted(values)[1:]:
+        change = values[at] - values[at - 1]
+        if change:
+            parts.append(build.step(form - one * (at - 1), zone, f"{name} >= {at}") * change)
     return total(parts)
 
 
-def _points(build: Builder, x: Node) -> range:
-    longest = build.circuit.max_length
-    if longest is None:
-        raise build.needs_length(x, "the number of values of a whole number")
-    return x.type.whole.up_to(longest)
+def _looked_up(ask: Asking, build: Builder, x: Node, values: Values, mask: str, name: str) -> Form:
+    """f(0) and what the heads at x and at −x fetch."""
+    build.require_sharpness(x)
+    scale = _count_scale(ask, build, x)
+    index, one = ask.number(x, scale), build.one_in(scale)
+    place, square = build.feature("i", x), build.feature("i^2", x)
+    # Where x is never 0, no head finds BOS, and any value does for f(0).
+    base = values.get(0, values[min(values, key=abs)])
+    found = Form.of(base)
+    for sign in (1, -1):
+        side = {sign * at: value - base for at, value in values.items() if sign * at > 0}
+        if any(side.values()):
+            head = At(index * sign, place, square, mask, one)
+            value = _by_steps(build, place, Form.of(1), Fraction(1), side, build.name(x))
+            called = name if sign > 0 else f"{name}, below 0"
+            found += build.add(Fetched(head, build.quiet(value, called)), called)
+    return found
+
+
+# The rules
 
 
 def _bit(build: Builder, form: Form, name: str) -> Form:
+    """A form that is known to be 0 or 1; a sum of steps both up and down need not be."""
     within = build.circuit.span(form)
-    if within.lo >= 0 and within.hi <= 1:
-        return form
-    return build.step(form, Fraction(1), name)
+    is_bit = within.lo >= 0 and within.hi <= 1
+    return form if is_bit else build.step(form, Fraction(1), name)
 
 
 def _boolean(ask: Asking, build: Builder, node: WholeFunction) -> Form:
     name = build.name(node)
-    return _bit(build, of_whole(ask, build, node.children[0], node.at, name), name)
+    return _bit(build, function_of(ask, build, node.children[0], node.at, name), name)
 
 
-def _literal(ask: Asking, build: Builder, node: WholeMap, value: Any) -> Form:
+def _literal(ask: Asking, build: Builder, node: WholeFunction, value: Any) -> Form:
     name = build.case(node, value)
-    found = of_whole(ask, build, node.children[0], lambda x: node.at(x) == value, name)
+    found = function_of(ask, build, node.children[0], lambda x: node.at(x) == value, name)
     return _bit(build, found, name)
 
 
 def _number(ask: Asking, build: Builder, node: WholeFunction, _scale: Scale) -> Form:
-    return of_whole(ask, build, node.children[0], node.at, build.name(node))
+    return function_of(ask, build, node.children[0], node.at, build.name(node))
+
+
+def _rank(ask: Asking, build: Builder, node: WholeFunction) -> Form:
+    ranks = {value: k for k, value in enumerate(node.type.values or ())}
+    name = build.name(node)
+    return function_of(ask, build, node.children[0], lambda x: ranks[node.at(x)], name)
 
 
 WHOLE: Mapping[type[Node], Rule[Any]] = {
-    WholeMap: Rule(boolean=_boolean, literal=_literal, number=_number),
-    Division: Rule(number=_number),
+    WholeMap: Rule(boolean=_boolean, literal=_literal, number=_number, rank=_rank),
+    Division: Rule(literal=_literal, number=_number, rank=_rank),
 }
+"""The rules of functions of whole numbers."""
+
+_OF_ONE = (Linear, PiecewiseLinear, WholeMap, Division)
+"""The functions of one number, and of others: those of one are taken together."""
