@@ -81,7 +81,7 @@ def above_mean(x):
     return (bits(x) - bits(x).mean()).relu()
 
 
-def counted(x):
+def count(x):
     return (x == "a").count()
 
 
@@ -110,9 +110,9 @@ EXAMPLES = {
     (pointwise.Comparison, Boolean): (p(lambda x: (bits(x).mean() == "1/2").tag()), 1, 1),
     (pointwise.Choice, Number): (p(lambda x: (any_a(x).where(bits(x).mean(), 1) > 0).tag()), 2, 3),
     (pointwise.Choice, Category): (p(lambda x: any_a(x).where(x, "c").tag()), 1, 2),
-    (whole_maps.WholeMap, Boolean): (p(lambda x: counted(x).map(lambda k: k > 2).tag()), 2, 2),
-    (whole_maps.WholeMap, Category): (p(lambda x: counted(x).map(lambda k: "ab"[k % 2]).tag()), 2, 2),
-    (whole_maps.WholeMap, Number): (p(lambda x: counted(x).map(lambda k: k % 2).tag()), 2, 2),
+    (whole_maps.WholeMap, Boolean): (p(lambda x: count(x).map(lambda k: k > 2).tag()), 2, 2),
+    (whole_maps.WholeMap, Category): (p(lambda x: count(x).map(lambda k: "ab"[k % 2]).tag()), 2, 2),
+    (whole_maps.WholeMap, Number): (p(lambda x: count(x).map(lambda k: k % 2).tag()), 2, 2),
     (whole_maps.Division, Number): (p(lambda x: (x.position("i") % 3).tag()), 1, 1),
     (across.Mean, Number): (p(lambda x: bits(x).mean().tag()), 1, 1),
     (across.Count, Number): (p(lambda x: (x == "a").count().tag()), 1, 1),

@@ -113,6 +113,12 @@ PROGRAMS = {
         lambda x: x.lookup(((x == "a").count() - x.position("i")) // 3, default="-"),
         lambda s, i: s[k - 1] if (k := (s.count("a") - i) // 3) >= 1 else "-",
     ),
+    "table of two": (
+        lambda x: ((x == "a").count("future") % 3).table(
+            x, (x == "b").count().map(lambda k: "pqrstu"[k % 6]), values="{}{}{}".format
+        ),
+        lambda s, i: f"{s[:i].count('a') % 3}{s[i - 1]}{'pqrstu'[s.count('b') % 6]}",
+    ),
     "large divisor": (
         lambda x: ((x == "a").count() - (x == "b").count("future")) % 100 == 98,
         lambda s, i: s[:i].count("b") - s.count("a") == 2,
@@ -165,7 +171,7 @@ def test_the_function_is_taken_on_every_short_string(name, weighting, max_length
 
 
 SHORTER = {"beyond n": 100, "twice": 50, "key": 100}
-"""Lengths near those that float32 keeps, where it is not 200: sums of many steps, a match beside i."""
+"""Lengths near those that float32 keeps, where they are below 200."""
 
 
 @pytest.mark.slow
@@ -230,6 +236,24 @@ def test_without_squares_of_places_hard_attention_takes_no_mean_for_n():
     model = tf.compile(made, max_length=8, weighting="rightmost-hard", positions=["i"])
     for s in STRINGS[::5]:
         assert model.run(s, "exact").answer == [len(s) % 2] * len(s)
+
+
+@pytest.mark.parametrize("masks", ["future", "none"])
+def test_the_function_keeps_to_the_masks_of_a_target(masks):
+    refused = set()
+    for name in PROGRAMS:
+        try:
+            model = tf.compile(program(name), max_length=8, masks=masks)
+        except Uncompilable:
+            refused.add(name)
+            continue
+        assert {str(head.mask) for layer in model.layers for head in layer.heads} <= {masks}
+        require_right(name, model, STRINGS[::40], "float32")
+    # An encoder has neither counts of a prefix nor predecessors of them; a decoder does not see n.
+    assert len(refused) < len(PROGRAMS) - 3, refused
+    made = tf.program(alphabet="ab")(lambda x: ((x == "a").count() % 3 == 1).accept())
+    model = tf.compile(made, max_length=8, masks=masks)
+    assert [model(s) for s in STRINGS[::9]] == [s.count("a") % 3 == 1 for s in STRINGS[::9]]
 
 
 def test_accepting_is_right_on_nothing():

@@ -16,7 +16,7 @@ from transformist.language.types import (
     Category,
     Ends,
     Exact,
-    Line,
+    LinearBound,
     Number,
     Type,
     number_of,
@@ -75,7 +75,7 @@ class Mean(Node):
         return 0
 
 
-_MOST = {"future": Line(1, 0, 0), "strict-future": Line(1, 0, -1)}
+_MOST = {"future": LinearBound(1, 0, 0), "strict-future": LinearBound(1, 0, -1)}
 """Upper ends of a count, i and i − 1; n under the other masks."""
 
 
@@ -93,7 +93,7 @@ class Count(Node):
     def type(self) -> Type:
         require_mask(self.mask)
         require_kinds("a count", self.children, Boolean)
-        return Number(None, Ends(Line(0, 0, 0), _MOST.get(self.mask, Line(0, 1, 0))))
+        return Number(None, Ends(LinearBound(0, 0, 0), _MOST.get(self.mask, LinearBound(0, 1, 0))))
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
         return [total for total, _ in sums(columns[0], self.mask)]

@@ -15,7 +15,7 @@ from transformist.language.types import (
     Category,
     Ends,
     Exact,
-    Line,
+    LinearBound,
     Number,
     Type,
     exact,
@@ -62,7 +62,7 @@ NAMES = ("i", "n", *(name for name in POSITIONS if name != "i"))
 """The functions of a position i, from 1, and of the length n that a program may use."""
 
 
-_LINES = {"i": Line(1, 0, 0), "n": Line(0, 1, 0), "1": Line(0, 0, 1)}
+_LINES = {"i": LinearBound(1, 0, 0), "n": LinearBound(0, 1, 0), "1": LinearBound(0, 0, 1)}
 """The functions that are lines in i and n; no line bounds i^2 and i^3."""
 
 

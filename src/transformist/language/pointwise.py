@@ -19,7 +19,7 @@ from transformist.language.types import (
     Category,
     Ends,
     Exact,
-    Line,
+    LinearBound,
     Number,
     Type,
     exact,
@@ -234,7 +234,7 @@ class PiecewiseLinear(Node):
         return [self._at(value) for value in columns[0]]
 
 
-def _growth(line: Line) -> tuple[Exact, ...]:
+def _growth(line: LinearBound) -> tuple[Exact, ...]:
     """Growth of a line with i = n, then with n alone; then its constant."""
     return line.i + line.n, line.n, line.constant
 

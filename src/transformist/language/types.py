@@ -40,7 +40,7 @@ class Category:
 
 
 @dataclass(frozen=True)
-class Line:
+class LinearBound:
     """a i + b n + c, a function of the position i and the length n, 1 ≤ i ≤ n.
 
     Attributes:
@@ -52,14 +52,14 @@ class Line:
     n: Exact
     constant: Exact
 
-    def __add__(self, other: Line) -> Line:
-        return Line(self.i + other.i, self.n + other.n, self.constant + other.constant)
+    def __add__(self, other: LinearBound) -> LinearBound:
+        return LinearBound(self.i + other.i, self.n + other.n, self.constant + other.constant)
 
-    def times(self, factor: Exact) -> Line:
+    def times(self, factor: Exact) -> LinearBound:
         """The line times a factor."""
-        return Line(factor * self.i, factor * self.n, factor * self.constant)
+        return LinearBound(factor * self.i, factor * self.n, factor * self.constant)
 
-    def is_at_most(self, other: Line) -> bool:
+    def is_at_most(self, other: LinearBound) -> bool:
         """True if the line is at most another wherever 1 ≤ i ≤ n."""
         # The pairs (i, n) are (1, 1) + s (0, 1) + t (1, 1) with s, t ≥ 0: a difference is at most 0
         # at all of them if it is at (1, 1), and grows in neither direction.
@@ -78,19 +78,19 @@ class Ends:
     """Ends of a whole number: lines that it lies between at every position of every input.
 
     Example: a count up to here, less 3.
-        >>> count = Ends(Line(0, 0, 0), Line(1, 0, 0))
+        >>> count = Ends(LinearBound(0, 0, 0), LinearBound(1, 0, 0))
         >>> (count + Ends.at(-3)).up_to(10)
         range(-3, 8)
 
     """
 
-    lo: Line
-    hi: Line
+    lo: LinearBound
+    hi: LinearBound
 
     @classmethod
     def at(cls, value: Exact) -> Ends:
         """The ends of a constant."""
-        return cls(Line(0, 0, value), Line(0, 0, value))
+        return cls(LinearBound(0, 0, value), LinearBound(0, 0, value))
 
     @classmethod
     def of(cls, values: Iterable[Exact]) -> Ends | None:
@@ -98,7 +98,7 @@ class Ends:
         listed = list(values)
         if not all(type(value) is int for value in listed):
             return None
-        return cls(Line(0, 0, min(listed)), Line(0, 0, max(listed)))
+        return cls(LinearBound(0, 0, min(listed)), LinearBound(0, 0, max(listed)))
 
     def __add__(self, other: Ends) -> Ends:
         return Ends(self.lo + other.lo, self.hi + other.hi)
@@ -124,17 +124,19 @@ class Ends:
         return range(math.ceil(least), math.floor(most) + 1)
 
 
-def _each(choose: Callable[[Exact, Exact], Exact], first: Line, second: Line) -> Line:
-    return Line(
+def _each(
+    choose: Callable[[Exact, Exact], Exact], first: LinearBound, second: LinearBound
+) -> LinearBound:
+    return LinearBound(
         choose(first.i, second.i),
         choose(first.n, second.n),
         choose(first.constant, second.constant),
     )
 
 
-def _with_j(line: Line, is_last: int) -> Line:
+def _with_j(line: LinearBound, is_last: int) -> LinearBound:
     """The line at j = n, or a line beside it at j = 0, which no j in between goes beyond."""
-    return Line(0, line.n + line.i * is_last, line.constant)
+    return LinearBound(0, line.n + line.i * is_last, line.constant)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from transformist.language.node import Column, Node
 from transformist.language.places import refusal
 from transformist.language.pointwise import LARGEST_TABLE
 from transformist.language.tables import values_at
-from transformist.language.types import MOST_VALUES, Ends, Line, Number, Type, number_of
+from transformist.language.types import MOST_VALUES, Ends, LinearBound, Number, Type, number_of
 
 LONGEST = 1024
 """Length up to which a function is called when no other is given: the usual N of a model."""
@@ -97,7 +97,7 @@ class Division(Node):
             # With c < 0, x // c is −x // −c. A quotient rounded down is at most x/c, and less by at
             # most (c − 1)/c.
             exact = whole.times(Fraction(1, c))
-            lost = Ends(Line(0, 0, Fraction(1 - abs(c), abs(c))), Line(0, 0, 0))
+            lost = Ends(LinearBound(0, 0, Fraction(1 - abs(c), abs(c))), LinearBound(0, 0, 0))
             return Number(None, exact + lost)
         # From 0 to c − 1; for c < 0 from c + 1 to 0.
         rests = range(min(0, c + 1), max(1, c))

@@ -29,8 +29,9 @@ from transformist.errors import UndefinedValue
 from transformist.language.leaves import Position
 from transformist.language.node import Node, different
 from transformist.language.pointwise import Linear, PiecewiseLinear
-from transformist.language.types import Ends, Line, Number
+from transformist.language.types import Ends, LinearBound, Number
 from transformist.language.whole_maps import Division, WholeMap
+from transformist.model import Mask
 
 WholeFunction: TypeAlias = "WholeMap | Division"
 
@@ -53,7 +54,7 @@ def function_of(
     """
     x, f = _of_innermost(x, f)
     values = _values(build, x, f)
-    mask = _mask(_ends(x))
+    mask = _mask(build, _ends(x))
     needs_lookup = not _is_place(x) and mask is not None and _finds_places(build)
     if mask is not None and needs_lookup:
         return _looked_up(ask, build, x, values, mask, name)
@@ -102,11 +103,14 @@ def _values(build: Builder, x: Node, f: Callable[[int], Fraction | int]) -> Valu
         ) from None
 
 
-def _mask(ends: Ends) -> str | None:
-    """A mask under which the positions |x| are admissible; `None` where |x| may be beyond n."""
-    for mask, last in (("future", Line(1, 0, 0)), ("none", Line(0, 1, 0))):
+def _mask(build: Builder, ends: Ends) -> str | None:
+    """A mask of the target under which the position |x| is there; `None` if there is none."""
+    for last, mask in (
+        (LinearBound(1, 0, 0), build.lookup_mask()),
+        (LinearBound(0, 1, 0), Mask.NONE),
+    ):
         if ends.hi.is_at_most(last) and ends.lo.times(-1).is_at_most(last):
-            return mask
+            return mask if build.target.admits(mask) else None
     return None
 
 
@@ -179,10 +183,32 @@ def _boolean(ask: Asking, build: Builder, node: WholeFunction) -> Form:
     return _bit(build, function_of(ask, build, node.children[0], node.at, name), name)
 
 
+MOST_RANKED = 12
+"""Most values of which literals are told apart by rank.
+
+A proof takes the steps for independent bits, and enumerates at most 2¹² combinations of them.
+"""
+
+
 def _literal(ask: Asking, build: Builder, node: WholeFunction, value: Any) -> Form:
-    name = build.case(node, value)
-    found = function_of(ask, build, node.children[0], lambda x: node.at(x) == value, name)
-    return _bit(build, found, name)
+    """[the value has rank k]: its rank is at least 1, …, k, and not at least k + 1.
+
+    Of any bits t₁, t₂, …, also such as no rank has, exactly one of the forms ¬t₁, t₁ ∧ ¬t₂,
+    t₁ ∧ t₂ ∧ ¬t₃, … is 1. So it follows from the weights alone that the value is one of the values.
+    """
+    name, values = build.case(node, value), node.type.values or ()
+    if len(values) > MOST_RANKED:
+        found = function_of(ask, build, node.children[0], lambda x: node.at(x) == value, name)
+        return _bit(build, found, name)
+    k, rank = values.index(value), ask.rank(node)
+    assert rank is not None  # the rule has a rank
+    reached = [
+        _bit(build, rank - (least - 1), f"{build.name(node)}: from {values[least]} on")
+        for least in range(1, min(k + 2, len(values)))
+    ]
+    if k == 0:
+        return 1 - reached[0]
+    return _bit(build, total([*reached[:k], *(-each for each in reached[k:])]) - (k - 1), name)
 
 
 def _number(ask: Asking, build: Builder, node: WholeFunction, _scale: Scale) -> Form:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from transformist.compiler.lower import POINTWISE
+from transformist.compiler.lower import POINTWISE, WHOLE
 from transformist.language import Accept, Program
 from transformist.language.across import Lookup
 from transformist.language.node import Entry, Node, different
@@ -27,7 +27,7 @@ Rewriting: TypeAlias = "Callable[[Program], Program]"
 READ_HERE: Mapping[type[Node], tuple[int, ...]] = {Lookup: (1,), Select: (1,)}
 """Children that are read only where the node itself is read: an index, queries.
 
-All children of what is computed at each position are (`POINTWISE`). Values, keys, and the children
+All children of what is computed at each position are (`POINTWISE`, `WHOLE`). Values, keys, and the children
 of nodes that this table does not know are read at every position.
 """
 
@@ -63,7 +63,7 @@ def read_at_the_last(entries: list[Entry], root: int, is_accepted: bool) -> froz
         if not (is_everywhere or number in here):
             continue
         for k, child in enumerate(children):
-            is_here = kind in POINTWISE or k in READ_HERE.get(kind, ())
+            is_here = kind in POINTWISE or kind in WHOLE or k in READ_HERE.get(kind, ())
             (here if is_here and not is_everywhere else everywhere).add(child)
     return frozenset(here - everywhere)
 
