@@ -238,6 +238,7 @@ def test_without_squares_of_places_hard_attention_takes_no_mean_for_n():
         assert model.run(s, "exact").answer == [len(s) % 2] * len(s)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("masks", ["future", "none"])
 def test_the_function_keeps_to_the_masks_of_a_target(masks):
     refused = set()
