@@ -244,7 +244,8 @@ NUMBER = (
          "dyck.py, line 8: opens & balance: a Boolean is needed here; received balance, a number; "
          + BOOLEAN),
         ("balance & opens", "dyck.py, line 8: balance & opens: & is not defined on a number; "
-         "received balance, a number with opens, a Boolean; a number has + - * // % and comparisons; "
+         "received balance, a number with opens, a Boolean; a number has + - * // % and "
+         "comparisons; "
          "comparisons beside & and | go in parentheses"),
         ("balance == 0 & opens", "a Boolean is needed here; received 0; " + BOOLEAN),
         ("balance + opens", "a number is needed here; received opens, a Boolean; " + NUMBER),
@@ -261,7 +262,8 @@ NUMBER = (
         ("opens + 1", "+ is not defined on a Boolean; received opens, a Boolean with 1; a Boolean "
          "has & | ^ ~ == != and * with a number; b.where(1, 0) makes a number of it"),
         ("x < '('", "< is not defined on a category"),
-        ("balance % 2", "a function of a number needs listed values, or a whole number that is at most a multiple of n; received a mean"),
+        ("balance % 2", "a function of a number needs listed values, or a whole number that is at "
+         "most a multiple of n; received a mean"),
         ("2 ** balance", "** is not defined on a number"),
         ("~balance", "~ is not defined on a number; received balance, a number; a number has"),
         ("balance * step * step.prefix_mean()", "the factors of a product must be numbers "

@@ -27,8 +27,8 @@ Rewriting: TypeAlias = "Callable[[Program], Program]"
 READ_HERE: Mapping[type[Node], tuple[int, ...]] = {Lookup: (1,), Select: (1,)}
 """Children that are read only where the node itself is read: an index, queries.
 
-All children of what is computed at each position are (`POINTWISE`, `WHOLE`). Values, keys, and the children
-of nodes that this table does not know are read at every position.
+All children of what is computed at each position are (`POINTWISE`, `WHOLE`). Values, keys, and the
+children of nodes that this table does not know are read at every position.
 """
 
 
