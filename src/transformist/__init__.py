@@ -41,6 +41,7 @@ _ROOMS = {
     "check_certificate": "verify",
     "compile": "compiler",
     "decoder": "running",
+    "export": "hosts",
     "lipschitz_constant": "bounds",
     "load": "hosts",
     "load_certificates": "hosts",

@@ -6,7 +6,7 @@ from transformist.catalogue import recipe, recipes
 from transformist.compiler import compile
 from transformist.domains import boolean_representations
 from transformist.errors import TransformistError
-from transformist.hosts import load, load_certificates, read_encoder, save, to_torch
+from transformist.hosts import export, load, load_certificates, read_encoder, save, to_torch
 from transformist.language import Program, program
 from transformist.model import (
     Attention,
@@ -74,6 +74,7 @@ __all__ = [
     "check_certificate",
     "compile",
     "decoder",
+    "export",
     "lipschitz_constant",
     "load",
     "load_certificates",

@@ -3,8 +3,11 @@
 import itertools
 
 import numpy as np
+import pytest
 
 import transformist as tf
+from transformist.catalogue import recipes
+from transformist.claims import StringClaim
 from transformist.model import Mask, Weighting
 
 CASES = [(str(m), str(w)) for m, w in itertools.product(Mask, Weighting)]
@@ -71,3 +74,10 @@ def strings(alphabet, longest=4, most=40):
 
 def as_string(x):
     return "".join(x) if all(isinstance(each, str) for each in x) else x
+
+
+def on_strings():
+    """The recipes on strings, as parameters of a test."""
+    slow = {"original-transformer": [pytest.mark.slow]}
+    names = [each.name for each in recipes() if isinstance(each.claim, StringClaim)]
+    return [pytest.param(name, marks=slow.get(name, [])) for name in names]

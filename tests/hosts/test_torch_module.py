@@ -6,11 +6,9 @@ import sys
 
 import numpy as np
 import pytest
-from drawn_models import CASES, drawn, strings
+from drawn_models import CASES, drawn, on_strings, strings
 
 import transformist as tf
-from transformist.catalogue import recipes
-from transformist.claims import StringClaim
 from transformist.errors import (
     InputTooLong,
     InvalidValue,
@@ -29,11 +27,6 @@ pytestmark = pytest.mark.hosts
 
 # Both sides round each operation of some hundred to 2⁻⁵³ or 2⁻²⁴; numbers here are below 100.
 WITHIN = {"float64": 2.0**-36, "float32": 2.0**-9}
-ON_STRINGS = [
-    pytest.param(each.name, marks=[pytest.mark.slow] * (each.name == "original-transformer"))
-    for each in recipes()
-    if isinstance(each.claim, StringClaim)
-]
 
 
 def agree(model, inputs, dtype="float64"):
@@ -62,7 +55,7 @@ def test_programs_with_hard_attention_answer_as_in_the_reference(name, weighting
     agree(model, strings(model.alphabet))
 
 
-@pytest.mark.parametrize("name", ON_STRINGS)
+@pytest.mark.parametrize("name", on_strings())
 def test_recipes_answer_as_in_the_reference(name):
     recipe = tf.recipe(name)
     has_n = "max_length" in recipe.parameters

@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, str] = {
     "check": "Check recipes against their claims, and compiled programs against their sources.",
     "compile": "Compile a program to the weights of a transformer, and save them.",
     "certify": "Prove that a format decides as exact weights do, for inputs of length up to N.",
+    "export": "Write a model to a file of PyTorch or ONNX, and compare both first.",
     "precision": "Search for the first length at which a float format breaks a recipe.",
     "plan": "Explain how the structured engine evaluates each head, and how its time grows.",
     "bench": "Measure the structured engine on long inputs, beside torch and numpy.",

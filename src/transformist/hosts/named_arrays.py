@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, number_system
-from transformist.errors import UndefinedValue, UnknownName
+from transformist.errors import InvalidValue, UndefinedValue, UnknownName
 from transformist.model import (
     PositionFunctions,
     PositionTable,
@@ -162,3 +162,55 @@ def held_names(model: Transformer) -> tuple[Mapping[str, int], ...]:
     return tuple(
         {name: slot for slot, name in enumerate(each) if name != NOTHING} for each in names
     )
+
+
+def fixed_positions(model: Transformer, a: Any, max_length: int | None) -> tuple[NDArray[Any], int]:
+    """Return the table of a position encoding that has no weights, and the position of its row 0.
+
+    Raises:
+        InvalidValue: for a model of any length, if no length is given.
+
+    """
+    longest = max_length if model.max_length is None else model.max_length
+    if longest is None:
+        raise InvalidValue(
+            "a table of sinusoids must have a longest input",
+            received="a model for any length, and no max_length",
+            where="export",
+            remedy="give max_length, such as tf.to_torch(model, max_length=512)",
+        )
+    # Symbols in front have the positions first, …, 0, and those at the back end the table.
+    positions: Any = model.embedding.positions
+    first = 1 - len(model.embedding.front)
+    places = range(first, longest + len(model.embedding.back) + 1)
+    return a.numbers(positions.at(places, longest, a)), first
+
+
+def description(model: Transformer, arithmetic: str) -> dict[str, Any]:
+    """Return the facts about a model that its arrays do not hold, as plain JSON.
+
+    Example:
+        >>> import transformist as tf
+        >>> facts = description(tf.recipe("dyck-1").build(max_length=9), "float32")
+        >>> facts["symbols"], facts["front"], facts["max_length"], facts["read_out"]
+        (['(', ')', 'BOS'], ['BOS'], 9, 'Binary')
+
+    """
+    embedding, read_out = model.embedding, model.read_out
+    labels = getattr(read_out, "labels", ())
+    return {
+        "symbols": [_plain(each) for each in embedding.symbols],
+        "front": list(embedding.front),
+        "back": list(embedding.back),
+        "read_out": type(read_out).__name__,
+        "at": read_out.at,
+        "labels": [_plain(each) for each in labels],
+        "slots": list(model.stream.slots),
+        "max_length": model.max_length,
+        "built_for": model.built_for,
+        "arithmetic": arithmetic,
+    }
+
+
+def _plain(label: Any) -> Any:
+    return label if isinstance(label, str | int) else str(label)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from transformist.errors import InvalidValue, TransformistError, UnreadableInput
 from transformist.hosts.plain_values import Tensors, decoded, encoded
+from transformist.hosts.whole_file import path_of, replace_file
 from transformist.model import Transformer, require_transformer
 from transformist.verify.certificate import VERSION as CERTIFICATE_VERSION
 from transformist.verify.certificate import Certificate, check_certificate
@@ -57,7 +57,7 @@ def save(
 
     """
     require_transformer(model, "save")
-    target = _path(path, "save")
+    target = path_of(path, "save")
     if target.suffix == ".py":
         raise InvalidValue(
             "the file of a model must not have the name of a Python file",
@@ -68,20 +68,7 @@ def save(
     proofs = _listed(certificates)
     for each in proofs:
         check_certificate(model, each)
-    _replace(target, _bytes(model, proofs))
-
-
-def _path(given: Any, where: str) -> Path:
-    """The path that a user gives."""
-    try:
-        return Path(given)
-    except TypeError:
-        raise InvalidValue(
-            "a path must be a string or a pathlib.Path",
-            received=f"{given!r:.60}, a {type(given).__name__}",
-            where=where,
-            remedy='give one such as "model.safetensors"',
-        ) from None
+    replace_file(target, _bytes(model, proofs), "save")
 
 
 def _listed(certificates: Any) -> tuple[Certificate, ...]:
@@ -117,38 +104,6 @@ def _bytes(model: Transformer, proofs: tuple[Certificate, ...]) -> bytes:
     return data
 
 
-def _replace(path: Path, data: bytes) -> None:
-    """Put a file in its place, whole or not at all."""
-    # A rename within one directory replaces a file at once. It is done after fsync, so that the
-    # name never stands for bytes that have not reached the disk.
-    try:
-        place = _place(path)
-        beside = place.with_name(f".{secrets.token_hex(8)}.part")
-        try:
-            with beside.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(place)
-        finally:
-            beside.unlink(missing_ok=True)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise InvalidValue(
-            "a model must be saved to a file, in a writable directory",
-            received=f"{path} ({getattr(error, 'strerror', None) or error})",
-            where="save",
-            remedy="give the path of a new file, or of one to replace",
-        ) from None
-
-
-def _place(path: Path) -> Path:
-    """The target of a path, links followed; it is a file, or nothing yet."""
-    place = path.resolve()
-    if place.exists() and not place.is_file():
-        raise OSError("not a file")
-    return place
-
-
 def load(path: str | os.PathLike[str]) -> Transformer:
     """Read the transformer that `save` wrote.
 
@@ -161,7 +116,7 @@ def load(path: str | os.PathLike[str]) -> Transformer:
         InvalidValue: if the argument is not a path.
 
     """
-    model: Transformer = _opened(_path(path, "load"), _model)
+    model: Transformer = _opened(path_of(path, "load"), _model)
     return model
 
 
@@ -185,7 +140,7 @@ def load_certificates(path: str | os.PathLike[str]) -> tuple[Certificate, ...]:
         ['float32']
 
     """
-    proofs: tuple[Certificate, ...] = _opened(_path(path, "load_certificates"), _certificates)
+    proofs: tuple[Certificate, ...] = _opened(path_of(path, "load_certificates"), _certificates)
     return proofs
 
 

@@ -22,6 +22,7 @@ from transformist.arithmetic import number_system
 from transformist.errors import InvalidValue, ShapeMismatch
 from transformist.hosts.named_arrays import (
     answer_from,
+    fixed_positions,
     held_names,
     named_arrays,
     require_hostable,
@@ -594,17 +595,5 @@ def _positions(
         return FormulaPositions(embedding.positions.names)
     if isinstance(embedding.positions, PositionTable):
         return TablePositions(arrays("embedding.positions.vectors"))
-    longest = max_length if model.max_length is None else model.max_length
-    if longest is None:
-        raise InvalidValue(
-            "a table of sinusoids must have a longest input",
-            received="a model for any length, and no max_length",
-            where="to_torch",
-            remedy="give max_length, such as tf.to_torch(model, max_length=512)",
-        )
-    # Symbols in front have the positions first, …, 0, and those at the back end at `places.stop`.
-    system = number_system(dtype)
-    first = 1 - len(embedding.front)
-    places = range(first, longest + len(embedding.back) + 1)
-    table = system.numbers(embedding.positions.at(places, longest, system))
+    table, first = fixed_positions(model, number_system(dtype), max_length)
     return FixedPositions(torch.tensor(table, dtype=getattr(torch, dtype)), first)

@@ -1,0 +1,69 @@
+"""`transformist export`: a model into a file of other software."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from transformist.arithmetic import number_system
+from transformist.cli.options import Model, Set
+from transformist.cli.printing import Json, out, print_json, shown_warnings, working
+from transformist.hosts import export
+from transformist.inputs import read_positive, read_settings
+from transformist.named import find_model
+
+LENGTH = 64
+"""The longest input of an exported model, unless another length is given."""
+
+
+def command(
+    model: Model,
+    host: Annotated[str, typer.Option(help="onnx or torch.", metavar="HOST")],
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="F", help="The file; what is there is replaced."),
+    ],
+    max_length: Annotated[
+        str | None,
+        typer.Option(
+            "--max-length",
+            help=f"The longest input; {LENGTH} when left out. A saved file has its own.",
+            metavar="N",
+        ),
+    ] = None,
+    arithmetic: Annotated[
+        str, typer.Option(help="The number format of the file.", metavar="A")
+    ] = "float32",
+    settings: Set = [],  # noqa: B006
+    as_json: Json = False,
+) -> None:
+    """The exported model is loaded and compared with MODEL before the file is put in its place."""
+    named = find_model(model, read_settings(settings))
+    named.require_strings("export", f"--host {host}")
+    length = LENGTH if max_length is None else read_positive(max_length, "--max-length")
+    system = number_system(arithmetic)
+    with working(f"exporting {named.name}"), shown_warnings():
+        built = named.built(length, system).model
+        found = export(built, output, host, system, length)
+    facts = {
+        "model": named.name,
+        "file": str(output),
+        "host": host,
+        "arithmetic": system.name,
+        "max_length": built.max_length,
+        "bytes": output.stat().st_size,
+        "compared": found.inputs,
+        "every_string_to": found.every_to,
+        "longest_compared": found.longest,
+    }
+    if as_json:
+        print_json(facts)
+    else:
+        out.print(
+            f"{named.name} → {output}: {host}, {system.name}, {facts['bytes']:,} bytes; "
+            f"{found.inputs} answers compared, all equal: every string to length "
+            f"{found.every_to}, hard ones to length {found.longest}",
+            markup=False,
+        )

@@ -1,0 +1,74 @@
+"""The export of a transformer to a file of other software."""
+
+from __future__ import annotations
+
+import os
+
+from transformist.arithmetic import Arithmetic, number_system
+from transformist.errors import InvalidValue, UnknownName, is_name
+from transformist.hosts.host import HOSTS
+from transformist.hosts.host_comparison import HostComparison, compare_host
+from transformist.hosts.named_arrays import require_format, require_hostable
+from transformist.hosts.whole_file import path_of, replace_file
+from transformist.model import Transformer
+
+
+def export(
+    model: Transformer,
+    path: str | os.PathLike[str],
+    host: str,
+    arithmetic: Arithmetic | str = "float32",
+    max_length: int | None = None,
+) -> HostComparison:
+    """Write a transformer to a file of other software, and compare both first.
+
+    The exported model is loaded again by its own software and compared with the model, in the same
+    format, on every short string and on hard strings up to length N (at most 256), at every
+    position that is read. The file is written only if all answers are the same; it is written
+    beside its place and moved there when it is whole.
+
+    Args:
+        model: the transformer.
+        path: of the file; a file that is there is replaced.
+        host: `onnx`, a graph of opset 18, or `torch`, an exported program (.pt2). Both take
+            `token_ids` (batch, rows), with the symbols that the model adds, and `lengths` (batch),
+            and give the final vectors and the logits.
+        arithmetic: the number format of weights and results.
+        max_length: the longest input, for sinusoids in a model without N.
+
+    Returns:
+        The inputs that were compared.
+
+    Raises:
+        UnknownName: for another host or format.
+        InvalidValue: for another kind of model, a missing library, a model that the host cannot
+            hold, an answer that differs, or a place that cannot be written to.
+        NotFinite: for a weight that is too large for the format.
+
+    Example:
+        >>> import transformist as tf
+        >>> model = tf.recipe("dyck-1").build(max_length=9)
+        >>> tf.export(model, "dyck-1.onnx", host="onnx").every_to  # doctest: +SKIP
+        8
+
+    """
+    require_hostable(model, "export")
+    if not is_name(host, HOSTS):
+        raise UnknownName.among("host", host, HOSTS, "export")
+    # An Arithmetic has its name; a name of no arithmetic is refused with those that there are.
+    name = require_format(getattr(arithmetic, "name", arithmetic), "export")
+    number_system(name)
+    target = path_of(path, "export")
+    if target.suffix in (".py", ".safetensors"):
+        raise InvalidValue(
+            "the file of an exported model must not have the name of a file of another kind",
+            received=f"{target}",
+            where="export",
+            remedy=f"give a name such as model{HOSTS[host].suffix}",
+        )
+    # The bytes that are compared are the bytes that are written: nothing is serialized twice.
+    room = HOSTS[host].loaded()
+    data = room.write(model, name, max_length)
+    found = compare_host(model, room.run(data), name, max_length)
+    replace_file(target, data, "export")
+    return found

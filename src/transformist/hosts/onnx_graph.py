@@ -1,0 +1,432 @@
+"""A transformer as a graph of ONNX (opset 18); this module needs the library onnx.
+
+The graph takes `token_ids` (batch, rows) and `lengths` (batch), both int64, and gives `vectors`
+(batch, rows, d) and `logits` (batch, rows, k); batch and rows are free in every run. Initializers
+have the names of the tensors in a saved file. As in `torch_module`, linear maps are products and
+sums without MatMul, so that equal rows get equal numbers and ties of hard attention stay ties.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from transformist.arithmetic import number_system
+from transformist.errors import InvalidValue
+from transformist.hosts.named_arrays import (
+    description,
+    fixed_positions,
+    named_arrays,
+    require_hostable,
+)
+from transformist.model import (
+    Attention,
+    FeedForward,
+    Layer,
+    PositionFunctions,
+    PositionTable,
+    Transformer,
+)
+
+OPSET = 18
+TYPES = {"float64": (TensorProto.DOUBLE, np.float64), "float32": (TensorProto.FLOAT, np.float32)}
+"""The number formats of graphs: the ones in which ONNX Runtime has every operator on a CPU."""
+
+
+def write(model: Transformer, arithmetic: str, max_length: int | None = None) -> bytes:
+    """Return the bytes of a graph, checked with full inference of shapes.
+
+    Args:
+        model: the transformer.
+        arithmetic: `float32` or `float64`.
+        max_length: the longest input, for sinusoids in a model without one.
+
+    Raises:
+        InvalidValue: for another format, or an activation without an operator in the format.
+        UndefinedValue: for positions without a vector for a symbol in front.
+        NotFinite: for a weight that is too large for the format.
+
+    """
+    require_hostable(model, "export")
+    if arithmetic not in TYPES:
+        raise InvalidValue(
+            "an ONNX graph must be in float32 or float64",
+            received=arithmetic,
+            where="export",
+            remedy=f"run: transformist export MODEL --host torch --arithmetic {arithmetic} -o F",
+        )
+    graph = _Graph(model, arithmetic, max_length)
+    proto = graph.built()
+    onnx.checker.check_model(proto, full_check=True)
+    data: bytes = proto.SerializeToString()
+    return data
+
+
+def run(data: bytes, most_threads: int = 1) -> Callable[[Any, Any], NDArray[Any]]:
+    """Return a function from tokens and lengths to logits, by ONNX Runtime."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = most_threads
+    session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+
+    def logits(ids: Any, lengths: Any) -> NDArray[Any]:
+        given = {"token_ids": np.asarray(ids, np.int64), "lengths": np.asarray(lengths, np.int64)}
+        found: NDArray[Any] = session.run(["logits"], given)[0]
+        return found
+
+    return logits
+
+
+class _Graph:
+    """Nodes and initializers of one graph; a value is known by its name."""
+
+    def __init__(self, model: Transformer, arithmetic: str, max_length: int | None) -> None:
+        self.model, self.system = model, number_system(arithmetic)
+        self.type, self.dtype = TYPES[arithmetic]
+        self.weights = named_arrays(model, arithmetic)
+        self.max_length = max_length
+        self.nodes: list[Any] = []
+        self.constants: dict[str, Any] = {}
+
+    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node and return the name of its output."""
+        name = f"{kind}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [name], name=name, **attributes))
+        return name
+
+    def weight(self, name: str) -> str:
+        """Return a weight of the model by its name in a saved file."""
+        return self._constant(name, np.asarray(self.weights[name], self.dtype))
+
+    def whole(self, value: Any) -> str:
+        """Return a constant of whole numbers."""
+        return self._constant(f"whole {value}", np.asarray(value, np.int64))
+
+    def number(self, value: float) -> str:
+        """Return a constant in the format of the graph."""
+        return self._constant(f"number {value}", np.asarray(value, self.dtype))
+
+    def _constant(self, name: str, value: NDArray[Any]) -> str:
+        if name not in self.constants:
+            self.constants[name] = numpy_helper.from_array(value, name)
+        return name
+
+    def expanded(self, x: str, *axes: int) -> str:
+        """Add axes of length 1."""
+        return self.op("Unsqueeze", x, self.whole(list(axes)))
+
+    def summed(self, x: str, keepdims: int = 0) -> str:
+        """Sum along the last axis."""
+        return self.op("ReduceSum", x, self.whole([-1]), keepdims=keepdims)
+
+    def affine(self, x: str, W: str, b: str | None = None) -> str:
+        """W x + b along the last axis, for weights by name."""
+        # (…, 1, d) times (d_out, d), summed over d: each output has the same operations in the
+        # same order, wherever its row stands.
+        total = self.summed(self.op("Mul", self.expanded(x, -2), self.weight(W)))
+        return total if b is None else self.op("Add", total, self.weight(b))
+
+    def built(self) -> Any:
+        """Return the graph as a protocol buffer."""
+        shape = self.op("Shape", "token_ids")
+        rows = self.op("Gather", shape, self.whole(1))
+        self.j = self.op("Range", self.whole(0), rows, self.whole(1))
+        self.is_token = self.op("Less", self.expanded(self.j, 0), self.expanded("lengths", 1))
+        self.is_row = self.expanded(self.is_token, 2)
+        z = self._kept(self._embedded())
+        for number, layer in enumerate(self.model.layers):
+            z = self._layer(z, layer, f"layers.{number}")
+        if self.model.final_norm is not None:
+            z = self._kept(self._norm(z, "final_norm"))
+        logits = self.affine(z, "read_out.W_out", "read_out.b_out")
+        self.nodes.append(helper.make_node("Identity", [z], ["vectors"]))
+        self.nodes.append(helper.make_node("Identity", [logits], ["logits"]))
+        k = self.weights["read_out.W_out"].shape[0]
+        whole, rows_by = TensorProto.INT64, ["batch", "rows"]
+        graph = helper.make_graph(
+            self.nodes,
+            "transformist",
+            [
+                helper.make_tensor_value_info("token_ids", whole, rows_by),
+                helper.make_tensor_value_info("lengths", whole, ["batch"]),
+            ],
+            [
+                helper.make_tensor_value_info("vectors", self.type, [*rows_by, self.model.width]),
+                helper.make_tensor_value_info("logits", self.type, [*rows_by, k]),
+            ],
+            list(self.constants.values()),
+        )
+        opset = helper.make_opsetid("", OPSET)
+        proto = helper.make_model(
+            graph, opset_imports=[opset], ir_version=8, producer_name="transformist"
+        )
+        facts = description(self.model, self.system.name)
+        helper.set_model_props(proto, {"transformist": json.dumps(facts)})
+        return proto
+
+    def _kept(self, z: str) -> str:
+        """Set rows of padding to 0, so that neither NaN nor ∞ comes from them."""
+        return self.op("Where", self.is_row, z, self.number(0))
+
+    def _embedded(self) -> str:
+        ids = self.op("Where", self.is_token, "token_ids", self.whole(0))
+        words = self.op("Gather", self.weight("embedding.vectors"), ids)
+        embedding = self.model.embedding
+        if embedding.positions is None:
+            return words
+        front, back = len(embedding.front), len(embedding.back)
+        if isinstance(embedding.positions, PositionFunctions):
+            return self.op("Add", words, self._formulas(embedding.positions.names, front, back))
+        if isinstance(embedding.positions, PositionTable):
+            table, first = self.weight("embedding.positions.vectors"), 1
+        else:
+            rows, first = fixed_positions(self.model, self.system, self.max_length)
+            table = self._constant("positions", np.asarray(rows, self.dtype))
+        # Row r has the position r + 1 − front, and padding may lie beyond the table.
+        place = self.op("Add", self.expanded(self.j, 0), self.whole(1 - front - first))
+        return self.op("Add", words, self.op("Gather", table, self._tokens_only(place)))
+
+    def _tokens_only(self, place: str) -> str:
+        return self.op("Where", self.is_token, place, self.whole(0))
+
+    def _formulas(self, names: tuple[str | None, ...], front: int, back: int) -> str:
+        """The vectors of positions by formula, computed in float64 and then rounded."""
+        place = self.op("Add", self.expanded(self.j, 0), self.whole(1 - front))
+        length = self.op("Sub", self.expanded("lengths", 1), self.whole(front + back))
+        i = self.op("Where", self.is_token, place, self.whole(1))
+        n = self.op("Where", self.is_token, length, self.whole(1))
+        nothing = self.op("Mul", i, self.whole(0))
+        columns = [
+            self._double(nothing) if name is None else POSITION_FUNCTIONS[name](self, i, n)
+            for name in names
+        ]
+        vectors = self.op("Concat", *(self.expanded(each, 2) for each in columns), axis=2)
+        return self.op("Cast", vectors, to=self.type)
+
+    def _double(self, x: str) -> str:
+        return self.op("Cast", x, to=TensorProto.DOUBLE)
+
+    def power(self, i: str, exponent: int) -> str:
+        """iᵏ in whole numbers, as float64."""
+        product = i
+        for _ in range(exponent - 1):
+            product = self.op("Mul", product, i)
+        return self._double(product)
+
+    def quotient(self, i: str, n: str) -> str:
+        """i/n in float64, and 0 where i is 0."""
+        divisor = self.op("Where", self.op("Equal", i, self.whole(0)), self.whole(1), n)
+        return self.op("Div", self._double(i), self._double(divisor))
+
+    def negative(self, x: str) -> str:
+        """−x."""
+        return self.op("Neg", x)
+
+    def reciprocal(self, i: str) -> str:
+        """1/i in float64."""
+        return self.op("Div", self._double(self.whole(1)), self._double(i))
+
+    def sign(self, i: str) -> str:
+        """(−1)ⁱ; the remainder has the sign of the divisor, 2."""
+        odd = self.op("Mod", i, self.whole(2))
+        return self._double(self.op("Sub", self.whole(1), self.op("Mul", odd, self.whole(2))))
+
+    def ones(self, i: str) -> str:
+        """1 at every position."""
+        return self._double(self.op("Add", self.op("Mul", i, self.whole(0)), self.whole(1)))
+
+    def _layer(self, z: str, layer: Layer, name: str) -> str:
+        """The stream after a layer."""
+        if layer.heads:
+            x = self._normed(z, layer.pre_norms[0], f"{name}.pre_norms.0")
+            parts = [
+                self._head(x, head, f"{name}.heads.{number}")
+                for number, head in enumerate(layer.heads)
+            ]
+            y = parts[0]
+            for part in parts[1:]:
+                y = self.op("Add", y, part)
+            y = self._normed(self.op("Add", y, z), layer.post_norms[0], f"{name}.post_norms.0")
+            z = self._kept(y)
+        if layer.feed_forward is not None:
+            x = self._normed(z, layer.pre_norms[1], f"{name}.pre_norms.1")
+            y = self.op("Add", self._network(x, layer.feed_forward, f"{name}.feed_forward"), z)
+            z = self._kept(self._normed(y, layer.post_norms[1], f"{name}.post_norms.1"))
+        return z
+
+    def _head(self, z: str, head: Attention, name: str) -> str:
+        q, k, v = (self.affine(z, f"{name}.W_{each}", f"{name}.b_{each}") for each in "QKV")
+        weights = self._weights(self._scores(q, k, head), head)
+        mixed = [
+            self.summed(self.op("Mul", weights, self.expanded(self._column(v, each), 1)))
+            for each in range(head.W_V.shape[0])
+        ]
+        c = self.op("Concat", *(self.expanded(each, 2) for each in mixed), axis=2)
+        if head.W_O is None:
+            return self.op("Add", c, self.weight(f"{name}.b_O"))
+        return self.affine(c, f"{name}.W_O", f"{name}.b_O")
+
+    def _column(self, x: str, number: int) -> str:
+        return self.op("Gather", x, self.whole(number), axis=2)
+
+    def _scores(self, q: str, k: str, head: Attention) -> str:
+        """q · k / √d_key, the products added from the first to the last."""
+        size = head.W_Q.shape[0]
+        total = ""
+        for each in range(size):
+            row = self.expanded(self._column(q, each), 2)
+            product = self.op("Mul", row, self.expanded(self._column(k, each), 1))
+            total = self.op("Add", total, product) if each else product
+        # √d_key is rounded to the format, as in the reference: another divisor could make two
+        # scores equal that differ there.
+        root = self.system.sqrt(self.system.array([size]))
+        return self.op("Div", total, self.number(float(self.system.numbers(root)[0])))
+
+    def _weights(self, scores: str, head: Attention) -> str:
+        """Attention weights by the weighting and the mask of a head; 0 in empty rows."""
+        admissible = self.expanded(self.is_token, 1)
+        if head.mask != "none":
+            kind = COMPARISONS[head.mask]
+            earlier = self.op(kind, self.expanded(self.j, 0), self.expanded(self.j, 1))
+            admissible = self.op("And", self.expanded(earlier, 0), admissible)
+        lowest = self.op("Where", admissible, scores, self.number(-np.inf))
+        largest = self.op("ReduceMax", lowest, self.whole([-1]), keepdims=1)
+        return WEIGHTINGS[head.weighting](self, scores, admissible, largest)
+
+    def softmax(self, scores: str, admissible: str, largest: str) -> str:
+        """exp(s − max) over its sum; −∞ as the maximum marks an empty row."""
+        # Without an admissible key the maximum is −∞, and −∞ − (−∞) is NaN: 0 is taken instead.
+        is_empty = self.op("Equal", largest, self.number(-np.inf))
+        shift = self.op("Where", is_empty, self.number(0), largest)
+        below = self.op("Sub", scores, shift)
+        below = self.op("Where", admissible, below, self.number(0))
+        e = self.op("Where", admissible, self.op("Exp", below), self.number(0))
+        total = self.op("Where", is_empty, self.number(1), self.summed(e, keepdims=1))
+        return self.op("Div", e, total)
+
+    def average(self, scores: str, admissible: str, largest: str) -> str:
+        """Equal weights on the largest scores."""
+        chosen = self._cast(self._chosen(scores, admissible, largest), TensorProto.INT64)
+        # An empty row has no score to choose: 0/1 keeps its weights 0.
+        count = self.op("Max", self.summed(chosen, keepdims=1), self.whole(1))
+        return self.op("Div", self._cast(chosen, self.type), self._cast(count, self.type))
+
+    def leftmost(self, scores: str, admissible: str, largest: str) -> str:
+        """All the weight on the first largest score."""
+        return self._first(self._chosen(scores, admissible, largest), reverse=0)
+
+    def rightmost(self, scores: str, admissible: str, largest: str) -> str:
+        """All the weight on the last largest score."""
+        return self._first(self._chosen(scores, admissible, largest), reverse=1)
+
+    def _chosen(self, scores: str, admissible: str, largest: str) -> str:
+        return self.op("And", admissible, self.op("Equal", scores, largest))
+
+    def _first(self, chosen: str, reverse: int) -> str:
+        """1 at the first True of each row from one end, 0 elsewhere."""
+        ordinal = self.op(
+            "CumSum", self._cast(chosen, TensorProto.INT64), self.whole(2), reverse=reverse
+        )
+        return self._cast(
+            self.op("And", chosen, self.op("Equal", ordinal, self.whole(1))), self.type
+        )
+
+    def _cast(self, x: str, to: int) -> str:
+        return self.op("Cast", x, to=to)
+
+    def _network(self, x: str, network: FeedForward, name: str) -> str:
+        hidden = self.affine(x, f"{name}.W_1", f"{name}.b_1")
+        activated = ACTIVATIONS[network.activation](self, hidden)
+        return self.affine(activated, f"{name}.W_2", f"{name}.b_2")
+
+    def relu(self, x: str) -> str:
+        """max(x, 0)."""
+        return self.op("Relu", x)
+
+    def gelu(self, x: str) -> str:
+        """x/2 · (1 + erf(x/√2))."""
+        if self.system.name == "float64":
+            raise InvalidValue(
+                "a graph in float64 must have activations other than gelu",
+                received="gelu, whose operator Erf ONNX Runtime has in float32 only",
+                where="export",
+                remedy="run: transformist export MODEL --host onnx --arithmetic float32 -o F.onnx",
+            )
+        erf = self.op("Erf", self.op("Div", x, self.number(2**0.5)))
+        half = self.op("Mul", x, self.number(0.5))
+        return self.op("Mul", half, self.op("Add", erf, self.number(1)))
+
+    def gelu_tanh(self, x: str) -> str:
+        """x/2 · (1 + tanh(√(2/π)(x + 0.044715 x³)))."""
+        cube = self.op("Mul", x, self.op("Mul", x, x))
+        inner = self.op("Add", x, self.op("Mul", cube, self.number(0.044715)))
+        curve = self.op("Tanh", self.op("Mul", inner, self.number((2 / np.pi) ** 0.5)))
+        half = self.op("Mul", x, self.number(0.5))
+        return self.op("Mul", half, self.op("Add", curve, self.number(1)))
+
+    def gelu_sigmoid(self, x: str) -> str:
+        """x / (1 + exp(−1.702 x))."""
+        decay = self.op("Exp", self.op("Mul", x, self.number(-1.702)))
+        return self.op("Div", x, self.op("Add", decay, self.number(1)))
+
+    def _normed(self, z: str, norm: object, name: str) -> str:
+        return z if norm is None else self._norm(z, name)
+
+    def _norm(self, x: str, name: str) -> str:
+        """A layer norm; rows of padding keep a deviation of 1."""
+        if f"{name}.W_N" in self.weights:
+            x = self.affine(x, f"{name}.W_N")
+        size = self.number(self.weights[f"{name}.gain"].shape[0])
+        centred = self.op("Sub", x, self.op("Div", self.summed(x, keepdims=1), size))
+        squares = self.op("Mul", centred, centred)
+        variance = self.op("Div", self.summed(squares, keepdims=1), size)
+        variance = self.op("Add", variance, self.weight(f"{name}.epsilon"))
+        variance = self.op("Where", self.is_row, variance, self.number(1))
+        scaled = self.op("Div", centred, self.op("Sqrt", variance))
+        scaled = self.op("Mul", scaled, self.weight(f"{name}.gain"))
+        return self.op("Add", scaled, self.weight(f"{name}.bias"))
+
+
+COMPARISONS: Mapping[str, str] = {
+    "future": "LessOrEqual",
+    "strict-future": "Less",
+    "past": "GreaterOrEqual",
+    "strict-past": "Greater",
+}
+"""The operator that compares key j with query i, for each mask other than `none`."""
+
+WEIGHTINGS: Mapping[str, Callable[[_Graph, str, str, str], str]] = {
+    "softmax": _Graph.softmax,
+    "average-hard": _Graph.average,
+    "leftmost-hard": _Graph.leftmost,
+    "rightmost-hard": _Graph.rightmost,
+}
+"""The nodes of each weighting of `model.Weighting`."""
+
+ACTIVATIONS: Mapping[str, Callable[[_Graph, str], str]] = {
+    "relu": _Graph.relu,
+    "gelu": _Graph.gelu,
+    "gelu-tanh": _Graph.gelu_tanh,
+    "gelu-sigmoid": _Graph.gelu_sigmoid,
+}
+"""The nodes of each activation of `model.FeedForward`."""
+
+POSITION_FUNCTIONS: Mapping[str, Callable[[_Graph, str, str], str]] = {
+    "1": lambda graph, i, _n: graph.ones(i),
+    "i": lambda graph, i, _n: graph.power(i, 1),
+    "i^2": lambda graph, i, _n: graph.power(i, 2),
+    "i^3": lambda graph, i, _n: graph.power(i, 3),
+    "1/i": lambda graph, i, _n: graph.reciprocal(i),
+    "-1/i": lambda graph, i, _n: graph.negative(graph.reciprocal(i)),
+    "i/n": lambda graph, i, n: graph.quotient(i, n),
+    "-i/n": lambda graph, i, n: graph.negative(graph.quotient(i, n)),
+    "(-1)^i": lambda graph, i, _n: graph.sign(i),
+}
+"""The nodes of each function of `positions.POSITIONS`."""

@@ -1,0 +1,191 @@
+"""Exports: compared with the model first, put in place whole, nothing left behind."""
+
+import errno
+import os
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from drawn_models import drawn
+
+import transformist as tf
+from transformist.cli import main
+from transformist.errors import InvalidValue, UnknownName
+from transformist.hosts import host_comparison
+from transformist.hosts.host import HOSTS
+from transformist.programs import PROGRAMS
+
+
+@pytest.fixture
+def host(monkeypatch):
+    """A host that evaluates by the reference; `change` may make its logits wrong."""
+    fake = SimpleNamespace(written=b"a model", change=lambda x, logits: logits, suffix=".fake")
+
+    def write(model, arithmetic, max_length):
+        fake.model, fake.arithmetic = model, arithmetic
+        return fake.written
+
+    def run(data):
+        assert data == fake.written
+        return lambda ids, lengths: [logits(each) for each in ids]
+
+    def logits(ids):
+        embedding = fake.model.embedding
+        symbols = [embedding.symbols[each] for each in ids]
+        x = symbols[len(embedding.front) : len(symbols) - len(embedding.back)]
+        *_, (_, z) = fake.model.streams([x], fake.arithmetic)
+        return fake.change("".join(x), np.array(fake.model.read_out.values(z[0], _system(fake))))
+
+    fake.loaded = lambda: SimpleNamespace(write=write, run=run)
+    monkeypatch.setitem(HOSTS, "fake", fake)
+    monkeypatch.setattr(host_comparison, "EVERY", 16)
+    return fake
+
+
+def _system(fake):
+    from transformist.arithmetic import number_system
+
+    return number_system(fake.arithmetic)
+
+
+def turned(logits):
+    """Numbers on the other side of 0."""
+    return np.where(logits > 0, -1, 1)
+
+
+def dyck(N=6):
+    return tf.recipe("dyck-1").build(max_length=N)
+
+
+def test_an_export_that_agrees_is_written(host, tmp_path):
+    found = tf.export(dyck(), tmp_path / "model", "fake")
+    assert (tmp_path / "model").read_bytes() == host.written
+    assert [*tmp_path.iterdir()] == [tmp_path / "model"]
+    # Every string to length 4 (2⁴ = 16), then hard ones of length 5 and 6.
+    assert found.every_to == 4 and found.longest == 6 and found.inputs > 31 + 10
+
+
+@pytest.mark.parametrize("wrong", ["", "()()", "(((((("])
+def test_one_wrong_answer_is_named_and_leaves_the_old_file(host, tmp_path, wrong):
+    host.change = lambda x, logits: turned(logits) if x == wrong else logits
+    path = tmp_path / "model"
+    path.write_bytes(b"old")
+    with pytest.raises(InvalidValue) as refusal:
+        tf.export(dyck(), path, "fake")
+    assert f"on {wrong!r}, as the model does in float32" in str(refusal.value)
+    assert path.read_bytes() == b"old" and [*tmp_path.iterdir()] == [path]
+
+
+def test_a_wrong_answer_at_one_position_is_found(host, tmp_path):
+    def change(x, logits):
+        if x == wrong:
+            logits[2] = logits[2][::-1] + 1
+        return logits
+
+    host.change = change
+    model = tf.compile(PROGRAMS["histogram"], max_length=4)
+    wrong = "".join(model.alphabet * 4)[:4]
+    with pytest.raises(InvalidValue, match=f"'{wrong}'"):
+        tf.export(model, tmp_path / "model", "fake")
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(("off", "is_refused"), [(1e-3, True), (1e-6, False)])
+def test_numbers_may_differ_by_half_of_the_digits(host, tmp_path, off, is_refused):
+    model = tf.Transformer(
+        stream=tf.Stream(("p",)),
+        embedding=tf.Embedding(symbols=("a",), vectors=[["1/3"]]),
+        layers=(),
+        read_out=tf.RealVector(W_out=[[1]], at="every"),
+        max_length=3,
+    )
+    host.change = lambda x, logits: logits + off
+    path = tmp_path / "model"
+    if is_refused:
+        with pytest.raises(InvalidValue, match="must answer"):
+            tf.export(model, path, "fake")
+    else:
+        tf.export(model, path, "fake")
+    assert path.exists() is not is_refused
+
+
+def test_nan_is_refused(host, tmp_path):
+    host.change = lambda x, logits: logits * np.nan
+    with pytest.raises(tf.TransformistError, match="NaN"):
+        tf.export(dyck(), tmp_path / "model", "fake")
+    assert not [*tmp_path.iterdir()]
+
+
+def full(_file):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def interrupted(_file):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"), [(full, InvalidValue), (interrupted, KeyboardInterrupt)]
+)
+def test_a_full_disk_and_an_interrupt_leave_nothing(host, tmp_path, monkeypatch, fault, error):
+    monkeypatch.setattr(os, "fsync", fault)
+    with pytest.raises(error):
+        tf.export(dyck(), tmp_path / "model", "fake")
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"host": "tensorflow"}, UnknownName, "choose from|did you mean"),
+        ({"host": ["onnx"]}, UnknownName, "host"),
+        ({"arithmetic": "int8"}, UnknownName, "int8"),
+        ({"arithmetic": "exact"}, UnknownName, "exact"),
+        ({"path": "model.py"}, InvalidValue, "model.fake"),
+        ({"path": 7}, InvalidValue, "path"),
+        ({"path": "/no/such/directory/model"}, InvalidValue, "writable"),
+        ({"model": "dyck-1"}, InvalidValue, "Transformer"),
+    ],
+)
+def test_bad_input_is_refused(host, tmp_path, change, error, message):
+    given = {"model": dyck(2), "path": tmp_path / "model", "host": "fake", **change}
+    with pytest.raises(error, match=message):
+        tf.export(**given)
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("name", ["onnx", "torch"])
+def test_a_missing_library_is_named_with_its_extra(name, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, HOSTS[name].module, raising=False)
+    with pytest.raises(InvalidValue, match=rf"{name} must be .*'transformist\[{name}\]'"):
+        tf.export(drawn(), tmp_path / "model", name)
+
+
+def test_the_command_says_what_was_compared(host, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    given = ["export", "dyck-1", "--host", "fake", "-o", "d.fake", "--max-length", "5"]
+    assert main(given) == 0
+    assert "every string to length 4, hard ones to length" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    assert main([*given, "--json"]) == 0
+    assert '"bytes": 7' in capsys.readouterr().out
+    host.change = lambda x, logits: turned(logits)
+    assert main(given) == 2
+    assert "the exported model must answer" in capsys.readouterr().err
+    assert main(["export", "min", "--host", "fake", "-o", "x"]) == 2
+
+
+@pytest.mark.hosts
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "arithmetic"), [("onnx", "float32"), ("onnx", "float64"), ("torch", "bfloat16")]
+)
+def test_hosts_export_a_program(name, arithmetic, tmp_path):
+    for library in HOSTS[name].libraries:
+        pytest.importorskip(library, reason=f"{library} is not installed (pip extra hosts)")
+    model = tf.compile(PROGRAMS["dyck-1"], max_length=5, arithmetic=arithmetic)
+    found = tf.export(model, tmp_path / "model", name, arithmetic)
+    assert found.every_to == 5 and (tmp_path / "model").stat().st_size > 1000

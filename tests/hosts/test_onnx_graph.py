@@ -1,0 +1,127 @@
+"""Models as graphs of ONNX, run by ONNX Runtime, against the reference evaluation."""
+
+import json
+
+import numpy as np
+import pytest
+from drawn_models import CASES, drawn, on_strings, strings
+
+import transformist as tf
+from transformist.errors import InvalidValue
+from transformist.hosts.named_arrays import answer_from, named_arrays, token_ids
+from transformist.model.feed_forward import ACTIVATIONS
+from transformist.programs import PROGRAMS
+
+onnx = pytest.importorskip("onnx", reason="onnx is not installed (pip extra hosts)")
+pytest.importorskip("onnxruntime", reason="onnxruntime is not installed (pip extra hosts)")
+from transformist.hosts import onnx_graph  # noqa: E402
+
+pytestmark = pytest.mark.hosts
+
+# As in test_torch_module: some hundred roundings of numbers below 100.
+WITHIN = {"float64": 2.0**-36, "float32": 2.0**-9}
+
+
+def evaluated(model, inputs, arithmetic, max_length=None):
+    """The logits of each input, all in one padded batch of one session."""
+    logits = onnx_graph.run(onnx_graph.write(model, arithmetic, max_length))
+    ids = [token_ids(model, x) for x in inputs]
+    rows = max(map(len, ids))
+    return logits([[*each, *[-7] * (rows - len(each))] for each in ids], list(map(len, ids)))
+
+
+def agree(model, inputs, arithmetic="float64", max_length=None):
+    found = evaluated(model, inputs, arithmetic, max_length)
+    for x, row, expected in zip(inputs, found, model.values(inputs, arithmetic), strict=True):
+        assert row[model.rows_read(len(x))] == pytest.approx(
+            np.asarray(expected, float), rel=0, abs=WITHIN[arithmetic]
+        ), x
+
+
+@pytest.mark.parametrize("arithmetic", WITHIN)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_answer_as_in_the_reference(name, arithmetic):
+    model = tf.compile(PROGRAMS[name], max_length=12)
+    inputs = strings(model.alphabet)
+    found = [
+        answer_from(model, row, len(x), arithmetic)
+        for x, row in zip(inputs, evaluated(model, inputs, arithmetic), strict=True)
+    ]
+    assert found == model.answers(inputs, arithmetic)
+
+
+@pytest.mark.parametrize("name", on_strings())
+def test_recipes_have_the_values_of_the_reference(name):
+    recipe = tf.recipe(name)
+    model = recipe.build(**({"max_length": 16} if "max_length" in recipe.parameters else {}))
+    agree(
+        model,
+        [x for x in strings(model.alphabet) if len(x) or model.embedding.front],
+        "float64",
+        64,
+    )
+
+
+def test_one_session_takes_every_length_to_n():
+    model = tf.compile(PROGRAMS["reverse"], max_length=40)
+    logits = onnx_graph.run(onnx_graph.write(model, "float32"))
+    for n in range(41):
+        x = ("abc" * 14)[:n]
+        ids = token_ids(model, x)
+        (found,) = logits([ids], [len(ids)])
+        assert answer_from(model, found, n, "float32") == x[::-1]
+
+
+@pytest.mark.parametrize(("mask", "weighting"), CASES)
+def test_drawn_models_agree(mask, weighting):
+    agree(drawn(mask, weighting, seed=11), strings("ab"))
+
+
+@pytest.mark.parametrize("norms", ["pre", "post", "selecting"])
+def test_norms_agree(norms):
+    agree(drawn(norms=norms, seed=12), strings("ab"))
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_activations_agree(activation):
+    agree(drawn(activation=activation, seed=13), strings("ab"), "float32")
+
+
+def test_every_position_function_agrees():
+    names = ("1", "i", "i^2", "i^3", "i/n", "-i/n", "(-1)^i", None)
+    width = len(names)
+    model = tf.Transformer(
+        stream=tf.Stream(tuple(f"x{k}" for k in range(width))),
+        embedding=tf.Embedding(
+            symbols=("a", "BOS", "EOS"), vectors=np.zeros((3, width)),
+            positions=tf.PositionFunctions(names), front=("BOS",), back=("EOS",),
+        ),
+        layers=(),
+        read_out=tf.RealVector(W_out=np.eye(width), at="every"),
+    )  # fmt: skip
+    agree(model, ["a", "aaaa", "aaaaaaa"])
+
+
+def test_the_graph_is_described():
+    model = tf.compile(PROGRAMS["histogram"], max_length=9)
+    proto = onnx.load_from_string(onnx_graph.write(model, "float32"))
+    (entry,) = proto.metadata_props
+    facts = json.loads(entry.value)
+    assert facts["symbols"] == [*model.embedding.symbols] and facts["front"] == ["BOS"]
+    assert facts["max_length"] == 9 and facts["slots"] == [*model.stream.slots]
+    assert [each.version for each in proto.opset_import] == [18]
+    stored = {each.name: onnx.numpy_helper.to_array(each) for each in proto.graph.initializer}
+    for name, weights in named_arrays(model, "float32").items():
+        assert np.array_equal(stored[name], weights), name
+
+
+@pytest.mark.parametrize(
+    ("model", "arithmetic", "remedy"),
+    [
+        (drawn(), "float16", "--host torch --arithmetic float16"),
+        (drawn(activation="gelu"), "float64", "--arithmetic float32"),
+    ],
+)
+def test_what_a_graph_cannot_hold_is_refused_with_what_works(model, arithmetic, remedy):
+    with pytest.raises(InvalidValue, match=remedy):
+        onnx_graph.write(model, arithmetic)
