@@ -11,7 +11,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-PAGES = ("README.md", "docs/language.md", "docs/tour.md", "docs/long-inputs.md")
+PAGES = (
+    "README.md",
+    "docs/language.md",
+    "docs/coming-from-rasp.md",
+    "docs/tour.md",
+    "docs/long-inputs.md",
+)
 
 
 def blocks(path, language):
