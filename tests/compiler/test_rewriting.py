@@ -71,6 +71,7 @@ CUT = {
         "category": lambda x, mask: _first(is_a(x).select(True, mask=mask))(x, default="-"),
         "Boolean": lambda x, mask: _first(x.select(x, mask=mask))(is_a(x), default=True),
         "end": lambda x, mask: _first(is_a(x).select(is_a(x), mask=mask))(signs(x), default=5),
+        "at the ends": lambda x, mask: x._nearest(True, _side(mask), mask, "-"),
         "of all": lambda x, mask: _first((x == x).select(True, mask=mask))(x, default="-"),
     }.items()
 }
@@ -78,7 +79,11 @@ CUT = {
 
 def _first(matches):
     """The choice that is the first or last of all on its side, by the mask."""
-    return matches.leftmost if "future" in matches._mask else matches.rightmost
+    return getattr(matches, _side(matches._mask))
+
+
+def _side(mask):
+    return "leftmost" if "future" in mask else "rightmost"
 
 
 def assert_same_tags(rule, body):
