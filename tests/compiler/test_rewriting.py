@@ -54,6 +54,12 @@ STRICT = {
     .rightmost(is_a(x.predecessor(default="a")), default=True),
     "default here": lambda x: x.select(x, mask="strict-future")
     .rightmost(x.predecessor(default="b"), default=x),
+    "last of whole numbers": lambda x: is_a(x).count("future")
+    .select(is_a(x).count("strict-future"), mask="strict-future").rightmost(x, default="-"),
+    "match of whole numbers": lambda x: (is_a(x).count("future") - (x == "b").count("future"))
+    .select(x.position("i") - 2, mask="strict-future").any(),
+    "whole numbers and listed ones": lambda x: signs(x).max(0)
+    .select(is_a(x).count("future") - 1, mask="strict-future").rightmost(signs(x), default=9),
     "never at itself": lambda x: x.select(x.map({"a": "b", "b": "a"}), mask="strict-future")
     .rightmost(x.position("i"), default=0),
 }  # fmt: skip

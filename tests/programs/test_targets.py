@@ -120,6 +120,33 @@ def test_small_programs_are_compiled_and_right(weighting, masks):
         assert model.answers(strings, "float32") == [program(x) for x in strings], name
 
 
+@pytest.mark.parametrize("name", ["last", "any"])
+def test_matches_before_of_whole_numbers_are_compiled_for_a_decoder(name):
+    def body(x):
+        depth = (x == "a").count("future")
+        seen = depth.select((x == "b").count("future"), mask="strict-future")
+        last = {"last": lambda: seen.rightmost(x, default="-"), "any": seen.any}
+        return last[name]().tag()
+
+    program = tf.program(alphabet="ab")(body)
+    model = tf.compile(program, max_length=5, masks="future")
+    assert {head.mask for head in heads(model)} == {"future"}
+    strings = every_string("ab", 5)
+    assert model.answers(strings, "float32") == [program(x) for x in strings]
+
+
+def test_a_mean_of_matches_of_whole_numbers_before_is_refused_in_a_decoder():
+    def share(x):
+        places = (x == "a").count("future")
+        found = places.select(places - 1, mask="strict-future").mean(x == "b")
+        return (found > "1/2").tag()
+
+    assert refused(share, "future").endswith(
+        "needs a head of mask strict-future; select the last match (rightmost), use keys and "
+        "queries of listed values, or the mask future; or compile it with masks=any"
+    )
+
+
 def answer_of(body):
     return tf.program(alphabet="ab")(lambda x: body(x).accept(empty=False))
 

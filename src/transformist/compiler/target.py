@@ -62,8 +62,8 @@ TARGETS: Mapping[str, Target] = {
         knows_length=False,
         remedies={
             **dict.fromkeys((Mask.NONE, Mask.PAST, Mask.STRICT_PAST), _LOOKS_AHEAD),
-            Mask.STRICT_FUTURE: "use keys and queries of listed values, or the mask future, or "
-            "compile it with masks=any",
+            Mask.STRICT_FUTURE: "select the last match (rightmost), use keys and queries of listed "
+            "values, or the mask future; or compile it with masks=any",
         },
         tag_remedy="a decoder gives each tag before it reads the rest of the input; take the "
         "positions so far (mask future), return accept(), or compile it with masks=none or "

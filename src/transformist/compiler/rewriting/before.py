@@ -11,13 +11,14 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from transformist.compiler.rewriting.choices import value_or_default
 from transformist.compiler.rewriting.neighbours import at_distance
 from transformist.compiler.rewriting.rules import Rule, at_every_position
 from transformist.language import Program
 from transformist.language.across import Count, Exists, Mean
-from transformist.language.leaves import Constant
+from transformist.language.leaves import Constant, Position
 from transformist.language.node import Entry, Node, different
-from transformist.language.pointwise import Choice, Linear, Table
+from transformist.language.pointwise import Choice, Comparison, Linear, Table
 from transformist.language.selection import Select
 from transformist.language.types import Boolean, Category, Number
 from transformist.model import Mask
@@ -75,12 +76,29 @@ def _select(node: Select) -> Node:
     if isinstance(keys.type, Boolean) and queries != TRUE:
         keys, queries = (_as_number(each) for each in (keys, queries))
     if keys.type.values is None or queries.type.values is None:
-        return node
+        is_last = node.choose == "rightmost" or isinstance(values, Constant)
+        return _last(node) if is_last else node
     # Key and value of j stand at j + 1 then. The matches j < i become the matches j + 1 ≤ i, in
     # the same order and with the same values, so the first, the last and the mean are the same.
     # Position 1, which holds no j, never matches, so any value will do there.
     children = (_moved(keys, _unlike(keys, queries)), queries, _moved(values, _any(values)))
     return Select(children, node.choose, Mask.FUTURE.value, node.default)
+
+
+def _last(node: Select) -> Node:
+    """The last match of numbers that are not listed, of which none is known to differ from all.
+
+    Position 1 has the key 0 then, and may match; but it is the last match only where there is no
+    other, since every other is after it. So there is a match before i where the place is above 1.
+    """
+    keys, queries, values = node.children
+    keys = _moved(keys, 0)
+
+    def last(values: Node, default: Any) -> Node:
+        return Select((keys, queries, values), "rightmost", Mask.FUTURE.value, default)
+
+    found = Comparison((Linear((last(Position((), "i"), 0),), (1,), -1),), ">")
+    return value_or_default(found, last(_moved(values, _any(values)), node.default), node.default)
 
 
 def _moved(node: Node, default: Any) -> Node:

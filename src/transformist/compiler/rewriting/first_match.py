@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from transformist.compiler.rewriting.choices import value_or_default
 from transformist.compiler.rewriting.rules import at_every_position
 from transformist.language import Program
 from transformist.language.across import Exists
 from transformist.language.leaves import Constant, Position
 from transformist.language.node import Node
-from transformist.language.pointwise import Choice, Comparison, Linear, Table
+from transformist.language.pointwise import Comparison, Linear, Table
 from transformist.language.selection import Select
 from transformist.language.types import Boolean
 from transformist.model import Mask
@@ -72,12 +73,7 @@ def _select(node: Select) -> Node:
     # the value at p is right; if p > i, there is none up to i, so the default is. Queries may
     # depend on i: all matches compared are those of the one query at i.
     found = _is_on(side, keys, queries)
-    default = Constant((), type(node.type), node.default)
-    if isinstance(node.type, Boolean):
-        # (found, value, default) from 000 to 111: the default where it is not found.
-        rows = (False, True, False, True, False, False, True, True)
-        return Table((found, whole, default), rows, Boolean())
-    return Choice((found, whole, default))
+    return value_or_default(found, whole, node.default)
 
 
 def _is_on(side: Side, keys: Node, queries: Node) -> Node:
