@@ -14,7 +14,7 @@ CASES = [(str(m), str(w)) for m, w in itertools.product(Mask, Weighting)]
 
 
 def drawn(mask="none", weighting="softmax", seed=0, at="every", norms="none", positions=True,
-          activation="relu", grid=4, back=()):  # fmt: skip
+          activation="relu", grid=4, back=(), with_output=False):  # fmt: skip
     """Two layers of width 5 whose scores tie often and, under hard attention, exactly.
 
     Weights are multiples of 1/grid and positions are whole, so that hard scores are not rounded
@@ -32,7 +32,7 @@ def drawn(mask="none", weighting="softmax", seed=0, at="every", norms="none", po
     def head(number, chosen):
         shapes = {"W_Q": (2, 5), "W_K": (2, 5), "W_V": (3, 5), "W_O": (5, 3)}
         shapes |= {"b_Q": (2,), "b_K": (2,), "b_V": (3,), "b_O": (5,)}
-        if number:
+        if number and not with_output:
             shapes |= {"W_V": (5, 5), "b_V": (5,)}
             del shapes["W_O"]
         weights = {name: numbers(*shape) for name, shape in shapes.items()}

@@ -148,6 +148,12 @@ def test_padding_may_stand_anywhere_and_hold_anything():
     assert not output.vectors[:, is_padding[0]].any()
 
 
+def test_an_empty_input_has_an_answer_where_nothing_is_added():
+    model = tf.compile(PROGRAMS["fraction-of-previous"], max_length=8)
+    assert not model.embedding.front
+    assert tf.to_torch(model).answer("") == model("")
+
+
 def test_a_norm_without_epsilon_lets_no_padding_through():
     norm = tf.LayerNorm(gain=[1, 1])
     head = tf.Attention(W_Q=[[0, 0]], W_K=[[0, 0]], W_V=[[1, 0], [0, 1]])

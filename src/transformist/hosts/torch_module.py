@@ -504,6 +504,8 @@ class TransformerModule(nn.Module):
     def encode_batch(self, inputs: Sequence[Sequence[Symbol]]) -> tuple[Tensor, Tensor]:
         """Return the tokens of several inputs, padded with 0, and the lengths for `forward`.
 
+        There is at least one row, also for empty inputs of a model that adds no symbol.
+
         Raises:
             UnknownSymbol, InputTooLong, InvalidValue: as `Transformer.run`.
 
@@ -517,7 +519,8 @@ class TransformerModule(nn.Module):
                 remedy="give a list of strings",
             )
         lengths = torch.tensor([len(row) for row in rows], device=rows[0].device)
-        return nn.utils.rnn.pad_sequence(rows, batch_first=True), lengths
+        padded = nn.utils.rnn.pad_sequence(rows, batch_first=True)
+        return (padded if padded.shape[1] else torch.zeros_like(lengths)[:, None]), lengths
 
     def answer(self, x: Sequence[Symbol]) -> Any:
         """Return the answer on one input, as `model(x)` gives it.
