@@ -7,7 +7,7 @@ from transformist.compiler import compile
 from transformist.domains import boolean_representations
 from transformist.errors import TransformistError
 from transformist.hosts import export, load, load_certificates, read_encoder, save, to_torch
-from transformist.language import Program, program
+from transformist.language import Program, outputs, program
 from transformist.model import (
     Attention,
     Binary,
@@ -22,6 +22,7 @@ from transformist.model import (
     MultiClass,
     NearestFraction,
     NearZero,
+    Outputs,
     PositionFunctions,
     PositionTable,
     RealVector,
@@ -56,6 +57,7 @@ __all__ = [
     "MultiClass",
     "NearZero",
     "NearestFraction",
+    "Outputs",
     "PositionFunctions",
     "PositionTable",
     "Program",
@@ -78,6 +80,7 @@ __all__ = [
     "lipschitz_constant",
     "load",
     "load_certificates",
+    "outputs",
     "parallel",
     "perturbation_bounds",
     "plan",

@@ -13,11 +13,11 @@ import transformist as tf
 from transformist.arithmetic import number_system
 from transformist.circuit import Circuit, Form, Margins, follow
 from transformist.compiler.allocate import allocate
+from transformist.compiler.answers import answer
 from transformist.compiler.compile_options import Options
 from transformist.compiler.emit import emit
 from transformist.compiler.format_margins import ORDER, MarginExceeded, require_margins
 from transformist.compiler.lower import Lowering
-from transformist.compiler.outputs import answer
 from transformist.compiler.pipeline import begins_with_bos
 from transformist.compiler.schedule import schedule
 from transformist.compiler.sharpness import sharpnesses

@@ -8,17 +8,18 @@ import pytest
 import transformist as tf
 from transformist.circuit import Atom, Embedded, Fetched, Head, Kept, PositionFeature
 from transformist.circuit.margins import RoundedAtom, RoundedHead
+from transformist.compiler import (
+    answers as compiled_outputs,
+)
 from transformist.compiler import compile as compiled
 from transformist.compiler import (
     lower,
 )
-from transformist.compiler import (
-    outputs as compiled_outputs,
-)
 from transformist.compiler.answer_kinds import Answer
-from transformist.language import across, leaves, outputs, pointwise, selection, whole_maps
+from transformist.language import across, leaves, pointwise, selection, whole_maps
+from transformist.language import output_kinds as outputs
 from transformist.language.node import Node
-from transformist.language.outputs import Output
+from transformist.language.output_kinds import Output
 from transformist.language.types import Boolean, Category, Number
 
 

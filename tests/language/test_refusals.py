@@ -395,7 +395,7 @@ RETURNS = "a program must return one output: b.accept(), y.tag() or y.next_token
     ("body", "message"),
     [
         ("pass", f"dyck.py, line 4: def dyck: {RETURNS}None: nothing is returned; "
-         "write return … .accept() for a verdict, and a program for each other output"),
+         "write return … .accept() for a verdict, or return tf.outputs(a=…, b=…) for several"),
         ("opens.accept(empty=True)", f"{RETURNS}None: nothing is returned"),
         ("return True", f"{RETURNS}True"),
         ("return opens", f"{RETURNS}<a Boolean at each position>"),

@@ -15,6 +15,7 @@ from transformist.model import (
     FeedForward,
     Layer,
     LayerStack,
+    Outputs,
     Parameter,
     PositionFunctions,
     ReadOut,
@@ -217,6 +218,8 @@ def _position_names(embedding: Embedding) -> tuple[str | None, ...]:
 
 def _read(read_out: ReadOut, onto: Parameter) -> ReadOut:
     """The read-out on the stream of which the rows of `onto` select its own."""
+    if isinstance(read_out, Outputs):
+        return replace(read_out, parts=tuple(_read(each, onto) for each in read_out.parts))
     return replace(read_out, W_out=exact_product(read_out.W_out, onto))
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from transformist.circuit import READ_OUT, Form, Margins, Tolerance
 from transformist.language.types import quotient
-from transformist.model import Binary, MultiClass, NearestFraction, ReadOut, exact_product
+from transformist.model import Binary, MultiClass, NearestFraction, Outputs, ReadOut, exact_product
 
 RowsOf: TypeAlias = "Callable[[tuple[Form, ...]], dict[str, Any]]"
 """The arguments W_out and b_out of a read-out that reads these forms."""
@@ -35,8 +35,8 @@ class Answer(ABC):
         """Tolerances of forms, for the errors that softmax leaves."""
 
     @abstractmethod
-    def require(self, margins: Margins) -> None:
-        """Require the margins of the answer in a format."""
+    def require(self, margins: Margins, owner: str = READ_OUT) -> None:
+        """Require the margins of the answer in a format, in the name of an owner."""
 
     @abstractmethod
     def read_out(self, rows_of: RowsOf) -> ReadOut:
@@ -58,8 +58,8 @@ class Accepted(Answer):
     def tolerances(self) -> tuple[Tolerance, ...]:
         return (Tolerance(self.form, self.margin / 2),)
 
-    def require(self, margins: Margins) -> None:
-        margins.require(READ_OUT, "the error of the answer", margins.error(self.form), self.margin)
+    def require(self, margins: Margins, owner: str = READ_OUT) -> None:
+        margins.require(owner, "the error of the answer", margins.error(self.form), self.margin)
 
     def read_out(self, rows_of: RowsOf) -> ReadOut:
         return Binary(**rows_of(self.read))
@@ -82,9 +82,9 @@ class Labelled(Answer):
         """An eighth of the gap each: two forms are compared, whose errors add to a quarter."""
         return tuple(Tolerance(form, self.gap / 8) for form in self.forms)
 
-    def require(self, margins: Margins) -> None:
+    def require(self, margins: Margins, owner: str = READ_OUT) -> None:
         error = max((margins.error(form) for form in self.forms), default=0.0)
-        margins.require(READ_OUT, "the error of the answer", 2 * error, self.gap)
+        margins.require(owner, "the error of the answer", 2 * error, self.gap)
 
     def read_out(self, rows_of: RowsOf) -> ReadOut:
         return MultiClass(**rows_of(self.forms), labels=self.labels, at="every")
@@ -126,8 +126,8 @@ class Counted(Answer):
         """The numbers."""
         return tuple(quotient(k, self.scale) for k in range(self.least, self.most + 1))
 
-    def require(self, margins: Margins) -> None:
-        margins.require_count(READ_OUT, self.y, self.w, self.scale, self.least, self.most)
+    def require(self, margins: Margins, owner: str = READ_OUT) -> None:
+        margins.require_count(owner, self.y, self.w, self.scale, self.least, self.most)
 
     def read_out(self, rows_of: RowsOf) -> ReadOut:
         factors = [(2 * k, -(k**2)) for k in self.labels]
@@ -165,11 +165,44 @@ class NearestMean(Answer):
             return ()
         return (Tolerance(self.form, Fraction(1, 8 * self.scale * self.seen)),)
 
-    def require(self, margins: Margins) -> None:
+    def require(self, margins: Margins, owner: str = READ_OUT) -> None:
         error = self.scale * margins.scaled_error(self.form)
-        margins.require(READ_OUT, "the error of the answer, a mean", error, 1 / 2)
+        margins.require(owner, "the error of the answer, a mean", error, 1 / 2)
 
     def read_out(self, rows_of: RowsOf) -> ReadOut:
         mask, with_bos = self.mask, self.with_bos
         rows = rows_of(self.read)
         return NearestFraction(**rows, scale=self.scale, mask=mask, with_bos=with_bos, at="every")
+
+
+@dataclass(frozen=True)
+class Several(Answer):
+    """Several answers by name; each keeps its own margins, on the final vectors of all.
+
+    Attributes:
+        parts: pairs of a name and an answer.
+
+    """
+
+    parts: tuple[tuple[str, Answer], ...]
+
+    @property
+    def read(self) -> tuple[Form, ...]:
+        return tuple(form for _, each in self.parts for form in each.read)
+
+    @property
+    def tolerances(self) -> tuple[Tolerance, ...]:
+        return tuple(tolerance for _, each in self.parts for tolerance in each.tolerances)
+
+    def require(self, margins: Margins, owner: str = READ_OUT) -> None:
+        for name, each in self.parts:
+            each.require(margins, part_of(owner, name))
+
+    def read_out(self, rows_of: RowsOf) -> ReadOut:
+        names, answers = zip(*self.parts, strict=True)
+        return Outputs(names=names, parts=tuple(each.read_out(rows_of) for each in answers))
+
+
+def part_of(owner: str, name: str) -> str:
+    """The owner of the margins of one of several answers."""
+    return f"{owner} {name}"

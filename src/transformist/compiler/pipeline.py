@@ -12,11 +12,11 @@ from typing import Any
 from transformist.bisection import largest_below
 from transformist.circuit import Circuit
 from transformist.compiler.allocate import allocate
+from transformist.compiler.answers import Way, ways
 from transformist.compiler.compile_options import Options
 from transformist.compiler.emit import emit
 from transformist.compiler.format_margins import MarginExceeded, require_margins
 from transformist.compiler.lower import POINTWISE, Lowering
-from transformist.compiler.outputs import Way, ways
 from transformist.compiler.rewriting import rewritten
 from transformist.compiler.schedule import schedule
 from transformist.compiler.sharpness import sharpnesses
@@ -158,7 +158,8 @@ def _handing_out(program: Program, options: Options, way: Way) -> Transformer:
 
 def _without_margin(program: Program, options: Options, excess: MarginExceeded) -> Uncompilable:
     """The refusal for a format that does not keep a margin, with the largest N that fits."""
-    node = program.output.node if excess.node is None else excess.node
+    ((_, first), *_) = program.output.parts
+    node = first.node if excess.node is None else excess.node
     return Subexpressions(program).refused(
         node,
         f"{excess.what} in {options.number_system} must be below {excess.allowed:.3g}",
@@ -227,6 +228,6 @@ _WITHOUT_BOS = frozenset({*POINTWISE, Mean})
 
 def begins_with_bos(program: Program) -> bool:
     """True if BOS stands in front: for the empty input, counts, and queries without a match."""
-    if isinstance(program.output, Accept):
+    if any(isinstance(each, Accept) for _, each in program.output.parts):
         return True
     return not all(type(node) in _WITHOUT_BOS for node in program.nodes)

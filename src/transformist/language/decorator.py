@@ -11,7 +11,7 @@ from transformist.errors import InvalidValue
 from transformist.language.interpreter import Program
 from transformist.language.leaves import Token
 from transformist.language.node import different
-from transformist.language.outputs import Output
+from transformist.language.output_kinds import AnyOutput, NamedOutputs
 from transformist.language.per_position import WRAPPERS
 from transformist.language.places import Place, definition, here, refusal
 from transformist.language.tracing import FLOATS, Tracing
@@ -27,7 +27,7 @@ def program(alphabet: Any = None) -> Callable[[Callable[[Any], Any]], Program]:
             given. Equal symbols, such as 1 and 1.0, cannot stand in one alphabet.
 
     Raises:
-        InvalidValue: for an invalid alphabet, a function that does not return one output, or an
+        InvalidValue: for an invalid alphabet, a function that does not return its outputs, or an
             operation that the language does not have, with the place in the source.
 
     Example:
@@ -86,7 +86,8 @@ def trace(function: Callable[[Any], Any], alphabet: tuple[Any, ...]) -> Program:
         FLOATS.reset(before)
     output = _the_output(tracing, returned, place)
     names = tuple(tracing.names.items())
-    nodes, _ = different(output.node, *tracing.names.values())
+    handed_out = (each.node for _, each in output.parts)
+    nodes, _ = different(*handed_out, *tracing.names.values())
     return Program(
         alphabet=alphabet,
         output=output,
@@ -103,11 +104,15 @@ _MANY = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
-def _the_output(tracing: Tracing, returned: object, place: Place) -> Output:
-    """The one output that a function made and returned."""
+def _the_output(tracing: Tracing, returned: object, place: Place) -> AnyOutput:
+    """The one output that a function made and returned, or all of several."""
     outputs = tracing.outputs
     if len(outputs) == 1 and returned is outputs[0]:
         return outputs[0]
+    if isinstance(returned, NamedOutputs):
+        handed_out = {id(each) for _, each in returned.parts}
+        if handed_out == set(map(id, outputs)):
+            return returned
     raise _no_output(tracing, returned, place)
 
 
@@ -121,5 +126,5 @@ def _no_output(tracing: Tracing, returned: object, place: Place) -> InvalidValue
         "a program must return one output: b.accept(), y.tag() or y.next_token()",
         received=received,
         where=place,
-        remedy="write return … .accept() for a verdict, and a program for each other output",
+        remedy="write return … .accept() for a verdict, or return tf.outputs(a=…, b=…) for several",
     )

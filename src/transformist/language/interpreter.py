@@ -6,7 +6,7 @@ at all positions of an input in exact rational numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -14,7 +14,7 @@ from typing import Any
 
 from transformist.errors import InvalidValue, UndefinedValue, UnknownSymbol, symbols_in_words
 from transformist.language.node import Column, Entry, Node, different, restored
-from transformist.language.outputs import Output
+from transformist.language.output_kinds import AnyOutput, NamedOutputs, Output
 from transformist.language.places import Place
 
 
@@ -27,7 +27,7 @@ class Program:
 
     Attributes:
         alphabet: the symbols of its inputs.
-        output: the subexpression that is handed out, and the way it is.
+        output: the subexpressions that are handed out, and the way they are.
         name: the name of the function.
         description: its docstring.
         names: the user's names of subexpressions, each with its node.
@@ -37,7 +37,7 @@ class Program:
     """
 
     alphabet: tuple[Any, ...]
-    output: Output
+    output: AnyOutput
     name: str = field(default="program", compare=False)
     description: str = field(default="", compare=False)
     names: tuple[tuple[str, Node], ...] = field(default=(), compare=False)
@@ -52,7 +52,8 @@ class Program:
             UndefinedValue: for a number at which a user's function is not known, with its line.
 
         """
-        return self.output.answer(self._columns(x)[self._number])
+        columns = self._columns(x)
+        return self.output.answer(*(columns[number] for number in self._handed_out))
 
     def values(self, x: Sequence[Any]) -> dict[str, list[Any]]:
         """The values at each position of every subexpression that has a name, by its name.
@@ -71,16 +72,17 @@ class Program:
 
     @cached_property
     def _numbered(self) -> tuple[dict[Entry, Node], list[int]]:
-        return different(self.output.node, *(node for _, node in self.names))
+        handed_out = (each.node for _, each in self.output.parts)
+        return different(*handed_out, *(node for _, node in self.names))
 
     @cached_property
-    def _number(self) -> int:
-        return self._numbered[1][0]
+    def _handed_out(self) -> list[int]:
+        return self._numbered[1][: len(self.output.parts)]
 
     @cached_property
     def _named(self) -> list[tuple[str, int]]:
         names = (name for name, _ in self.names)
-        return list(zip(names, self._numbered[1][1:], strict=True))
+        return list(zip(names, self._numbered[1][len(self.output.parts) :], strict=True))
 
     @cached_property
     def _steps(self) -> list[tuple[Callable[..., list[Any]], tuple[int, ...]]]:
@@ -143,27 +145,34 @@ class Program:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the list of its nodes: nested objects would exceed Python's stack."""
         entries, numbers = self._numbered
-        kind, *rest = type(self.output), *_attributes(self.output)
+        parts = tuple((name, type(each), _attributes(each)) for name, each in self.output.parts)
         names = tuple(name for name, _ in self.names)
         about = (self.name, self.description, self.places, self.floats)
-        return _restore, (self.alphabet, kind, tuple(rest), tuple(entries), numbers, names, about)
+        return _restore, (self.alphabet, parts, tuple(entries), numbers, names, about)
 
 
-def _attributes(output: Output) -> Iterator[Any]:
-    return (value for name, value in vars(output).items() if name != "node")
+def _attributes(output: Output) -> tuple[Any, ...]:
+    return tuple(value for name, value in vars(output).items() if name != "node")
 
 
 def _restore(
     alphabet: tuple[Any, ...],
-    kind: type[Output],
-    attributes: tuple[Any, ...],
+    parts: tuple[tuple[str, type[Output], tuple[Any, ...]], ...],
     entries: tuple[Entry, ...],
     numbers: list[int],
     names: tuple[str, ...],
     about: tuple[str, str, tuple[Place, ...], frozenset[Fraction]],
 ) -> Program:
     nodes = restored(entries)
-    root, *named = (nodes[number] for number in numbers)
+    roots, named = (
+        [nodes[number] for number in each]
+        for each in (numbers[: len(parts)], numbers[len(parts) :])
+    )
+    made = [
+        (part, kind(root, *attributes))
+        for (part, kind, attributes), root in zip(parts, roots, strict=True)
+    ]
+    output = made[0][1] if parts[0][0] == "" else NamedOutputs(tuple(made))
     name, description, places, floats = about
     pairs = tuple(zip(names, named, strict=True))
-    return Program(alphabet, kind(root, *attributes), name, description, pairs, places, floats)
+    return Program(alphabet, output, name, description, pairs, places, floats)

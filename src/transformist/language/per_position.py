@@ -25,7 +25,7 @@ from transformist.language.operators import (
     WithoutText,
     refusing_operators,
 )
-from transformist.language.outputs import Accept, NextToken, Tag
+from transformist.language.output_kinds import Accept, NextToken, Tag
 from transformist.language.places import here, refusal, refused_truth
 from transformist.language.pointwise import (
     Choice,

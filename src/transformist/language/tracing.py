@@ -16,7 +16,7 @@ import numpy as np
 
 from transformist.language.leaves import Constant
 from transformist.language.node import Entry, Node, different
-from transformist.language.outputs import Output
+from transformist.language.output_kinds import Output
 from transformist.language.places import Place, here_in, name_of, refusal, user_frame
 from transformist.language.types import Boolean, Category, Number, Type, exact
 

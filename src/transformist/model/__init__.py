@@ -20,6 +20,7 @@ from transformist.model.read_out import (
     MultiClass,
     NearestFraction,
     NearZero,
+    Outputs,
     ReadOut,
     RealVector,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "MultiClass",
     "NearZero",
     "NearestFraction",
+    "Outputs",
     "Parameter",
     "PositionEncoding",
     "PositionFunctions",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias, final
 
@@ -13,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Array, is_whole
-from transformist.errors import InvalidValue, NotFinite, Undecided, UnknownName
-from transformist.model.definition import OneOf, part, several
+from transformist.errors import InvalidValue, NotFinite, ShapeMismatch, Undecided, UnknownName
+from transformist.model.definition import Definition, OneOf, part, several
 from transformist.model.embedding import Symbol
 from transformist.model.mask import Mask
 from transformist.model.parameter import Parameter, Parameterized, rationals, weights
@@ -23,8 +24,12 @@ from transformist.model.weighting import softmax
 Label: TypeAlias = "str | int | float | Fraction | bool | tuple[Any, ...]"
 """Label of a position."""
 
-PLACES = ("last", "every", "cls")
-"""The positions read: the last of the sequence, every position of the input, or that of CLS."""
+PLACES = ("last", "every", "cls", "each")
+"""The positions read: the last of the sequence, every position of the input, or that of CLS.
+
+`each` is every position of the input, and of the empty input the last one, of BOS: for several
+outputs of which some read every position, and others the last.
+"""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,8 +78,13 @@ class ReadOut(Parameterized, ABC):
     def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
         """The answers from y (count, k), whose exact values are `values`."""
 
-    def join(self, answers: list[Any]) -> Any:
-        """The answers at every position of one input, as one answer."""
+    @property
+    def reads_several(self) -> bool:
+        """True if it reads several positions, whose answers are joined."""
+        return self.at in ("every", "each")
+
+    def join(self, answers: list[Any], n: int) -> Any:
+        """The answers at the positions read of one input of length n, as one answer."""
         return answers
 
 
@@ -108,7 +118,7 @@ class MultiClass(ReadOut):
         largest = a.maximal(y, np.full(y.shape, True))
         return [self.labels[int(row.argmax())] for row in largest]
 
-    def join(self, answers: list[Any]) -> Any:
+    def join(self, answers: list[Any], n: int) -> Any:
         """A string where every label is a single character, a list elsewhere."""
         return _string_or_list(self.labels, answers)
 
@@ -243,6 +253,105 @@ class NearZero(ReadOut):
                 remedy="evaluate with more bits, or in exact",
             )
         return [bool(accept) for accept in near.all(axis=1)]
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Outputs(ReadOut):
+    """Several answers by name, each by a read-out of its own; the answer is a mapping.
+
+    The rows of all read-outs are those of one matrix, one below the other, so that every engine
+    evaluates them as those of one read-out. `W_out`, `b_out` and `at` follow from the parts.
+
+    Attributes:
+        names: of the answers.
+        parts: a read-out for each, which accepts, labels, or takes the nearest fraction.
+
+    Example:
+        >>> both = Outputs(
+        ...     names=["long", "sign"],
+        ...     parts=[Binary(W_out=[[1, 0]]), MultiClass(W_out=[[0, 1], [0, -1]], labels="+-")],
+        ... )
+        >>> both.W_out.shape, both.at
+        ((3, 2), 'last')
+
+    """
+
+    names: tuple[str, ...] = several(str, least=1)
+    parts: tuple[ReadOut, ...] = several(ReadOut, least=1)
+    W_out: Parameter = field(init=False, metadata={"weights": True})
+    b_out: Parameter = field(init=False, metadata={"weights": True})
+    at: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        Definition.__post_init__(self)
+        self._require_parts()
+        places = {each.at for each in self.parts}
+        stacked = {
+            "W_out": np.concatenate([each.W_out for each in self.parts]),
+            "b_out": np.concatenate([each.b_out for each in self.parts]),
+            "at": places.pop() if len(places) == 1 else "each",
+        }
+        for name, value in stacked.items():
+            object.__setattr__(self, name, value)
+        super().__post_init__()
+
+    def _require_parts(self) -> None:
+        if len(self.names) != len(self.parts) or len(set(self.names)) < len(self.names):
+            raise InvalidValue(
+                "several outputs must each have a name of its own",
+                received=f"names {', '.join(self.names)} of {len(self.parts)} read-outs",
+                where="Outputs",
+                remedy="give as many different names as read-outs",
+            )
+        for each in self.parts:
+            if not isinstance(each, Binary | MultiClass | NearestFraction) or each.at == "cls":
+                raise InvalidValue(
+                    "each of several outputs must be Binary, MultiClass or NearestFraction, at the "
+                    "last or at every position",
+                    received=f"{type(each).__name__} at {each.at}",
+                    where="Outputs",
+                    remedy="build a model for this one by itself",
+                )
+        widths = {each.W_out.shape[1] for each in self.parts}
+        if len(widths) > 1:
+            raise ShapeMismatch(
+                "several outputs must read vectors of one width",
+                received=f"widths {', '.join(map(str, sorted(widths)))}",
+                where="Outputs",
+                remedy="give read-outs of one stream",
+            )
+
+    def part(self, name: str) -> ReadOut:
+        """The read-out with this name.
+
+        Raises:
+            UnknownName: where there is none.
+
+        """
+        if name not in self.names:
+            raise UnknownName.among("output", name, self.names, "Outputs")
+        return self.parts[self.names.index(name)]
+
+    def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
+        """A mapping a vector."""
+        ends = list(itertools.accumulate(len(each.W_out) for each in self.parts))
+        answers = [
+            each.decide(y[:, start:end], values[:, start:end], n, a)
+            for each, start, end in zip(self.parts, [0, *ends], ends, strict=False)
+        ]
+        return [dict(zip(self.names, each, strict=True)) for each in zip(*answers, strict=True)]
+
+    def join(self, answers: list[Any], n: int) -> Any:
+        """A mapping; what reads the last position has the last answer."""
+        # Of the empty input the one row read is that of BOS, which is no position of the input.
+        inputs = answers[len(answers) - n :]
+        return {
+            name: part.join([each[name] for each in inputs], n)
+            if part.reads_several
+            else answers[-1][name]
+            for name, part in zip(self.names, self.parts, strict=True)
+        }
 
 
 def _string_or_list(labels: tuple[Label, ...], answers: list[Any]) -> Any:

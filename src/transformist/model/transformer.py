@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Any
 
@@ -14,7 +14,7 @@ from transformist.model.definition import Definition, part, several
 from transformist.model.embedding import BOS, CLS, EOS, Embedding, Symbol
 from transformist.model.layer import Layer, passed_through, require_widths
 from transformist.model.normalization import LayerNorm
-from transformist.model.read_out import LanguageModel, ReadOut
+from transformist.model.read_out import LanguageModel, Outputs, ReadOut
 from transformist.model.stream import Stream
 from transformist.model.trace import Trace
 
@@ -65,6 +65,13 @@ class Transformer(Definition):
         ends = ("embedding", self.embedding.width), ("read-out", self.read_out.W_out.shape[1])
         require_widths(self.stream, self.layers, self.final_norm, ends)
         specials = (*self.embedding.front, *self.embedding.back)
+        if self.read_out.at == "each" and self.embedding.back:
+            raise InvalidValue(
+                "outputs at the last and at every position need an input without symbols after it",
+                received=f"the special symbols {self.embedding.back} at the back",
+                where="Transformer",
+                remedy="add them in front",
+            )
         if self.read_out.at == "cls" and specials.count(CLS) != 1:
             raise InvalidValue(
                 "a read-out at CLS needs an embedding that adds CLS once",
@@ -293,9 +300,9 @@ class Transformer(Definition):
     def _read(self, z: Array, n: int, a: Arithmetic) -> list[Any]:
         """The answers from the final vectors (batch, rows, d) of inputs of length n."""
         rows = self.rows_read(n)
-        if self.read_out.at == "every":
+        if self.read_out.reads_several:
             inputs = [z[each, rows] for each in range(z.shape[0])]
-            return [self.read_out.join(self.read_out(each, n, a)) for each in inputs]
+            return [self.read_out.join(self.read_out(each, n, a), n) for each in inputs]
         return self.read_out(z[:, rows.start], n, a)
 
     def rows_read(self, n: int) -> slice:
@@ -303,10 +310,28 @@ class Transformer(Definition):
         front, back = self.embedding.front, self.embedding.back
         if self.read_out.at == "every":
             return slice(len(front), len(front) + n)
+        if self.read_out.at == "each":
+            return slice(len(front) - (n == 0), len(front) + n)
         row = len(front) + n + len(back) - 1
         if self.read_out.at == "cls":
             row = (*front, *[None] * n, *back).index(CLS)
         return slice(row, row + 1)
+
+    def part(self, name: str) -> Transformer:
+        """The model that hands out one of several outputs alone, from the same final vectors.
+
+        Raises:
+            UnknownName: for an output that it does not have.
+
+        """
+        if not isinstance(self.read_out, Outputs):
+            raise InvalidValue(
+                "a part must be that of a model with several outputs",
+                received=f"a model with {type(self.read_out).__name__}",
+                where="Transformer.part",
+                remedy="use the model itself",
+            )
+        return replace(self, read_out=self.read_out.part(name))
 
     def admit_length(self, x: Sequence[Symbol]) -> None:
         """Refuse an input by its length, before any work is done.

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from transformist.errors import symbols_in_words, visible
-from transformist.model import Span, Transformer
+from transformist.model import Outputs, Span, Transformer
 from transformist.report.size import Size, size
 from transformist.report.values import plain
 
@@ -34,11 +34,18 @@ def model_facts(name: str, model: Transformer) -> dict[str, Any]:
         "arithmetic": model.built_for,
         **asdict(size(model)),
         "alphabet": plain(list(model.alphabet)),
+        **_outputs(model),
         "slots": [
             {"name": slot, "holds": [_held(each) for each in stream.spans if each.slot == index]}
             for index, slot in enumerate(stream.slots)
         ],
     }
+
+
+def _outputs(model: Transformer) -> dict[str, list[str]]:
+    """The names of several outputs, where there are several."""
+    read_out = model.read_out
+    return {"outputs": list(read_out.names)} if isinstance(read_out, Outputs) else {}
 
 
 def _held(span: Span) -> dict[str, Any]:
@@ -58,6 +65,8 @@ def model_table(facts: Mapping[str, Any]) -> Table:
         ("weights", str(Size.of_facts(facts))),
         ("alphabet", symbols_in_words(facts["alphabet"])),
     ]
+    if "outputs" in facts:
+        rows.append(("outputs", ", ".join(facts["outputs"])))
     for index, slot in enumerate(facts["slots"]):
         held = [_in_words(each) for each in slot["holds"]] or [slot["name"]]
         rows += [(f"slot {index}" if not number else "", each) for number, each in enumerate(held)]

@@ -109,14 +109,23 @@ def dependence_in_words(names: Sequence[str]) -> str:
 
 
 def answer_in_words(answer: Any) -> str:
-    """A verdict as a word, a tag as a string, its beginning where it is long.
+    """A verdict as a word, a tag as a string, its beginning where it is long; several by name.
 
     Example:
         >>> answer_in_words(True), answer_in_words([1, Fraction(1, 2)]), answer_in_words("ab")
         ('accepted', '1 1/2', 'ab')
+        >>> answer_in_words({"ok": False, "depth": [1, 2]})
+        'ok: rejected; depth: 1 2'
 
     """
-    if isinstance(answer, bool):
+    if answer is True or answer is False:
         return "accepted" if answer else "rejected"
+    if isinstance(answer, Mapping) and not _is_distribution(answer):
+        return "; ".join(f"{name}: {answer_in_words(each)}" for name, each in answer.items())
     text = " ".join(map(str, answer)) if isinstance(answer, list) else str(answer)
     return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def _is_distribution(answer: Mapping[Any, Any]) -> bool:
+    """True for the answer of a language model: a probability for each symbol."""
+    return any(isinstance(each, float) for each in answer.values())

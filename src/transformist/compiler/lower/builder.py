@@ -29,6 +29,7 @@ from transformist.compiler.uncompilable import Subexpressions, Uncompilable
 from transformist.errors import UndefinedValue
 from transformist.language import Accept
 from transformist.language.node import Node
+from transformist.language.output_kinds import Output
 from transformist.laws import INFINITY, Range
 from transformist.model import Mask
 from transformist.positions import position
@@ -79,7 +80,7 @@ class Builder:
         """An atom; a head whose mask the target does not have is refused."""
         node = self.served[-1] if self.served else None
         if isinstance(atom, Fetched) and not self.target.admits(atom.head.mask):
-            raise self.refuse_mask(node or self.source.program.output.node, atom.head.mask)
+            raise self.refuse_mask(node or self._handed_out[0].node, atom.head.mask)
         return self.source_map.add(self.circuit, atom, name, node)
 
     # Names and refusals
@@ -98,13 +99,17 @@ class Builder:
 
     def refuse_mask(self, node: Node, mask: str) -> Uncompilable:
         """The refusal of a head whose mask the target does not have."""
-        is_tagged = not isinstance(self.source.program.output, Accept)
+        is_tagged = not all(isinstance(each, Accept) for each in self._handed_out)
         return self.refuse(
             node,
             f"every head of {self.target.noun} must have the mask {self.target.masks[0]}",
             received=f"which needs a head of mask {mask}",
             remedy=self.target.remedy(mask, is_tagged=is_tagged),
         )
+
+    @property
+    def _handed_out(self) -> list[Output]:
+        return [each for _, each in self.source.program.output.parts]
 
     def lookup_mask(self) -> str:
         """The mask of a lookup of a position up to the present one: future where that is there.

@@ -39,23 +39,29 @@ def at_every_position(program: Program, rules: Mapping[type[Node], Rule]) -> Pro
 
 def at_the_last_position(program: Program, rules: Mapping[type[Node], Rule]) -> Program:
     """The program, rewritten where only the last position is read, by rules for that position."""
-    entries, (root, *_) = _numbered(program)
-    last_only = read_at_the_last(list(entries), root, isinstance(program.output, Accept))
+    entries, numbers = _numbered(program)
+    last_only = read_at_the_last(
+        list(entries), {*zip(numbers, _are_accepted(program), strict=False)}
+    )
     return _rewritten(program, lambda number: rules if number in last_only else {})
 
 
-def read_at_the_last(entries: list[Entry], root: int, is_accepted: bool) -> frozenset[int]:
+def _are_accepted(program: Program) -> list[bool]:
+    """For each output, true if the answer is its value at the last position."""
+    return [isinstance(each, Accept) for _, each in program.output.parts]
+
+
+def read_at_the_last(entries: list[Entry], roots: set[tuple[int, bool]]) -> frozenset[int]:
     """Numbers of the subexpressions that are read at the last position alone.
 
     Args:
         entries: the subexpressions, children before parents.
-        root: the number of the one that the program returns.
-        is_accepted: true if the answer is its value at the last position.
+        roots: the numbers of those that the program returns, each with true if the answer is its
+            value at the last position.
 
     """
-    if not is_accepted:
-        return frozenset()
-    here, everywhere = {root}, set[int]()
+    here = {number for number, is_accepted in roots if is_accepted}
+    everywhere = {number for number, is_accepted in roots if not is_accepted}
     # From parents to children: all readers of a node come before it.
     for number in range(len(entries) - 1, -1, -1):
         kind, _, children = entries[number]
@@ -69,8 +75,9 @@ def read_at_the_last(entries: list[Entry], root: int, is_accepted: bool) -> froz
 
 
 def _numbered(program: Program) -> tuple[dict[Entry, Node], list[int]]:
-    """The entries of the subexpressions; the numbers of the output's and of the named ones."""
-    return different(program.output.node, *(node for _, node in program.names))
+    """The entries of the subexpressions; the numbers of the outputs' and of the named ones."""
+    handed_out = (each.node for _, each in program.output.parts)
+    return different(*handed_out, *(node for _, node in program.names))
 
 
 def _rewritten(program: Program, rules: Callable[[int], Mapping[type[Node], Rule]]) -> Program:
@@ -81,7 +88,8 @@ def _rewritten(program: Program, rules: Callable[[int], Mapping[type[Node], Rule
         rules: the rules for the subexpression with this number.
 
     """
-    entries, (root, *named) = _numbered(program)
+    entries, numbers = _numbered(program)
+    count = len(program.output.parts)
     made: list[Node] = []
     places: dict[int, Place] = {}
     for number, (kind, attributes, children) in enumerate(entries):
@@ -89,10 +97,13 @@ def _rewritten(program: Program, rules: Callable[[int], Mapping[type[Node], Rule
         node = rules(number).get(kind, _as_it_is)(node)
         _place(node, program.places[number], places)
         made.append(node)
-    names = tuple((name, made[k]) for (name, _), k in zip(program.names, named, strict=True))
-    output = replace(program.output, node=made[root])
+    names = tuple(
+        (name, made[k]) for (name, _), k in zip(program.names, numbers[count:], strict=True)
+    )
+    output = program.output.of([made[number] for number in numbers[:count]])
     # The program lists equal nodes once, by the first object of each, which `places` has.
-    nodes, _ = different(output.node, *(node for _, node in names))
+    handed_out = (each.node for _, each in output.parts)
+    nodes, _ = different(*handed_out, *(node for _, node in names))
     return replace(
         program,
         output=output,

@@ -14,6 +14,7 @@ from transformist.model import (
     Heads,
     LanguageModel,
     MultiClass,
+    Outputs,
     PositionFunctions,
     ReadOut,
     RealVector,
@@ -52,7 +53,7 @@ NUMBERED = 8
 """Bytes for each position that a sublayer may leave: the number of a vector in two parts."""
 
 # A Python float takes 24 bytes and a pointer to it 8; an entry of a mapping about 100 more.
-ANSWERS: Mapping[type[ReadOut], int] = {LanguageModel: 128, RealVector: 40}
+ANSWERS: Mapping[type[ReadOut], int] = {LanguageModel: 128, Outputs: 240, RealVector: 40}
 """Bytes for each number of an answer at every position; other read-outs give shared objects."""
 
 
@@ -87,7 +88,7 @@ def _of_head(head: Attention, a: Floating) -> int:
 def _of_read_out(model: Transformer, a: Floating) -> int:
     """Bytes for the numbers that are read out at every position, and for the answers."""
     read_out = model.read_out
-    if read_out.at != "every":
+    if not read_out.reads_several:
         return 0
     if isinstance(read_out, MultiClass):  # labels are compared for some vectors at a time
         read = np.count_nonzero(read_out.rounded(a).W_out.any(axis=0))

@@ -25,7 +25,7 @@ def read(model: Transformer, own: SparseModel, z: ResidualStream, n: int, a: Flo
         answers = _listed(_by_vectors(read_out, own, few.table, n, a), few.ids)
     else:
         answers = _by_vectors(read_out, own, source.at(at), n, a)
-    return read_out.join(answers) if read_out.at == "every" else answers[0]
+    return read_out.join(answers, n) if read_out.reads_several else answers[0]
 
 
 BY_VECTOR = (Binary, MultiClass)

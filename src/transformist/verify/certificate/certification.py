@@ -14,15 +14,16 @@ from dataclasses import fields, replace
 from transformist.arithmetic import Arithmetic, Floating, number_system
 from transformist.bisection import largest_below
 from transformist.errors import InvalidValue, TransformistError, UnknownName, is_name
-from transformist.model import Transformer, require_transformer
+from transformist.model import Outputs, Transformer, require_transformer
 from transformist.rounding import ORDERS, float_format_of
 from transformist.settings import require_length
 from transformist.verify.certificate.confirming import confirm
 from transformist.verify.certificate.finding import Search
 from transformist.verify.certificate.identity import digest
 from transformist.verify.certificate.refusals import Uncertifiable, Unproved, need
+from transformist.verify.certificate.several_outputs import prove_all
 from transformist.verify.certificate.statement import VERSION, Certificate, Demand
-from transformist.verify.proof import EVALUATIONS, Proof, prove
+from transformist.verify.proof import EVALUATIONS, Proof
 
 
 def certify(
@@ -111,10 +112,11 @@ def _check(model: Transformer, said: Certificate) -> None:
         need(False, f"it is for a format, an order and a length ({error})")
         raise
     # The proof uses nothing that the certificate states, so comparison finds a forged field.
-    proof = prove(model, a, n, said.order)
+    proof = prove_all(model, a, n, said.order)
     need(said.grade == (1 if proof.holds else 2), "its grade is that of its proof")
     if not proof.holds:
         need(said.stopped == proof.stopped, "it says where the proof stopped")
+        need(not isinstance(model.read_out, Outputs), "its grade is 1, with several outputs")
         confirm(model, said)
         return
     need(isinstance(said.lines, tuple), "its lines are a tuple")
@@ -156,16 +158,17 @@ class Certification:
 
     def __init__(self, model: Transformer, a: Floating, n: int, order: str) -> None:
         self.model, self.a, self.order = model, a, order
-        self.by_laws = Search(model, a, n, order) if order in ORDERS else None
+        has_laws = order in ORDERS and not isinstance(model.read_out, Outputs)
+        self.by_laws = Search(model, a, n, order) if has_laws else None
 
     def holds(self, n: int) -> bool:
         """True if a certificate of either grade holds."""
-        holds = prove(self.model, self.a, n, self.order).holds
+        holds = prove_all(self.model, self.a, n, self.order).holds
         return holds or (self.by_laws is not None and self.by_laws.holds(n))
 
     def certificate(self, n: int) -> Certificate:
         """Return the certificate for N, of the best grade that there is."""
-        proof = prove(self.model, self.a, n, self.order)
+        proof = prove_all(self.model, self.a, n, self.order)
         if proof.holds:
             return self.proved(n, proof)
         refusal = Uncertifiable(

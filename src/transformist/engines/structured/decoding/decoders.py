@@ -19,7 +19,7 @@ from transformist.engines.structured.final_answers import read_rows
 from transformist.engines.structured.sparse_model import sparse_model
 from transformist.engines.structured.stream_vectors import BLOCK
 from transformist.errors import InputTooLong, InvalidValue, TransformistError
-from transformist.model import NearestFraction, NearZero, Symbol, Transformer, length_of
+from transformist.model import NearestFraction, NearZero, Outputs, Symbol, Transformer, length_of
 
 BROKEN_OFF = "that was not read to its end"
 """State of a decoder during a call; an interruption leaves it, and so ends the decoder."""
@@ -260,7 +260,10 @@ def _require_causal(model: Transformer) -> None:
     masks = {head.mask for layer in model.layers for head in layer.heads}
     ahead = sorted(mask for mask in masks if mask.looks_ahead)
     positions, read_out = model.embedding.positions, model.read_out
-    is_fraction_of_n = isinstance(read_out, NearestFraction) and read_out.mask.looks_ahead
+    parts = read_out.parts if isinstance(read_out, Outputs) else (read_out,)
+    is_fraction_of_n = any(
+        isinstance(each, NearestFraction) and each.mask.looks_ahead for each in parts
+    )
     reasons = {
         f"masks that look ahead ({', '.join(ahead)})": bool(ahead),
         "symbols that it adds at the back": bool(model.embedding.back),

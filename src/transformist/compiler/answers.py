@@ -6,9 +6,11 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeAlias
 
 from transformist.circuit import (
+    READ_OUT,
     Circuit,
     Fetched,
     Form,
@@ -17,11 +19,19 @@ from transformist.circuit import (
     at_bos,
     rows_under,
 )
-from transformist.compiler.answer_kinds import Accepted, Answer, Counted, Labelled, NearestMean
+from transformist.compiler.answer_kinds import (
+    Accepted,
+    Answer,
+    Counted,
+    Labelled,
+    NearestMean,
+    Several,
+    part_of,
+)
 from transformist.compiler.lower import AS_IT_IS, Lowering, Scale
 from transformist.language import Accept, NextToken, Tag
 from transformist.language.node import Node
-from transformist.language.outputs import Output
+from transformist.language.output_kinds import AnyOutput, NamedOutputs, Output
 from transformist.language.types import Boolean, Category, Number, exact
 from transformist.laws import ZERO
 from transformist.model import Mask
@@ -30,27 +40,48 @@ Way: TypeAlias = Callable[[Lowering], Answer]
 """A way of handing out the output of the program that is lowered."""
 
 
-def ways(output: Output) -> tuple[Way, ...]:
-    """The ways of handing out an output, the first of which keeps its margins is taken.
+def ways(output: AnyOutput) -> tuple[Way, ...]:
+    """The ways of handing out the outputs, the first of which keeps its margins is taken.
 
     A number with listed values is compared with them, or, as a category is, read by a label for
     each value. The comparison takes no weights of its own, but its margin is the least squared
     distance of two values, beside forms as large as their squares; the margin of labels is 1
     beside 1, in any format and for any values.
     """
-    if isinstance(output, Tag) and isinstance(output.node.type, Number) and output.node.type.values:
-        return answer, _by_labels
-    return (answer,)
+    has_labels = any(_is_listed(each) for _, each in output.parts)
+    return (answer, _by_labels) if has_labels else (answer,)
+
+
+def _is_listed(output: Output) -> bool:
+    type_ = output.node.type
+    return isinstance(output, Tag) and isinstance(type_, Number) and type_.values is not None
 
 
 def answer(lowering: Lowering) -> Answer:
     """The answer to read out for the output of the program that is lowered."""
-    output = lowering.program.output
-    return lowering.settled(lambda: ANSWERS[type(output)](lowering, output))
+    return _answer(lowering, lambda each: ANSWERS[type(each)](lowering, each))
 
 
-def _by_labels(lowering: Lowering) -> Labelled:
-    return lowering.settled(lambda: _category(lowering, lowering.program.output.node))
+def _by_labels(lowering: Lowering) -> Answer:
+    return _answer(
+        lowering,
+        lambda each: (
+            _category(lowering, each.node)
+            if _is_listed(each)
+            else ANSWERS[type(each)](lowering, each)
+        ),
+    )
+
+
+def _answer(lowering: Lowering, of: Callable[[Output], Answer]) -> Answer:
+    """The answer for each output, as one where there are several."""
+    output, served = lowering.program.output, lowering.source_map.served
+    found = [lowering.settled(partial(of, each)) for _, each in output.parts]
+    if not isinstance(output, NamedOutputs):
+        return found[0]
+    names = [name for name, _ in output.parts]
+    served |= {part_of(READ_OUT, name): each.node for name, each in output.parts}
+    return Several(tuple(zip(names, found, strict=True)))
 
 
 def _accepted(lowering: Lowering, output: Accept) -> Accepted:
