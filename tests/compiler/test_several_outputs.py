@@ -11,6 +11,8 @@ import pytest
 
 import transformist as tf
 from command_line import run
+from transformist.arithmetic import FLOAT64
+from transformist.hosts.named_arrays import answer_from
 from transformist.model import Binary, LanguageModel, MultiClass
 from transformist.verify.certificate import Unproved
 
@@ -109,18 +111,18 @@ def test_a_certificate_needs_the_margins_of_every_output():
 
     @tf.program(alphabet="ab")
     def both(x):
-        return tf.outputs(same=x.tag(), count=MAKES["count"](x))
+        return tf.outputs(same=x.tag(), count=(x == "b").count("future").tag())
 
     model = tf.compile(both, max_length=24)
     for name, holds in (("float32", True), ("bfloat16", False)):
         found = tf.certify(model, name)
         same, count = (tf.certify(model.part(each), name) for each in ("same", "count"))
         assert same.holds and found.holds == count.holds == holds
-        assert {(each.error, each.allowed) for each in (*same.demands, *count.demands)} == {
-            (each.error, each.allowed) for each in found.demands
-        }
+        if holds:
+            parts = {(each.error, each.allowed) for each in (*same.demands, *count.demands)}
+            assert parts == {(each.error, each.allowed) for each in found.demands}
     assert found.grade == 0 and found.stopped.startswith("output count: ")
-    assert found.largest_length == count.largest_length < 24
+    assert found.largest_length <= count.largest_length < 24
 
 
 def test_a_certificate_is_checked_and_saved(tmp_path):
@@ -149,6 +151,15 @@ def test_of_two_outputs_that_fail_by_length_the_refusal_names_the_line():
 
     with pytest.raises(tf.TransformistError, match="'share', up to .* max_length=.* fits"):
         tf.compile(coarse, max_length=10**6, arithmetic="float16")
+
+
+def test_answers_are_made_of_numbers_that_other_software_computed():
+    program = program_of("ok", "before", "share")
+    model = tf.compile(program, max_length=LENGTH)
+    for x in strings(3):
+        *_, (_, z) = model.streams([x])
+        y = model.read_out.values(z[0], FLOAT64)
+        assert answer_from(model, y, len(x), "float64") == program(x)
 
 
 def test_assembled_models_keep_all_outputs():

@@ -37,6 +37,7 @@ from transformist.model import (
     MultiClass,
     NearestFraction,
     NearZero,
+    Outputs,
     PositionFunctions,
     PositionTable,
     ReadOut,
@@ -161,6 +162,10 @@ ARGUMENTS = {
         {"W_out": OTHER_MATRIX, "b_out": [1], "scale": 2, "mask": "past", "with_bos": True},
     ),
     NearZero: ({**READ, "powers": (1,)}, {**READ_OTHERWISE, "powers": (2,)}),
+    Outputs: (
+        {"names": ("x",), "parts": (Binary(W_out=MATRIX),)},
+        {"names": ("y",), "parts": (Binary(W_out=OTHER_MATRIX),)},
+    ),
     Transformer: (
         {
             "stream": STREAM,

@@ -143,7 +143,7 @@ def answer_from(model: Transformer, values: Any, n: int, arithmetic: Arithmetic 
     a: Any = number_system(arithmetic)
     y = np.asarray(values, np.float64)[model.rows_read(n)].astype(a.dtype)
     answers = model.read_out.answers(y, n, a)
-    return model.read_out.join(answers) if model.read_out.at == "every" else answers[0]
+    return model.read_out.join(answers, n) if model.read_out.reads_several else answers[0]
 
 
 def held_names(model: Transformer) -> tuple[Mapping[str, int], ...]:
