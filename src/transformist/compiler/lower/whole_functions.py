@@ -58,8 +58,11 @@ def function_of(
     needs_lookup = not _is_place(x) and mask is not None and _finds_places(build)
     if mask is not None and needs_lookup:
         return _looked_up(ask, build, x, values, mask, name)
-    scale = AS_IT_IS if _is_place(x) or _finds_places(build) else _count_scale(ask, build, x)
-    form, one = ask.number(x, scale), build.one_in(scale)
+    if _is_place(x) or _finds_places(build):
+        form, scale = ask.number(x), AS_IT_IS
+    else:
+        form, scale = ask.in_some_scale(x)
+    one = build.one_in(scale)
     zone = Fraction(1) if scale == AS_IT_IS else build.zone(x, form - one)
     return _by_steps(build, form, one, zone, values, build.name(x))
 
@@ -128,11 +131,14 @@ def _finds_places(build: Builder) -> bool:
 
 
 def _count_scale(ask: Asking, build: Builder, x: Node) -> Scale:
-    """The scale 1/D where x is there in it, else 1."""
+    """The scale 1/D of a count of which every row sees BOS, where x is there in it; else 1."""
     if build.circuit.weighting == "rightmost-hard":
         return AS_IT_IS  # 1/D is a mean
+    # Under strict-future BOS sees nothing, and 1/D is 0 there: a proof would not find the index a
+    # whole number at every row.
+    wanted = (Scale("count", mask) for mask in (Mask.FUTURE, Mask.NONE))
     known = ask.scales(x) or ()
-    return next((scale for scale in known if scale.kind == "count"), AS_IT_IS)
+    return next((scale for scale in wanted if scale in known), AS_IT_IS)
 
 
 def _by_steps(
