@@ -257,6 +257,19 @@ def test_the_function_keeps_to_the_masks_of_a_target(masks):
     assert [model(s) for s in STRINGS[::9]] == [s.count("a") % 3 == 1 for s in STRINGS[::9]]
 
 
+def test_an_index_that_is_at_most_i_looks_back_alone():
+    made = tf.program(alphabet="ab")(
+        lambda x: x.lookup(
+            (x == "a").count("future") // 2 + x.position("i") // 2, default="-"
+        ).tag()
+    )
+    model = tf.compile(made, max_length=8)
+    assert {head.mask for layer in model.layers for head in layer.heads} == {"future"}
+    for s in STRINGS[::9]:
+        places = [s[:i].count("a") // 2 + i // 2 for i in range(1, len(s) + 1)]
+        assert list(model(s)) == [s[k - 1] if k else "-" for k in places]
+
+
 def test_accepting_is_right_on_nothing():
     for f in (lambda k: k % 2 == 0, lambda k: k > 1, lambda k: k == 3):
 

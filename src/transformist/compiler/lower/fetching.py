@@ -22,7 +22,7 @@ from transformist.language.leaves import Constant
 from transformist.language.node import Node
 from transformist.language.pointwise import Choice
 from transformist.language.selection import Select
-from transformist.language.types import Boolean, Category
+from transformist.language.types import Boolean, Category, LinearBound, Number
 from transformist.laws import INFINITY
 from transformist.rounding import power_of_two_at_most
 
@@ -71,10 +71,15 @@ def _lookup(ask: Asking, build: Builder, node: Lookup) -> Channel:
             received="a number that need not be whole",
             remedy="compute it from i, n and whole numbers",
         )
-    return _looking_up(build, node, index, node.mask)
+    # The ends of the type know that a count up to here is at most i, the range of a form does not.
+    whole = asked.type.whole if isinstance(asked.type, Number) else None
+    looks_back = whole is not None and whole.hi.is_at_most(LinearBound(1, 0, 0))
+    return _looking_up(build, node, index, node.mask, looks_back=looks_back)
 
 
-def _looking_up(build: Builder, node: Node, index: Form, mask: str = "none") -> Channel:
+def _looking_up(
+    build: Builder, node: Node, index: Form, mask: str = "none", *, looks_back: bool = False
+) -> Channel:
     """BOS, at 0, is found for 0 and below; beyond the last position, the default is asked for.
 
     The last is n, or i under mask future. What is never asked for after its own position looks at
@@ -83,7 +88,7 @@ def _looking_up(build: Builder, node: Node, index: Form, mask: str = "none") -> 
     if build.circuit.span(index).hi <= 0:
         return lambda _value: Form()
     place, square = build.feature("i", node), build.feature("i^2", node)
-    if build.circuit.span(index - place).hi <= 0:
+    if looks_back or build.circuit.span(index - place).hi <= 0:
         return _by_head(build, node, At(index, place, square, build.lookup_mask()))
     # Beyond the last position that the mask leaves, the score is the largest at that last one: its
     # value must not be taken for the default.
