@@ -4,10 +4,12 @@ import functools
 import itertools
 import math
 import random
+from collections import Counter
 
 import pytest
 
 import transformist as tf
+from drawn_programs import Case, Expression, expression, outcome, program_of
 from transformist.compiler.uncompilable import Uncompilable
 
 STRINGS = ["".join(x) for n in range(1, 7) for x in itertools.product("ab", repeat=n)]
@@ -268,6 +270,39 @@ def test_an_index_that_is_at_most_i_looks_back_alone():
     for s in STRINGS[::9]:
         places = [s[:i].count("a") // 2 + i // 2 for i in range(1, len(s) + 1)]
         assert list(model(s)) == [s[k - 1] if k else "-" for k in places]
+
+
+FUNCTIONS = (
+    "($0 % 3)",
+    "(($0 // 2) % 2)",
+    "$0.map(lambda v: v > 1)",
+    "$0.map(lambda v: v % 2 == 1)",
+    "$0.map(lambda v: v * v % 3 - 1)",
+    "$0.map(lambda v: 'ba'[v % 2])",
+    "$0.map(lambda v: ('p', 'q', (v % 2, 'r'))[v % 3])",
+    "$0.map({v: v in (0, 3) for v in range(-99, 99)})",
+)
+
+
+@pytest.mark.trials(1, 150)
+def test_drawn_functions_are_right_and_certified(trials):
+    draw, counts = random.Random(8), Counter()
+    while counts["right"] < trials:
+        number = expression("W", draw.choice((1, 2, 3)), draw)
+        body = Expression("output", f"{draw.choice(FUNCTIONS)}.tag()", (number,))
+        weighting = draw.choice(("softmax", "average-hard"))
+        case = Case(body, weighting, "float32", draw.choice((3, 5, 9, 12)))
+        what, why = outcome(case)
+        assert what in ("right", "refused"), (str(case), why)
+        counts[what] += 1
+        if what == "right":
+            made = program_of(body.text)
+            model = tf.compile(made, max_length=case.max_length, weighting=weighting)
+            certificate = tf.certify(model, "float32")
+            counts[certificate.grade] += 1
+            assert certificate.holds, (str(case), certificate.limiting)
+    print(dict(counts))
+    assert counts[1] >= 0.9 * trials and counts["refused"] < trials
 
 
 def test_accepting_is_right_on_nothing():
