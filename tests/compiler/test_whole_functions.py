@@ -81,6 +81,14 @@ PROGRAMS = {
         lambda x: (x == "a").count("future").predecessor(default=12) % 5,
         lambda s, i: (s[: i - 1].count("a") if i > 1 else 12) % 5,
     ),
+    "chosen length": (
+        lambda x: (x == "a").where(x.position("n"), x.position("n") - 1) % 3,
+        lambda s, i: (len(s) - (s[i - 1] == "b")) % 3,
+    ),
+    "index by a square": (
+        lambda x: x.lookup(x.position("i^2"), default="-"),
+        lambda s, i: s[i * i - 1] if i * i <= len(s) else "-",
+    ),
     "in a sum": (
         lambda x: ((x == "a").count() % 3 - (x == "b").count("future") % 2).map(
             lambda v: v > 0
@@ -155,7 +163,7 @@ def test_hard_attention_takes_the_function(name):
     require_right(name, model, STRINGS[1::4], "exact")
 
 
-@pytest.mark.parametrize("name", ["place", "length", "rest", "index"])
+@pytest.mark.parametrize("name", ["place", "length", "rest", "chosen length", "index"])
 def test_positions_need_no_means(name):
     model = tf.compile(program(name), max_length=8, weighting="rightmost-hard")
     require_right(name, model, STRINGS[2::4], "exact")
@@ -220,9 +228,13 @@ def test_a_length_that_the_function_is_not_known_for_is_refused():
     assert "none at 1" in said and "test_whole_functions.py, line " in said
 
 
-def test_any_length_is_refused_where_the_number_has_no_bound():
-    said = refusal_of(lambda x: (x == "a").count() % 2, max_length=None)
+@pytest.mark.parametrize("weighting", ["softmax", "average-hard"])
+def test_any_length_is_refused_where_the_number_has_no_bound(weighting):
+    how = {"max_length": None, "weighting": weighting}
+    said = refusal_of(lambda x: (x == "a").count() % 2, **how)
     assert "max_length must be known" in said
+    made = tf.program(alphabet="ab")(lambda x: (x.position("i").clip(2, 5) % 2).tag())
+    assert tf.compile(made, **how)("abbabab", "float32") == [0, 0, 1, 0, 1, 1, 1]
 
 
 def test_without_places_a_function_takes_steps():
@@ -254,6 +266,7 @@ def test_the_function_keeps_to_the_masks_of_a_target(masks):
         require_right(name, model, STRINGS[::40], "float32")
     # An encoder has neither counts of a prefix nor predecessors of them; a decoder does not see n.
     assert len(refused) < len(PROGRAMS) - 3, refused
+    assert ("fetched" in refused) == (masks == "none")
     made = tf.program(alphabet="ab")(lambda x: ((x == "a").count() % 3 == 1).accept())
     model = tf.compile(made, max_length=8, masks=masks)
     assert [model(s) for s in STRINGS[::9]] == [s.count("a") % 3 == 1 for s in STRINGS[::9]]

@@ -42,6 +42,8 @@ def whole_numbers(x):
         "bent": ((seen - i).cpwl([0, 1], [2, 0]), lambda s, k: bent(s[:k].count("a") - k)),
         "before it": (seen.predecessor(default=9), lambda s, k: s[: k - 1].count("a") if k > 1
                       else 9),
+        "after it": (i.successor(default=1), lambda s, k: k + 1 if k < len(s) else 1),
+        "above 1": ((seen - 1).relu(), lambda s, k: max(0, s[:k].count("a") - 1)),
         "at the end": ((i - n).last(), lambda s, k: 0),
         "found": (i.nearest_left(a, default=-4), lambda s, k: max(
             (j for j in range(1, k) if s[j - 1] == "a"), default=-4)),

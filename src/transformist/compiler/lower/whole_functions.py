@@ -52,7 +52,7 @@ def function_of(
         name: of what is made.
 
     """
-    x, f = _of_innermost(x, f)
+    x, f = _of_innermost(build, x, f)
     values = _values(build, x, f)
     mask = _mask(build, _ends(x))
     needs_lookup = not _is_place(x) and mask is not None and _finds_places(build)
@@ -68,10 +68,10 @@ def function_of(
 
 
 def _of_innermost(
-    x: Node, f: Callable[[int], Fraction | int]
+    build: Builder, x: Node, f: Callable[[int], Fraction | int]
 ) -> tuple[Node, Callable[[int], Fraction | int]]:
     """The same number as a function of what x is a function of, as k is in f(2 k + 1)."""
-    while len(x.children) == 1 and type(x) in _OF_ONE and _is_whole(x.children[0]):
+    while len(x.children) == 1 and type(x) in _OF_ONE and _has_values(build, x.children[0]):
         x, f = x.children[0], functools.partial(_composed, f, x)
     return x, f
 
@@ -81,8 +81,14 @@ def _composed(f: Callable[[int], Fraction | int], g: Node, value: int) -> Fracti
     return f(inner)
 
 
-def _is_whole(x: Node) -> bool:
-    return isinstance(x.type, Number) and x.type.whole is not None
+def _has_values(build: Builder, x: Node) -> bool:
+    """True for a whole number that can have finitely many values."""
+    ends = x.type.whole if isinstance(x.type, Number) else None
+    return ends is not None and (build.circuit.max_length is not None or _is_constant(ends))
+
+
+def _is_constant(ends: Ends) -> bool:
+    return not any(line.i or line.n for line in (ends.lo, ends.hi))
 
 
 def _ends(x: Node) -> Ends:
@@ -93,7 +99,7 @@ def _ends(x: Node) -> Ends:
 def _values(build: Builder, x: Node, f: Callable[[int], Fraction | int]) -> Values:
     """The values of a function at each whole number that x can be."""
     ends, longest = _ends(x), build.circuit.max_length
-    if longest is None and any(line.i or line.n for line in (ends.lo, ends.hi)):
+    if longest is None and not _is_constant(ends):
         raise build.needs_length(x, "the number of values of a whole number")
     try:
         return {point: Fraction(f(point)) for point in ends.up_to(longest or 1)}
