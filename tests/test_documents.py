@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from transformist.language import Booleans, Categories, Numbers
+from transformist.language.per_position import Matches
+
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 PAGES = (
@@ -48,6 +51,13 @@ def test_examples_of_python_are_true(path):
     example = doctest.DocTestParser().get_doctest(text, {}, path, None, 0)
     assert example.examples
     assert doctest.DocTestRunner().run(example).failed == 0
+
+
+@pytest.mark.parametrize("kind", [Booleans, Categories, Numbers, Matches])
+def test_each_operation_of_the_language_has_an_example(kind):
+    text = "\n".join(blocks("docs/language.md", "python"))
+    operations = [name for name in dir(kind) if not name.startswith("_")]
+    assert [name for name in operations if not re.search(rf"\.{name}\b", text)] == []
 
 
 def test_the_readme_is_short():

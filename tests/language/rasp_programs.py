@@ -7,6 +7,7 @@ list of symbols, and shares no code with its program.
 
 import functools
 import itertools
+import math
 import operator
 from collections import Counter
 from fractions import Fraction
@@ -661,3 +662,107 @@ def _(x):
 def _(x):
     is_odd = x.position("(-1)^i") < 0
     return is_odd.where(x.lookup(1, default="-"), x.lookup(2, default="-")).tag()
+
+
+# Whole numbers as keys, and functions of them
+
+
+def permuted(x, rank):
+    """The symbols in the order of their ranks, which are 0 to n − 1, each once."""
+    return (x.position() - 1).select(rank).rightmost(x, default=x.alphabet[0])
+
+
+def of_own(x, values):
+    """The value that belongs to the symbol here, from a value for each symbol."""
+    return functools.reduce(operator.add, [(x == c) * value for c, value in values.items()])
+
+
+@case("sort-by-permutation", DIGITS, sorted)
+def _(x):
+    smaller = {v: x.isin(range(v)).count() for v in DIGITS}
+    return permuted(x, of_own(x, smaller) + own_count(x, "strict-future")).tag()
+
+
+@case("sort-by-position-descending", "abcd", lambda x: x[::-1])
+def _(x):
+    return permuted(x, x.position("n") - x.position()).tag()
+
+
+@case("sort-freq", "abc", text(lambda x: sorted(x, key=lambda symbol: -x.count(symbol))))
+def _(x):
+    """As often as they occur, the most frequent first; equal ones stay in their order."""
+    total = {c: (x == c).count() for c in x.alphabet}
+    so_far = {c: (x == c).count("strict-future") for c in x.alphabet}
+    rank = {}
+    for c in x.alphabet:
+        parts = [(total[d] > total[c]) * total[d] for d in x.alphabet if d != c]
+        parts += [(total[d] == total[c]) * so_far[d] for d in x.alphabet if d != c]
+        rank[c] = functools.reduce(operator.add, parts) + so_far[c]
+    return permuted(x, of_own(x, rank)).tag()
+
+
+def well_nested(x, pairs):
+    """Each closing bracket closes the last open one of its depth, which is of its kind."""
+    closing = dict(pairs)
+    opens = x.isin(closing)
+    depth = opens.count("future") - (~opens).count("future")
+    level = depth + (~opens).where(1, 0)
+    partner = level.select(opens.where(level, 0), mask="strict-future").rightmost(x, default="-")
+    fits = x.table(partner, values=lambda right, left: closing.get(left) == right)
+    return ((opens | fits).all() & (depth >= 0).all() & (depth == 0)).accept(empty=True)
+
+
+@case("dyck-2", "()[]", lambda x: is_balanced(x, ["()", "[]"]))
+def _(x):
+    return well_nested(x, ["()", "[]"])
+
+
+@case("dyck-3", "()[]{}", lambda x: is_balanced(x, ["()", "[]", "{}"]))
+def _(x):
+    return well_nested(x, ["()", "[]", "{}"])
+
+
+@case("tomita-6", BITS, lambda x: (2 * sum(x) - len(x)) % 3 == 0)
+def _(x):
+    return (((x == 1).count() - (x == 0).count()) % 3 == 0).accept()
+
+
+@case("every-third", "abc", text(per_position(lambda x, i: x[i] if i % 3 == 2 else "-")))
+def _(x):
+    return (x.position() % 3 == 0).where(x, "-").tag()
+
+
+@case("shift-by-position", DIGITS, per_position(lambda x, i: (x[i] + i) % 4))
+def _(x):
+    return x.table((x.position() - 1) % 4, values=lambda v, i: (v + i) % 4).tag()
+
+
+@case("repeat-each-twice", "abc", lambda x: "".join(a + a for a in x)[: len(x)])
+def _(x):
+    return x.lookup((x.position() + 1) // 2, default="-").tag()
+
+
+@case("is-doubled", "ab", lambda x: x[: len(x) // 2] * 2 == x)
+def _(x):
+    n, i = x.position("n"), x.position()
+    is_late = i > n // 2
+    is_same = x == x.lookup(i + n // 2, default="-")
+    return ((is_late | is_same).all() & (n % 2 == 0)).accept(empty=True)
+
+
+@case("digit-sum", DIGITS, lambda x: [sum(x) % 10] * len(x))
+def _(x):
+    parts = [v * (x == v).count() for v in DIGITS[1:]]
+    return (functools.reduce(operator.add, parts) % 10).tag()
+
+
+@case("root-of-a-count", "ab", per_position(lambda x, i: int(x[: i + 1].count("a") ** 0.5)))
+def _(x):
+    return (x == "a").count("future").map(math.isqrt).tag()
+
+
+@case("is-prime-position", "ab", per_position(
+    lambda x, i: i > 0 and all((i + 1) % k for k in range(2, i + 1))
+))  # fmt: skip
+def _(x):
+    return x.position().map(lambda i: [k for k in range(1, i + 1) if i % k == 0] == [1, i]).tag()

@@ -353,7 +353,8 @@ def test_types_that_do_not_fit(refused, body, message):
          "received 3; give 4"),
         ('opens.table(balance, values="0111")', "the arguments of a table must be Booleans, "
             "categories, or numbers of at most 64 known values; received a mean, count or "
-            "position, or a number of more values; compare the number, or use cpwl(knots, values)"),
+            "position, or a number of more values; write k.map(f) first, for a whole number k; "
+            "compare the number, or use cpwl(knots, values)"),
         ("opens.table(*[opens] * 16, values=[0])", "a table must have at most 65,536 rows; "
             "received "
          "131,072; take the arguments in two steps, with a smaller table for each"),

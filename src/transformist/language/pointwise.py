@@ -96,7 +96,8 @@ def require_known_values(arguments: tuple[Node, ...]) -> None:
                 "the arguments of a table must be Booleans, categories, or numbers of at most "
                 f"{MOST_VALUES} known values",
                 received="a mean, count or position, or a number of more values",
-                remedy="compare the number, or use cpwl(knots, values)",
+                remedy="write k.map(f) first, for a whole number k; compare the number, or use "
+                "cpwl(knots, values)",
             )
 
 
