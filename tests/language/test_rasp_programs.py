@@ -30,8 +30,9 @@ None of the answers that are tried is wrong; for these the proof stops: at numbe
 are means of positions, and at symbols handed out that depend on a head and a comparison at once.
 """
 
-WIDER = {"nary-sequence-map-2": "float64"}
-"""Formats for N = 50 where float32 is refused: squares of positions over 3 are told apart."""
+WIDER = {"nary-sequence-map-2": "float64", "sort-freq": "float64"}
+"""Formats for N = 50 where float32 is refused: squares of positions over 3 are told apart, and a
+rank is a sum of products of counts."""
 
 QUICK, FULL = 100, 3000
 """About the number of short strings that are tried."""
