@@ -52,8 +52,8 @@ WHERE = "write b.where(x, y), which is x where b holds and y elsewhere"
         (
             'return x.select(x, "future").any().accept()',
             'dyck.py, line 8: x.select(x, "future"): select must be called as '
-            "select(keys, *, mask='none'); received too many positional arguments; give these "
-            "arguments, mask=… by name",
+            "select(keys, *, mask='none', relation='=='); received too many positional arguments; "
+            "give these arguments, mask=… and relation=… by name",
         ),
         (
             "return opens.where(1).tag()",

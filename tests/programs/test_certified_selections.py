@@ -125,9 +125,8 @@ def test_labels_that_are_fetched_or_there_are_none(function):
     assert not tf.certify(model).assumes
 
 
-@pytest.mark.trials(1, 60)
+@pytest.mark.trials(1, 20)
 def test_drawn_selections_by_whole_numbers_are_certified(trials):
-    """With the words that a proof can follow: labels that are fetched twice have no proof."""
     draw, compiled_ones = random.Random(8), 0
     while compiled_ones < trials:
         N, selection = draw.choice((1, 2, 5, 9, 12, 40)), drawn(draw, ["whole numbers"])

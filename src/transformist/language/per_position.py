@@ -37,7 +37,7 @@ from transformist.language.pointwise import (
     rows_of,
     slopes,
 )
-from transformist.language.selection import Select
+from transformist.language.selection import Select, SelectByRelation
 from transformist.language.tables import tabulated
 from transformist.language.tracing import Tracing, constant, described, kind_of, listed
 from transformist.language.types import Boolean, Category, Exact, Number, Type, quotient
@@ -166,19 +166,30 @@ class PerPosition(WithoutText):
         return constant(default, kind).value
 
     def _matched(
-        self, keys: Node, queries: Node, values: Node, default: Any, choose: str, mask: str
+        self,
+        keys: Node,
+        queries: Node,
+        values: Node,
+        default: Any,
+        choose: str,
+        mask: str,
+        relation: str = "==",
     ) -> Any:
         """A selection; where its default is a sequence, a choice between the two."""
+
+        def selected(*given: Any) -> Any:
+            values, *how = given
+            if relation == "==":
+                return self._make(Select, (keys, queries, values), *how)
+            return self._make(SelectByRelation, (keys, queries, values), *how, relation)
+
         if not isinstance(default, PerPosition):
-            how = (choose, mask, self._default(default, values))
-            return self._make(Select, (keys, queries, values), *how)
+            return selected(values, choose, mask, self._default(default, values))
         otherwise = self._operand(default, type(values.type))
-        true = Constant((), Boolean, True)
         # A selection takes constants alone for a default. So one selection of `true` tells where
         # there is a match, another the value there, with any default, and `where` joins them.
-        found = self._make(Select, (keys, queries, true), "rightmost", mask, False)
-        how = (choose, mask, _some(values.type))
-        chosen = self._make(Select, (keys, queries, values), *how)
+        found = selected(Constant((), Boolean, True), "rightmost", mask, False)
+        chosen = selected(values, choose, mask, _some(values.type))
         return found.where(chosen, self.tracing.sequence(otherwise))
 
     @property
@@ -239,16 +250,18 @@ class PerPosition(WithoutText):
         keys, queries = self._operand(predicate, Boolean), Constant((), Boolean, True)
         return self._matched(keys, queries, self.node, default, choose, mask)  # type: ignore[no-any-return]
 
-    def select(self, keys: Any, *, mask: str = "none") -> Matches:
+    def select(self, keys: Any, *, mask: str = "none", relation: str = "==") -> Matches:
         """The positions whose key equals the value here, among those that the mask leaves.
 
         Args:
             keys: a sequence of the type of this one.
+            relation: of the key to the value here: `<` for the positions whose key is less, and so
+                on for `<=`, `>`, `>=` and `!=`; symbols are ordered as in Python.
             mask: none for all positions, future for those up to here, strict-future for those
                 before, past for those from here on, strict-past for those after.
 
         """
-        return Matches(self, self._operand(keys, type(self.node.type)), mask)
+        return Matches(self, self._operand(keys, type(self.node.type)), mask, relation)
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -696,10 +709,13 @@ def _refuse_on_matches(self: Matches, sign: str, *_: object) -> NoReturn:
 @refusing_operators(_refuse_on_matches, OPERATORS, EQUALITY, CONVERSIONS, {"its truth": "bool"})
 @with_checked_calls
 class Matches(WithoutText):
-    """Matches of each position i: the positions j that the mask leaves with keyⱼ = queryᵢ."""
+    """Matches of each position i: the positions j that the mask leaves with keyⱼ = queryᵢ.
 
-    def __init__(self, queries: PerPosition, keys: Node, mask: str) -> None:
-        self._queries, self._keys, self._mask = queries, keys, mask
+    The key stands in the same relation to the query at all of them, which may be another.
+    """
+
+    def __init__(self, queries: PerPosition, keys: Node, mask: str, relation: str = "==") -> None:
+        self._queries, self._keys, self._how = queries, keys, (mask, relation)
 
     def __repr__(self) -> str:
         return "<the positions that a selection matches>"
@@ -735,7 +751,7 @@ class Matches(WithoutText):
 
     def _choose(self, choose: str, values: Node, default: Any) -> Any:
         queries = self._queries
-        return queries._matched(self._keys, queries.node, values, default, choose, self._mask)
+        return queries._matched(self._keys, queries.node, values, default, choose, *self._how)
 
 
 WRAPPERS: Mapping[type[Type], type[PerPosition]] = {

@@ -8,10 +8,11 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
+from transformist.errors import is_name
 from transformist.language.across import require_mask, spans, with_default
 from transformist.language.node import Column, Node
 from transformist.language.places import refusal
-from transformist.language.pointwise import require_kinds
+from transformist.language.pointwise import RELATIONS, require_kinds
 from transformist.language.types import Number, Type, quotient
 
 CHOICES = ("rightmost", "leftmost", "mean")
@@ -83,3 +84,48 @@ class Select(Node):
 
     def over_nothing(self, *values: Any) -> Any:
         return self.default
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SelectByRelation(Select):
+    """From the positions j that the mask leaves with keyⱼ < queryᵢ, a value.
+
+    The relation may be another: ==, !=, <=, > or >=.
+    """
+
+    relation: str
+
+    @cached_property
+    def type(self) -> Type:
+        if not is_name(self.relation, tuple(RELATIONS)):
+            raise refusal(
+                f"the relation of keys to queries must be one of {' '.join(RELATIONS)}",
+                received=f"{self.relation!r:.40}",
+                remedy="choose one of these",
+            )
+        found = super().type
+        values: list[Any] = [
+            value for each in self.children[:2] for value in each.type.values or ()
+        ]
+        try:
+            sorted(values)
+        except TypeError:
+            raise refusal(
+                "keys and queries that are compared must have an order in Python",
+                received=f"values such as {values[0]!r:.30} and {values[-1]!r:.30}",
+                remedy="map them to numbers",
+            ) from None
+        return found
+
+    def meaning(self, x: Column, *columns: Column) -> list[Any]:
+        keys, queries, values = columns
+        compare, chosen = RELATIONS[self.relation], []
+        for query, (start, end) in zip(queries, spans(self.mask, len(x)), strict=True):
+            at = [j for j in range(start, end) if compare(keys[j], query)]
+            if not at:
+                chosen.append(self.default)
+            elif self.choose == "mean":
+                chosen.append(quotient(sum(values[j] for j in at), len(at)))
+            else:
+                chosen.append(values[at[-1 if self.choose == "rightmost" else 0]])
+        return chosen

@@ -20,8 +20,8 @@ from transformist.compiler.lower.rule import Asking, Channel, Rule
 from transformist.language.across import Count, Lookup, Shift
 from transformist.language.leaves import Constant
 from transformist.language.node import Node
-from transformist.language.pointwise import Choice
-from transformist.language.selection import Select
+from transformist.language.pointwise import RELATIONS, Choice
+from transformist.language.selection import Select, SelectByRelation
 from transformist.language.types import Boolean, Category, LinearBound, Number
 from transformist.laws import INFINITY
 from transformist.rounding import power_of_two_at_most
@@ -127,11 +127,11 @@ def _select(ask: Asking, build: Builder, node: Select) -> Channel:
     name = build.name(node)
     comparing = _comparing(ask, build, node)
     if node.mask in SEES_BOS:
-        has_sink = not (node.children[0] == node.children[1] == _TRUE and node.choose != "mean")
+        has_sink = not (_takes_all(node) and node.choose != "mean")
         return _by_head(build, node, _matching(build, node, comparing, has_sink=has_sink))
     head = _matching(build, node, comparing, has_sink=False)
     fetch = _by_head(build, node, head)
-    if node.children[0] == node.children[1] == _TRUE:
+    if _takes_all(node):
         return fetch
     if all(query.is_constant for query in head.queries):
         match = total(k * q.constant for k, q in zip(head.keys, head.queries, strict=True))
@@ -139,6 +139,11 @@ def _select(ask: Asking, build: Builder, node: Select) -> Channel:
     find = fetch if node.choose != "mean" else _by_head(build, node, _one_of(build, node, head))
     found = comparing.match([find(key) for key in head.keys])
     return lambda value: build.gated(found, fetch(value), name)
+
+
+def _takes_all(node: Select) -> bool:
+    """True if all positions that the mask leaves match."""
+    return type(node) is Select and node.children[0] == node.children[1] == _TRUE
 
 
 def _matching(build: Builder, node: Select, comparing: Comparing, *, has_sink: bool) -> Match:
@@ -185,7 +190,9 @@ def _comparing(ask: Asking, build: Builder, node: Select) -> Comparing:
     """One-hot keys and queries where values are listed, else codes of whole numbers."""
     keys, queries, _ = node.children
     name = build.name(node)
-    if keys == queries == _TRUE:
+    if isinstance(node, SelectByRelation):
+        return _by_relation(ask, build, node)
+    if _takes_all(node):
         return _one_hot(build, [], name)
     if queries == _TRUE:
         key = build.quiet(_equals(ask, build, keys, True), name)
@@ -215,6 +222,59 @@ def _one_hot(build: Builder, pairs: Sequence[tuple[Form, Form]], name: str) -> C
         )
 
     return Comparing(tuple(pairs), Form.of(1), ties_others=True, match=match)
+
+
+_MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""The relation of y to x, for that of x to y."""
+
+
+def _by_relation(ask: Asking, build: Builder, node: SelectByRelation) -> Comparing:
+    """A product for each value v of the keys: [keyⱼ = v] times [v < queryᵢ]; or of the queries.
+
+    One of the products is 1 where the relation holds, as the key has one value, and all are 0
+    elsewhere.
+    """
+    keys, queries, _ = node.children
+    name, pairs = build.name(node), list[tuple[Form, Form]]()
+    if keys.type.values is not None:
+        other = _MIRRORED[node.relation]
+        for value in keys.type.values:
+            there = build.quiet(_equals(ask, build, keys, value), name)
+            pairs.append((there, _related(ask, build, queries, other, value)))
+    elif queries.type.values is not None:
+        for value in queries.type.values:
+            there = build.quiet(_related(ask, build, keys, node.relation, value), name)
+            pairs.append((there, _equals(ask, build, queries, value)))
+    else:
+        raise build.refuse(
+            node,
+            f"keys or queries that are compared by {node.relation} must have listed values",
+            received="numbers that both have others: a score has one product for each value",
+            remedy="use a mask to compare positions, or compare one of them with constants",
+        )
+    return _one_hot(build, [pair for pair in pairs if Form() not in pair], name)
+
+
+def _related(ask: Asking, build: Builder, node: Node, relation: str, value: Any) -> Form:
+    """[the value here stands in the relation to this value]."""
+    compare, columns = RELATIONS[relation], ask.by_symbol(node)
+    name = f"{build.name(node)} {relation} {value}"
+    if columns is not None:
+        return build.embedded([compare(each, value) for each in columns], name)
+    if isinstance(node.type, Boolean | Category):
+        return total(ask.literal(node, each) for each in node.type.values if compare(each, value))
+    form = ask.number(node) - value
+    zone = _zone(build, node, value, form)
+    above = Form() if relation in ("<", ">=") else build.step(form, zone, name)
+    below = Form() if relation in (">", "<=") else build.step(-form, zone, name)
+    return {
+        ">": above,
+        "<": below,
+        ">=": 1 - below,
+        "<=": 1 - above,
+        "!=": above + below,
+        "==": 1 - above - below,
+    }[relation]
 
 
 def _by_code(ask: Asking, build: Builder, node: Select) -> Comparing:
@@ -270,18 +330,24 @@ def _equals(ask: Asking, build: Builder, node: Node, value: Any) -> Form:
     if columns is not None:
         return build.embedded_case(columns, value, name)
     form = ask.number(node) - value
-    gaps = [abs(each - value) for each in node.type.values or () if each != value]
+    zone = _zone(build, node, value, form)
+    return 1 - build.step(form, zone, name) - build.step(-form, zone, name)
+
+
+def _zone(build: Builder, node: Node, value: Any, form: Form) -> Fraction:
+    """A power of two by which a number differs at least from a value, unless it is the value."""
+    if node.type.values is None:
+        return build.zone(node, form)
+    gaps = [abs(each - value) for each in node.type.values if each != value]
     multiple = build.circuit.least_multiple(form)  # a listed value need not be one that occurs
     known = [each for each in (*gaps, multiple) if each]
-    # Where the number is not the value, it differs from it by at least the zone.
-    zone = power_of_two_at_most(min(known, default=Fraction(1)))
-    return 1 - build.step(form, zone, name) - build.step(-form, zone, name)
+    return power_of_two_at_most(min(known, default=Fraction(1)))
 
 
 def own_default(ask: Asking, build: Builder, node: Choice) -> Channel | None:
     """For a selection whose default is the value here: the last position up to here is here."""
     found, chosen, own = node.children
-    if not (isinstance(found, Select) and isinstance(chosen, Select)):
+    if not (type(found) is type(chosen) is Select):
         return None
     keys, queries, values = chosen.children
     same = found.children == (keys, queries, _TRUE) and found.mask == chosen.mask
@@ -300,6 +366,7 @@ CHANNELS: Mapping[type[Node], Callable[[Asking, Builder, Any], Channel]] = {
     Shift: _shift,
     Lookup: _lookup,
     Select: _select,
+    SelectByRelation: _select,
 }
 """The function that gives the channel of each kind."""
 
