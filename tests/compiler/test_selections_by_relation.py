@@ -161,3 +161,17 @@ def test_a_number_that_may_be_anywhere_is_not_matched_with_a_listed_one():
 
     with pytest.raises(InvalidValue, match="must be 0 or at least some known number"):
         tf.compile(selection, max_length=9)
+
+
+def test_a_sum_of_keys_outlives_its_other_readers():
+    """Its slot was given to another number before the head read it."""
+
+    @tf.program(alphabet="ab")
+    def selection(x):
+        nothing = x.isin([]).count("strict-past") - x.isin([]).count("strict-past")
+        before = (x != "b").count("strict-future") - x.isin("ab").count("strict-future")
+        found = nothing.select(before % 2, mask="past", relation=">=")
+        return found.any().accept(empty=False)
+
+    model = tf.compile(selection, max_length=12, weighting="average-hard")
+    assert all(model("ab"[k % 2] * n, "float32") for n in (1, 2, 12) for k in (0, 1))

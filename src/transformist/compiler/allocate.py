@@ -168,25 +168,32 @@ def _lifetimes(schedule: Schedule) -> list[tuple[Form, int, int]]:
             _extend(sums.setdefault(site, {}), normal, time)
             for atom in part.atoms:
                 _extend(atoms.setdefault(site, {}), atom, time)
-    scored: dict[tuple[int, bool], list[Form]] = {}
-    for pair in _scores(schedule):
-        for site, part in (each for form in pair for each in _parts(schedule, form)):
-            scored.setdefault(site, []).append(part)
+    scored: dict[tuple[int, bool], list[tuple[int, Form]]] = {}
+    for time, form in _scores(schedule):
+        for site, part in _parts(schedule, form):
+            scored.setdefault(site, []).append((time, part))
     found = []
     for site in sorted(sums):
         chosen = sums[site]
         # Sums of atoms are kept where they are no more than the atoms, and scores can read them.
-        if len(chosen) > len(atoms[site]) or not _can_read(chosen, scored.get(site, [])):
+        parts = scored.get(site, [])
+        if len(chosen) > len(atoms[site]) or not _can_read(chosen, [part for _, part in parts]):
             chosen = {Form.atom(atom): last for atom, last in atoms[site].items()}
+        # A sum of keys may be a sum that others read, and earlier, though no key is.
+        for time, part in parts:
+            known = kept.get((site, part.direction))
+            if known is not None and known in chosen:
+                _extend(chosen, known, time)
         found += [(form, site[0], last) for form, last in chosen.items()]
     return found
 
 
-def _scores(schedule: Schedule) -> Iterator[tuple[Form, Form]]:
-    """Queries and keys as they are written: keys with constant queries are one sum."""
-    atoms = (schedule.circuit.atoms[number] for number in schedule.times)
-    for head in dict.fromkeys(atom.head for atom in atoms if isinstance(atom, Fetched)):
-        yield from head.scores
+def _scores(schedule: Schedule) -> Iterator[tuple[int, Form]]:
+    """Queries and keys as they are written, and when: keys with constant queries are one sum."""
+    atoms = [(time, schedule.circuit.atoms[number]) for number, time in schedule.times.items()]
+    heads = [(time, atom.head) for time, atom in atoms if isinstance(atom, Fetched)]
+    for time, head in dict.fromkeys(heads):
+        yield from ((time, form) for pair in head.scores for form in pair)
 
 
 def _can_read(kept: Iterable[Form], parts: Iterable[Form]) -> bool:
