@@ -10,6 +10,7 @@ from transformist.compiler.rewriting.before import before_by_shifting
 from transformist.compiler.rewriting.first_match import cut_off_by_places
 from transformist.compiler.rewriting.last_position import causal_at_the_last, whole_at_the_last
 from transformist.compiler.rewriting.neighbours import neighbours_by_number
+from transformist.compiler.rewriting.past_at_the_last import past_at_the_last
 from transformist.language.across import Lookup, Mean, Shift
 from transformist.language.leaves import Position
 from transformist.programs import PROGRAMS
@@ -60,6 +61,11 @@ STRICT = {
     .select(x.position("i") - 2, mask="strict-future").any(),
     "whole numbers and listed ones": lambda x: signs(x).max(0)
     .select(is_a(x).count("future") - 1, mask="strict-future").rightmost(signs(x), default=9),
+    "a table of a listed number": lambda x: signs(x).nearest_left(True, default=1)
+    .table(values={1: "p", -2: "q"}),
+    "a table of a match": lambda x: signs(x).nearest_left(is_a(x).predecessor(), default=1)
+    .table(values={1: "p", -2: "q"}),
+    "a map of a count": lambda x: is_a(x).count("strict-future").map(lambda k: k % 3),
     "never at itself": lambda x: x.select(x.map({"a": "b", "b": "a"}), mask="strict-future")
     .rightmost(x.position("i"), default=0),
 }  # fmt: skip
@@ -160,6 +166,31 @@ def test_none_and_future_are_alike_at_the_last_position(rule, old, new, name):
     assert old in masks(program) and new in masks(changed)
     for x in STRINGS:
         assert changed(x) == program(x), x
+
+
+@pytest.mark.parametrize("mask", ["past", "strict-past"])
+def test_past_masks_at_the_last_position(mask):
+    bodies = [
+        lambda x: signs(x).mean(mask) > 0,
+        lambda x: is_a(x).count(mask) == 1,
+        lambda x: is_a(x).any(mask),
+        lambda x: is_a(x).all(mask),
+        lambda x: halves(x).select(x.map({"a": "q", "b": "p"}), mask=mask).any(),
+        lambda x: signs(x).select(x.position("i") - 3, mask=mask).rightmost(is_a(x), default=True),
+        lambda x: is_a(x).select(is_a(x).predecessor(), mask=mask).mean(signs(x), default=1) > 0,
+        lambda x: x.select(x, mask=mask).leftmost(x, default="-") == "a",
+    ]
+    for body in bodies:
+        program = accepted(body)
+        changed = past_at_the_last(program)
+        assert mask in masks(program) and mask not in masks(changed)
+        assert [changed(x) for x in STRINGS] == [program(x) for x in STRINGS]
+    tagged = made(lambda x: is_a(x).any(mask).tag())
+    assert past_at_the_last(tagged) == tagged
+
+
+def accepted(body):
+    return made(lambda x: body(x).accept(empty=True))
 
 
 def looked_up(index):

@@ -47,13 +47,10 @@ def _exists(node: Exists) -> Node:
 
 
 def _count(node: Count) -> Node:
-    """The count up to here, less 1 where it holds here: no value is moved."""
+    """The count of a moved Boolean: its values are from 0, too."""
     if node.mask != Mask.STRICT_FUTURE:
         return node
-    # Positions 1 to i are those before i and i itself, so the counts differ by [b holds at i].
-    one, zero = (Constant((), Number, value) for value in (1, 0))
-    here = Choice((node.children[0], one, zero))
-    return Linear((replace(node, mask=Mask.FUTURE.value), here), (1, -1), 0)
+    return Count((_moved(node.children[0], False),), Mask.FUTURE.value)
 
 
 def _mean(node: Mean) -> Node:
@@ -127,7 +124,7 @@ def _unlike(keys: Node, queries: Node) -> Any:
 
 def _any(node: Node) -> Any:
     """A value of the type, where it does not matter which."""
-    return 0 if isinstance(node.type, Number) else (node.type.values or ())[0]
+    return node.type.values[0] if node.type.values else 0
 
 
 def _never_equal(keys: Node, queries: Node) -> bool:

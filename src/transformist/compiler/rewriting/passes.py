@@ -8,14 +8,16 @@ from transformist.compiler.rewriting.before import before_by_shifting
 from transformist.compiler.rewriting.first_match import cut_off_by_places
 from transformist.compiler.rewriting.last_position import causal_at_the_last, whole_at_the_last
 from transformist.compiler.rewriting.neighbours import neighbours_by_number
+from transformist.compiler.rewriting.past_at_the_last import past_at_the_last
 from transformist.compiler.rewriting.rules import Rewriting
 from transformist.language import Program
 
 PASSES: Mapping[str, tuple[Rewriting, ...]] = {
     "any": (),
-    # Neighbours before the last position: the lookup of a successor becomes causal there.
-    "future": (neighbours_by_number, causal_at_the_last, before_by_shifting),
-    "none": (neighbours_by_number, whole_at_the_last, cut_off_by_places),
+    # Neighbours before the last position: the lookup of a successor becomes causal there. Past
+    # masks before others: what they read is read at the last position alone afterwards.
+    "future": (neighbours_by_number, past_at_the_last, causal_at_the_last, before_by_shifting),
+    "none": (neighbours_by_number, past_at_the_last, whole_at_the_last, cut_off_by_places),
 }
 """The rewritings, by the option `masks`."""
 

@@ -12,11 +12,13 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from transformist.compiler.lower import POINTWISE, WHOLE
+from transformist.errors import BrokenInvariant
 from transformist.language import Accept, Program
 from transformist.language.across import Lookup
 from transformist.language.node import Entry, Node, different
 from transformist.language.places import Place
 from transformist.language.selection import Select
+from transformist.language.types import Number
 
 Rule: TypeAlias = "Callable[[Any], Node]"
 """A subexpression with the same value as the one given, where that one is read."""
@@ -94,7 +96,7 @@ def _rewritten(program: Program, rules: Callable[[int], Mapping[type[Node], Rule
     places: dict[int, Place] = {}
     for number, (kind, attributes, children) in enumerate(entries):
         node = kind(tuple(made[each] for each in children), *attributes)
-        node = rules(number).get(kind, _as_it_is)(node)
+        node = _of_its_type(node, rules(number).get(kind, _as_it_is)(node))
         _place(node, program.places[number], places)
         made.append(node)
     names = tuple(
@@ -110,6 +112,24 @@ def _rewritten(program: Program, rules: Callable[[int], Mapping[type[Node], Rule
         names=names,
         places=tuple(places[id(node)] for node in nodes.values()),
     )
+
+
+def _of_its_type(old: Node, new: Node) -> Node:
+    """The new node, whose type must say as much as the old one's: tables have rows for its values.
+
+    A number that is not listed may be listed then, or have other ends; a whole one stays whole.
+    """
+    known, found = old.type, new.type
+    is_kept = known == found
+    if isinstance(known, Number) and isinstance(found, Number) and known.values is None:
+        is_kept = known.whole is None or found.whole is not None
+    if not is_kept:
+        raise BrokenInvariant(
+            "a rule of a rewriting must keep the type",
+            received=f"{found} for {known}",
+            where=type(old).__name__,
+        )
+    return new
 
 
 def _as_it_is(node: Node) -> Node:

@@ -1,0 +1,73 @@
+"""Past masks where only the last position is read: none is after n, and past leaves n alone.
+
+Over n alone a mean is the value there, a count is 1 or 0, and a selection compares one key with one
+query. Over nothing each has the value that it has where a mask leaves no position.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from transformist.compiler.rewriting.choices import value_or_default
+from transformist.compiler.rewriting.rules import Rule, at_the_last_position
+from transformist.language import Program
+from transformist.language.across import Count, Exists, Mean
+from transformist.language.leaves import Constant
+from transformist.language.node import Node
+from transformist.language.pointwise import Choice, Comparison, Linear, Table, rows_of
+from transformist.language.selection import Select
+from transformist.language.types import Boolean, Number
+from transformist.model import Mask
+
+FALSE = Constant((), Boolean, False)
+
+
+def past_at_the_last(program: Program) -> Program:
+    """The program without past masks where only the last position is read."""
+    rules: dict[type[Node], Rule] = dict.fromkeys((Mean, Count, Exists, Select), _at_n)
+    return at_the_last_position(program, rules)
+
+
+def _at_n(node: Any) -> Node:
+    if node.mask == Mask.STRICT_PAST:
+        return _over_nothing(node)
+    return _OVER_ITSELF[type(node)](node) if node.mask == Mask.PAST else node
+
+
+def _over_nothing(node: Any) -> Node:
+    """The value over no position; a category keeps its other values, which tables have rows for."""
+    if isinstance(node, Select) and node.choose != "mean":
+        return value_or_default(FALSE, node.children[2], node.default)
+    return Constant((), type(node.type), node.over_nothing())
+
+
+def _value(node: Mean | Exists) -> Node:
+    return node.children[0]
+
+
+def _one_or_0(node: Count) -> Node:
+    one, zero = (Constant((), Number, value) for value in (1, 0))
+    return Choice((node.children[0], one, zero))
+
+
+def _if_equal(node: Select) -> Node:
+    keys, queries, values = node.children
+    return value_or_default(_equal(keys, queries), values, node.default)
+
+
+def _equal(x: Node, y: Node) -> Node:
+    if isinstance(x.type, Number):
+        return Comparison((Linear((x, y), (1, -1), 0),), "==")
+    rows_of(x.type, y.type)  # refuses a table of too many rows
+    pairs = itertools.product(x.type.values or (), y.type.values or ())
+    return Table((x, y), tuple(a == b for a, b in pairs), Boolean())
+
+
+_OVER_ITSELF: dict[type[Node], Rule] = {
+    Mean: _value,
+    Exists: _value,
+    Count: _one_or_0,
+    Select: _if_equal,
+}
+"""The value of each kind at a position that is the only one left."""
