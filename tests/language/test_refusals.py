@@ -69,7 +69,7 @@ WHERE = "write b.where(x, y), which is x where b holds and y elsewhere"
         (
             "return x.first(x).tag()",
             "dyck.py, line 8: x.first(x): first must be called as "
-            "first(*, default=None); received too many positional arguments; "
+            "first(*, default=…); received too many positional arguments; "
             "give these arguments, default=… by name",
         ),
         (

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from transformist.errors import is_name
-from transformist.language.node import Column, Node
+from transformist.language.node import NO_VALUE, Column, Node, NoValue
 from transformist.language.places import refusal
 from transformist.language.types import (
     Boolean,
@@ -37,8 +37,9 @@ class Token(Node):
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
         return list(x)
 
-    def over_nothing(self, *values: Any) -> None:
+    def over_nothing(self, *values: Any) -> NoValue:
         """No symbol."""
+        return NO_VALUE
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,5 +92,5 @@ class Position(Node):
             return [n] * n
         return [exact(position(self.name, i, n)) for i in range(1, n + 1)]
 
-    def over_nothing(self, *values: Any) -> Exact | None:
-        return 0 if self.name == "n" else None
+    def over_nothing(self, *values: Any) -> Exact | NoValue:
+        return 0 if self.name == "n" else NO_VALUE

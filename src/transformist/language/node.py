@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -17,6 +18,15 @@ from transformist.language.types import Type
 
 Column: TypeAlias = "Sequence[Any]"
 """The values of a subexpression at positions 1 to n."""
+
+
+class NoValue(Enum):
+    """The value over no positions of what has none; `None` is a value that a category may have."""
+
+    NO_VALUE = "no value"
+
+
+NO_VALUE = NoValue.NO_VALUE
 
 Entry: TypeAlias = "tuple[type[Node], tuple[Any, ...], tuple[int, ...]]"
 """A node by its kind, its attributes and the numbers of its children."""
@@ -66,12 +76,12 @@ class Node:
         raise NotImplementedError
 
     def over_nothing(self, *values: Any) -> Any:
-        """Its value over no positions, from those of its children; `None` where it has none.
+        """Its value over no positions, from those of its children; `NO_VALUE` where it has none.
 
         Where values are computed position by position it is the same function.
         """
-        if any(value is None for value in values):
-            return None
+        if any(value is NO_VALUE for value in values):
+            return NO_VALUE
         return self.meaning((None,), *([value] for value in values))[0]
 
     @cached_property

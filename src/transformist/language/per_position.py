@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from enum import Enum
 from typing import Any, NoReturn, TypeVar
 
 from transformist.errors import UnknownName
 from transformist.language.across import Count, Exists, Lookup, Mean, Shift
 from transformist.language.calls import with_checked_calls
 from transformist.language.leaves import Constant, Position
-from transformist.language.node import Node
+from transformist.language.node import NO_VALUE, Node
 from transformist.language.operators import (
     CONVERSIONS,
     EQUALITY,
@@ -43,6 +44,18 @@ from transformist.language.tracing import Tracing, constant, described, kind_of,
 from transformist.language.types import Boolean, Category, Exact, Number, Type, quotient
 from transformist.language.whole_maps import DIVISIONS, LONGEST, Division, WholeMap, mapped
 from transformist.model import EOS
+
+
+class _LeftOut(Enum):
+    """A default that is not given: None is one, the value None of a category."""
+
+    LEFT_OUT = "…"
+
+    def __repr__(self) -> str:
+        return "…"
+
+
+LEFT_OUT = _LeftOut.LEFT_OUT
 
 Own = TypeVar("Own", bound="PerPosition")
 
@@ -153,9 +166,9 @@ class PerPosition(WithoutText):
         return other.node
 
     def _default(self, default: Any, node: Node | None = None) -> Any:
-        """The value of a default; when left out, 0 or False, and no category."""
+        """The value of a default; left out, 0 or False, as None is for these; no category."""
         kind = type((node or self.node).type)
-        if default is None:
+        if default is LEFT_OUT or (default is None and kind is not Category):
             if kind is Category:
                 raise refusal(
                     "where there is no such position, a category must have a default",
@@ -208,11 +221,11 @@ class PerPosition(WithoutText):
         """
         return self._make(Position, (), name)  # type: ignore[no-any-return]
 
-    def predecessor(self: Own, k: int = 1, *, default: Any = None) -> Own:
+    def predecessor(self: Own, k: int = 1, *, default: Any = LEFT_OUT) -> Own:
         """The value k positions before; the default where there is none."""
         return self._shifted(k, default, 1)
 
-    def successor(self: Own, k: int = 1, *, default: Any = None) -> Own:
+    def successor(self: Own, k: int = 1, *, default: Any = LEFT_OUT) -> Own:
         """The value k positions after; the default where there is none."""
         return self._shifted(k, default, -1)
 
@@ -225,24 +238,24 @@ class PerPosition(WithoutText):
             )
         return self._make(Shift, (self.node,), sign * k, self._default(default))  # type: ignore[no-any-return]
 
-    def lookup(self: Own, index: Any, *, default: Any = None) -> Own:
+    def lookup(self: Own, index: Any, *, default: Any = LEFT_OUT) -> Own:
         """The value at the position with this number, from 1; the default beyond 1 to n."""
         at = self._operand(index, Number)
         return self._make(Lookup, (self.node, at), self._default(default))  # type: ignore[no-any-return]
 
-    def first(self: Own, *, default: Any = None) -> Own:
+    def first(self: Own, *, default: Any = LEFT_OUT) -> Own:
         """The value at position 1; the default is that of the empty input."""
         return self._nearest(True, "leftmost", "future", default)
 
-    def last(self: Own, *, default: Any = None) -> Own:
+    def last(self: Own, *, default: Any = LEFT_OUT) -> Own:
         """The value at position n; the default is that of the empty input."""
         return self._nearest(True, "rightmost", "none", default)
 
-    def nearest_left(self: Own, predicate: Any, *, default: Any = None) -> Own:
+    def nearest_left(self: Own, predicate: Any, *, default: Any = LEFT_OUT) -> Own:
         """The value at the last position before this one where the Boolean holds."""
         return self._nearest(predicate, "rightmost", "strict-future", default)
 
-    def nearest_right(self: Own, predicate: Any, *, default: Any = None) -> Own:
+    def nearest_right(self: Own, predicate: Any, *, default: Any = LEFT_OUT) -> Own:
         """The value at the first position after this one where the Boolean holds."""
         return self._nearest(predicate, "leftmost", "strict-past", default)
 
@@ -440,7 +453,7 @@ class Booleans(PerPosition):
                 remedy="say whether the empty input is accepted",
             )
         answer = self.tracing.over_nothing(self.node) if empty is None else empty
-        if answer is None:
+        if answer is NO_VALUE:
             raise refusal(
                 "a program that accepts must have an answer on the empty input",
                 received=f"{described(self)} with no value over no positions, as of a token",
@@ -727,11 +740,11 @@ class Matches(WithoutText):
         known = [each for each in dir(type(self)) if not each.startswith("_")]
         raise UnknownName.among("operation on what a selection matches", name, known, str(here()))
 
-    def rightmost(self, values: Any, *, default: Any = None) -> Any:
+    def rightmost(self, values: Any, *, default: Any = LEFT_OUT) -> Any:
         """The value at the last match; the default, a constant or a sequence, where none is."""
         return self._choose("rightmost", self._node(values), default)
 
-    def leftmost(self, values: Any, *, default: Any = None) -> Any:
+    def leftmost(self, values: Any, *, default: Any = LEFT_OUT) -> Any:
         """The value at the first match; the default, a constant or a sequence, where none is."""
         return self._choose("leftmost", self._node(values), default)
 

@@ -84,7 +84,9 @@ def _listed(values: Any) -> tuple[Any, ...]:
 
 
 def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """The value of a user's function for these arguments."""
+    """The value of a user's function for these arguments; None for None, without a call."""
+    if None in arguments:
+        return None
     at = ", ".join(map(repr, arguments))
     try:
         value = function(*arguments)
@@ -96,6 +98,12 @@ def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
             received=f"{raised_in_words(error):.120} for the arguments {at:.60}",
             remedy="give a function that takes each of these and returns a value",
         ) from error
+    if value is None:
+        raise refusal(
+            "a function of a table must return a value other than None",
+            received=f"None for the arguments {at:.60}",
+            remedy="return a value wherever it is called, or give a mapping, which may have None",
+        )
     if hasattr(value, "node"):
         raise refusal(
             "a function of a table must return a plain value: a Boolean, a number or a symbol",

@@ -68,7 +68,7 @@ class Tracing:
         return self.wrappers[type(kept.type)](kept, self)
 
     def over_nothing(self, root: Node) -> Any:
-        """The value of a subexpression over no positions; `None` where it has none."""
+        """The value of a subexpression over no positions; `NO_VALUE` where it has none."""
         # A walk over the list of nodes, not a recursion: programs may be nested more deeply than
         # Python's stack allows.
         entries, (number,) = different(root)
@@ -118,7 +118,7 @@ def _boolean(value: Any) -> bool:
 
 def _category(value: Any) -> Any:
     hash(value)
-    if value is None or isinstance(value, bool) or value != value:
+    if isinstance(value, bool) or value != value:
         raise TypeError
     return value
 
@@ -155,7 +155,7 @@ def kind_of(value: Any) -> type[Type]:
         return type(value.node.type)
     if isinstance(value, bool):
         return Boolean
-    return Category if isinstance(value, str | tuple) else Number
+    return Category if value is None or isinstance(value, str | tuple) else Number
 
 
 def described(value: Any) -> str:

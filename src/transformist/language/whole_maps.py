@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from transformist.errors import UndefinedValue
-from transformist.language.node import Column, Node
+from transformist.language.node import NO_VALUE, Column, Node
 from transformist.language.places import refusal
 from transformist.language.pointwise import LARGEST_TABLE
 from transformist.language.tables import values_at
@@ -70,7 +70,7 @@ class WholeMap(Node):
         return list(map(self.at, columns[0]))
 
     def over_nothing(self, *values: Any) -> Any:
-        return self.known.get(values[0])
+        return self.known.get(values[0], NO_VALUE)
 
     def __repr__(self) -> str:
         first, last = self.points[0], self.points[-1]

@@ -21,7 +21,7 @@ from transformist.model.mask import Mask
 from transformist.model.parameter import Parameter, Parameterized, rationals, weights
 from transformist.model.weighting import softmax
 
-Label: TypeAlias = "str | int | float | Fraction | bool | tuple[Any, ...]"
+Label: TypeAlias = "str | int | float | Fraction | bool | tuple[Any, ...] | None"
 """Label of a position."""
 
 PLACES = ("last", "every", "cls", "each")

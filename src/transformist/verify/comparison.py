@@ -228,7 +228,8 @@ def _plain(answer: Any) -> Any:
     if isinstance(answer, str | float | Rational):
         return answer
     if isinstance(answer, list | tuple):
-        return [_plain(each) for each in answer]
+        # A label may be None; a reference that returns None has no answer.
+        return [None if each is None else _plain(each) for each in answer]
     if isinstance(answer, dict):  # probabilities
         return {key: _plain(each) for key, each in answer.items()}
     if hasattr(answer, "tolist"):  # an array or a number of numpy, or of a library like it
