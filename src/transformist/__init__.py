@@ -43,6 +43,7 @@ _ROOMS = {
     "compile": "compiler",
     "decoder": "running",
     "export": "hosts",
+    "from_torch": "hosts",
     "lipschitz_constant": "bounds",
     "load": "hosts",
     "load_certificates": "hosts",

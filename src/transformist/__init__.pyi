@@ -6,7 +6,15 @@ from transformist.catalogue import recipe, recipes
 from transformist.compiler import compile
 from transformist.domains import boolean_representations
 from transformist.errors import TransformistError
-from transformist.hosts import export, load, load_certificates, read_encoder, save, to_torch
+from transformist.hosts import (
+    export,
+    from_torch,
+    load,
+    load_certificates,
+    read_encoder,
+    save,
+    to_torch,
+)
 from transformist.language import Program, outputs, program
 from transformist.model import (
     Attention,
@@ -77,6 +85,7 @@ __all__ = [
     "compile",
     "decoder",
     "export",
+    "from_torch",
     "lipschitz_constant",
     "load",
     "load_certificates",

@@ -2,7 +2,15 @@
 
 from transformist.hosts.exporting import export
 from transformist.hosts.saved_model import load, load_certificates, save
-from transformist.hosts.torch_conversion import to_torch
+from transformist.hosts.torch_conversion import from_torch, to_torch
 from transformist.hosts.torch_encoder import read_encoder
 
-__all__ = ["export", "load", "load_certificates", "read_encoder", "save", "to_torch"]
+__all__ = [
+    "export",
+    "from_torch",
+    "load",
+    "load_certificates",
+    "read_encoder",
+    "save",
+    "to_torch",
+]

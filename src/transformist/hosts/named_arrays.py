@@ -7,6 +7,7 @@ as masks and labels. The names are those of the tensors in a saved file.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from transformist.arithmetic import Arithmetic, number_system
 from transformist.errors import InvalidValue, UndefinedValue, UnknownName
 from transformist.model import (
+    Layer,
     PositionFunctions,
     PositionTable,
     Symbol,
@@ -72,6 +74,59 @@ def _parts(model: Transformer) -> Iterator[tuple[str, Parameterized]]:
     if model.final_norm is not None:
         yield "final_norm.", model.final_norm
     yield "read_out.", model.read_out
+
+
+def _names_of(part: Parameterized) -> list[str]:
+    """The weights that a part has."""
+    declared = [each.name for each in fields(part) if each.metadata.get("weights")]
+    return [name for name in declared if getattr(part, name) is not None]
+
+
+def with_arrays(model: Transformer, arrays: Mapping[str, NDArray[Any]]) -> Transformer:
+    """Return a transformer of the same shape with other weights, taken exactly.
+
+    Args:
+        model: the transformer.
+        arrays: the weights by their names in a saved file.
+
+    Raises:
+        NotFinite: for a weight that is NaN or infinite.
+
+    Example:
+        >>> import transformist as tf
+        >>> model = tf.recipe("dyck-1").build(max_length=9)
+        >>> changed = named_arrays(model, "float64") | {"read_out.b_out": np.array([7])}
+        >>> model(")("), with_arrays(model, changed)(")(")
+        (False, True)
+
+    """
+    new: dict[str, Any] = {}
+    for prefix, part in _parts(model):
+        changed: dict[str, Any] = {name: arrays[prefix + name] for name in _names_of(part)}
+        new[prefix] = replace(part, **changed)
+
+    def with_weights(number: int, layer: Layer) -> Layer:
+        at = f"layers.{number}."
+        pre: Any = tuple(new.get(f"{at}pre_norms.{sublayer}.") for sublayer in range(2))
+        post: Any = tuple(new.get(f"{at}post_norms.{sublayer}.") for sublayer in range(2))
+        return replace(
+            layer,
+            heads=tuple(new[f"{at}heads.{head}."] for head in range(len(layer.heads))),
+            feed_forward=new.get(f"{at}feed_forward."),
+            pre_norms=pre,
+            post_norms=post,
+        )
+
+    positions = new.get("embedding.positions.", model.embedding.positions)
+    # `built_for` would state margins of the old weights.
+    return replace(
+        model,
+        embedding=replace(new["embedding."], positions=positions),
+        layers=tuple(with_weights(*each) for each in enumerate(model.layers)),
+        final_norm=new.get("final_norm."),
+        read_out=new["read_out."],
+        built_for=None,
+    )
 
 
 def require_format(name: object, where: str) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from transformist.hosts.named_arrays import require_format, require_hostable
+from transformist.errors import InvalidValue
+from transformist.hosts.named_arrays import require_format, require_hostable, with_arrays
 from transformist.hosts.optional_library import optional
-from transformist.model import Transformer
+from transformist.hosts.torch_encoder import read_encoder
+from transformist.model import LayerStack, Transformer
 
 if TYPE_CHECKING:
     from transformist.hosts.torch_module import TransformerModule
@@ -52,3 +54,103 @@ def to_torch(
     room = optional("transformist.hosts.torch_module", "torch", "to_torch")
     module: TransformerModule = room.TransformerModule(model, name, max_length)
     return module
+
+
+def from_torch(module: Any, mask: str = "none") -> Transformer | LayerStack:
+    """Return the function that a module of PyTorch computes in `eval()`, with its weights exactly.
+
+    The fast path of PyTorch, taken in `eval()` under `no_grad`, computes `nn.GELU("tanh")` by erf,
+    which differs by up to 5e-4 a unit; it is read as the module's own activation.
+
+    Args:
+        module: a module of `to_torch`, perhaps with trained weights, which gives a transformer; or
+            an `nn.TransformerEncoder`, which gives a function of lists of vectors.
+        mask: `future` for an encoder that is called with the causal mask, a decoder-only stack.
+
+    Raises:
+        InvalidValue: for another module, or an encoder with parts of other kinds or settings.
+        NotFinite: for weights that are NaN or infinite.
+        UnknownName: for a mask that does not exist.
+
+    Example:
+        >>> import torch, transformist as tf  # doctest: +SKIP
+        >>> encoder = torch.nn.TransformerEncoder(
+        ...     torch.nn.TransformerEncoderLayer(4, nhead=2, dim_feedforward=8), num_layers=2
+        ... )  # doctest: +SKIP
+        >>> tf.from_torch(encoder, mask="future").width  # doctest: +SKIP
+        4
+
+    """
+    torch = optional("torch", "torch", "from_torch")
+    room = optional("transformist.hosts.torch_module", "torch", "from_torch")
+    if isinstance(module, room.TransformerModule):
+        arrays = {
+            name: each.detach().double().cpu().numpy() for name, each in module.state_dict().items()
+        }
+        return with_arrays(module.model, arrays)
+    if isinstance(module, torch.nn.TransformerEncoder):
+        return read_encoder(module.state_dict(), mask=mask, **_settings(module, torch.nn))
+    raise InvalidValue(
+        "the module must be an nn.TransformerEncoder or a module of tf.to_torch",
+        received=type(module).__name__,
+        where="from_torch",
+        remedy="give a decoder-only stack as an nn.TransformerEncoder, with mask='future'; an "
+        "nn.TransformerDecoder attends to a second sequence, which no transformer here has",
+    )
+
+
+def _settings(encoder: Any, nn: Any) -> dict[str, Any]:
+    """The settings of an encoder that its state dict does not hold.
+
+    Raises:
+        InvalidValue: for layers of other kinds, or with different settings.
+
+    """
+    norms = [norm for each in encoder.layers for norm in (each.norm1, each.norm2)]
+    norms += [] if encoder.norm is None else [encoder.norm]
+    for norm in norms:
+        if type(norm) is not nn.LayerNorm or not norm.elementwise_affine:
+            raise _unread("each norm must be an nn.LayerNorm with weights", norm)
+    found = {
+        (
+            each.self_attn.num_heads,
+            bool(each.norm_first),
+            _activation(each.activation, nn),
+        )
+        for each in encoder.layers
+    }
+    epsilons = {norm.eps for norm in norms}
+    if len(found) != 1 or len(epsilons) != 1:
+        raise _unread("the layers of an encoder must have the same settings", encoder)
+    ((heads, norm_first, activation),) = found
+    return {
+        "heads": heads,
+        "norm_first": norm_first,
+        "activation": activation,
+        "norm_epsilon": epsilons.pop(),
+    }
+
+
+def _activation(given: Any, nn: Any) -> str:
+    """The name of an activation of a layer: a function, or a module."""
+    names = {
+        nn.functional.relu: "relu",
+        nn.functional.gelu: "gelu",
+        nn.ReLU: "relu",
+        (nn.GELU, "none"): "gelu",
+        (nn.GELU, "tanh"): "gelu-tanh",
+    }
+    kind = (type(given), given.approximate) if isinstance(given, nn.GELU) else type(given)
+    for key in (given, kind):
+        if key in names:
+            return names[key]
+    raise _unread("the activation must be relu or gelu", given)
+
+
+def _unread(must: str, received: Any) -> InvalidValue:
+    return InvalidValue(
+        must,
+        received=f"{received!r:.60}",
+        where="from_torch",
+        remedy="give an nn.TransformerEncoder of such parts, or write the layers as tf.Layer",
+    )

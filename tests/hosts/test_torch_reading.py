@@ -1,0 +1,100 @@
+"""Modules of PyTorch read back: those of our own making, and encoders."""
+
+import numpy as np
+import pytest
+from drawn_models import drawn, strings
+
+import transformist as tf
+from transformist.errors import InvalidValue, NotFinite
+from transformist.hosts.named_arrays import named_arrays
+from transformist.programs import PROGRAMS
+
+torch = pytest.importorskip("torch", reason="torch is not installed (pip extra torch)")
+pytestmark = pytest.mark.hosts
+nn = torch.nn
+
+
+@pytest.mark.parametrize("norms", ["none", "pre", "post", "selecting"])
+def test_a_module_comes_back_with_its_weights(norms):
+    model = drawn(norms=norms, seed=31)
+    module = tf.to_torch(model)
+    torch.manual_seed(0)
+    for each in module.parameters():
+        each.data += torch.randn_like(each) / 8
+    changed = tf.from_torch(module)
+    arrays, state = named_arrays(changed, "float64"), module.state_dict()
+    assert {*arrays} == {*state}
+    assert all(np.array_equal(arrays[name], each.numpy()) for name, each in state.items())
+    inputs = strings("ab")
+    found = [np.asarray(each) for each in changed.values(inputs)]
+    for x, values in zip(inputs, found, strict=True):
+        expected = module(module.encode(x)).logits[0].detach().numpy()[model.rows_read(len(x))]
+        assert values == pytest.approx(expected, rel=0, abs=2.0**-36), x
+
+
+def test_margins_of_other_weights_are_not_claimed():
+    model = tf.compile(PROGRAMS["dyck-1"], max_length=8)
+    assert model.built_for is not None
+    assert tf.from_torch(tf.to_torch(model, "float32")).built_for is None
+
+
+ENCODERS = {
+    "as PyTorch makes it": {},
+    "pre-norm": {"norm_first": True},
+    "gelu": {"activation": "gelu"},
+    "a GELU by tanh": {"activation": nn.GELU("tanh")},
+    "a large epsilon": {"layer_norm_eps": 0.25},
+    "one head": {"nhead": 1},
+}
+
+
+@pytest.mark.parametrize("what", ENCODERS)
+@pytest.mark.parametrize("mask", ["none", "future"])
+def test_an_encoder_computes_the_same(what, mask):
+    torch.manual_seed(1)
+    given = {"nhead": 2, "dim_feedforward": 6, "batch_first": True, "dropout": 0.5}
+    layer = nn.TransformerEncoderLayer(4, **{**given, **ENCODERS[what]}, dtype=torch.float64)
+    encoder = nn.TransformerEncoder(layer, num_layers=2, enable_nested_tensor=False).eval()
+    for each in encoder.parameters():
+        each.data = torch.randn_like(each)
+    x = torch.randn((3, 5, 4), dtype=torch.float64)
+    causal = nn.Transformer.generate_square_subsequent_mask(5, dtype=torch.float64)
+    # With gradients PyTorch does not take its fast path, which has one form of GELU only.
+    expected = encoder(x, mask=None if mask == "none" else causal).detach().numpy()
+    found = tf.from_torch(encoder, mask=mask)
+    for one, other in zip(x.numpy(), expected, strict=True):
+        assert found(one) == pytest.approx(other, rel=0, abs=2.0**-36)
+
+
+def encoder(change=lambda e: None, **settings):
+    layer = nn.TransformerEncoderLayer(4, **{"nhead": 2, "dim_feedforward": 6, **settings})
+    made = nn.TransformerEncoder(layer, num_layers=2, enable_nested_tensor=False)
+    change(made)
+    return made
+
+
+def decoder():
+    return nn.TransformerDecoder(nn.TransformerDecoderLayer(4, nhead=2), num_layers=1)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (decoder, "mask='future'"),
+        (lambda: nn.Linear(2, 2), "received Linear"),
+        (lambda: encoder(activation=torch.tanh), "relu or gelu"),
+        (lambda: encoder(lambda e: setattr(e, "norm", nn.RMSNorm(4))), "nn.LayerNorm"),
+        (lambda: encoder(lambda e: setattr(e.layers[1], "norm_first", True)), "same settings"),
+        (lambda: encoder(lambda e: setattr(e.layers[1].norm2, "eps", 1.0)), "same settings"),
+    ],
+)
+def test_what_is_not_read_is_refused(make, message):
+    with pytest.raises(InvalidValue, match=message):
+        tf.from_torch(make())
+
+
+def test_weights_that_are_no_numbers_are_refused():
+    module = tf.to_torch(drawn())
+    module.read_out.b_out.data[0] = float("nan")
+    with pytest.raises(NotFinite):
+        tf.from_torch(module)
