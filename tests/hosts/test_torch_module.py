@@ -264,7 +264,7 @@ def test_modules_are_copied_and_saved():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("mask", "weighting"), CASES[::7])
+@pytest.mark.parametrize(("mask", "weighting"), [CASES[0], CASES[7]])
 def test_torch_compile_and_export_give_the_same(mask, weighting):
     """By the tracer and the exporter; `benchmarks/hosts.py` runs the compiled kernels as well."""
     module = tf.to_torch(drawn(mask, weighting))
