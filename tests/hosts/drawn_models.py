@@ -8,13 +8,13 @@ import pytest
 import transformist as tf
 from transformist.catalogue import recipes
 from transformist.claims import StringClaim
-from transformist.model import Mask, Weighting
+from transformist.model import Mask, Outputs, Weighting
 
 CASES = [(str(m), str(w)) for m, w in itertools.product(Mask, Weighting)]
 
 
 def drawn(mask="none", weighting="softmax", seed=0, at="every", norms="none", positions=True,
-          activation="relu", grid=4, back=(), with_output=False):  # fmt: skip
+          activation="relu", grid=4, back=(), with_output=False, several=False):  # fmt: skip
     """Two layers of width 5 whose scores tie often and, under hard attention, exactly.
 
     Weights are multiples of 1/grid and positions are whole, so that hard scores are not rounded
@@ -38,6 +38,14 @@ def drawn(mask="none", weighting="softmax", seed=0, at="every", norms="none", po
         weights = {name: numbers(*shape) for name, shape in shapes.items()}
         return tf.Attention(**weights, weighting=chosen, mask=mask)
 
+    def labels(names, at):
+        weights = {"W_out": numbers(len(names), 5), "b_out": numbers(len(names))}
+        return tf.MultiClass(**weights, labels=tuple(names), at=at)
+
+    def outputs():
+        accept = tf.Binary(W_out=numbers(1, 5), b_out=numbers(1))
+        return Outputs(names=("tag", "ok"), parts=(labels("xyz", "every"), accept))
+
     def layer(chosen):
         network = tf.FeedForward(
             W_1=numbers(4, 5), b_1=numbers(4), W_2=numbers(5, 4), b_2=numbers(5),
@@ -59,7 +67,7 @@ def drawn(mask="none", weighting="softmax", seed=0, at="every", norms="none", po
             front=("BOS",), back=back,
         ),
         layers=(layer(weighting), layer(second)),
-        read_out=tf.MultiClass(W_out=numbers(3, 5), b_out=numbers(3), labels=tuple("xyz"), at=at),
+        read_out=outputs() if several else labels("xyz", at),
         final_norm=norm() if norms == "pre" else None,
     )  # fmt: skip
 

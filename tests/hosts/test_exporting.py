@@ -110,6 +110,16 @@ def test_numbers_may_differ_by_half_of_the_digits(host, tmp_path, off, is_refuse
     assert path.exists() is not is_refused
 
 
+def test_one_of_several_outputs_that_is_wrong_is_found(host, tmp_path):
+    model = drawn(several=True, seed=9)
+    assert tf.export(model, tmp_path / "right", "fake").inputs
+    signs = [1, 1, 1, -1]
+    host.change = lambda x, logits: np.where(x == "aba", logits * signs, logits)
+    with pytest.raises(InvalidValue, match="'aba'"):
+        tf.export(model, tmp_path / "wrong", "fake")
+    assert [*tmp_path.iterdir()] == [tmp_path / "right"]
+
+
 def test_nan_is_refused(host, tmp_path):
     host.change = lambda x, logits: logits * np.nan
     with pytest.raises(tf.TransformistError, match="NaN"):

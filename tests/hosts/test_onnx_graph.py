@@ -82,6 +82,10 @@ def test_norms_agree(norms):
     agree(drawn(norms=norms, seed=12), strings("ab"))
 
 
+def test_several_outputs_agree():
+    agree(drawn(several=True, seed=18), strings("ab"))
+
+
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_activations_agree(activation):
     agree(drawn(activation=activation, seed=13), strings("ab"), "float32")

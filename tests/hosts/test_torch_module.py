@@ -90,6 +90,10 @@ def test_norms_agree(norms):
     agree(drawn(norms=norms, seed=2), strings("ab"))
 
 
+def test_several_outputs_agree():
+    agree(drawn(several=True, seed=8), strings("ab"))
+
+
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_activations_agree(activation):
     agree(drawn(activation=activation, seed=3), strings("ab"), "float32")

@@ -14,9 +14,11 @@ pytestmark = pytest.mark.hosts
 nn = torch.nn
 
 
-@pytest.mark.parametrize("norms", ["none", "pre", "post", "selecting"])
-def test_a_module_comes_back_with_its_weights(norms):
-    model = drawn(norms=norms, seed=31)
+@pytest.mark.parametrize(
+    "drawing", [{}, {"norms": "pre"}, {"norms": "post"}, {"norms": "selecting"}, {"several": True}]
+)
+def test_a_module_comes_back_with_its_weights(drawing):
+    model = drawn(seed=31, **drawing)
     module = tf.to_torch(model)
     torch.manual_seed(0)
     for each in module.parameters():

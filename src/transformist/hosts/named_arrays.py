@@ -17,8 +17,10 @@ from transformist.arithmetic import Arithmetic, number_system
 from transformist.errors import InvalidValue, UndefinedValue, UnknownName
 from transformist.model import (
     Layer,
+    Outputs,
     PositionFunctions,
     PositionTable,
+    ReadOut,
     Symbol,
     Transformer,
     require_transformer,
@@ -82,6 +84,16 @@ def _names_of(part: Parameterized) -> list[str]:
     return [name for name in declared if getattr(part, name) is not None]
 
 
+def _outputs_with(read_out: Outputs, W_out: NDArray[Any], b_out: NDArray[Any]) -> Outputs:
+    """Several outputs with other weights, whose rows stand one below the other."""
+    parts, start = [], 0
+    for part in read_out.parts:
+        rows = slice(start, start + len(part.W_out))
+        parts.append(replace(part, W_out=W_out[rows], b_out=b_out[rows]))
+        start = rows.stop
+    return replace(read_out, parts=tuple(parts))
+
+
 def with_arrays(model: Transformer, arrays: Mapping[str, NDArray[Any]]) -> Transformer:
     """Return a transformer of the same shape with other weights, taken exactly.
 
@@ -102,6 +114,9 @@ def with_arrays(model: Transformer, arrays: Mapping[str, NDArray[Any]]) -> Trans
     """
     new: dict[str, Any] = {}
     for prefix, part in _parts(model):
+        if isinstance(part, Outputs):
+            new[prefix] = _outputs_with(part, arrays[f"{prefix}W_out"], arrays[f"{prefix}b_out"])
+            continue
         changed: dict[str, Any] = {name: arrays[prefix + name] for name in _names_of(part)}
         new[prefix] = replace(part, **changed)
 
@@ -252,18 +267,28 @@ def description(model: Transformer, arithmetic: str) -> dict[str, Any]:
 
     """
     embedding, read_out = model.embedding, model.read_out
-    labels = getattr(read_out, "labels", ())
+    # Several outputs have their rows one below the other, in this order.
+    named = (
+        zip(read_out.names, read_out.parts, strict=True) if isinstance(read_out, Outputs) else ()
+    )
     return {
         "symbols": [_plain(each) for each in embedding.symbols],
         "front": list(embedding.front),
         "back": list(embedding.back),
-        "read_out": type(read_out).__name__,
-        "at": read_out.at,
-        "labels": [_plain(each) for each in labels],
+        **_answers(read_out),
+        "outputs": {name: {**_answers(part), "rows": len(part.W_out)} for name, part in named},
         "slots": list(model.stream.slots),
         "max_length": model.max_length,
         "built_for": model.built_for,
         "arithmetic": arithmetic,
+    }
+
+
+def _answers(read_out: ReadOut) -> dict[str, Any]:
+    return {
+        "read_out": type(read_out).__name__,
+        "at": read_out.at,
+        "labels": [_plain(each) for each in getattr(read_out, "labels", ())],
     }
 
 
