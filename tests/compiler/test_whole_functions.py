@@ -61,6 +61,12 @@ PROGRAMS = {
         lambda x: (2 * (x == "a").count() - 3 * (x == "b").count("future")) % 5,
         lambda s, i: (2 * s.count("a") - 3 * s[:i].count("b")) % 5,
     ),
+    "text": (lambda x: (x == "a").count().map(str), lambda s, i: str(s.count("a"))),
+    "square": (
+        lambda x: (x == "a").count("future").map(lambda k: k * k),
+        lambda s, i: s[:i].count("a") ** 2,
+    ),
+    "half": (lambda x: x.position("n") // 2, lambda s, i: len(s) // 2),
     "of one count": (
         lambda x: (3 - 2 * (x == "a").count()).abs().map(square_or_less),
         lambda s, i: square_or_less(abs(3 - 2 * s.count("a"))),
@@ -180,8 +186,8 @@ def test_the_function_is_taken_on_every_short_string(name, weighting, max_length
     require_right(name, model, strings, arithmetic)
 
 
-SHORTER = {"beyond n": 100, "twice": 50, "key": 100, "fetched": 100}
-"""Lengths near those that float32 keeps, where they are below 200."""
+SHORTER = {"beyond n": 50, "twice": 20, "key": 100, "fetched": 100, "index by a square": 50}
+"""Lengths up to which these are certified: sums of steps, and scores or indices beyond n."""
 
 
 @pytest.mark.slow

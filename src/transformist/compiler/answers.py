@@ -101,10 +101,10 @@ def _tagged(lowering: Lowering, output: Tag | NextToken) -> Answer:
 
 def _ranked(lowering: Lowering, node: Node) -> Labelled | None:
     """The label k with the largest 2 k r − k², r the rank of the value; `None` without a rank."""
-    rank = lowering.rank(node)
-    if rank is None:
+    found = lowering.rank(node)
+    if found is None:
         return None
-    labels = node.type.values or ()
+    rank, labels = found
     forms = tuple(rank * (2 * k) - k**2 for k in range(len(labels)))
     # 2 k r − k² = r² − (r − k)²: another label is less by its distance squared, at least 1.
     return Labelled(labels, forms, Fraction(1))
@@ -126,7 +126,7 @@ def _boolean(lowering: Lowering, node: Node) -> Labelled:
 
 
 def _number(lowering: Lowering, node: Node) -> Answer:
-    ranked = _ranked(lowering, node) if node.type.values is not None else None
+    ranked = _ranked(lowering, node)
     if ranked is not None:
         return ranked
     form, factor = lowering.in_some_scale(node)

@@ -19,7 +19,7 @@ from transformist.compiler.lower.builder import AS_IT_IS, Builder, Scale
 from transformist.compiler.lower.fetching import CHANNELS, FETCHING
 from transformist.compiler.lower.means import MEANS
 from transformist.compiler.lower.positionwise import POINTWISE
-from transformist.compiler.lower.rule import Asking, Channel, Rule, Scales
+from transformist.compiler.lower.rule import Asking, Channel, Ranked, Rule, Scales
 from transformist.compiler.lower.whole_functions import WHOLE
 from transformist.compiler.source_map import SourceMap
 from transformist.compiler.uncompilable import Subexpressions
@@ -187,7 +187,7 @@ class Lowering(Asking):
         return RULES[type(node)].scales(self, self.build, node)
 
     @once
-    def rank(self, node: Node) -> Form | None:
+    def rank(self, node: Node) -> Ranked | None:
         rank = RULES[type(node)].rank
         if rank is None or self.by_symbol(node) is not None:
             return None

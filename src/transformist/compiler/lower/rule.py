@@ -20,6 +20,9 @@ from transformist.language.types import Number
 Scales: TypeAlias = "tuple[Scale, ...] | None"
 """Scales in which a number is available, always including 1; `None` for all."""
 
+Ranked: TypeAlias = "tuple[Form, tuple[Any, ...]]"
+"""The values that a subexpression can have up to N, and a form that is k where it has the k-th."""
+
 Channel: TypeAlias = "Callable[[Form], Form]"
 """Maps a value whose default is 0 to what a subexpression fetches of it."""
 
@@ -52,8 +55,8 @@ class Asking(ABC):
         """The channel of a subexpression that fetches."""
 
     @abstractmethod
-    def rank(self, node: Node, /) -> Form | None:
-        """A whole number that is k where the value is the k-th of the type's, from 0, if any is."""
+    def rank(self, node: Node, /) -> Ranked | None:
+        """The rank of the value, where its rule has one."""
 
     @abstractmethod
     def by_symbol(self, node: Node, /) -> list[Any] | None:
@@ -124,4 +127,4 @@ class Rule(Generic[Kind]):
     literal: Callable[[Asking, Builder, Kind, Any], Form] = by_steps
     number: Callable[[Asking, Builder, Kind, Scale], Form] = _of_another_type
     scales: Callable[[Asking, Builder, Kind], Scales] = _as_it_is
-    rank: Callable[[Asking, Builder, Kind], Form] | None = None
+    rank: Callable[[Asking, Builder, Kind], Ranked] | None = None

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 from transformist.circuit import At, Fetched, Form, total
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, Scale
 from transformist.compiler.lower.positionwise import POINTWISE
-from transformist.compiler.lower.rule import Asking, Rule
+from transformist.compiler.lower.rule import Asking, Ranked, Rule
 from transformist.errors import UndefinedValue
 from transformist.language.leaves import Position
 from transformist.language.node import Node, different
@@ -53,7 +53,7 @@ def function_of(
 
     """
     x, f = _of_innermost(build, x, f)
-    values = _values(build, x, f)
+    values = {point: Fraction(value) for point, value in _values(build, x, f).items()}
     mask = _mask(build, _ends(x))
     needs_lookup = not _is_place(x) and mask is not None and _finds_places(build)
     if mask is not None and needs_lookup:
@@ -96,13 +96,13 @@ def _ends(x: Node) -> Ends:
     return x.type.whole
 
 
-def _values(build: Builder, x: Node, f: Callable[[int], Fraction | int]) -> Values:
+def _values(build: Builder, x: Node, f: Callable[[int], Any]) -> dict[int, Any]:
     """The values of a function at each whole number that x can be."""
     ends, longest = _ends(x), build.circuit.max_length
     if longest is None and not _is_constant(ends):
         raise build.needs_length(x, "the number of values of a whole number")
     try:
-        return {point: Fraction(f(point)) for point in ends.up_to(longest or 1)}
+        return {point: f(point) for point in ends.up_to(longest or 1)}
     except UndefinedValue as undefined:
         raise build.refuse(
             x,
@@ -208,18 +208,21 @@ def _literal(ask: Asking, build: Builder, node: WholeFunction, value: Any) -> Fo
     Of any bits t₁, t₂, …, also such as no rank has, exactly one of the forms ¬t₁, t₁ ∧ ¬t₂,
     t₁ ∧ t₂ ∧ ¬t₃, … is 1. So it follows from the weights alone that the value is one of the values.
     """
-    name, values = build.case(node, value), node.type.values or ()
+    name, ranked = build.case(node, value), ask.rank(node)
+    assert ranked is not None  # its rule has one
+    rank, values = ranked
+    if value not in values:
+        return Form()
     if len(values) > MOST_RANKED:
         found = function_of(ask, build, node.children[0], lambda x: node.at(x) == value, name)
         return _bit(build, found, name)
-    k, rank = values.index(value), ask.rank(node)
-    assert rank is not None  # the rule has a rank
+    k = values.index(value)
     reached = [
         _bit(build, rank - (least - 1), f"{build.name(node)}: from {values[least]} on")
         for least in range(1, min(k + 2, len(values)))
     ]
     if k == 0:
-        return 1 - reached[0]
+        return 1 - total(reached)
     return _bit(build, total([*reached[:k], *(-each for each in reached[k:])]) - (k - 1), name)
 
 
@@ -227,10 +230,14 @@ def _number(ask: Asking, build: Builder, node: WholeFunction, _scale: Scale) -> 
     return function_of(ask, build, node.children[0], node.at, build.name(node))
 
 
-def _rank(ask: Asking, build: Builder, node: WholeFunction) -> Form:
-    ranks = {value: k for k, value in enumerate(node.type.values or ())}
-    name = build.name(node)
-    return function_of(ask, build, node.children[0], lambda x: ranks[node.at(x)], name)
+def _rank(ask: Asking, build: Builder, node: WholeFunction) -> Ranked:
+    """The rank of the value among those that it can have up to N."""
+    x, name = node.children[0], build.name(node)
+    reached = set(_values(build, x, node.at).values())
+    values = tuple(v for v in node.type.values or sorted(reached) if v in reached)
+    ranks = {value: k for k, value in enumerate(values)}
+    # The bounds of what x is made of may be wider than its own: the rank there does not matter.
+    return function_of(ask, build, x, lambda point: ranks.get(node.at(point), 0), name), values
 
 
 WHOLE: Mapping[type[Node], Rule[Any]] = {
