@@ -21,7 +21,7 @@ def matched(queries, keys, use):
 CASES = {
     "two counts, rightmost": (
         "ab",
-        matched("a from here", "a so far", lambda x, found: found.rightmost(x, default="-").tag()),
+        matched("b so far", "a so far", lambda x, found: found.rightmost(x, default="-").tag()),
     ),
     "two counts, mean": (
         "ab",
