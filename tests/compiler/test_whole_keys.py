@@ -181,7 +181,12 @@ CHOICES = {
 }
 
 
+CHOICES["or itself"] = (lambda x, found: found.rightmost(x, default=x).tag(), None)
+
+
 def chosen(choice, x, i, at):
+    if choice == "or itself":
+        return x[at[-1] - 1] if at else x[i - 1]
     if choice == "own":
         return (f"-{x}"[at[-1] - 1]) if at else x[i - 1]
     return CHOICES[choice][1](x, at)
@@ -235,6 +240,12 @@ def test_positions_are_matched_by_one_row_alone(choice, mask):
         assert {head.weighting for layer in model.layers for head in layer.heads} == {
             "rightmost-hard"
         }
+
+
+@pytest.mark.parametrize("weighting", ["softmax", "average-hard"])
+def test_without_a_match_the_default_is_the_symbol_here(weighting):
+    """Not the one whose code is nearest: the sums of codes that differ are not all the same."""
+    require_right("b so far", "a so far", "future", "or itself", weighting, 6)
 
 
 # What is refused
