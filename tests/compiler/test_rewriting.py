@@ -66,6 +66,11 @@ STRICT = {
     "a table of a match": lambda x: signs(x).nearest_left(is_a(x).predecessor(), default=1)
     .table(values={1: "p", -2: "q"}),
     "a map of a count": lambda x: is_a(x).count("strict-future").map(lambda k: k % 3),
+    "last less": lambda x: signs(x).select(x.map({"a": 0, "b": 2}), mask="strict-future",
+    relation="<").rightmost(x, default="-"),
+    "other symbol": lambda x: x.select(x, mask="strict-future", relation="!=")
+    .rightmost(x.position("i"), default=-1),
+    "any other": lambda x: x.select(x, mask="strict-future", relation="!=").any(),
     "never at itself": lambda x: x.select(x.map({"a": "b", "b": "a"}), mask="strict-future")
     .rightmost(x.position("i"), default=0),
 }  # fmt: skip
@@ -84,6 +89,10 @@ CUT = {
         "Boolean": lambda x, mask: _first(x.select(x, mask=mask))(is_a(x), default=True),
         "end": lambda x, mask: _first(is_a(x).select(is_a(x), mask=mask))(signs(x), default=5),
         "at the ends": lambda x, mask: x._nearest(True, _side(mask), mask, "-"),
+        "relation": lambda x, mask: _first(
+            signs(x).select(x.map({"a": 0, "b": 2}), mask=mask, relation="<=")
+        )(x.position("i"), default=-3),
+        "any other": lambda x, mask: x.select(x, mask=mask, relation="!=").any(),
         "of all": lambda x, mask: _first((x == x).select(True, mask=mask))(x, default="-"),
     }.items()
 }
@@ -91,7 +100,7 @@ CUT = {
 
 def _first(matches):
     """The choice that is the first or last of all on its side, by the mask."""
-    return getattr(matches, _side(matches._mask))
+    return getattr(matches, _side(matches._how[0]))
 
 
 def _side(mask):
@@ -151,6 +160,7 @@ LAST = {
     "select": lambda x, mask: x.select(x.predecessor(default="b"), mask=mask).leftmost(
         is_a(x).successor(), default=True
     ),
+    "relation": lambda x, mask: x.select(x, mask=mask, relation="!=").any(),
     "two": lambda x, mask: is_a(x).any(mask) & ~(x == "b").any(mask),
 }
 

@@ -19,7 +19,7 @@ from transformist.language.across import Count, Exists, Mean
 from transformist.language.leaves import Constant, Position
 from transformist.language.node import Entry, Node, different
 from transformist.language.pointwise import Choice, Comparison, Linear, Table
-from transformist.language.selection import Select
+from transformist.language.selection import Select, SelectByRelation
 from transformist.language.types import Boolean, Category, Number
 from transformist.model import Mask
 
@@ -36,6 +36,7 @@ def before_by_shifting(program: Program) -> Program:
         Count: _count,
         Mean: _mean,
         Select: _select,
+        SelectByRelation: _by_relation,
     }
     return at_every_position(program, rules)
 
@@ -73,8 +74,7 @@ def _select(node: Select) -> Node:
     if isinstance(keys.type, Boolean) and queries != TRUE:
         keys, queries = (_as_number(each) for each in (keys, queries))
     if keys.type.values is None or queries.type.values is None:
-        is_last = node.choose == "rightmost" or isinstance(values, Constant)
-        return _last(node) if is_last else node
+        return _last(node)
     # Key and value of j stand at j + 1 then. The matches j < i become the matches j + 1 ≤ i, in
     # the same order and with the same values, so the first, the last and the mean are the same.
     # Position 1, which holds no j, never matches, so any value will do there.
@@ -82,17 +82,26 @@ def _select(node: Select) -> Node:
     return Select(children, node.choose, Mask.FUTURE.value, node.default)
 
 
-def _last(node: Select) -> Node:
-    """The last match of numbers that are not listed, of which none is known to differ from all.
+def _by_relation(node: SelectByRelation) -> Node:
+    """The last match; a key at position 1 that never matches depends on the relation."""
+    return _last(node) if node.mask == Mask.STRICT_FUTURE else node
 
-    Position 1 has the key 0 then, and may match; but it is the last match only where there is no
-    other, since every other is after it. So there is a match before i where the place is above 1.
+
+def _last(node: Select) -> Node:
+    """The last match, where no key at position 1 is known that matches no query.
+
+    Position 1 may match then; but it is the last match only where there is no other, since every
+    other is after it. So there is a match before i where the place of the last is above 1.
     """
     keys, queries, values = node.children
-    keys = _moved(keys, 0)
+    if node.choose != "rightmost" and not isinstance(values, Constant):
+        return node
+    keys = _moved(keys, _any(keys))
 
     def last(values: Node, default: Any) -> Node:
-        return Select((keys, queries, values), "rightmost", Mask.FUTURE.value, default)
+        children = (keys, queries, values)
+        mask = Mask.FUTURE.value
+        return replace(node, children=children, choose="rightmost", mask=mask, default=default)
 
     found = Comparison((Linear((last(Position((), "i"), 0),), (1,), -1),), ">")
     return value_or_default(found, last(_moved(values, _any(values)), node.default), node.default)

@@ -17,7 +17,7 @@ from transformist.language.across import Exists
 from transformist.language.leaves import Constant, Position
 from transformist.language.node import Node
 from transformist.language.pointwise import Comparison, Linear, Table
-from transformist.language.selection import Select
+from transformist.language.selection import Select, SelectByRelation
 from transformist.language.types import Boolean
 from transformist.model import Mask
 
@@ -49,13 +49,15 @@ SIDES: Mapping[str, Side] = {
 
 def cut_off_by_places(program: Program) -> Program:
     """The program with mask none for the others, where the first or last match tells."""
-    return at_every_position(program, {Exists: _exists, Select: _select})
+    return at_every_position(program, {Exists: _exists, Select: _select, SelectByRelation: _select})
 
 
 def _exists(node: Exists) -> Node:
     if node.mask == Mask.NONE:
         return node
-    return _is_on(SIDES[node.mask], node.children[0], TRUE)
+    side = SIDES[node.mask]
+    whole = Select((node.children[0], TRUE, TRUE), side.choose, Mask.NONE.value, False)
+    return _is_on(side, whole)
 
 
 def _select(node: Select) -> Node:
@@ -67,19 +69,20 @@ def _select(node: Select) -> Node:
     if node.choose != side.choose and not isinstance(values, Constant):
         return node
     whole = replace(node, choose=side.choose, mask=Mask.NONE.value)
-    if keys == queries == TRUE and side.relation in ("<=", ">="):
+    is_of_all = type(node) is Select and keys == queries == TRUE
+    if is_of_all and side.relation in ("<=", ">="):
         return whole  # positions 1 and n are on either side of every position
     # Let p be the place of the first match of all. If p ≤ i, it is the first of those up to i, so
     # the value at p is right; if p > i, there is none up to i, so the default is. Queries may
     # depend on i: all matches compared are those of the one query at i.
-    found = _is_on(side, keys, queries)
+    found = _is_on(side, whole)
     return value_or_default(found, whole, node.default)
 
 
-def _is_on(side: Side, keys: Node, queries: Node) -> Node:
-    """True if there is a match on the side, by the place of the first or last of all; 0 if none."""
+def _is_on(side: Side, whole: Select) -> Node:
+    """True if a match of all positions is on the side, by its place; that is 0 if there is none."""
     i = Position((), "i")
-    place = Select((keys, queries, i), side.choose, Mask.NONE.value, 0)
+    place = replace(whole, children=(*whole.children[:2], i), default=0)
     there = Comparison((Linear((place, i), (1, -1), 0),), side.relation)
     if side.choose == "rightmost":
         return there  # 0 is neither at i nor after it

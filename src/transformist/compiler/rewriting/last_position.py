@@ -15,7 +15,7 @@ from transformist.language import Program
 from transformist.language.across import Count, Exists, Lookup, Mean
 from transformist.language.leaves import Constant, Position
 from transformist.language.node import Node
-from transformist.language.selection import Select
+from transformist.language.selection import Select, SelectByRelation
 from transformist.language.types import Number
 from transformist.model import Mask
 
@@ -45,7 +45,7 @@ def _masked(old: Mask, new: Mask) -> dict[type[Node], Rule]:
     def rule(node: Any) -> Node:
         return replace(node, mask=str(new)) if node.mask == old else node  # type: ignore[no-any-return]
 
-    return dict.fromkeys((Mean, Count, Exists, Select, Lookup), rule)
+    return dict.fromkeys((Mean, Count, Exists, Select, SelectByRelation, Lookup), rule)
 
 
 def _at_n(node: Position) -> Node:

@@ -17,7 +17,7 @@ from transformist.language import Accept, Program
 from transformist.language.across import Lookup
 from transformist.language.node import Entry, Node, different
 from transformist.language.places import Place
-from transformist.language.selection import Select
+from transformist.language.selection import Select, SelectByRelation
 from transformist.language.types import Number
 
 Rule: TypeAlias = "Callable[[Any], Node]"
@@ -26,7 +26,11 @@ Rule: TypeAlias = "Callable[[Any], Node]"
 Rewriting: TypeAlias = "Callable[[Program], Program]"
 """A pass from a program to one with the same answers."""
 
-READ_HERE: Mapping[type[Node], tuple[int, ...]] = {Lookup: (1,), Select: (1,)}
+READ_HERE: Mapping[type[Node], tuple[int, ...]] = {
+    Lookup: (1,),
+    Select: (1,),
+    SelectByRelation: (1,),
+}
 """Children that are read only where the node itself is read: an index, queries.
 
 All children of what is computed at each position are (`POINTWISE`, `WHOLE`). Values, keys, and the
