@@ -203,6 +203,12 @@ def test_refused_as_a_read_out(names, parts, message):
         tf.Outputs(names=tuple(names), parts=parts)
 
 
+def test_no_read_out_alone_reads_each_position():
+    """A proof covers BOS only for what reads the last position."""
+    with pytest.raises(tf.TransformistError, match="received 'each'"):
+        replace(ACCEPTS, at="each")
+
+
 def test_parts_by_name():
     model = tf.compile(program_of("share", "before"), max_length=LENGTH)
     with pytest.raises(tf.TransformistError, match="'shore'.*did you mean share"):

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, TypeAlias, final
+from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,14 @@ from transformist.model.weighting import softmax
 Label: TypeAlias = "str | int | float | Fraction | bool | tuple[Any, ...] | None"
 """Label of a position."""
 
-PLACES = ("last", "every", "cls", "each")
-"""The positions read: the last of the sequence, every position of the input, or that of CLS.
+PLACES = ("last", "every", "cls")
+"""The positions read: the last of the sequence, every position of the input, or that of CLS."""
 
-`each` is every position of the input, and of the empty input the last one, of BOS: for several
-outputs of which some read every position, and others the last.
+EACH = "each"
+"""Every position of the input; of the empty input the last one, of BOS.
+
+Several outputs of which some read every position and others the last read these. No read-out alone
+does: a proof covers the row of BOS for what reads the last position only.
 """
 
 
@@ -40,13 +43,15 @@ class ReadOut(Parameterized, ABC):
     b_out: Parameter = weights(default=None)
     at: str = part(str, default="last")
 
+    places: ClassVar[tuple[str, ...]] = PLACES
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require("W_out", ("k", "d"), "a row for each output")
         self._fill("b_out", self.W_out.shape[0])
         self._require("b_out", (self.W_out.shape[0],), "the rows of W_out")
-        if self.at not in PLACES:
-            raise UnknownName.among("place to read", self.at, PLACES, self._kind)
+        if self.at not in self.places:
+            raise UnknownName.among("place to read", self.at, self.places, self._kind)
 
     def __call__(self, z: Array, n: int, a: Arithmetic) -> list[Any]:
         """The answers for vectors (count, d) of inputs of length n."""
@@ -81,7 +86,7 @@ class ReadOut(Parameterized, ABC):
     @property
     def reads_several(self) -> bool:
         """True if it reads several positions, whose answers are joined."""
-        return self.at in ("every", "each")
+        return self.at in ("every", EACH)
 
     def join(self, answers: list[Any], n: int) -> Any:
         """The answers at the positions read of one input of length n, as one answer."""
@@ -283,6 +288,8 @@ class Outputs(ReadOut):
     b_out: Parameter = field(init=False, metadata={"weights": True})
     at: str = field(init=False)
 
+    places: ClassVar[tuple[str, ...]] = (*PLACES, EACH)
+
     def __post_init__(self) -> None:
         Definition.__post_init__(self)
         self._require_parts()
@@ -290,7 +297,7 @@ class Outputs(ReadOut):
         stacked = {
             "W_out": np.concatenate([each.W_out for each in self.parts]),
             "b_out": np.concatenate([each.b_out for each in self.parts]),
-            "at": places.pop() if len(places) == 1 else "each",
+            "at": places.pop() if len(places) == 1 else EACH,
         }
         for name, value in stacked.items():
             object.__setattr__(self, name, value)

@@ -14,7 +14,7 @@ from transformist.model.definition import Definition, part, several
 from transformist.model.embedding import BOS, CLS, EOS, Embedding, Symbol
 from transformist.model.layer import Layer, passed_through, require_widths
 from transformist.model.normalization import LayerNorm
-from transformist.model.read_out import LanguageModel, Outputs, ReadOut
+from transformist.model.read_out import EACH, LanguageModel, Outputs, ReadOut
 from transformist.model.stream import Stream
 from transformist.model.trace import Trace
 
@@ -65,7 +65,7 @@ class Transformer(Definition):
         ends = ("embedding", self.embedding.width), ("read-out", self.read_out.W_out.shape[1])
         require_widths(self.stream, self.layers, self.final_norm, ends)
         specials = (*self.embedding.front, *self.embedding.back)
-        if self.read_out.at == "each" and self.embedding.back:
+        if self.read_out.at == EACH and self.embedding.back:
             raise InvalidValue(
                 "outputs at the last and at every position need an input without symbols after it",
                 received=f"the special symbols {self.embedding.back} at the back",
@@ -310,7 +310,7 @@ class Transformer(Definition):
         front, back = self.embedding.front, self.embedding.back
         if self.read_out.at == "every":
             return slice(len(front), len(front) + n)
-        if self.read_out.at == "each":
+        if self.read_out.at == EACH:
             return slice(len(front) - (n == 0), len(front) + n)
         row = len(front) + n + len(back) - 1
         if self.read_out.at == "cls":
