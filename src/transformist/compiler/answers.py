@@ -31,7 +31,7 @@ from transformist.compiler.answer_kinds import (
 from transformist.compiler.lower import AS_IT_IS, Lowering, Scale
 from transformist.language import Accept, NextToken, Tag
 from transformist.language.node import Node
-from transformist.language.output_kinds import AnyOutput, NamedOutputs, Output
+from transformist.language.output_kinds import AnyOutput, NamedOutputs, Output, joined
 from transformist.language.types import Boolean, Category, Number, exact
 from transformist.laws import ZERO
 from transformist.model import Mask
@@ -105,6 +105,11 @@ def _ranked(lowering: Lowering, node: Node) -> Labelled | None:
     if found is None:
         return None
     rank, labels = found
+    # Answers are one string where every label is a character. A value that does not occur up to N
+    # may decide that: it is a label, too, of a rank that no value has.
+    others = [value for value in node.type.values or () if joined((value,), ()) == []]
+    if others and joined(labels, ()) == "":
+        labels = (*labels, others[0])
     forms = tuple(rank * (2 * k) - k**2 for k in range(len(labels)))
     # 2 k r − k² = r² − (r − k)²: another label is less by its distance squared, at least 1.
     return Labelled(labels, forms, Fraction(1))
