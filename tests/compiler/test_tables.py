@@ -36,11 +36,16 @@ ANSWERS = kinds_below(Answer)
 COMPUTED = ATOMS - {Embedded, PositionFeature, Fetched, Kept}
 """Those that hidden units compute; a `Kept` is only read off weights."""
 
+ByRelation = selection.SelectByRelation
+
 TABLES = {
     "rules": (lower.RULES, NODES),
     "outputs": (compiled_outputs.ANSWERS, OUTPUTS),
     "tags": (compiled_outputs.TAGS, {Boolean, Category, Number}),
-    "what fetches": (lower.CHANNELS, {across.Shift, across.Lookup, selection.Select}),
+    "what fetches": (
+        lower.CHANNELS,
+        {across.Shift, across.Lookup, selection.Select, selection.SelectByRelation},
+    ),
 }  # fmt: skip
 
 
@@ -86,6 +91,10 @@ def count(x):
     return (x == "a").count()
 
 
+def less(x):
+    return x.select(x, relation="<")
+
+
 def any_a(x):
     return (x == "a").any()
 
@@ -127,6 +136,9 @@ EXAMPLES = {
     (selection.Select, Boolean): (p(lambda x: (x == "a").nearest_left(x == "b").tag()), 1, 1),
     (selection.Select, Category): (p(lambda x: x.nearest_right(x == "b", default="a").tag()), 2, 2),
     (selection.Select, Number): (p(lambda x: bits(x).last().tag()), 1, 1),
+    (ByRelation, Boolean): (p(lambda x: less(x).any().tag()), 1, 1),
+    (ByRelation, Category): (p(lambda x: less(x).rightmost(x, default="a").tag()), 1, 1),
+    (ByRelation, Number): (p(lambda x: less(x).rightmost(bits(x)).tag()), 1, 1),
 }  # fmt: skip
 
 
