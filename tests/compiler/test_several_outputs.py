@@ -233,3 +233,14 @@ def test_on_the_command_line(capsys, tmp_path):
     code, out, _ = run(capsys, "check", name, "--max-length", "4")
     assert code == 0 and "held" in out
     assert run(capsys, "certify", name, "--max-length", "8")[0] == 0
+
+
+@pytest.mark.parametrize("name", ["", "a b", "two\nlines"])
+def test_names_are_identifiers(name):
+    with pytest.raises(tf.TransformistError, match="must be an identifier of Python"):
+        tf.program(alphabet="ab")(lambda x: tf.outputs(**{name: x.tag()}))
+
+
+def test_outputs_without_a_name_are_refused():
+    with pytest.raises(tf.TransformistError, match="must be given by name; received 1 without"):
+        tf.program(alphabet="ab")(lambda x: tf.outputs(x.tag()))

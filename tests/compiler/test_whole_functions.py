@@ -5,11 +5,13 @@ import itertools
 import math
 import random
 from collections import Counter
+from fractions import Fraction
 
 import pytest
 
 import transformist as tf
 from drawn_programs import Case, Expression, expression, outcome, program_of
+from transformist.compiler import largest_length
 from transformist.compiler.uncompilable import Uncompilable
 
 STRINGS = ["".join(x) for n in range(1, 7) for x in itertools.product("ab", repeat=n)]
@@ -342,3 +344,37 @@ def test_accepting_is_right_on_nothing():
         model = tf.compile(made, max_length=8)
         for s in ["", *STRINGS[::4]]:
             assert model(s) is made(s) is f(s.count("a")), s
+
+
+def test_the_largest_length_is_at_most_that_of_the_function():
+    program = tf.program(alphabet="ab")(
+        lambda x: ((x == "a").count().map(lambda v: v % 3 == 0, max_length=20)).tag()
+    )
+    assert largest_length(program) == 20
+
+
+def test_a_value_that_is_missing_is_that_of_the_number_the_function_is_of():
+    """Functions of functions are compiled as one; the refusal is of the one the user wrote."""
+    half = tf.program(alphabet="ab")(
+        lambda x: ((x == "a").count() // 2).map(lambda v: v > 1, max_length=10).tag()
+    )
+    with pytest.raises(tf.TransformistError, match=r"'.*// 2.*none at 6, but values at 0 to 5"):
+        tf.compile(half, max_length=12)
+
+
+@pytest.mark.parametrize("weighting", ["softmax", "average-hard"])
+@pytest.mark.parametrize("factor", [10**400, Fraction(1, 10**400)])
+def test_numbers_beyond_those_of_bounds_are_refused(factor, weighting):
+    program = tf.program(alphabet="ab")(
+        lambda x: (x == "a").count().map(lambda v: factor * v).predecessor().mean().tag()
+    )
+    with pytest.raises(tf.TransformistError, match="between 1e-300 and 1e300 in magnitude"):
+        tf.compile(program, max_length=7, weighting=weighting)
+
+
+def test_a_remainder_by_a_number_that_is_no_index_is_refused_or_right():
+    program = tf.program(alphabet="ab")(lambda x: ((x == "a").count() % 10**30 > 1).tag())
+    assert program("aab") == [True, True, True]
+    assert tf.compile(program, max_length=5)("aab", "float32") == [True, True, True]
+    with pytest.raises(tf.TransformistError, match="must be called on at most 65,536 values"):
+        tf.program(alphabet="ab")(lambda x: (x == "a").count().map(str, max_length=10**100).tag())

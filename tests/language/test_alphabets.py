@@ -141,3 +141,17 @@ def test_on_the_command_line(capsys, tmp_path):
     assert code and "received 0.25 at position 2" in err
     code, out, _ = run(capsys, "check", name, "--max-length", "3")
     assert code == 0 and "held" in out
+
+
+@pytest.mark.parametrize(
+    "value", [frozenset("a"), b"a", 1j, ..., str, (float("nan"),), iter("a"), ("a", b"a")]
+)
+def test_values_that_no_file_keeps_are_no_categories(value):
+    with pytest.raises(tf.TransformistError, match="a category is needed here"):
+        tf.program(alphabet="ab")(lambda x: x.map({"a": value, "b": "b"}).tag())
+
+
+def test_infinity_is_a_default_where_it_is_a_symbol():
+    inf = float("inf")
+    program = tf.program(alphabet=[inf, 1])(lambda x: x.predecessor(default=inf).tag())
+    assert program([1, inf]) == [inf, 1]

@@ -350,3 +350,19 @@ def test_the_command_line_takes_a_program_in_a_file(tmp_path, capsys):
     path.write_text(FILE + "\n@tf.program(alphabet='()')\ndef bad(x):\n    return not x\n")
     assert main(["check", "dyck-1", "--against", f"{path}:bad"]) == 2
     assert "programs.py, line 15: not x: a sequence has a value" in capsys.readouterr().err
+
+
+def test_a_loop_over_objects_without_a_text():
+    class Silent:
+        symbol = "a"
+
+        def __repr__(self):
+            raise RuntimeError
+
+    @tf.program(alphabet="ab")
+    def program(x):
+        for each in [Silent()]:
+            hit = x == each.symbol
+        return hit.tag()
+
+    assert program("ab") == [True, False]

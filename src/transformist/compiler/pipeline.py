@@ -20,7 +20,7 @@ from transformist.compiler.lower import POINTWISE, Lowering
 from transformist.compiler.rewriting import rewritten
 from transformist.compiler.schedule import schedule
 from transformist.compiler.sharpness import sharpnesses
-from transformist.compiler.uncompilable import Subexpressions, Uncompilable
+from transformist.compiler.uncompilable import NoValueAtLength, Subexpressions, Uncompilable
 from transformist.errors import InvalidValue
 from transformist.language import Accept, Program
 from transformist.language.across import Mean
@@ -114,7 +114,7 @@ def largest_length(program: Program, *, most: int = 2**17, **given: Any) -> int:
     program = rewritten(program, options.masks)
     try:
         _compiled(program, options)
-    except MarginExceeded:
+    except (MarginExceeded, NoValueAtLength):
         return _longest(program, options)
     return most
 
@@ -134,6 +134,17 @@ def _compiled(program: Program, options: Options) -> Transformer:
             with suppress(MarginExceeded):
                 return _handing_out(program, options, way)
         raise
+    except (OverflowError, ZeroDivisionError):
+        # Bounds of errors and the sharpness of heads are float64. A number of the program beyond
+        # 2¹⁰²⁴ overflows there, and the share of an error that one below 2⁻¹⁰⁷⁴ leaves is 0.
+        ((_, output), *_) = program.output.parts
+        raise Subexpressions(program).refused(
+            output.node,
+            "every number of a program, and every difference of two, must be 0 or between "
+            "1e-300 and 1e300 in magnitude",
+            received="computed from numbers beyond",
+            remedy="scale the numbers",
+        ) from None
 
 
 def _handing_out(program: Program, options: Options, way: Way) -> Transformer:
@@ -216,7 +227,7 @@ def _longest(program: Program, options: Options) -> int:
     def fits(max_length: int) -> bool:
         try:
             _compiled(program, replace(options, max_length=max_length))
-        except MarginExceeded:
+        except (MarginExceeded, NoValueAtLength):
             return False
         return True
 

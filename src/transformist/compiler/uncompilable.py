@@ -15,6 +15,10 @@ class Uncompilable(InvalidValue):
     """A program, or a subexpression of it, that cannot be compiled as asked."""
 
 
+class NoValueAtLength(Uncompilable):
+    """A program with a function that has no value at a number that an input can give."""
+
+
 @dataclass(frozen=True)
 class Subexpressions:
     """Names and places of the subexpressions of a program."""

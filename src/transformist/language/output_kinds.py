@@ -126,17 +126,19 @@ AnyOutput: TypeAlias = "Output | NamedOutputs"
 """The output of a program."""
 
 
-def outputs(**named: Output) -> NamedOutputs:
+def outputs(*unnamed: Output, **named: Output) -> NamedOutputs:
     """Hand out several values of a program, each by a name.
 
     The answer is a mapping: of a verdict the Boolean at the last position, of tags and predictions
     what they are by themselves. It is returned, as the last step of a program.
 
     Args:
+        unnamed: none; each output must have a name.
         named: what `accept`, `tag` or `next_token` made, by name.
 
     Raises:
-        InvalidValue: without a name, or for a value that is no such output.
+        InvalidValue: without a name, for a name that is no identifier of Python, or for a value
+            that is no such output.
 
     Example:
         >>> import transformist as tf
@@ -149,16 +151,22 @@ def outputs(**named: Output) -> NamedOutputs:
 
     """
     for name, each in named.items():
+        if not name.isidentifier():
+            raise refusal(
+                "the name of an output must be an identifier of Python, such as depth",
+                received=repr(name),
+                remedy="use letters, digits and underscores",
+            )
         if not isinstance(each, Output):
             raise refusal(
                 "each of several outputs must be what accept, tag or next_token made",
                 received=f"{name} = {each!r:.40}",
                 remedy=f"write tf.outputs({name}=y.tag()), y the sequence",
             )
-    if not named:
+    if unnamed or not named:
         raise refusal(
             "outputs must be given by name",
-            received="none",
+            received=f"{len(unnamed)} without a name" if unnamed else "none",
             remedy="write return tf.outputs(a=y.tag(), b=z.accept())",
         )
     return NamedOutputs(tuple(named.items()))

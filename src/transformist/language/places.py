@@ -13,6 +13,7 @@ import functools
 import linecache
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -145,9 +146,13 @@ def _values(frame: FrameType) -> Iterator[str]:
             names = [each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)]
             for name in names:
                 value = frame.f_locals.get(name)
-                # A sequence has no text that would tell it from another.
+                # A sequence has no text that would tell it from another, and a user's object may
+                # have a text that cannot be made.
                 if name in frame.f_locals and not hasattr(value, "tracing"):
-                    yield f"{name}={value!r:.{LONGEST_VALUE}}"
+                    text = ""
+                    with suppress(Exception):
+                        text = f"={value!r:.{LONGEST_VALUE}}"
+                    yield name + text
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def constant(value: Any, kind: type[Type]) -> Constant:
     try:
         read = _READ[kind](value)
         floats = FLOATS.get()
-        if floats is not None and isinstance(value, float | np.floating):
+        if kind is Number and floats is not None and isinstance(value, float | np.floating):
             floats.add(abs(Fraction(read)))
         return Constant((), kind, read)
     except (ValueError, TypeError, ArithmeticError):
@@ -117,8 +117,13 @@ def _boolean(value: Any) -> bool:
 
 
 def _category(value: Any) -> Any:
-    hash(value)
-    if isinstance(value, bool) or value != value:
+    """A value that a file keeps: None, a string, a number but NaN, or a tuple of these."""
+    if isinstance(value, np.integer | np.floating):
+        value = value.item()
+    if isinstance(value, tuple):
+        return tuple(map(_category, value))
+    known = value is None or isinstance(value, str | int | float | Fraction)
+    if not known or type(value) is bool or value != value:
         raise TypeError
     return value
 

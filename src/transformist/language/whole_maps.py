@@ -61,7 +61,7 @@ class WholeMap(Node):
             raise UndefinedValue(
                 "a function of a number must have a value at each value of the number",
                 received=f"none at {x}, but values at {self.points[0]} to {self.points[-1]}",
-                remedy="give map(f, max_length=…) the length of the longest input, or a mapping "
+                remedy="give map(f, max_length=…) the length of the longest input, or the mapping "
                 "this key; or map what is not beyond the keys, such as k.min(2)",
             )
         return self.known[x]
@@ -101,7 +101,7 @@ class Division(Node):
             return Number(None, exact + lost)
         # From 0 to c − 1; for c < 0 from c + 1 to 0.
         rests = range(min(0, c + 1), max(1, c))
-        if len(rests) <= MOST_VALUES:
+        if abs(c) <= MOST_VALUES:
             return number_of(rests)
         return Number(None, Ends.of((rests[0], rests[-1])))
 
@@ -161,10 +161,11 @@ def mapped(node: Node, values: Any, categories: bool, max_length: Any) -> WholeM
             remedy="write k.map(lambda v: v % 3)",
         )
     domain = whole.up_to(max_length)
-    if len(domain) > LARGEST_TABLE:
+    count = domain.stop - domain.start  # len() takes no range of more than 2⁶³ numbers
+    if count > LARGEST_TABLE:
         raise refusal(
             f"a function of a number must be called on at most {LARGEST_TABLE:,} values",
-            received=f"{len(domain):,} values for max_length = {max_length}",
+            received=f"{count:,} values for max_length = {max_length}",
             remedy="give a smaller max_length",
         )
     points = [point for point in domain if not isinstance(values, Mapping) or point in values]

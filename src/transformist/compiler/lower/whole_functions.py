@@ -25,6 +25,7 @@ from transformist.circuit import At, Fetched, Form, total
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, Scale
 from transformist.compiler.lower.positionwise import POINTWISE
 from transformist.compiler.lower.rule import Asking, Ranked, Rule
+from transformist.compiler.uncompilable import NoValueAtLength
 from transformist.errors import UndefinedValue
 from transformist.language.leaves import Position
 from transformist.language.node import Node, different
@@ -52,8 +53,9 @@ def function_of(
         name: of what is made.
 
     """
+    named = x
     x, f = _of_innermost(build, x, f)
-    values = {point: Fraction(value) for point, value in _values(build, x, f).items()}
+    values = {point: Fraction(value) for point, value in _values(build, x, f, named).items()}
     mask = _mask(build, _ends(x))
     needs_lookup = not _is_place(x) and mask is not None and _finds_places(build)
     if mask is not None and needs_lookup:
@@ -96,19 +98,31 @@ def _ends(x: Node) -> Ends:
     return x.type.whole
 
 
-def _values(build: Builder, x: Node, f: Callable[[int], Any]) -> dict[int, Any]:
-    """The values of a function at each whole number that x can be."""
+def _values(build: Builder, x: Node, f: Callable[[int], Any], named: Node) -> dict[int, Any]:
+    """The values of a function at each whole number that x can be.
+
+    Raises:
+        NoValueAtLength: where there is none; the refusal names the node `named`, which the user
+            wrote the function of.
+
+    """
     ends, longest = _ends(x), build.circuit.max_length
     if longest is None and not _is_constant(ends):
         raise build.needs_length(x, "the number of values of a whole number")
     try:
         return {point: f(point) for point in ends.up_to(longest or 1)}
     except UndefinedValue as undefined:
-        raise build.refuse(
-            x,
+        refused = build.refuse(
+            named,
             undefined.invariant,
             received=f"{undefined.received}, for max_length = {longest}",
             remedy=undefined.remedy,
+        )
+        raise NoValueAtLength(
+            refused.invariant,
+            received=refused.received,
+            where=refused.where,
+            remedy=refused.remedy,
         ) from None
 
 
@@ -233,7 +247,7 @@ def _number(ask: Asking, build: Builder, node: WholeFunction, _scale: Scale) -> 
 def _rank(ask: Asking, build: Builder, node: WholeFunction) -> Ranked:
     """The rank of the value among those that it can have up to N."""
     x, name = node.children[0], build.name(node)
-    reached = set(_values(build, x, node.at).values())
+    reached = set(_values(build, x, node.at, x).values())
     values = tuple(v for v in node.type.values or sorted(reached) if v in reached)
     ranks = {value: k for k, value in enumerate(values)}
     # The bounds of what x is made of may be wider than its own: the rank there does not matter.
