@@ -1,6 +1,7 @@
 """Small transformers drawn at random, with every mask, weighting, norm, activation and read-out."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -70,6 +71,26 @@ def drawn(mask="none", weighting="softmax", seed=0, at="every", norms="none", po
         read_out=outputs() if several else labels("xyz", at),
         final_norm=norm() if norms == "pre" else None,
     )  # fmt: skip
+
+
+def uniform(activation="relu", norm=None, weighting="average-hard", width=51):
+    """A model that keeps equal rows equal: on equal symbols every final vector is the same."""
+    rng = np.random.default_rng(5)
+    mixing = tf.Attention(
+        W_Q=rng.normal(size=(3, width)), W_K=rng.normal(size=(3, width)),
+        W_V=rng.normal(size=(4, width)), W_O=rng.normal(size=(width, 4)),
+    )  # fmt: skip
+    network = tf.FeedForward(
+        W_1=rng.normal(size=(7, width)), W_2=rng.normal(size=(width, 7)) / 8, activation=activation
+    )
+    hard = replace(mixing, weighting=weighting)
+    return tf.Transformer(
+        stream=tf.Stream(tuple(f"x{k}" for k in range(width))),
+        embedding=tf.Embedding(symbols=("a", "b"), vectors=rng.normal(size=(2, width))),
+        layers=(tf.Layer((mixing,), network, pre_norms=(norm, norm)), tf.Layer((hard,), network)),
+        final_norm=norm,
+        read_out=tf.RealVector(W_out=np.eye(width), at="every"),
+    )
 
 
 def strings(alphabet, longest=4, most=40):

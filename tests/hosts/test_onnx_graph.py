@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from drawn_models import CASES, drawn, on_strings, strings
+from drawn_models import CASES, drawn, on_strings, strings, uniform
 
 import transformist as tf
 from transformist.errors import InvalidValue
@@ -89,6 +89,58 @@ def test_several_outputs_agree():
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_activations_agree(activation):
     agree(drawn(activation=activation, seed=13), strings("ab"), "float32")
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("arithmetic", ["float32", "float64"])
+def test_equal_rows_have_equal_vectors_in_every_place(activation, arithmetic):
+    """Sums along the last axis, and Exp and Tanh in float64, would tell equal rows apart."""
+    if (activation, arithmetic) == ("gelu", "float64"):
+        pytest.skip("ONNX Runtime has no Erf in float64")
+    for width in (6, 51):
+        norm = tf.LayerNorm(gain=np.ones(width), epsilon=1e-5)
+        model = uniform(activation, norm, width=width)
+        logits = onnx_graph.run(onnx_graph.write(model, arithmetic))
+        for n in (2, 3, 5, 9, 30):
+            found = logits([[0] * n], [n])[0]
+            assert (found == found[0]).all(), (width, n)
+
+
+def test_the_leftmost_of_equal_rows_is_taken():
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        W = [[*rng.integers(1, 100, 3) / 100, 0, 0]]
+        word = rng.integers(1, 100, 3) / 100
+        first = tf.Attention(
+            W_Q=W, W_K=W, W_V=[[0, 0, 0, 1, 0]], W_O=[[0]] * 4 + [[1]], weighting="leftmost-hard"
+        )
+        model = tf.Transformer(
+            stream=tf.Stream(tuple("pqrst")),
+            embedding=tf.Embedding(symbols="ab", vectors=[[*word, 0, 0], [*word, 1, 0]]),
+            layers=(tf.Layer((first,)),),
+            read_out=tf.Binary(W_out=[[0, 0, 0, 0, 1]], at="every"),
+        )
+        assert not (evaluated(model, ["ab", "abbb"], "float32")[0, :2] > 0).any()
+
+
+def test_exponentials_have_nearly_the_digits_of_the_format():
+    """e, rounded to float64, is no base alone: its powers lose digits with their exponent."""
+    places = [-np.log(3), -1, -20, -100, -700, -5000]
+    model = tf.Transformer(
+        stream=tf.Stream(("x", "y")),
+        embedding=tf.Embedding(symbols=range(7), vectors=[[0, 0], *([x, 0] for x in places)]),
+        layers=(
+            tf.Layer(
+                (tf.Attention(W_Q=[[0, 0]], b_Q=[1], W_K=[[1, 0]], W_V=[[0, 0], [1, 0]]),)
+            ),
+        ),
+        read_out=tf.RealVector(W_out=[[0, 1]], at="every"),
+    )  # fmt: skip
+    logits = onnx_graph.run(onnx_graph.write(model, "float64"))
+    for symbol, x in enumerate(places, 1):
+        # Weights 1 and eˣ: the mean of x is x eˣ / (1 + eˣ).
+        found = logits([[0, symbol]], [2])[0, 0, 0]
+        assert found == pytest.approx(x * np.exp(x) / (1 + np.exp(x)), rel=2.0**-50, abs=0), x
 
 
 def test_every_position_function_agrees():

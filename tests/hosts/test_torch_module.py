@@ -6,9 +6,10 @@ import sys
 
 import numpy as np
 import pytest
-from drawn_models import CASES, drawn, on_strings, strings
+from drawn_models import CASES, drawn, on_strings, strings, uniform
 
 import transformist as tf
+from transformist.arithmetic import number_system
 from transformist.errors import (
     InputTooLong,
     InvalidValue,
@@ -23,6 +24,8 @@ from transformist.model.feed_forward import ACTIVATIONS
 from transformist.programs import PROGRAMS
 
 torch = pytest.importorskip("torch", reason="torch is not installed (pip extra torch)")
+from transformist.hosts import torch_module  # noqa: E402
+
 pytestmark = pytest.mark.hosts
 
 # Both sides round each operation of some hundred to 2⁻⁵³ or 2⁻²⁴; numbers here are below 100.
@@ -113,29 +116,48 @@ def test_half_formats_decide_as_the_reference_does(dtype):
     assert module.answers(inputs) == model.answers(inputs, dtype)
 
 
-def test_equal_rows_have_equal_scores_in_every_place():
-    """A matrix product of BLAS breaks these ties: it has other instructions for the last rows."""
-    rng = np.random.default_rng(5)
-    stream = tf.Stream(tuple(f"x{k}" for k in range(51)))
-    head = tf.Attention(
-        W_Q=rng.normal(size=(3, 51)), W_K=rng.normal(size=(3, 51)), W_V=np.eye(51),
-        weighting="average-hard",
-    )  # fmt: skip
-    network = tf.FeedForward(W_1=rng.normal(size=(7, 51)), W_2=rng.normal(size=(51, 7)))
-    mixing = tf.Attention(
-        W_Q=np.zeros((1, 51)), W_K=np.zeros((1, 51)), W_V=rng.normal(size=(51, 51))
-    )
-    model = tf.Transformer(
-        stream=stream,
-        embedding=tf.Embedding(symbols=("a",), vectors=rng.normal(size=(1, 51))),
-        layers=(tf.Layer((mixing,), network), tf.Layer((head,))),
-        read_out=tf.RealVector(W_out=np.eye(51)),
-    )
-    module, seen = tf.to_torch(model), []
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_equal_rows_have_equal_vectors_in_every_place(activation, dtype):
+    """A matrix product of BLAS, `gelu` and `sigmoid` have other instructions for the last rows."""
+    norm = tf.LayerNorm(gain=np.ones(51), epsilon=1e-5)
+    module, seen = tf.to_torch(uniform(activation, norm), dtype), []
     module.layers[1].heads[0].weighting.register_forward_hook(lambda *each: seen.append(each[-1]))
-    for n in (2, 5, 13):
-        module.answer("a" * n)
-        assert torch.equal(seen[-1], torch.full((1, n, n), 1 / n, dtype=torch.float64))
+    for n in (2, 5, 13, 30):
+        found = module(torch.zeros((1, n), dtype=torch.int64)).logits[0]
+        assert torch.equal(found, found[:1].expand_as(found)) and found.isfinite().all()
+        assert torch.equal(seen[-1], torch.full((1, n, n), 1 / n, dtype=module.dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_activations_take_every_place_alike(activation, dtype):
+    function = torch_module.ACTIVATIONS[activation]
+    for each in np.random.default_rng(4).normal(size=200) * 3:
+        one, *more = (
+            function(torch.full((n,), each, dtype=getattr(torch, dtype))) for n in (1, 5, 13, 33)
+        )
+        assert all(torch.equal(found, one.expand_as(found)) for found in more), each
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_activations_are_rounded_as_in_the_reference(activation, dtype):
+    a = number_system(dtype)
+    x = a.array((np.random.default_rng(3).normal(size=500) * 8).tolist())
+    expected = ACTIVATIONS[activation](x, a)
+    given = torch.tensor(a.numbers(x), dtype=getattr(torch, dtype))
+    found = torch_module.ACTIVATIONS[activation](given)
+    # An entry may round to the neighbour where libraries differ in the last bit of float64.
+    assert (found.double().numpy() != a.numbers(expected)).sum() <= 1
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_gradients_are_finite_where_an_exponential_overflows(activation, dtype):
+    x = torch.tensor([-500.0, -60, -8, 0, 8, 30], dtype=getattr(torch, dtype), requires_grad=True)
+    torch_module.ACTIVATIONS[activation](x).sum().backward()
+    assert x.grad.isfinite().all() and x.grad[-2:].tolist() == pytest.approx([1, 1], abs=2.0**-7)
 
 
 def test_padding_may_stand_anywhere_and_hold_anything():
