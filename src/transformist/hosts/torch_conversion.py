@@ -22,7 +22,8 @@ def to_torch(
     `module(token_ids, lengths)` gives the final vectors, the logits W_out z + b_out and, with
     `return_streams=True`, the residual stream by slot name; `module.encode("abba")` gives tokens
     and `module.answer("abba")` the answer. Weights are parameters, under the names of a saved file.
-    The module can be trained, compiled (`torch.compile`) and exported (`torch.export`).
+    The module can be trained, compiled (`torch.compile`) and exported (`torch.export`). Compiled in
+    bfloat16 or float16, it does not round scores to the format: hard attention may see other ties.
 
     Hard attention compares scores in the format, as the reference does: scores that are equal as
     real numbers but round differently do not tie. Long sums are taken in another order than that
