@@ -13,7 +13,7 @@ import transformist as tf
 from transformist.arithmetic import number_system
 from transformist.circuit import Circuit, Form, Margins, follow
 from transformist.compiler.allocate import allocate
-from transformist.compiler.answers import answer
+from transformist.compiler.answers import ways
 from transformist.compiler.compile_options import Options
 from transformist.compiler.emit import emit
 from transformist.compiler.format_margins import ORDER, MarginExceeded, require_margins
@@ -25,11 +25,19 @@ from transformist.programs import PROGRAMS
 
 
 def circuit_of(program, max_length, weighting, arithmetic):
+    """The circuit of the first way of handing out that keeps its margins, or of the last."""
     options = Options(max_length=max_length, weighting=weighting, arithmetic=arithmetic)
-    circuit = Circuit(program.alphabet, begins_with_bos(program), max_length, weighting)
-    lowering = Lowering(program, options, circuit)
-    read = answer(lowering)
-    return circuit, read, sharpnesses(circuit, read.tolerances), lowering.source_map
+    for way in ways(program.output):
+        circuit = Circuit(program.alphabet, begins_with_bos(program), max_length, weighting)
+        lowering = Lowering(program, options, circuit)
+        read = way(lowering)
+        sharpness, source_map = sharpnesses(circuit, read.tolerances), lowering.source_map
+        try:
+            require_margins(circuit, sharpness, read, arithmetic, source_map.served)
+        except MarginExceeded:
+            continue
+        break
+    return circuit, read, sharpness, source_map
 
 
 @pytest.mark.parametrize("weighting", ["softmax", "average-hard", "rightmost-hard"])
