@@ -28,9 +28,9 @@ def reader():
     return names
 
 
-def test_the_reader_has_forty_lines_of_code():
+def test_the_reader_has_at_most_sixty_lines():
     (text,) = blocks("file-format.md")
-    assert len([line for line in text.splitlines() if line.strip()]) <= 46
+    assert len([line for line in text.splitlines() if line.strip()]) <= 60
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
