@@ -35,14 +35,15 @@ HEAD = f"""# Programs for the masks of a host
 ```
 
 This page lists the size of each worked program for hosts with any masks, for a causal decoder
-(`masks="future"`) and for an encoder (`masks="none"`). [language](language.md#for-the-masks-of-a-host)
-describes how masks are replaced. `python docs/targets.py` generates this page in some minutes.
+(`masks="future"`) and for an encoder (`masks="none"`). The page
+[language](language.md#for-the-masks-of-a-host) describes how masks are replaced.
+`python docs/targets.py` generates this page in some minutes.
 
 - Width: first with slots that are used again, then with a slot for each number (`reuse=False`).
 - Largest N: the largest up to {MOST:,} at which {FORMAT} is shown to keep the margins, with a slot
   for each number.
-- Certified: the largest of that N and {", ".join(map(str, SMALLER))} for which `certify` holds with a
-  slot for each number, and the grade of the certificate.
+- Certified: the largest of that N and {", ".join(map(str, SMALLER))} for which `certify` holds
+  with a slot for each number, and the grade of the certificate.
 
 | program | masks | layers | heads | width | largest N | certified |
 |---|---|---|---|---|---|---|

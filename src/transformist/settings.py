@@ -183,7 +183,7 @@ def _alphabet(given: Any) -> tuple[Any, ...]:
 
 
 def _symbols(given: Any) -> tuple[Any, ...]:
-    """The symbols of a program: any that a file keeps, and that are equal to themselves alone."""
+    """The symbols of a program: different values of the types that a saved file can hold."""
     if isinstance(given, set | frozenset | dict):
         raise TypeError  # whose order is not the user's
     listed = _plain(given) if isinstance(given, str) and given.startswith("[") else given

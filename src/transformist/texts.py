@@ -243,7 +243,7 @@ def admitted(pieces: Iterable[str], count: int, admit: Callable[[int], None]) ->
 
 
 def _listed(text: str, alphabet: Sequence[Symbol]) -> list[Any]:
-    """A JSON list of symbols: strings and numbers, lists for tuples, texts for fractions."""
+    """The symbols in a JSON list: strings and numbers, lists for tuples, strings for fractions."""
     try:
         given = json.loads(text)
         known = {each: each for each in alphabet}
@@ -261,11 +261,11 @@ def _listed(text: str, alphabet: Sequence[Symbol]) -> list[Any]:
 
 
 def _symbol(given: Any, known: Mapping[Any, Any]) -> Any:
-    """The symbol of an alphabet that a value of JSON stands for; the value where there is none.
+    """The symbol of an alphabet that a JSON value stands for; the value itself if there is none.
 
     Raises:
-        TypeError: for a value of a type that no symbol has: strings and whole numbers always
-            count, other numbers and lists where there are such symbols.
+        TypeError: for a value of a type that no symbol has; strings and whole numbers are always
+            accepted.
 
     Example:
         >>> known = {each: each for each in (Fraction(1, 3), ("a", 1))}

@@ -2,7 +2,7 @@
 
 What is kept of a sublayer are the sums of its atoms that are read later, where these are not more
 than the atoms. A slot whose value is read no more is emptied by a feed-forward network, where there
-is one in time, and used again, unless each number is to have a slot of its own.
+is one in time, and used again. Without reuse, each number has a slot of its own.
 """
 
 from __future__ import annotations
@@ -179,7 +179,8 @@ def _lifetimes(schedule: Schedule) -> list[tuple[Form, int, int]]:
         parts = scored.get(site, [])
         if len(chosen) > len(atoms[site]) or not _can_read(chosen, [part for _, part in parts]):
             chosen = {Form.atom(atom): last for atom, last in atoms[site].items()}
-        # A sum of keys may be a sum that others read, and earlier, though no key is.
+        # A sum that a head reads as keys may be kept already for other readers. Keep it until the
+        # head reads it, even if the other readers come earlier.
         for time, part in parts:
             known = kept.get((site, part.direction))
             if known is not None and known in chosen:
@@ -189,7 +190,7 @@ def _lifetimes(schedule: Schedule) -> list[tuple[Form, int, int]]:
 
 
 def _scores(schedule: Schedule) -> Iterator[tuple[int, Form]]:
-    """Queries and keys as they are written, and when: keys with constant queries are one sum."""
+    """The times and forms of queries and keys as read; keys of constant queries are one sum."""
     atoms = [(time, schedule.circuit.atoms[number]) for number, time in schedule.times.items()]
     heads = [(time, atom.head) for time, atom in atoms if isinstance(atom, Fetched)]
     for time, head in dict.fromkeys(heads):

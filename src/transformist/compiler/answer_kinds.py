@@ -36,7 +36,7 @@ class Answer(ABC):
 
     @abstractmethod
     def require(self, margins: Margins, owner: str = READ_OUT) -> None:
-        """Require the margins of the answer in a format, in the name of an owner."""
+        """Require the margins of the answer in a format; a refusal names their owner."""
 
     @abstractmethod
     def read_out(self, rows_of: RowsOf) -> ReadOut:
@@ -177,7 +177,7 @@ class NearestMean(Answer):
 
 @dataclass(frozen=True)
 class Several(Answer):
-    """Several answers by name; each keeps its own margins, on the final vectors of all.
+    """Several answers by name, read from the same final vectors; each has its own margins.
 
     Attributes:
         parts: pairs of a name and an answer.

@@ -37,16 +37,16 @@ from transformist.laws import ZERO
 from transformist.model import Mask
 
 Way: TypeAlias = Callable[[Lowering], Answer]
-"""A way of handing out the output of the program that is lowered."""
+"""A way to read out the output of a lowered program."""
 
 
 def ways(output: AnyOutput) -> tuple[Way, ...]:
-    """The ways of handing out the outputs, the first of which keeps its margins is taken.
+    """The ways to read out the outputs; the compiler takes the first that keeps its margins.
 
-    A number with listed values is compared with them, or, as a category is, read by a label for
-    each value. The comparison takes no weights of its own, but its margin is the least squared
-    distance of two values, beside forms as large as their squares; the margin of labels is 1
-    beside 1, in any format and for any values.
+    A number with listed values has two ways. In the first, all labels read one form of the number;
+    its margin is the least squared distance of two values, while the forms are as large as the
+    squares of the values. In the second, each value has a form of its own that is 1 or 0, as for a
+    category; this takes more weights, but the margin is 1 for all values and in every format.
     """
     has_labels = any(_is_listed(each) for _, each in output.parts)
     return (answer, _by_labels) if has_labels else (answer,)
@@ -74,7 +74,7 @@ def _by_labels(lowering: Lowering) -> Answer:
 
 
 def _answer(lowering: Lowering, of: Callable[[Output], Answer]) -> Answer:
-    """The answer for each output, as one where there are several."""
+    """The answer of each output; several are joined to one `Several`."""
     output, served = lowering.program.output, lowering.source_map.served
     found = [lowering.settled(partial(of, each)) for _, each in output.parts]
     if not isinstance(output, NamedOutputs):
@@ -105,8 +105,9 @@ def _ranked(lowering: Lowering, node: Node) -> Labelled | None:
     if found is None:
         return None
     rank, labels = found
-    # Answers are one string where every label is a character. A value that does not occur up to N
-    # may decide that: it is a label, too, of a rank that no value has.
+    # An answer is a string if every label is a character, else a list. If all values up to N are
+    # characters, but not all values, one of the others becomes a label of a rank that never occurs:
+    # the answer is then a list, as in the interpretation.
     others = [value for value in node.type.values or () if joined((value,), ()) == []]
     if others and joined(labels, ()) == "":
         labels = (*labels, others[0])

@@ -28,7 +28,7 @@ class Options:
         arithmetic: the format in which the margins must be kept; `None` for the usual one.
         heads: the number of heads in a layer, `many` or `one`.
         positions: the position functions that may be used, all when `None`.
-        masks: the masks that heads may have: `any`, `future` or `none`, a name of `TARGETS`.
+        masks: the target, by the masks that its heads may have: `any`, `future` or `none`.
         reuse: true if a slot may hold several numbers, one after another.
 
     """

@@ -55,9 +55,9 @@ def compile(
         heads: `many` or `one` a layer.
         positions: the functions of positions that may be used, all when left out.
         masks: the masks that the host has: `any`; `future` for a causal decoder, in which every
-            head has this mask; `none` for an encoder, in which every head sees all positions. The
-            program is rewritten where its masks are others, and refused where it cannot be.
-        reuse: false for a slot of its own for each number, which a host with layer norms needs.
+            head has this mask; `none` for an encoder, in which every head sees all positions. Other
+            masks of the program are replaced; a mask that cannot be replaced is refused.
+        reuse: False gives each number a slot of its own, which a host with layer norms needs.
 
     Raises:
         InvalidValue: for a subexpression that cannot be compiled as asked, with its name, its line
@@ -120,10 +120,10 @@ def largest_length(program: Program, *, most: int = 2**17, **given: Any) -> int:
 
 
 def _compiled(program: Program, options: Options) -> Transformer:
-    """The model of the first way of handing out the output that keeps every margin.
+    """The model with the first way to read out the output that keeps every margin.
 
     Raises:
-        MarginExceeded: where no way keeps every margin; it is that of the first way.
+        MarginExceeded: if no way keeps every margin; the error is that of the first way.
 
     """
     first, *others = ways(program.output)

@@ -1,4 +1,4 @@
-"""Targets: the masks that the heads of a host have, and what a host knows of positions."""
+"""Targets: kinds of host, by the masks of their heads and the position functions they can have."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Target:
         noun: the kind of host.
         masks: the masks that its heads may have.
         knows_length: true if position functions may depend on n.
-        remedies: for each other mask, the changes of a program that avoid it.
-        tag_remedy: the same for a program with tags that needs a mask which looks ahead.
+        remedies: for each other mask, how to change a program so that it does not need the mask.
+        tag_remedy: the same for a mask that looks ahead in a program with tags.
 
     """
 
@@ -32,7 +32,7 @@ class Target:
         return mask in self.masks
 
     def remedy(self, mask: str, *, is_tagged: bool) -> str:
-        """The changes of a program whose heads need another mask.
+        """How to change a program that needs a mask which the target does not have.
 
         Args:
             mask: the mask.

@@ -1,4 +1,4 @@
-"""Models in files and of other software, which is imported only when it is used."""
+"""Models in files and in other software; the other software is imported when it is used."""
 
 from transformist.hosts.exporting import export
 from transformist.hosts.saved_model import load, load_certificates, save

@@ -20,16 +20,16 @@ def export(
     arithmetic: Arithmetic | str = "float32",
     max_length: int | None = None,
 ) -> HostComparison:
-    """Write a transformer to a file of other software, and compare both first.
+    """Write a transformer to a file of other software, after a comparison of both.
 
-    The exported model is loaded again by its own software and compared with the model, in the same
-    format, on every short string and on hard strings up to length N (at most 256), at every
-    position that is read. The file is written only if all answers are the same; it is written
-    beside its place and moved there when it is whole.
+    The host loads the exported model, and its answers are compared with those of the transformer in
+    the same format: on every short string and on hard strings up to length N (at most 256), at
+    every position that is read. The file is written only if all answers are the same. It is written
+    whole or not at all.
 
     Args:
         model: the transformer.
-        path: of the file; a file that is there is replaced.
+        path: the path of the file; an existing file is replaced.
         host: `onnx`, a graph of opset 18, or `torch`, an exported program (.pt2). Both take
             `token_ids` (batch, rows), with the symbols that the model adds, and `lengths` (batch),
             and give the final vectors and the logits.
@@ -55,7 +55,7 @@ def export(
     require_hostable(model, "export")
     if not is_name(host, HOSTS):
         raise UnknownName.among("host", host, HOSTS, "export")
-    # An Arithmetic has its name; a name of no arithmetic is refused with those that there are.
+    # A name that no arithmetic has is refused, with a list of the names.
     name = require_format(getattr(arithmetic, "name", arithmetic), "export")
     number_system(name)
     target = path_of(path, "export")

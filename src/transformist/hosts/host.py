@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from transformist.hosts.optional_library import optional
 
 Logits: TypeAlias = Callable[[Any, Any], Any]
-"""From tokens (batch, rows) and lengths (batch) to the values read out, (batch, rows, k)."""
+"""Function from tokens (batch, rows) and lengths (batch) to logits (batch, rows, k)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +19,7 @@ class Host:
     Attributes:
         module: the module that has `write(model, arithmetic, max_length)`, which returns the bytes
             of a file, and `run(data)`, which returns the function that the file computes.
-        libraries: what `write` and `run` import.
+        libraries: the libraries that `write` and `run` import.
         extra: the extra of `transformist` that installs them.
         suffix: the usual end of a file's name.
 

@@ -1,4 +1,4 @@
-"""An exported model compared with the transformer that it was made of."""
+"""Comparison of an exported model with its transformer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EVERY = 256
 """Every string is compared up to the largest length with at most this many strings."""
 
 LONGEST = 256
-"""Hard strings have lengths up to N, or up to this one if N is larger or any."""
+"""Largest length of hard strings; a smaller N is the limit instead."""
 
 DRAWN = 4
 """Number of strings drawn at random for each length of the hard ones."""
@@ -31,9 +31,9 @@ class HostComparison:
     """The inputs on which an exported model gave the answers of the reference.
 
     Attributes:
-        inputs: how many there were.
-        every_to: every string up to this length was among them.
-        longest: the length of the longest.
+        inputs: the number of inputs.
+        every_to: the length up to which every string was compared.
+        longest: the length of the longest input.
 
     """
 
@@ -49,8 +49,8 @@ def compare_host(
 
     Args:
         model: the transformer.
-        logits: what the exported model computes.
-        arithmetic: the format of both.
+        logits: the function of the exported model.
+        arithmetic: the number format of both.
         max_length: the longest input, for a model without N.
 
     Raises:
@@ -78,7 +78,7 @@ def compare_host(
 def _compare(model: Transformer, logits: Logits, arithmetic: str, block: Sequence[Any]) -> None:
     expected = model.answers(block, arithmetic)
     ids = [token_ids(model, x) for x in block]
-    # One token of padding: it must change nothing, and the empty string has a row.
+    # Each row gets one token of padding, which must change nothing; so the empty string has a row.
     values = np.asarray(logits([[*each, 0] for each in ids], [len(each) for each in ids]))
     for x, answer, row in zip(block, expected, values, strict=True):
         found = answer_from(model, row, len(x), arithmetic)
@@ -94,9 +94,9 @@ def _compare(model: Transformer, logits: Logits, arithmetic: str, block: Sequenc
 
 
 def _agree(found: Any, expected: Any, arithmetic: str) -> bool:
-    """True for equal decisions; numbers may differ by half of the format's digits."""
-    # Sums in another order differ by a few units of the last place times the condition of the
-    # sum. √u keeps half of the digits: it is far above that, and far below any mistake of a writer.
+    """True for equal decisions; floats may differ in the lower half of the format's digits."""
+    # Sums in another order differ by a few u times the condition number of the sum, u the unit
+    # roundoff. The tolerance √u is far above that, and far below the error of a wrong export.
     if isinstance(expected, dict):
         return list(found) == list(expected) and all(
             _agree(found[key], expected[key], arithmetic) for key in expected
@@ -142,9 +142,9 @@ def _inputs(model: Transformer, every_to: int, longest: int) -> Iterator[Any]:
 
 
 def _hard(alphabet: Sequence[Symbol], n: int) -> Iterator[tuple[Symbol, ...]]:
-    """Strings of extreme means and matches: one symbol, halves, one odd symbol, turns, drawn."""
-    # A mean is extreme when all symbols are equal, a match is hardest when one symbol is odd, and
-    # a selection has its longest ties where symbols take turns.
+    """Hard strings: one symbol alone, two halves, one odd symbol, symbols in turn, random ones."""
+    # Means are extreme when all symbols are equal. A match is hardest when one symbol differs from
+    # all others. A selection has the longest ties when symbols take turns.
     source = random.Random(f"{alphabet} {n}")
     first, last = alphabet[0], alphabet[-1]
     yield from ((each,) * n for each in alphabet)
@@ -158,6 +158,6 @@ def _hard(alphabet: Sequence[Symbol], n: int) -> Iterator[tuple[Symbol, ...]]:
 
 
 def _string(x: tuple[Symbol, ...]) -> Any:
-    """A string where every symbol is a character, the tuple elsewhere."""
+    """A string if every symbol is a character, else the tuple."""
     is_text = all(isinstance(each, str) and len(each) == 1 for each in x)
     return "".join(map(str, x)) if is_text else x

@@ -1,7 +1,7 @@
 """The weights of a transformer as named arrays, rounded to a number format.
 
-A writer of other software's files reads these arrays and the fields of the model beside them, such
-as masks and labels. The names are those of the tensors in a saved file.
+A writer of exported models reads these arrays, and other fields of the model, such as masks and
+labels. The names are those of the tensors in a saved file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from transformist.model.parameter import Parameterized
 from transformist.model.stream import NOTHING
 
 FORMATS = ("float64", "float32", "float16", "bfloat16")
-"""The number formats of other software."""
+"""The number formats of exported models."""
 
 
 def named_arrays(model: Transformer, arithmetic: Arithmetic | str) -> dict[str, NDArray[Any]]:
@@ -59,7 +59,7 @@ def named_arrays(model: Transformer, arithmetic: Arithmetic | str) -> dict[str, 
 
 
 def _parts(model: Transformer) -> Iterator[tuple[str, Parameterized]]:
-    """The parts that have weights, each with the beginning of its names."""
+    """The parts that have weights, each with the prefix of its names."""
     yield "embedding.", model.embedding
     if isinstance(model.embedding.positions, PositionTable):
         yield "embedding.positions.", model.embedding.positions
@@ -79,13 +79,13 @@ def _parts(model: Transformer) -> Iterator[tuple[str, Parameterized]]:
 
 
 def _names_of(part: Parameterized) -> list[str]:
-    """The weights that a part has."""
+    """The names of the weights of a part, without those that are None."""
     declared = [each.name for each in fields(part) if each.metadata.get("weights")]
     return [name for name in declared if getattr(part, name) is not None]
 
 
 def _outputs_with(read_out: Outputs, W_out: NDArray[Any], b_out: NDArray[Any]) -> Outputs:
-    """Several outputs with other weights, whose rows stand one below the other."""
+    """Several outputs with other weights: the rows of each part are cut from one matrix."""
     parts, start = [], 0
     for part in read_out.parts:
         rows = slice(start, start + len(part.W_out))
@@ -133,7 +133,7 @@ def with_arrays(model: Transformer, arrays: Mapping[str, NDArray[Any]]) -> Trans
         )
 
     positions = new.get("embedding.positions.", model.embedding.positions)
-    # `built_for` would state margins of the old weights.
+    # `built_for` would state a property of the old weights.
     return replace(
         model,
         embedding=replace(new["embedding."], positions=positions),
@@ -151,7 +151,7 @@ def require_format(name: object, where: str) -> str:
         UnknownName: for another one.
 
     """
-    # torch.float32 prints as "torch.float32", numpy.float32 as a class; both have the name last.
+    # A name, or a dtype of PyTorch, whose text is such as "torch.float32".
     given = str(name).removeprefix("torch.")
     if given not in FORMATS:
         raise UnknownName.among("format of other software", given, FORMATS, where)
@@ -159,17 +159,17 @@ def require_format(name: object, where: str) -> str:
 
 
 def require_hostable(model: Any, where: str) -> None:
-    """Require a transformer whose position encoding has a vector for each symbol it adds.
+    """Require a transformer that has a vector for the position of each symbol that it adds.
 
     Raises:
         InvalidValue: for a value of another class.
-        UndefinedValue: for a model that has no answer on any input, as its positions have no
-            vector for a symbol in front.
+        UndefinedValue: for positions without a vector for a symbol in front; such a model has no
+            answer on any input.
 
     """
     require_transformer(model, where)
     positions, front = model.embedding.positions, model.embedding.front
-    # A symbol in front has position 0, where 1/i has no value, and a table no row.
+    # A symbol in front has position 0, where 1/i has no value and a table has no row.
     divides = isinstance(positions, PositionFunctions) and {"1/i", "-1/i"} & {*positions.names}
     if front and (divides or isinstance(positions, PositionTable)):
         raise UndefinedValue(
@@ -197,7 +197,7 @@ def token_ids(model: Transformer, x: Sequence[Symbol]) -> list[int]:
 
 
 def answer_from(model: Transformer, values: Any, n: int, arithmetic: Arithmetic | str) -> Any:
-    """Return the answer that the read-out makes of numbers that other software computed.
+    """Return the answer of the read-out from the logits of other software.
 
     Args:
         model: the transformer.
@@ -217,7 +217,7 @@ def answer_from(model: Transformer, values: Any, n: int, arithmetic: Arithmetic 
 
 
 def held_names(model: Transformer) -> tuple[Mapping[str, int], ...]:
-    """Return for each stream the names of its numbers, each with its coordinate.
+    """Return the slot names after each step, each with its coordinate in the residual stream.
 
     Example:
         >>> import transformist as tf
@@ -267,7 +267,7 @@ def description(model: Transformer, arithmetic: str) -> dict[str, Any]:
 
     """
     embedding, read_out = model.embedding, model.read_out
-    # Several outputs have their rows one below the other, in this order.
+    # The rows of several outputs follow each other in this order.
     named = (
         zip(read_out.names, read_out.parts, strict=True) if isinstance(read_out, Outputs) else ()
     )

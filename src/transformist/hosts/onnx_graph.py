@@ -41,11 +41,11 @@ from transformist.model import (
 
 OPSET = 18
 TYPES = {"float64": (TensorProto.DOUBLE, np.float64), "float32": (TensorProto.FLOAT, np.float32)}
-"""The number formats of graphs: the ones in which ONNX Runtime has every operator on a CPU."""
+"""The number formats of graphs, in which ONNX Runtime has the operators on a CPU."""
 
 
 def write(model: Transformer, arithmetic: str, max_length: int | None = None) -> bytes:
-    """Return the bytes of a graph, checked with full inference of shapes.
+    """Return the bytes of a graph, after the checker of ONNX with full shape inference.
 
     Args:
         model: the transformer.
@@ -90,7 +90,7 @@ def run(data: bytes, most_threads: int = 1) -> Callable[[Any, Any], NDArray[Any]
 
 
 class _Graph:
-    """Nodes and initializers of one graph; a value is known by its name."""
+    """Nodes and initializers of one graph; methods take and return names of values."""
 
     def __init__(self, model: Transformer, arithmetic: str, max_length: int | None) -> None:
         self.model, self.system = model, number_system(arithmetic)

@@ -58,10 +58,10 @@ def to_torch(
 
 
 def from_torch(module: Any, mask: str = "none") -> Transformer | LayerStack:
-    """Return the function that a module of PyTorch computes in `eval()`, with its weights exactly.
+    """Return the function that a module of PyTorch computes in `eval()`, with exactly its weights.
 
-    The fast path of PyTorch, taken in `eval()` under `no_grad`, computes `nn.GELU("tanh")` by erf,
-    which differs by up to 5e-4 a unit; it is read as the module's own activation.
+    `nn.GELU("tanh")` is read as GELU with tanh. The fast path of PyTorch (in `eval()` under
+    `no_grad`) computes it by erf instead, which differs by up to 5e-4 for each hidden unit.
 
     Args:
         module: a module of `to_torch`, perhaps with trained weights, which gives a transformer; or

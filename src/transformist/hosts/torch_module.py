@@ -5,9 +5,9 @@ once, as in `arithmetic/floating`, and a score is divided by √d_key after its 
 long sums, and the last bit of exponentials, may differ.
 
 Linear maps multiply and add without a matrix product of BLAS. BLAS computes the last rows of a
-block by other instructions, so that equal rows get numbers that differ in the last bit (measured
-with torch 2.13: 204 of 1,000 small products in float64). Hard attention would then see a tie
-broken. Here each number of the result comes from the same operations in the same order.
+block by other instructions, so equal rows can get results that differ in the last bit (measured
+with torch 2.13: in 204 of 1,000 small products in float64). This would break ties of hard
+attention. Here every number of the result is computed by the same operations in the same order.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from transformist.model import (
 )
 
 Streams = dict[str, dict[str, Tensor]]
-"""For each step, such as `layer 0 attention`, its slots by name, each of shape (batch, rows)."""
+"""For each step, such as `layer 0 attention`, the slots by name, each of shape (batch, rows)."""
 
 
 class ModuleOutput(NamedTuple):
@@ -51,7 +51,7 @@ class ModuleOutput(NamedTuple):
     Attributes:
         vectors: the final vectors, shape (batch, rows, d); 0 in rows of padding.
         logits: W_out z + b_out at every row, shape (batch, rows, k).
-        streams: the residual stream after each step by slot name, if it was asked for.
+        streams: the residual stream after each step by slot name, or None if not requested.
 
     """
 
@@ -61,7 +61,7 @@ class ModuleOutput(NamedTuple):
 
 
 def _wide(x: Tensor) -> Tensor:
-    """Numbers in the format in which their sums accumulate."""
+    """The numbers in the format in which sums accumulate."""
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
@@ -76,8 +76,8 @@ class SoftmaxModule(nn.Module):
 
     def forward(self, scores: Tensor, admissible: Tensor) -> Tensor:
         """Weights of the shape of the scores."""
-        # A row without an admissible score has the largest score −∞, and −∞ − (−∞) is NaN: such a
-        # row is computed with 0 instead, and gets weights of 0.
+        # The largest score of a row without an admissible score is −∞, and −∞ − (−∞) is NaN. Such a
+        # row is computed with 0 instead of −∞ and gets weights of 0.
         is_empty = ~admissible.any(-1, keepdim=True)
         largest = scores.masked_fill(~admissible, -torch.inf).amax(-1, keepdim=True)
         below = (scores - largest.masked_fill(is_empty, 0)).masked_fill(~admissible, 0)
@@ -92,7 +92,7 @@ def _maximal(scores: Tensor, admissible: Tensor) -> Tensor:
 
 
 class AverageHardModule(nn.Module):
-    """Equal weights on all largest scores; scores are compared as the format rounds them."""
+    """Equal weights on all largest scores; scores are compared after rounding to the format."""
 
     def forward(self, scores: Tensor, admissible: Tensor) -> Tensor:
         """Weights of the shape of the scores."""
@@ -179,10 +179,10 @@ ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
 }
 """The function of each activation of `model.FeedForward`."""
 
-# Whole numbers are int64 until the last step: i³ is exact to i = 2²⁰. A quotient is rounded to
-# float64 and then to the format of the model. For float32 this equals one rounding: i/n differs
-# from a number of 25 bits by at least 2⁻²⁵/n of itself, or by nothing, and 2⁻²⁵/n > 2⁻⁵³ for
-# n < 2²⁸.
+# Whole numbers are int64 until the last step, so i³ is exact up to i = 2²⁰. A quotient is rounded
+# to float64 and then to the format of the model. For float32 the two roundings equal one: i/n is
+# either a number of 25 bits, or differs from every such number by at least 2⁻²⁵/n of itself, and
+# 2⁻²⁵/n > 2⁻⁵³ for n < 2²⁸.
 POSITION_FUNCTIONS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
     "1": lambda i, _n: torch.ones_like(i).double(),
     "i": lambda i, _n: i.double(),
@@ -226,7 +226,7 @@ class TablePositions(nn.Module):
 
 
 class FixedPositions(nn.Module):
-    """Positions from a table that is no parameter and no part of the state dict."""
+    """Positions from a table that is neither a parameter nor in the state dict."""
 
     table: Tensor
 
@@ -267,7 +267,7 @@ class EmbeddingModule(nn.Module):
 
 
 class HeadModule(nn.Module):
-    """One attention head; its output is what it adds to the residual stream.
+    """One attention head; its output is added to the residual stream.
 
     A forward hook that returns zeros ablates the head. The output of `weighting` is the attention
     matrix, shape (batch, queries, keys); a hook there reads or replaces it.
@@ -314,7 +314,7 @@ class HeadModule(nn.Module):
         return total / torch.full_like(total[..., :1, :1], size).sqrt()
 
     def _mixed(self, weights: Tensor, v: Tensor) -> Tensor:
-        """Σⱼ αᵢⱼ vⱼ, a column of v at a time: a matrix product could tell equal rows apart."""
+        """Σⱼ αᵢⱼ vⱼ by columns of v, without a matrix product, so that equal rows stay equal."""
         weights, columns = _wide(weights), _wide(v).unbind(-1)
         mixed = [(weights * each[:, None, :]).sum(-1) for each in columns]
         return torch.stack(mixed, dim=-1).to(v.dtype)
@@ -459,7 +459,7 @@ class TransformerModule(nn.Module):
     it, belong to the slot `model.stream.slots[s]`.
 
     Attributes:
-        model: the transformer that it was made of; later changes of the parameters are not in it.
+        model: the transformer that the module was made of, without later changes of parameters.
         embedding, layers, final_norm, read_out: the submodules.
 
     """
@@ -497,7 +497,7 @@ class TransformerModule(nn.Module):
         """Evaluate a batch of tokens.
 
         Args:
-            token_ids: whole numbers, shape (batch, rows); what stands in padding does not matter.
+            token_ids: whole numbers, shape (batch, rows); tokens in padding do not matter.
             lengths: the number of tokens in each row of the batch, added symbols included, if the
                 rows end with padding; shape (batch,).
             padding_mask: True at padding, shape (batch, rows), as `key_padding_mask` of PyTorch;

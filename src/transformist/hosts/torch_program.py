@@ -32,7 +32,7 @@ class PaddedModule(nn.Module):
 
 
 def write(model: Transformer, arithmetic: str, max_length: int | None = None) -> bytes:
-    """Return the bytes of an exported program, whose batch and rows are free in every run.
+    """Return the bytes of an exported program that takes every batch size and number of rows.
 
     Args:
         model: the transformer.
@@ -45,14 +45,14 @@ def write(model: Transformer, arithmetic: str, max_length: int | None = None) ->
     """
     # A pair of tensors instead of `ModuleOutput`: the file then needs no class of this package.
     module = PaddedModule(TransformerModule(model, arithmetic, max_length))
-    # The sizes of the example only have to differ from 0 and 1, which the exporter takes as fixed.
+    # The sizes of the example must not be 0 or 1, which the exporter would take as fixed.
     example = torch.zeros((2, 3), dtype=torch.int64), torch.tensor([3, 2])
     batch, rows = torch.export.Dim("batch", min=1), torch.export.Dim("rows", min=1)
     shapes = {"token_ids": {0: batch, 1: rows}, "lengths": {0: batch}}
     facts = {"transformist.json": json.dumps(description(model, arithmetic))}
     file = io.BytesIO()
     with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")  # of the exporter, about its own choices
+        warnings.simplefilter("ignore")  # the exporter warns about its own code
         program = torch.export.export(module, example, dynamic_shapes=shapes)
         torch.export.save(program, file, extra_files=facts)
     return file.getvalue()

@@ -14,7 +14,7 @@ def path_of(given: Any, where: str) -> Path:
     """Return the path that a user gives.
 
     Raises:
-        InvalidValue: for what is no path.
+        InvalidValue: for a value that is not a path.
 
     """
     try:
@@ -35,8 +35,8 @@ def replace_file(path: Path, data: bytes, where: str) -> None:
         InvalidValue: for a place that cannot be written to, or a full disk.
 
     """
-    # A rename within one directory replaces a file at once. It is done after fsync, so that the
-    # name never stands for bytes that have not reached the disk.
+    # A rename within one directory replaces a file in one step. It comes after fsync, so the new
+    # name never refers to bytes that are not yet on the disk.
     try:
         place = _place(path)
         beside = place.with_name(f".{secrets.token_hex(8)}.part")
@@ -58,7 +58,7 @@ def replace_file(path: Path, data: bytes, where: str) -> None:
 
 
 def _place(path: Path) -> Path:
-    """The target of a path, links followed; it is a file, or nothing yet."""
+    """The target of a path after links are followed: an existing file or an unused name."""
     place = path.resolve()
     if place.exists() and not place.is_file():
         raise OSError("not a file")

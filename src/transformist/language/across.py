@@ -76,7 +76,7 @@ class Mean(Node):
 
 
 _MOST = {"future": LinearBound(1, 0, 0), "strict-future": LinearBound(1, 0, -1)}
-"""Upper ends of a count, i and i − 1; n under the other masks."""
+"""Upper ends of a count under future masks: i and i − 1. Under other masks the end is n."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,7 +154,7 @@ class Shift(Node):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Lookup(Node):
-    """x at the position that a number gives, from 1; the default where the mask leaves no such."""
+    """x at the position with a given number, from 1; the default if the mask excludes it."""
 
     default: Any
     mask: str = "none"

@@ -23,8 +23,8 @@ def program(alphabet: Any = None) -> Callable[[Callable[[Any], Any]], Program]:
 
     Args:
         alphabet: the symbols of the inputs: a string of different characters, or a list of
-            strings, numbers (ints, floats but NaN, `Fraction`), or tuples of these; it has to be
-            given. Equal symbols, such as 1 and 1.0, cannot stand in one alphabet.
+            strings, numbers (ints, floats other than NaN, `Fraction`), or tuples of these. It must
+            be given, without equal symbols, such as 1 and 1.0.
 
     Raises:
         InvalidValue: for an invalid alphabet, a function that does not return its outputs, or an
@@ -105,7 +105,7 @@ _SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENE
 
 
 def _the_output(tracing: Tracing, returned: object, place: Place) -> AnyOutput:
-    """The one output that a function made and returned, or all of several."""
+    """The output that a function made and returned, or its several outputs."""
     outputs = tracing.outputs
     if len(outputs) == 1 and returned is outputs[0]:
         return outputs[0]

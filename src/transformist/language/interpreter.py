@@ -27,7 +27,7 @@ class Program:
 
     Attributes:
         alphabet: the symbols of its inputs.
-        output: the subexpressions that are handed out, and the way they are.
+        output: the subexpressions that are handed out, each with its kind of output.
         name: the name of the function.
         description: its docstring.
         names: the user's names of subexpressions, each with its node.
@@ -49,7 +49,7 @@ class Program:
 
         Raises:
             UnknownSymbol: for a symbol outside the alphabet, with its position (from 1).
-            UndefinedValue: for a number at which a user's function is not known, with its line.
+            UndefinedValue: for a number at which a user's function is not defined, with its line.
 
         """
         columns = self._columns(x)
@@ -106,7 +106,7 @@ class Program:
         return columns
 
     def _undefined(self, number: int, undefined: UndefinedValue) -> UndefinedValue:
-        """The refusal of a value that a subexpression does not have, with its line."""
+        """The refusal of an input on which a subexpression has no value, with its line."""
         return UndefinedValue(
             undefined.invariant,
             received=undefined.received,

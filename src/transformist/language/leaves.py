@@ -64,7 +64,7 @@ NAMES = ("i", "n", *(name for name in POSITIONS if name != "i"))
 
 
 _LINES = {"i": LinearBound(1, 0, 0), "n": LinearBound(0, 1, 0), "1": LinearBound(0, 0, 1)}
-"""The functions that are lines in i and n; no line bounds i^2 and i^3."""
+"""The functions that are linear in i and n; no linear function bounds i^2 and i^3."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

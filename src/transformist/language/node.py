@@ -21,7 +21,7 @@ Column: TypeAlias = "Sequence[Any]"
 
 
 class NoValue(Enum):
-    """The value over no positions of what has none; `None` is a value that a category may have."""
+    """Marker for a node without a value over no positions; `None` is a value of categories."""
 
     NO_VALUE = "no value"
 
@@ -76,7 +76,7 @@ class Node:
         raise NotImplementedError
 
     def over_nothing(self, *values: Any) -> Any:
-        """Its value over no positions, from those of its children; `NO_VALUE` where it has none.
+        """Its value over no positions, from those of its children; `NO_VALUE` if it has none.
 
         Where values are computed position by position it is the same function.
         """

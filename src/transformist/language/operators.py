@@ -53,18 +53,18 @@ CONVERSIONS = {
 
 
 EQUALITY = {"==": "eq", "!=": "ne"}
-"""For a class whose values are never equal to another: Python would compare their identities."""
+"""For a class that has no equality: Python would compare identities."""
 
 
 class WithoutText:
     """Value that stands for every input, and so has no text of its own.
 
-    `repr` describes it, for debuggers. An f-string of it would give a text that no input has, which
-    a program could go on with, as with a symbol.
+    `repr` describes it, for debuggers. An f-string would contain this description, and a program
+    could use that text as a symbol by mistake.
     """
 
     def __str__(self) -> str:
-        # `print` asks by the same method as `str`: the expression that is evaluated tells.
+        # `print` calls `__str__` too. The source text of the call tells it from `str`.
         if here().text.startswith("print("):
             return repr(self)
         raise self._refused()

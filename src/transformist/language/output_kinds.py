@@ -1,4 +1,4 @@
-"""Kinds of output: a verdict, a tag at every position, predictions, several by name."""
+"""Kinds of output: a verdict, tags, predictions, or several outputs by name."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Output:
 
     @property
     def parts(self) -> tuple[tuple[str, Output], ...]:
-        """Its one part, which has no name."""
+        """The output itself, as the one part without a name."""
         return (("", self),)
 
     def of(self, nodes: Sequence[Node]) -> Self:
@@ -101,7 +101,7 @@ class NextToken(Output):
 @refusing_operators(_refuse, OPERATORS, CONVERSIONS, {"its truth": "bool"})
 @dataclass(frozen=True)
 class NamedOutputs:
-    """Several outputs; the answer is a mapping from their names to theirs.
+    """Several outputs by name; the answer is a mapping from each name to the answer of its output.
 
     Attributes:
         parts: pairs of a name and an output.
@@ -129,16 +129,16 @@ AnyOutput: TypeAlias = "Output | NamedOutputs"
 def outputs(*unnamed: Output, **named: Output) -> NamedOutputs:
     """Hand out several values of a program, each by a name.
 
-    The answer is a mapping: of a verdict the Boolean at the last position, of tags and predictions
-    what they are by themselves. It is returned, as the last step of a program.
+    The answer is a mapping from each name to the answer of that output alone. A program returns the
+    result of `outputs` as its last step.
 
     Args:
         unnamed: none; each output must have a name.
-        named: what `accept`, `tag` or `next_token` made, by name.
+        named: results of `accept`, `tag` or `next_token`, by name.
 
     Raises:
-        InvalidValue: without a name, for a name that is no identifier of Python, or for a value
-            that is no such output.
+        InvalidValue: if no output is given, if a name is missing or not an identifier of Python,
+            or if a value is not such a result.
 
     Example:
         >>> import transformist as tf
@@ -173,7 +173,7 @@ def outputs(*unnamed: Output, **named: Output) -> NamedOutputs:
 
 
 def joined(labels: tuple[Hashable, ...], values: Column) -> Any:
-    """The values as a string where every label is one character, as a list elsewhere.
+    """The values as a string if every label is one character, else as a list.
 
     Example:
         >>> joined(("a", "b"), ["b", "a"]), joined(("a", "EOS"), ["a"])

@@ -47,7 +47,7 @@ from transformist.model import EOS
 
 
 class _LeftOut(Enum):
-    """A default that is not given: None is one, the value None of a category."""
+    """A default that is not given; the default `None` is the value None of a category."""
 
     LEFT_OUT = "…"
 
@@ -166,7 +166,7 @@ class PerPosition(WithoutText):
         return other.node
 
     def _default(self, default: Any, node: Node | None = None) -> Any:
-        """The value of a default; left out, 0 or False, as None is for these; no category."""
+        """The value of a default. Left out or None, it is 0 or False; a category must have one."""
         kind = type((node or self.node).type)
         if default is LEFT_OUT or (default is None and kind is not Category):
             if kind is Category:
@@ -268,8 +268,8 @@ class PerPosition(WithoutText):
 
         Args:
             keys: a sequence of the type of this one.
-            relation: of the key to the value here: `<` for the positions whose key is less, and so
-                on for `<=`, `>`, `>=` and `!=`; symbols are ordered as in Python.
+            relation: the relation of the key to the value here: `==`, `!=`, `<` (the key is less),
+                `<=`, `>` or `>=`. Symbols are ordered as in Python.
             mask: none for all positions, future for those up to here, strict-future for those
                 before, past for those from here on, strict-past for those after.
 
@@ -278,10 +278,11 @@ class PerPosition(WithoutText):
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The values that it can have: `(False, True)`, categories, or numbers in their order.
+        """The values that it can have: `(False, True)`, categories, or numbers in increasing order.
 
         Raises:
-            InvalidValue: for a number whose values are not known or more than 64, as of a mean.
+            InvalidValue: for a number that has more than 64 values or whose values are not known,
+                such as a mean.
 
         """
         known = self.node.type.values
@@ -311,7 +312,7 @@ class PerPosition(WithoutText):
         return self._make(Table, table.children, table.rows, table.result)
 
     def table(self, *others: Any, values: Any) -> Any:
-        """A function of this and other Booleans, categories and listed numbers, by its values.
+        """A function of this and other Booleans, categories and numbers with listed values.
 
         Args:
             others: its other arguments.
@@ -519,16 +520,16 @@ class Numbers(PerPosition):
     __radd__, __rmul__ = __add__, __mul__
 
     def map(self, values: Any, *, categories: bool = False, max_length: int = LONGEST) -> Any:
-        """A number, a Boolean or a category for each value of a listed or a whole number.
+        """A number, a Boolean or a category for each value of a number with listed or whole values.
 
         Args:
             values: a function of one value, or a mapping from each value that this can have: to
                 all Booleans, all numbers (whole, floats as they are, `Fraction`), or all
                 categories, such as strings. Keys that cannot occur are left aside.
             categories: whether numbers stand for categories, as in an alphabet of numbers.
-            max_length: for a whole number whose values are not listed, such as a count: the
-                function is called on each value that it can have on inputs of up to so many
-                symbols, and the program has no answer where it is another.
+            max_length: the largest length of inputs, for a whole number without listed values,
+                such as a count. The function is called on each value that the number can have up to
+                this length; for any other value the program has no answer.
 
         Raises:
             InvalidValue: where a value is missing, where they are not of one type, where the
@@ -671,7 +672,7 @@ class Categories(PerPosition):
     def isin(self, symbols: Iterable[Any]) -> Booleans:
         """True where it is one of these.
 
-        A value that it never has is not there, and no mistake.
+        A value that it never has may be listed, and never matches.
 
         Raises:
             InvalidValue: for a value that no category can be, such as a list.
@@ -722,9 +723,9 @@ def _refuse_on_matches(self: Matches, sign: str, *_: object) -> NoReturn:
 @refusing_operators(_refuse_on_matches, OPERATORS, EQUALITY, CONVERSIONS, {"its truth": "bool"})
 @with_checked_calls
 class Matches(WithoutText):
-    """Matches of each position i: the positions j that the mask leaves with keyⱼ = queryᵢ.
+    """Matches of each position i: the positions j of the mask with keyⱼ = queryᵢ.
 
-    The key stands in the same relation to the query at all of them, which may be another.
+    `relation` in `select` replaces = by another relation.
     """
 
     def __init__(self, queries: PerPosition, keys: Node, mask: str, relation: str = "==") -> None:

@@ -26,7 +26,7 @@ LONGEST_QUOTE = 70
 """The largest number of characters quoted of the user's source."""
 
 LONGEST_VALUE = 20
-"""The largest number of characters shown of the value of a loop's variable."""
+"""The largest number of characters in the value of a loop's variable, as shown."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Place:
         file: the name of the file, without its directories.
         line: from 1.
         text: the expression that is written there, or the line.
-        assigned: the variable that the expression is assigned to, where a loop repeats it.
-        loops: the loops that repeat it, as the values of their variables: k=2, a='b'.
+        assigned: the variable that the expression is assigned to, if a loop repeats it.
+        loops: the values of the variables of the loops that repeat it: k=2, a='b'.
 
     """
 
@@ -55,7 +55,7 @@ class Place:
 
     @property
     def name(self) -> str:
-        """Name of the value that is written there: in a loop that of its variable, as y[k=2]."""
+        """Name of the value of this expression: its text or, in a loop, its variable, as y[k=2]."""
         if not self.loops:
             return self.text
         return f"{self.assigned}[{self.loops}]" if self.assigned else f"{self.text} [{self.loops}]"
@@ -113,10 +113,10 @@ def _quoted(text: str) -> str:
 
 
 def here_in(program: CodeType) -> Place:
-    """The place of the expression evaluated now, and the loops of a program that repeat it.
+    """The place of the present expression, with the loops of the program that repeat it.
 
     Args:
-        program: the code of the program's function; loops around its call are none of its own.
+        program: the code of the program's function; loops outside this function do not count.
 
     """
     frame = user_frame()
@@ -125,8 +125,9 @@ def here_in(program: CodeType) -> Place:
         if frames[-1].f_back is None:
             return _place(frame)
         frames.append(frames[-1].f_back)
-    # A function that the program calls in a loop is repeated with it, so every frame up to the
-    # program's counts, the outermost first. A variable that two frames share is named once.
+    # A loop of the program also repeats the functions that it calls. So the loops of every frame
+    # count, from the program's frame inwards. A variable with the same value in two frames is named
+    # once.
     values = [each for outer in reversed(frames) if not _is_ours(outer) for each in _values(outer)]
     place = _place(frame)
     if not values:
@@ -146,8 +147,8 @@ def _values(frame: FrameType) -> Iterator[str]:
             names = [each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)]
             for name in names:
                 value = frame.f_locals.get(name)
-                # A sequence has no text that would tell it from another, and a user's object may
-                # have a text that cannot be made.
+                # A sequence is left out: its text is the same for all sequences of its type. The text
+                # of a user's object may raise.
                 if name in frame.f_locals and not hasattr(value, "tracing"):
                     text = ""
                     with suppress(Exception):
@@ -161,8 +162,8 @@ class Statements:
 
     Attributes:
         loops: the `for` statements, the outer before the inner.
-        assigned: the variable that each expression is assigned to, by its first line and column
-            and its last.
+        assigned: the variable that each expression is assigned to, by the position of the
+            expression: its first line and column, and its last line and column.
 
     """
 
@@ -189,8 +190,8 @@ def _read(source: str) -> Statements:
     except (SyntaxError, ValueError):
         return Statements((), {})
     assigned: dict[tuple[int | None, ...], str] = {}
-    # x = …, x: T = … and (x := …). An augmented assignment x += … is the one that has an operator:
-    # it computes more than its right side, whose place is not that of the result.
+    # The statements x = …, x: T = … and (x := …). An augmented assignment x += … has an operator
+    # (`op`) and is left out: its right side is not the result that x gets.
     for node in (each for each in nodes if not hasattr(each, "op")):
         value = getattr(node, "value", None)
         for target in [*getattr(node, "targets", ()), getattr(node, "target", None)]:

@@ -55,7 +55,7 @@ def require_kinds(name: str, children: tuple[Node, ...], *kinds: Any) -> None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table(Node):
-    """f(a, b, …) for Booleans, categories and listed numbers a, b, …, by the list of its values.
+    """f(a, b, …) by the list of its values; a, b, … are Booleans, categories or listed numbers.
 
     `rows` has them in the order of the product of the values of a, b, …, the last the fastest;
     with Booleans that is f(0, …, 0, 0), f(0, …, 0, 1), …
@@ -148,8 +148,8 @@ class Linear(Node):
 
     def _extreme(self, own: Ends) -> Ends | None:
         """The ends of x.min(y) = x − ReLU(x − y) or x.max(y) = x + ReLU(y − x), from those of x."""
-        # The sum of the ends of the two summands forgets that both depend on x. The smaller of two
-        # numbers is at most the upper end of either, and at least the lower end of one of them.
+        # Both summands depend on x, so the sum of their ends is too wide. min(x, y) is at most the
+        # upper end of x and that of y, and at least the smaller lower end; max(x, y) likewise.
         if len(self.children) != 2 or self.constant or self.factors not in ((1, -1), (1, 1)):
             return None
         (x, part), (_, sign) = self.children, self.factors
@@ -208,8 +208,8 @@ class PiecewiseLinear(Node):
         given = (*self.knots, *self.values, *self.ends, *self._slopes)
         if whole is None or not all(type(each) is int for each in given):
             return None
-        # The function is one of its values at the knots, or lies between two of them, or on the
-        # ray of an end slope, which is monotone: from a knot to the end of x on that side.
+        # Between knots, the function lies between its values at the knots. Beyond the first or last
+        # knot it is linear, so it lies between the value at the knot and that at the end of x.
         found = Ends.of(self.values)
         for side, end in ((0, whole.lo), (-1, whole.hi)):
             slope, knot, value = self.ends[side], self.knots[side], self.values[side]
@@ -236,12 +236,12 @@ class PiecewiseLinear(Node):
 
 
 def _growth(line: LinearBound) -> tuple[Exact, ...]:
-    """Growth of a line with i = n, then with n alone; then its constant."""
+    """Key to order linear bounds: growth with i = n, growth with n alone, the constant."""
     return line.i + line.n, line.n, line.constant
 
 
 def _other_of_difference(x: Node, difference: Node, sign: int) -> Ends | None:
-    """The ends of y, where a node is sign (x − y) as `_linear` writes it; `None` elsewhere."""
+    """The ends of y, if a node is sign · (x − y) in the form of `_linear`; else `None`."""
     if not isinstance(difference, Linear) or not difference.children:
         return None
     first, *others = difference.children

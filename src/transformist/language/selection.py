@@ -21,10 +21,11 @@ CHOICES = ("rightmost", "leftmost", "mean")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Select(Node):
-    """From the positions j that the mask leaves with keyⱼ = queryᵢ, a value.
+    """The value of one position, or the mean, among the positions j of the mask with keyⱼ = queryᵢ.
 
-    The children are keys, queries and values. The value is that of the last such j (`rightmost`),
-    of the first (`leftmost`), or the mean of them all (`mean`); the default where there is none.
+    The children are keys, queries and values. The result is the value at the last such j
+    (`rightmost`), at the first (`leftmost`), or the mean over all of them (`mean`). Without such a
+    j it is the default.
     """
 
     choose: str
@@ -88,9 +89,11 @@ class Select(Node):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectByRelation(Select):
-    """From the positions j that the mask leaves with keyⱼ < queryᵢ, a value.
+    """A selection among the positions j of the mask with keyⱼ < queryᵢ, or another relation.
 
-    The relation may be another: ==, !=, <=, > or >=.
+    Attributes:
+        relation: of keyⱼ to queryᵢ: `==`, `!=`, `<`, `<=`, `>` or `>=`.
+
     """
 
     relation: str

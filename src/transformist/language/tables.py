@@ -1,4 +1,4 @@
-"""Functions of values that are known, read from a user's function, mapping or list."""
+"""Functions of listed values, from a user's function, mapping or list."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tabulated(nodes: tuple[Node, ...], values: Any, categories: bool = False) ->
 def values_at(
     arguments: list[tuple[Any, ...]], values: Any, categories: bool
 ) -> tuple[tuple[Any, ...], Type]:
-    """The values of a user's function, mapping or list for each of its arguments; and their type.
+    """The value of a user's function, mapping or list for each of the arguments, and the type.
 
     Raises:
         InvalidValue: as `tabulated`.
@@ -60,7 +60,7 @@ def values_at(
 
 
 def _key(arguments: tuple[Any, ...]) -> Any:
-    """The key of a mapping for these arguments: a tuple of several, one alone as it is."""
+    """The key of a mapping for these arguments: their tuple, or a single argument itself."""
     return arguments[0] if len(arguments) == 1 else arguments
 
 
@@ -84,7 +84,7 @@ def _listed(values: Any) -> tuple[Any, ...]:
 
 
 def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """The value of a user's function for these arguments; None for None, without a call."""
+    """The value of a user's function for these arguments; None, without a call, if one is None."""
     if None in arguments:
         return None
     at = ", ".join(map(repr, arguments))
@@ -115,10 +115,10 @@ def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
 
 
 def _from_mapping(keys: list[Any], values: Mapping[Any, Any]) -> tuple[Any, ...]:
-    """The values of a mapping for these keys; its others are for what cannot occur."""
+    """The values of a mapping for these keys; its other keys cannot occur and are ignored."""
     missing = [key for key in keys if key not in values]
     if missing:
-        # A key with a typing error is missing under its right name: show what stands instead.
+        # A misspelt key looks like a missing key: the refusal shows the keys that cannot occur.
         unknown = [key for key in values if key not in set(keys)]
         beside = f", but one for {_shown(unknown)}, which cannot occur" if unknown else ""
         raise refusal(
@@ -136,8 +136,8 @@ def _shown(keys: list[Any]) -> str:
 
 def _kind(rows: tuple[Any, ...], arguments: list[tuple[Any, ...]]) -> type[Type]:
     """The one type of the values."""
-    # The first argument of each type: that is the one at which a user's function went astray. A
-    # list may be shorter than the arguments are, which the table itself refuses.
+    # For each type, the first argument that has it, so that a user can find the mistake. A list may
+    # be shorter than the arguments; the table itself refuses it.
     firsts: dict[type[Type], Any] = {}
     for row, given in zip(rows, arguments, strict=False):
         firsts.setdefault(_kind_of_entry(row), _key(given))

@@ -61,21 +61,21 @@ class LinearBound:
 
     def is_at_most(self, other: LinearBound) -> bool:
         """True if the line is at most another wherever 1 ≤ i ≤ n."""
-        # The pairs (i, n) are (1, 1) + s (0, 1) + t (1, 1) with s, t ≥ 0: a difference is at most 0
-        # at all of them if it is at (1, 1), and grows in neither direction.
+        # The pairs (i, n) are (1, 1) + s (0, 1) + t (1, 1) with s, t ≥ 0. So the difference is at
+        # most 0 at all pairs if it is at most 0 at (1, 1) and grows in neither direction.
         apart = self + other.times(-1)
         both = apart.i + apart.n
         return both + apart.constant <= 0 and apart.n <= 0 and both <= 0
 
     def at_corners(self, n: int) -> tuple[Exact, ...]:
-        """The values at (1, 1), (1, n) and (n, n), between which lie those at 1 ≤ i ≤ m ≤ n."""
+        """The values at (1, 1), (1, n) and (n, n); values at 1 ≤ i ≤ m ≤ n lie between these."""
         corners = ((1, 1), (1, n), (n, n))
         return tuple(self.i * i + self.n * m + self.constant for i, m in corners)
 
 
 @dataclass(frozen=True)
 class Ends:
-    """Ends of a whole number: lines that it lies between at every position of every input.
+    """Ends of a whole number: two linear functions of i and n, and the number lies between them.
 
     Example: a count up to here, less 3.
         >>> count = Ends(LinearBound(0, 0, 0), LinearBound(1, 0, 0))
@@ -94,7 +94,7 @@ class Ends:
 
     @classmethod
     def of(cls, values: Iterable[Exact]) -> Ends | None:
-        """The ends of a number with these values; `None` where one is not whole."""
+        """The ends of a number with these values; `None` if one of them is not whole."""
         listed = list(values)
         if not all(type(value) is int for value in listed):
             return None
@@ -110,7 +110,7 @@ class Ends:
 
     def hull(self, other: Ends) -> Ends:
         """Ends of a number that is one of two."""
-        # i and n are at least 0, so a line with the lesser of two coefficients lies below both.
+        # i and n are at least 0, so the line with the smaller coefficients lies below both lines.
         return Ends(_each(min, self.lo, other.lo), _each(max, self.hi, other.hi))
 
     def anywhere(self) -> Ends:
@@ -135,7 +135,7 @@ def _each(
 
 
 def _with_j(line: LinearBound, is_last: int) -> LinearBound:
-    """The line at j = n, or a line beside it at j = 0, which no j in between goes beyond."""
+    """The line at j = n (`is_last` = 1) or at j = 0; for 1 ≤ j ≤ n it lies between the two."""
     return LinearBound(0, line.n + line.i * is_last, line.constant)
 
 
@@ -145,8 +145,8 @@ class Number:
 
     Attributes:
         values: those it can have, increasing, where they are known and at most `MOST_VALUES`.
-        ends: of a whole number whose values are not listed; `None` where it need not be whole, or
-            no line bounds it.
+        ends: the ends of a whole number without listed values; `None` if it need not be whole, or
+            if no linear function of i and n bounds it.
 
     """
 

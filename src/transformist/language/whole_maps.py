@@ -1,8 +1,8 @@
-"""Functions of a whole number whose values are not listed: a count, a position, or a sum of such.
+"""Functions of a whole number without listed values: a count, a position, or a sum of these.
 
-Such a number has no bound that holds for every length n; `Ends` bounds it by lines. So a user's
-function is called when the program is traced, on each value that the number can have on inputs of
-up to `max_length` symbols, and the node keeps the values.
+No constant bounds such a number for every length n; `Ends` bounds it by linear functions of i and
+n. While a program is traced, a user's function is called on each value that the number can have on
+inputs of up to `max_length` symbols, and the node keeps the results.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from transformist.language.tables import values_at
 from transformist.language.types import MOST_VALUES, Ends, LinearBound, Number, Type, number_of
 
 LONGEST = 1024
-"""Length up to which a function is called when no other is given: the usual N of a model."""
+"""Default of `max_length` in `map`: the usual N of a model."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,8 +30,8 @@ class WholeMap(Node):
     """f(x) for a whole number x, from the list of its values.
 
     Attributes:
-        points: the whole numbers at which f is known, increasing.
-        values: of f, one for each point.
+        points: the whole numbers at which f is defined, in increasing order.
+        values: the value of f at each point.
         result: the type of the values.
 
     """
@@ -54,7 +54,7 @@ class WholeMap(Node):
         """The value at a whole number.
 
         Raises:
-            UndefinedValue: where none is known.
+            UndefinedValue: where f is not defined.
 
         """
         if x not in self.known:
@@ -94,12 +94,12 @@ class Division(Node):
     def type(self) -> Type:
         whole, c = require_whole(self.children[0]), self.divisor
         if self.sign == "//":
-            # With c < 0, x // c is −x // −c. A quotient rounded down is at most x/c, and less by at
-            # most (c − 1)/c.
+            # For c > 0, x/c − (c − 1)/c ≤ x // c ≤ x/c. For c < 0, x // c is −x // −c, so the same
+            # holds with |c| in (c − 1)/c.
             exact = whole.times(Fraction(1, c))
             lost = Ends(LinearBound(0, 0, Fraction(1 - abs(c), abs(c))), LinearBound(0, 0, 0))
             return Number(None, exact + lost)
-        # From 0 to c − 1; for c < 0 from c + 1 to 0.
+        # Remainders are from 0 to c − 1, or from c + 1 to 0 for c < 0.
         rests = range(min(0, c + 1), max(1, c))
         if abs(c) <= MOST_VALUES:
             return number_of(rests)
@@ -118,7 +118,7 @@ DIVISIONS: Mapping[str, Callable[[int, int], int]] = {"//": operator.floordiv, "
 
 
 def require_whole(node: Node) -> Ends:
-    """The ends of a whole number; refuse a number that need not be whole, or has no bound."""
+    """The ends of a whole number; a number that need not be whole, or has no ends, is refused."""
     whole = node.type.whole if isinstance(node.type, Number) else None
     if whole is None:
         raise refusal(
@@ -138,13 +138,13 @@ def mapped(node: Node, values: Any, categories: bool, max_length: Any) -> WholeM
     Args:
         node: the number.
         values: a function, which is called on each value that the number can have on inputs of up
-            to `max_length` symbols; or a mapping, whose keys are the values that it is known at.
+            to `max_length` symbols; or a mapping, defined at its keys alone.
         categories: True if numbers stand for categories.
         max_length: a length, at least 1.
 
     Raises:
         InvalidValue: for a number that is not whole, a function that raises, values of different
-            types, or a mapping without a key that the number can be.
+            types, or a mapping of which no key is a value of the number.
 
     """
     whole = require_whole(node)

@@ -23,7 +23,7 @@ from transformist.model.position_encoding import PositionEncoding, PositionFunct
 from transformist.model.stream import LinearForm, Stream
 
 Symbol: TypeAlias = "str | int | float | Fraction | tuple[Any, ...]"
-"""Symbol of an input; a tuple is of symbols."""
+"""Symbol of an input; a tuple consists of symbols."""
 
 BOS, EOS, CLS = "BOS", "EOS", "CLS"
 """Beginning of sequence, end of sequence, classification: symbols that a model adds itself."""

@@ -28,10 +28,10 @@ PLACES = ("last", "every", "cls")
 """The positions read: the last of the sequence, every position of the input, or that of CLS."""
 
 EACH = "each"
-"""Every position of the input; of the empty input the last one, of BOS.
+"""Every position of the input; for the empty input, the position of BOS.
 
-Several outputs of which some read every position and others the last read these. No read-out alone
-does: a proof covers the row of BOS for what reads the last position only.
+`Outputs` has this value of `at` if some parts read every position and others the last one. A single
+read-out cannot have it: a proof covers the row of BOS only for read-outs of the last position.
 """
 
 
@@ -89,7 +89,7 @@ class ReadOut(Parameterized, ABC):
         return self.at in ("every", EACH)
 
     def join(self, answers: list[Any], n: int) -> Any:
-        """The answers at the positions read of one input of length n, as one answer."""
+        """The answers at the positions that are read, of one input of length n, as one answer."""
         return answers
 
 
@@ -265,12 +265,12 @@ class NearZero(ReadOut):
 class Outputs(ReadOut):
     """Several answers by name, each by a read-out of its own; the answer is a mapping.
 
-    The rows of all read-outs are those of one matrix, one below the other, so that every engine
-    evaluates them as those of one read-out. `W_out`, `b_out` and `at` follow from the parts.
+    The rows of all parts form one matrix, so every engine evaluates them as a single read-out.
+    `W_out`, `b_out` and `at` follow from the parts.
 
     Attributes:
-        names: of the answers.
-        parts: a read-out for each, which accepts, labels, or takes the nearest fraction.
+        names: the names of the answers.
+        parts: for each name a read-out: `Binary`, `MultiClass` or `NearestFraction`.
 
     Example:
         >>> both = Outputs(
@@ -341,7 +341,7 @@ class Outputs(ReadOut):
         return self.parts[self.names.index(name)]
 
     def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
-        """A mapping a vector."""
+        """A mapping from names to answers for each vector."""
         ends = list(itertools.accumulate(len(each.W_out) for each in self.parts))
         answers = [
             each.decide(y[:, start:end], values[:, start:end], n, a)
@@ -350,8 +350,8 @@ class Outputs(ReadOut):
         return [dict(zip(self.names, each, strict=True)) for each in zip(*answers, strict=True)]
 
     def join(self, answers: list[Any], n: int) -> Any:
-        """A mapping; what reads the last position has the last answer."""
-        # Of the empty input the one row read is that of BOS, which is no position of the input.
+        """A mapping; a part that reads the last position has its answer there."""
+        # For the empty input one row is read, that of BOS, which is not a position of the input.
         inputs = answers[len(answers) - n :]
         return {
             name: part.join([each[name] for each in inputs], n)

@@ -318,10 +318,10 @@ class Transformer(Definition):
         return slice(row, row + 1)
 
     def part(self, name: str) -> Transformer:
-        """The model that hands out one of several outputs alone, from the same final vectors.
+        """The model with one of several outputs alone, from the same final vectors.
 
         Raises:
-            UnknownName: for an output that it does not have.
+            UnknownName: for an output that the model does not have.
 
         """
         if not isinstance(self.read_out, Outputs):

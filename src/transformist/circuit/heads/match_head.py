@@ -1,8 +1,8 @@
 """Heads that attend to the rows whose key matches the query best.
 
 A row's score is s Σ keyⱼ · queryᵢ ± j with the place j, or Σ keyⱼ · queryᵢ alone. The sum is the
-same for all matches of a query: 1, or the number of true bits of a code. It is lower by 1 at least
-elsewhere. Where BOS counts, its sum is 1/2 below that of a match, or −1.
+same for all matches of a query: 1, or the number of true bits of a code. For other rows it is lower
+by at least 1. For BOS, where it is seen, it is 1/2 below that of a match, or −1.
 """
 
 from __future__ import annotations

@@ -1,16 +1,17 @@
 """Binary codes of whole numbers: a few Booleans that are equal where two numbers are.
 
 A number k from 0 to R − 1 is written with digits to a base B of at most `LARGEST_BASE`, the highest
-first. A digit is the number of its thresholds v M, M the value of the digit, that the rest reaches:
+digit first. Digit l has the place value Mₗ, a power of B. The digit is the number of multiples v Mₗ
+that the rest reaches:
 
     rest₀ = k,  digitₗ = Σ_{v ≥ 1} [restₗ ≥ v Mₗ],  restₗ₊₁ = restₗ − Mₗ digitₗ.
 
 The bits of a digit are sums of these steps with factors 1 and −1. So a code has about log₂ R bits,
-and the score of equal codes leads by 1, where 2 q k − k² would need scores up to R².
+and the score of equal codes leads by 1. A score 2 q k − k² would also lead by 1, but be up to R².
 
-A step of a number x is off by the rounding of x, a few u |x|, while its value is 0 or 1. A step of
-this step is off by a few u again. Wherever the error counts many times, in the rest, which has M B
-times that, and in a score, which outweighs N places, the second step is read.
+A step [x ≥ t] is 0 or 1, with an error from the rounding of x: a few u |x|, u the unit roundoff.
+A step of that step has an error of a few u. The second step is read where an error is multiplied:
+in the rest, which has M B times the error of a step, and in a score, which outweighs N places.
 """
 
 from __future__ import annotations
@@ -23,15 +24,16 @@ from transformist.compiler.lower.builder import Builder
 LARGEST_BASE = 17
 """Largest base B of the digits; any base is right.
 
-The steps of a digit are added in one slot. Each is a difference of two units of up to 2 R, so that
-2 B units round the sum by about 2 B · u · 4 B R = 8 B² R u, which must stay below 1/4. With
-B = 17 and u = 2⁻²⁴, that allows R up to 1800, beyond what float32 keeps of a count; a smaller base
-costs layers. 17² = 289 values take two digits: the counts from 0 to 256.
+The steps of a digit are added in one slot. Each step is a difference of two hidden units of up to
+2 R, so a digit has 2 B units, and their sum has an error of about 2 B · u · 4 B R = 8 B² R u, which
+must stay below 1/4. With B = 17 and u = 2⁻²⁴ that allows R up to 1800, more values than a count can
+have in float32. A smaller base takes more layers. 17² = 289 values take two digits, which suffices
+for the counts from 0 to 256.
 """
 
 
 def code(build: Builder, number: Form, values: int, name: str) -> list[Form]:
-    """Code of a whole number from 0 to values − 1: each bit is 0 or 1, and 0 at BOS."""
+    """Binary code of a whole number from 0 to values − 1: each bit is 0 or 1, and 0 at BOS."""
     base, is_exact = _base(values), _is_exact(build, number)
     value, rest, bits = _highest(values, base), _at_most_0_at_bos(build, number), list[Form]()
     while value:
@@ -45,14 +47,14 @@ def code(build: Builder, number: Form, values: int, name: str) -> list[Form]:
         for place in range(len(steps).bit_length()):
             bit = _again(build, _bit(steps, place), f"{name}: bit")
             bit = bit if is_exact else _again(build, bit, f"{name}: bit, once more")
-            bits.append(build.quiet(bit, name))  # a constant is not yet 0 at BOS
+            bits.append(build.quiet(bit, name))  # a constant bit is not 0 at BOS
         rest = rest - total(steps) * value
         values, value = min(values, value), value // base
     return bits
 
 
 def _base(values: int) -> int:
-    """The least base for the fewest digits."""
+    """The least base that takes the fewest digits."""
     digits = 1
     while LARGEST_BASE**digits < values:
         digits += 1
@@ -60,7 +62,7 @@ def _base(values: int) -> int:
 
 
 def _highest(values: int, base: int) -> int:
-    """The value of the highest digit."""
+    """The place value of the highest digit."""
     value = 1
     while value * base < values:
         value *= base
@@ -75,19 +77,19 @@ def _is_exact(build: Builder, number: Form) -> bool:
 
 
 def _at_most_0_at_bos(build: Builder, number: Form) -> Form:
-    """The number, which reaches no threshold at BOS."""
+    """The number, lowered at BOS so that it reaches no threshold there."""
     if not build.circuit.bos:
         return number
     return number - at_bos(build.circuit) * max(Fraction(build.circuit.span_at_bos(number).hi), 0)
 
 
 def _bit(steps: list[Form], place: int) -> Form:
-    """The bit at a place of a digit, which is the number of its steps."""
+    """The bit at a place of a digit; the digit is the sum of these steps."""
     # The step to v changes the bit by bit(v) − bit(v − 1).
     changes = [(v >> place & 1) - (v - 1 >> place & 1) for v in range(1, len(steps) + 1)]
     return total(step * change for step, change in zip(steps, changes, strict=True))
 
 
 def _again(build: Builder, bit: Form, name: str) -> Form:
-    """A number that is 0 or 1, with the error of one step."""
+    """The same 0 or 1 by a step of its own, which has the error of one step alone."""
     return build.step(bit, Fraction(1), name)

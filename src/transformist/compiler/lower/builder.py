@@ -112,9 +112,9 @@ class Builder:
         return [each for _, each in self.source.program.output.parts]
 
     def lookup_mask(self) -> str:
-        """The mask of a lookup of a position up to the present one: future where that is there.
+        """The mask of a lookup of a position up to the present one: future, if the target has it.
 
-        Its scores have one peak among all positions, so that any mask that leaves it will do.
+        The score has a single peak, at that position, so mask none finds the same position.
         """
         return Mask.FUTURE if self.target.admits(Mask.FUTURE) else Mask.NONE
 

@@ -71,7 +71,7 @@ def _lookup(ask: Asking, build: Builder, node: Lookup) -> Channel:
             received="a number that need not be whole",
             remedy="compute it from i, n and whole numbers",
         )
-    # The ends of the type know that a count up to here is at most i, the range of a form does not.
+    # A count up to here is at most i: the ends of the type say so, the range of the form does not.
     whole = asked.type.whole if isinstance(asked.type, Number) else None
     looks_back = whole is not None and whole.hi.is_at_most(LinearBound(1, 0, 0))
     return _looking_up(build, node, index, node.mask, looks_back=looks_back)
@@ -80,18 +80,18 @@ def _lookup(ask: Asking, build: Builder, node: Lookup) -> Channel:
 def _looking_up(
     build: Builder, node: Node, index: Form, mask: str = "none", *, looks_back: bool = False
 ) -> Channel:
-    """BOS, at 0, is found for 0 and below; beyond the last position, the default is asked for.
+    """A head finds BOS, at 0, for an index up to 0; beyond the last position the default is taken.
 
-    The last is n, or i under mask future. What is never asked for after its own position looks at
-    nothing after it.
+    The last position is n, or i under mask future. A lookup whose index is never beyond i takes a
+    mask that sees no later position, if the target has one.
     """
     if build.circuit.span(index).hi <= 0:
         return lambda _value: Form()
     place, square = build.feature("i", node), build.feature("i^2", node)
     if looks_back or build.circuit.span(index - place).hi <= 0:
         return _by_head(build, node, At(index, place, square, build.lookup_mask()))
-    # Beyond the last position that the mask leaves, the score is the largest at that last one: its
-    # value must not be taken for the default.
+    # For an index beyond the last position that the mask leaves, the last position has the largest
+    # score; its value must be replaced by the default.
     fetched = _by_head(build, node, At(index, place, square, mask))
     beyond = index - (place if mask == "future" else build.length(node))
     if build.circuit.span(beyond).hi <= 0:
@@ -106,13 +106,14 @@ def _looking_up(
 
 @dataclass(frozen=True)
 class Comparing:
-    """Keys and queries that tell equal ones from others.
+    """Keys and queries whose products tell matches from other positions.
 
     Attributes:
         pairs: keys, which are 0 at BOS, and queries, as many of each.
-        most: Σ keyⱼ · queryᵢ where j matches; it is less by 1 at least where j does not.
-        ties_others: True if the sum is the same, 0, wherever j does not match.
-        match: from the keys of a position that is found, a form that is 1 if it matches, else 0.
+        most: the sum Σ keyⱼ · queryᵢ where j matches; elsewhere the sum is lower by at least 1.
+        ties_others: True if the sum is 0 at every j that does not match.
+        match: a function from the keys at the position that a head finds to a form that is 1 if
+            this position matches, else 0.
 
     """
 
@@ -160,7 +161,7 @@ def _matching(build: Builder, node: Select, comparing: Comparing, *, has_sink: b
     is_seen = circuit.bos and node.mask in SEES_BOS
     is_kept_out = is_seen and not pairs and node.choose == "leftmost"
     if is_seen and (has_sink or is_kept_out):
-        # BOS is 1/2 below what matches, above what does not match; or at −1, below everything.
+        # The sum of BOS is 1/2 below that of a match and above all others; or −1, below every sum.
         sink = comparing.most - Fraction(1, 2) if has_sink else Form.of(-1)
         pairs = (*pairs, (at_bos(circuit), sink))
     if circuit.max_length is None and place is not None and pairs:
@@ -187,7 +188,7 @@ def _one_of(build: Builder, node: Select, head: Match) -> Match:
 
 
 def _comparing(ask: Asking, build: Builder, node: Select) -> Comparing:
-    """One-hot keys and queries where values are listed, else codes of whole numbers."""
+    """One-hot keys and queries if either has listed values, else binary codes of whole numbers."""
     keys, queries, _ = node.children
     name = build.name(node)
     if isinstance(node, SelectByRelation):
@@ -208,12 +209,12 @@ def _comparing(ask: Asking, build: Builder, node: Select) -> Comparing:
         for value in known[0]
         if value in known[-1]
     ]
-    # A pair with 0 is of a value that no key or no query ever has.
+    # A form is 0 if no key, or no query, ever has the value: such a pair is left out.
     return _one_hot(build, [pair for pair in pairs if Form() not in pair], name)
 
 
 def _one_hot(build: Builder, pairs: Sequence[tuple[Form, Form]], name: str) -> Comparing:
-    """Products that are 1 where key and query have one value, else 0."""
+    """Keys and queries whose sum of products is 1 where both have the same value, else 0."""
 
     def match(found: list[Form]) -> Form:
         return total(
@@ -229,10 +230,11 @@ _MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def _by_relation(ask: Asking, build: Builder, node: SelectByRelation) -> Comparing:
-    """A product for each value v of the keys: [keyⱼ = v] times [v < queryᵢ]; or of the queries.
+    """A product [keyⱼ = v] · [v < queryᵢ] for each listed value v of the keys.
 
-    One of the products is 1 where the relation holds, as the key has one value, and all are 0
-    elsewhere.
+    If only the queries have listed values, the products are [keyⱼ < v] · [queryᵢ = v]. `<` stands
+    for any of the relations. Where the relation holds, exactly one product is 1, since the key has
+    one value; elsewhere all are 0.
     """
     keys, queries, _ = node.children
     name, pairs = build.name(node), list[tuple[Form, Form]]()
@@ -256,7 +258,7 @@ def _by_relation(ask: Asking, build: Builder, node: SelectByRelation) -> Compari
 
 
 def _related(ask: Asking, build: Builder, node: Node, relation: str, value: Any) -> Form:
-    """[the value here stands in the relation to this value]."""
+    """1 where the relation holds between the value of a node and this value, else 0."""
     compare, columns = RELATIONS[relation], ask.by_symbol(node)
     name = f"{build.name(node)} {relation} {value}"
     if columns is not None:
@@ -278,10 +280,10 @@ def _related(ask: Asking, build: Builder, node: Node, relation: str, value: Any)
 
 
 def _by_code(ask: Asking, build: Builder, node: Select) -> Comparing:
-    """Codes of whole numbers: b key bits, c query bits, and the score Σ b (2 c − 1).
+    """Binary codes with the bits b of a key and c of a query, and the score Σ b (2 c − 1).
 
-    A bit adds c where b = c, and c − 1 where it is not. So the score is Σ c less the number of bits
-    in which the codes differ.
+    A bit adds c to the score where b = c, and c − 1 where b ≠ c. So the score is Σ c minus the
+    number of bits in which the codes differ.
     """
     keys, queries, _ = node.children
     name = build.name(node)
@@ -307,7 +309,7 @@ def _by_code(ask: Asking, build: Builder, node: Select) -> Comparing:
 
 
 def _whole(ask: Asking, build: Builder, node: Node) -> Form:
-    """A whole number between known bounds."""
+    """The form of a whole number with known bounds; other numbers are refused."""
     form = ask.number(node)
     if not build.circuit.is_whole(form):
         raise build.refuse(
@@ -335,7 +337,7 @@ def _equals(ask: Asking, build: Builder, node: Node, value: Any) -> Form:
 
 
 def _zone(build: Builder, node: Node, value: Any, form: Form) -> Fraction:
-    """A power of two by which a number differs at least from a value, unless it is the value."""
+    """A power of two that is at most |number − value| wherever the two differ."""
     if node.type.values is None:
         return build.zone(node, form)
     gaps = [abs(each - value) for each in node.type.values if each != value]

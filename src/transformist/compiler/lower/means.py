@@ -55,10 +55,10 @@ _BY_LOOKUP: Mapping[str, tuple[Mapping[str, int], int]] = {
     "past": ({"none": 1, "future": -1}, 1),
     "strict-past": ({"none": 1, "future": -1}, 0),
 }
-"""For each mask, factors of the counts that are looked up, and of b at the position itself.
+"""For each mask: the factors of the counts that are looked up, and the factor of b at i itself.
 
-The positions before i are those up to i without i; those after i are all but those up to i. So no
-mask needs to see BOS but `none` and `future`, under which every row sees it.
+The positions before i are those up to i without i. The positions after i are all positions without
+those up to i. So two lookups suffice, under `none` and `future`, where every row sees BOS.
 """
 
 
@@ -76,7 +76,7 @@ def _count(ask: Asking, build: Builder, node: Count, scale: Scale) -> Form:
 
 
 def _share(ask: Asking, build: Builder, node: Count, mask: str) -> Form:
-    """The count over D, under any mask that sees BOS."""
+    """The share count/D, under a mask that sees BOS."""
     value = build.quiet(ask.boolean(node.children[0]), build.name(node))
     return build.mean(node, mask, value)
 
@@ -87,7 +87,7 @@ def at_count(ask: Asking, build: Builder, node: Count) -> At:
 
 
 def _at(ask: Asking, build: Builder, node: Count, mask: str) -> At:
-    """The head that finds the i with i/D = count/D, no later than what is counted."""
+    """The head that finds the i with i/D = count/D, no later than the counted positions."""
     build.require_sharpness(node)
     scale = Scale("count", mask)
     own = mask == node.mask

@@ -151,10 +151,12 @@ def _square(build: Builder, x: Form, values: Sequence[Any], name: str) -> Form:
 def _function_literal(
     ask: Asking, build: Builder, node: Linear | PiecewiseLinear | Multiplication, value: Any
 ) -> Form:
-    """[the function of listed numbers has this value], as a sum over the arguments that give it.
+    """1 where a function of listed numbers has this value, else 0.
 
-    A row of arguments takes a hidden unit, a value by steps four: two on each side, shared with
-    its neighbour. Rows are exact however fine the values are; steps are for many more rows.
+    There are two ways. A sum over the rows of arguments that give the value takes a hidden unit for
+    each row, and does not depend on how close the values are. Steps on each side of the value take
+    four hidden units, two of them shared with each neighbouring value; they are taken for several
+    arguments that have more than twice as many rows as there are values.
     """
     values = [child.type.values or () for child in node.children]
     arguments = list(itertools.product(*values))

@@ -21,7 +21,7 @@ Scales: TypeAlias = "tuple[Scale, ...] | None"
 """Scales in which a number is available, always including 1; `None` for all."""
 
 Ranked: TypeAlias = "tuple[Form, tuple[Any, ...]]"
-"""The values that a subexpression can have up to N, and a form that is k where it has the k-th."""
+"""A form that is k where a subexpression has its k-th value, from 0; and its values up to N."""
 
 Channel: TypeAlias = "Callable[[Form], Form]"
 """Maps a value whose default is 0 to what a subexpression fetches of it."""
@@ -56,7 +56,7 @@ class Asking(ABC):
 
     @abstractmethod
     def rank(self, node: Node, /) -> Ranked | None:
-        """The rank of the value, where its rule has one."""
+        """The rank of the value; `None` if there is no rank for this node."""
 
     @abstractmethod
     def by_symbol(self, node: Node, /) -> list[Any] | None:
@@ -85,7 +85,7 @@ def _of_another_type(_ask: Asking, _build: Builder, node: Node, *_more: Any) -> 
 
 
 def by_steps(ask: Asking, build: Builder, node: Node, value: Any) -> Form:
-    """[a number of listed values has this one]: a step up at the value, less one above it."""
+    """1 where a number has this listed value: the step at it minus the step at the next value."""
     if not isinstance(node.type, Number):
         _of_another_type(ask, build, node)
     form = ask.number(node)
@@ -93,7 +93,7 @@ def by_steps(ask: Asking, build: Builder, node: Node, value: Any) -> Form:
     at = listed.index(value)
 
     def up_to(k: int) -> Form:
-        """[the number is at least its k-th value]: above the one before by a gap, or not at all."""
+        """1 where the number is at least its k-th value, a gap above the value before."""
         above = form - listed[k - 1]
         return build.step(above, build.zone(node, above), f"{build.name(node)} >= {listed[k]}")
 
@@ -117,7 +117,7 @@ class Rule(Generic[Kind]):
         loosely: the same, where there is less to it than to `boolean`; it may give none.
         parted: a number that is above 0 where the Boolean holds, else below, and how far at least,
             where that costs no hidden units; it may give none.
-        rank: as the method of `Asking`, where it is there as one number.
+        rank: as the method of `Asking`, if the rule has the rank as one number.
 
     """
 

@@ -8,10 +8,10 @@ a sum over the v from v₀ + 1 to v₁ at which f changes. Each step takes two h
 
 A number from −n to n that heads compute is looked up instead. Every position i computes f(i) and
 f(−i) by steps of i, in which nothing rounds. One head finds the position i = x, another i = −x. For
-x ≤ 0 the first finds BOS, at 0, and for x ≥ 0 the second does. With g(i) = f(i) − f(0) at
-positions and 0 at BOS, and h(i) = f(−i) − f(0) likewise, f(x) is f(0) plus what the two heads
-fetch of g and h. The rounding of a step of x grows with |x|, and that of a sum with the number of
-its steps; a lookup has the error of a single value.
+x ≤ 0 the first head finds BOS, at 0, and for x ≥ 0 the second head does. Let g(i) = f(i) − f(0)
+and h(i) = f(−i) − f(0) at positions, and g = h = 0 at BOS. Then f(x) is f(0) plus the values of g
+and h that the two heads fetch. The error of a step of x grows with |x|, and the error of a sum with
+its number of steps, but a lookup has the error of a single value.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def function_of(
         build: the builder.
         x: the node; its type has ends.
         f: the function, defined at each value that x can have.
-        name: of what is made.
+        name: the name of the result.
 
     """
     named = x
@@ -72,7 +72,7 @@ def function_of(
 def _of_innermost(
     build: Builder, x: Node, f: Callable[[int], Fraction | int]
 ) -> tuple[Node, Callable[[int], Fraction | int]]:
-    """The same number as a function of what x is a function of, as k is in f(2 k + 1)."""
+    """The same function of the innermost number: of k with v ↦ f(2 v + 1), for f of x = 2 k + 1."""
     while len(x.children) == 1 and type(x) in _OF_ONE and _has_values(build, x.children[0]):
         x, f = x.children[0], functools.partial(_composed, f, x)
     return x, f
@@ -94,7 +94,8 @@ def _is_constant(ends: Ends) -> bool:
 
 
 def _ends(x: Node) -> Ends:
-    assert isinstance(x.type, Number) and x.type.whole is not None  # both nodes require it
+    # WholeMap and Division require a whole number.
+    assert isinstance(x.type, Number) and x.type.whole is not None
     return x.type.whole
 
 
@@ -127,7 +128,7 @@ def _values(build: Builder, x: Node, f: Callable[[int], Any], named: Node) -> di
 
 
 def _mask(build: Builder, ends: Ends) -> str | None:
-    """A mask of the target under which the position |x| is there; `None` if there is none."""
+    """A mask of the target that leaves the position |x|; `None` if there is no such mask."""
     for last, mask in (
         (LinearBound(1, 0, 0), build.lookup_mask()),
         (LinearBound(0, 1, 0), Mask.NONE),
@@ -151,11 +152,11 @@ def _finds_places(build: Builder) -> bool:
 
 
 def _count_scale(ask: Asking, build: Builder, x: Node) -> Scale:
-    """The scale 1/D of a count of which every row sees BOS, where x is there in it; else 1."""
+    """The scale 1/D of a count, if x is available in it and every row sees BOS; else 1."""
     if build.circuit.weighting == "rightmost-hard":
         return AS_IT_IS  # 1/D is a mean
-    # Under strict-future BOS sees nothing, and 1/D is 0 there: a proof would not find the index a
-    # whole number at every row.
+    # The scale of strict-future is left out: BOS sees nothing, so 1/D is 0 there, and a proof could
+    # not show that the index is a whole number at every row.
     wanted = (Scale("count", mask) for mask in (Mask.FUTURE, Mask.NONE))
     known = ask.scales(x) or ()
     return next((scale for scale in wanted if scale in known), AS_IT_IS)
@@ -164,7 +165,7 @@ def _count_scale(ask: Asking, build: Builder, x: Node) -> Scale:
 def _by_steps(
     build: Builder, form: Form, one: Form, zone: Fraction, values: Values, name: str
 ) -> Form:
-    """Σ of the changes of a function, each times [x ≥ v]; x and 1 are in one scale."""
+    """f(x) as the sum of its changes times [x ≥ v]; `form` and `one` are x and 1 in one scale."""
     # x − (v − 1) is at most 0 where x ≤ v − 1, and at least 1, the zone, where x ≥ v.
     first = min(values)
     parts = [Form.of(values[first])]
@@ -176,7 +177,7 @@ def _by_steps(
 
 
 def _looked_up(ask: Asking, build: Builder, x: Node, values: Values, mask: str, name: str) -> Form:
-    """f(0) and what the heads at x and at −x fetch."""
+    """f(0) plus the values that the heads at x and at −x fetch."""
     build.require_sharpness(x)
     scale = _count_scale(ask, build, x)
     index, one = ask.number(x, scale), build.one_in(scale)
@@ -198,7 +199,7 @@ def _looked_up(ask: Asking, build: Builder, x: Node, values: Values, mask: str, 
 
 
 def _bit(build: Builder, form: Form, name: str) -> Form:
-    """A form that is known to be 0 or 1; a sum of steps both up and down need not be."""
+    """The form, or a step of it where its range is wider than 0 to 1, as of steps up and down."""
     within = build.circuit.span(form)
     is_bit = within.lo >= 0 and within.hi <= 1
     return form if is_bit else build.step(form, Fraction(1), name)
@@ -210,17 +211,17 @@ def _boolean(ask: Asking, build: Builder, node: WholeFunction) -> Form:
 
 
 MOST_RANKED = 12
-"""Most values of which literals are told apart by rank.
+"""Most values that are told apart by rank.
 
 A proof takes the steps for independent bits, and enumerates at most 2¹² combinations of them.
 """
 
 
 def _literal(ask: Asking, build: Builder, node: WholeFunction, value: Any) -> Form:
-    """[the value has rank k]: its rank is at least 1, …, k, and not at least k + 1.
+    """1 where the value has rank k, else 0: its rank is at least 1, …, k, and not at least k + 1.
 
-    Of any bits t₁, t₂, …, also such as no rank has, exactly one of the forms ¬t₁, t₁ ∧ ¬t₂,
-    t₁ ∧ t₂ ∧ ¬t₃, … is 1. So it follows from the weights alone that the value is one of the values.
+    For any bits t₁, t₂, …, even bits that belong to no rank, exactly one of ¬t₁, t₁ ∧ ¬t₂,
+    t₁ ∧ t₂ ∧ ¬t₃, … is 1. So the weights alone prove that the node has exactly one of its values.
     """
     name, ranked = build.case(node, value), ask.rank(node)
     assert ranked is not None  # its rule has one
@@ -245,12 +246,13 @@ def _number(ask: Asking, build: Builder, node: WholeFunction, _scale: Scale) -> 
 
 
 def _rank(ask: Asking, build: Builder, node: WholeFunction) -> Ranked:
-    """The rank of the value among those that it can have up to N."""
+    """The rank of the value among the values that the node can have up to N."""
     x, name = node.children[0], build.name(node)
     reached = set(_values(build, x, node.at, x).values())
     values = tuple(v for v in node.type.values or sorted(reached) if v in reached)
     ranks = {value: k for k, value in enumerate(values)}
-    # The bounds of what x is made of may be wider than its own: the rank there does not matter.
+    # `function_of` may call this beyond the ends of x, on the wider ends of the numbers that x is
+    # made of. x never has such a value, so any rank does.
     return function_of(ask, build, x, lambda point: ranks.get(node.at(point), 0), name), values
 
 
@@ -261,4 +263,4 @@ WHOLE: Mapping[type[Node], Rule[Any]] = {
 """The rules of functions of whole numbers."""
 
 _OF_ONE = (Linear, PiecewiseLinear, WholeMap, Division)
-"""The functions of one number, and of others: those of one are taken together."""
+"""Functions that may have one argument; a chain of these is taken as one function."""

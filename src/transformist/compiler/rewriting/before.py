@@ -1,7 +1,7 @@
 """Mask strict-future as mask future over values moved one position to the right.
 
-The positions j < i are, moved by one, the positions 2 to i. Position 1 has no value then: there a
-key has a value that no query has, and a Boolean is false.
+The values at j < i then stand at the positions 2 to i. Position 1 has no value from before, so it
+must never match: a key there has a value that no query has, and a Boolean there is false.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from transformist.model import Mask
 TRUE = Constant((), Boolean, True)
 
 MOST_CASES = 2**10
-"""The largest number of cases in which a key is compared with the query at its own position."""
+"""The largest number of cases in which `_never_equal` compares a key with the query beside it."""
 
 
 def before_by_shifting(program: Program) -> Program:
-    """The program with mask future for strict-future."""
+    """The program with mask future in place of strict-future."""
     rules: dict[type[Node], Rule] = {
         Exists: _exists,
         Count: _count,
@@ -48,14 +48,14 @@ def _exists(node: Exists) -> Node:
 
 
 def _count(node: Count) -> Node:
-    """The count of a moved Boolean: its values are from 0, too."""
+    """The count of a moved Boolean."""
     if node.mask != Mask.STRICT_FUTURE:
         return node
     return Count((_moved(node.children[0], False),), Mask.FUTURE.value)
 
 
 def _mean(node: Mean) -> Node:
-    """The mean of the values moved over positions 2 to i, which a key tells from position 1."""
+    """The mean of moved values over the positions 2 to i; a key excludes position 1."""
     if node.mask != Mask.STRICT_FUTURE:
         return node
     children = (_moved(TRUE, False), TRUE, _moved(node.children[0], 0))
@@ -63,7 +63,7 @@ def _mean(node: Mean) -> Node:
 
 
 def _select(node: Select) -> Node:
-    """Keys and values moved; as they are where no key matches at its own position."""
+    """The selection by moved keys and values; unmoved, if no key matches the query beside it."""
     if node.mask != Mask.STRICT_FUTURE:
         return node
     keys, queries, values = node.children
@@ -75,23 +75,23 @@ def _select(node: Select) -> Node:
         keys, queries = (_as_number(each) for each in (keys, queries))
     if keys.type.values is None or queries.type.values is None:
         return _last(node)
-    # Key and value of j stand at j + 1 then. The matches j < i become the matches j + 1 ≤ i, in
+    # The key and the value of j move to j + 1. The matches j < i become the matches j + 1 ≤ i, in
     # the same order and with the same values, so the first, the last and the mean are the same.
-    # Position 1, which holds no j, never matches, so any value will do there.
+    # Position 1 never matches, so its value does not matter.
     children = (_moved(keys, _unlike(keys, queries)), queries, _moved(values, _any(values)))
     return Select(children, node.choose, Mask.FUTURE.value, node.default)
 
 
 def _by_relation(node: SelectByRelation) -> Node:
-    """The last match; a key at position 1 that never matches depends on the relation."""
+    """The last match: whether a key at position 1 can match depends on the relation."""
     return _last(node) if node.mask == Mask.STRICT_FUTURE else node
 
 
 def _last(node: Select) -> Node:
-    """The last match, where no key at position 1 is known that matches no query.
+    """The last match, for keys without a value that matches no query.
 
-    Position 1 may match then; but it is the last match only where there is no other, since every
-    other is after it. So there is a match before i where the place of the last is above 1.
+    Position 1 may then match by mistake. It is the last match only if there is no other match,
+    since every other match is after it. So there is a match before i if the last match is beyond 1.
     """
     keys, queries, values = node.children
     if node.choose != "rightmost" and not isinstance(values, Constant):
@@ -108,12 +108,12 @@ def _last(node: Select) -> Node:
 
 
 def _moved(node: Node, default: Any) -> Node:
-    """The value one position before; the default at position 1."""
+    """The value at i − 1; the default at position 1."""
     return at_distance(node, 1, default)
 
 
 def _as_number(node: Node) -> Node:
-    """A Boolean as 1 or 0, beside which there are other values."""
+    """A Boolean as 1 or 0: a number can have a third value, which `_unlike` needs."""
     one, zero = (Constant((), Number, value) for value in (1, 0))
     return Choice((node, one, zero))
 
@@ -132,20 +132,20 @@ def _unlike(keys: Node, queries: Node) -> Any:
 
 
 def _any(node: Node) -> Any:
-    """A value of the type, where it does not matter which."""
+    """A value of the type; the caller does not depend on which one."""
     return node.type.values[0] if node.type.values else 0
 
 
 def _never_equal(keys: Node, queries: Node) -> bool:
-    """True if the key and the query at one position differ, whatever the values below tables."""
+    """True if the tables of the key and the query show that both differ at every position."""
     numbered, (key, query) = different(keys, queries)
     entries, nodes = list(numbered), list(numbered.values())
     tables, free = _below(entries, key, query)
     listed: list[Any] = [nodes[k].type.values for k in free]
     if any(values is None for values in listed) or math.prod(map(len, listed)) > MOST_CASES:
         return False
-    # What is below the tables may have fewer combinations of values than the product has: a
-    # product without an equal pair is enough, and one with it proves nothing.
+    # Not every combination of arguments need occur. If no combination has an equal key and query,
+    # they never are equal; if one has, nothing follows, and the answer is False.
     for case in itertools.product(*listed):
         found = dict(zip(free, case, strict=True))
         for k in tables:
@@ -157,7 +157,7 @@ def _never_equal(keys: Node, queries: Node) -> bool:
 
 
 def _below(entries: list[Entry], *roots: int) -> tuple[list[int], list[int]]:
-    """The tables that these are made of, and what those are tables of, children before parents."""
+    """The tables that the roots are made of, and the arguments of these tables; children first."""
     found = set(roots)
     for k in range(len(entries) - 1, -1, -1):
         kind, _, children = entries[k]

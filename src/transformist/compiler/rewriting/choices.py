@@ -1,4 +1,4 @@
-"""A value where a Boolean holds, a default elsewhere, for values of each type."""
+"""The choice between a value and a default, for values of each type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from transformist.language.types import Boolean
 
 
 def value_or_default(found: Node, value: Node, default: Any) -> Node:
-    """The value where it is found, the default elsewhere."""
+    """The value where `found` holds, the default elsewhere."""
     otherwise = Constant((), type(value.type), default)
     if not isinstance(value.type, Boolean):
         return Choice((found, value, otherwise))

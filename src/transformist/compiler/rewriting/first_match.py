@@ -1,8 +1,8 @@
-"""Masks of an encoder's any and first match: what all positions have, compared with the place.
+"""Masks in an encoder: `any` and the first match, from the first match of all positions.
 
-The first match of all positions is the first of those up to i where its place is at most i; where
-its place is after i, there is none up to i. The last match of all is, likewise, the last of those
-from i on. A mean, a count, and the last match up to i have no such form.
+Let p be the position of the first match among all positions. If p ≤ i, p is also the first match up
+to i; if p > i, there is no match up to i. In the same way, the last match among all positions gives
+the last match from i on. A mean, a count, and the last match up to i cannot be found in this way.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Side:
     """The matches on one side of a position.
 
     Attributes:
-        choose: the match of all positions that is on the side if any is.
-        relation: of the match's place less i to 0, where it is on the side.
+        choose: the match of all positions that lies on the side if any match does.
+        relation: the relation of p − i to 0 if the match at p lies on the side.
 
     """
 
@@ -48,7 +48,7 @@ SIDES: Mapping[str, Side] = {
 
 
 def cut_off_by_places(program: Program) -> Program:
-    """The program with mask none for the others, where the first or last match tells."""
+    """The program with mask none for other masks, where the first or last match of all suffices."""
     return at_every_position(program, {Exists: _exists, Select: _select, SelectByRelation: _select})
 
 
@@ -65,25 +65,24 @@ def _select(node: Select) -> Node:
         return node
     side = SIDES[node.mask]
     keys, queries, values = node.children
-    # Which of several matches is chosen does not matter where they have one value.
+    # Under a constant value it does not matter which match is chosen.
     if node.choose != side.choose and not isinstance(values, Constant):
         return node
     whole = replace(node, choose=side.choose, mask=Mask.NONE.value)
     is_of_all = type(node) is Select and keys == queries == TRUE
     if is_of_all and side.relation in ("<=", ">="):
-        return whole  # positions 1 and n are on either side of every position
-    # Let p be the place of the first match of all. If p ≤ i, it is the first of those up to i, so
-    # the value at p is right; if p > i, there is none up to i, so the default is. Queries may
-    # depend on i: all matches compared are those of the one query at i.
+        return whole  # position 1 is up to every i, and n is from every i on
+    # By the argument at the top, the value at p is right if p ≤ i, and the default if p > i. The
+    # argument is about one query at a time, so queries may depend on i.
     found = _is_on(side, whole)
     return value_or_default(found, whole, node.default)
 
 
 def _is_on(side: Side, whole: Select) -> Node:
-    """True if a match of all positions is on the side, by its place; that is 0 if there is none."""
+    """True if the match of all positions lies on the side, by its position (0 if there is none)."""
     i = Position((), "i")
     place = replace(whole, children=(*whole.children[:2], i), default=0)
     there = Comparison((Linear((place, i), (1, -1), 0),), side.relation)
     if side.choose == "rightmost":
-        return there  # 0 is neither at i nor after it
+        return there  # without a match the position is 0, before every i
     return Table((Comparison((place,), ">"), there), (False, False, False, True), Boolean())

@@ -1,7 +1,7 @@
-"""Masks none and future for each other, where only the last position is read.
+"""Mask future in place of none, or none in place of future, where only the last position is read.
 
-The last position is n, and both masks leave it the positions 1 to n. So n is i there, and a
-position looked up by its number is none after it.
+The last position is n, and both masks leave it the positions 1 to n. There, n equals i, and a
+lookup finds no later position.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ AT_N: Mapping[str, Node] = {
 
 
 def causal_at_the_last(program: Program) -> Program:
-    """The program with mask future for none where only the last position is read."""
+    """The program with mask future in place of none where only the last position is read."""
     return at_the_last_position(program, {**_masked(Mask.NONE, Mask.FUTURE), Position: _at_n})
 
 
 def whole_at_the_last(program: Program) -> Program:
-    """The program with mask none for future where only the last position is read."""
+    """The program with mask none in place of future where only the last position is read."""
     return at_the_last_position(program, _masked(Mask.FUTURE, Mask.NONE))
 
 
 def _masked(old: Mask, new: Mask) -> dict[type[Node], Rule]:
-    """The rules that put one mask for another."""
+    """The rules that replace one mask by another."""
 
-    # Keys and values are read at the same positions 1 to n as before, and their own values are
-    # kept at each of them: they are read at every position, so no rule changes them.
+    # The keys and values of these nodes are read at every position, so no rule changes them: they
+    # are the same at the positions 1 to n.
     def rule(node: Any) -> Node:
         return replace(node, mask=str(new)) if node.mask == old else node  # type: ignore[no-any-return]
 

@@ -1,4 +1,4 @@
-"""Neighbours as lookups by number, whose scores have one peak under every mask."""
+"""Neighbours as lookups by number: a lookup has the same single peak under every mask."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from transformist.language.pointwise import Linear
 
 
 def neighbours_by_number(program: Program) -> Program:
-    """The program with x at i − k as the lookup of the number i − k, also for negative k."""
+    """The program with neighbours as lookups of i − k, where k is negative for successors."""
     return at_every_position(program, {Shift: _by_number})
 
 
@@ -20,6 +20,6 @@ def _by_number(node: Shift) -> Node:
 
 
 def at_distance(values: Node, k: int, default: object) -> Lookup:
-    """The lookup of the position i − k; the default where that is none of 1 to n."""
+    """The lookup of the position i − k; the default if i − k is not one of 1 to n."""
     index = Linear((Position((), "i"),), (1,), -k)
     return Lookup((values, index), default)

@@ -14,18 +14,19 @@ from transformist.language import Program
 
 PASSES: Mapping[str, tuple[Rewriting, ...]] = {
     "any": (),
-    # Neighbours before the last position: the lookup of a successor becomes causal there. Past
-    # masks before others: what they read is read at the last position alone afterwards.
+    # `neighbours_by_number` comes first: the lookup of a successor becomes causal where only the
+    # last position is read. `past_at_the_last` comes before the next pass: the arguments of a past
+    # mask, which are read at every position, are then read at the last position alone.
     "future": (neighbours_by_number, past_at_the_last, causal_at_the_last, before_by_shifting),
     "none": (neighbours_by_number, past_at_the_last, whole_at_the_last, cut_off_by_places),
 }
-"""The rewritings, by the option `masks`."""
+"""The rewritings of each target, by the option `masks`."""
 
 
 def rewritten(program: Program, masks: str) -> Program:
-    """A program with the same answers, in forms that a target has where there are such.
+    """A program with the same answers, with masks that the target has where this is possible.
 
-    A subexpression for which no form is known is left as it is; lowering refuses its head.
+    A subexpression without a rule is left as it is; lowering refuses its head.
     """
     for each in PASSES[masks]:
         program = each(program)

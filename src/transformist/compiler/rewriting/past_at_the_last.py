@@ -1,7 +1,7 @@
-"""Past masks where only the last position is read: none is after n, and past leaves n alone.
+"""Past masks where only the last position is read, replaced by the value at that position.
 
-Over n alone a mean is the value there, a count is 1 or 0, and a selection compares one key with one
-query. Over nothing each has the value that it has where a mask leaves no position.
+At the last position n, mask past leaves n alone, and strict-past leaves no position. Over n alone a
+mean is the value at n, a count is 1 or 0, and a selection compares one key with one query.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _at_n(node: Any) -> Node:
 
 
 def _over_nothing(node: Any) -> Node:
-    """The value over no position; a category keeps its other values, which tables have rows for."""
+    """The value over no position; a category keeps its values, since tables have rows for them."""
     if isinstance(node, Select) and node.choose != "mean":
         return value_or_default(FALSE, node.children[2], node.default)
     return Constant((), type(node.type), node.over_nothing())
@@ -70,4 +70,4 @@ _OVER_ITSELF: dict[type[Node], Rule] = {
     Count: _one_or_0,
     Select: _if_equal,
 }
-"""The value of each kind at a position that is the only one left."""
+"""The value of each kind of node over a single position."""

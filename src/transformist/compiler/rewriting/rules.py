@@ -21,7 +21,7 @@ from transformist.language.selection import Select, SelectByRelation
 from transformist.language.types import Number
 
 Rule: TypeAlias = "Callable[[Any], Node]"
-"""A subexpression with the same value as the one given, where that one is read."""
+"""From a subexpression to one with the same value wherever the first is read."""
 
 Rewriting: TypeAlias = "Callable[[Program], Program]"
 """A pass from a program to one with the same answers."""
@@ -33,8 +33,8 @@ READ_HERE: Mapping[type[Node], tuple[int, ...]] = {
 }
 """Children that are read only where the node itself is read: an index, queries.
 
-All children of what is computed at each position are (`POINTWISE`, `WHOLE`). Values, keys, and the
-children of nodes that this table does not know are read at every position.
+The same holds for all children of nodes that are computed position by position (`POINTWISE`,
+`WHOLE`). All other children, such as values and keys, are read at every position.
 """
 
 
@@ -81,17 +81,17 @@ def read_at_the_last(entries: list[Entry], roots: set[tuple[int, bool]]) -> froz
 
 
 def _numbered(program: Program) -> tuple[dict[Entry, Node], list[int]]:
-    """The entries of the subexpressions; the numbers of the outputs' and of the named ones."""
+    """The entries of the subexpressions; the numbers of the outputs, then of the named ones."""
     handed_out = (each.node for _, each in program.output.parts)
     return different(*handed_out, *(node for _, node in program.names))
 
 
 def _rewritten(program: Program, rules: Callable[[int], Mapping[type[Node], Rule]]) -> Program:
-    """The program with each subexpression as its rule makes it, if there is one for its kind.
+    """The program with each subexpression replaced by its rule, if its kind has a rule.
 
     Args:
         program: the program.
-        rules: the rules for the subexpression with this number.
+        rules: from the number of a subexpression to the rules that apply to it.
 
     """
     entries, numbers = _numbered(program)
@@ -107,7 +107,7 @@ def _rewritten(program: Program, rules: Callable[[int], Mapping[type[Node], Rule
         (name, made[k]) for (name, _), k in zip(program.names, numbers[count:], strict=True)
     )
     output = program.output.of([made[number] for number in numbers[:count]])
-    # The program lists equal nodes once, by the first object of each, which `places` has.
+    # The program lists equal nodes once: `places` has the first object of each.
     handed_out = (each.node for _, each in output.parts)
     nodes, _ = different(*handed_out, *(node for _, node in names))
     return replace(
@@ -119,9 +119,10 @@ def _rewritten(program: Program, rules: Callable[[int], Mapping[type[Node], Rule
 
 
 def _of_its_type(old: Node, new: Node) -> Node:
-    """The new node, whose type must say as much as the old one's: tables have rows for its values.
+    """The new node; its type must be that of the old one, since tables have rows for its values.
 
-    A number that is not listed may be listed then, or have other ends; a whole one stays whole.
+    A number without listed values may get listed values or other ends, but a whole number must
+    stay whole.
     """
     known, found = old.type, new.type
     is_kept = known == found
@@ -141,7 +142,7 @@ def _as_it_is(node: Node) -> Node:
 
 
 def _place(node: Node, place: Place, places: dict[int, Place]) -> None:
-    """Give a node, and what a rule made below it, the place of what they stand for."""
+    """Give a node, and the nodes that a rule made below it, the place of the node they replace."""
     waiting = [node]
     while waiting:
         each = waiting.pop()

@@ -1,9 +1,10 @@
-"""Proof for a model with several outputs: one for each output, joined.
+"""Proof for a model with several outputs: the proofs of its parts, joined.
 
-Every output is read from the same final vectors, and its rows of W_out z + b_out are computed as
-they are where it stands alone: a row is a sum over the coordinates of z, whatever rows stand beside
-it. So the model decides as in the ideal if each part does. The proofs have the same margins up to
-the final vectors, which are listed once; those of the read-out have the name of the output.
+All outputs are read from the same final vectors. A row of W_out z + b_out is a sum over the
+coordinates of z and does not depend on other rows, so each output gets the values that it would get
+alone. Thus the model decides as in the ideal if every part does. The proofs of the parts have the
+same margins up to the final vectors; these are listed once. Margins of a read-out are listed with
+the name of the output.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from transformist.verify.proof import Proof, prove
 
 
 def prove_all(model: Transformer, a: Floating, longest: int, order: str) -> Proof:
-    """Prove that a format decides as the ideal does: every output, where there are several.
+    """Prove that a format decides as the ideal does, for every output.
 
     Args:
         model: the model.
@@ -38,4 +39,4 @@ def prove_all(model: Transformer, a: Floating, longest: int, order: str) -> Proo
 
 
 READ_OUT = "read-out"
-"""The place of the margins of an answer."""
+"""The place of margins that belong to the read-out, as `proof` names it."""
