@@ -1,4 +1,4 @@
-"""Rewritings of a program: the same answers, in forms of other masks; the others are left."""
+"""Rewritings: the same answers under other masks; nodes without a rule stay as they are."""
 
 import itertools
 

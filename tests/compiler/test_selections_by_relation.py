@@ -152,7 +152,7 @@ def test_values_without_an_order_are_refused():
 
 
 def test_a_number_that_may_be_anywhere_is_not_matched_with_a_listed_one():
-    """Such a number may be as near as it likes to a listed value and another."""
+    """A mean of means may be arbitrarily close to a listed value without being equal to it."""
 
     @tf.program(alphabet="ab")
     def selection(x):
@@ -164,7 +164,7 @@ def test_a_number_that_may_be_anywhere_is_not_matched_with_a_listed_one():
 
 
 def test_a_sum_of_keys_outlives_its_other_readers():
-    """Its slot was given to another number before the head read it."""
+    """In an earlier version, the slot of the sum was used again before the head read it."""
 
     @tf.program(alphabet="ab")
     def selection(x):

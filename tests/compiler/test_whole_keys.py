@@ -1,4 +1,4 @@
-"""Whole numbers as keys and queries: counts, positions, and what is computed from them."""
+"""Whole numbers as keys and queries: counts, positions, and numbers computed from these."""
 
 import itertools
 import random
@@ -252,7 +252,7 @@ def test_positions_are_matched_by_one_row_alone(choice, mask):
 
 @pytest.mark.parametrize("weighting", ["softmax", "average-hard"])
 def test_without_a_match_the_default_is_the_symbol_here(weighting):
-    """Not the one whose code is nearest: the sums of codes that differ are not all the same."""
+    """The default must not be the key with the nearest code: sums of other codes are unequal."""
     require_right("b so far", "a so far", "future", "or itself", weighting, 6)
 
 

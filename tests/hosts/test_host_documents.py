@@ -1,4 +1,4 @@
-"""The pages on the file format and on PyTorch: what they say is true."""
+"""The pages on the file format and on PyTorch: their examples are true."""
 
 import dataclasses
 import doctest

@@ -1,4 +1,4 @@
-"""The page of targets says what is compiled, and what is refused, today."""
+"""The page of targets agrees with the compiler."""
 
 import pytest
 
