@@ -135,8 +135,8 @@ def _compiled(program: Program, options: Options) -> Transformer:
                 return _handing_out(program, options, way)
         raise
     except (OverflowError, ZeroDivisionError):
-        # Bounds of errors and the sharpness of heads are float64. A number of the program beyond
-        # 2¹⁰²⁴ overflows there, and the share of an error that one below 2⁻¹⁰⁷⁴ leaves is 0.
+        # Error bounds and the sharpness of heads are computed in float64. A number of the program
+        # beyond 2¹⁰²⁴ overflows there, and one below 2⁻¹⁰⁷⁴ becomes 0 as a divisor.
         ((_, output), *_) = program.output.parts
         raise Subexpressions(program).refused(
             output.node,

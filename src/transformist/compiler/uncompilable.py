@@ -16,7 +16,7 @@ class Uncompilable(InvalidValue):
 
 
 class NoValueAtLength(Uncompilable):
-    """A program with a function that has no value at a number that an input can give."""
+    """Refusal of an N at which a function of a number is not defined."""
 
 
 @dataclass(frozen=True)

@@ -147,8 +147,8 @@ def _values(frame: FrameType) -> Iterator[str]:
             names = [each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)]
             for name in names:
                 value = frame.f_locals.get(name)
-                # A sequence is left out: its text is the same for all sequences of its type. The text
-                # of a user's object may raise.
+                # A sequence is left out: all of one type have the same text. The `repr` of a
+                # user's object may raise.
                 if name in frame.f_locals and not hasattr(value, "tracing"):
                     text = ""
                     with suppress(Exception):

@@ -117,7 +117,7 @@ def _boolean(value: Any) -> bool:
 
 
 def _category(value: Any) -> Any:
-    """A value that a file keeps: None, a string, a number but NaN, or a tuple of these."""
+    """A value that files can hold: None, a string, a number except NaN, or a tuple of these."""
     if isinstance(value, np.integer | np.floating):
         value = value.item()
     if isinstance(value, tuple):

@@ -103,8 +103,8 @@ def _values(build: Builder, x: Node, f: Callable[[int], Any], named: Node) -> di
     """The values of a function at each whole number that x can be.
 
     Raises:
-        NoValueAtLength: where there is none; the refusal names the node `named`, which the user
-            wrote the function of.
+        NoValueAtLength: if the function has no value at one of them. The refusal names the node
+            `named`, to which the user applied the function.
 
     """
     ends, longest = _ends(x), build.circuit.max_length
