@@ -165,6 +165,18 @@ def test_bad_input_is_refused(host, tmp_path, change, error, message):
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.parametrize("kind", ["link", "capitals"])
+def test_a_saved_model_is_never_replaced(host, tmp_path, kind):
+    saved = tmp_path / ("model.SAFETENSORS" if kind == "capitals" else "model.safetensors")
+    saved.write_bytes(b"a saved model")
+    target = saved if kind == "capitals" else tmp_path / "model.onnx"
+    if kind == "link":
+        target.symlink_to(saved)
+    with pytest.raises(InvalidValue, match="another kind"):
+        tf.export(dyck(2), target, "fake")
+    assert saved.read_bytes() == b"a saved model"
+
+
 @pytest.mark.parametrize("name", ["onnx", "torch"])
 def test_a_missing_library_is_named_with_its_extra(name, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, name, None)

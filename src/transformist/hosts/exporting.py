@@ -9,7 +9,7 @@ from transformist.errors import InvalidValue, UnknownName, is_name
 from transformist.hosts.host import HOSTS
 from transformist.hosts.host_comparison import HostComparison, compare_host
 from transformist.hosts.named_arrays import require_format, require_hostable
-from transformist.hosts.whole_file import path_of, replace_file
+from transformist.hosts.whole_file import path_of, replace_file, resolved
 from transformist.model import Transformer
 
 
@@ -59,7 +59,8 @@ def export(
     name = require_format(getattr(arithmetic, "name", arithmetic), "export")
     number_system(name)
     target = path_of(path, "export")
-    if target.suffix in (".py", ".safetensors"):
+    # A link may lead to a model under any name, and some disks ignore the case of names.
+    if {each.suffix.lower() for each in (target, resolved(target))} & {".py", ".safetensors"}:
         raise InvalidValue(
             "the file of an exported model must not have the name of a file of another kind",
             received=f"{target}",

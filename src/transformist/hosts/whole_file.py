@@ -28,6 +28,14 @@ def path_of(given: Any, where: str) -> Path:
         ) from None
 
 
+def resolved(path: Path) -> Path:
+    """Return the target of a path, links followed; the path itself if it has none."""
+    try:
+        return path.resolve()
+    except (OSError, ValueError, RuntimeError):
+        return path
+
+
 def replace_file(path: Path, data: bytes, where: str) -> None:
     """Put a file in its place, whole or not at all.
 
