@@ -140,6 +140,8 @@ def _given(context: typer.Context) -> set[str]:
 
 def _own_format(named: NamedModel) -> str:
     """The float format that a model or program is compiled for; float32 where there is none."""
+    # A certificate speaks of one format. That in which the margins were kept when the weights were
+    # made is the one that is most likely meant, and the one in which they are most likely to hold.
     own = named.model.built_for if isinstance(named, NamedFile) else named.given.get("arithmetic")
     return own if own is not None and float_format_of(own) is not None else "float32"
 

@@ -126,6 +126,9 @@ def _compiled(program: Program, options: Options) -> Transformer:
         MarginExceeded: if no way keeps every margin; the error is that of the first way.
 
     """
+    # The first way takes the fewest weights, so it is taken wherever the format keeps its margins.
+    # Where no way keeps them, its margin is the one that the user can do something about: the
+    # others compare the same number, at more cost.
     first, *others = ways(program.output)
     try:
         return _handing_out(program, options, first)

@@ -118,6 +118,8 @@ def _boolean(value: Any) -> bool:
 
 def _category(value: Any) -> Any:
     """A value that files can hold: None, a string, a number except NaN, or a tuple of these."""
+    # A file keeps the numbers of Python. Those of numpy are equal to them and hash alike, so the
+    # symbol is the same one.
     if isinstance(value, np.integer | np.floating):
         value = value.item()
     if isinstance(value, tuple):

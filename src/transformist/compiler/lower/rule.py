@@ -88,6 +88,8 @@ def by_steps(ask: Asking, build: Builder, node: Node, value: Any) -> Form:
     """1 where a number has this listed value: the step at it minus the step at the next value."""
     if not isinstance(node.type, Number):
         _of_another_type(ask, build, node)
+    # [y = vₖ] is [y ≥ vₖ] − [y ≥ vₖ₊₁]. Neighbouring values share a step, so that all k values
+    # together take k − 1 steps, and not two for each.
     form = ask.number(node)
     listed = tuple(node.type.values or ())
     at = listed.index(value)
