@@ -211,3 +211,9 @@ def test_hosts_export_a_program(name, arithmetic, tmp_path):
     model = tf.compile(PROGRAMS["dyck-1"], max_length=5, arithmetic=arithmetic)
     found = tf.export(model, tmp_path / "model", name, arithmetic)
     assert found.every_to == 5 and (tmp_path / "model").stat().st_size > 1000
+
+
+def test_a_program_is_exported_for_the_length_that_is_asked_for(host, capsys, tmp_path):
+    given = ["export", "programs/majority", "--host", "fake", "-o", str(tmp_path / "m.fake")]
+    assert main([*given, "--max-length", "5", "--json"]) == 0
+    assert '"max_length": 5' in capsys.readouterr().out

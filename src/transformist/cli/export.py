@@ -13,6 +13,7 @@ from transformist.cli.printing import Json, out, print_json, shown_warnings, wor
 from transformist.hosts import export
 from transformist.inputs import read_positive, read_settings
 from transformist.named import find_model
+from transformist.named.named_program import NamedProgram
 
 LENGTH = 64
 """The longest input of an exported model, unless another length is given."""
@@ -43,6 +44,8 @@ def command(
     named = find_model(model, read_settings(settings))
     named.require_strings("export", f"--host {host}")
     length = LENGTH if max_length is None else read_positive(max_length, "--max-length")
+    if isinstance(named, NamedProgram):
+        named = named.with_defaults(max_length=length)
     system = number_system(arithmetic)
     with working(f"exporting {named.name}"), shown_warnings():
         built = named.built(length, system).model
