@@ -138,6 +138,27 @@ def require_length(n: Any, where: str, optional: bool = False) -> None:
         )
 
 
+def whole_length(n: Any, where: str, optional: bool = False) -> int:
+    """Return a length as an int; it may be a whole number of numpy.
+
+    Args:
+        n: the length.
+        where: the function that takes it.
+        optional: as `require_length` has it.
+
+    Raises:
+        InvalidValue: as `require_length`.
+
+    Example:
+        >>> type(whole_length(np.int64(5), "compile"))
+        <class 'int'>
+
+    """
+    length: int = int(n) if isinstance(n, np.integer) else n
+    require_length(length, where, optional)
+    return length
+
+
 _POWER = "a power of two from 1 to 2^20"
 
 

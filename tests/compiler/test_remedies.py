@@ -9,6 +9,7 @@ import pytest
 
 import transformist as tf
 from transformist.compiler.uncompilable import Uncompilable
+from transformist.errors import InvalidValue
 
 
 def refused(program, **options):
@@ -104,3 +105,13 @@ def test_check_says_what_to_do_with_a_program():
     with pytest.raises(tf.TransformistError, match=message):
         tf.check(program, lambda x: True)
     assert tf.check(tf.compile(program), program, max_length=3)
+
+
+def test_a_length_is_a_whole_number_also_of_numpy():
+    program = share_above("1/2")
+    model = tf.compile(program, max_length=np.int64(20))
+    # numpy's own number would wrap around in the powers of N that follow from it.
+    assert type(model.max_length) is int and model.max_length == 20
+    for length in ("x", 2.5, -3, True, np.int64(0), np.float64(5)):
+        with pytest.raises(InvalidValue, match="max_length must be a whole number from 1 to"):
+            tf.compile(program, max_length=length)

@@ -165,6 +165,19 @@ def test_bad_input_is_refused(host, tmp_path, change, error, message):
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.parametrize("length", ["x", "5", 2.5, -3, 0, True, np.int64(-1), np.float64(5), [5]])
+def test_a_length_that_is_no_whole_number_is_refused(host, tmp_path, length):
+    with pytest.raises(InvalidValue, match="export: max_length must be a whole number from 1 to"):
+        tf.export(dyck(2), tmp_path / "model", "fake", max_length=length)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_whole_number_of_numpy_is_a_length(host, tmp_path):
+    model = drawn(grid=1)
+    assert model.max_length is None
+    assert tf.export(model, tmp_path / "model", "fake", max_length=np.int64(5)).longest == 5
+
+
 @pytest.mark.parametrize("kind", ["link", "capitals"])
 def test_a_saved_model_is_never_replaced(host, tmp_path, kind):
     saved = tmp_path / ("model.SAFETENSORS" if kind == "capitals" else "model.safetensors")

@@ -9,7 +9,7 @@ from transformist.compiler.target import TARGETS, Target
 from transformist.errors import InvalidValue, UnknownName, is_name
 from transformist.positions import POSITIONS
 from transformist.rounding import float_format_of
-from transformist.settings import require_length
+from transformist.settings import whole_length
 
 WEIGHTINGS = ("softmax", "average-hard", "rightmost-hard")
 """The weightings that programs are compiled to."""
@@ -56,7 +56,8 @@ class Options:
                 remedy="give True for few slots, False for a slot for each number",
             )
         if self.max_length is not None:
-            require_length(self.max_length, "compile", optional=True)
+            length = whole_length(self.max_length, "compile", optional=True)
+            object.__setattr__(self, "max_length", length)
         if float_format_of(self.number_system) is not None and self.max_length is None:
             raise InvalidValue(
                 "an arithmetic must come with a length, up to which it keeps its margins",

@@ -11,6 +11,7 @@ from transformist.hosts.host_comparison import HostComparison, compare_host
 from transformist.hosts.named_arrays import require_format, require_hostable
 from transformist.hosts.whole_file import path_of, replace_file, resolved
 from transformist.model import Transformer
+from transformist.settings import whole_length
 
 
 def export(
@@ -34,7 +35,8 @@ def export(
             `token_ids` (batch, rows), with the symbols that the model adds, and `lengths` (batch),
             and give the final vectors and the logits.
         arithmetic: the number format of weights and results.
-        max_length: the longest input, for sinusoids in a model without N.
+        max_length: the longest input, a whole number, of a model without N; a model with N keeps
+            its own.
 
     Returns:
         The inputs that were compared.
@@ -58,6 +60,8 @@ def export(
     # A name that no arithmetic has is refused, with a list of the names.
     name = require_format(getattr(arithmetic, "name", arithmetic), "export")
     number_system(name)
+    if max_length is not None:
+        max_length = whole_length(max_length, "export", optional=True)
     target = path_of(path, "export")
     # A link may lead to a model under any name, and some disks ignore the case of names.
     if {each.suffix.lower() for each in (target, resolved(target))} & {".py", ".safetensors"}:
