@@ -1,10 +1,11 @@
-"""Largest lengths at which formats keep the margins of selections by whole numbers.
+"""Largest lengths at which formats keep the margins of products, and of selections by numbers.
 
 python tests/compiler/largest_lengths.py    prints the figures of docs/language.md (five minutes)
 """
 
 import itertools
 
+from test_products import PRODUCTS
 from test_whole_keys import NUMBERS, PROGRAMS
 
 import transformist as tf
@@ -32,6 +33,7 @@ CASES = {
         matched("n + 1 - i", "i", lambda x, found: found.rightmost(x, default="-").tag()),
     ),
     **{name: (alphabet, written) for name, (alphabet, written, _) in PROGRAMS.items()},
+    **{name: ("ab", written) for name, (written, _) in PRODUCTS.items()},
 }
 
 if __name__ == "__main__":

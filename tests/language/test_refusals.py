@@ -266,10 +266,6 @@ NUMBER = (
          "most a multiple of n; received a mean"),
         ("2 ** balance", "** is not defined on a number"),
         ("~balance", "~ is not defined on a number; received balance, a number; a number has"),
-        ("balance * step * step.prefix_mean()", "the factors of a product must be numbers "
-         "of finitely many known values; received a mean, count or position, or one of more than "
-         "64 values; "
-         "multiply by a constant, or by a Boolean (x * b is x where b holds, else 0)"),
         ("balance / step", "a number must be divided by a constant other than 0; received a "
             "sequence; "
          "take mean or prefix_mean for a count over n or i; compare x with c * y for x / y with c"),

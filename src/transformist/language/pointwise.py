@@ -265,19 +265,27 @@ def _listed(values: tuple[Exact, ...]) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Multiplication(Node):
-    """x y for numbers whose values are finitely many and known."""
+    """x y for two numbers."""
 
     @cached_property
     def type(self) -> Type:
         require_kinds("a product", self.children, Number, Number)
-        known = [child for child in self.children if child.type.values is not None]
-        if len(known) < 2:
-            raise refusal(
-                "the factors of a product must be numbers of finitely many known values",
-                received="a mean, count or position, or one of more than 64 values",
-                remedy="multiply by a constant, or by a Boolean (x * b is x where b holds, else 0)",
-            )
-        return image(operator.mul, *(child.type for child in self.children))
+        if all(child.type.values is not None for child in self.children):
+            return image(operator.mul, *(child.type for child in self.children))
+        return Number(None, self._ends)
+
+    @cached_property
+    def _ends(self) -> Ends | None:
+        """The ends of a product of whole numbers, one of them between two constants."""
+        x, y = (child.type.whole for child in self.children)  # type: ignore[union-attr]
+        if x is None or y is None:
+            return None
+        known, other = (x, y) if x.is_constant else (y, x)
+        if not known.is_constant:
+            return None  # no linear function of i and n bounds the product
+        # For a ≤ k ≤ b, k y lies between a y and b y.
+        least, most = known.lo.constant, known.hi.constant
+        return other.times(least).hull(other.times(most))
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
         return list(map(exact, map(operator.mul, *columns)))

@@ -100,6 +100,11 @@ class Ends:
             return None
         return cls(LinearBound(0, 0, min(listed)), LinearBound(0, 0, max(listed)))
 
+    @property
+    def is_constant(self) -> bool:
+        """True if neither end depends on i or n."""
+        return not any(line.i or line.n for line in (self.lo, self.hi))
+
     def __add__(self, other: Ends) -> Ends:
         return Ends(self.lo + other.lo, self.hi + other.hi)
 

@@ -32,10 +32,16 @@ for the counts from 0 to 256.
 """
 
 
-def code(build: Builder, number: Form, values: int, name: str) -> list[Form]:
-    """Binary code of a whole number from 0 to values − 1: each bit is 0 or 1, and 0 at BOS."""
+def code(build: Builder, number: Form, values: int, name: str) -> list[tuple[int, Form]]:
+    """Binary code of a whole number from 0 to values − 1, which is the sum of weight · bit.
+
+    Returns:
+        Pairs of a weight and a bit. Each bit is 0 or 1, and 0 at BOS.
+
+    """
     base, is_exact = _base(values), _is_exact(build, number)
-    value, rest, bits = _highest(values, base), _at_most_0_at_bos(build, number), list[Form]()
+    value, rest = _highest(values, base), _at_most_0_at_bos(build, number)
+    bits = list[tuple[int, Form]]()
     while value:
         thresholds = [v * value for v in range(1, -(-values // value))]
         steps = [
@@ -47,7 +53,8 @@ def code(build: Builder, number: Form, values: int, name: str) -> list[Form]:
         for place in range(len(steps).bit_length()):
             bit = _again(build, _bit(steps, place), f"{name}: bit")
             bit = bit if is_exact else _again(build, bit, f"{name}: bit, once more")
-            bits.append(build.quiet(bit, name))  # a constant bit is not 0 at BOS
+            quiet = build.quiet(bit, name)  # a constant bit is not 0 at BOS
+            bits.append((value << place, quiet))
         rest = rest - total(steps) * value
         values, value = min(values, value), value // base
     return bits

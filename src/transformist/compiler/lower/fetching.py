@@ -292,7 +292,7 @@ def _by_code(ask: Asking, build: Builder, node: Select) -> Comparing:
     least = min(math.floor(each.lo) for each in spans)
     values = max(math.ceil(each.hi) for each in spans) - least + 1
     bits, others = (
-        code(build, form - least, values, build.name(each))
+        [bit for _, bit in code(build, form - least, values, build.name(each))]
         for form, each in zip(forms, (keys, queries), strict=True)
     )
 

@@ -13,6 +13,7 @@ from typing import Any
 from transformist.circuit import Form, total
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, Scale
 from transformist.compiler.lower.fetching import own_default
+from transformist.compiler.lower.products import factors, product
 from transformist.compiler.lower.rule import Asking, Rule, Scales, by_steps
 from transformist.language.leaves import Constant, Token
 from transformist.language.node import Node
@@ -127,9 +128,11 @@ def _interpolated(
     return total(parts)
 
 
-def _product(ask: Asking, build: Builder, node: Multiplication, _scale: Scale) -> Form:
-    """x y = ((x + y)² − x² − y²)/2, the squares interpolated at the values there are."""
+def _product(ask: Asking, build: Builder, node: Multiplication, scale: Scale) -> Form:
+    """x y = ((x + y)² − x² − y²)/2 for listed values, the squares interpolated at these."""
     x, y = node.children
+    if x.type.values is None or y.type.values is None:
+        return product(ask, build, node, scale)
     forms = [ask.number(each) for each in (x, y)]
     values: list[Any] = [each.type.values or () for each in (x, y)]
     sums = sorted({a + b for a, b in itertools.product(*values)})
@@ -138,6 +141,12 @@ def _product(ask: Asking, build: Builder, node: Multiplication, _scale: Scale) -
         for form, listed in ((total(forms), sums), *zip(forms, values, strict=True))
     ]
     return (squares[0] - squares[1] - squares[2]) * Fraction(1, 2)
+
+
+def _product_scales(ask: Asking, build: Builder, node: Multiplication) -> Scales:
+    if all(child.type.values is not None for child in node.children):
+        return (AS_IT_IS,)
+    return ask.scales(factors(ask, build, node)[1])
 
 
 def _square(build: Builder, x: Form, values: Sequence[Any], name: str) -> Form:
@@ -254,7 +263,7 @@ POINTWISE: Mapping[type[Node], Rule[Any]] = {
     ),
     Linear: Rule(literal=_function_literal, number=_linear, scales=_scales_of_children),
     PiecewiseLinear: Rule(literal=_function_literal, number=_piecewise, scales=_scales_of_children),
-    Multiplication: Rule(literal=_function_literal, number=_product),
+    Multiplication: Rule(literal=_function_literal, number=_product, scales=_product_scales),
     Comparison: Rule(boolean=_comparison, parted=_comparison_parted),
     Choice: Rule(literal=_where_literal, number=_where_number, scales=_where_scales),
 }

@@ -86,11 +86,7 @@ def _composed(f: Callable[[int], Fraction | int], g: Node, value: int) -> Fracti
 def _has_values(build: Builder, x: Node) -> bool:
     """True for a whole number that can have finitely many values."""
     ends = x.type.whole if isinstance(x.type, Number) else None
-    return ends is not None and (build.circuit.max_length is not None or _is_constant(ends))
-
-
-def _is_constant(ends: Ends) -> bool:
-    return not any(line.i or line.n for line in (ends.lo, ends.hi))
+    return ends is not None and (build.circuit.max_length is not None or ends.is_constant)
 
 
 def _ends(x: Node) -> Ends:
@@ -108,7 +104,7 @@ def _values(build: Builder, x: Node, f: Callable[[int], Any], named: Node) -> di
 
     """
     ends, longest = _ends(x), build.circuit.max_length
-    if longest is None and not _is_constant(ends):
+    if longest is None and not ends.is_constant:
         raise build.needs_length(x, "the number of values of a whole number")
     try:
         return {point: f(point) for point in ends.up_to(longest or 1)}
