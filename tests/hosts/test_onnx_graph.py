@@ -1,6 +1,10 @@
 """Models as graphs of ONNX, run by ONNX Runtime, against the reference evaluation."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -141,6 +145,85 @@ def test_exponentials_have_nearly_the_digits_of_the_format():
         # Weights 1 and eˣ: the mean of x is x eˣ / (1 + eˣ).
         found = logits([[0, symbol]], [2])[0, 0, 0]
         assert found == pytest.approx(x * np.exp(x) / (1 + np.exp(x)), rel=2.0**-50, abs=0), x
+
+
+@pytest.mark.parametrize(("mask", "weighting"), CASES[::3])
+def test_sums_by_scan_are_those_by_cumsum(monkeypatch, mask, weighting):
+    """Both add from the first term to the last, so that no bit may differ, also for no rows."""
+    model = drawn(mask, weighting, seed=19, norms="selecting")
+    ids, lengths = [[2, 0, 1, 1, 0], [2, 1, 0, 0, 0]], [5, 2]
+    cumsum = onnx_graph.run(onnx_graph.write(model, "float32"))
+    monkeypatch.setattr(onnx_graph, "LARGE", 1)
+    monkeypatch.setattr(onnx_graph, "MANY", 1)
+    scan = onnx_graph.run(onnx_graph.write(model, "float32"))
+    assert np.array_equal(scan(ids, lengths), cumsum(ids, lengths))
+    for logits in (scan, cumsum):
+        assert logits([[], []], [0, 0]).shape == (2, 0, 3)
+        assert logits(np.zeros((0, 3)), []).shape == (0, 3, 3)
+
+
+WIDE = """
+import resource, sys
+from drawn_models import uniform
+from transformist.hosts import onnx_graph
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+logits = onnx_graph.run(onnx_graph.write(uniform(width=300), "float32"))
+logits([[0] * 2], [2])
+before = peak()
+logits([[0] * 300], [300])
+print(peak() - before)
+"""
+
+
+@pytest.mark.slow
+def test_a_wide_model_takes_little_memory():
+    """Every term of a map at once would take 300 · 300 · 300 · 4 bytes, 108 MB, twice."""
+    path = os.pathsep.join((str(Path(__file__).parent), *sys.path))
+    given = {"env": {**os.environ, "PYTHONPATH": path}, "capture_output": True, "check": True}
+    kilobytes = int(subprocess.run([sys.executable, "-c", WIDE], **given).stdout)
+    assert kilobytes < 40_000
+
+
+@pytest.mark.parametrize(
+    ("ids", "length", "fault"),
+    [
+        ([[4, 0, 1, 2, 0, 1]], 6, "lengths_must_be_at_most_5'"),
+        ([[4, 0, 1]], 4, "lengths_must_be_at_most_the_rows_of_token_ids"),
+        ([[4, -1, 1]], 3, "token_ids_must_be_0_to_4"),
+        ([[4, 5, 1]], 3, "token_ids_must_be_0_to_4"),
+        ([[4, 0, 1, 2, 0, -1]], 5, None),
+    ],
+)
+def test_a_run_fails_for_what_is_no_input(ids, length, fault):
+    model = tf.compile(PROGRAMS["histogram"], max_length=4)
+    logits = onnx_graph.run(onnx_graph.write(model, "float32"))
+    if fault is None:
+        assert logits(ids, [length]).shape == (1, 6, 5)
+        return
+    with pytest.raises(Exception, match=fault):
+        logits(ids, [length])
+    with pytest.raises(Exception, match=fault):
+        logits([[4] * len(ids[0]), *ids], [2, length])
+
+
+@pytest.mark.parametrize(
+    ("positions", "given"),
+    [(tf.PositionTable(vectors=[[1], [2], [3]]), None), (tf.Sinusoids(1), 3)],
+)
+def test_a_table_of_positions_ends_the_inputs(positions, given):
+    model = tf.Transformer(
+        stream=tf.Stream(("x",)),
+        embedding=tf.Embedding(symbols=("a",), vectors=[[0]], positions=positions),
+        layers=(),
+        read_out=tf.RealVector(W_out=[[1]], at="every"),
+    )
+    logits = onnx_graph.run(onnx_graph.write(model, "float64", given))
+    assert logits([[0] * 3], [3]).shape == (1, 3, 1)
+    with pytest.raises(Exception, match="lengths_must_be_at_most_3'"):
+        logits([[0] * 4], [4])
 
 
 def test_every_position_function_agrees():

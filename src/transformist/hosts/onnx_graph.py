@@ -1,14 +1,16 @@
 """A transformer as a graph of ONNX (opset 18); this module needs the library onnx.
 
 The graph takes `token_ids` (batch, rows) and `lengths` (batch), both int64, and gives `vectors`
-(batch, rows, d) and `logits` (batch, rows, k); batch and rows are free in every run. Initializers
-have the names of the tensors in a saved file.
+(batch, rows, d) and `logits` (batch, rows, k); batch and rows are free in every run. A run fails
+for a length beyond N or beyond the rows, and for a token without a vector. Initializers have the
+names of the tensors in a saved file.
 
 Equal rows must get equal numbers, so that ties of hard attention stay ties. ONNX Runtime computes
 some elements of a tensor by other instructions than the rest, with another last bit (measured with
 ONNX Runtime 1.32: 851 of 2,880 small sums by ReduceSum depend on the place of their row). The graph
 has no operator of that kind: no MatMul, no ReduceSum of several terms, and in float64 neither Exp
-nor Tanh. Sums are the last entries of a CumSum, which adds one term after the other.
+nor Tanh. Sums add one term after the other: small ones are the last entries of a CumSum, and large
+ones are the state of a Scan, which holds no terms but the current ones.
 """
 
 from __future__ import annotations
@@ -36,12 +38,25 @@ from transformist.model import (
     Layer,
     PositionFunctions,
     PositionTable,
+    Sinusoids,
     Transformer,
 )
 
 OPSET = 18
 TYPES = {"float64": (TensorProto.DOUBLE, np.float64), "float32": (TensorProto.FLOAT, np.float32)}
 """The number formats of graphs, in which ONNX Runtime has the operators on a CPU."""
+
+# A product of W with a row by CumSum holds d_out · d terms twice, and by Scan it holds d_out numbers.
+# Scan takes about 3 µs a term beside the arithmetic, and CumSum some 3 ns a term and row (ONNX
+# Runtime 1.32, one thread): with d = d_out, both take the same time for 10 rows at d = 100, and for
+# 100 rows at d = 20. Below this limit a row takes at most 16 KiB in float32.
+LARGE = 2048
+"""From this many weights on, a linear map is summed by Scan."""
+
+# A coordinate of a query or a value takes five nodes, and a Scan nine in all. ONNX Runtime takes
+# some microseconds a node, and a second to load some ten thousand nodes.
+MANY = 8
+"""From this many coordinates on, queries and values are multiplied by Scan."""
 
 
 def write(model: Transformer, arithmetic: str, max_length: int | None = None) -> bytes:
@@ -100,9 +115,9 @@ class _Graph:
         self.nodes: list[Any] = []
         self.constants: dict[str, Any] = {}
 
-    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
+    def op(self, kind: str, *inputs: str, name: str = "", **attributes: Any) -> str:
         """Add a node and return the name of its output."""
-        name = f"{kind}_{len(self.nodes)}"
+        name = name or f"{kind}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, inputs, [name], name=name, **attributes))
         return name
 
@@ -149,18 +164,66 @@ class _Graph:
         rest = self.op("Add", self.op("Mul", x, self.number(5.318e-17)), self.number(1))
         return self.op("Mul", power, rest)
 
+    def scanned(
+        self, x: tuple[str, int, list[int]], y: tuple[str, int, list[int]], width: str
+    ) -> str:
+        """Sum x_t y_t over t, from the first term to the last, (batch, rows, width).
+
+        Args:
+            x: a value, the axis of t, and the axes of length 1 that x_t gets for the product.
+            y: the same of the other factor.
+            width: the last axis of the sum, as a list of one whole number.
+
+        """
+        terms = ("x", "y")
+        body = helper.make_graph(
+            [
+                *(helper.make_node("Unsqueeze", [f"{t}_t", f"{t}_axes"], [t]) for t in terms),
+                helper.make_node("Mul", terms, ["term"]),
+                helper.make_node("Add", ["before", "term"], ["after"]),
+            ],
+            "term",
+            [
+                helper.make_tensor_value_info(name, self.type, None)
+                for name in ("before", "x_t", "y_t")
+            ],
+            [helper.make_tensor_value_info("after", self.type, None)],
+            [
+                numpy_helper.from_array(np.asarray(axes, np.int64), f"{t}_axes")
+                for t, (_, _, axes) in zip(terms, (x, y), strict=True)
+            ],
+        )
+        shape = self.op("Concat", self.shape, width, axis=0)
+        start = self.op("ConstantOfShape", shape, value=helper.make_tensor("", self.type, [1], [0]))
+        return self.op(
+            "Scan", start, x[0], y[0], body=body, num_scan_inputs=2, scan_input_axes=[x[1], y[1]]
+        )
+
     def affine(self, x: str, W: str, b: str | None = None) -> str:
         """W x + b along the last axis, (batch, rows, d) → (batch, rows, d_out), by names."""
-        # (batch, rows, 1, d) times (d_out, d), summed over d.
-        total = self.summed(self.op("Mul", self.expanded(x, -2), self.weight(W)))
+        matrix = self.weights[W]
+        if matrix.size < LARGE:
+            # (batch, rows, 1, d) times (d_out, d), summed over d.
+            total = self.summed(self.op("Mul", self.expanded(x, -2), self.weight(W)))
+        else:
+            width = self.whole([matrix.shape[0]])
+            total = self.scanned((x, 2, [2]), (self.weight(W), 1, [0, 1]), width)
         return total if b is None else self.op("Add", total, self.weight(b))
 
     def built(self) -> Any:
         """Return the graph as a protocol buffer."""
-        shape = self.op("Shape", "token_ids")
-        rows = self.op("Gather", shape, self.whole(1))
-        self.j = self.op("Range", self.whole(0), rows, self.whole(1))
-        self.is_token = self.op("Less", self.expanded(self.j, 0), self.expanded("lengths", 1))
+        rows = self.op("Gather", self.op("Shape", "token_ids"), self.whole([1]))
+        # A Scan of no keys ends the process (ONNX Runtime 1.32: a division by zero), so that a
+        # batch without rows gets one of padding.
+        missing = self.op("Max", self.op("Sub", self.whole([1]), rows), self.whole([0]))
+        pads = self.op("Concat", self.whole([0, 0, 0]), missing, axis=0)
+        self.token_ids = self.op("Pad", "token_ids", pads)
+        self.shape = self.op("Shape", self.token_ids)
+        self.j = self.op(
+            "Range", self.whole(0), self.op("Gather", self.shape, self.whole(1)), self.whole(1)
+        )
+        self.lengths = self._checked_lengths(rows)
+        self.is_token = self.op("Less", self.expanded(self.j, 0), self.expanded(self.lengths, 1))
         self.is_row = self.expanded(self.is_token, 2)
         z = self._kept(self._embedded())
         for number, layer in enumerate(self.model.layers):
@@ -168,8 +231,9 @@ class _Graph:
         if self.model.final_norm is not None:
             z = self._kept(self._norm(z, "final_norm"))
         logits = self.affine(z, "read_out.W_out", "read_out.b_out")
-        self.nodes.append(helper.make_node("Identity", [z], ["vectors"]))
-        self.nodes.append(helper.make_node("Identity", [logits], ["logits"]))
+        for name, value in (("vectors", z), ("logits", logits)):
+            bounds = (self.whole([0]), rows, self.whole([1]))
+            self.nodes.append(helper.make_node("Slice", [value, *bounds], [name], name=name))
         k = self.weights["read_out.W_out"].shape[0]
         whole, rows_by = TensorProto.INT64, ["batch", "rows"]
         graph = helper.make_graph(
@@ -193,13 +257,34 @@ class _Graph:
         helper.set_model_props(proto, {"transformist": json.dumps(facts)})
         return proto
 
+    def _checked_lengths(self, rows: str) -> str:
+        """The lengths; the run fails where one is beyond N, or beyond the rows that are given."""
+        # ONNX has no operator that fails on a condition, but an index beyond a tensor is an error
+        # of Gather. A fault has the index 1 in a tensor with one entry, 0, which is added. ONNX
+        # Runtime shows the name of the node that fails.
+        limit = _rows_for_longest(self.model, self.max_length)
+        faults = {"lengths_must_be_at_most_the_rows_of_token_ids": rows}
+        if limit is not None:
+            faults[f"lengths_must_be_at_most_{limit}"] = self.whole(limit)
+        lengths = "lengths"
+        for name, most in faults.items():
+            index = self._cast(self.op("Greater", "lengths", most), TensorProto.INT64)
+            nothing = self.op("Gather", self.whole([0]), index, name=name)
+            lengths = self.op("Add", lengths, nothing)
+        return lengths
+
     def _kept(self, z: str) -> str:
         """Set rows of padding to 0, so that neither NaN nor ∞ comes from them."""
         return self.op("Where", self.is_row, z, self.number(0))
 
     def _embedded(self) -> str:
-        ids = self.op("Where", self.is_token, "token_ids", self.whole(0))
-        words = self.op("Gather", self.weight("embedding.vectors"), ids)
+        ids = self.op("Where", self.is_token, self.token_ids, self.whole(0))
+        # Gather counts negative indices from the end; a negative token is one beyond the end.
+        symbols = len(self.model.embedding.symbols)
+        is_negative = self.op("Less", ids, self.whole(0))
+        ids = self.op("Where", is_negative, self.whole(symbols), ids)
+        name = f"token_ids_must_be_0_to_{symbols - 1}"
+        words = self.op("Gather", self.weight("embedding.vectors"), ids, name=name)
         embedding = self.model.embedding
         if embedding.positions is None:
             return words
@@ -221,7 +306,7 @@ class _Graph:
     def _formulas(self, names: tuple[str | None, ...], front: int, back: int) -> str:
         """The vectors of positions by formula, computed in float64 and then rounded."""
         place = self.op("Add", self.expanded(self.j, 0), self.whole(1 - front))
-        length = self.op("Sub", self.expanded("lengths", 1), self.whole(front + back))
+        length = self.op("Sub", self.expanded(self.lengths, 1), self.whole(front + back))
         i = self.op("Where", self.is_token, place, self.whole(1))
         n = self.op("Where", self.is_token, length, self.whole(1))
         nothing = self.op("Mul", i, self.whole(0))
@@ -286,14 +371,20 @@ class _Graph:
     def _head(self, z: str, head: Attention, name: str) -> str:
         q, k, v = (self.affine(z, f"{name}.W_{each}", f"{name}.b_{each}") for each in "QKV")
         weights = self._weights(self._scores(q, k, head), head)
-        mixed = [
-            self.summed(self.op("Mul", weights, self.expanded(self._column(v, each), 1)))
-            for each in range(head.W_V.shape[0])
-        ]
-        c = self.op("Concat", *(self.expanded(each, 2) for each in mixed), axis=2)
+        c = self._mixed(weights, v, head.W_V.shape[0])
         if head.W_O is None:
             return self.op("Add", c, self.weight(f"{name}.b_O"))
         return self.affine(c, f"{name}.W_O", f"{name}.b_O")
+
+    def _mixed(self, weights: str, v: str, size: int) -> str:
+        """The values times their weights, added from the first key to the last."""
+        if size >= MANY:
+            return self.scanned((weights, 2, [2]), (v, 1, [1]), self.whole([size]))
+        columns = [
+            self.summed(self.op("Mul", weights, self.expanded(self._column(v, each), 1)))
+            for each in range(size)
+        ]
+        return self.op("Concat", *(self.expanded(each, 2) for each in columns), axis=2)
 
     def _column(self, x: str, number: int) -> str:
         return self.op("Gather", x, self.whole(number), axis=2)
@@ -301,11 +392,15 @@ class _Graph:
     def _scores(self, q: str, k: str, head: Attention) -> str:
         """q · k / √d_key, the products added from the first to the last."""
         size = head.W_Q.shape[0]
-        total = ""
-        for each in range(size):
-            row = self.expanded(self._column(q, each), 2)
-            product = self.op("Mul", row, self.expanded(self._column(k, each), 1))
-            total = self.op("Add", total, product) if each else product
+        if size >= MANY:
+            keys = self.op("Gather", self.shape, self.whole([1]))
+            total = self.scanned((q, 2, [2]), (k, 2, [1]), keys)
+        else:
+            total = ""
+            for each in range(size):
+                row = self.expanded(self._column(q, each), 2)
+                product = self.op("Mul", row, self.expanded(self._column(k, each), 1))
+                total = self.op("Add", total, product) if each else product
         # √d_key is rounded to the format, as in the reference: another divisor could make two
         # scores equal that differ there.
         root = self.system.sqrt(self.system.array([size]))
@@ -415,6 +510,16 @@ class _Graph:
         scaled = self.op("Div", centred, self.op("Sqrt", variance))
         scaled = self.op("Mul", scaled, self.weight(f"{name}.gain"))
         return self.op("Add", scaled, self.weight(f"{name}.bias"))
+
+
+def _rows_for_longest(model: Transformer, max_length: int | None) -> int | None:
+    """The rows of the longest input, with the symbols that the model adds; None for any."""
+    embedding, longest = model.embedding, model.max_length
+    if longest is None and isinstance(embedding.positions, PositionTable):
+        longest = embedding.positions.max_length
+    elif longest is None and isinstance(embedding.positions, Sinusoids):
+        longest = max_length  # the rows of the table that this graph has
+    return None if longest is None else longest + len(embedding.front) + len(embedding.back)
 
 
 COMPARISONS: Mapping[str, str] = {
