@@ -1,7 +1,9 @@
 """Exports: compared with the model first, put in place whole, nothing left behind."""
 
+import dataclasses
 import errno
 import os
+import re
 import sys
 from types import SimpleNamespace
 
@@ -22,8 +24,8 @@ def host(monkeypatch):
     """A host that evaluates by the reference; `change` may make its logits wrong."""
     fake = SimpleNamespace(written=b"a model", change=lambda x, logits: logits, suffix=".fake")
 
-    def write(model, arithmetic, max_length):
-        fake.model, fake.arithmetic = model, arithmetic
+    def write(model, arithmetic, max_length, compared):
+        fake.model, fake.arithmetic, fake.compared = model, arithmetic, compared
         return fake.written
 
     def run(data):
@@ -110,13 +112,63 @@ def test_numbers_may_differ_by_half_of_the_digits(host, tmp_path, off, is_refuse
     assert path.exists() is not is_refused
 
 
+@pytest.mark.parametrize("n", [20, 29, 30])
+def test_a_wrong_answer_at_n_is_found_where_n_is_large(host, tmp_path, monkeypatch, n):
+    """One position of a long string; the strings of length 29 are not among those compared."""
+    monkeypatch.setattr(host_comparison, "THOROUGH", 20)
+
+    def change(x, logits):
+        if len(x) == n:
+            logits[-1] = -logits[-1]
+        return logits
+
+    host.change = change
+    model = drawn(grid=1)
+    if n == 29:
+        assert tf.export(model, tmp_path / "model", "fake", max_length=30).longest == 30
+        return
+    with pytest.raises(InvalidValue, match=f"must answer '.{{{n}}}' on"):
+        tf.export(model, tmp_path / "model", "fake", max_length=30)
+
+
+def test_the_file_and_the_result_say_what_was_compared(host, tmp_path):
+    found = tf.export(dyck(), tmp_path / "model", "fake")
+    assert host.compared == dataclasses.asdict(found) and not found.ended
+    assert found.longest == 6 and found.inputs > 31
+
+
+@pytest.mark.parametrize(
+    ("limits", "longest", "reason"),
+    [
+        # 5² · 4 heads and one symbol in front: four symbols have 100 scores, and five have 144.
+        ({"MOST_SCORES": 100}, 4, "N is 90: .* 100 attention scores"),
+        # 20² · 64 bytes and 20 rows of 5 · 5 weights, 16 bytes each: half of 67,200.
+        ({"free_memory": lambda: 67_200}, 19, "N is 90: .* free memory"),
+        ({"free_memory": lambda: 67_198}, 18, "N is 90: .* free memory"),
+    ],
+)
+def test_hard_strings_end_where_memory_or_scores_do(
+    host, tmp_path, monkeypatch, limits, longest, reason
+):
+    for name, value in limits.items():
+        monkeypatch.setattr(host_comparison, name, value)
+    found = tf.export(drawn(grid=1), tmp_path / "model", "fake", max_length=90)
+    assert found.longest == longest and re.search(reason, found.ended)
+
+
+def test_a_model_for_any_length_is_compared_to_a_fixed_length(host, tmp_path, monkeypatch):
+    monkeypatch.setattr(host_comparison, "THOROUGH", 20)
+    found = tf.export(drawn(grid=1), tmp_path / "model", "fake")
+    assert found.longest == 20 and "any length" in found.ended
+
+
 def test_one_of_several_outputs_that_is_wrong_is_found(host, tmp_path):
     model = drawn(several=True, seed=9)
-    assert tf.export(model, tmp_path / "right", "fake").inputs
+    assert tf.export(model, tmp_path / "right", "fake", max_length=9).inputs
     signs = [1, 1, 1, -1]
     host.change = lambda x, logits: np.where(x == "aba", logits * signs, logits)
     with pytest.raises(InvalidValue, match="'aba'"):
-        tf.export(model, tmp_path / "wrong", "fake")
+        tf.export(model, tmp_path / "wrong", "fake", max_length=9)
     assert [*tmp_path.iterdir()] == [tmp_path / "right"]
 
 

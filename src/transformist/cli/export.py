@@ -60,6 +60,7 @@ def command(
         "compared": found.inputs,
         "every_string_to": found.every_to,
         "longest_compared": found.longest,
+        "ended": found.ended,
     }
     if as_json:
         print_json(facts)
@@ -67,6 +68,8 @@ def command(
         out.print(
             f"{named.name} → {output}: {host}, {system.name}, {facts['bytes']:,} bytes; "
             f"{found.inputs} answers compared, all equal: every string to length "
-            f"{found.every_to}, hard ones to length {found.longest}",
+            f"{found.every_to}, hard ones to length {found.longest}"
+            + f" ({found.ended})"
+            * bool(found.ended),
             markup=False,
         )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 
 from transformist.arithmetic import Arithmetic, number_system
 from transformist.errors import InvalidValue, UnknownName, is_name
 from transformist.hosts.host import HOSTS
-from transformist.hosts.host_comparison import HostComparison, compare_host
+from transformist.hosts.host_comparison import HostComparison, compare_host, planned_comparison
 from transformist.hosts.named_arrays import require_format, require_hostable
 from transformist.hosts.whole_file import path_of, replace_file, resolved
 from transformist.model import Transformer
@@ -24,9 +25,11 @@ def export(
     """Write a transformer to a file of other software, after a comparison of both.
 
     The host loads the exported model, and its answers are compared with those of the transformer in
-    the same format: on every short string and on hard strings up to length N (at most 256), at
-    every position that is read. The file is written only if all answers are the same. It is written
-    whole or not at all.
+    the same format: on every short string and on hard strings up to length N, at every position
+    that is read. Hard strings end below N where one takes more than 2²⁸ attention scores or more
+    than half of the free memory, and at 256 for a model without N. The file's metadata and the
+    value that is returned say what was compared. The file is written only if all answers are the
+    same. It is written whole or not at all.
 
     Args:
         model: the transformer.
@@ -71,9 +74,11 @@ def export(
             where="export",
             remedy=f"give a name such as model{HOSTS[host].suffix}",
         )
-    # The bytes that are compared are the bytes that are written: nothing is serialized twice.
+    # The bytes that are compared are the bytes that are written: nothing is serialized twice. They
+    # say what is compared, so that it is chosen first; they are written only if all of it agrees.
     room = HOSTS[host].loaded()
-    data = room.write(model, name, max_length)
-    found = compare_host(model, room.run(data), name, max_length)
+    planned = planned_comparison(model, name, max_length)
+    data = room.write(model, name, max_length, dataclasses.asdict(planned))
+    compare_host(model, room.run(data), name, planned)
     replace_file(target, data, "export")
-    return found
+    return planned

@@ -17,8 +17,8 @@ class Host:
     """Software that runs exported models.
 
     Attributes:
-        module: the module that has `write(model, arithmetic, max_length)`, which returns the bytes
-            of a file, and `run(data)`, which returns the function that the file computes.
+        module: the module that has `write(model, arithmetic, max_length, compared)`, which returns
+            the bytes of a file, and `run(data)`, which returns the function that the file computes.
         libraries: the libraries that `write` and `run` import.
         extra: the extra of `transformist` that installs them.
         suffix: the usual end of a file's name.

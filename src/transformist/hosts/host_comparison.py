@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import logging
+import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,66 +15,135 @@ import numpy as np
 from transformist.arithmetic import number_system
 from transformist.errors import InvalidValue
 from transformist.hosts.host import Logits
-from transformist.hosts.named_arrays import answer_from, token_ids
+from transformist.hosts.named_arrays import answer_from, named_arrays, token_ids
+from transformist.memory import free_memory
 from transformist.model import Symbol, Transformer
+
+LOG = logging.getLogger(__name__)
 
 EVERY = 256
 """Every string is compared up to the largest length with at most this many strings."""
 
-LONGEST = 256
-"""Largest length of hard strings; a smaller N is the limit instead."""
+THOROUGH = 256
+"""Up to this length all hard strings are compared; for longer inputs some, at N/2 and N."""
 
 DRAWN = 4
 """Number of strings drawn at random for each length of the hard ones."""
 
+# A score takes about 40 ns in ONNX Runtime and 40 ns in the reference, so that an input with this
+# many takes 20 seconds. A longer input has 6 strings: the comparison takes some minutes.
+MOST_SCORES = 2**28
+"""Largest number of attention scores of one input, over all heads."""
+
+# Measured in float64: ONNX Runtime takes 36 bytes for each pair of rows, and PyTorch 58. PyTorch
+# holds the products of a linear map, 8 bytes for each weight and row, and their sums beside them.
+BYTES_A_PAIR = 64
+"""Memory of a head for each pair of rows."""
+
+BYTES_A_WEIGHT = 16
+"""Memory of a linear map for each row and weight."""
+
+TOGETHER = 2**20
+"""Largest number of pairs of rows that are evaluated together, where inputs are long."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class HostComparison:
-    """The inputs on which an exported model gave the answers of the reference.
+    """The inputs on which an exported model gives the answers of the reference.
 
     Attributes:
         inputs: the number of inputs.
-        every_to: the length up to which every string was compared.
+        every_to: the length up to which every string is compared.
         longest: the length of the longest input.
+        ended: the reason why no input of length N is compared; empty if one is.
 
     """
 
     inputs: int
     every_to: int
     longest: int
+    ended: str = ""
 
 
-def compare_host(
-    model: Transformer, logits: Logits, arithmetic: str, max_length: int | None = None
+def planned_comparison(
+    model: Transformer, arithmetic: str, max_length: int | None = None
 ) -> HostComparison:
-    """Compare an exported model with the reference, at every position that is read.
+    """Choose the inputs of a comparison: every short string, and hard ones up to N.
 
     Args:
         model: the transformer.
-        logits: the function of the exported model.
         arithmetic: the number format of both.
         max_length: the longest input, for a model without N.
 
     Raises:
-        InvalidValue: for the first input on which the answers differ, or a model without inputs.
-        TransformistError: if the reference refuses an input in this format.
+        InvalidValue: for a model without inputs.
+
+    Example:
+        >>> import transformist as tf
+        >>> planned_comparison(tf.recipe("dyck-1").build(max_length=9), "float32")
+        HostComparison(inputs=524, every_to=8, longest=9, ended='')
 
     """
     limit = model.max_length if model.max_length is not None else max_length
-    longest = LONGEST if limit is None else min(limit, LONGEST)
+    longest, ended = _longest(model, arithmetic, limit)
     every_to = _length_of_all(len(model.alphabet), longest)
-    count = reached = 0
-    for block in _blocks(_inputs(model, every_to, longest)):
-        _compare(model, logits, arithmetic, block)
-        count, reached = count + len(block), max(reached, len(block[0]))
-    if not count:
+    lengths = [len(x) for x in _inputs(model, every_to, longest)]
+    if not lengths:
         raise InvalidValue(
             "an exported model must be compared on at least one input",
             received=f"a model with the alphabet {model.alphabet} and N = {limit}",
             where="export",
             remedy="give a model with symbols",
         )
-    return HostComparison(inputs=count, every_to=every_to, longest=reached)
+    return HostComparison(inputs=len(lengths), every_to=every_to, longest=max(lengths), ended=ended)
+
+
+def _longest(model: Transformer, arithmetic: str, limit: int | None) -> tuple[int, str]:
+    """The length of the longest inputs, and the reason if it is not N."""
+    if limit is None:
+        return THOROUGH, "the model takes any length, and no max_length is given"
+    heads = sum(len(layer.heads) for layer in model.layers)
+    added = len(model.embedding.front) + len(model.embedding.back)
+    reasons = {}
+    if heads:
+        by_scores = max(0, math.isqrt(MOST_SCORES // heads) - added)
+        reasons[by_scores] = f"a longer input takes more than {MOST_SCORES:,} attention scores"
+    arrays = named_arrays(model, arithmetic).items()
+    weights = max(each.size for name, each in arrays if not name.startswith("embedding."))
+    by_memory = _rows_in(free_memory() // 2, bool(heads), weights) - added
+    reasons[max(0, by_memory)] = "a longer input may take more than half of the free memory"
+    longest = min(reasons)
+    return (limit, "") if limit <= longest else (longest, f"N is {limit}: {reasons[longest]}")
+
+
+def _rows_in(memory: int, has_heads: bool, weights: int) -> int:
+    """The largest number of rows whose evaluation takes at most this memory."""
+    # p r² + w r ≤ m holds for r = ⌊(√(w² + 4 p m) − w) / 2p⌋, the root rounded down.
+    p, w = BYTES_A_PAIR * has_heads, BYTES_A_WEIGHT * weights
+    return (math.isqrt(w * w + 4 * p * memory) - w) // (2 * p) if p else memory // w
+
+
+def compare_host(
+    model: Transformer, logits: Logits, arithmetic: str, planned: HostComparison
+) -> None:
+    """Compare an exported model with the reference, at every position that is read.
+
+    Args:
+        model: the transformer.
+        logits: the function of the exported model.
+        arithmetic: the number format of both.
+        planned: the inputs.
+
+    Raises:
+        InvalidValue: for the first input on which the answers differ.
+        TransformistError: if the reference refuses an input in this format.
+
+    """
+    count = 0
+    for block in _blocks(_inputs(model, planned.every_to, planned.longest)):
+        _compare(model, logits, arithmetic, block)
+        count += len(block)
+        LOG.debug("%d of %d inputs, length %d", count, planned.inputs, len(block[0]))
 
 
 def _compare(model: Transformer, logits: Logits, arithmetic: str, block: Sequence[Any]) -> None:
@@ -124,9 +195,11 @@ def _length_of_all(symbols: int, longest: int) -> int:
 
 
 def _blocks(inputs: Iterator[Any]) -> Iterator[list[Any]]:
-    """Inputs of one length at a time."""
-    for _, block in itertools.groupby(inputs, key=len):
-        yield list(block)
+    """Inputs of one length at a time, and of long ones only some."""
+    for length, alike in itertools.groupby(inputs, key=len):
+        size = max(1, TOGETHER // (length + 1) ** 2)
+        while block := list(itertools.islice(alike, size)):
+            yield block
 
 
 def _inputs(model: Transformer, every_to: int, longest: int) -> Iterator[Any]:
@@ -136,7 +209,8 @@ def _inputs(model: Transformer, every_to: int, longest: int) -> Iterator[Any]:
     for n in range(0 if reads_empty else 1, every_to + 1):
         for x in itertools.product(model.alphabet, repeat=n):
             yield _string(x)
-    lengths = {longest // 4, longest // 2, longest - 1, longest}
+    near = min(longest, THOROUGH)
+    lengths = {near // 4, near // 2, near - 1, near, longest // 2, longest}
     for n in sorted(each for each in lengths if each > every_to):
         yield from dict.fromkeys(map(_string, _hard(model.alphabet, n)))
 
@@ -147,6 +221,14 @@ def _hard(alphabet: Sequence[Symbol], n: int) -> Iterator[tuple[Symbol, ...]]:
     # all others. A selection has the longest ties when symbols take turns.
     source = random.Random(f"{alphabet} {n}")
     first, last = alphabet[0], alphabet[-1]
+    if n > THOROUGH:
+        yield (first,) * n
+        yield (first,) * (n // 2) + (last,) * (n - n // 2)
+        yield (first,) + (last,) * (n - 1)
+        yield (last,) * (n - 1) + (first,)
+        yield tuple(itertools.islice(itertools.cycle(alphabet), n))
+        yield tuple(source.choices(alphabet, k=n))
+        return
     yield from ((each,) * n for each in alphabet)
     for one, other in ((first, last), (last, first)):
         yield (one,) * (n // 2) + (other,) * (n - n // 2)

@@ -256,8 +256,15 @@ def fixed_positions(model: Transformer, a: Any, max_length: int | None) -> tuple
     return a.numbers(positions.at(places, longest, a)), first
 
 
-def description(model: Transformer, arithmetic: str) -> dict[str, Any]:
+def description(
+    model: Transformer, arithmetic: str, compared: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Return the facts about a model that its arrays do not hold, as plain JSON.
+
+    Args:
+        model: the transformer.
+        arithmetic: the number format of the arrays.
+        compared: what an exported model is compared on.
 
     Example:
         >>> import transformist as tf
@@ -281,16 +288,24 @@ def description(model: Transformer, arithmetic: str) -> dict[str, Any]:
         "max_length": model.max_length,
         "built_for": model.built_for,
         "arithmetic": arithmetic,
+        "compared": compared,
     }
 
 
 def _answers(read_out: ReadOut) -> dict[str, Any]:
-    return {
-        "read_out": type(read_out).__name__,
-        "at": read_out.at,
-        "labels": [_plain(each) for each in getattr(read_out, "labels", ())],
+    """The kind of an answer, and the fields of the read-out that are not weights."""
+    # The parts of several outputs are described by themselves.
+    parts = {"names", "parts"} if isinstance(read_out, Outputs) else set()
+    settings = {
+        each.name: _plain(getattr(read_out, each.name))
+        for each in fields(read_out)
+        if not each.metadata.get("weights") and each.name not in parts
     }
+    return {"read_out": type(read_out).__name__, "labels": [], **settings}
 
 
-def _plain(label: Any) -> Any:
-    return label if isinstance(label, str | int) else str(label)
+def _plain(value: Any) -> Any:
+    """A value as JSON; what is neither a string nor a whole number is a string."""
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return value if isinstance(value, str | int) else str(value)

@@ -46,7 +46,7 @@ OPSET = 18
 TYPES = {"float64": (TensorProto.DOUBLE, np.float64), "float32": (TensorProto.FLOAT, np.float32)}
 """The number formats of graphs, in which ONNX Runtime has the operators on a CPU."""
 
-# A product of W with a row by CumSum holds d_out · d terms twice, and by Scan it holds d_out numbers.
+# A product of W with a row by CumSum holds d_out · d terms twice, by Scan it holds d_out numbers.
 # Scan takes about 3 µs a term beside the arithmetic, and CumSum some 3 ns a term and row (ONNX
 # Runtime 1.32, one thread): with d = d_out, both take the same time for 10 rows at d = 100, and for
 # 100 rows at d = 20. Below this limit a row takes at most 16 KiB in float32.
@@ -59,13 +59,19 @@ MANY = 8
 """From this many coordinates on, queries and values are multiplied by Scan."""
 
 
-def write(model: Transformer, arithmetic: str, max_length: int | None = None) -> bytes:
+def write(
+    model: Transformer,
+    arithmetic: str,
+    max_length: int | None = None,
+    compared: Mapping[str, Any] | None = None,
+) -> bytes:
     """Return the bytes of a graph, after the checker of ONNX with full shape inference.
 
     Args:
         model: the transformer.
         arithmetic: `float32` or `float64`.
         max_length: the longest input, for sinusoids in a model without one.
+        compared: what the file is compared on, for its metadata.
 
     Raises:
         InvalidValue: for another format, or an activation without an operator in the format.
@@ -82,7 +88,7 @@ def write(model: Transformer, arithmetic: str, max_length: int | None = None) ->
             remedy=f"run: transformist export MODEL --host torch --arithmetic {arithmetic} -o F",
         )
     graph = _Graph(model, arithmetic, max_length)
-    proto = graph.built()
+    proto = graph.built(description(model, arithmetic, compared))
     onnx.checker.check_model(proto, full_check=True)
     data: bytes = proto.SerializeToString()
     return data
@@ -210,8 +216,8 @@ class _Graph:
             total = self.scanned((x, 2, [2]), (self.weight(W), 1, [0, 1]), width)
         return total if b is None else self.op("Add", total, self.weight(b))
 
-    def built(self) -> Any:
-        """Return the graph as a protocol buffer."""
+    def built(self, facts: Mapping[str, Any]) -> Any:
+        """Return the graph as a protocol buffer, with these facts in its metadata."""
         rows = self.op("Gather", self.op("Shape", "token_ids"), self.whole([1]))
         # A Scan of no keys ends the process (ONNX Runtime 1.32: a division by zero), so that a
         # batch without rows gets one of padding.
@@ -253,7 +259,6 @@ class _Graph:
         proto = helper.make_model(
             graph, opset_imports=[opset], ir_version=8, producer_name="transformist"
         )
-        facts = description(self.model, self.system.name)
         helper.set_model_props(proto, {"transformist": json.dumps(facts)})
         return proto
 

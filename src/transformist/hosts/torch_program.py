@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -31,13 +31,19 @@ class PaddedModule(nn.Module):
         return vectors, logits
 
 
-def write(model: Transformer, arithmetic: str, max_length: int | None = None) -> bytes:
+def write(
+    model: Transformer,
+    arithmetic: str,
+    max_length: int | None = None,
+    compared: Mapping[str, Any] | None = None,
+) -> bytes:
     """Return the bytes of an exported program that takes every batch size and number of rows.
 
     Args:
         model: the transformer.
         arithmetic: `float64`, `float32`, `float16` or `bfloat16`.
         max_length: the longest input, for sinusoids in a model without one.
+        compared: what the file is compared on, for its metadata.
 
     Raises:
         InvalidValue, NotFinite, UndefinedValue: as `to_torch`.
@@ -49,7 +55,7 @@ def write(model: Transformer, arithmetic: str, max_length: int | None = None) ->
     example = torch.zeros((2, 3), dtype=torch.int64), torch.tensor([3, 2])
     batch, rows = torch.export.Dim("batch", min=1), torch.export.Dim("rows", min=1)
     shapes = {"token_ids": {0: batch, 1: rows}, "lengths": {0: batch}}
-    facts = {"transformist.json": json.dumps(description(model, arithmetic))}
+    facts = {"transformist.json": json.dumps(description(model, arithmetic, compared))}
     file = io.BytesIO()
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # the exporter warns about its own code
