@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
-from transformist.circuit import Circuit, Head, MarginOwner, Margins, follow
+from transformist.arithmetic import Floating
+from transformist.circuit import Circuit, Form, Head, MarginOwner, Margins, follow
 from transformist.compiler.answer_kinds import Answer
+from transformist.compiler.sharpness import sharpness_for
 from transformist.language.node import Node
 from transformist.rounding import ANY_ORDER, REFERENCE_ORDER, Order, float_format_of
 
@@ -68,3 +73,68 @@ def require_margins(
     for _ in circuit.atoms:
         follow(margins)
     answer.require(margins)
+
+
+LITTLE = 2.0**-40
+"""Weight off target that is small beside every rounding of float32, and not 0.
+
+With 0, a number that a head fetches would count as exact, and so would all that follows from it.
+"""
+
+
+class _Sharpest(dict[Head, Fraction]):
+    """Sharpness with which a head leaves a weight of `LITTLE`, for each head that is asked for."""
+
+    def __init__(self, circuit: Circuit) -> None:
+        super().__init__()
+        self.circuit = circuit
+
+    def __missing__(self, head: Head) -> Fraction:
+        self[head] = sharpness_for(self.circuit, head, LITTLE)
+        return self[head]
+
+
+@dataclass(eq=False)
+class GrowingErrors:
+    """Error bounds by rounding of a circuit that may still grow; heads leave little weight.
+
+    The true sharpness of heads follows from the whole circuit, when no atom is added any more.
+
+    Attributes:
+        circuit: the atoms so far.
+        a: the number format.
+
+    """
+
+    circuit: Circuit
+    a: Floating
+
+    def of(self, form: Form) -> float:
+        """Error bound of a form."""
+        for _ in range(len(self._margins.errors), len(self.circuit.atoms)):
+            follow(self._margins)
+        return self._margins.error(form)
+
+    def largest_share(self, answer: Answer) -> float:
+        """The largest part of a margin that rounding takes, the margins of the answer included."""
+        self.of(Form())
+        answer.require(self._margins)
+        return max(self._shares, default=0.0)
+
+    @cached_property
+    def _shares(self) -> list[float]:
+        return []
+
+    @cached_property
+    def _margins(self) -> Margins:
+        def note(_part: MarginOwner, _what: str, error: float, allowed: float) -> None:
+            if error:
+                self._shares.append(error / allowed if allowed else math.inf)
+
+        return Margins(
+            circuit=self.circuit,
+            a=self.a,
+            order=ORDER,
+            sharpness=_Sharpest(self.circuit),
+            on_margin=note,
+        )

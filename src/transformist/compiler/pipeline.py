@@ -15,11 +15,12 @@ from transformist.compiler.allocate import allocate
 from transformist.compiler.answers import Way, ways
 from transformist.compiler.compile_options import Options
 from transformist.compiler.emit import emit
-from transformist.compiler.format_margins import MarginExceeded, require_margins
+from transformist.compiler.error_growth import Lowered, without_growth
+from transformist.compiler.format_margins import MarginExceeded
 from transformist.compiler.lower import POINTWISE, Lowering
+from transformist.compiler.lower.resets import Resets
 from transformist.compiler.rewriting import rewritten
 from transformist.compiler.schedule import schedule
-from transformist.compiler.sharpness import sharpnesses
 from transformist.compiler.uncompilable import NoValueAtLength, Subexpressions, Uncompilable
 from transformist.errors import InvalidValue
 from transformist.language import Accept, Program
@@ -158,15 +159,19 @@ def _handing_out(program: Program, options: Options, way: Way) -> Transformer:
 
     """
     LOG.debug("compiled for N = %s", options.max_length)
-    circuit = Circuit(
-        program.alphabet, begins_with_bos(program), options.max_length, options.weighting
-    )
-    lowering = Lowering(program, options, circuit)
-    read, source_map = way(lowering), lowering.source_map
-    sharpness = sharpnesses(circuit, read.tolerances)
-    require_margins(circuit, sharpness, read, options.number_system, source_map.served)
-    allocation = allocate(schedule(circuit, read.read, options.heads), reuse=options.reuse)
-    model = emit(allocation, sharpness, read, source_map)
+
+    def new_circuit() -> Circuit:
+        bos, longest = begins_with_bos(program), options.max_length
+        return Circuit(program.alphabet, bos, longest, options.weighting)
+
+    def lower(resets: Resets | None, circuit: Circuit) -> Lowered:
+        lowering = Lowering(program, options, circuit, resets)
+        return Lowered(circuit, way(lowering), lowering.source_map)
+
+    found, sharpness = without_growth(lower, new_circuit, options.number_system)
+    read = found.answer
+    allocation = allocate(schedule(found.circuit, read.read, options.heads), reuse=options.reuse)
+    model = emit(allocation, sharpness, read, found.source_map)
     return replace(model, built_for=options.number_system)
 
 

@@ -65,7 +65,7 @@ def sharpnesses(circuit: Circuit, outputs: Iterable[Tolerance]) -> dict[Head, Fr
             share = allowed[number] * STRAY_PART / spread
             shares[head] = min(shares.get(head, LARGEST_SHARE), share)
         if first[head] == number:
-            found[head] = _sharpness(circuit, head, shares.get(head, LARGEST_SHARE))
+            found[head] = sharpness_for(circuit, head, float(shares.get(head, LARGEST_SHARE)))
             share = shares.get(head, Fraction(1))
             for each in head.tolerances(circuit, found[head], share):
                 use(each)
@@ -85,7 +85,8 @@ def _diameter(circuit: Circuit, value: Form) -> Fraction:
     return Fraction(max(row.hi for row in rows) - min(row.lo for row in rows))
 
 
-def _sharpness(circuit: Circuit, head: Head, share: Fraction) -> Fraction:
+def sharpness_for(circuit: Circuit, head: Head, share: float) -> Fraction:
+    """1/τ of a head that may leave this share of the weight off target."""
     if circuit.weighting != "softmax" or not isinstance(head, ScoredHead):
         return Fraction(1)
-    return max(rounded_up(head.least_sharpness(circuit, float(share))), Fraction(1))
+    return max(rounded_up(head.least_sharpness(circuit, share)), Fraction(1))

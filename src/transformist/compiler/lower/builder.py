@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -23,6 +24,7 @@ from transformist.circuit import (
     at_symbols,
     total,
 )
+from transformist.compiler.lower.resets import Resets
 from transformist.compiler.source_map import SourceMap
 from transformist.compiler.target import Target
 from transformist.compiler.uncompilable import Subexpressions, Uncompilable
@@ -64,6 +66,7 @@ class Builder:
         source_map: what they serve.
         positions: the position functions that may be used, all when `None`.
         target: the masks that heads may have.
+        resets: where errors are kept from growing; `None` for nowhere.
         served: the subexpressions that are lowered, each for the sake of the one before it. New
             atoms serve the last.
 
@@ -74,6 +77,7 @@ class Builder:
     source_map: SourceMap
     positions: Sequence[str] | None
     target: Target
+    resets: Resets | None = None
     served: list[Node] = field(default_factory=list)
 
     def add(self, atom: Atom, name: str) -> Form:
@@ -292,9 +296,21 @@ class Builder:
         if within.lo >= 1:
             return Form.of(1)
         # A ReLU hands on the error of the form; a step takes it away.
-        if not self.circuit.is_clean(loose):
+        has_grown = self.resets is not None and self.resets.step_is_due(loose)
+        if has_grown or not self.circuit.is_clean(loose):
             return self.step(loose, Fraction(1), name)
         return self.relu(loose, name)
+
+    def reset(self, form: Form, values: Sequence[Any], name: str) -> Form:
+        """Return a form with the same value, one of these, by steps if its error has grown."""
+        listed = [] if self.resets is None else self.resets.values_of(form, values)
+        if not listed:
+            return form
+        steps = [
+            self.step(form - low, power_of_two_at_most(high - low), f"{name}: reset") * (high - low)
+            for low, high in itertools.pairwise(listed)
+        ]
+        return total(steps) + listed[0]
 
     def gated(self, bit: Form, form: Form, name: str) -> Form:
         """Return a form equal to `form` where the bit is 1, and 0 where the bit is 0."""

@@ -19,6 +19,7 @@ from transformist.compiler.lower.builder import AS_IT_IS, Builder, Scale
 from transformist.compiler.lower.fetching import CHANNELS, FETCHING
 from transformist.compiler.lower.means import MEANS
 from transformist.compiler.lower.positionwise import POINTWISE
+from transformist.compiler.lower.resets import Resets
 from transformist.compiler.lower.rule import Asking, Channel, Ranked, Rule, Scales
 from transformist.compiler.lower.whole_functions import WHOLE
 from transformist.compiler.source_map import SourceMap
@@ -83,12 +84,14 @@ class Lowering(Asking):
         program: what is lowered.
         options: of the compilation.
         circuit: the atoms so far.
+        resets: where errors are kept from growing; `None` for nowhere.
 
     """
 
     program: Program
     options: Options
     circuit: Circuit
+    resets: Resets | None = None
     _known: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     _firsts: dict[Node, Node] = field(default_factory=dict)
     _met: dict[int, tuple[Node, Node]] = field(default_factory=dict)
@@ -98,7 +101,7 @@ class Lowering(Asking):
         """Builder of the circuit's forms."""
         options = self.options
         given = self.source, self.circuit, self.source_map
-        return Builder(*given, options.positions, options.target)
+        return Builder(*given, options.positions, options.target, self.resets)
 
     @cached_property
     def source(self) -> Subexpressions:
@@ -137,7 +140,8 @@ class Lowering(Asking):
         name, columns = self.build.name(node), self.by_symbol(node)
         if columns is not None:
             return self.build.embedded(columns, name)
-        return self.source_map.call(RULES[type(node)].boolean(self, self.build, node), name)
+        form = RULES[type(node)].boolean(self, self.build, node)
+        return self.source_map.call(self.build.reset(form, (0, 1), name), name)
 
     @once
     def loosely(self, node: Node) -> Form:
@@ -167,7 +171,8 @@ class Lowering(Asking):
             return self.build.embedded_case(columns, value, name)
         if node.type.values == (value,):
             return Form.of(1)
-        return self.source_map.call(RULES[type(node)].literal(self, self.build, node, value), name)
+        form = RULES[type(node)].literal(self, self.build, node, value)
+        return self.source_map.call(self.build.reset(form, (0, 1), name), name)
 
     def number(self, node: Node, scale: Scale = AS_IT_IS) -> Form:
         return self._number(node, scale)
@@ -177,8 +182,10 @@ class Lowering(Asking):
         columns = self.by_symbol(node)
         if columns is not None:
             return self.build.embedded_in(columns, scale, node)
-        form = RULES[type(node)].number(self, self.build, node, scale)
-        return self.source_map.call(form, self.build.name(node))
+        form, name = RULES[type(node)].number(self, self.build, node, scale), self.build.name(node)
+        if scale == AS_IT_IS and node.type.values is not None:
+            form = self.build.reset(form, node.type.values, name)
+        return self.source_map.call(form, name)
 
     @once
     def scales(self, node: Node) -> Scales:
