@@ -119,6 +119,16 @@ class Attention(Parameterized, Function):
         c = [a.matmul(self.weights(z, a, rows), v) for rows in self._blocks(z.shape)]
         return self.output(a.concatenate(c, axis=-2), a)
 
+    def queries(self, z: Array, a: Arithmetic) -> Array:
+        """qᵢ: (..., n, d) → (..., n, d_key)."""
+        w = self.rounded(a)
+        return a.affine(z, w.W_Q, w.b_Q)
+
+    def keys(self, z: Array, a: Arithmetic) -> Array:
+        """kⱼ: (..., n, d) → (..., n, d_key)."""
+        w = self.rounded(a)
+        return a.affine(z, w.W_K, w.b_K)
+
     def values(self, z: Array, a: Arithmetic) -> Array:
         """vⱼ: (..., n, d) → (..., n, d_value)."""
         w = self.rounded(a)
@@ -134,8 +144,8 @@ class Attention(Parameterized, Function):
     def scores(self, z: Any, arithmetic: Arithmetic | str, rows: Rows = slice(None)) -> Array:
         """sᵢⱼ for the queries i in `rows` (exact arithmetic: times √d_key), before the mask."""
         a = number_system(arithmetic)
-        z, w = sequences(z, a, self.width, "Attention"), self.rounded(a)
-        return a.scores(a.affine(z[..., rows, :], w.W_Q, w.b_Q), a.affine(z, w.W_K, w.b_K))
+        z = sequences(z, a, self.width, "Attention")
+        return a.scores(self.queries(z[..., rows, :], a), self.keys(z, a))
 
     def weights(self, z: Any, arithmetic: Arithmetic | str, rows: Rows = slice(None)) -> Array:
         """αᵢⱼ for the queries i in `rows`: (..., n, d) → (..., r, n)."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import NoneType
 from typing import Any
@@ -50,10 +51,11 @@ class Heads(Definition, Function):
 
     def on(self, z: Array, a: Arithmetic) -> Array:
         """Σ over heads of head(z): (..., n, d) → (..., n, d)."""
-        total = self.heads[0].on(z, a)
-        for head in self.heads[1:]:
-            total = a.add(total, head.on(z, a))
-        return total
+        return self.total((head.on(z, a) for head in self.heads), a)
+
+    def total(self, given: Iterable[Array], a: Arithmetic) -> Array:
+        """The sum of what the heads give, from the first to the last."""
+        return functools.reduce(a.add, given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +117,14 @@ class Sublayer(Definition, Function):
     def on(self, z: Array, a: Arithmetic) -> Array:
         """post(f(pre(z)) + z): (..., d) → (..., d)."""
         z = a.array(z)
-        y = self.function.on(z if self.pre_norm is None else self.pre_norm.on(z, a), a)
+        return self.added(self.function.on(self.read(z, a), a), z, a)
+
+    def read(self, z: Array, a: Arithmetic) -> Array:
+        """pre(z), the vectors that the function takes."""
+        return z if self.pre_norm is None else self.pre_norm.on(z, a)
+
+    def added(self, y: Array, z: Array, a: Arithmetic) -> Array:
+        """post(y + z), for y = f(pre(z))."""
         y = a.add(y, z)
         return y if self.post_norm is None else self.post_norm.on(y, a)
 

@@ -11,7 +11,14 @@ from typing import Any, TypeAlias
 
 from transformist.arithmetic import Arithmetic, is_whole, number_system
 from transformist.domains import String, Strings
-from transformist.errors import InvalidValue, OutOfTime, raised_at, raised_in_words
+from transformist.engines.prefix_tree import Level, NotShared, branches, shares_prefixes
+from transformist.errors import (
+    InvalidValue,
+    OutOfTime,
+    TransformistError,
+    raised_at,
+    raised_in_words,
+)
 from transformist.model import Transformer
 from transformist.user_code import TimeIsOver
 from transformist.verify.verdict import (
@@ -76,8 +83,8 @@ def check(
         max_length = min(DEFAULT_LENGTH, model.max_length or DEFAULT_LENGTH)
     require_feasible(max_length, len(alphabet))
     system, shortest = number_system(arithmetic), shortest_input(model)
-    strings = Strings(alphabet, lambda _: ()).every(max_length, shortest)
-    cases, wrong = compare(model, reference, strings, system)
+    domain = Strings(alphabet, lambda _: ())
+    cases, wrong = compare_every(model, reference, domain, max_length, system)
     covered = f"every string {lengths_in_words(shortest, max_length)}"
     tried = covered
     if wrong is not None:
@@ -143,6 +150,72 @@ def shortest_input(model: Transformer) -> int:
     return 0 if model.embedding.front or model.embedding.back else 1
 
 
+def compare_every(
+    model: Transformer,
+    reference: Callable[[Any], Any],
+    domain: Strings,
+    length: int,
+    system: Arithmetic,
+    limit: LimitAt | None = None,
+) -> tuple[int, Mismatch | None]:
+    """Compare all strings of a domain up to a length, the shorter ones first; as `compare`."""
+    fits = model.max_length is None or length <= model.max_length
+    if fits and limit is None and shares_prefixes(model):
+        try:
+            return _compare_prefixes(model, reference, domain, length, system)
+        except OutOfTime:
+            raise
+        except (NotShared, TransformistError):
+            # The reference raises the error again, unless a string before it has a wrong answer.
+            LOG.debug("the strings are evaluated apart in %s", system.name)
+    strings = domain.every(length, shortest_input(model))
+    return compare(model, reference, strings, system, limit)
+
+
+def _compare_prefixes(
+    model: Transformer,
+    reference: Callable[[Any], Any],
+    domain: Strings,
+    length: int,
+    system: Arithmetic,
+) -> tuple[int, Mismatch | None]:
+    """Compare all strings up to a length; those with a prefix in common are evaluated together."""
+    first: tuple[int, int] | None = None
+    wrong: Mismatch | InvalidValue | None = None
+    total = 0
+    for branch in branches(model, domain, length, system):
+        for level in branch:
+            if first is not None and level.length >= first[0]:
+                break
+            found = _first_wrong(reference, level)
+            if found is not None:
+                k, wrong = found
+                first = level.length, level.first + k
+                break
+            total += len(level.strings)
+            LOG.debug("%d strings compared in %s", total, system.name)
+    if first is None:
+        return total, None
+    if isinstance(wrong, InvalidValue):
+        raise wrong
+    shorter = range(shortest_input(model), first[0])
+    return sum(len(domain.alphabet) ** n for n in shorter) + first[1] + 1, wrong
+
+
+def _first_wrong(
+    reference: Callable[[Any], Any], level: Level
+) -> tuple[int, Mismatch | InvalidValue] | None:
+    """The first string that the reference refuses or whose answer is wrong, with its index."""
+    for k, (string, got) in enumerate(zip(level.strings, level.answers, strict=True)):
+        try:
+            expected = _expected(reference, string)
+        except InvalidValue as refused:
+            return k, refused
+        if not _is_answer(got, expected):
+            return k, Mismatch(string, expected, got)
+    return None
+
+
 def compare(
     model: Transformer,
     reference: Callable[[Any], Any],
@@ -184,13 +257,17 @@ def _judged(
     if limit is None:
         for string, got in zip(strings, model.answers(strings, system), strict=True):
             expected = _expected(reference, string)
-            # The expected answer is in plain values, in which labels that are tuples are lists.
-            yield string, expected, got, got == expected or _plain(got) == expected
+            yield string, expected, got, _is_answer(got, expected)
         return
     for string, y in zip(strings, model.values(strings, system), strict=True):
         expected = _expected(reference, string)
         numbers, radii = system.numbers(y).tolist(), system.radius(y).tolist()
         yield string, expected, numbers, all_agree(numbers, radii, expected, limit(len(string)))
+
+
+def _is_answer(got: Any, expected: Any) -> bool:
+    """True for the expected answer, which is in plain values: tuples are lists there."""
+    return bool(got == expected or _plain(got) == expected)
 
 
 def _expected(reference: Callable[[Any], Any], string: String) -> Any:

@@ -26,6 +26,7 @@ from transformist.verify.attempt import (
 from transformist.verify.comparison import (
     LimitAt,
     compare,
+    compare_every,
     length_within,
     lengths_in_words,
     require_feasible,
@@ -76,14 +77,17 @@ def _trials(recipe: Recipe[StringClaim], max_length: int | None) -> Iterator[Tri
             chosen = [*domain.hard(n), *domain.drawn(n, DRAWN, seed=0)]
             # Margins are least in a model for the largest N, which must answer short strings too.
             # In a model for n itself inputs reach the full length that it is built for.
-            tried = [(N, [*domain.every(min(length, n)), *chosen])]
-            if has_n and n < N:
-                tried.append((n, chosen))
-            for declared, strings in tried:
+            for declared in (N, n) if has_n and n < N else (N,):
                 built = {**given, **({"max_length": declared} if has_n else {})}
                 model = recipe.build(**built)
-                long_enough = [x for x in strings if len(x) >= shortest_input(model)]
-                cases, wrong = compare(model, reference, long_enough, system, limit)
+                cases, wrong = 0, None
+                if declared == N:
+                    shorter = min(length, n)
+                    cases, wrong = compare_every(model, reference, domain, shorter, system, limit)
+                if wrong is None:
+                    long_enough = [x for x in chosen if len(x) >= shortest_input(model)]
+                    more, wrong = compare(model, reference, long_enough, system, limit)
+                    cases += more
                 yield Trial(name, cases, str(domain), built, wrong)
 
 
