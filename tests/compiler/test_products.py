@@ -85,7 +85,7 @@ SOONER = (
     "a product as key",
     "listed numbers of other positions and a count",
 )
-"""Products of up to N³ values, keys of N² values, and a sum of steps: certified for smaller N."""
+"""Certified for smaller N: keys of N² values, products of N³ values, a sum of steps."""
 
 
 def strings(longest, short=6):

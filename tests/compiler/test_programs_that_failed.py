@@ -54,8 +54,13 @@ def test_numbers_of_another_denominator_than_that_of_the_means_below():
     def of_another_position(x):
         return (x == "a").mean("past").predecessor(default=0).tag()
 
-    require_refused(of_matches, "made of means under one mask")
-    require_refused(of_another_position, "made of means under one mask")
+    require_right(of_matches)
+    require_right(of_another_position)
+
+    def of_two(x):
+        return ((x == "a").mean("future") + (x == "a").mean("past")).tag()
+
+    require_refused(of_two, "made of means with the same denominator")
 
     def of_n(x):
         return ((x == "a").mean("past") > 0).where(x.position("i/n"), 0).tag()

@@ -6,6 +6,8 @@ errors together, those of rounding included, must stay below the whole distance 
 
 from __future__ import annotations
 
+import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,8 +15,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from transformist.circuit import READ_OUT, Form, Margins, Tolerance
-from transformist.language.types import quotient
+from transformist.circuit import READ_OUT, Form, Margins, Tolerance, magnitude
+from transformist.language.types import exact, quotient
 from transformist.model import Binary, MultiClass, NearestFraction, Outputs, ReadOut, exact_product
 
 RowsOf: TypeAlias = "Callable[[tuple[Form, ...]], dict[str, Any]]"
@@ -88,6 +90,51 @@ class Labelled(Answer):
 
     def read_out(self, rows_of: RowsOf) -> ReadOut:
         return MultiClass(**rows_of(self.forms), labels=self.labels, at="every")
+
+
+@dataclass(frozen=True)
+class NearestValue(Answer):
+    """At every position the value v with the largest 2 v y − v², which is the nearest to y.
+
+    Attributes:
+        y: the form of a number that is one of the values.
+        values: the labels, at least one; they increase.
+
+    """
+
+    y: Form
+    values: tuple[Any, ...]
+
+    @cached_property
+    def read(self) -> tuple[Form, ...]:
+        return tuple(self.y * (2 * value) - value**2 for value in self.values)
+
+    @cached_property
+    def gap(self) -> Fraction:
+        """The least distance of two values; 1 for a single value."""
+        pairs = itertools.pairwise(self.values)
+        return Fraction(min((after - before for before, after in pairs), default=1))
+
+    @property
+    def tolerances(self) -> tuple[Tolerance, ...]:
+        """Softmax may move each form by an eighth of gap², which keeps certificates of grade 2."""
+        largest = max(map(abs, (self.values[0], self.values[-1], 1)))
+        return (Tolerance(self.y, self.gap**2 / (16 * largest)),)
+
+    def require(self, margins: Margins, owner: str = READ_OUT) -> None:
+        # 2 v y − v² = y² − (y − v)², so the form of the value y is the largest, and that of a value
+        # at distance g is less by g². Let e be the error of y before it is read, and r the largest
+        # rounding of a form as it is read. The difference is off by 2 g e + 2 r, which is below g²
+        # for every g if it is for the least.
+        off = margins.inherited(self.y)
+        rounding = max(margins.error(form) - margins.inherited(form) for form in self.read)
+        gap = magnitude(self.gap)
+        error = 2 * gap * off + 2 * rounding if off < math.inf else math.inf
+        margins.require(owner, "the error of the answer", error, self.gap**2)
+
+    def read_out(self, rows_of: RowsOf) -> ReadOut:
+        labels = tuple(map(exact, self.values))
+        return MultiClass(**rows_of(self.read), labels=labels, at="every")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any, TypeAlias
@@ -25,6 +25,7 @@ from transformist.compiler.answer_kinds import (
     Counted,
     Labelled,
     NearestMean,
+    NearestValue,
     Several,
     part_of,
 )
@@ -32,8 +33,9 @@ from transformist.compiler.lower import AS_IT_IS, Lowering, Scale
 from transformist.language import Accept, NextToken, Tag
 from transformist.language.node import Node
 from transformist.language.output_kinds import AnyOutput, NamedOutputs, Output, joined
+from transformist.language.pointwise import Multiplication
 from transformist.language.types import Boolean, Category, Number, exact
-from transformist.laws import ZERO
+from transformist.laws import ZERO, Range
 from transformist.model import Mask
 
 Way: TypeAlias = Callable[[Lowering], Answer]
@@ -43,18 +45,23 @@ Way: TypeAlias = Callable[[Lowering], Answer]
 def ways(output: AnyOutput) -> tuple[Way, ...]:
     """The ways to read out the outputs; the compiler takes the first that keeps its margins.
 
-    A number with listed values has two ways. In the first, all labels read one form of the number;
-    its margin is the least squared distance of two values, while the forms are as large as the
-    squares of the values. In the second, each value has a form of its own that is 1 or 0, as for a
-    category; this takes more weights, but the margin is 1 for all values and in every format.
+    Numbers that are tagged have two ways; other outputs have one.
+
+    For listed values, all labels of the first way read one form of the number; its margin is the
+    least squared distance of two values, while the forms are as large as the squares of the values.
+    In the second way, each value has a form of its own that is 1 or 0, as for a category; this
+    takes more weights, but the margin is 1 for all values and in every format.
+
+    A whole number has a label for each value in the first way, so that the weights alone decide.
+    Its forms are as large as the squares of the values, too. In the second way the answer is the
+    nearest whole number, which allows a greater error.
     """
-    has_labels = any(_is_listed(each) for _, each in output.parts)
-    return (answer, _by_labels) if has_labels else (answer,)
+    has_numbers = any(_is_number(each) for _, each in output.parts)
+    return (answer, _otherwise) if has_numbers else (answer,)
 
 
-def _is_listed(output: Output) -> bool:
-    type_ = output.node.type
-    return isinstance(output, Tag) and isinstance(type_, Number) and type_.values is not None
+def _is_number(output: Output) -> bool:
+    return isinstance(output, Tag) and isinstance(output.node.type, Number)
 
 
 def answer(lowering: Lowering) -> Answer:
@@ -62,15 +69,18 @@ def answer(lowering: Lowering) -> Answer:
     return _answer(lowering, lambda each: ANSWERS[type(each)](lowering, each))
 
 
-def _by_labels(lowering: Lowering) -> Answer:
-    return _answer(
-        lowering,
-        lambda each: (
-            _category(lowering, each.node)
-            if _is_listed(each)
-            else ANSWERS[type(each)](lowering, each)
-        ),
-    )
+def _otherwise(lowering: Lowering) -> Answer:
+    return _answer(lowering, lambda each: _another_answer(lowering, each))
+
+
+def _another_answer(lowering: Lowering, output: Output) -> Answer:
+    """The answer of the second way; that of the first for an output that has one way."""
+    if not _is_number(output):
+        return ANSWERS[type(output)](lowering, output)
+    node = output.node
+    if node.type.values is not None:
+        return _category(lowering, node)
+    return _ranked(lowering, node) or _fraction(lowering, node)
 
 
 def _answer(lowering: Lowering, of: Callable[[Output], Answer]) -> Answer:
@@ -111,9 +121,17 @@ def _ranked(lowering: Lowering, node: Node) -> Labelled | None:
     others = [value for value in node.type.values or () if joined((value,), ()) == []]
     if others and joined(labels, ()) == "":
         labels = (*labels, others[0])
-    forms = tuple(rank * (2 * k) - k**2 for k in range(len(labels)))
-    # 2 k r − k² = r² − (r − k)²: another label is less by its distance squared, at least 1.
-    return Labelled(labels, forms, Fraction(1))
+    return _nearest_to(rank, range(len(labels)), labels)
+
+
+def _nearest_to(y: Form, values: Sequence[Any], labels: Sequence[Any] = ()) -> Labelled:
+    """The label of the value nearest to y, which is one of the values; they increase."""
+    # 2 v y − v² = y² − (y − v)²: if y is one of the values, the form of another value is less by
+    # its squared distance.
+    forms = tuple(y * (2 * value) - value**2 for value in values)
+    squares = [(after - before) ** 2 for before, after in itertools.pairwise(values)]
+    labels = tuple(labels) or tuple(map(exact, values))
+    return Labelled(labels, forms, Fraction(min(squares, default=1)))
 
 
 def _tagged_category(lowering: Lowering, node: Node) -> Labelled:
@@ -135,9 +153,46 @@ def _number(lowering: Lowering, node: Node) -> Answer:
     ranked = _ranked(lowering, node)
     if ranked is not None:
         return ranked
+    values = node.type.values
+    if values is not None:
+        return _nearest_to(lowering.number(node), values)
+    return _whole(lowering, node) or _fraction(lowering, node)
+
+
+MOST_LABELS = 2**12
+"""Most labels of a number without listed values; a certificate compares no more."""
+
+
+def _whole(lowering: Lowering, node: Node) -> NearestValue | None:
+    """A label for each value that a whole number can have; `None` for other numbers."""
     form, factor = lowering.in_some_scale(node)
-    if node.type.values is not None:
-        return _listed(lowering, node)
+    if factor != AS_IT_IS or not lowering.circuit.is_whole(form):
+        return None
+    within = _range(lowering, node, form)
+    if within.diameter >= MOST_LABELS:
+        return None
+    least, most = math.ceil(within.lo), math.floor(within.hi)
+    if len(form.terms) > 1:
+        # A label k multiplies every term by 2 k, and each product rounds. A sum that is kept in one
+        # slot is a single term.
+        name = lowering.build.name(node)
+        form = lowering.build.add(Relu(form - least), f"{name}: to hand out") + least
+    return NearestValue(form, tuple(range(least, most + 1)))
+
+
+def _range(lowering: Lowering, node: Node, form: Form) -> Range:
+    """The range of a number; for a product, that of the products of its factors."""
+    # The range of a product's form allows all bits of a factor at once: 31 for one up to 16.
+    if not isinstance(node, Multiplication):
+        return lowering.circuit.span(form)
+    x, y = (lowering.circuit.span(lowering.number(child)) for child in node.children)
+    ends = [a * b for a, b in itertools.product((x.lo, x.hi), (y.lo, y.hi))]
+    return Range(min(ends), max(ends))
+
+
+def _fraction(lowering: Lowering, node: Node) -> Answer:
+    """The nearest number that a count or a mean can be."""
+    form, factor = lowering.in_some_scale(node)
     circuit = lowering.circuit
     grid = circuit.grid(form)
     if factor.kind == "count" and grid is not None and grid.counts == {rows_under(factor.mask)}:
@@ -154,23 +209,40 @@ def _number(lowering: Lowering, node: Node) -> Answer:
         if circuit.max_length is None and circuit.is_approximate(form):
             raise lowering.build.needs_length(node, "the sharpness of the scores")
         return NearestMean(form, grid.c, mask, factor != AS_IT_IS, circuit.most_seen)
+    if factor == AS_IT_IS and grid is not None and len(grid.counts) == 1:
+        return _labelled_fraction(lowering, node, form, grid.c)
     raise lowering.build.refuse(
         node,
-        "a number that the program returns must have listed values, be a whole count, or be made "
-        "of means under one mask",
+        "a number that the program returns must have listed values, be whole, or be made of means "
+        "with the same denominator",
         received="another number",
         remedy="return a comparison or a table of it, or one of its means",
     )
 
 
-def _listed(lowering: Lowering, node: Node) -> Labelled:
-    """The value v with the largest 2 v y − v²."""
-    y = lowering.number(node)
-    values: tuple[Any, ...] = node.type.values or ()
-    forms = tuple(y * (2 * value) - value**2 for value in values)
-    # 2 v y − v² = y² − (y − v)²: with y one of the values, another value is less by its distance².
-    squares = [(b - a) ** 2 for a, b in itertools.pairwise(values)]
-    return Labelled(tuple(map(exact, values)), forms, Fraction(min(squares, default=1)))
+def _labelled_fraction(lowering: Lowering, node: Node, y: Form, c: int) -> NearestValue:
+    """A label for each fraction with a denominator c D, D being at most a number of rows.
+
+    D is the number of matches of a selection, or of the positions that another position counts. The
+    read-out does not know D, so it has a label for every fraction that the number can be.
+    """
+    circuit = lowering.circuit
+    if circuit.most_seen is None:
+        raise lowering.build.needs_length(node, "the number of labels")
+    within, values = circuit.span(y), set[Fraction]()
+    for d in range(1, circuit.most_seen + 1):
+        least, most = math.ceil(within.lo * c * d), math.floor(within.hi * c * d)
+        if most - least < MOST_LABELS:
+            values |= {Fraction(p, c * d) for p in range(least, most + 1)}
+        if most - least >= MOST_LABELS or len(values) > MOST_LABELS:
+            raise lowering.build.refuse_length(
+                node,
+                f"a mean over matches that the program returns must have at most {MOST_LABELS:,} "
+                "values, one for each fraction that it can be",
+                received=f"more, for max_length = {circuit.max_length}",
+                remedy="give a smaller max_length, or return a comparison of the mean",
+            )
+    return NearestValue(y, tuple(sorted(values)))
 
 
 def _vanishes(circuit: Circuit, form: Form) -> bool:

@@ -40,9 +40,17 @@ class Subexpressions:
         """Place of each node in the user's file."""
         return dict(zip(self.program.nodes, self.program.places, strict=True))
 
-    def refused(self, node: Node, invariant: str, *, received: str, remedy: str) -> Uncompilable:
+    def refused(
+        self,
+        node: Node,
+        invariant: str,
+        *,
+        received: str,
+        remedy: str,
+        kind: type[Uncompilable] = Uncompilable,
+    ) -> Uncompilable:
         """The refusal of a subexpression, with its name and its line."""
-        return Uncompilable(
+        return kind(
             invariant,
             received=f"'{self.names[node]}', {received}",
             where=str(self.places[node]),

@@ -27,7 +27,7 @@ from transformist.circuit import (
 from transformist.compiler.lower.resets import Resets
 from transformist.compiler.source_map import SourceMap
 from transformist.compiler.target import Target
-from transformist.compiler.uncompilable import Subexpressions, Uncompilable
+from transformist.compiler.uncompilable import NoValueAtLength, Subexpressions, Uncompilable
 from transformist.errors import UndefinedValue
 from transformist.language import Accept
 from transformist.language.node import Node
@@ -100,6 +100,13 @@ class Builder:
     def refuse(self, node: Node, invariant: str, *, received: str, remedy: str) -> Uncompilable:
         """The refusal of a subexpression."""
         return self.source.refused(node, invariant, received=received, remedy=remedy)
+
+    def refuse_length(
+        self, node: Node, invariant: str, *, received: str, remedy: str
+    ) -> Uncompilable:
+        """The refusal of a subexpression that can be compiled for a smaller N."""
+        told = {"received": received, "remedy": remedy}
+        return self.source.refused(node, invariant, **told, kind=NoValueAtLength)
 
     def refuse_mask(self, node: Node, mask: str) -> Uncompilable:
         """The refusal of a head whose mask the target does not have."""

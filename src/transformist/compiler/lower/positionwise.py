@@ -146,7 +146,10 @@ def _product(ask: Asking, build: Builder, node: Multiplication, scale: Scale) ->
 def _product_scales(ask: Asking, build: Builder, node: Multiplication) -> Scales:
     if all(child.type.values is not None for child in node.children):
         return (AS_IT_IS,)
-    return ask.scales(factors(ask, build, node)[1])
+    scales = ask.scales(factors(ask, build, node)[1])
+    # A count comes in the scale 1/D first, where it is rounded. The count itself is whole, so gates
+    # of it do not round.
+    return scales and tuple(sorted(scales, key=lambda scale: scale.kind == "count"))
 
 
 def _square(build: Builder, x: Form, values: Sequence[Any], name: str) -> Form:

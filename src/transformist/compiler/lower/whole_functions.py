@@ -25,7 +25,6 @@ from transformist.circuit import At, Fetched, Form, total
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, Scale
 from transformist.compiler.lower.positionwise import POINTWISE
 from transformist.compiler.lower.rule import Asking, Ranked, Rule
-from transformist.compiler.uncompilable import NoValueAtLength
 from transformist.errors import UndefinedValue
 from transformist.language.leaves import Position
 from transformist.language.node import Node, different
@@ -109,17 +108,11 @@ def _values(build: Builder, x: Node, f: Callable[[int], Any], named: Node) -> di
     try:
         return {point: f(point) for point in ends.up_to(longest or 1)}
     except UndefinedValue as undefined:
-        refused = build.refuse(
+        raise build.refuse_length(
             named,
             undefined.invariant,
             received=f"{undefined.received}, for max_length = {longest}",
             remedy=undefined.remedy,
-        )
-        raise NoValueAtLength(
-            refused.invariant,
-            received=refused.received,
-            where=refused.where,
-            remedy=refused.remedy,
         ) from None
 
 
