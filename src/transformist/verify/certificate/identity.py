@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from transformist.model import Transformer
 
@@ -29,10 +30,7 @@ def digest(model: Transformer) -> str:
 def _written(value: Any) -> Iterator[str]:
     if isinstance(value, np.ndarray):
         yield f"{value.shape}"
-        for x in value.ravel().tolist():
-            # The exact value: 1, 1.0 and Fraction(1) are one weight.
-            p, q = Fraction(x).as_integer_ratio()
-            yield f"{p:x}/{q:x}"
+        yield from _numbers(value.ravel())
     elif isinstance(value, tuple):
         yield f"{len(value)}"
         for each in value:
@@ -46,3 +44,14 @@ def _written(value: Any) -> Iterator[str]:
     else:
         kind = str if isinstance(value, str) else type(value)  # a mask is its name
         yield f"{kind.__name__} {value!r}"
+
+
+def _numbers(flat: NDArray[Any]) -> list[str]:
+    """Return the text of every number; most weights are 0, so only the others are converted."""
+    texts = ["0/1"] * flat.size
+    used = np.flatnonzero(flat)
+    for place, x in zip(used.tolist(), flat[used].tolist(), strict=True):
+        # The exact value: 1, 1.0 and Fraction(1) are one weight.
+        p, q = Fraction(x).as_integer_ratio()
+        texts[place] = f"{p:x}/{q:x}"
+    return texts

@@ -16,14 +16,14 @@ A value without an error needs no margin. Otherwise:
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from transformist.model import Binary, MultiClass, NearestFraction, ReadOut
-from transformist.verify.proof.enumerating import combinations
-from transformist.verify.proof.ideal import ONE
+from transformist.verify.proof.enumerating import combinations, keys
+from transformist.verify.proof.ideal import ONE, ZERO
 from transformist.verify.proof.rounding_errors import AffineMap, Approximation, RoundingErrors
 from transformist.verify.proof.slack import Ledger
 from transformist.verify.proof.upwards import ROOM, Unfollowed, up
@@ -48,12 +48,10 @@ def decide(read_out: ReadOut, z: Approximation, r: RoundingErrors, ledger: Ledge
     read = range(r.ideal.kinds if read_out.at == "last" else symbols)
     loose = [kind for kind in read if y.values.error[0, :, kind].any()]
     if isinstance(read_out, Binary):
-        for kind in loose:
-            _accept(read_out, y, kind, r, ledger)
+        _accept(read_out, y, loose, r, ledger)
     elif isinstance(read_out, MultiClass):
         if loose and not _is_count(y, z, loose, r, ledger):
-            for kind in loose:
-                _best(y, kind, r, ledger)
+            _best(y, loose, r, ledger)
     elif isinstance(read_out, NearestFraction):
         _fraction(read_out, y, symbols, r, ledger)
     else:
@@ -65,14 +63,16 @@ def decide(read_out: ReadOut, z: Approximation, r: RoundingErrors, ledger: Ledge
         ledger.answer(0.0, 1.0)
 
 
-def _accept(read_out: Binary, y: AffineMap, kind: int, r: RoundingErrors, ledger: Ledger) -> None:
+def _accept(
+    read_out: Binary, y: AffineMap, kinds: Sequence[int], r: RoundingErrors, ledger: Ledger
+) -> None:
     """Note the margins of the values next to 0.
 
     The error grows more slowly than |value| (`AffineMap.error_at`): where the values next to 0 keep
     their margin, all do.
     """
     shift = Fraction(read_out.b_out[0])
-    for at, side in r.ideal.neighbours(y.values.forms[0], Fraction(0), kind):
+    for kind, at, side in r.ideal.neighbours(y.values.forms[0], ZERO, kinds):
         ledger.answer(y.error_at(0, kind, at - shift), float(at * side))
 
 
@@ -132,22 +132,40 @@ def _is_count(
     return True
 
 
-def _best(y: AffineMap, kind: int, r: RoundingErrors, ledger: Ledger) -> None:
-    """Note the margin of the best label at a kind of row, by cases or by pairs."""
+def _best(y: AffineMap, kinds: Sequence[int], r: RoundingErrors, ledger: Ledger) -> None:
+    """Note the margin of the best label at each kind of row, by cases or by pairs.
+
+    Kinds with the same cases and the same errors have one margin, which is computed once.
+    """
+    errors, alike = y.values.error[0], keys(r.ideal, y.values.forms)
+    known: dict[Hashable, list[tuple[float, float]] | None] = {}
+    for kind in kinds:
+        key = alike[kind], errors[:, kind].tobytes()
+        if key not in known:
+            known[key] = _by_cases(y, kind, r)
+        margins = known[key]
+        if margins is None:
+            _in_pairs(y, kind, r, ledger)
+        for margin in margins or ():
+            ledger.answer(*margin)
+
+
+def _by_cases(y: AffineMap, kind: int, r: RoundingErrors) -> list[tuple[float, float]] | None:
+    """Return the least margin of all cases, none if nothing rounds; `None` without cases."""
     found = combinations(r.ideal, y.values.forms, kind)
     if found is None:
-        _in_pairs(y, kind, r, ledger)
-        return
+        return None
     # Labels without an error need no margin between them: equal ones stay equal.
     error, every = y.values.error[0, :, kind], np.arange(len(found))
     best = found.argmax(axis=1)
     leads = (found[every, best][:, None] - found).astype(float)
     off = up(error[None] + error[best][:, None])
     rounds = (np.arange(found.shape[1])[None] != best[:, None]) & (off > 0)
-    if rounds.any():
-        left = np.where(rounds, leads - off, np.inf)
-        at = np.unravel_index(left.argmin(), left.shape)
-        ledger.answer(float(off[at]), float(leads[at]))
+    if not rounds.any():
+        return []
+    left = np.where(rounds, leads - off, np.inf)
+    at = np.unravel_index(left.argmin(), left.shape)
+    return [(float(off[at]), float(leads[at]))]
 
 
 def _in_pairs(y: AffineMap, kind: int, r: RoundingErrors, ledger: Ledger) -> None:
@@ -159,5 +177,5 @@ def _in_pairs(y: AffineMap, kind: int, r: RoundingErrors, ledger: Ledger) -> Non
         if forms[k] == forms[m] or not (error[k] or error[m]):
             raise Unfollowed(WHERE, "two labels may be equal, and no error separates them")
         difference = r.ideal.combined([(ONE, forms[k]), (-ONE, forms[m])])
-        for at, side in r.ideal.neighbours(difference, Fraction(0), kind):
+        for _, at, side in r.ideal.neighbours(difference, ZERO, [kind]):
             ledger.answer(float(up(error[k] + error[m])), float(at * side))

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.model import Attention, Mask
-from transformist.verify.proof.ideal import Pattern
+from transformist.verify.proof.ideal import Pattern, Views
 from transformist.verify.proof.rounding_errors import Approximation, RoundingErrors
 from transformist.verify.proof.scoring import Leads, Scoring
 from transformist.verify.proof.slack import Ledger, Margin
@@ -78,6 +78,7 @@ class Attending:
         self.head, self.where, self.rounding, self.order = head, where, rounding, order
         self.ideal = rounding.ideal
         self.sees, self.empty = seen(head.mask, self.ideal.kinds, self.ideal.bos)
+        self.views = Views.of(self.sees)
 
     def output(self, z: Approximation, ledger: Ledger) -> Approximation:
         """Return Σ α_j v_j, before W_O, with its error bounds."""
@@ -160,23 +161,23 @@ class Attending:
         """
         r, (moved, low, growth, tiny) = self.rounding, self.mean(choice, pattern.selection)
         forms = [self.ideal.attended(pattern, form) for form in v.forms]
-        lo, hi, size = r.measured(forms)
-        sees = self.sees  # not pattern.sees: every admissible row has some weight
-        reach, given = _over(sees, v.reach[0]), _over(sees, v.error[0])
+        lo, hi, size = r.ideal.measured(forms)
+        views = self.views  # not pattern.views: every admissible row has some weight
+        reach, given = _over(views, v.reach[0]), _over(views, v.error[0])
         # A difference of ends rounds by 2⁻⁵³ of itself, which `up` covers.
-        diameter = up(np.maximum(_over(sees, v.hi) + _over(sees, -v.lo), 0))
+        diameter = up(np.maximum(_over(views, v.hi) + _over(views, -v.lo), 0))
         # Without a bound both means lie between the ends of the values: moved = 1.
         moved = up(np.where(np.isfinite(moved), moved, 1.0) * diameter)
         lost = tiny * (reach + 1)
         error = up(given + moved + growth * reach + lost)
         # Values of one sign: Σ w̃_j (a + ρ |v_j|) ≤ a + ρ (|Σ α_j v_j| + moved).
-        relative = compounded(_over(sees, v.relative), growth)
-        absolute = up(_over(sees, v.absolute) * (1 + growth) + moved * (1 + relative) + lost)
+        relative = compounded(_over(views, v.relative), growth)
+        absolute = up(_over(views, v.absolute) * (1 + growth) + moved * (1 + relative) + lost)
         errors = self.ideal.scales[:, None, None] * error
         index = self.ideal.index_of(pattern.mask)
         if pattern.selection == "mean" and index is not None:
             # D times a mean is a sum, as a weight is at most 1/(low D).
-            each = self.ideal.summed(sees, (v.error[0] + growth * v.reach[0])[:, None, :])
+            each = self.ideal.summed(views, v.error[0] + growth * v.reach[0])
             summed = up(each / low + self.ideal.most_rows * (moved + lost))
             errors[index] = np.minimum(errors[index], summed)
         if self._bos_is_alone():
@@ -185,12 +186,12 @@ class Attending:
             errors[:, :, bos] = self.ideal.scales[:, None] * v.error[0][:, bos] * alone
             absolute[:, bos] = v.absolute[:, bos] * alone
             relative[:, bos] = v.relative[:, bos] * alone
-        errors[:, :, ~sees.any(axis=1)] = 0.0
+        errors[:, :, views.nothing] = 0.0
         r.require(size[0] + errors[0], r.a.largest, f"{self.where} values")
         # Partial sums: weights add up to 1; before the division each of them may be 1.
         together = self.ideal.most_rows if self.order.rescales else 1
         r.require(together * up(reach * (1 + growth)), r.a.largest_partial, f"{self.where} values")
-        has_one_sign = (_over(sees, -v.lo) <= 0) | (_over(sees, v.hi) <= 0)
+        has_one_sign = (_over(views, -v.lo) <= 0) | (_over(views, v.hi) <= 0)
         has_one_sign &= errors[0] > 0
         absolute = np.where(has_one_sign, absolute, errors[0])
         relative = np.where(has_one_sign, relative, 0.0)
@@ -206,10 +207,9 @@ class Attending:
         return self.ideal.bos is not None and self.head.mask.is_causal and is_one
 
 
-def _over(sees: NDArray[np.bool_], x: Floats) -> Floats:
+def _over(views: Views, x: Floats) -> Floats:
     """(coordinates, query kinds): largest x at an admissible kind of key; 0 if there is none."""
-    found = np.where(sees[None], x[:, None, :], -np.inf).max(axis=2)
-    return np.where(sees.any(axis=1), found, 0.0)
+    return np.where(views.nothing, 0.0, views.largest(x))
 
 
 def seen(mask: Mask, kinds: int, bos: int | None) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

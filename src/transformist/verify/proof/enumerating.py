@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -69,6 +69,36 @@ def combinations(ideal: Ideal, forms: Sequence[Form], kind: int) -> NDArray[Any]
             above = np.maximum(value(x), 0)
             values[number] = above if limit is None else np.minimum(above, limit)
     return np.stack([value(form) for form in forms], axis=1)
+
+
+def keys(ideal: Ideal, forms: Sequence[Form]) -> list[Hashable]:
+    """Return a key for each kind of row: kinds with equal keys have the same `combinations`.
+
+    These depend on the kind by its own coefficients, by the kinds of rows that heads attend to, and
+    by the ends of steps that may be 0 or their height.
+    """
+    needed = sorted(_needed(ideal, forms))
+    unknowns = [ideal.unknowns[number] for number in needed]
+    own: list[list[tuple[int, Fraction]]] = [[] for _ in range(ideal.kinds)]
+    read = [*forms, *(unknown.unit[0] for unknown in unknowns if unknown.unit is not None)]
+    for place, form in enumerate(read):
+        for number, x in form.items():
+            if number < ideal.kinds:
+                own[number].append((place, x))
+    heads = dict.fromkeys(unknown.share[0] for unknown in unknowns if unknown.share is not None)
+    steps = [
+        unknown
+        for number, unknown in zip(needed, unknowns, strict=True)
+        if unknown.unit is not None and not _follows(ideal, number)
+    ]
+    return [
+        (
+            tuple(own[kind]),
+            tuple((int(head.views.place[kind]), bool(head.empty[kind])) for head in heads),
+            tuple((float(step.lo[kind]), float(step.hi[kind])) for step in steps),
+        )
+        for kind in range(ideal.kinds)
+    ]
 
 
 def _needed(ideal: Ideal, forms: Sequence[Form]) -> set[int]:

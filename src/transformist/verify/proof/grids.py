@@ -32,13 +32,29 @@ def sum_grid(grids: Iterable[Grid]) -> Grid:
     A multiple of g is a multiple of g/D too. A multiple of g/D and one of h/D′, where D and D′
     belong to two masks, have no grid in common.
     """
-    g, masks = Fraction(0), set[str]()
-    for grid in grids:
+    return combined_grid((1, 1, grid) for grid in grids)
+
+
+def combined_grid(terms: Iterable[tuple[int, int, Grid]]) -> Grid:
+    """Return the grid of Σ (p/q) · number, from (p, q, grid of the number), as `sum_grid` does.
+
+    The common divisor of p₁/q₁, p₂/q₂, … is gcd(p₁ Q/q₁, p₂ Q/q₂, …)/Q for any common multiple Q
+    of the qᵢ: whole numbers, where a chain of rationals would be reduced at every step.
+    """
+    numerators, denominators, masks = list[int](), list[int](), set[str]()
+    for p, q, grid in terms:
         if grid is None:
             return None
-        g = common_divisor(g, grid[0])
-        masks |= {grid[1]} if grid[1] is not None and grid[0] else set()
-    return None if len(masks) > 1 else (g, masks.pop() if masks else None)
+        g, mask = grid
+        numerators.append(p * g.numerator)
+        denominators.append(q * g.denominator)
+        if mask is not None and g:
+            masks.add(mask)
+    if len(masks) > 1:
+        return None
+    Q = math.lcm(*denominators)
+    g = math.gcd(*(p * (Q // q) for p, q in zip(numerators, denominators, strict=True)))
+    return Fraction(g, Q), masks.pop() if masks else None
 
 
 def exponent(x: Fraction) -> int | None:

@@ -9,7 +9,7 @@ one number:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -81,7 +81,8 @@ def network(
     y = r.affine(W, f.b_2, hidden, f"{where} output").values
     added = r.added([z, _relative_to_steps(y, W, f.b_2, hidden, found)], where)
     # z + (−z) is exactly 0 whatever the error of z: products with ±1 and the sum do not round.
-    empties = [read is z and _empties(f, groups, slot) for slot in range(len(z.forms))]
+    pairs_of_units = {group for group in groups if len(group) == 2}
+    empties = [read is z and _empties(f, pairs_of_units, slot) for slot in range(len(z.forms))]
     left = ~np.array(empties, dtype=bool) | np.array([bool(form) for form in added.forms])
     kept = {
         name: getattr(added, name) * left[:, None] for name in ("error", "absolute", "relative")
@@ -95,14 +96,14 @@ def paired(f: FeedForward) -> list[Group]:
     Two are a pair if their columns of W₂ are opposite, and their rows of W₁ are equal, or opposite
     with opposite shifts.
     """
-    columns = [tuple(column) for column in f.W_2.T.tolist()]
+    columns, rows = _nonzero(f.W_2.T), _nonzero(f.W_1)
     waiting: dict[Any, list[int]] = {}
     partner: dict[int, int] = {}
     for k, column in enumerate(columns):
-        opposite = tuple(-x for x in column)
+        opposite = _negated(column)
         for j in waiting.get(opposite, []):
-            is_copy = np.array_equal(f.W_1[j], -f.W_1[k]) and f.b_1[j] == -f.b_1[k]
-            if is_copy or np.array_equal(f.W_1[j], f.W_1[k]):
+            is_copy = rows[j] == _negated(rows[k]) and f.b_1[j] == -f.b_1[k]
+            if is_copy or rows[j] == rows[k]:
                 partner[j] = k
                 waiting[opposite].remove(j)
                 break
@@ -111,6 +112,21 @@ def paired(f: FeedForward) -> list[Group]:
     second = set(partner.values())
     singles_and_first = (j for j in range(len(columns)) if j not in second)
     return [(j, partner[j]) if j in partner else (j,) for j in singles_and_first]
+
+
+Sparse = tuple[tuple[int, Any], ...]
+"""The numbers of a row other than 0, with their places."""
+
+
+def _nonzero(matrix: Any) -> list[Sparse]:
+    """Return the rows of a matrix; a row or column of a network has few numbers other than 0."""
+    places = [np.flatnonzero(row) for row in matrix]
+    pairs = zip(matrix, places, strict=True)
+    return [tuple(zip(used.tolist(), row[used].tolist(), strict=True)) for row, used in pairs]
+
+
+def _negated(row: Sparse) -> Sparse:
+    return tuple((place, -x) for place, x in row)
 
 
 def _contribution(
@@ -259,16 +275,15 @@ def _crossing(
     height, x = b - Fraction(f.b_1[lower]), inner.values.forms[upper]
     h, sides = float(height), np.full((2, ideal.kinds), False)
     clear, kept, lost = np.full(ideal.kinds, True), list[Margin](), list[Margin]()
-    for kind in range(ideal.kinds):
-        for at, side in ideal.neighbours(x, height / 2, kind):
-            sides[(side + 1) // 2, kind] = True
-            room = float(at - height if side > 0 else -at) * NEARLY
-            e_1, e_2 = (inner.error_at(unit, kind, at - b) for unit in units)
-            # e − h is a difference: where it matters e ≥ h/2, and `up` has raised e by 2⁻⁴⁰ e.
-            error = max(e_2, e_1 - h) if side > 0 else max(e_1, e_2 - h)
-            margin = Margin(where, "the error of a comparison", error, max(room, 0.0))
-            clear[kind] &= room > error
-            (kept if room > error else lost).append(margin)
+    for kind, at, side in ideal.neighbours(x, height / 2, range(ideal.kinds)):
+        sides[(side + 1) // 2, kind] = True
+        room = float(at - height if side > 0 else -at) * NEARLY
+        e_1, e_2 = (inner.error_at(unit, kind, at - b) for unit in units)
+        # e − h is a difference: where it matters e ≥ h/2, and `up` has raised e by 2⁻⁴⁰ e.
+        error = max(e_2, e_1 - h) if side > 0 else max(e_1, e_2 - h)
+        margin = Margin(where, "the error of a comparison", error, max(room, 0.0))
+        clear[kind] &= room > error
+        (kept if room > error else lost).append(margin)
     is_step = bool(clear.all()) and height > 0
     (ledger.kept if is_step else ledger.lost).extend(kept if is_step else lost[:1])
     return Crossing(sides[0], sides[1], clear)
@@ -298,10 +313,10 @@ def _relative_to_steps(
     return replace(y, absolute=absolute, relative=relative)
 
 
-def _empties(f: FeedForward, groups: Sequence[Group], slot: int) -> bool:
+def _empties(f: FeedForward, pairs: Collection[Group], slot: int) -> bool:
     """True if the network adds exactly −z to a slot that holds z, by a copy with weights ±1."""
     units = tuple(np.flatnonzero(f.W_2[slot]).tolist())
-    if units not in groups or len(units) != 2 or f.b_2[slot] or f.b_1[list(units)].any():
+    if units not in pairs or f.b_2[slot] or f.b_1[list(units)].any():
         return False
     j, k = units
     reads_it = np.flatnonzero(f.W_1[j]).tolist() == [slot] and np.array_equal(f.W_1[j], -f.W_1[k])

@@ -25,16 +25,18 @@ The shares of a head are at least 0, and add up to 1, or to 0 where the head see
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.verify.proof.grids import Grid, sum_grid
+from transformist.verify.proof.grids import Grid, combined_grid
 from transformist.verify.proof.upwards import (
     FLOOR,
     Floats,
@@ -49,7 +51,51 @@ from transformist.verify.proof.upwards import (
 
 Form: TypeAlias = "Mapping[int, Fraction]"
 
-ONE = Fraction(1)
+Term: TypeAlias = "tuple[int, int, float]"
+"""The place of a form in a list, the number of an unknown or kind, and its coefficient."""
+
+MOST_NUMBERS = 2**21
+"""Numbers in one piece of an evaluation over all terms, which bounds the memory that it takes."""
+
+ZERO, ONE = Fraction(0), Fraction(1)
+
+
+@dataclass(frozen=True, eq=False)
+class Views:
+    """The kinds of keys that each kind of query may attend to, each set of keys once.
+
+    All symbols see alike, so there are two sets where there is BOS, and one where there is none.
+    Extremes over the keys of a query then take time in the number of kinds, not in its square.
+
+    Attributes:
+        sets: the distinct sets of keys, by their numbers.
+        place: (kinds,): the place in `sets` of each kind of query.
+        nothing: (kinds,): True for a query that sees no kind of key.
+
+    """
+
+    sets: tuple[NDArray[np.intp], ...]
+    place: NDArray[np.intp]
+    nothing: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, sees: NDArray[np.bool_]) -> Views:
+        """Return the distinct rows of a matrix (queries, keys)."""
+        known: dict[bytes, int] = {}
+        place = [known.setdefault(row.tobytes(), len(known)) for row in sees]
+        first = [place.index(number) for number in range(len(known))]
+        sets = tuple(np.flatnonzero(sees[query]) for query in first)
+        return cls(sets, np.array(place, dtype=np.intp), ~sees.any(axis=1))
+
+    def least(self, x: Floats) -> Floats:
+        """(…, queries): the least of x (…, keys) over the keys of each query; ∞ over none."""
+        found = [x[..., keys].min(axis=-1, initial=np.inf) for keys in self.sets]
+        return np.asarray(np.stack(found, axis=-1)[..., self.place])
+
+    def largest(self, x: Floats) -> Floats:
+        """(…, queries): the largest of x (…, keys) over the keys of each query; −∞ over none."""
+        found = [x[..., keys].max(axis=-1, initial=-np.inf) for keys in self.sets]
+        return np.asarray(np.stack(found, axis=-1)[..., self.place])
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,17 +119,21 @@ class Pattern:
     empty: NDArray[np.bool_]
 
     def ends(self, lo: Floats, hi: Floats) -> tuple[Floats, Floats]:
-        """Return ends of Σ α_j x_j at each kind of query, from ends of x_j at each kind of key.
+        """Return (…, kinds): ends of Σ α_j x_j at each kind of query, from those of x_j at keys.
 
         The weights α_j are at least 0 and add up to 1, so the sum lies between the least and the
         largest x_j that the query may attend to. It is 0 where there is no admissible key.
         """
-        low = np.where(self.sees, lo, np.inf).min(axis=1)
-        high = np.where(self.sees, hi, -np.inf).max(axis=1)
+        low, high = self.views.least(lo), self.views.largest(hi)
         low = np.where(self.empty, np.minimum(low, 0), low)
         high = np.where(self.empty, np.maximum(high, 0), high)
-        nothing = ~self.sees.any(axis=1)
+        nothing = self.views.nothing
         return np.where(nothing, 0.0, low), np.where(nothing, 0.0, high)
+
+    @cached_property
+    def views(self) -> Views:
+        """The distinct rows of `sees`."""
+        return Views.of(self.sees)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +178,8 @@ class Ideal:
         self.scales = np.array([1.0, *[float(self.most_rows)] * len(self.masks)])
         self.unknowns: list[Unknown] = []
         self._named: dict[Any, int] = {}
+        self._shares: dict[Pattern, list[int]] = {}
+        self._grids: dict[int, tuple[Form, Grid]] = {}
         for kind in range(kinds):
             at = (np.arange(kinds) == kind).astype(float)
             self.add(("kind", kind), at, at, (ONE, None))
@@ -167,7 +219,8 @@ class Ideal:
         total: dict[int, Fraction] = {}
         for factor, form in parts:
             for number, coefficient in form.items():
-                total[number] = total.get(number, Fraction(0)) + factor * coefficient
+                x = coefficient if factor == 1 else factor * coefficient
+                total[number] = total[number] + x if number in total else x
         require_terms(len(total), "weights", "terms in a sum")
         return {number: within_reach(x) for number, x in total.items() if x}
 
@@ -206,75 +259,117 @@ class Ideal:
         return found[0], index
 
     def grid(self, form: Form) -> Grid:
-        """Return the grid of a form."""
-        grids = (self.unknowns[number].grid for number in form)
-        return sum_grid(
-            None if grid is None else (abs(x) * grid[0], grid[1])
-            for grid, x in zip(grids, form.values(), strict=True)
-        )
+        """Return the grid of a form; kept for the next time, as a form does not change."""
+        known = self._grids.get(id(form))
+        if known is None:
+            # A kept form stays alive, so no other form has its id.
+            known = self._grids[id(form)] = (
+                form,
+                combined_grid(
+                    (abs(x.numerator), x.denominator, self.unknowns[number].grid)
+                    for number, x in form.items()
+                ),
+            )
+        return known[1]
 
     def bounds(self, form: Form) -> tuple[Floats, Floats]:
         """Return the lower and upper end of a form at each kind of row."""
-        lo = hi = self._constants(form)
-        terms = np.abs(lo)
-        for number, x in self._others(form):
-            unknown = self.unknowns[number]
-            ends = float(x) * unknown.lo, float(x) * unknown.hi
-            lo, hi = lo + np.minimum(*ends), hi + np.maximum(*ends)
-            terms = terms + abs(float(x)) * unknown.size[0]
-        for head, shares in self._shares(form).items():
-            low, high = head.ends(shares, shares)
-            lo, hi, terms = lo + low, hi + high, terms + np.abs(shares).max()
-        lo, hi = widened(lo, hi, terms) if len(form) else (lo, hi)
-        return self.snapped(self.grid(form), lo, hi)
+        lo, hi, _ = self.measured([form])
+        return lo[0], hi[0]
 
-    def size(self, form: Form) -> Floats:
-        """Return (1 + masks, kinds): bounds of the magnitude of a form, and of D times it."""
-        total = self.scales[:, None] * np.abs(self._constants(form))
-        for number, x in self._others(form):
-            total = total + abs(float(x)) * self.unknowns[number].size
-        for head, shares in self._shares(form).items():
-            total = total + self._size_of_shares(head, shares)
-        by_ends = self.scales[:, None] * magnitudes(*self.bounds(form))
-        return at_least_tiniest(np.minimum(up(total), up(by_ends)))
+    def measured(self, forms: Sequence[Form]) -> tuple[Floats, Floats, Floats]:
+        """Return bounds of several forms at once.
 
-    def _constants(self, form: Form) -> Floats:
-        """(kinds,): the constant term of a form at each kind of row, rounded to float64."""
-        return np.array([float(form.get(kind, 0)) for kind in range(self.kinds)])
+        Returns:
+            (forms, kinds): lower ends, and upper ends; (1 + masks, forms, kinds): bounds of the
+            magnitudes, and of D times the magnitudes.
 
-    def _others(self, form: Form) -> Iterator[tuple[int, Fraction]]:
-        """Terms of a form other than constants and shares."""
-        for number, x in form.items():
-            if number >= self.kinds and self.unknowns[number].share is None:
-                yield number, x
+        """
+        shape = len(forms), self.kinds
+        constants, others, shares = np.zeros(shape), list[Term](), dict[Pattern, list[Term]]()
+        for place, form in enumerate(forms):
+            for number, x in form.items():
+                if number < self.kinds:
+                    constants[place, number] = float(x)
+                elif (share := self.unknowns[number].share) is None:
+                    others.append((place, number, float(x)))
+                else:
+                    shares.setdefault(share[0], []).append((place, share[1], float(x)))
+        lo, hi, terms = constants.copy(), constants.copy(), np.abs(constants)
+        total = self.scales[:, None, None] * terms
+        for part in _pieces(others, self.kinds):
+            self._add_others(part, lo, hi, terms, total)
+        for head, listed in shares.items():
+            places = sorted({place for place, _, _ in listed})
+            row_of, coefficients = (
+                dict(zip(places, itertools.count())),
+                np.zeros((len(places), self.kinds)),
+            )
+            for place, kind, x in listed:
+                coefficients[row_of[place], kind] = x
+            low, high = head.ends(coefficients, coefficients)
+            lo[places] += low
+            hi[places] += high
+            magnitude = np.abs(coefficients)
+            terms[places] += magnitude.max(axis=1, keepdims=True)
+            total[:, places] += self._size_of_shares(head, magnitude)
+        lo, hi = widened(lo, hi, terms)
+        for grid, rows in self._by_grid(forms).items():
+            lo[rows], hi[rows] = self.snapped(grid, lo[rows], hi[rows])
+        by_ends = self.scales[:, None, None] * magnitudes(lo, hi)
+        return lo, hi, at_least_tiniest(np.minimum(up(total), up(by_ends)))
 
-    def _shares(self, form: Form) -> dict[Pattern, Floats]:
-        """For each head, (kinds,): the coefficients of its shares."""
-        found: dict[Pattern, Floats] = {}
-        for number, x in form.items():
-            share = self.unknowns[number].share
-            if share is not None:
-                found.setdefault(share[0], np.zeros(self.kinds))[share[1]] = float(x)
+    def _add_others(
+        self, part: Sequence[Term], lo: Floats, hi: Floats, terms: Floats, total: Floats
+    ) -> None:
+        """Add terms other than constants and shares, in the order of their forms."""
+        places, numbers, x = (np.array(each) for each in zip(*part, strict=True))
+        rows, first = np.unique(places, return_index=True)
+        used, at = np.unique(numbers, return_inverse=True)
+        unknowns = [self.unknowns[number] for number in used.tolist()]
+        x = x[:, None]
+        ends = (
+            x * np.stack([u.lo for u in unknowns])[at],
+            x * np.stack([u.hi for u in unknowns])[at],
+        )
+        lo[rows] += np.add.reduceat(np.minimum(*ends), first)
+        hi[rows] += np.add.reduceat(np.maximum(*ends), first)
+        sizes = np.stack([u.size for u in unknowns], axis=1)[:, at] * np.abs(x)
+        added = np.add.reduceat(sizes, first, axis=1)
+        terms[rows] += added[0]
+        total[:, rows] += added
+
+    def _by_grid(self, forms: Sequence[Form]) -> dict[Grid, list[int]]:
+        """Places of the forms of each grid."""
+        found: dict[Grid, list[int]] = {}
+        for place, form in enumerate(forms):
+            found.setdefault(self.grid(form), []).append(place)
         return found
 
-    def _size_of_shares(self, head: Pattern, shares: Floats) -> Floats:
-        """Size of Σ c_k share_k; D times a mean is a sum over rows (`summed`)."""
-        most = np.where(head.sees, np.abs(shares), 0).max(axis=1)
-        return self._scaled(head, most, np.abs(shares))
+    def _size_of_shares(self, head: Pattern, magnitude: Floats) -> Floats:
+        """Size of Σ c_k share_k for |c_k| (forms, kinds); D times a mean is a sum (`summed`)."""
+        most = np.maximum(head.views.largest(magnitude), 0)
+        return self._scaled(head, most, magnitude)
 
     def _scaled(self, head: Pattern, most: Floats, each: Floats) -> Floats:
-        """Size of Σ α_j x_j with |Σ α_j x_j| ≤ `most` at each query, |x_j| ≤ `each` at each key."""
-        size: Floats = self.scales[:, None] * most
+        """Size of Σ α_j x_j with |Σ α_j x_j| ≤ `most` at each query, |x_j| ≤ `each` at each key.
+
+        The result has the sizes first: (1 + masks, …, kinds) for (…, kinds).
+        """
+        size: Floats = np.multiply.outer(self.scales, most)
         if head.selection == "mean" and head.mask in self.masks:
-            size[1 + self.masks.index(head.mask)] = self.summed(head.sees, each)
+            size[1 + self.masks.index(head.mask)] = self.summed(head.views, each)
         return size
 
-    def summed(self, sees: NDArray[np.bool_], x: Floats) -> Floats:
-        """Return a bound of Σ x_j ≥ 0 over the admissible rows: at most N symbols, BOS once."""
-        there = np.where(sees, x, 0.0)
+    def summed(self, views: Views, x: Floats) -> Floats:
+        """(…, queries): a bound of Σ x_j ≥ 0 over the admissible rows: N symbols, BOS once."""
         if self.bos is None:
-            return np.asarray(self.longest * there.max(axis=-1))
-        return np.asarray(self.longest * there[..., : self.bos].max(axis=-1) + there[..., self.bos])
+            return np.asarray(self.longest * np.maximum(views.largest(x), 0))
+        found = []
+        for keys in views.sets:
+            most = x[..., keys[keys != self.bos]].max(axis=-1, initial=0.0)
+            found.append(self.longest * most + (x[..., self.bos] if self.bos in keys else 0.0))
+        return np.asarray(np.stack(found, axis=-1)[..., views.place])
 
     def snapped(self, grid: Grid, lo: Floats, hi: Floats) -> tuple[Floats, Floats]:
         """Move ends inwards to the nearest numbers of a grid."""
@@ -298,21 +393,29 @@ class Ideal:
         lo = np.where(lo > -gap, np.maximum(lo, 0), lo)
         return lo, np.where(hi < gap, np.minimum(hi, 0), hi)
 
-    def neighbours(self, form: Form, t: Fraction, kind: int) -> list[tuple[Fraction, int]]:
-        """Return the values of a form next to a threshold t at a kind of row, and their sides.
+    def neighbours(
+        self, form: Form, t: Fraction, kinds: Iterable[int]
+    ) -> Iterator[tuple[int, Fraction, int]]:
+        """Yield the values of a form next to a threshold t at kinds of rows, and their sides.
 
-        The pairs are (below, −1) and (above, 1): every value is at most `below` or at least
-        `above`. A side with no value is left out. `below` may be too large, and `above` too small,
-        which is the safe side.
+        The triples are (kind, below, −1) and (kind, above, 1): every value is at most `below` or at
+        least `above`. A side with no value is left out. `below` may be too large, and `above` too
+        small, which is the safe side.
         """
-        own = form.get(kind, Fraction(0))
         moving = {number: x for number, x in form.items() if number >= self.kinds}
-        lo, hi = (float(x[kind]) for x in self.bounds(moving))
-        grid, at = self.grid(moving), t - own
+        ends, grid = self.bounds(moving), self.grid(moving)
+        for kind in kinds:
+            own = form.get(kind, ZERO)
+            lo, hi = (float(x[kind]) for x in ends)
+            for value, side in self._beside(t - own, lo, hi, grid):
+                yield kind, value + own, side
+
+    def _beside(self, at: Fraction, lo: float, hi: float, grid: Grid) -> list[tuple[Fraction, int]]:
+        """Return the values next to `at` of a number from lo to hi on a grid, and their sides."""
         if at < lo:
-            return [(Fraction(lo) + own, 1)]
+            return [(Fraction(lo), 1)]
         if at > hi:
-            return [(Fraction(hi) + own, -1)]
+            return [(Fraction(hi), -1)]
         below = above = at
         if grid is not None and grid[0] and (at / grid[0]).denominator != 1:
             # Let m g < t < (m + 1) g. A value other than m g is at least g/D ≥ `gap` away from it,
@@ -325,7 +428,7 @@ class Ideal:
                 below, above = first, first + gap
             elif at >= last - gap:
                 below, above = last - gap, last
-        return [(below + own, -1), (above + own, 1)]
+        return [(below, -1), (above, 1)]
 
     # Outputs of heads
 
@@ -336,22 +439,27 @@ class Ideal:
             (x, {shares[number]: ONE} if number < self.kinds else self._fetched(head, number))
             for number, x in form.items()
         )
-        own = {found.get(share, Fraction(0)) for share in shares}
-        if not head.empty.any() and len(own) == 1:  # shares add up to 1
+        own = [x for kind in form if kind < self.kinds and (x := found.get(shares[kind]))]
+        if not head.empty.any() and len(own) == self.kinds and len(set(own)) == 1:
+            # Shares add up to 1, so equal coefficients of all of them are a constant.
             rest = {number: x for number, x in found.items() if number not in shares}
-            found = self.combined([(own.pop(), self.constant(ONE)), (ONE, rest)])
+            found = self.combined([(own[0], self.constant(ONE)), (ONE, rest)])
         return found
 
     def _shares_of(self, head: Pattern) -> list[int]:
         """Numbers of the shares of a head, one for each kind of row."""
+        if head in self._shares:
+            return self._shares[head]
         grids: dict[str, Grid] = {"mean": (ONE, head.mask), "one": (ONE, None)}
+        grid, sizes = grids.get(head.selection), self._size_of_shares(head, np.eye(self.kinds))
+        seen = head.sees.sum(axis=1)
         found = []
-        for kind, weight in enumerate(np.eye(self.kinds)):
-            others = np.delete(head.sees, kind, axis=1).any(axis=1)
-            hi = head.sees[:, kind].astype(float)
-            lo = np.where(others | head.empty, 0.0, hi)
-            grid, size = grids.get(head.selection), self._size_of_shares(head, weight)
+        for kind in range(self.kinds):
+            sees = head.sees[:, kind]
+            lo = np.where((seen > sees) | head.empty, 0.0, sees)  # it may see another kind, or none
+            hi, size = sees.astype(float), sizes[:, kind]
             found.append(self.add((head, "kind", kind), lo, hi, grid, size, share=(head, kind)))
+        self._shares[head] = found
         return found
 
     def _fetched(self, head: Pattern, number: int) -> Form:
@@ -386,3 +494,17 @@ class Ideal:
         assert number is not None
         first = self.constant(ONE if self.bos is None else Fraction(0))
         return self.combined([(Fraction(1, 2), {number: ONE}), (Fraction(1, 2), first)])
+
+
+def _pieces(terms: Sequence[Term], kinds: int) -> Iterator[Sequence[Term]]:
+    """Yield terms in pieces of about `MOST_NUMBERS` numbers; a form's terms stay together.
+
+    A form has at most `MOST_TERMS` terms (`Ideal.combined`).
+    """
+    start = 0
+    while start < len(terms):
+        end = min(start + max(MOST_NUMBERS // kinds, 1), len(terms))
+        while end < len(terms) and terms[end][0] == terms[end - 1][0]:
+            end += 1
+        yield terms[start:end]
+        start = end

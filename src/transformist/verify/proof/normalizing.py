@@ -39,7 +39,7 @@ def normalized(norm: LayerNorm, z: Approximation, r: RoundingErrors, where: str)
         z = r.affine(norm.W_N, np.zeros(norm.width_out), z, where).values
     mean = r.ideal.combined((Fraction(1, norm.width_out), form) for form in z.forms)
     centred = [r.ideal.combined([(ONE, form), (-ONE, mean)]) for form in z.forms]
-    lo, hi, sizes = r.measured(centred)
+    lo, hi, sizes = r.ideal.measured(centred)
     c = sizes[0]
     of_mean = _mean(z.reach[0], z.error[0], r, where)[1]
     of_c = _stored(c, z.error[0] + of_mean, r)

@@ -43,6 +43,10 @@ from transformist.verify.proof.upwards import (
 )
 
 
+MOST_FILLED = 1 / 8
+"""Largest share of nonzero weights at which the terms of a product are added one by one."""
+
+
 class Halves(NamedTuple):
     """Computed summands of hidden coordinates: single units, or pairs taken as their difference.
 
@@ -180,10 +184,18 @@ class RoundingErrors:
     def rounded(self, weights: Any) -> tuple[Floats, Floats]:
         """Return W̃, the weights rounded to the format, and |W̃ − W|."""
         given = np.asarray(weights)
-        rounded = np.asarray(self.a.numbers(self.a.array(given)), dtype=float)
-        pairs = zip(rounded.ravel().tolist(), given.ravel().tolist(), strict=True)
-        off = np.array([float(abs(Fraction(x) - within_reach(Fraction(y)))) for x, y in pairs])
-        return rounded, at_least_tiniest(up(off.reshape(given.shape)))
+        flat, stored, off = given.ravel(), np.zeros(given.size), np.zeros(given.size)
+        used = np.flatnonzero(flat)  # 0 is a number of every format
+        listed = flat[used].tolist()
+        place = {y: k for k, y in enumerate(dict.fromkeys(listed))}
+        distinct = np.array(list(place), dtype=flat.dtype)  # a matrix has few distinct weights
+        rounded = np.asarray(self.a.numbers(self.a.array(distinct)), dtype=float)
+        pairs = zip(rounded.tolist(), place, strict=True)
+        errors = [float(abs(Fraction(x) - within_reach(Fraction(y)))) for x, y in pairs]
+        at = np.array([place[y] for y in listed], dtype=np.intp)
+        stored[used], off[used] = rounded[at], np.array(errors)[at]
+        off = at_least_tiniest(up(off))
+        return stored.reshape(given.shape), off.reshape(given.shape)
 
     # Sums of products
 
@@ -193,7 +205,7 @@ class RoundingErrors:
         scales = self.ideal.scales[:, None, None]
         stored = weights, off, shift, shift_off = Stored(*self.rounded(W), *self.rounded(b))
         forms = self._forms(W, b, z)
-        lo, hi, size = self.measured(forms)
+        lo, hi, size = self.ideal.measured(forms)
         # Σ |term|, and W̃ z̃ + b̃ − (W z + b) = W̃ (z̃ − z) + (W̃ − W) z + (b̃ − b).
         magnitude = np.abs(weights)
         summed = up(_times(magnitude, z.reach) + np.abs(shift)[:, None] * scales)
@@ -222,12 +234,6 @@ class RoundingErrors:
             shift = self.ideal.constant(Fraction(constant))
             forms.append(self.ideal.combined([*parts, (ONE, shift)]))
         return forms
-
-    def measured(self, forms: Sequence[Form]) -> tuple[Floats, Floats, Floats]:
-        """Return lower ends, upper ends and sizes of forms, as in `Approximation`."""
-        ends = [self.ideal.bounds(form) for form in forms]
-        lo, hi = (np.array([each[k] for each in ends]) for k in (0, 1))
-        return lo, hi, np.stack([self.ideal.size(form) for form in forms], axis=-2)
 
     def _operations(
         self, stored: Stored, z: Approximation
@@ -324,7 +330,7 @@ class RoundingErrors:
             self.ideal.combined([(ONE, form) for form in each])
             for each in zip(*(part.forms for part in parts), strict=True)
         ]
-        lo, hi, size = self.measured(forms)
+        lo, hi, size = self.ideal.measured(forms)
         additions = np.maximum(sum(~part.is_zero() for part in parts) - 1, 0)[:, None]
         inherited = sum(part.error for part in parts)
         reach = up(sum(part.reach for part in parts))
@@ -359,7 +365,9 @@ class RoundingErrors:
     def values(self, forms: Sequence[Form], error: Floats) -> Approximation:
         """Return ideal numbers with these errors E."""
         scaled = up(self.ideal.scales[:, None, None] * error)
-        return Approximation(forms, *self.measured(forms), scaled, error, np.zeros_like(error))
+        return Approximation(
+            forms, *self.ideal.measured(forms), scaled, error, np.zeros_like(error)
+        )
 
     def least(self, error: Floats) -> Floats:
         """Return E, and for each mask the lesser of E_D and E times the largest D."""
@@ -385,13 +393,24 @@ def _product(x: int | None, y: int | None) -> int | None:
 
 
 def _times(matrix: Any, z: Floats) -> Floats:
-    """Return Σ_c matrix[r, c] z[…, c, kind]."""
-    return np.asarray(np.matmul(np.asarray(matrix, dtype=float), z))
+    """Return Σ_c matrix[r, c] z[…, c, kind]; of a sparse matrix only the terms that are not 0."""
+    given = np.asarray(matrix, dtype=float)
+    rows, columns = np.nonzero(given)
+    if MOST_FILLED * given.size < len(rows) or not len(rows):
+        return np.asarray(np.matmul(given, z))
+    first = np.flatnonzero(np.diff(rows, prepend=-1))  # the place of each row's first term
+    found = np.zeros((*z.shape[:-2], len(given), z.shape[-1]))
+    terms = given[rows, columns][:, None] * z[..., columns, :]
+    found[..., rows[first], :] = np.add.reduceat(terms, first, axis=-2)
+    return found
 
 
 def _largest(uses: Any, z: Floats) -> Floats:
     """(rows, kinds): the largest z[c, kind] ≥ 0 among the coordinates c that a row uses."""
-    return np.asarray(np.where(np.asarray(uses)[:, :, None], z[None], 0.0).max(axis=1, initial=0.0))
+    found = np.zeros((len(uses), z.shape[-1]))
+    for row, used in enumerate(np.asarray(uses)):
+        found[row] = z[used].max(axis=0, initial=0.0)
+    return found
 
 
 def _where(holds: NDArray[np.bool_], mixed: Mixed, error: Floats) -> Mixed:

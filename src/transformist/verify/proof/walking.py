@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from transformist.model import (
     FeedForward,
     PositionFunctions,
     Transformer,
-    rationals,
 )
 from transformist.positions import position
 from transformist.verify.proof.answering import decide
@@ -78,9 +78,12 @@ class Walk:
         """Return word vectors plus position functions; both are rounded to the format first."""
         embedding, r, kinds = self.model.embedding, self.rounding, self.ideal.kinds
         order = [embedding.symbols.index(s) for s in (*self.model.alphabet, *embedding.front)]
-        exact = rationals(embedding.vectors)[order]
-        _, off = r.rounded(embedding.vectors[order])
-        forms: list[Form] = [{kind: x for kind, x in enumerate(column) if x} for column in exact.T]
+        vectors = embedding.vectors[order]
+        _, off = r.rounded(vectors)
+        forms: list[Form] = [
+            {kind: Fraction(column[kind]) for kind in np.flatnonzero(column).tolist()}
+            for column in vectors.T
+        ]
         words = r.values(forms, off.T)
         r.require(words.size[0] + words.error[0], r.a.largest, "embedding")
         if embedding.positions is None:
