@@ -53,8 +53,8 @@ def combined_grid(terms: Iterable[tuple[int, int, Grid]]) -> Grid:
     if len(masks) > 1:
         return None
     Q = math.lcm(*denominators)
-    g = math.gcd(*(p * (Q // q) for p, q in zip(numerators, denominators, strict=True)))
-    return Fraction(g, Q), masks.pop() if masks else None
+    divisor = math.gcd(*(p * (Q // q) for p, q in zip(numerators, denominators, strict=True)))
+    return Fraction(divisor, Q), masks.pop() if masks else None
 
 
 def exponent(x: Fraction) -> int | None:

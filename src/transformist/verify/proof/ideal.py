@@ -25,7 +25,6 @@ The shares of a head are at least 0, and add up to 1, or to 0 where the head see
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -85,7 +84,7 @@ class Views:
         place = [known.setdefault(row.tobytes(), len(known)) for row in sees]
         first = [place.index(number) for number in range(len(known))]
         sets = tuple(np.flatnonzero(sees[query]) for query in first)
-        return cls(sets, np.array(place, dtype=np.intp), ~sees.any(axis=1))
+        return cls(sets, np.array(place, dtype=np.intp), np.asarray(~sees.any(axis=1)))
 
     def least(self, x: Floats) -> Floats:
         """(…, queries): the least of x (…, keys) over the keys of each query; ∞ over none."""
@@ -301,16 +300,14 @@ class Ideal:
             self._add_others(part, lo, hi, terms, total)
         for head, listed in shares.items():
             places = sorted({place for place, _, _ in listed})
-            row_of, coefficients = (
-                dict(zip(places, itertools.count())),
-                np.zeros((len(places), self.kinds)),
-            )
-            for place, kind, x in listed:
-                coefficients[row_of[place], kind] = x
-            low, high = head.ends(coefficients, coefficients)
+            row_of = {place: row for row, place in enumerate(places)}
+            weights = np.zeros((len(places), self.kinds))
+            for place, kind, coefficient in listed:
+                weights[row_of[place], kind] = coefficient
+            low, high = head.ends(weights, weights)
             lo[places] += low
             hi[places] += high
-            magnitude = np.abs(coefficients)
+            magnitude = np.abs(weights)
             terms[places] += magnitude.max(axis=1, keepdims=True)
             total[:, places] += self._size_of_shares(head, magnitude)
         lo, hi = widened(lo, hi, terms)

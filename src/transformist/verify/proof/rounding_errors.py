@@ -42,7 +42,6 @@ from transformist.verify.proof.upwards import (
     within_reach,
 )
 
-
 MOST_FILLED = 1 / 8
 """Largest share of nonzero weights at which the terms of a product are added one by one."""
 
