@@ -1,26 +1,31 @@
 """A transformer as a `torch.nn.Module`; this module needs PyTorch.
 
 Numbers follow the reference: products and sums of half formats are taken in float32 and rounded
-once, as in `arithmetic/floating`, and a score is divided by √d_key after its sum. Only the order of
-long sums, and the last bit of exponentials, may differ.
+once, as in `arithmetic/floating`, and a score is divided by √d_key after its sum. Linear maps and
+scores have the bits of the reference; the order of sums over keys and in norms, and the last bit of
+exponentials, may differ.
 
 Linear maps multiply and add without a matrix product of BLAS. BLAS computes the last rows of a
 block by other instructions, so equal rows can get results that differ in the last bit (measured
 with torch 2.13: in 204 of 1,000 small products in float64). This would break ties of hard
 attention. Here every number of the result is computed by the same operations in the same order.
+
+`torch.compile` and `torch.export` trace the module into a graph. A graph has one node for each
+linear map, whose sum it takes in an order of its own. It cannot raise an error for a number, so it
+gives NaN for an input that the module itself refuses.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 import torch
 from torch import Tensor, nn
 
 from transformist.arithmetic import number_system
-from transformist.errors import InvalidValue, ShapeMismatch
+from transformist.errors import InputTooLong, InvalidValue, ShapeMismatch
 from transformist.hosts.named_arrays import (
     answer_from,
     fixed_positions,
@@ -65,10 +70,63 @@ def _wide(x: Tensor) -> Tensor:
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
+def _is_traced() -> bool:
+    """True while `torch.compile`, `torch.export` or `torch.jit.trace` makes a graph."""
+    return torch.compiler.is_compiling() or torch.jit.is_tracing()
+
+
 def _affine(x: Tensor, W: Tensor, b: Tensor | None = None) -> Tensor:
     """W x + b for every vector along the last axis, rounded once."""
-    total = (_wide(x)[..., None, :] * _wide(W)).sum(-1)
+    wide_x, wide_W = _wide(x), _wide(W)
+    # `LinearMap` would put two nodes for each column into a graph: a map of width 64 then takes 9 s
+    # to compile instead of 1. As one product and its sum it is compiled to a loop without the array
+    # of products.
+    if _is_traced():
+        total = (wide_x[..., None, :] * wide_W).sum(-1)
+    else:
+        total = LinearMap.apply(wide_x, wide_W)
     return (total if b is None else total + _wide(b)).to(x.dtype)
+
+
+class LinearMap(torch.autograd.Function):
+    """W x, summed from the first column to the last, as the reference does.
+
+    The products of one column are in memory at a time, and none is kept for the gradient. The
+    gradient is a matrix product: no tie rests on its last bit.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor, W: Tensor) -> Tensor:
+        """W x, (…, d_in) → (…, d_out)."""
+        total = x.new_zeros((*x.shape[:-1], W.shape[0]))
+        for coordinate, column in zip(x.unbind(-1), W.unbind(-1), strict=True):
+            # Two operations and two roundings: a fused one, such as `addcmul`, may round once.
+            total = total + coordinate[..., None] * column
+        return total
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], _output: Tensor) -> None:
+        """Keep x and W, for both kinds of derivatives."""
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
+        """The gradients for x and W, from that for W x."""
+        x, W = ctx.saved_tensors
+        (gradient,) = gradients
+        return gradient @ W, gradient.flatten(0, -2).T @ x.flatten(0, -2)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Tensor | None) -> Tensor:
+        """The derivative along a direction of x and W."""
+        x, W = ctx.saved_tensors
+        along_x, along_W = tangents
+        parts = [] if along_x is None else [along_x @ W.T]
+        parts += [] if along_W is None else [x @ along_W.T]
+        return sum(parts[1:], parts[0])
 
 
 class SoftmaxModule(nn.Module):
@@ -444,6 +502,9 @@ class _Arrays:
         return _Arrays(self._arrays, self._dtype, f"{self._prefix}{prefix}.")
 
 
+_OF_THE_SAME_MODEL = "give the state_dict() of a module that to_torch made of the same model"
+
+
 class TransformerModule(nn.Module):
     """A transformer as a module of PyTorch; `tf.to_torch` makes it.
 
@@ -460,6 +521,7 @@ class TransformerModule(nn.Module):
 
     Attributes:
         model: the transformer that the module was made of, without later changes of parameters.
+        max_length: N, the longest input without added symbols; None for any length.
         embedding, layers, final_norm, read_out: the submodules.
 
     """
@@ -481,6 +543,7 @@ class TransformerModule(nn.Module):
         self.final_norm = None if norm is None else NormModule(norm, arrays.below("final_norm"))
         self.read_out = ReadOutModule(arrays.below("read_out"))
         self._held = tuple(tuple(each.items()) for each in held_names(model))
+        self.max_length = _longest(model, positions)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -506,13 +569,24 @@ class TransformerModule(nn.Module):
 
         Raises:
             ShapeMismatch: for tensors of other shapes.
-            InvalidValue: for `lengths` and `padding_mask` together, or tokens that are no whole
-                numbers.
+            InvalidValue: for `lengths` and `padding_mask` together, tensors of another type or on
+                another device, and numbers out of their range.
+            InputTooLong: for more tokens than N symbols and those that the model adds.
+
+        A graph of `torch.compile` or `torch.export` checks shapes and types when it is made. For
+        numbers out of their range, or too many tokens, its results are NaN.
 
         """
+        is_token = _is_token(token_ids, lengths, padding_mask, self.read_out.W_out.device)
+        is_refused = torch.zeros_like(is_token[:, 0])
+        for flags, refuse in self._refusals(token_ids, lengths, is_token):
+            if not _is_traced() and bool(flags.any()):
+                refuse(flags)
+            is_refused = is_refused | flags
+        # A refused input of a graph is padding until the end, so that no index leaves its table.
+        is_token = is_token & ~is_refused[:, None]
         # Padding is kept at 0 after every step: a weight of 0 times NaN or ∞ would still be NaN.
-        is_token = _is_token(token_ids, lengths, padding_mask)
-        z = self.embedding(token_ids.masked_fill(~is_token, 0), is_token)
+        z = self.embedding(token_ids.long().masked_fill(~is_token, 0), is_token)
         z = z.masked_fill(~is_token[..., None], 0)
         streams = [("embedding", z)]
         for number, layer in enumerate(self.layers):
@@ -521,11 +595,105 @@ class TransformerModule(nn.Module):
         if self.final_norm is not None:
             z = self.final_norm(z, is_token).masked_fill(~is_token[..., None], 0)
             streams.append(("final norm", z))
+        if _is_traced():
+            is_nothing = is_refused[:, None, None]
+            streams = [(name, each.masked_fill(is_nothing, torch.nan)) for name, each in streams]
+            z = streams[-1][1]
         named: Streams = {
             name: {slot: vectors[..., column] for slot, column in held}
             for (name, vectors), held in zip(streams, self._held, strict=True)
         }
         return ModuleOutput(z, self.read_out(z), named if return_streams else None)
+
+    def _refusals(
+        self, token_ids: Tensor, lengths: Tensor | None, is_token: Tensor
+    ) -> Iterator[tuple[Tensor, Callable[[Tensor], NoReturn]]]:
+        """True at the inputs of a batch that break a rule, and the error of each rule."""
+        symbols, rows = self.embedding.vectors.shape[0], token_ids.shape[1]
+        is_other = is_token & ((token_ids < 0) | (token_ids >= symbols))
+
+        def refuse_token(flags: Tensor) -> NoReturn:
+            raise InvalidValue(
+                f"token_ids must be rows of the word embedding, 0 to {symbols - 1}",
+                received=f"{int(token_ids[is_other][0])} in input {_first(flags)}",
+                where="forward",
+                remedy="give module.encode(x), and lengths or padding_mask if there is padding",
+            )
+
+        yield is_other.any(-1), refuse_token
+        if lengths is not None:
+
+            def refuse_length(flags: Tensor) -> NoReturn:
+                raise InvalidValue(
+                    f"lengths must be from 0 to the number of rows, {rows}",
+                    received=f"{int(lengths[flags][0])} in input {_first(flags)}",
+                    where="forward",
+                    remedy="give module.encode_batch(inputs), which returns tokens and lengths",
+                )
+
+            yield (lengths < 0) | (lengths > rows), refuse_length
+        if self.max_length is not None:
+            longest, counts = self.max_length + self.embedding.added, is_token.sum(-1)
+
+            def refuse_count(flags: Tensor) -> NoReturn:
+                count = int(counts[flags][0])
+                raise _too_long(self.max_length, count - self.embedding.added, self.model)
+
+            yield counts > longest, refuse_count
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> Any:
+        """Take the weights of a state dict; nothing changes if one of them does not fit.
+
+        Args:
+            state_dict: tensors by name.
+            strict: False to allow names that are missing or unknown.
+            assign: True to take the tensors themselves, as in `nn.Module`.
+
+        Raises:
+            InvalidValue: for names that are missing or unknown.
+            ShapeMismatch: for a tensor of another shape.
+
+        Returns:
+            The names that were missing and those that were unknown, as `nn.Module` does.
+
+        """
+        if not isinstance(state_dict, Mapping):
+            raise InvalidValue(
+                "a state dict must be a mapping from names to tensors",
+                received=type(state_dict).__name__,
+                where="load_state_dict",
+                remedy="give module.state_dict(), or what torch.load(file) gives",
+            )
+        own = self.state_dict()
+        problems = {
+            "without": [name for name in own if name not in state_dict],
+            "with the unknown": [name for name in state_dict if name not in own],
+        }
+        if strict and any(problems.values()):
+            received = "; ".join(
+                f"{what} {', '.join(map(str, names[:4]))}{', …' if len(names) > 4 else ''}"
+                for what, names in problems.items()
+                if names
+            )
+            raise InvalidValue(
+                "a state dict must have the names of this module",
+                received=f"one {received}",
+                where="load_state_dict",
+                remedy=_OF_THE_SAME_MODEL,
+            )
+        for name in own.keys() & state_dict.keys():
+            given = state_dict[name]
+            if not isinstance(given, Tensor) or given.shape != own[name].shape:
+                shape = tuple(given.shape) if isinstance(given, Tensor) else type(given).__name__
+                raise ShapeMismatch(
+                    f"{name} must have shape {tuple(own[name].shape)}",
+                    received=f"{shape}",
+                    where="load_state_dict",
+                    remedy=_OF_THE_SAME_MODEL,
+                )
+        return super().load_state_dict(state_dict, strict=strict, assign=assign)
 
     def encode(self, x: Sequence[Symbol]) -> Tensor:
         """Return the tokens of one input, added symbols included, shape (1, rows).
@@ -535,6 +703,8 @@ class TransformerModule(nn.Module):
 
         """
         ids = [token_ids(self.model, x)]
+        if self.max_length is not None and len(x) > self.max_length:
+            raise _too_long(self.max_length, len(x), self.model)
         return torch.tensor(ids, dtype=torch.int64, device=self.read_out.W_out.device)
 
     def encode_batch(self, inputs: Sequence[Sequence[Symbol]]) -> tuple[Tensor, Tensor]:
@@ -546,6 +716,13 @@ class TransformerModule(nn.Module):
             UnknownSymbol, InputTooLong, InvalidValue: as `Transformer.run`.
 
         """
+        if not isinstance(inputs, Iterable):
+            raise InvalidValue(
+                "a batch must be a list of strings, or of sequences of symbols",
+                received=f"{inputs!r:.60}",
+                where="encode_batch",
+                remedy="put the input in a list",
+            )
         rows = [self.encode(x)[0] for x in inputs]
         if not rows:
             raise InvalidValue(
@@ -569,7 +746,25 @@ class TransformerModule(nn.Module):
         return self.answers([x])[0]
 
     def answers(self, inputs: Sequence[Sequence[Symbol]]) -> list[Any]:
-        """Return the answers on several inputs, evaluated as one padded batch."""
+        """Return the answers on several inputs, evaluated as one padded batch.
+
+        Args:
+            inputs: strings, or sequences of symbols, of any lengths up to N.
+
+        Raises:
+            UnknownSymbol, InputTooLong, InvalidValue: as `Transformer.run`.
+            NotFinite: if a value read out is NaN.
+
+        Returns:
+            An answer for each input, in their order, as `model.answers(inputs)` gives them.
+
+        Example:
+            >>> import transformist as tf
+            >>> module = tf.to_torch(tf.recipe("dyck-1").build(max_length=8))  # doctest: +SKIP
+            >>> module.answers(["(())", ")(", ""])  # doctest: +SKIP
+            [True, False, True]
+
+        """
         with torch.no_grad():
             logits = self(*self.encode_batch(inputs)).logits
         name = str(logits.dtype).removeprefix("torch.")
@@ -580,8 +775,36 @@ class TransformerModule(nn.Module):
         ]
 
 
-def _is_token(token_ids: Tensor, lengths: Tensor | None, padding_mask: Tensor | None) -> Tensor:
+def _first(flags: Tensor) -> int:
+    """The number of the first input of a batch that is flagged, from 0."""
+    return int(flags.nonzero()[0])
+
+
+def _too_long(longest: int | None, received: int, model: Transformer) -> InputTooLong:
+    """The refusal of an input beyond N: that of the model, or that of a table of positions."""
+    remedies = {
+        True: f"give to_torch a model of max_length={received} or more",
+        False: f"call tf.to_torch(model, max_length={received})",
+    }
+    is_of_model = model.max_length is not None or isinstance(
+        model.embedding.positions, PositionTable
+    )
+    return InputTooLong(
+        f"an input must have a length of at most N = {longest}",
+        received=f"length {received}",
+        remedy=remedies[is_of_model],
+    )
+
+
+WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+"""Types of tokens and lengths."""
+
+
+def _is_token(
+    token_ids: Tensor, lengths: Tensor | None, padding_mask: Tensor | None, device: torch.device
+) -> Tensor:
     """True at tokens, False at padding, shape (batch, rows)."""
+    _require_tensor("token_ids", token_ids, WHOLE, device)
     if token_ids.dim() != 2:
         raise ShapeMismatch(
             "token_ids must have shape (batch, rows)",
@@ -589,12 +812,12 @@ def _is_token(token_ids: Tensor, lengths: Tensor | None, padding_mask: Tensor | 
             where="forward",
             remedy="give module.encode(x), or token_ids[None] for a single input",
         )
-    if token_ids.is_floating_point() or token_ids.dtype == torch.bool:
-        raise InvalidValue(
-            "token_ids must be whole numbers",
-            received=f"{token_ids.dtype}",
+    if token_ids.shape[1] == 0:
+        raise ShapeMismatch(
+            "token_ids must have at least one row, which may be padding",
+            received=f"shape {tuple(token_ids.shape)}",
             where="forward",
-            remedy="give module.encode(x)",
+            remedy="give the two results of module.encode_batch(['']), or call module.answer('')",
         )
     if lengths is not None and padding_mask is not None:
         raise InvalidValue(
@@ -604,13 +827,38 @@ def _is_token(token_ids: Tensor, lengths: Tensor | None, padding_mask: Tensor | 
             remedy="leave one of them out",
         )
     if padding_mask is not None:
+        # A mask of numbers, as tokenizers give it, has 1 at tokens: the opposite of this mask.
+        _require_tensor("padding_mask", padding_mask, (torch.bool,), device)
         _require_shape("padding_mask", padding_mask, tuple(token_ids.shape))
-        return ~padding_mask.bool()
+        return ~padding_mask
     rows = torch.arange(token_ids.shape[1], device=token_ids.device)
     if lengths is not None:
+        _require_tensor("lengths", lengths, WHOLE, device)
         _require_shape("lengths", lengths, (token_ids.shape[0],))
         return rows[None, :] < lengths[:, None]
     return torch.ones_like(token_ids, dtype=torch.bool)
+
+
+def _require_tensor(
+    name: str, given: Any, dtypes: Sequence[torch.dtype], device: torch.device
+) -> None:
+    if not isinstance(given, Tensor) or given.dtype not in dtypes:
+        kind = "True or False" if torch.bool in dtypes else "whole numbers"
+        raise InvalidValue(
+            f"{name} must be a tensor of {kind}",
+            received=f"{given.dtype if isinstance(given, Tensor) else type(given).__name__}",
+            where="forward",
+            remedy="give module.encode(x), or the two results of module.encode_batch(inputs)"
+            if name != "padding_mask"
+            else "give a mask that is True at padding",
+        )
+    if given.device != device:
+        raise InvalidValue(
+            f"{name} must be on the device of the module, {device}",
+            received=f"{given.device}",
+            where="forward",
+            remedy=f"give {name}.to({str(device)!r})",
+        )
 
 
 def _require_shape(name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
@@ -621,6 +869,17 @@ def _require_shape(name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
             where="forward",
             remedy="give module.encode_batch(inputs), which returns tokens and lengths",
         )
+
+
+def _longest(model: Transformer, positions: nn.Module | None) -> int | None:
+    """N of the model, or the longest input that its table of positions serves."""
+    # The last of the symbols at the back has the position n + back.
+    back, limits = len(model.embedding.back), [model.max_length]
+    if isinstance(positions, TablePositions):
+        limits.append(len(positions.vectors) - back)
+    if isinstance(positions, FixedPositions):
+        limits.append(len(positions.table) - 1 + positions.first - back)
+    return min((each for each in limits if each is not None), default=None)
 
 
 def _positions(
