@@ -2,6 +2,7 @@
 
 import dataclasses
 import doctest
+import json
 import re
 from pathlib import Path
 
@@ -10,7 +11,10 @@ import pytest
 from drawn_models import drawn, strings
 
 import transformist as tf
+from transformist.arithmetic import number_system
+from transformist.hosts.named_arrays import description
 from transformist.hosts.plain_values import CLASSES
+from transformist.model import Mask, NearestFraction, NearZero, Outputs
 from transformist.programs import PROGRAMS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -74,6 +78,96 @@ def test_the_examples_of_the_page_on_pytorch_are_true():
     text = "\n".join(blocks("pytorch.md"))
     example = doctest.DocTestParser().get_doctest(text, {}, "docs/pytorch.md", None, 0)
     assert doctest.DocTestRunner().run(example).failed == 0
+
+
+def decoding():
+    """The names that the page on ONNX defines."""
+    (text,) = [each for each in blocks("onnx.md") if ">>>" not in each]
+    assert not re.search(r"^(import|from) (transformist|onnx)\b", text, flags=re.M)
+    names = {}
+    exec(text, names)
+    return names
+
+
+@pytest.mark.hosts
+def test_the_examples_of_the_page_on_onnx_are_true(tmp_path, monkeypatch):
+    for library in ("onnx", "onnxruntime"):
+        pytest.importorskip(library, reason=f"{library} is not installed (pip extra onnx)")
+    monkeypatch.chdir(tmp_path)
+    text = "\n".join(each for each in blocks("onnx.md") if ">>>" in each)
+    example = doctest.DocTestParser().get_doctest(text, decoding(), "docs/onnx.md", None, 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    assert runner.run(example).failed == 0 and len(example.examples) > 10
+
+
+class Reference:
+    """A session whose logits are those of the reference evaluation."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def run(self, _names, given):
+        model, a = self.model, number_system("float64")
+        logits = []
+        for ids, length in zip(given["token_ids"], given["lengths"], strict=True):
+            added = len(model.embedding.front), len(model.embedding.back)
+            symbols = [model.embedding.symbols[each] for each in ids[added[0] : length - added[1]]]
+            *_, (_, z) = model.streams([tuple(symbols)], a)
+            padding = np.zeros((len(ids) - length, len(model.read_out.W_out)))
+            logits.append(np.concatenate([model.read_out.values(z[0], a), padding]))
+        return [np.array(logits)]
+
+
+def as_read_out(read_out, back=()):
+    """A drawn model with another read-out, and rows for the symbols that it adds."""
+    return dataclasses.replace(
+        drawn(seed=31, back=back, grid=2, positions=not back), read_out=read_out
+    )
+
+
+def read_outs():
+    weights = np.random.default_rng(8).integers(-4, 5, (3, 5)) / 4
+    one, three = {"W_out": weights[:1]}, {"W_out": weights}
+    for at in ("last", "every"):
+        yield tf.Binary(**one, at=at), ()
+        yield tf.Binary(**one, at=at), ("EOS",)
+        yield tf.MultiClass(**three, labels=("x", "y", "zz"), at=at), ()
+        yield tf.MultiClass(**three, labels=(1, -2, 30), at=at), ()
+        yield tf.LanguageModel(**three, labels=("a", "b", "EOS"), at=at), ()
+        yield tf.RealVector(**three, at=at), ("EOS",)
+        yield NearZero(**three, powers=(0, 1, 2), at=at), ()
+    yield tf.Binary(**one, at="cls"), ("CLS",)
+    last, every = tf.Binary(**one), tf.MultiClass(**three, labels="xyz", at="every")
+    kind = tf.MultiClass(**three, labels="xyz")
+    yield Outputs(names=("ok", "kind"), parts=(last, kind)), ("EOS",)
+    for mask, with_bos, scale in (*((each, False, 1) for each in Mask), ("future", True, 3)):
+        mean = NearestFraction(**one, at="every", scale=scale, mask=mask, with_bos=with_bos)
+        yield mean, ()
+        yield Outputs(names=("ok", "mean", "tags"), parts=(last, mean, every)), ()
+
+
+@pytest.mark.hosts
+@pytest.mark.parametrize(("read_out", "back"), [*read_outs()])
+def test_the_code_of_the_page_on_onnx_decodes_every_read_out(read_out, back):
+    """From the metadata alone; the logits are those of the reference."""
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed (pip extra onnx)")
+    model = as_read_out(read_out, back)
+    facts = json.loads(json.dumps(description(model, "float64")))
+    inputs = ["", "a", "b", "ab", "ba", "abbab", "bbbba"]
+    found = decoding()["answers"](Reference(model), facts, inputs)
+    for x, one, other in zip(inputs, found, model.answers(inputs), strict=True):
+        assert one == nearly(other), x
+
+
+def nearly(answer):
+    """An answer whose floats may differ in the last digits."""
+    if isinstance(answer, list):
+        return [nearly(each) for each in answer]
+    if isinstance(answer, dict):
+        return {key: nearly(each) for key, each in answer.items()}
+    if isinstance(answer, float):
+        return pytest.approx(answer, rel=1e-12)
+    return answer
 
 
 @pytest.mark.hosts
