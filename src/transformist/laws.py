@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 Bound: TypeAlias = "Fraction | float"
 """A rational number, or infinity of either sign."""
@@ -71,6 +71,105 @@ class Range:
 
 ZERO = Range.of(0)
 """The number 0."""
+
+
+class Ranges(Sequence[Range]):
+    """The ranges of a number at each kind of row: one that most have, and those of the others.
+
+    A sum of such ranges takes as many steps as there are others, however large the alphabet is.
+
+    Attributes:
+        common: the range of every kind that is not among the others.
+        others: ranges of some kinds, by the number of the kind.
+
+    Example:
+        >>> bit = Ranges(3, ZERO, {1: Range.of(1)})
+        >>> bit[1].lo, bit.hull() == Range(0, 1), bit == (ZERO, Range.of(1), ZERO)
+        (Fraction(1, 1), True, True)
+
+    """
+
+    __slots__ = ("_kinds", "common", "others")
+
+    def __init__(self, kinds: int, common: Range, others: Mapping[int, Range]) -> None:
+        self._kinds, self.common, self.others = kinds, common, others
+
+    @classmethod
+    def of(cls, ranges: Sequence[Range]) -> Ranges:
+        """The same ranges; the first is the common one."""
+        if isinstance(ranges, Ranges):
+            return ranges
+        if not ranges:
+            return cls(0, ZERO, {})
+        common = ranges[0]
+        others = {
+            kind: each for kind, each in enumerate(ranges) if each is not common and each != common
+        }
+        return cls(len(ranges), common, others)
+
+    def __len__(self) -> int:
+        return self._kinds
+
+    @overload
+    def __getitem__(self, index: int) -> Range: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Range, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Range | tuple[Range, ...]:
+        """The range of one kind, or those of several."""
+        if isinstance(index, slice):
+            return tuple(self[kind] for kind in range(self._kinds)[index])
+        return self.others.get(range(self._kinds)[index], self.common)
+
+    def __iter__(self) -> Iterator[Range]:
+        get, common = self.others.get, self.common
+        return (get(kind, common) for kind in range(self._kinds))
+
+    def __eq__(self, other: object) -> bool:
+        """True for the same ranges, also in a tuple."""
+        if isinstance(other, tuple):
+            return tuple(self) == other
+        if not isinstance(other, Ranges) or self._kinds != other._kinds:
+            return False
+        named = {*self.others, *other.others}
+        are_alike = len(named) == self._kinds or self.common == other.common
+        return are_alike and all(self[kind] == other[kind] for kind in named)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def distinct(self) -> Iterator[Range]:
+        """Every range of a kind, the common one once; some may be alike."""
+        if len(self.others) < self._kinds:
+            yield self.common
+        yield from self.others.values()
+
+    def below(self, kinds: int) -> Ranges:
+        """The ranges of the first kinds."""
+        if kinds >= self._kinds:
+            return self
+        others = {kind: each for kind, each in self.others.items() if kind < kinds}
+        return Ranges(kinds, self.common, others)
+
+    def hull(self) -> Range:
+        """The least range that holds all."""
+        return hull(self.distinct())
+
+    def where(self, holds: Callable[[Range], bool]) -> Iterator[int]:
+        """The kinds with a range for which something holds."""
+        if not holds(self.common):
+            return (kind for kind, each in self.others.items() if holds(each))
+        wrong = {kind for kind, each in self.others.items() if not holds(each)}
+        return (kind for kind in range(self._kinds) if kind not in wrong)
+
+    def mapped(self, of: Callable[[Range], Range]) -> Ranges:
+        """A function of each range."""
+        others = {kind: of(each) for kind, each in self.others.items()}
+        return Ranges(self._kinds, of(self.common), others)
 
 
 def hull(ranges: Iterable[Range]) -> Range:

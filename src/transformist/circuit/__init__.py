@@ -2,6 +2,7 @@
 
 from transformist.circuit.atom_errors import Errors, magnitude
 from transformist.circuit.atoms import (
+    NOTHING,
     Embedded,
     Fetched,
     Kept,
@@ -20,6 +21,7 @@ from transformist.circuit.seen_rows import CAUSAL, SEES_BOS, rows_under
 
 __all__ = [
     "CAUSAL",
+    "NOTHING",
     "READ_OUT",
     "SEES_BOS",
     "At",

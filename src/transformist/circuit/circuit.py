@@ -8,15 +8,16 @@ the forms that it reads (`Atom`), what a head brings follows from what it attend
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 from transformist.circuit.forms import Form, content
-from transformist.laws import INFINITY, ZERO, Bound, Grid, Range, hull
+from transformist.laws import INFINITY, ZERO, Bound, Grid, Range, Ranges
 
 Rows: TypeAlias = tuple[Range, ...]
 """A range for each symbol of the alphabet, and for BOS where there is one."""
@@ -30,20 +31,25 @@ class Law:
     """Facts about a number that hold on every input.
 
     Attributes:
-        rows: its range at each kind of row.
+        rows: its range at each kind of row; given as `Ranges` or a tuple.
         grid: a grid that it lies on at the symbols, if one is known.
         least: its least magnitude but 0, where that is known without a grid.
 
     """
 
-    rows: Rows
+    rows: Ranges | Rows
     grid: Grid | None
     least: Fraction | None = None
 
     @cached_property
+    def ranges(self) -> Ranges:
+        """The same ranges as `rows`."""
+        return Ranges.of(self.rows)
+
+    @cached_property
     def size(self) -> Bound:
         """The largest magnitude."""
-        return max(row.size for row in self.rows)
+        return max(row.size for row in self.ranges.distinct())
 
 
 @dataclass(frozen=True)
@@ -136,6 +142,11 @@ class Atom(ABC):
         return Fraction(0)
 
     @property
+    def reads_alone(self) -> tuple[Form, ...]:
+        """Forms that the atom reads beside the queries and keys of its head."""
+        return self.reads
+
+    @property
     def fetched_by(self) -> Head | None:
         """The head that fetches the atom, if one does."""
         return None
@@ -176,9 +187,13 @@ class Circuit:
     laws: list[Law] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     _numbers: dict[Atom, int] = field(default_factory=dict)
-    _rows: dict[Form, Rows] = field(default_factory=dict)
+    _rows: dict[Form, Ranges] = field(default_factory=dict)
+    _grids: dict[Form, Grid | None] = field(default_factory=dict)
+    _grids_of_forms_at_bos: dict[Form, Grid | None] = field(default_factory=dict)
+    _head_atoms: dict[Head, frozenset[int]] = field(default_factory=dict)
+    _clean_heads: dict[Head, bool] = field(default_factory=dict)
 
-    def add(self, atom: Atom, name: str, rows: Rows | None = None) -> Form:
+    def add(self, atom: Atom, name: str, rows: Ranges | Rows | None = None) -> Form:
         """Add an atom if it is new, and return it as a form; `rows` may narrow its ranges."""
         if atom not in self._numbers:
             law = atom.law(self)
@@ -213,35 +228,48 @@ class Circuit:
 
     def is_bos(self, form: Form) -> bool:
         """True if a form is 1 at BOS and 0 at symbols."""
-        ranges = self.rows(form) if self.bos else ()
-        wanted = [Range.of(0)] * len(self.alphabet) + [Range.of(1)]
-        return list(ranges) == wanted
+        if not self.bos:
+            return False
+        symbols = len(self.alphabet)
+        return self.rows(form) == Ranges(symbols + 1, ZERO, {symbols: Range.of(1)})
 
-    def rows(self, form: Form) -> Rows:
+    def rows(self, form: Form) -> Ranges:
         """The range of a form at each kind of row; kept, since no law changes."""
         if form not in self._rows:
-            self._rows[form] = self._summed(form)
+            self._rows[form] = self._shifted(form)
         return self._rows[form]
 
-    def _summed(self, form: Form) -> Rows:
-        kinds = range(len(self.alphabet) + self.bos)
-        constant = Range.of(form.constant)
-        sums = [constant] * len(kinds)
+    def _shifted(self, form: Form) -> Ranges:
+        """The ranges of a form, from those of the same form without its constant."""
+        if not form.constant:
+            return self._summed(form)
+        ranges, constant = self.rows(Form(form.terms)), Range.of(form.constant)
+        return ranges.mapped(lambda each: each + constant)
+
+    def _summed(self, form: Form) -> Ranges:
+        common, others = Range.of(form.constant), dict[int, Range]()
         for number, factor in form.terms:
-            law = self.laws[number].rows
-            sums = [sums[k] + law[k].times(factor) for k in kinds]
-        return tuple(sums)
+            law = self.laws[number].ranges
+            more = law.common.times(factor)
+            if more == ZERO:  # as of a number that is 0 at all symbols but one
+                there = {kind: others.get(kind, common) for kind in law.others}
+            else:
+                there = {kind: others.get(kind, common) for kind in {**others, **law.others}}
+                common += more
+            for kind, range_ in there.items():
+                others[kind] = range_ + law[kind].times(factor)
+        return Ranges(len(self.alphabet) + self.bos, common, others)
 
     def size(self, form: Form, is_split: bool = False) -> Bound:
         """The largest magnitude of a form at any row; if split, the sum of those of its terms."""
         if is_split and len(form.terms) > 1:
             parts = [abs(factor) * self.laws[number].size for number, factor in form.terms]
             return sum(parts, abs(form.constant))
-        return max(row.size for row in self.rows(form))
+        return max(row.size for row in self.rows(form).distinct())
 
     def span(self, form: Form) -> Range:
         """The range of a form at the symbols."""
-        return hull(self.rows(form)[: len(self.alphabet)])
+        return self.rows(form).below(len(self.alphabet)).hull()
 
     def span_at_bos(self, form: Form) -> Range:
         """The range of a form at BOS; 0 where there is none."""
@@ -249,10 +277,17 @@ class Circuit:
 
     def grid(self, form: Form) -> Grid | None:
         """A grid that a form lies on at the symbols."""
-        return _joined(form, lambda number: self.laws[number].grid)
+        if form not in self._grids:
+            self._grids[form] = _joined(form, lambda number: self.laws[number].grid)
+        return self._grids[form]
 
     def grid_at_bos(self, form: Form) -> Grid | None:
         """A grid that a form lies on at BOS, whatever the input, where one is known."""
+        if form not in self._grids_of_forms_at_bos:
+            self._grids_of_forms_at_bos[form] = self._joined_at_bos(form)
+        return self._grids_of_forms_at_bos[form]
+
+    def _joined_at_bos(self, form: Form) -> Grid | None:
         at_bos = self.span_at_bos(form)
         if at_bos.is_point:
             return Grid.of([at_bos.lo])  # type: ignore[list-item]
@@ -290,7 +325,7 @@ class Circuit:
         """The least magnitude but 0 of an atom, and the range of it times a factor."""
         law = self.laws[number]
         least = law.least if law.grid is None else law.grid.separation(self.most_seen)
-        return least, hull(law.rows[: len(self.alphabet)]).times(factor)
+        return least, law.ranges.below(len(self.alphabet)).hull().times(factor)
 
     def least_multiple(self, form: Form) -> Fraction | None:
         """A separation found after the common factor of factors and constant is taken out."""
@@ -321,8 +356,9 @@ class Circuit:
             atom = self.atoms[each]
             head = atom.fetched_by
             is_sharp = self.weighting == "softmax" and head is not None and head.is_scored
-            is_inherited = not atom.absorbs_errors and any(known[k] for k in self.reads(each))
-            known.append(is_sharp or is_inherited)
+            known.append(
+                is_sharp or (not atom.absorbs_errors and any(known[k] for k in self.reads(each)))
+            )
         return known[number]
 
     @cached_property
@@ -333,13 +369,34 @@ class Circuit:
         """True if a form is computed from whole numbers alone, so that nothing rounds."""
         known = self._clean
         for each in range(len(known), max(form.atoms, default=-1) + 1):
-            forms = self.atoms[each].reads
-            known.append(all(self.is_whole(f) and all(known[a] for a in f.atoms) for f in forms))
+            head, forms = self.sources(each)
+            if head is not None and head not in self._clean_heads:
+                self._clean_heads[head] = self._are_of_clean(head.forms)
+            known.append((head is None or self._clean_heads[head]) and self._are_of_clean(forms))
         return not self.is_approximate(form) and all(known[atom] for atom in form.atoms)
+
+    def _are_of_clean(self, forms: Iterable[Form]) -> bool:
+        """True if forms are whole, and their atoms are computed from whole numbers alone."""
+        return all(self.is_whole(f) and all(self._clean[a] for a in f.atoms) for f in forms)
 
     @cached_property
     def _clean(self) -> list[bool]:
         return []
+
+    def sources(self, number: int) -> tuple[Head | None, tuple[Form, ...]]:
+        """The head that fetches an atom, and the forms that it reads beside those of the head.
+
+        Many atoms have one head, whose queries and keys may be many: they are walked once a head.
+        """
+        atom = self.atoms[number]
+        return atom.fetched_by, atom.reads_alone
+
+    def atoms_of(self, head: Head) -> frozenset[int]:
+        """The numbers of the atoms that the queries and keys of a head are computed from."""
+        if head not in self._head_atoms:
+            atoms = (form.atoms for form in head.forms)
+            self._head_atoms[head] = frozenset(itertools.chain.from_iterable(atoms))
+        return self._head_atoms[head]
 
     def reads(self, number: int) -> Iterator[int]:
         """The numbers of the atoms that an atom is computed from."""
@@ -366,7 +423,7 @@ class Circuit:
 def least_magnitude(circuit: Circuit, value: Form) -> Fraction | None:
     """Least magnitude but 0, at any row, of a number that is nowhere negative."""
     rows = circuit.rows(value)
-    if min(row.lo for row in rows) < 0 or (circuit.bos and rows[-1] != ZERO):
+    if rows.hull().lo < 0 or (circuit.bos and rows[-1] != ZERO):
         return None
     return circuit.separation(value)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -12,8 +12,20 @@ from typing import Any
 from transformist.rounding import power_of_two_at_most
 
 
+class HashedOnce:
+    """A frozen dataclass that computes its hash once: large ones are keys of many dictionaries."""
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(tuple(getattr(self, each.name) for each in fields(self)))  # type: ignore[arg-type]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The hash of a string differs from process to process.
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+
+
 @dataclass(frozen=True)
-class Form:
+class Form(HashedOnce):
     """Σ factor · atom + constant.
 
     Attributes:
@@ -29,6 +41,9 @@ class Form:
 
     terms: tuple[tuple[int, Fraction], ...] = ()
     constant: Fraction = Fraction(0)
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @classmethod
     def atom(cls, number: int) -> Form:
@@ -58,7 +73,7 @@ class Form:
         """The factor of each atom."""
         return dict(self.terms)
 
-    @property
+    @cached_property
     def atoms(self) -> tuple[int, ...]:
         """The numbers of its atoms."""
         return tuple(atom for atom, _ in self.terms)

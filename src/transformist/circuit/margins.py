@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias, final
 
@@ -64,12 +64,14 @@ class Margins(AtomErrors):
         on_margin: receives every margin, to refuse it or to note it.
         readings: how weights read each form, where there are weights; without, a form is taken to
             be added up of its atoms, each times its factor.
+        of_scores: bounds of the scores of heads, each computed once.
 
     """
 
     sharpness: Mapping[Head, Fraction]
     on_margin: MarginHandler
     readings: Readings | None = None
+    of_scores: dict[Head, Any] = field(default_factory=dict)
 
     def size(self, form: Form) -> float:
         """Σ |factor| |atom| + |constant|, at the symbols or BOS."""
@@ -232,7 +234,8 @@ class Margins(AtomErrors):
     def is_from_nothing(self, form: Form) -> bool:
         """True if no term is negative and there is no constant."""
         terms = [(number, factor) for number, factor in form.terms]
-        below = any(row.lo < 0 for atom, _ in terms for row in self.circuit.laws[atom].rows)
+        laws = self.circuit.laws
+        below = any(row.lo < 0 for atom, _ in terms for row in laws[atom].ranges.distinct())
         return not (form.constant or below or any(factor < 0 for _, factor in terms))
 
     def _shares(self, form: Form) -> tuple[float, float]:

@@ -7,13 +7,16 @@ is one in time, and used again. Without reuse, each number has a slot of its own
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import heapq
+import itertools
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TypeVar
 
-from transformist.circuit import Fetched, Form, PositionFeature
+from transformist.circuit import Fetched, Form, Head, PositionFeature
 from transformist.compiler.schedule import Schedule
 from transformist.errors import BrokenInvariant
 
@@ -54,18 +57,20 @@ class Allocation:
     kept: tuple[Placed, ...]
 
     def __post_init__(self) -> None:
-        for one in self.kept:
-            for other in self.kept:
-                if one is other or one.slot != other.slot or one.born > other.born:
-                    continue
-                if one.emptied is None or not one.last <= one.emptied < other.born:
-                    raise BrokenInvariant(
-                        "a slot must hold one number at a time, and be emptied between two",
-                        received=f"{one} and {other}",
-                        where="Allocation",
-                    )
+        by_slot: dict[int, list[Placed]] = {}
+        for each in sorted(self.kept, key=lambda each: each.born):
+            by_slot.setdefault(each.slot, []).append(each)
+        # Emptied before the next number is written, a slot is emptied before all later ones, too.
+        for one, other in itertools.chain.from_iterable(map(itertools.pairwise, by_slot.values())):
+            is_emptied = one.emptied is not None and one.last <= one.emptied < other.born
+            if not is_emptied or one.born == other.born:
+                raise BrokenInvariant(
+                    "a slot must hold one number at a time, and be emptied between two",
+                    received=f"{one} and {other}",
+                    where="Allocation",
+                )
 
-    @property
+    @cached_property
     def width(self) -> int:
         """d."""
         return 1 + max((each.slot for each in self.kept), default=0)
@@ -83,6 +88,23 @@ class Allocation:
                     )
                 factors[kept.slot] = factors.get(kept.slot, Fraction(0)) + factor
         return factors, form.constant
+
+    @cached_property
+    def written(self) -> Mapping[int, Sequence[Placed]]:
+        """The numbers that are written at each time."""
+        found: dict[int, list[Placed]] = {}
+        for each in self.kept:
+            found.setdefault(each.born, []).append(each)
+        return found
+
+    @cached_property
+    def emptied(self) -> Mapping[int, Sequence[Placed]]:
+        """The numbers whose slots are emptied at each time."""
+        found: dict[int, list[Placed]] = {}
+        for each in self.kept:
+            if each.emptied is not None:
+                found.setdefault(each.emptied, []).append(each)
+        return found
 
     @cached_property
     def _born(self) -> dict[int, dict[Form, Placed]]:
@@ -125,40 +147,41 @@ def allocate(schedule: Schedule, *, reuse: bool = True) -> Allocation:
             a layer norm before the network prevents.
 
     """
-    find = _free if reuse else _new
+    networks = sorted({time for time in schedule.times.values() if time % 2 and time > 0})
     kept: list[Placed] = []
+    # A slot waits from the network that can empty it; once a number is written after that network,
+    # the slot is free. The numbers come in order of time, so a free slot stays free until it is
+    # taken, and the lowest free slot is taken first.
+    holders: list[int] = []
+    waiting: list[tuple[int, int]] = []
+    free: list[int] = []
     for form, born, last in _lifetimes(schedule):
-        slot, emptied = find(schedule, kept, born)
-        if emptied is not None:
-            before = max(k for k, each in enumerate(kept) if each.slot == slot)
-            old = kept[before]
-            kept[before] = Placed(old.form, old.born, old.last, slot, emptied)
+        while waiting and waiting[0][0] < born:
+            heapq.heappush(free, heapq.heappop(waiting)[1])
+        if free:
+            slot = heapq.heappop(free)
+            old = kept[holders[slot]]
+            kept[holders[slot]] = replace(old, emptied=_emptying_time(networks, old))
+            holders[slot] = len(kept)
+        else:
+            slot = len(holders)
+            holders.append(len(kept))
         kept.append(Placed(form, born, last, slot))
+        time = _emptying_time(networks, kept[-1]) if reuse else None
+        if time is not None:
+            heapq.heappush(waiting, (time, slot))
     return Allocation(schedule, tuple(kept))
 
 
-def _free(schedule: Schedule, kept: list[Placed], born: int) -> tuple[int, int | None]:
-    """A slot that can be emptied before, and when; else a new one."""
-    networks = {time for time in schedule.times.values() if time % 2 and time > 0}
-    for slot in range(max((each.slot for each in kept), default=-1) + 1):
-        holder = [each for each in kept if each.slot == slot][-1]
-        # A network empties a slot that is not read after it, before the slot is written again.
-        times = [time for time in networks if holder.last <= time < born and time > holder.born]
-        if times:
-            return slot, min(times)
-    return _new(schedule, kept, born)
-
-
-def _new(_schedule: Schedule, kept: list[Placed], _born: int) -> tuple[int, None]:
-    """A slot that has held nothing."""
-    return max((each.slot for each in kept), default=-1) + 1, None
+def _emptying_time(networks: Sequence[int], number: Placed) -> int | None:
+    """The first network after a number is written, after which it is not read."""
+    first = bisect_left(networks, max(number.last, number.born + 1))
+    return networks[first] if first < len(networks) else None
 
 
 def _lifetimes(schedule: Schedule) -> list[tuple[Form, int, int]]:
     """The sums that are kept, when they are written, and when they are read last."""
-    circuit = schedule.circuit
-    reads = [(time, form) for n, time in schedule.times.items() for form in circuit.atoms[n].reads]
-    reads += [(schedule.end, form) for form in schedule.outputs]
+    reads = [*_reads(schedule), *((schedule.end, form) for form in schedule.outputs)]
     sums: dict[tuple[int, bool], dict[Form, int]] = {}
     atoms: dict[tuple[int, bool], dict[int, int]] = {}
     kept: dict[tuple[tuple[int, bool], Form], Form] = {}
@@ -189,6 +212,17 @@ def _lifetimes(schedule: Schedule) -> list[tuple[Form, int, int]]:
     return found
 
 
+def _reads(schedule: Schedule) -> Iterator[tuple[int, Form]]:
+    """The times and forms that atoms read; the queries and keys of a head once for each time."""
+    heads: set[tuple[int, Head]] = set()
+    for number, time in schedule.times.items():
+        head, forms = schedule.circuit.sources(number)
+        if head is not None and (time, head) not in heads:
+            heads.add((time, head))
+            yield from ((time, form) for form in head.forms)
+        yield from ((time, form) for form in forms)
+
+
 def _scores(schedule: Schedule) -> Iterator[tuple[int, Form]]:
     """The times and forms of queries and keys as read; keys of constant queries are one sum."""
     atoms = [(time, schedule.circuit.atoms[number]) for number, time in schedule.times.items()]
@@ -201,7 +235,7 @@ def _can_read(kept: Iterable[Form], parts: Iterable[Form]) -> bool:
     """True if each is a multiple of a sum that is kept, or its atoms are kept."""
     directions = {form.direction for form in kept}
     return all(
-        part.direction in directions or {Form.atom(atom) for atom in part.atoms} <= directions
+        part.direction in directions or all(Form.atom(atom) in directions for atom in part.atoms)
         for part in parts
     )
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 from transformist.assembly import units
 from transformist.circuit import Fetched, Form, Head, PositionFeature
@@ -23,6 +23,9 @@ from transformist.model import (
     Stream,
     Transformer,
 )
+
+Values: TypeAlias = "list[tuple[Placed, list[Form]]]"
+"""For each number that is kept, the forms that a head fetches, whose sum it is."""
 
 
 @dataclass(frozen=True)
@@ -94,12 +97,11 @@ def _stream(allocation: Allocation, source_map: SourceMap) -> Stream:
     """A slot by the name of the first number that it holds; the spans tell the others."""
     schedule = allocation.schedule
     steps = _steps(allocation)
-    names: list[str] = []
+    names: dict[str, int] = {}
     slots = [""] * allocation.width
     spans = []
     for kept in allocation.kept:
         name = _unique(_name(allocation, kept, source_map), names)
-        names.append(name)
         slots[kept.slot] = slots[kept.slot] or name
         end = schedule.end if kept.emptied is None else kept.emptied
         source = "; ".join(source_map.written(kept.form))
@@ -128,11 +130,14 @@ def _name(allocation: Allocation, kept: Placed, source_map: SourceMap) -> str:
     return " + ".join(parts)
 
 
-def _unique(name: str, taken: list[str]) -> str:
-    found, count = name, 1
+def _unique(name: str, taken: dict[str, int]) -> str:
+    """The name, with a number behind it where it is taken; `taken` has the last such numbers."""
+    found, count = name, taken.get(name, 1)
     while found in taken:
         count += 1
         found = f"{name} ({count})"
+    taken[name] = count
+    taken.setdefault(found, 1)
     return found
 
 
@@ -146,10 +151,10 @@ def _embedding(emission: Emission) -> Embedding:
         if isinstance(atoms[0], PositionFeature):
             positions[emission.slot(kept)] = atoms[0].name
             continue
+        slot = emission.slot(kept)
         rows = circuit.rows(kept.form)
-        for word, row in zip(words, rows, strict=True):
-            if row.lo:
-                word[emission.slot(kept)] = Fraction(row.lo)
+        for kind in rows.where(lambda row: bool(row.lo)):
+            words[kind][slot] = Fraction(rows[kind].lo)
     symbols = (*circuit.alphabet, *[BOS] * circuit.bos)
     return Embedding.of(
         emission.stream,
@@ -166,26 +171,17 @@ def _heads(emission: Emission, time: int) -> tuple[Attention, ...]:
         for n in emission.allocation.schedule.at(time)
         if isinstance(atom := circuit.atoms[n], Fetched)
     }
-    heads = dict.fromkeys(atom.head for atom in fetched.values())
-    kept = [each for each in emission.allocation.kept if each.born == time]
-    return tuple(_head(emission, head, time, list(_values(head, fetched, kept))) for head in heads)
+    heads: dict[Head, Values] = {atom.head: [] for atom in fetched.values()}
+    for kept in emission.allocation.written.get(time, ()):
+        parts: dict[Head, list[Form]] = {}
+        for number, factor in kept.form.terms:
+            parts.setdefault(fetched[number].head, []).append(fetched[number].value * factor)
+        for head, forms in parts.items():
+            heads[head].append((kept, forms))
+    return tuple(_head(emission, head, time, values) for head, values in heads.items())
 
 
-def _values(
-    head: Head, fetched: Mapping[int, Fetched], kept: list[Placed]
-) -> Iterator[tuple[Placed, list[Form]]]:
-    """For each number that is kept, the forms that a head fetches, whose sum it is."""
-    for each in kept:
-        parts = [
-            fetched[atom].value * factor
-            for atom, factor in each.form.terms
-            if fetched[atom].head == head
-        ]
-        if parts:
-            yield each, parts
-
-
-def _head(emission: Emission, head: Head, time: int, values: list[Any]) -> Attention:
+def _head(emission: Emission, head: Head, time: int, values: Values) -> Attention:
     circuit = emission.allocation.schedule.circuit
     pairs = head.scores
     # d_key is a power of 4, so that √d_key is a power of 2 and dividing by it does not round.
@@ -219,21 +215,19 @@ def _root(size: int) -> int:
 def _network(emission: Emission, time: int) -> FeedForward | None:
     circuit = emission.allocation.schedule.circuit
     allocation = emission.allocation
-    hidden = []
+    hidden: list[Any] = []
+    written: dict[int, dict[str, Fraction]] = {}
+    for kept in allocation.written.get(time, ()):
+        for term, factor in kept.form.terms:
+            written.setdefault(term, {})[emission.slot(kept)] = factor
     for number in allocation.schedule.at(time):
         atom = circuit.atoms[number]
-        written = {
-            emission.slot(kept): factor
-            for kept in allocation.kept
-            if kept.born == time and (factor := kept.form.factors.get(number))
-        }
         for form, factor in atom.hidden_units:
             read, constant = emission.form(form, time)
-            added = {slot: share * factor for slot, share in written.items()}
+            added = {slot: share * factor for slot, share in written.get(number, {}).items()}
             hidden.append((read, constant, added))
-    for kept in allocation.kept:
-        if kept.emptied == time:
-            hidden += _emptying(emission, kept)
+    for kept in allocation.emptied.get(time, ()):
+        hidden += _emptying(emission, kept)
     return units(emission.stream, *hidden) if hidden else None
 
 

@@ -6,10 +6,11 @@ network. Heads come as early as they can, ReLUs as late, so that sums of them sh
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
-from transformist.circuit import Circuit, Embedded, Fetched, Form, PositionFeature
+from transformist.circuit import Circuit, Embedded, Fetched, Form, Head, PositionFeature
 from transformist.errors import BrokenInvariant
 
 EMBEDDING = -1
@@ -31,18 +32,19 @@ class Schedule:
     times: dict[int, int]
 
     def __post_init__(self) -> None:
+        of_heads: dict[Head, int] = {}
         for number, time in self.times.items():
-            late = [each for each in self.circuit.reads(number) if self.times[each] >= time]
+            late = _last_read(self.circuit, number, self.times, of_heads) >= time
             parity = {Embedded: -1, PositionFeature: -1, Fetched: time - time % 2}
             fits = parity.get(type(self.circuit.atoms[number]), time - (time + 1) % 2) == time
             if late or not fits:
                 raise BrokenInvariant(
                     "an atom must be computed in a sublayer of its kind, after those that it reads",
-                    received=f"atom {number} at {time}, which reads {late}",
+                    received=f"atom {number} at {time}",
                     where="Schedule",
                 )
 
-    @property
+    @cached_property
     def layers(self) -> int:
         """Number of layers."""
         return max(self.times.values(), default=EMBEDDING) // 2 + 1
@@ -54,7 +56,14 @@ class Schedule:
 
     def at(self, time: int) -> tuple[int, ...]:
         """The atoms that are computed at a time."""
-        return tuple(number for number, each in self.times.items() if each == time)
+        return tuple(self._by_time.get(time, ()))
+
+    @cached_property
+    def _by_time(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for number, time in self.times.items():
+            found.setdefault(time, []).append(number)
+        return found
 
 
 def schedule(circuit: Circuit, outputs: tuple[Form, ...], heads: str) -> Schedule:
@@ -74,19 +83,38 @@ def schedule(circuit: Circuit, outputs: tuple[Form, ...], heads: str) -> Schedul
 
 def _needed(circuit: Circuit, outputs: Iterable[Form]) -> list[int]:
     """The atoms that serve the outputs, in order."""
-    found = {atom for form in outputs for atom in form.atoms}
+    found, heads = {atom for form in outputs for atom in form.atoms}, set[Head]()
     for number in range(len(circuit.atoms) - 1, -1, -1):
         if number in found:
-            found.update(circuit.reads(number))
+            head, forms = circuit.sources(number)
+            found.update(*(form.atoms for form in forms))
+            if head is not None and head not in heads:
+                heads.add(head)
+                found |= circuit.atoms_of(head)
     return sorted(found)
+
+
+def _last_read(
+    circuit: Circuit, number: int, times: Mapping[int, int], of_heads: dict[Head, int]
+) -> int:
+    """The last time of what an atom reads, which `of_heads` keeps for each head; −2 for nothing."""
+    head, forms = circuit.sources(number)
+    alone = max((times[each] for form in forms for each in form.atoms), default=EMBEDDING - 1)
+    if head is None:
+        return alone
+    if head not in of_heads:
+        read = circuit.atoms_of(head)
+        of_heads[head] = max((times[each] for each in read), default=EMBEDDING - 1)
+    return max(alone, of_heads[head])
 
 
 def _earliest(circuit: Circuit, needed: list[int], heads: str) -> dict[int, int]:
     times: dict[int, int] = {}
     taken: dict[int, object] = {}
+    of_heads: dict[Head, int] = {}
     for number in needed:
         atom = circuit.atoms[number]
-        ready = max((times[each] for each in circuit.reads(number)), default=EMBEDDING) + 1
+        ready = max(_last_read(circuit, number, times, of_heads), EMBEDDING) + 1
         if isinstance(atom, Embedded | PositionFeature):
             times[number] = EMBEDDING
         elif isinstance(atom, Fetched):
@@ -108,6 +136,7 @@ def _latest(
     """The times, with each ReLU as late as its readers allow."""
     deadline = dict.fromkeys(needed, end)
     times: dict[int, int] = {}
+    deadlines: dict[Head, int] = {}
     for number in reversed(needed):
         atom = circuit.atoms[number]
         time = early[number]
@@ -116,6 +145,11 @@ def _latest(
             latest = deadline[number] - 1
             time = latest - (latest + 1) % 2
         times[number] = time
-        for each in circuit.reads(number):
+        head, forms = circuit.sources(number)
+        read = {each for form in forms for each in form.atoms}
+        if head is not None and time < deadlines.get(head, end + 1):
+            deadlines[head] = time
+            read |= circuit.atoms_of(head)
+        for each in read:
             deadline[each] = min(deadline[each], time)
     return dict(sorted(times.items()))

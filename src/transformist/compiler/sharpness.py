@@ -81,8 +81,7 @@ def _first_atoms(circuit: Circuit) -> dict[Head, int]:
 
 
 def _diameter(circuit: Circuit, value: Form) -> Fraction:
-    rows = circuit.rows(value)
-    return Fraction(max(row.hi for row in rows) - min(row.lo for row in rows))
+    return Fraction(circuit.rows(value).hull().diameter)
 
 
 def sharpness_for(circuit: Circuit, head: Head, share: float) -> Fraction:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from transformist.arithmetic import nearest_float64
 from transformist.circuit import PositionFeature, StepFunction
 from transformist.errors import InvalidValue
+from transformist.laws import Ranges
 from transformist.model import (
     Attention,
     Binary,
@@ -139,6 +140,10 @@ def _write_tuple(value: tuple[Any, ...], name: str, tensors: Tensors) -> Json:
     return [encoded(each, f"{name}.{number}", tensors) for number, each in enumerate(value)]
 
 
+def _write_ranges(value: Ranges, name: str, tensors: Tensors) -> Json:
+    return _write_tuple(tuple(value), name, tensors)
+
+
 def _write_fields(value: Any, name: str, tensors: Tensors) -> Json:
     prefix = f"{name}." if name else ""
     given = [each.name for each in fields(value) if each.init]
@@ -172,6 +177,7 @@ _WRITERS: Mapping[type, Callable[[Any, str, Tensors], Json]] = {
     float: _write_float,
     frozenset: _write_set,
     tuple: _write_tuple,
+    Ranges: _write_ranges,
     np.ndarray: _write_array,
     **dict.fromkeys(CLASSES.values(), _write_fields),
 }

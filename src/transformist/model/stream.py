@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -65,7 +67,7 @@ class Stream(Definition):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        repeated = sorted({slot for slot in self.slots if self.slots.count(slot) > 1})
+        repeated = sorted(slot for slot, count in Counter(self.slots).items() if count > 1)
         if repeated or not self.slots:
             raise InvalidValue(
                 "a stream must have at least one slot and no name twice",
@@ -73,10 +75,10 @@ class Stream(Definition):
                 remedy="give each slot a name of its own",
             )
 
-        names = [span.name for span in self.spans]
+        counts = Counter(span.name for span in self.spans)
         for span in self.spans:
             is_there = 0 <= span.slot < len(self.slots) and 0 <= span.first <= span.last
-            if not is_there or names.count(span.name) > 1:
+            if not is_there or counts[span.name] > 1:
                 raise InvalidValue(
                     "a span must have a slot of the stream, a last stream not before its first, "
                     "and a name of its own",
@@ -97,9 +99,13 @@ class Stream(Definition):
             UnknownName: when there is none.
 
         """
-        if not is_name(slot, self.slots):
+        if not is_name(slot, self._indices):
             raise UnknownName.among("slot of the stream", slot, self.slots)
-        return self.slots.index(slot)
+        return self._indices[slot]
+
+    @cached_property
+    def _indices(self) -> dict[str, int]:
+        return {slot: number for number, slot in enumerate(self.slots)}
 
     def place(self, name: str) -> tuple[int, int]:
         """The coordinate of a slot or of a number it holds, and the last stream that has it.
@@ -162,6 +168,7 @@ class Stream(Definition):
         # Read together, the coefficients get one type: float64 only if all of them are float64s.
         values = exact_numbers([value for _, _, value in entries])
         matrix = np.zeros((len(forms), self.width), dtype=values.dtype)
-        for (row, column, _), value in zip(entries, values, strict=True):
-            matrix[row, column] = value
+        if entries:
+            rows, columns, _ = zip(*entries, strict=True)
+            matrix[rows, columns] = values
         return parameter(matrix)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from transformist.circuit.atom_errors import Errors, magnitude
 from transformist.circuit.circuit import Circuit, Law
 from transformist.circuit.forms import Form
 from transformist.circuit.margins import Margins, RoundedAtom
-from transformist.laws import Grid, Range
+from transformist.laws import ZERO, Grid, Range, Ranges
+
+NOTHING = Fraction(0)
+"""The number 0, one object: comparing tuples of it takes no call of `Fraction`."""
 
 
 @dataclass(frozen=True)
@@ -20,26 +24,38 @@ class Embedded(RoundedAtom):
 
     values: tuple[Fraction, ...]
 
+    def __hash__(self) -> int:
+        # Few numbers are not 0 where the alphabet is large.
+        return hash((len(self.values), tuple(self.nonzero.items())))
+
+    @cached_property
+    def nonzero(self) -> Mapping[int, Fraction]:
+        """The numbers that are not 0, by the kinds of rows."""
+        return {kind: x for kind, x in enumerate(self.values) if x is not NOTHING and x}
+
     @property
     def reads(self) -> tuple[Form, ...]:
         return ()
 
     def law(self, circuit: Circuit) -> Law:
-        symbols = self.values[: len(circuit.alphabet)]
-        return Law(tuple(map(Range.of, self.values)), Grid.of(symbols))
+        symbols = len(circuit.alphabet)
+        ranges = {kind: Range.of(value) for kind, value in self.nonzero.items()}
+        grid = Grid.of(value for kind, value in self.nonzero.items() if kind < symbols)
+        return Law(Ranges(len(self.values), ZERO, ranges), grid)
 
     def over_nothing(self, circuit: Circuit) -> Fraction:
         return self.values[-1]
 
     def errors(self, margins: Margins, number: int) -> Errors:
         """Rounding errors of the values; each is stored as one number of the format."""
-        if max(map(abs, self.values)) >= margins.a.largest:
+        values = {*self.nonzero.values()}
+        if any(abs(value) >= margins.a.largest for value in values):
             return Errors(math.inf, math.inf)
-        gaps = [abs(value - (margins.held(value) or 0)) for value in self.values]
-        error = magnitude(max(gaps))
+        gaps = {value: abs(value - (margins.held(value) or 0)) for value in values}
+        error = magnitude(max(gaps.values(), default=0))
         relative = max(
-            magnitude(gap / value) if value > 0 else math.inf if value < 0 else 0.0
-            for gap, value in zip(gaps, self.values, strict=True)
+            (magnitude(gap / value) if value > 0 else math.inf for value, gap in gaps.items()),
+            default=0.0,
         )
         return Errors(error, error * margins.most, relative)
 
@@ -49,11 +65,11 @@ class Embedded(RoundedAtom):
 
 def at_bos(circuit: Circuit) -> Form:
     """The number that is 1 at BOS and 0 at symbols."""
-    values = [Fraction(0)] * len(circuit.alphabet) + [Fraction(1)]
+    values = [NOTHING] * len(circuit.alphabet) + [Fraction(1)]
     return circuit.add(Embedded(tuple(values)), "BOS")
 
 
 def at_symbols(circuit: Circuit) -> Form:
     """The number that is 1 at symbols and 0 at BOS."""
-    values = [Fraction(1)] * len(circuit.alphabet) + [Fraction(0)] * circuit.bos
+    values = [Fraction(1)] * len(circuit.alphabet) + [NOTHING] * circuit.bos
     return circuit.add(Embedded(tuple(values)), "symbol")

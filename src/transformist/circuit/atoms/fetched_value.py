@@ -9,22 +9,29 @@ from fractions import Fraction
 
 from transformist.circuit.atom_errors import Errors, magnitude
 from transformist.circuit.circuit import Circuit, Head, Law, Tolerance
-from transformist.circuit.forms import Form
+from transformist.circuit.forms import Form, HashedOnce
 from transformist.circuit.margins import Margins, RoundedAtom, RoundedHead
 from transformist.circuit.seen_rows import CAUSAL
 from transformist.laws import Grid
 
 
 @dataclass(frozen=True)
-class Fetched(RoundedAtom):
+class Fetched(RoundedAtom, HashedOnce):
     """A form at the rows that a head attends to."""
 
     head: Head
     value: Form
 
+    def __hash__(self) -> int:
+        return self._hash
+
     @property
     def reads(self) -> tuple[Form, ...]:
         return (*self.head.forms, self.value)
+
+    @property
+    def reads_alone(self) -> tuple[Form, ...]:
+        return (self.value,)
 
     @property
     def fetched_by(self) -> Head | None:

@@ -11,7 +11,7 @@ from transformist.circuit.atom_errors import Errors
 from transformist.circuit.circuit import Circuit, Law
 from transformist.circuit.forms import Form
 from transformist.circuit.margins import Margins, RoundedAtom
-from transformist.laws import INFINITY, Bound, Grid, Range
+from transformist.laws import INFINITY, Bound, Grid, Range, Ranges
 from transformist.positions import position
 
 
@@ -50,9 +50,9 @@ class PositionFeature(RoundedAtom):
         if self.name in _DENOMINATORS:
             grid = grid.divided(_DENOMINATORS[self.name])
         longest = max(circuit.longest, Fraction(1))
-        symbols = (_RANGES[self.name](longest),) * len(circuit.alphabet)
-        at_bos = (Range.of(self.over_nothing(circuit)),) if circuit.bos else ()
-        return Law((*symbols, *at_bos), grid)
+        symbols = len(circuit.alphabet)
+        at_bos = {symbols: Range.of(self.over_nothing(circuit))} if circuit.bos else {}
+        return Law(Ranges(symbols + circuit.bos, _RANGES[self.name](longest), at_bos), grid)
 
     def over_nothing(self, circuit: Circuit) -> Fraction:
         return Fraction(position(self.name, 0, 0))

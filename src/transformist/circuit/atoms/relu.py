@@ -9,16 +9,19 @@ from functools import cached_property
 
 from transformist.circuit.atom_errors import Errors
 from transformist.circuit.circuit import Circuit, Law, Tolerance
-from transformist.circuit.forms import Form
+from transformist.circuit.forms import Form, HashedOnce
 from transformist.circuit.margins import Margins, RoundedAtom
-from transformist.laws import Grid
+from transformist.laws import Grid, Range
 
 
 @dataclass(frozen=True)
-class Relu(RoundedAtom):
+class Relu(RoundedAtom, HashedOnce):
     """max(form, 0)."""
 
     form: Form
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def reads(self) -> tuple[Form, ...]:
@@ -29,7 +32,7 @@ class Relu(RoundedAtom):
         return ((self.form, Fraction(1)),)
 
     def law(self, circuit: Circuit) -> Law:
-        rows = tuple(each.relu() for each in circuit.rows(self.form))
+        rows = circuit.rows(self.form).mapped(Range.relu)
         return Law(rows, circuit.grid(self.form), circuit.separation(self.form))
 
     def over_nothing(self, circuit: Circuit) -> Fraction:
@@ -45,7 +48,7 @@ class Relu(RoundedAtom):
         """
         error = margins.error(self.form)
         rows = margins.circuit.rows(self.form)
-        silent = frozenset(kind for kind, row in enumerate(rows) if row.hi < -error)
+        silent = frozenset(rows.where(lambda row: row.hi < -error))
         return Errors(error, margins.scaled_error(self.form), silent=silent)
 
     def tolerances(self, allowed: Fraction | None) -> list[Tolerance]:

@@ -20,19 +20,22 @@ from typing import Any
 from transformist.circuit import sum_errors
 from transformist.circuit.atom_errors import Errors, magnitude
 from transformist.circuit.circuit import Circuit, Law, Tolerance
-from transformist.circuit.forms import Form, content
+from transformist.circuit.forms import Form, HashedOnce, content
 from transformist.circuit.margins import Margins, RoundedAtom
-from transformist.laws import Bound, Grid, Range
+from transformist.laws import Bound, Grid, Range, Ranges
 
 
 @dataclass(frozen=True)
-class StepFunction(RoundedAtom):
+class StepFunction(RoundedAtom, HashedOnce):
     """0 where the form is at most zone/4, 1 where it is at least 3 zone/4, straight between."""
 
     form: Form
     zone: Fraction
 
     absorbs_errors = True
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def reads(self) -> tuple[Form, ...]:
@@ -46,15 +49,16 @@ class StepFunction(RoundedAtom):
     def height(self, circuit: Circuit, falls: bool) -> Bound:
         """Bound of ReLU(2x/z − 3/2): 2x/z, or 2(z − x)/z for a step that falls from 1."""
         rows = circuit.rows(self.form)
-        highest = max(self.zone - row.lo if falls else row.hi for row in rows)
+        highest = max(self.zone - row.lo if falls else row.hi for row in rows.distinct())
         return max(highest, Fraction(0)) * 2 / self.zone
 
     def law(self, circuit: Circuit) -> Law:
         """Whole numbers at the symbols, where the form is at most 0 or at least the zone."""
         symbols = len(circuit.alphabet)
-        rows = [Range(self._at(row.lo), self._at(row.hi)) for row in circuit.rows(self.form)]
-        whole = [Range(Fraction(row.lo >= 1), Fraction(row.hi > 0)) for row in rows[:symbols]]
-        return Law((*whole, *rows[symbols:]), Grid(1))
+        rows = circuit.rows(self.form).mapped(lambda x: Range(self._at(x.lo), self._at(x.hi)))
+        whole = rows.mapped(lambda row: Range(Fraction(row.lo >= 1), Fraction(row.hi > 0)))
+        at_bos = {symbols: rows[symbols]} if circuit.bos else {}
+        return Law(Ranges(len(rows), whole.common, {**whole.others, **at_bos}), Grid(1))
 
     def _at(self, x: Bound) -> Fraction:
         """The value of the step where the form is x."""

@@ -14,7 +14,7 @@ from fractions import Fraction
 from transformist.circuit import score_errors, sum_errors
 from transformist.circuit.atom_errors import Errors
 from transformist.circuit.circuit import Circuit, Pairs, Tolerance
-from transformist.circuit.forms import ONE, Form
+from transformist.circuit.forms import ONE, Form, HashedOnce
 from transformist.circuit.heads.scored_head import ScoredHead, lengthened
 from transformist.circuit.margins import Margins
 from transformist.circuit.readings import ScoreReading, Sum
@@ -34,7 +34,7 @@ Two rows lie at each distance, so the stray weight is at most
 
 
 @dataclass(frozen=True)
-class At(ScoredHead):
+class At(ScoredHead, HashedOnce):
     """The position that a whole number gives; BOS is position 0.
 
     Attributes:
@@ -50,6 +50,9 @@ class At(ScoredHead):
     square: Form
     mask: str = "none"
     unit: Form = ONE
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def forms(self) -> tuple[Form, ...]:
@@ -136,8 +139,8 @@ class At(ScoredHead):
         for query, key in scoring.pairs:
             off += margins.sum_error(key) * sum_errors.magnitude_of(margins, query) * times
         rows = margins.circuit.rows(self.index)
-        low = min(min(float(row.lo) for row in rows) * times, 0.0)
-        high = max(max(float(row.hi) for row in rows) * times, n)
+        low = min(float(rows.hull().lo) * times, 0.0)
+        high = max(float(rows.hull().hi) * times, n)
         top = max(n**2 - 2 * n * low, 2 * n * high - n**2)
         products = n**2 + 2 * n * max(high, -low)
         by_place, by_square = _factor(place[1]), _factor(square[1])

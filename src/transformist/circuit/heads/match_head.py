@@ -8,15 +8,15 @@ by at least 1. For BOS, where it is seen, it is 1/2 below that of a match, or �
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 from transformist.circuit import score_errors, sum_errors
 from transformist.circuit.atom_errors import Errors, magnitude
 from transformist.circuit.circuit import Circuit, Law, Pairs, Tolerance
-from transformist.circuit.forms import ONE, Form
+from transformist.circuit.forms import ONE, Form, HashedOnce
 from transformist.circuit.heads.scored_head import ScoredHead, lengthened
 from transformist.circuit.margins import Margins
 from transformist.circuit.readings import ScoreReading
@@ -40,7 +40,7 @@ between. There are at most N + 1 other rows, so the stray weight is at most (N +
 
 
 @dataclass(frozen=True)
-class Match(ScoredHead):
+class Match(ScoredHead, HashedOnce):
     """The positions that the mask leaves where Σ keyⱼ · queryᵢ is the largest.
 
     A match is above all others by 1 at least. BOS is a key by itself: 1/2 below a match it is
@@ -62,6 +62,9 @@ class Match(ScoredHead):
     mask: str
     place: Form | None = None
     scale: Fraction = Fraction(1)
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def forms(self) -> tuple[Form, ...]:
@@ -93,7 +96,7 @@ class Match(ScoredHead):
         """True if BOS never matches better than a symbol: its keys are 0, no product is below."""
         keys = [circuit.rows(key) for key in self.keys]
         queries = [circuit.rows(query) for query in self.queries]
-        signs = all(row.lo >= 0 for rows in (*keys, *queries) for row in rows)
+        signs = all(row.lo >= 0 for rows in (*keys, *queries) for row in rows.distinct())
         return signs and all(rows[-1].hi == 0 for rows in keys)
 
     def law(self, circuit: Circuit, value: Form) -> Law:
@@ -140,7 +143,9 @@ class Match(ScoredHead):
         return [Tolerance(form, limit / (2 * len(forms))) for form in forms]
 
     def errors(self, margins: Margins, value: Form, number: int) -> Errors:
-        largest, inexact, divided = self._score_errors(margins)
+        if self not in margins.of_scores:  # the same for each number that the head fetches
+            margins.of_scores[self] = self._score_errors(margins)
+        largest, inexact, divided = margins.of_scores[self]
         self.require_range(margins, 2 * largest, number)
         alone = self.place is None and self.choose not in ("any", "mean")
         allowed: Any = SCORE_ERROR
@@ -164,7 +169,7 @@ class Match(ScoredHead):
             return (*map(max, zip(*found, strict=True)),)
         keys, queries = (_by_kind(margins, forms) for forms in (self.keys, self.queries))
         scale = magnitude(self.scale)
-        largest = scale * max(_dot(key, query) for key in keys for query in queries)
+        largest = scale * _largest_dot(keys, queries)
         largest += magnitude(margins.circuit.longest) if self.place is not None else 0.0
         inexact = self._product_error(margins, keys, queries) * scale
         whole = all(margins.is_exact(form) for form in self.forms)
@@ -175,15 +180,16 @@ class Match(ScoredHead):
             inexact += (len(self.keys) + 4) * (margins.w + margins.u) * largest
         return largest, inexact, 0.0
 
-    def _product_error(
-        self, margins: Margins, keys: list[list[float]], queries: list[list[float]]
-    ) -> float:
+    def _product_error(self, margins: Margins, keys: list[Vector], queries: list[Vector]) -> float:
         """Error of Σ key · query, from the errors and the largest magnitudes of both."""
         key_errors = [margins.error(form) for form in self.keys]
         query_errors = [margins.error(form) for form in self.queries]
-        of_queries = max(_dot(query_errors, key) for key in keys)
-        of_keys = max(_dot(key_errors, query) for query in queries)
-        return of_queries + of_keys + _dot(key_errors, query_errors)
+        if math.inf in (*key_errors, *query_errors):
+            return math.inf
+        of_queries = max(_dot(key, query_errors) for key in keys)
+        of_keys = max(_dot(query, key_errors) for query in queries)
+        both = sum(x * y for x, y in zip(key_errors, query_errors, strict=True))
+        return of_queries + of_keys + both
 
     def _score_errors_as_read(
         self, margins: Margins, scoring: ScoreReading
@@ -217,12 +223,45 @@ def _bottom(circuit: Circuit, forms: tuple[Form, ...]) -> int:
     return math.lcm(*(grid.c for form in forms if (grid := circuit.grid(form)) is not None))
 
 
-def _by_kind(margins: Margins, forms: tuple[Form, ...]) -> list[list[float]]:
-    """The largest magnitudes of forms, at each kind of row."""
+Vector: TypeAlias = "Mapping[int, float]"
+"""Coordinates of a vector that are not 0, in order."""
+
+
+def _by_kind(margins: Margins, forms: tuple[Form, ...]) -> list[Vector]:
+    """The vectors of the largest magnitudes of forms at the kinds of rows, each once."""
     rows = [margins.circuit.rows(form) for form in forms]
-    kinds = range(len(margins.circuit.alphabet) + margins.circuit.bos)
-    return [[magnitude(row[kind].size) for row in rows] for kind in kinds]
+    common = {j: size for j, row in enumerate(rows) if (size := magnitude(row.common.size))}
+    others: dict[int, dict[int, float]] = {}
+    for j, row in enumerate(rows):
+        for kind, each in row.others.items():
+            others.setdefault(kind, {})[j] = magnitude(each.size)
+    found: dict[tuple[tuple[int, float], ...], Vector] = {}
+    if len(others) < len(margins.circuit.alphabet) + margins.circuit.bos:
+        found[tuple(common.items())] = common
+    for own in others.values():
+        both = {j: size for j, size in sorted({**common, **own}.items()) if size}
+        found.setdefault(tuple(both.items()), both)
+    return list(found.values())
 
 
-def _dot(x: list[float], y: list[float]) -> float:
-    return sum(a * b for a, b in zip(x, y, strict=True))
+def _largest_dot(x: Sequence[Vector], y: Sequence[Vector]) -> float:
+    """The largest product of a vector of x and one of y; only those that overlap are multiplied."""
+    having: dict[int, list[int]] = {}
+    for number, vector in enumerate(y):
+        for j in vector:
+            having.setdefault(j, []).append(number)
+    return max(
+        (
+            _dot(vector, y[number])
+            for vector in x
+            for number in {number for j in vector for number in having.get(j, ())}
+        ),
+        default=0.0,
+    )
+
+
+def _dot(x: Vector, y: Vector | Sequence[float]) -> float:
+    if isinstance(y, Mapping):
+        shorter, longer = (x, y) if len(x) <= len(y) else (y, x)
+        return sum(size * longer.get(j, 0.0) for j, size in shorter.items())
+    return sum(size * y[j] for j, size in x.items())

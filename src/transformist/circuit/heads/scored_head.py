@@ -16,7 +16,7 @@ from transformist.circuit.atom_errors import Errors, magnitude, significant_bits
 from transformist.circuit.circuit import Circuit, Law, least_magnitude
 from transformist.circuit.forms import Form
 from transformist.circuit.margins import Margins, RoundedHead
-from transformist.laws import ZERO, Grid, hull
+from transformist.laws import ZERO, Grid, Ranges
 
 
 class ScoredHead(RoundedHead):
@@ -49,7 +49,7 @@ class ScoredHead(RoundedHead):
     def law(self, circuit: Circuit, value: Form) -> Law:
         """The law of the value at all rows; 0 where a strict mask leaves no row."""
         rows = circuit.rows(value)
-        seen = hull(rows)
+        seen = rows.hull()
         if self.mask.startswith("strict"):
             seen = seen.hull(ZERO)
         grid = circuit.grid(value)
@@ -60,8 +60,8 @@ class ScoredHead(RoundedHead):
             elsewhere = self._elsewhere(circuit)
             grid = Grid(grid.c, frozenset(f"{count} {elsewhere}" for count in grid.counts))
         at_bos = {"strict-future": ZERO, "future": rows[-1]}.get(self.mask, seen)
-        ranges = (seen,) * len(circuit.alphabet) + (at_bos,) * circuit.bos
-        return Law(ranges, grid, least_magnitude(circuit, value))
+        others = {len(circuit.alphabet): at_bos} if circuit.bos else {}
+        return Law(Ranges(len(rows), seen, others), grid, least_magnitude(circuit, value))
 
     @staticmethod
     def _elsewhere(circuit: Circuit) -> str:
@@ -90,7 +90,7 @@ class ScoredHead(RoundedHead):
         """
         circuit = margins.circuit
         rows = circuit.rows(value)
-        diameter = float(max(row.hi for row in rows) - min(row.lo for row in rows))
+        diameter = float(rows.hull().diameter)
         size = margins.reach(value)
         error = margins.error(value)
         if circuit.weighting == "softmax":

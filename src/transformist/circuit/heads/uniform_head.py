@@ -13,7 +13,7 @@ from transformist.circuit.circuit import Circuit, Law, Pairs, Tolerance, least_m
 from transformist.circuit.forms import Form
 from transformist.circuit.margins import Margins, RoundedHead
 from transformist.circuit.seen_rows import SEES_BOS, mean_range, rows_under
-from transformist.laws import ZERO, Grid, Range, hull
+from transformist.laws import ZERO, Grid, Range, Ranges
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class Uniform(RoundedHead):
 
     def law(self, circuit: Circuit, value: Form) -> Law:
         rows = circuit.rows(value)
-        symbols = hull(rows[: len(circuit.alphabet)])
+        symbols = circuit.span(value)
         factor = _factor_of_place(circuit, value)
         if self.mask == "none" and factor:  # of i it is n/2, or (n + 1)/2 without BOS
             longest = max(circuit.longest, Fraction(1))
             most = longest if circuit.bos else longest + 1
             half = Range(Fraction(0 if circuit.bos else 1), Fraction(1, 2) * most)
-            return Law((half.times(factor),) * len(rows), Grid(2).times(factor))
+            return Law(Ranges(len(rows), half.times(factor), {}), Grid(2).times(factor))
         if self.mask in SEES_BOS:
             seen = mean_range(symbols, rows[-1] if circuit.bos else None, circuit.longest)
         else:
@@ -61,8 +61,8 @@ class Uniform(RoundedHead):
         least = least_magnitude(circuit, value)
         if least is not None:
             least = None if circuit.most_seen is None else least / circuit.most_seen
-        ranges = (seen,) * len(circuit.alphabet) + (at_bos,) * circuit.bos
-        return Law(ranges, self._grid(circuit, value), least)
+        others = {len(circuit.alphabet): at_bos} if circuit.bos else {}
+        return Law(Ranges(len(rows), seen, others), self._grid(circuit, value), least)
 
     def _grid(self, circuit: Circuit, value: Form) -> Grid | None:
         """The grid of a mean of D numbers that have a grid without a D of its own."""

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from transformist.circuit import (
+    NOTHING,
     SEES_BOS,
     Atom,
     Circuit,
@@ -157,11 +158,11 @@ class Builder:
 
     def embedded(self, values: Sequence[Any], name: str) -> Form:
         """A number for each symbol, 0 at BOS; a constant where they are all the same."""
-        numbers = [Fraction(value) for value in values]
-        if len(set(numbers)) == 1:
-            return Form.of(numbers[0])
-        zeros = (Fraction(0),) * self.circuit.bos
-        return self.add(Embedded((*numbers, *zeros)), name)
+        numbers = {value: Fraction(value) or NOTHING for value in set(values)}
+        if len(numbers) == 1:
+            return Form.of(*numbers.values())
+        zeros = (NOTHING,) * self.circuit.bos
+        return self.add(Embedded((*map(numbers.__getitem__, values), *zeros)), name)
 
     def embedded_case(self, values: Sequence[Any], value: Any, name: str) -> Form:
         """A form that is 1 at the symbols that have this value, 0 elsewhere."""
@@ -264,10 +265,10 @@ class Builder:
 
     def relu(self, form: Form, name: str) -> Form:
         """max(form, 0); the form or 0 where its sign is known."""
-        rows = self.circuit.rows(form)
-        if all(row.lo >= 0 for row in rows):
+        within = self.circuit.rows(form).hull()
+        if within.lo >= 0:
             return form
-        if all(row.hi <= 0 for row in rows):
+        if within.hi <= 0:
             return Form()
         return self.add(Relu(form), name)
 
