@@ -42,7 +42,21 @@ def chosen(x):
     return (x == "a").where(None, x).tag()
 
 
+@tf.program(alphabet="ab")
+def some_counts(x):
+    return (x == "a").count("future").map(lambda k: None if k > 2 else "xyz"[k]).tag()
+
+
+@tf.program(alphabet="ab")
+def unlike(x):
+    return x.table(x.predecessor(default="a"), values=lambda y, z: None if y == z else z + y).tag()
+
+
 REFERENCES = {
+    some_counts: lambda x: [
+        None if (k := x[: i + 1].count("a")) > 2 else "xyz"[k] for i in range(len(x))
+    ],
+    unlike: lambda x: [None if y == z else z + y for z, y in zip("a" + x, x, strict=False)],
     before: lambda x: [None, *x][: len(x)],
     upper: lambda x: [None, *x.upper()][: len(x)],
     paired: lambda x: [x[i - 1] + x[i] if i else None for i in range(len(x))],

@@ -51,6 +51,7 @@ def values_at(
         rows = _from_mapping([_key(each) for each in arguments], values)
     elif callable(values):
         rows = tuple(_called(values, each) for each in arguments)
+        _require_a_value(rows, arguments)
     else:
         rows = _listed(values)
     rows = tuple(bool(row) if isinstance(row, np.bool_) else row for row in rows)
@@ -98,12 +99,6 @@ def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
             received=f"{raised_in_words(error):.120} for the arguments {at:.60}",
             remedy="give a function that takes each of these and returns a value",
         ) from error
-    if value is None:
-        raise refusal(
-            "a function of a table must return a value other than None",
-            received=f"None for the arguments {at:.60}",
-            remedy="return a value wherever it is called, or give a mapping, which may have None",
-        )
     if hasattr(value, "node"):
         raise refusal(
             "a function of a table must return a plain value: a Boolean, a number or a symbol",
@@ -112,6 +107,18 @@ def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
             "further arguments: x.table(y, values=f)",
         )
     return value
+
+
+def _require_a_value(rows: tuple[Any, ...], arguments: list[tuple[Any, ...]]) -> None:
+    """Refuse a function without a `return`: it returns None wherever it is called."""
+    called = [k for k, each in enumerate(arguments) if None not in each]
+    if called and all(rows[k] is None for k in called):
+        at = ", ".join(map(repr, arguments[called[0]]))
+        raise refusal(
+            "a function of a table must return a value other than None",
+            received=f"None for the arguments {at:.60}, and for all others",
+            remedy="return a value, or None for some arguments only",
+        )
 
 
 def _from_mapping(keys: list[Any], values: Mapping[Any, Any]) -> tuple[Any, ...]:
