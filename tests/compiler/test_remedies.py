@@ -30,8 +30,7 @@ def share_above(threshold):
 def test_a_float_is_told_from_the_text():
     said = refused(share_above(0.1), max_length=20)
     assert said.endswith(
-        "no max_length fits; compile it for an arithmetic with more bits, such as "
-        "arithmetic=float64; "
+        "no max_length fits; compile it for arithmetic=exact, in which nothing rounds; "
         "a float stands for the number it is, here 3602879701896397/36028797018963968: "
         'write a text such as "0.1", or in a table Fraction("0.1")'
     )
@@ -115,3 +114,36 @@ def test_a_length_is_a_whole_number_also_of_numpy():
     for length in ("x", 2.5, -3, True, np.int64(0), np.float64(5)):
         with pytest.raises(InvalidValue, match="max_length must be a whole number from 1 to"):
             tf.compile(program, max_length=length)
+
+
+def test_a_wider_format_is_named_only_where_it_fits():
+    """float64 does not keep 0.3 of a float apart from fractions; exact does."""
+    message = refused(share_above(0.3), max_length=10)
+    assert "arithmetic=exact" in message and "float64" not in message
+    tf.compile(share_above(0.3), max_length=10, arithmetic="exact")
+    message = refused(share_above("1/3"), max_length=10, arithmetic="bfloat16")
+    assert "arithmetic=float64" in message
+    tf.compile(share_above("1/3"), max_length=10, arithmetic="float64")
+
+
+def test_a_place_without_source_is_described_by_its_type():
+    """At a plain prompt of Python there is no text to quote, and no name of a class is shown."""
+    source = (
+        "@tf.program(alphabet='ab')\ndef above(x):\n    return ((x == 'a').mean() > 0.3).accept()"
+    )
+    known = {"tf": tf}
+    exec(compile(source, "<stdin>", "exec"), known)
+    message = refused(known["above"], max_length=10)
+    assert "received a Boolean that is computed there, up to" in message and "line 3" in message
+
+
+@pytest.mark.parametrize(
+    ("call", "remedy"),
+    [
+        (lambda: tf.certify(share_above("1/2")), r"give tf.compile\(program\) or .*build\(\)$"),
+        (lambda: tf.decoder(tf.compile(share_above("1/2"), max_length=5)), 'masks="future"'),
+    ],
+)
+def test_remedies_name_the_call(call, remedy):
+    with pytest.raises(InvalidValue, match=remedy):
+        call()

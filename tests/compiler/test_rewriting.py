@@ -279,3 +279,30 @@ def test_every_target_has_its_passes():
     from transformist.compiler import TARGETS
 
     assert set(PASSES) == set(TARGETS)
+
+
+RELATED = {
+    "categories": lambda x, **how: x.select(x.predecessor(default="a"), **how),
+    "numbers": lambda x, **how: x.map({"a": 0, "b": 2}).select((x == "a").count("future"), **how),
+    "Booleans": lambda x, **how: (x == "a").select((x == "b").any_so_far(), **how),
+}
+USES = (
+    lambda x, found: (found.rightmost(x, default="-") == "a").accept(empty=False),
+    lambda x, found: found.any().accept(),
+    lambda x, found: (found.mean(x == "a", default=1) > "1/2").accept(),
+)
+
+
+@pytest.mark.parametrize("masks", ["future", "none"])
+@pytest.mark.parametrize(
+    "relation",
+    ["<", *(pytest.param(each, marks=pytest.mark.slow) for each in ["<=", ">", ">=", "!="])],
+)
+def test_a_selection_by_relation_is_read_at_the_last_position(relation, masks):
+    """Over n alone under mask past, and over nothing under strict-past."""
+    for (name, related), mask in itertools.product(RELATED.items(), ("past", "strict-past")):
+        for use in USES:
+            program = made(lambda x: use(x, related(x, mask=mask, relation=relation)))  # noqa: B023
+            model = tf.compile(program, max_length=6, masks=masks)
+            for x in STRINGS[:31]:
+                assert model(x, "float32") == program(x), (name, mask, x)

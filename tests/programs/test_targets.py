@@ -168,7 +168,7 @@ def test_a_tag_that_needs_the_whole_input_is_no_tag_of_a_decoder():
         '(x == "a").count(): every head of a causal decoder must have the mask future; received '
         "'(x == \"a\").count()', which needs a head of mask none; a decoder gives each tag before "
         "it reads the rest of the input; take the positions so far (mask future), return "
-        "accept(), or compile it with masks=none or masks=any"
+        "accept(), or compile it with masks=any"
     )
 
 

@@ -190,7 +190,7 @@ def _without_margin(program: Program, options: Options, excess: MarginExceeded) 
 def _what_fits(program: Program, options: Options) -> str:
     """The largest N, or that there is none, and what else can be asked for."""
     finer = "an arithmetic with more bits, such as arithmetic=float64"
-    if options.number_system == "float64":
+    if not _fits(program, replace(options, arithmetic="float64")):
         finer = "arithmetic=exact, in which nothing rounds"
     longest = _longest(program, options)
     if longest:

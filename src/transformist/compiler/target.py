@@ -66,8 +66,7 @@ TARGETS: Mapping[str, Target] = {
             "values, or the mask future; or compile it with masks=any",
         },
         tag_remedy="a decoder gives each tag before it reads the rest of the input; take the "
-        "positions so far (mask future), return accept(), or compile it with masks=none or "
-        "masks=any",
+        "positions so far (mask future), return accept(), or compile it with masks=any",
     ),
     "none": Target(
         "an encoder",

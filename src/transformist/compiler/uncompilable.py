@@ -50,9 +50,12 @@ class Subexpressions:
         kind: type[Uncompilable] = Uncompilable,
     ) -> Uncompilable:
         """The refusal of a subexpression, with its name and its line."""
+        # Without the source, as at a plain prompt of Python, a place has no text to quote.
+        is_named = self.places[node].text or any(node == each for _, each in self.program.names)
+        named = f"'{self.names[node]}'" if is_named else f"{node.type.noun} that is computed there"
         return kind(
             invariant,
-            received=f"'{self.names[node]}', {received}",
+            received=f"{named}, {received}",
             where=str(self.places[node]),
             remedy=remedy,
         )

@@ -435,5 +435,5 @@ def require_transformer(model: object, where: str) -> None:
             "the model must be a Transformer",
             received=f"{type(model).__name__}",
             where=where,
-            remedy="give tf.compile(program) or tf.recipe('dyck-1').build() makes",
+            remedy="give tf.compile(program) or tf.recipe('dyck-1').build()",
         )

@@ -56,7 +56,9 @@ def find_model(given: str, settings: Settings) -> NamedModel:
     known = [*names, *(f"{PACKAGED}{name}" for name in PROGRAMS)]
     if given.endswith(SUFFIX):
         known = []
+    packaged = f"{PACKAGED}{given}"
     near = difflib.get_close_matches(given, known, n=3, cutoff=0.5)
+    near = [packaged] if packaged in known else near
     raise UnknownName(
         "MODEL must be a recipe's name, a packaged program (programs/NAME), a program in a file "
         "(FILE.py:NAME), or a saved file",

@@ -15,8 +15,15 @@ from transformist.language import Program
 from transformist.language.across import Count, Exists, Mean
 from transformist.language.leaves import Constant
 from transformist.language.node import Node
-from transformist.language.pointwise import Choice, Comparison, Linear, Table, rows_of
-from transformist.language.selection import Select
+from transformist.language.pointwise import (
+    RELATIONS,
+    Choice,
+    Comparison,
+    Linear,
+    Table,
+    rows_of,
+)
+from transformist.language.selection import Select, SelectByRelation
 from transformist.language.types import Boolean, Number
 from transformist.model import Mask
 
@@ -25,7 +32,8 @@ FALSE = Constant((), Boolean, False)
 
 def past_at_the_last(program: Program) -> Program:
     """The program without past masks where only the last position is read."""
-    rules: dict[type[Node], Rule] = dict.fromkeys((Mean, Count, Exists, Select), _at_n)
+    kinds = (Mean, Count, Exists, Select, SelectByRelation)
+    rules: dict[type[Node], Rule] = dict.fromkeys(kinds, _at_n)
     return at_the_last_position(program, rules)
 
 
@@ -56,12 +64,22 @@ def _if_equal(node: Select) -> Node:
     return value_or_default(_equal(keys, queries), values, node.default)
 
 
+def _if_related(node: SelectByRelation) -> Node:
+    keys, queries, values = node.children
+    return value_or_default(_related(keys, queries, node.relation), values, node.default)
+
+
 def _equal(x: Node, y: Node) -> Node:
+    return _related(x, y, "==")
+
+
+def _related(x: Node, y: Node, relation: str) -> Node:
+    """True where x stands in a relation to y; both are of one type."""
     if isinstance(x.type, Number):
-        return Comparison((Linear((x, y), (1, -1), 0),), "==")
+        return Comparison((Linear((x, y), (1, -1), 0),), relation)
     rows_of(x.type, y.type)  # refuses a table of too many rows
     pairs = itertools.product(x.type.values or (), y.type.values or ())
-    return Table((x, y), tuple(a == b for a, b in pairs), Boolean())
+    return Table((x, y), tuple(RELATIONS[relation](a, b) for a, b in pairs), Boolean())
 
 
 _OVER_ITSELF: dict[type[Node], Rule] = {
@@ -69,5 +87,6 @@ _OVER_ITSELF: dict[type[Node], Rule] = {
     Exists: _value,
     Count: _one_or_0,
     Select: _if_equal,
+    SelectByRelation: _if_related,
 }
 """The value of each kind of node over a single position."""

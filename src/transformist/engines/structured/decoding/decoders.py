@@ -277,7 +277,7 @@ def _require_causal(model: Transformer) -> None:
             "a model for a decoder must not look ahead",
             received=f"a model with {' and '.join(found)}",
             where="decoder",
-            remedy="run it on whole inputs",
+            remedy='run it on whole inputs; for a program, try tf.compile(program, masks="future")',
         )
 
 
