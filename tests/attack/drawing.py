@@ -547,6 +547,57 @@ def beside_bos(d):
     d.read(form, d.reader())
 
 
+def added_constant(d, form, into):
+    """The form, rounded by adding and subtracting a constant, where this is above 2^(p−1)."""
+    p = d.a.precision
+    M = F(5 * 2 ** (p - 3))
+    if not d.benign:
+        M = d.pick(M, M, F(2 ** (p - 1)), F(2 ** (p - 1) + 1), F(2**p) - d.N, M / 2, M / 4, 2 * M)
+    d.unit(form, M, {into: F(1)})
+    d.unit({}, M, {into: F(-1)})
+    return into
+
+
+def roundings(d):
+    """Multiples of a number in the format's reach, with an error, to which a constant is added."""
+    unit = F(1) if d.benign else d.pick(F(1), F(1), F(1, 2), F(2))
+    odd = d.pick(3, 5, 7)
+    x = d.embedded(lambda: odd * unit * d.whole(0, 3 if d.benign else 6))
+    form = {x: F(1, odd)}
+    if d.chance(0.3):
+        form = {d.fetch({x: F(1, odd)}, mask="none", out=F(1)): F(1)} if not d.benign else form
+    if d.chance(0.3):
+        form[d.embedded(lambda: unit * d.whole(0, 2))] = F(1) if d.benign else d.number()
+    into = added_constant(d, form, d.slot("r"))
+    d.read({into: F(1)}, d.reader())
+
+
+def places(d):
+    """Positions from the share of BOS, rounded by a constant, and their squares."""
+    flags = [*[F(0)] * len(d.alphabet), F(1)]
+    if not d.benign and d.chance(0.4):
+        flags[d.pick(0, -1)] = d.pick(F(1), F(9, 8), F(3, 4), F(2), F(1, 4))
+    mask = "future" if d.benign or d.chance(0.8) else d.pick("strict-future", "none", "past")
+    share, place = d.fetch({d.put(flags, "b"): F(1)}, mask=mask), d.slot("i")
+    for j in range(1, d.N + d.pick(1, 1, 1, 2)):
+        bent = F(1) if d.benign or d.chance(0.9) else d.pick(F(7, 8), F(17, 16))
+        d.unit({share: F(-2 * j) * bent}, 2, {place: F(1)})
+    if d.benign or d.chance(0.7):
+        place = added_constant(d, {place: F(1)}, d.slot("r"))
+    form = {place: F(1)}
+    if d.chance(0.4):
+        square = d.slot("q")
+        d.unit({place: F(1)}, 0, {square: F(1)})
+        for j in range(1, d.N):
+            d.unit({place: F(1)}, -j, {square: F(2)})
+        form = {square: F(1)}
+        if d.chance(0.5):
+            form[place] = F(d.draw.randint(-3, 3))
+    if d.chance(0.3):
+        form[d.embedded(lambda: d.whole(0, 2))] = F(1)
+    d.read(form, d.reader())
+
+
 def norms(d):
     """A layer with a norm, which certificates may refuse, or without."""
     constants(d) if d.chance(0.5) else cancelling(d)
@@ -815,6 +866,8 @@ COSTLY = (
     "cancelling",
     "norms",
     "constants",
+    "roundings",
+    "places",
     "D2",
     "D3",
     "D5",
@@ -832,7 +885,7 @@ KINDS = {
     each.__name__: each
     for each in (
         constants, cancelling, subnormals, scales, ties, heads, repeated, beside_bos, norms, steps,
-        lookups, matches,
+        lookups, matches, roundings, places,
     )
 }  # fmt: skip
 
@@ -862,7 +915,7 @@ def _drawn(kind, seed, draw):
     if kind in SUITED and not (kind == "D7" and benign):
         formats = [FORMATS.get(name) or LONGER[name] for name in SUITED[kind]]
     a = draw.choice(formats)
-    bos = kind == "beside_bos" or (kind not in HOLES and draw.random() < 0.25)
+    bos = kind in ("beside_bos", "places") or (kind not in HOLES and draw.random() < 0.25)
     alphabet = "abc"[: draw.choice((1, 2, 2, 2, 3))]
     N = draw.choice({1: (1, 2, 3, 4), 2: (1, 2, 3, 4), 3: (1, 2, 3)}[len(alphabet)])
     if kind == "D4" or (

@@ -110,6 +110,9 @@ class Atom(ABC):
     absorbs_errors: ClassVar[bool] = False
     """True if small errors of what it reads do not change it, as with a step."""
 
+    is_kept_alone: ClassVar[bool] = False
+    """True if it has a slot of its own, and no slot holds its sum with other atoms."""
+
     @property
     @abstractmethod
     def reads(self) -> tuple[Form, ...]:

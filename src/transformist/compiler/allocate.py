@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeVar
 
-from transformist.circuit import Fetched, Form, Head, PositionFeature
+from transformist.circuit import Fetched, Form, Head
 from transformist.compiler.schedule import Schedule
 from transformist.errors import BrokenInvariant
 
@@ -125,11 +125,11 @@ class Allocation:
 
 
 def _parts(schedule: Schedule, form: Form) -> Iterator[tuple[tuple[int, bool], Form]]:
-    """The parts of a form by the time at which they are computed; features by themselves."""
+    """The parts of a form by the time at which they are computed; atoms kept alone are parts."""
     sites: dict[tuple[int, bool], list[int]] = {}
     for atom in form.atoms:
-        is_feature = isinstance(schedule.circuit.atoms[atom], PositionFeature)
-        sites.setdefault((schedule.times[atom], is_feature), []).append(atom)
+        is_alone = schedule.circuit.atoms[atom].is_kept_alone
+        sites.setdefault((schedule.times[atom], is_alone), []).append(atom)
     for site in sorted(sites):
         if site[1]:
             yield from ((site, form.part([atom])) for atom in sites[site])

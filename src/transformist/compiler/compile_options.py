@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 from transformist.compiler.target import TARGETS, Target
 from transformist.errors import InvalidValue, UnknownName, is_name
+from transformist.model import Mask
 from transformist.positions import POSITIONS
 from transformist.rounding import float_format_of
 from transformist.settings import whole_length
 
 WEIGHTINGS = ("softmax", "average-hard", "rightmost-hard")
 """The weightings that programs are compiled to."""
+
+FROM_BOS = "bos"
+"""The choice of positions that are computed from the share of BOS."""
 
 HEADS = ("many", "one")
 """Numbers of heads that a layer may have."""
@@ -27,7 +31,8 @@ class Options:
         weighting: the weighting of all heads.
         arithmetic: the format in which the margins must be kept; `None` for the usual one.
         heads: the number of heads in a layer, `many` or `one`.
-        positions: the position functions that may be used, all when `None`.
+        positions: the position functions that may be used, all when `None`; `bos` for none, where
+            positions are computed from the share of BOS in a mean.
         masks: the target, by the masks that its heads may have: `any`, `future` or `none`.
         reuse: true if a slot may hold several numbers, one after another.
 
@@ -37,7 +42,7 @@ class Options:
     weighting: str = "softmax"
     arithmetic: str | None = None
     heads: str = "many"
-    positions: Sequence[str] | None = None
+    positions: Sequence[str] | str | None = None
     masks: str = "any"
     reuse: bool = True
 
@@ -65,7 +70,9 @@ class Options:
                 where="compile",
                 remedy="give max_length, or leave arithmetic out",
             )
-        if self.positions is not None:
+        if self.computes_positions:
+            self._require_causal_heads()
+        elif self.positions is not None:
             self._require_positions(self.positions)
 
     @property
@@ -82,6 +89,26 @@ class Options:
         if self.arithmetic is not None:
             return self.arithmetic
         return "exact" if self.max_length is None else "float32"
+
+    @property
+    def computes_positions(self) -> bool:
+        """True if positions are computed from the share of BOS in a mean."""
+        return is_name(self.positions, (FROM_BOS,))
+
+    @property
+    def precision(self) -> int | None:
+        """The bits of the significand of the number system; `None` where nothing rounds."""
+        a = float_format_of(self.number_system)
+        return None if a is None else a.precision
+
+    def _require_causal_heads(self) -> None:
+        if not self.target.admits(Mask.FUTURE):
+            raise InvalidValue(
+                f"positions={FROM_BOS} must come with heads of mask future",
+                received=f"masks = {self.masks}, where the share of BOS is the same at every row",
+                where="compile",
+                remedy="give masks=future or masks=any, or leave positions out",
+            )
 
     def _require_positions(self, positions: object) -> None:
         if isinstance(positions, str) or not isinstance(positions, Iterable):

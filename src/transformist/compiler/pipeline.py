@@ -38,7 +38,7 @@ def compile(
     weighting: str = "softmax",
     arithmetic: str | None = None,
     heads: str = "many",
-    positions: Sequence[str] | None = None,
+    positions: Sequence[str] | str | None = None,
     masks: str = "any",
     reuse: bool = True,
 ) -> Transformer:
@@ -54,7 +54,9 @@ def compile(
         arithmetic: the number system in which the margins have to fit: float32 when left out. For
             any length it is `exact`, in which nothing rounds; no format keeps the margins of all.
         heads: `many` or `one` a layer.
-        positions: the functions of positions that may be used, all when left out.
+        positions: the functions of positions that may be used, all when left out; `bos` for a host
+            without them, in which i, i^2, i^3 and (-1)^i are computed from the share of BOS in a
+            mean of mask future.
         masks: the masks that the host has: `any`; `future` for a causal decoder, in which every
             head has this mask; `none` for an encoder, in which every head sees all positions. Other
             masks of the program are replaced; a mask that cannot be replaced is refused.

@@ -41,6 +41,8 @@ class PositionFeature(RoundedAtom):
 
     name: str
 
+    is_kept_alone = True
+
     @property
     def reads(self) -> tuple[Form, ...]:
         return ()

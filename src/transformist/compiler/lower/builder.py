@@ -16,9 +16,12 @@ from transformist.circuit import (
     Embedded,
     Fetched,
     Form,
+    FunctionOfPlace,
     Match,
     PositionFeature,
     Relu,
+    Rounded,
+    RowNumber,
     StepFunction,
     Uniform,
     at_bos,
@@ -57,6 +60,18 @@ AS_IT_IS = Scale("as it is", "")
 """The scale 1."""
 
 
+@dataclass(frozen=True)
+class ComputedPositions:
+    """Position functions that are computed from the share of BOS.
+
+    Attributes:
+        precision: the bits of the significand of the format; `None` where nothing rounds.
+
+    """
+
+    precision: int | None
+
+
 @dataclass(eq=False)
 class Builder:
     """Adds atoms to a circuit for the subexpression that is lowered.
@@ -68,6 +83,7 @@ class Builder:
         positions: the position functions that may be used, all when `None`.
         target: the masks that heads may have.
         resets: where errors are kept from growing; `None` for nowhere.
+        computed: position functions are computed; `None` if the host has them.
         served: the subexpressions that are lowered, each for the sake of the one before it. New
             atoms serve the last.
 
@@ -79,6 +95,7 @@ class Builder:
     positions: Sequence[str] | None
     target: Target
     resets: Resets | None = None
+    computed: ComputedPositions | None = None
     served: list[Node] = field(default_factory=list)
 
     def add(self, atom: Atom, name: str) -> Form:
@@ -209,7 +226,31 @@ class Builder:
                     received=f"{name} in a model with BOS",
                     remedy="compare with i, or take a mean for a count over i or n",
                 ) from None
+        if self.computed is not None:
+            return self._computed(name, node, self.computed.precision)
         return self.add(PositionFeature(name), name)
+
+    def _computed(self, name: str, node: Node, precision: int | None) -> Form:
+        """A function of the position, from the share 1/(i + 1) of BOS up to here."""
+        longest = self.circuit.max_length
+        if longest is None:
+            raise self.needs_length(node, "the number of hidden units that compute a position")
+        self.require_means(node, "a position from the share of BOS")
+        if name.endswith("/n"):
+            raise self.refuse(
+                node,
+                "a position function computed from the share of BOS must not depend on n",
+                received=f"which needs the position function {name}",
+                remedy="use i, or compile it without positions=bos",
+            )
+        share = self.one_in(Scale("count", Mask.FUTURE))
+        place = self.add(RowNumber(share, longest), "i before rounding")
+        if precision is not None:
+            place = self.add(Rounded(place, Rounded.constant_for(precision)), "i")
+        if name == "i":
+            return place
+        values = tuple(int(position(name, i, i)) for i in range(longest + 1))
+        return self.add(FunctionOfPlace(place, values), name)
 
     def place(self, node: Node) -> Form:
         """A number whose values at different positions are at least 1 apart, in their order.

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, TypeVarTuple
 
 from transformist.circuit import Circuit, Form
 from transformist.compiler.compile_options import Options
-from transformist.compiler.lower.builder import AS_IT_IS, Builder, Scale
+from transformist.compiler.lower.builder import AS_IT_IS, Builder, ComputedPositions, Scale
 from transformist.compiler.lower.fetching import CHANNELS, FETCHING
 from transformist.compiler.lower.means import MEANS
 from transformist.compiler.lower.positionwise import POINTWISE
@@ -101,7 +101,10 @@ class Lowering(Asking):
         """Builder of the circuit's forms."""
         options = self.options
         given = self.source, self.circuit, self.source_map
-        return Builder(*given, options.positions, options.target, self.resets)
+        positions, computed = options.positions, None
+        if options.computes_positions:
+            positions, computed = None, ComputedPositions(options.precision)
+        return Builder(*given, positions, options.target, self.resets, computed)
 
     @cached_property
     def source(self) -> Subexpressions:

@@ -87,7 +87,16 @@ def network(
     kept = {
         name: getattr(added, name) * left[:, None] for name in ("error", "absolute", "relative")
     }
-    return replace(added, **kept)
+    return _named(replace(added, **kept), r)
+
+
+def _named(z: Approximation, r: RoundingErrors) -> Approximation:
+    """Return the stream with position functions for sums of hidden units that equal them."""
+    forms = [r.ideal.named(form) for form in z.forms]
+    if all(new is old for new, old in zip(forms, z.forms, strict=True)):
+        return z
+    lo, hi, size = r.ideal.measured(forms)
+    return replace(z, forms=forms, lo=lo, hi=hi, size=size)
 
 
 def paired(f: FeedForward) -> list[Group]:
@@ -133,29 +142,42 @@ def _contribution(
     f: FeedForward, inner: AffineMap, group: Group, r: RoundingErrors, ledger: Ledger, where: str
 ) -> Contribution:
     if len(group) == 1:
-        return _alone(inner, group[0], r.ideal, where)
+        return _alone(f, inner, group[0], r.ideal, where)
     if np.array_equal(f.W_1[group[0]], f.W_1[group[1]]):
         return _step(f, inner, group, r, ledger, where)
     return _copy(inner, group, r.ideal)
 
 
-def _alone(inner: AffineMap, j: int, ideal: Ideal, where: str) -> Contribution:
+def _alone(f: FeedForward, inner: AffineMap, j: int, ideal: Ideal, where: str) -> Contribution:
     """Return ReLU(x).
 
     ReLU is 1-Lipschitz, so its error is at most that of x. For x ≥ 0 also the bound a + ρ x
     carries over. For x < 0 and ρ < 1 the computed x is at most x + a + ρ |x| < a, so the error
     is at most a: again the bound a + ρ · 0.
+
+    Let x = p + b with p ≤ 0 < b, and let a + ρ |p| with ρ ≤ 1 bound the error of x (`mixed`). Then
+    the error of ReLU(x) is at most a + ρ b. For x ≥ 0 this is so since |p| = b − x ≤ b. For x < 0
+    it is since the computed x is at most x + a + ρ (b − x) = a + ρ b + (1 − ρ) x ≤ a + ρ b.
     """
     v = inner.values
     form, lo, hi = v.forms[j], v.lo[j], v.hi[j]
     grid, (low, high) = ideal.grid(form), (np.maximum(lo, 0), np.maximum(hi, 0))
-    size = np.where(hi <= 0, 0.0, v.size[:, j])
+    size = np.minimum(v.size[:, j], up(ideal.scales[:, None] * high))
     if (hi <= 0).all():
         form = {}
     elif not (lo >= 0).all():
-        form = {ideal.add(where, low, high, grid, size, unit=(form, None)): ONE}
+        rows = ideal.row_function(form)
+        rows = None if rows is None else rows.clipped(None)
+        form = {ideal.add(where, low, high, grid, size, unit=(form, None), rows=rows): ONE}
     is_off = hi + v.error[0, j] <= 0  # the computed x is at most 0
-    error = np.where(is_off, 0.0, v.error[:, j])
+    error = v.error[:, j]
+    a, rho = (each[j] for each in inner.mixed)
+    b = float(f.b_1[j])
+    if b > 0:
+        falls = (hi <= b * NEARLY) & (rho <= 1)  # b is rounded to float64: down, to be safe
+        bent = np.where(falls, up(a + rho * up(b)), np.inf)
+        error = np.minimum(error, ideal.scales[:, None] * bent)
+    error = np.where(is_off, 0.0, error)
     has_ratio = v.relative[j] < 1
     a = np.where(is_off, 0.0, np.where(has_ratio, v.absolute[j], v.error[0, j]))
     rho = np.where(is_off | ~has_ratio, 0.0, v.relative[j])
@@ -230,7 +252,9 @@ def _step(
     h, grid = float(height), (height, None) if is_step else None
     lo = np.where(clear & ~crossing.is_low, h * NEARLY, 0.0)
     lo, hi = ideal.snapped(grid, lo, np.where(is_zero, 0.0, up(h)))
-    number = ideal.add(where, lo, hi, grid, unit=(x, height))
+    rows = ideal.row_function(x)
+    rows = None if rows is None else rows.clipped(height)
+    number = ideal.add(where, lo, hi, grid, unit=(x, height), rows=rows)
     lo, hi = ideal.unknowns[number].lo, ideal.unknowns[number].hi
     scales = ideal.scales[:, None]
     is_exact = not v.error[0, [upper, lower]].any()

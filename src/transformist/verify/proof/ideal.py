@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.verify.proof.grids import Grid, combined_grid
+from transformist.verify.proof.row_functions import MOST_ROWS, NAMES, RowFunction
 from transformist.verify.proof.upwards import (
     FLOOR,
     Floats,
@@ -146,6 +147,7 @@ class Unknown:
         share: the pattern of the head and the kind of row, if the unknown is a share.
         unit: the form x and the limit h (`None` for no limit), if the unknown is a hidden unit
             min(ReLU(x), h).
+        rows: the values at each row, if they follow from the share of BOS alone.
 
     """
 
@@ -155,6 +157,7 @@ class Unknown:
     size: Floats
     share: tuple[Pattern, int] | None = None
     unit: tuple[Form, Fraction | None] | None = None
+    rows: RowFunction | None = None
 
 
 class Ideal:
@@ -276,6 +279,57 @@ class Ideal:
         lo, hi, _ = self.measured([form])
         return lo[0], hi[0]
 
+    def _tabulated(self, rows: RowFunction, lo: Floats, hi: Floats) -> tuple[Floats, Floats]:
+        """Move ends inwards to those of a function of the row."""
+        least, most = (np.full(self.kinds, float(x)) for x in rows.ends())
+        least[self.bos] = most[self.bos] = float(rows.at(0))
+        least, most = widened(least, most, magnitudes(least, most))  # float(x) is off by 2⁻⁵³ x
+        # Ends that were exact stay: they are whole multiples of a grid.
+        return np.maximum(lo, least), np.minimum(hi, most)
+
+    # Functions of the row
+
+    def row_function(self, form: Form) -> RowFunction | None:
+        """Return the values of a form at each row, if it depends on the share of BOS alone."""
+        others = [(x, self.unknowns[n].rows) for n, x in form.items() if n >= self.kinds]
+        known = [(x, rows) for x, rows in others if rows is not None]
+        at_symbols = {form.get(kind, Fraction(0)) for kind in range(self.kinds - 1)}
+        if not known or len(known) < len(others) or len(at_symbols) > 1:
+            return None
+        at_bos = form.get(self.kinds - 1, Fraction(0))
+        own = RowFunction.of_rows(at_bos, at_symbols.pop(), self.longest)
+        return RowFunction.total([*known, (ONE, own)])
+
+    def named(self, form: Form) -> Form:
+        """Return the form with position functions for sums of hidden units that equal them.
+
+        The terms that depend on the share of BOS alone are compared with each position function at
+        every row, without rounding: where they are a + b f there, the form gets a + b f for them.
+        """
+        of_rows = {n: x for n, x in form.items() if self.unknowns[n].rows is not None}
+        if not any(self.unknowns[n].unit is not None for n in of_rows):
+            return form
+        rows = self.row_function(of_rows)
+        assert rows is not None
+        rest = {n: x for n, x in form.items() if n not in of_rows}
+        for name in NAMES:
+            function = RowFunction.of_position(name, self.longest)
+            found = rows.in_terms_of(function)
+            if found is not None:
+                shift, factor = found
+                number = self._position(name, function)
+                return self.combined(
+                    [(ONE, rest), (factor, {number: ONE}), (shift, self.constant(ONE))]
+                )
+        return form
+
+    def _position(self, name: str, function: RowFunction) -> int:
+        """Return the number of a position function, with its values at each row."""
+        ends = function.ends()
+        lo, hi = (np.full(self.kinds, float(x)) for x in ends)
+        lo[self.bos] = hi[self.bos] = float(function.at(0))
+        return self.add(name, lo, hi, (ONE, None), rows=function)
+
     def measured(self, forms: Sequence[Form]) -> tuple[Floats, Floats, Floats]:
         """Return bounds of several forms at once.
 
@@ -313,6 +367,10 @@ class Ideal:
         lo, hi = widened(lo, hi, terms)
         for grid, rows in self._by_grid(forms).items():
             lo[rows], hi[rows] = self.snapped(grid, lo[rows], hi[rows])
+        for place, form in enumerate(forms):
+            function = self.row_function(form)
+            if function is not None:
+                lo[place], hi[place] = self._tabulated(function, lo[place], hi[place])
         by_ends = self.scales[:, None, None] * magnitudes(lo, hi)
         return lo, hi, at_least_tiniest(np.minimum(up(total), up(by_ends)))
 
@@ -455,9 +513,21 @@ class Ideal:
             sees = head.sees[:, kind]
             lo = np.where((seen > sees) | head.empty, 0.0, sees)  # it may see another kind, or none
             hi, size = sees.astype(float), sizes[:, kind]
-            found.append(self.add((head, "kind", kind), lo, hi, grid, size, share=(head, kind)))
+            rows, name = self._rows_of_share(head, kind), (head, "kind", kind)
+            found.append(self.add(name, lo, hi, grid, size, share=(head, kind), rows=rows))
         self._shares[head] = found
         return found
+
+    def _rows_of_share(self, head: Pattern, kind: int) -> RowFunction | None:
+        """Return the share of BOS in a mean over the rows up to each row; `None` for others.
+
+        There must be one BOS, at row 0, which every row sees, and a mean of all rows up to this
+        one: so the mask is `future` (`strict-future` leaves out the row itself).
+        """
+        is_mean = head.selection == "mean" and head.mask == "future"
+        if kind != self.bos or not is_mean or self.longest > MOST_ROWS:
+            return None
+        return RowFunction.share_of_bos(self.longest) if head.sees[:, kind].all() else None
 
     def _fetched(self, head: Pattern, number: int) -> Form:
         """Form of Σ α_j u_j for an unknown u that is not an indicator."""

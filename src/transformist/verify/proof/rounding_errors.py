@@ -16,6 +16,11 @@ most the smallest number of its format. For W z + b, with W̃ and b̃ for W and 
 
 The first three terms are inherited from z and the weights, the others are the rounding of this
 evaluation. A sum does not round at all where it `fits`.
+
+A format of p bits has no numbers between the multiples of 2ᵏ from 2^(p−1+k) on. Where the computed
+result of W z + b is as large as that, it is such a multiple. If the ideal is one as well, and they
+differ by less than 2ᵏ, they are equal (`_is_nearest`): adding a large constant to a whole number
+with an error below 1/2 rounds the error away.
 """
 
 from __future__ import annotations
@@ -32,6 +37,7 @@ from transformist.arithmetic import Floating
 from transformist.verify.proof.grids import exponent, least, quantum
 from transformist.verify.proof.ideal import ONE, Form, Ideal
 from transformist.verify.proof.upwards import (
+    NEARLY,
     Floats,
     Unfollowed,
     at_least_tiniest,
@@ -215,9 +221,10 @@ class RoundingErrors:
         rounding = growth * summed
         # A result of at most |W z + b| + inherited + γ Σ |term| is stored.
         rounding = rounding + self.storing * (size + inherited + rounding) + underflow * scales
-        exact = self._is_exact(W, b, z, stored, summed[0]) & (inherited[0] == 0) | keeps
+        exact = self._is_exact(W, b, z, stored, summed[0], size[0]) & (inherited[0] == 0) | keeps
         rounding = np.where(exact, 0.0, up(rounding))
         error = self.least(inherited + rounding)
+        error = np.where(self._is_nearest(forms, lo, hi, error[0]), 0.0, error)
         self.require(up(summed[0] * (1 + growth)), self.a.largest_partial, where)
         self.require(size[0] + error[0], self.a.largest, where)
         mixed = self._mixed(stored, z, growth, underflow, exact)
@@ -238,12 +245,8 @@ class RoundingErrors:
         self, stored: Stored, z: Approximation
     ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         """Return γ and the underflow of each row, and True for rows that keep what they read."""
-        weights, shift = stored.weights, stored.shift
-        # A power of two has the mantissa 1/2 (0 has 0): its products do not round.
-        plain = np.all(np.frexp(np.abs(weights))[0] % 0.5 == 0, axis=1)
-        count = (weights != 0).sum(axis=1) + (shift != 0)
-        if z.halves is not None:  # the two units of a pair are two summands
-            count = count + (weights[:, z.halves.pairs] != 0).sum(axis=1)
+        weights = stored.weights
+        count, plain = self._summands(stored, z)
         growth = self.growth(np.maximum(count - 1, 0) + ~plain)
         # Each product and sum may underflow in the accumulator, the result where it is stored.
         underflow = 2 * count * self.tiny_partial + (count > 0) * self.narrow * self.tiny
@@ -252,10 +255,25 @@ class RoundingErrors:
         keeps = (count < 2) & plain & (least_weight >= 1)
         return growth[:, None], underflow[:, None], np.asarray(keeps)[:, None]
 
+    @staticmethod
+    def _summands(stored: Stored, z: Approximation) -> tuple[NDArray[np.int_], NDArray[np.bool_]]:
+        """Return the number of terms of each row, and True where no product rounds."""
+        weights, shift = stored.weights, stored.shift
+        # A power of two has the mantissa 1/2 (0 has 0): its products do not round.
+        plain = np.all(np.frexp(np.abs(weights))[0] % 0.5 == 0, axis=1)
+        count = (weights != 0).sum(axis=1) + (shift != 0)
+        if z.halves is not None:  # the two units of a pair are two summands
+            count = count + (weights[:, z.halves.pairs] != 0).sum(axis=1)
+        return count, plain
+
     def _is_exact(
-        self, W: Any, b: Any, z: Approximation, stored: Stored, summed: Floats
+        self, W: Any, b: Any, z: Approximation, stored: Stored, summed: Floats, size: Floats
     ) -> NDArray[np.bool_]:
-        """(rows, kinds): True if z is exact, and all terms are multiples of one 2ᵏ that fits."""
+        """(rows, kinds): True if z is exact, and all terms are multiples of one 2ᵏ that fits.
+
+        With two terms, of which the products are by powers of two, there is no partial sum but the
+        result: it is a multiple of 2ᵏ of at most `size`, whatever the size of the terms.
+        """
         uses, quanta = (stored.weights != 0) | (stored.off != 0), z.quanta(self.ideal)
         powers = np.full((len(W), 1), -np.inf)
         for row, used in enumerate(uses):
@@ -266,7 +284,37 @@ class RoundingErrors:
             power = least([exponent(Fraction(b[row])), *terms])
             powers[row] = -np.inf if power is None else power
         is_inexact = _times(uses, (z.error[0] > 0).astype(float)) > 0
-        return np.asarray(self.fits(powers, summed, in_partials=True) & ~is_inexact)
+        count, plain = self._summands(stored, z)
+        total = np.where((plain & (count <= 2))[:, None], size, summed)
+        return np.asarray(self.fits(powers, total, in_partials=True) & ~is_inexact)
+
+    def _is_nearest(
+        self, forms: Sequence[Form], lo: Floats, hi: Floats, error: Floats
+    ) -> NDArray[np.bool_]:
+        """(rows, kinds): True if the computed result must be the ideal one, as both are multiples.
+
+        Let E bound the error, and m ≥ 2^(p−1+k) be a lower bound of the computed magnitude. The
+        result is stored in the format, and a number of p bits in [2^e, 2^(e+1)) is a multiple of
+        2^(e−p+1), where e − p + 1 ≥ k: the computed result is a multiple of 2ᵏ. If the ideal is a
+        multiple of 2ᵏ, too, and E < 2ᵏ, they differ by a multiple of 2ᵏ below 2ᵏ, which is 0. Any k
+        will do; the largest one that m and the grid of the ideal allow is taken.
+        """
+        found = np.zeros(np.shape(error), dtype=bool)
+        # A difference of ends and errors rounds by 2⁻⁵³ of a larger term; NEARLY covers it where
+        # the error is at most half of the end, as it is where E < 2ᵏ ≤ m 2^(1−p), p ≥ 2.
+        m = np.maximum(lo, -hi) * NEARLY - error
+        for row in np.flatnonzero(
+            (np.isfinite(error) & (error > 0) & (m > error)).any(axis=1)
+        ).tolist():
+            of_grid = quantum(self.ideal.grid(forms[row]))
+            if of_grid is None:
+                continue
+            # frexp: m is in [2^(e−1), 2^e).
+            exponents = np.frexp(np.maximum(m[row], 0.0))[1] - 1
+            k = np.minimum(exponents - (self.a.precision - 1), of_grid)
+            found[row] = (m[row] > error[row]) & (error[row] < 2.0 ** np.clip(k, -1000, 1000))
+            found[row] &= k >= -1000
+        return found
 
     def fits(self, k: Any, total: Any, in_partials: bool = False) -> NDArray[np.bool_]:
         """Return True where a sum of multiples of 2ᵏ with Σ |term| ≤ total does not round.
