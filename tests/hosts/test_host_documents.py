@@ -4,6 +4,7 @@ import dataclasses
 import doctest
 import json
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -32,9 +33,90 @@ def reader():
     return names
 
 
-def test_the_reader_has_at_most_sixty_lines():
+def test_the_reader_has_at_most_seventy_lines():
     (text,) = blocks("file-format.md")
-    assert len([line for line in text.splitlines() if line.strip()]) <= 60
+    assert len([line for line in text.splitlines() if line.strip()]) <= 70
+
+
+def changed_layer(model, **changes):
+    return dataclasses.replace(
+        model, layers=(dataclasses.replace(model.layers[0], **changes), *model.layers[1:])
+    )
+
+
+def changed_head(**changes):
+    model = evaluated_by_reader()
+    head = dataclasses.replace(model.layers[0].heads[0], **changes)
+    return changed_layer(model, heads=(head, *model.layers[0].heads[1:]))
+
+
+def evaluated_by_reader():
+    return dataclasses.replace(drawn(seed=41, with_output=True), max_length=4)
+
+
+def with_embedding(**changes):
+    model = evaluated_by_reader()
+    return dataclasses.replace(model, embedding=dataclasses.replace(model.embedding, **changes))
+
+
+def norm():
+    return tf.LayerNorm(gain=np.ones(5), bias=np.zeros(5), epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("model", "refusal"),
+    [
+        (lambda: changed_head(weighting="leftmost-hard"), "leftmost-hard"),
+        (lambda: changed_head(weighting="rightmost-hard"), "rightmost-hard"),
+        (lambda: drawn(seed=41), "heads without W_O"),
+        (lambda: drawn(with_output=True, activation="gelu"), "gelu"),
+        (lambda: drawn(with_output=True, activation="gelu-tanh"), "gelu-tanh"),
+        (lambda: drawn(with_output=True, activation="gelu-sigmoid"), "gelu-sigmoid"),
+        (lambda: drawn(with_output=True, several=True), "several outputs"),
+        (lambda: changed_layer(evaluated_by_reader(), pre_norms=(norm(), None)), "norms"),
+        (lambda: changed_layer(evaluated_by_reader(), pre_norms=(None, norm())), "norms"),
+        (lambda: changed_layer(evaluated_by_reader(), post_norms=(norm(), None)), "norms"),
+        (lambda: changed_layer(evaluated_by_reader(), post_norms=(None, norm())), "norms"),
+        (lambda: dataclasses.replace(evaluated_by_reader(), final_norm=norm()), "norms"),
+        (lambda: with_embedding(positions=tf.Sinusoids(5)), "Sinusoids"),
+        (lambda: with_embedding(positions=tf.PositionTable(vectors=np.ones((9, 5)))), "Table"),
+        *(
+            (lambda name=name: with_embedding(positions=tf.PositionFunctions((name,) * 5)), name)
+            for name in ("1/i", "-1/i", "-i/n")
+        ),
+        *(
+            (lambda symbol=symbol: with_embedding(symbols=("a", symbol, "BOS")), "symbols of")
+            for symbol in (0.5, Fraction(1, 2), 2**60, ("b", "c"))
+        ),
+    ],
+)
+def test_the_reader_refuses_what_it_does_not_evaluate(reader, model, refusal, tmp_path):
+    tf.save(model(), tmp_path / "model.safetensors")
+    read = reader["read"](tmp_path / "model.safetensors")
+    with pytest.raises(NotImplementedError, match=f"does not evaluate .*{refusal}"):
+        reader["logits"](read, "a")
+
+
+def test_the_reader_refuses_an_input_beyond_n_and_another_version(reader, tmp_path, monkeypatch):
+    path = tmp_path / "model.safetensors"
+    tf.save(evaluated_by_reader(), path)
+    read = reader["read"](path)
+    assert reader["logits"](read, "abab").shape == (5, 3)
+    with pytest.raises(NotImplementedError, match="inputs longer than N = 4"):
+        reader["logits"](read, "ababa")
+    with pytest.raises(ValueError, match="'c' is not in list"):
+        reader["logits"](read, "c")
+    path.write_bytes(path.read_bytes().replace(b'version\\":1', b'version\\":2'))
+    with pytest.raises(NotImplementedError, match="newer version"):
+        reader["read"](path)
+
+
+def test_the_reader_leaves_other_kinds_of_values_as_they_are(reader, tmp_path):
+    labels = (Fraction(1, 3), 2.5, 2**60)
+    read_out = dataclasses.replace(evaluated_by_reader().read_out, labels=labels)
+    tf.save(dataclasses.replace(evaluated_by_reader(), read_out=read_out), tmp_path / "model")
+    found = reader["read"](tmp_path / "model")["read_out"]["labels"]
+    assert found == [{"rational": "1/3"}, {"float": (2.5).hex()}, {"integer": f"{2**60:x}"}]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
