@@ -338,6 +338,57 @@ def test_torch_compile_gives_the_same():
     assert compiled(*refused).logits.isnan().all()
 
 
+# Else the compiler skips the rounding of half formats between operations.
+KEEPS_ROUNDINGS = {"emulate_precision_casts": True}
+
+
+@pytest.mark.slow
+def test_compiled_activations_are_those_of_the_module():
+    """All in one kernel. A constant that is not rounded to the format changes two of them."""
+    rng = np.random.default_rng(9)
+    given = [
+        torch.tensor(rng.normal(size=64) * 4, dtype=getattr(torch, dtype))
+        for dtype in ("float64", "float32", "float16", "bfloat16")
+    ]
+
+    def every(given):
+        return [f(x) for f in torch_module.ACTIVATIONS.values() for x in given]
+
+    for found, expected in zip(
+        torch.compile(every, options=KEEPS_ROUNDINGS)(given), every(given), strict=True
+    ):
+        if found.dtype in (torch.float16, torch.bfloat16):
+            assert torch.equal(found, expected)
+        else:
+            # The last bits of erfc, tanh and exp may differ.
+            u = torch.finfo(found.dtype).eps
+            assert torch.allclose(found, expected, rtol=64 * u, atol=u)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_exported_activations_are_those_of_the_module(activation):
+    class Activation(torch.nn.Module):
+        def forward(self, x):
+            return torch_module.ACTIVATIONS[activation](x)
+
+    x = torch.linspace(-9, 9, 64)
+    rows = {"x": {0: torch.export.Dim("rows")}}
+    exported = torch.export.export(Activation(), (x,), dynamic_shapes=rows).module()
+    for each in (x, x[:5]):
+        assert torch.equal(exported(each), torch_module.ACTIVATIONS[activation](each))
+
+
+@pytest.mark.slow
+def test_compiled_half_formats_keep_the_roundings():
+    """Hard attention to scores that tie in the format alone."""
+    module = tf.to_torch(short("none", "average-hard", seed=3, grid=7), "bfloat16")
+    compiled = torch.compile(module, dynamic=True, options=KEEPS_ROUNDINGS)
+    given = module.encode_batch(strings("ab"))
+    with torch.no_grad():
+        assert torch.equal(compiled(*given).logits, module(*given).logits)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

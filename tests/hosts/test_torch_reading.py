@@ -5,7 +5,7 @@ import pytest
 from drawn_models import drawn, strings
 
 import transformist as tf
-from transformist.errors import InvalidValue, NotFinite
+from transformist.errors import InvalidValue, NotFinite, ShapeMismatch
 from transformist.hosts.named_arrays import named_arrays
 from transformist.programs import PROGRAMS
 
@@ -75,14 +75,56 @@ def encoder(change=lambda e: None, **settings):
     return made
 
 
-def decoder():
-    return nn.TransformerDecoder(nn.TransformerDecoderLayer(4, nhead=2), num_layers=1)
+def decoder(d=4, **settings):
+    layer = nn.TransformerDecoderLayer(d, **{"nhead": 2, "dim_feedforward": 6, **settings})
+    made = nn.TransformerDecoder(layer, num_layers=2, norm=nn.LayerNorm(d))
+    for each in made.parameters():
+        each.data = torch.randn_like(each)
+    return made.double().eval()
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"norm_first": True}, {"bias": False}, {"activation": "gelu", "nhead": 4}]
+)
+@pytest.mark.parametrize("mask", ["none", "future"])
+def test_a_decoder_computes_the_same_on_equal_vectors_of_memory(settings, mask):
+    torch.manual_seed(2)
+    module = decoder(batch_first=True, **settings)
+    x, m = torch.randn((3, 5, 4), dtype=torch.float64), torch.randn(4, dtype=torch.float64)
+    causal = nn.Transformer.generate_square_subsequent_mask(5, dtype=torch.float64)
+    for memory in (m, m.expand(3, 4), torch.zeros(1, 4)):
+        given = memory.double().reshape(1, -1, 4).expand(3, -1, 4)
+        expected = module(x, given, tgt_mask=None if mask == "none" else causal).detach().numpy()
+        found = tf.from_torch(module, mask=mask, memory=memory)
+        for one, other in zip(x.numpy(), expected, strict=True):
+            assert found(one) == pytest.approx(other, rel=0, abs=2.0**-34)
+
+
+@pytest.mark.parametrize(
+    ("memory", "error", "message"),
+    [
+        (None, InvalidValue, r"must be given with the memory .* give memory=torch.zeros\(d\)"),
+        (torch.eye(4), InvalidValue, "one vector, or equal ones.* received 4 vectors that differ"),
+        (torch.zeros(3), ShapeMismatch, r"shape \(4,\) or \(n, 4\).* received shape \(3,\)"),
+        ([0.0, 0.0], ShapeMismatch, r"received shape \(2,\)"),
+        (torch.zeros(0, 4), ShapeMismatch, r"received shape \(0, 4\)"),
+        ("zeros", InvalidValue, "memory: .* received str"),
+        (torch.full((4,), torch.nan), NotFinite, "memory"),
+    ],
+)
+def test_a_memory_that_is_not_one_vector_is_refused(memory, error, message):
+    with pytest.raises(error, match=message):
+        tf.from_torch(decoder(), memory=memory)
+
+
+def test_memory_is_for_decoders():
+    with pytest.raises(InvalidValue, match="for an nn.TransformerDecoder only"):
+        tf.from_torch(encoder(), memory=torch.zeros(4))
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (decoder, "mask='future'"),
         (lambda: nn.Linear(2, 2), "received Linear"),
         (lambda: encoder(activation=torch.tanh), "relu or gelu"),
         (lambda: encoder(lambda e: setattr(e, "norm", nn.RMSNorm(4))), "nn.LayerNorm"),

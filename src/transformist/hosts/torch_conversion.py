@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from transformist.errors import InvalidValue
 from transformist.hosts.named_arrays import require_format, require_hostable, with_arrays
 from transformist.hosts.optional_library import optional
-from transformist.hosts.torch_encoder import read_encoder
+from transformist.hosts.torch_encoder import read_decoder, read_encoder
 from transformist.model import LayerStack, Transformer
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ def to_torch(
     `return_streams=True`, the residual stream by slot name; `module.encode("abba")` gives tokens
     and `module.answer("abba")` the answer. Weights are parameters, under the names of a saved file.
     The module can be trained, compiled (`torch.compile`) and exported (`torch.export`). Compiled in
-    bfloat16 or float16, it does not round scores to the format: hard attention may see other ties.
+    bfloat16 or float16, it rounds as here with `options={"emulate_precision_casts": True}` only.
 
     Hard attention compares scores in the format, as the reference does: scores that are equal as
-    real numbers but round differently do not tie. Long sums are taken in another order than that
-    of the reference, so a value may differ in the last bits; decisions within the margins of a
-    certificate with order "any" are the same.
+    real numbers but round differently do not tie. Sums over keys and in norms are taken in another
+    order than in the reference, so a value may differ in the last bits; decisions within the
+    margins of a certificate with order "any" are the same.
 
     Args:
         model: the transformer.
@@ -57,7 +57,7 @@ def to_torch(
     return module
 
 
-def from_torch(module: Any, mask: str = "none") -> Transformer | LayerStack:
+def from_torch(module: Any, mask: str = "none", memory: Any = None) -> Transformer | LayerStack:
     """Return the function that a module of PyTorch computes in `eval()`, with exactly its weights.
 
     `nn.GELU("tanh")` is read as GELU with tanh. The fast path of PyTorch (in `eval()` under
@@ -65,11 +65,16 @@ def from_torch(module: Any, mask: str = "none") -> Transformer | LayerStack:
 
     Args:
         module: a module of `to_torch`, perhaps with trained weights, which gives a transformer; or
-            an `nn.TransformerEncoder`, which gives a function of lists of vectors.
-        mask: `future` for an encoder that is called with the causal mask, a decoder-only stack.
+            an `nn.TransformerEncoder` or `nn.TransformerDecoder`, which gives a function of lists
+            of vectors.
+        mask: `future` for an encoder or decoder that is called with the causal mask.
+        memory: for a decoder, the vector that it attends to, or equal vectors, such as zeros where
+            it serves as a decoder-only stack.
 
     Raises:
-        InvalidValue: for another module, or an encoder with parts of other kinds or settings.
+        InvalidValue: for another module, parts of other kinds or settings, a decoder without
+            memory, or a memory of different vectors.
+        ShapeMismatch: for a memory of another width.
         NotFinite: for weights that are NaN or infinite.
         UnknownName: for a mask that does not exist.
 
@@ -89,25 +94,44 @@ def from_torch(module: Any, mask: str = "none") -> Transformer | LayerStack:
             name: each.detach().double().cpu().numpy() for name, each in module.state_dict().items()
         }
         return with_arrays(module.model, arrays)
+    if isinstance(module, torch.nn.TransformerDecoder):
+        settings = _settings(module, torch.nn, ("norm1", "norm2", "norm3"))
+        if memory is None:
+            raise InvalidValue(
+                "an nn.TransformerDecoder must be given with the memory that it attends to",
+                received="no memory",
+                where="from_torch",
+                remedy="give memory=torch.zeros(d) for a decoder-only stack, or another vector; a "
+                "memory of different vectors is not read",
+            )
+        return read_decoder(module.state_dict(), memory, mask=mask, **settings)
+    if memory is not None:
+        raise InvalidValue(
+            "memory must be given for an nn.TransformerDecoder only",
+            received=f"memory for a module of the class {type(module).__name__}",
+            where="from_torch",
+            remedy="leave it out",
+        )
     if isinstance(module, torch.nn.TransformerEncoder):
-        return read_encoder(module.state_dict(), mask=mask, **_settings(module, torch.nn))
+        settings = _settings(module, torch.nn, ("norm1", "norm2"))
+        return read_encoder(module.state_dict(), mask=mask, **settings)
     raise InvalidValue(
-        "the module must be an nn.TransformerEncoder or a module of tf.to_torch",
+        "the module must be an nn.TransformerEncoder, an nn.TransformerDecoder or a module of "
+        "tf.to_torch",
         received=type(module).__name__,
         where="from_torch",
-        remedy="give a decoder-only stack as an nn.TransformerEncoder, with mask='future'; an "
-        "nn.TransformerDecoder attends to a second sequence, which no transformer here has",
+        remedy="give the encoder or decoder of the model, such as model.encoder of nn.Transformer",
     )
 
 
-def _settings(encoder: Any, nn: Any) -> dict[str, Any]:
-    """The settings of an encoder that its state dict does not hold.
+def _settings(encoder: Any, nn: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """The settings of an encoder or decoder that its state dict does not hold.
 
     Raises:
         InvalidValue: for layers of other kinds, or with different settings.
 
     """
-    norms = [norm for each in encoder.layers for norm in (each.norm1, each.norm2)]
+    norms = [getattr(each, name) for each in encoder.layers for name in names]
     norms += [] if encoder.norm is None else [encoder.norm]
     for norm in norms:
         if type(norm) is not nn.LayerNorm or not norm.elementwise_affine:
@@ -122,7 +146,7 @@ def _settings(encoder: Any, nn: Any) -> dict[str, Any]:
     }
     epsilons = {norm.eps for norm in norms}
     if len(found) != 1 or len(epsilons) != 1:
-        raise _unread("the layers of an encoder must have the same settings", encoder)
+        raise _unread("the layers of a stack must have the same settings", encoder)
     ((heads, norm_first, activation),) = found
     return {
         "heads": heads,
@@ -153,5 +177,5 @@ def _unread(must: str, received: Any) -> InvalidValue:
         must,
         received=f"{received!r:.60}",
         where="from_torch",
-        remedy="give an nn.TransformerEncoder of such parts, or write the layers as tf.Layer",
+        remedy="give a module of such parts, or write the layers as tf.Layer",
     )

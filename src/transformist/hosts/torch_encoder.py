@@ -1,10 +1,10 @@
-"""The weights of PyTorch's `nn.TransformerEncoder`, read from its state dict."""
+"""The weights of PyTorch's `nn.TransformerEncoder` and `nn.TransformerDecoder`, read back."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from transformist.arithmetic import exact_numbers
 from transformist.errors import InvalidValue, ShapeMismatch
 from transformist.model import Attention, FeedForward, Layer, LayerNorm, LayerStack, Stream
+from transformist.model.parameter import exact_product
 
 SHAPES: Mapping[str, tuple[str, ...]] = {
     "self_attn.in_proj_weight": ("3d", "d"),
@@ -35,6 +36,33 @@ BIASES: Mapping[str, tuple[str, ...]] = {
 
 FINAL: Mapping[str, tuple[str, ...]] = {"norm.weight": ("d",), "norm.bias": ("d",)}
 """The norm after the last layer, where there is one, with a bias or without."""
+
+
+class Names(NamedTuple):
+    """The tensors of a layer by name, with their shapes, and the class of PyTorch."""
+
+    module: str
+    weights: Mapping[str, tuple[str, ...]]
+    biases: Mapping[str, tuple[str, ...]]
+
+
+ENCODER = Names("nn.TransformerEncoder", SHAPES, BIASES)
+
+DECODER = Names(
+    "nn.TransformerDecoder",
+    {
+        **SHAPES,
+        "multihead_attn.in_proj_weight": ("3d", "d"),
+        "multihead_attn.out_proj.weight": ("d", "d"),
+        "norm3.weight": ("d",),
+    },
+    {
+        **BIASES,
+        "multihead_attn.in_proj_bias": ("3d",),
+        "multihead_attn.out_proj.bias": ("d",),
+        "norm3.bias": ("d",),
+    },
+)
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -91,31 +119,132 @@ def read_encoder(
         [[-1.0, 1.0], [1.0, -1.0]]
 
     """
-    _require_names(state)
-    tensors = {key: _numbers(key, value) for key, value in state.items()}
-    count = _require_keys(tensors)
-    d = _width(tensors, heads)
-    slots = tuple(f"x{k}" for k in range(d))
+    tensors, count, d = _read(state, heads, ENCODER)
     layers = []
     for number in range(count):
-        own = _of_layer(tensors, number, d)
+        own = _of_layer(tensors, number, d, ENCODER)
         norms = (_norm(own, "norm1", norm_epsilon), _norm(own, "norm2", norm_epsilon))
         layers.append(
             Layer(
                 heads=tuple(_heads(own, heads, mask)),
-                feed_forward=FeedForward(
-                    W_1=own["linear1.weight"],
-                    b_1=own.get("linear1.bias"),
-                    W_2=own["linear2.weight"],
-                    b_2=own.get("linear2.bias"),
-                    activation=activation,
-                ),
+                feed_forward=_network(own, activation),
                 **{"pre_norms" if norm_first else "post_norms": norms},
             )
         )
+    return _stack(tensors, d, layers, norm_epsilon)
+
+
+def read_decoder(
+    state: Mapping[str, Any],
+    memory: Any,
+    *,
+    heads: int,
+    mask: str = "none",
+    norm_epsilon: object = 1e-5,
+    activation: str = "relu",
+    norm_first: bool = False,
+) -> LayerStack:
+    """The function that PyTorch's `nn.TransformerDecoder` computes in `eval()` on one memory.
+
+    The memory is one vector, or equal ones. Whatever the queries and keys are, the weights of the
+    second attention then sum to 1 over equal values, so that it adds the vector
+    W_O (W_V m + b_V) + b_O to every row. It is read as a head that adds this vector. An attention
+    to different vectors of a second sequence is no part of a transformer here.
+
+    Args:
+        state: the state dict, as `read_encoder` takes it.
+        memory: the vector m, shape (d,), or equal vectors, shape (n, d).
+        heads: `nhead`, as `read_encoder` takes it.
+        mask: the mask of the first attention, which is `tgt_mask`.
+        norm_epsilon: as `read_encoder` takes it.
+        activation: as `read_encoder` takes it.
+        norm_first: as `read_encoder` takes it.
+
+    Raises:
+        InvalidValue, ShapeMismatch, NotFinite, UnknownName: as `read_encoder`; also for a memory of
+            another width, or of different vectors.
+
+    """
+    tensors, count, d = _read(state, heads, DECODER)
+    m = _vector_of_memory(memory, d)
+    place = "pre_norms" if norm_first else "post_norms"
+    layers: list[Layer] = []
+    for number in range(count):
+        own = _of_layer(tensors, number, d, DECODER)
+        first, second, third = (_norm(own, f"norm{k}", norm_epsilon) for k in (1, 2, 3))
+        layers += [
+            Layer(tuple(_heads(own, heads, mask)), None, **{place: (first, None)}),
+            Layer(
+                (_constant_head(own, m),),
+                _network(own, activation),
+                **{place: (second, third)},
+            ),
+        ]
+    return _stack(tensors, d, layers, norm_epsilon)
+
+
+def _read(state: Mapping[str, Any], heads: int, names: Names) -> tuple[Tensors, int, int]:
+    """The tensors of a state dict, the number of its layers, and d."""
+    _require_names(state)
+    tensors = {key: _numbers(key, value) for key, value in state.items()}
+    return tensors, _require_keys(tensors, names), _width(tensors, heads)
+
+
+def _network(own: Tensors, activation: str) -> FeedForward:
+    return FeedForward(
+        W_1=own["linear1.weight"],
+        b_1=own.get("linear1.bias"),
+        W_2=own["linear2.weight"],
+        b_2=own.get("linear2.bias"),
+        activation=activation,
+    )
+
+
+def _stack(tensors: Tensors, d: int, layers: list[Layer], norm_epsilon: object) -> LayerStack:
+    """The layers, with the final norm where the state dict has one."""
     _require_shapes(tensors, {key: FINAL[key] for key in FINAL if key in tensors}, "", d)
     final = _norm(tensors, "norm", norm_epsilon) if "norm.weight" in tensors else None
+    slots = tuple(f"x{k}" for k in range(d))
     return LayerStack(Stream(slots), slots, tuple(layers), slots, final)
+
+
+def _vector_of_memory(memory: Any, d: int) -> NDArray[Any]:
+    """The vector that all rows of a memory are."""
+    rows = _numbers("memory", memory)
+    if rows.shape[-1] != d or not rows.size:
+        raise ShapeMismatch(
+            f"memory must have shape ({d},) or (n, {d}), for a decoder of width {d}",
+            received=f"shape {rows.shape}",
+            where="memory",
+            remedy=f"give one vector of {d} numbers",
+        )
+    rows = rows.reshape(-1, d)
+    if (rows != rows[0]).any():
+        raise InvalidValue(
+            "memory must be one vector, or equal ones: no transformer here attends to the "
+            "different vectors of a second sequence",
+            received=f"{len(rows)} vectors that differ",
+            where="memory",
+            remedy="give one vector, or train a decoder-only stack as an nn.TransformerEncoder and "
+            "read it with mask='future'",
+        )
+    vector: NDArray[Any] = rows[0]
+    return vector
+
+
+def _constant_head(own: Tensors, m: NDArray[Any]) -> Attention:
+    """A head that adds what the second attention gives for equal vectors of the memory."""
+    d = len(m)
+    W_V = own["multihead_attn.in_proj_weight"][2 * d :]
+    b_V = own.get("multihead_attn.in_proj_bias", np.zeros(3 * d))[2 * d :]
+    b_O = own.get("multihead_attn.out_proj.bias", np.zeros(d))
+    # Products with 1 appended to a vector: W v + b = [W b] [v 1], without rounding.
+    v = exact_product(np.column_stack([W_V, b_V]), np.append(m, 1))
+    given = exact_product(
+        np.column_stack([own["multihead_attn.out_proj.weight"], b_O]), np.append(v, 1)
+    )
+    none = np.zeros((1, d))
+    return Attention(W_Q=none, W_K=none, W_V=none, W_O=none.T, b_O=given)
 
 
 def _require_names(state: Any) -> None:
@@ -152,12 +281,12 @@ def _numbers(key: str, value: Any) -> NDArray[Any]:
 _LAYER = re.compile(r"layers\.(0|[1-9]\d{0,5})\.(.+)")
 
 
-def _require_keys(tensors: Tensors) -> int:
+def _require_keys(tensors: Tensors, names: Names) -> int:
     """Return the number of layers; refuse missing and unknown keys."""
     numbers = [int(found[1]) for key in tensors if (found := _LAYER.fullmatch(key))]
     count = len(set(numbers))
-    biased = any(found[2] in BIASES for key in tensors if (found := _LAYER.fullmatch(key)))
-    each = {**SHAPES, **(BIASES if biased else {})}
+    biased = any(found[2] in names.biases for key in tensors if (found := _LAYER.fullmatch(key)))
+    each = {**names.weights, **(names.biases if biased else {})}
     needed = {f"layers.{number}.{name}" for number in range(max(count, 1)) for name in each}
     if "norm.bias" in tensors:
         needed.add("norm.weight")
@@ -172,12 +301,12 @@ def _require_keys(tensors: Tensors) -> int:
     )
     if received:
         raise InvalidValue(
-            "the state dict of an nn.TransformerEncoder must have the same weights in each layer, "
+            f"the state dict of an {names.module} must have the same weights in each layer, "
             "with all their biases or none",
             received=f"one {received}",
-            where="read_encoder",
-            remedy="give encoder.state_dict(), of an encoder whose queries, keys and values have "
-            "one width",
+            where="read_encoder" if names is ENCODER else "read_decoder",
+            remedy="give the state_dict() of a module whose queries, keys and values have one "
+            "width",
         )
     return count
 
@@ -195,12 +324,13 @@ def _width(tensors: Tensors, heads: int) -> int:
     return d
 
 
-def _of_layer(tensors: Tensors, number: int, d: int) -> Tensors:
+def _of_layer(tensors: Tensors, number: int, d: int, names: Names) -> Tensors:
     """The tensors of one layer by their names in it."""
     prefix = f"layers.{number}."
-    names = [name for name in (*SHAPES, *BIASES) if prefix + name in tensors]
-    _require_shapes(tensors, {name: {**SHAPES, **BIASES}[name] for name in names}, prefix, d)
-    return {name: tensors[prefix + name] for name in names}
+    shapes = {**names.weights, **names.biases}
+    held = {name: shape for name, shape in shapes.items() if prefix + name in tensors}
+    _require_shapes(tensors, held, prefix, d)
+    return {name: tensors[prefix + name] for name in held}
 
 
 def _require_shapes(

@@ -201,9 +201,21 @@ MASKS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
 # (measured with torch 2.13: gelu-tanh of 16 in 200 numbers of float32, gelu of 4 of float64).
 
 
+FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+"""The formats of a module."""
+
+# Rounded here, as `torch.compile` takes a constant of a half format into a kernel without rounding
+# it. (One rounding from float64: by torch, which no graph sees.)
+ROUNDED = {
+    value: {dtype: torch.tensor(value, dtype=dtype).item() for dtype in FLOATS}
+    for value in (0.044715, -1.702, math.sqrt(2 / math.pi))
+}
+"""The constants of the forms of GELU in each format."""
+
+
 def _constant(value: float, x: Tensor) -> Tensor:
     """A number rounded to the format of x."""
-    return torch.full((), value, dtype=x.dtype, device=x.device)
+    return torch.full((), ROUNDED[value][x.dtype], dtype=x.dtype, device=x.device)
 
 
 def _gelu(x: Tensor) -> Tensor:
