@@ -54,6 +54,8 @@ class Range:
 
     def times(self, factor: Fraction) -> Range:
         """The range of factor · x."""
+        if factor == 1:
+            return self
         if factor == 0:
             return Range.of(0)
         lo, hi = factor * self.lo, factor * self.hi
@@ -170,6 +172,22 @@ class Ranges(Sequence[Range]):
         """A function of each range."""
         others = {kind: of(each) for kind, each in self.others.items()}
         return Ranges(self._kinds, of(self.common), others)
+
+
+def total_range(ranges: Sequence[Range]) -> Range:
+    """The range of the sum of numbers that are independent."""
+    return Range(_sum([each.lo for each in ranges]), _sum([each.hi for each in ranges]))
+
+
+def _sum(values: Sequence[Bound]) -> Bound:
+    """The sum; numerators over the same denominator are added as whole numbers."""
+    numerators: dict[int, int] = {}
+    for each in values:
+        if isinstance(each, float):
+            return sum(values, Fraction(0))
+        bottom = each.denominator
+        numerators[bottom] = numerators.get(bottom, 0) + each.numerator
+    return sum((Fraction(top, bottom) for bottom, top in numerators.items()), Fraction(0))
 
 
 def hull(ranges: Iterable[Range]) -> Range:

@@ -122,6 +122,8 @@ class AtomErrors:
 def magnitude(value: Any) -> float:
     """|x| in float64; infinite where that is too large for it."""
     try:
+        if isinstance(value, Fraction):  # as float() does, which looks for a method first
+            return abs(value.numerator / value.denominator)
         return abs(float(value))
     except OverflowError:
         return math.inf
@@ -143,4 +145,4 @@ def significant_bits(value: Fraction) -> float:
 
 def product_bound(factor: Fraction, size: float) -> float:
     """|factor| · size in float64, 0 if either is 0, even beside an infinite one."""
-    return magnitude(factor) * size if factor and size else 0.0
+    return magnitude(factor) * size if size and factor else 0.0

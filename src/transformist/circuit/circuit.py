@@ -9,6 +9,7 @@ the forms that it reads (`Atom`), what a head brings follows from what it attend
 from __future__ import annotations
 
 import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 from transformist.circuit.forms import Form, content
-from transformist.laws import INFINITY, ZERO, Bound, Grid, Range, Ranges
+from transformist.laws import INFINITY, ZERO, Bound, Grid, Range, Ranges, total_range
 
 Rows: TypeAlias = tuple[Range, ...]
 """A range for each symbol of the alphabet, and for BOS where there is one."""
@@ -250,17 +251,19 @@ class Circuit:
         return ranges.mapped(lambda each: each + constant)
 
     def _summed(self, form: Form) -> Ranges:
-        common, others = Range.of(form.constant), dict[int, Range]()
+        # For each kind the terms of which it has another range than most kinds have. A number that
+        # is 0 at all symbols but one has no part in the common range.
+        commons, apart = dict[int, Range](), dict[int, dict[int, Range]]()
         for number, factor in form.terms:
             law = self.laws[number].ranges
-            more = law.common.times(factor)
-            if more == ZERO:  # as of a number that is 0 at all symbols but one
-                there = {kind: others.get(kind, common) for kind in law.others}
-            else:
-                there = {kind: others.get(kind, common) for kind in {**others, **law.others}}
-                common += more
-            for kind, range_ in there.items():
-                others[kind] = range_ + law[kind].times(factor)
+            if law.common != ZERO:
+                commons[number] = law.common.times(factor)
+            for kind, each in law.others.items():
+                apart.setdefault(kind, {})[number] = each.times(factor)
+        others = {
+            kind: total_range([*({**commons, **own}).values()]) for kind, own in apart.items()
+        }
+        common = total_range([Range.of(form.constant), *commons.values()])
         return Ranges(len(self.alphabet) + self.bos, common, others)
 
     def size(self, form: Form, is_split: bool = False) -> Bound:
@@ -408,9 +411,8 @@ class Circuit:
 
     def over_nothing(self, form: Form) -> Fraction:
         """The value of a form at BOS on the empty input."""
-        return form.constant + sum(
-            (factor * self._alone(number) for number, factor in form.terms), Fraction(0)
-        )
+        alone = ((factor, self._alone(number)) for number, factor in form.terms)
+        return form.constant + sum((factor * x for factor, x in alone if x), Fraction(0))
 
     def _alone(self, number: int) -> Fraction:
         known = self._at_nothing
@@ -433,10 +435,12 @@ def least_magnitude(circuit: Circuit, value: Form) -> Fraction | None:
 
 def _joined(form: Form, of_atom: Callable[[int], Grid | None]) -> Grid | None:
     """The grid of a form, from those of its atoms, where all are known."""
-    grid = Grid.of([form.constant])
+    c, counts = form.constant.denominator, frozenset[str]()
     for number, factor in form.terms:
         part = of_atom(number)
         if part is None:
             return None
-        grid |= part.times(factor)
-    return grid
+        if part.c != 1 or factor.denominator != 1:
+            c = math.lcm(c, part.times(factor).c)
+        counts |= part.counts
+    return Grid(c, counts)

@@ -60,7 +60,7 @@ class Form(HashedOnce):
         """The form with these factors, added up where an atom comes twice."""
         total: dict[int, Fraction] = {}
         for atom, factor in factors:
-            total[atom] = total.get(atom, Fraction(0)) + factor
+            total[atom] = total[atom] + factor if atom in total else factor
         return cls(tuple(sorted((a, f) for a, f in total.items() if f)), constant)
 
     def __str__(self) -> str:
@@ -95,6 +95,8 @@ class Form(HashedOnce):
         scale = Fraction(factor)
         if not scale:
             return Form()
+        if scale == 1:
+            return self
         return Form(tuple((a, f * scale) for a, f in self.terms), self.constant * scale)
 
     def __neg__(self) -> Form:
@@ -115,6 +117,8 @@ class Form(HashedOnce):
     def direction(self) -> Form:
         """The form without its constant, divided by its first factor: that of all its multiples."""
         first = self.terms[0][1]
+        if first == 1:
+            return Form(self.terms) if self.constant else self
         return Form(tuple((atom, factor / first) for atom, factor in self.terms))
 
     def normalized(self) -> tuple[Form, Fraction]:
@@ -129,7 +133,7 @@ class Form(HashedOnce):
             return Form.atom(self.terms[0][0]), first
         common = content(factor for _, factor in self.terms)
         scale = common * power_of_two_at_most(abs(first) / common) * (1 if first > 0 else -1)
-        return Form(tuple((a, f / scale) for a, f in self.terms)), scale
+        return Form(self.terms) * (1 / scale), scale
 
 
 ONE = Form.of(1)
@@ -153,4 +157,5 @@ def content(values: Iterable[Fraction]) -> Fraction:
     """
     given = [Fraction(value) for value in values]
     bottom = math.lcm(*(value.denominator for value in given))
-    return Fraction(math.gcd(*(int(value * bottom) for value in given)), bottom)
+    whole = (value.numerator * (bottom // value.denominator) for value in given)
+    return Fraction(math.gcd(*whole), bottom)

@@ -65,6 +65,7 @@ class Margins(AtomErrors):
         readings: how weights read each form, where there are weights; without, a form is taken to
             be added up of its atoms, each times its factor.
         of_scores: bounds of the scores of heads, each computed once.
+        separations: the least magnitudes of atoms but 0, each computed once.
 
     """
 
@@ -72,6 +73,7 @@ class Margins(AtomErrors):
     on_margin: MarginHandler
     readings: Readings | None = None
     of_scores: dict[Head, Any] = field(default_factory=dict)
+    separations: dict[int, float] = field(default_factory=dict)
 
     def size(self, form: Form) -> float:
         """Σ |factor| |atom| + |constant|, at the symbols or BOS."""
@@ -181,6 +183,8 @@ class Margins(AtomErrors):
             near = self.held(factor)
             if near is None:
                 return math.inf
+            if near == factor:
+                continue
             off = magnitude(near - factor) - self.u * magnitude(factor)
             total += max(off, 0.0) * magnitude(self.circuit.laws[atom].size)
         return total
@@ -271,11 +275,15 @@ class Margins(AtomErrors):
         # A number is normal from s/(2u) on, s the least number: so is 1/D of one of 2 D s/u, with a
         # factor of 4 to spare for the errors of the number itself.
         least = 2 * self.most * self.a.smallest / self.u
-        separations = [
-            magnitude(factor) * magnitude(self.circuit.separation(Form.atom(atom)) or 0)
-            for atom, factor in form.terms
-        ]
-        return min(separations, default=math.inf) >= least
+        separations = (magnitude(factor) * self._least(atom) for atom, factor in form.terms)
+        return all(each >= least for each in separations)
+
+    def _least(self, atom: int) -> float:
+        """The least magnitude of an atom but 0; 0 where none is known."""
+        if atom not in self.separations:
+            found = self.circuit.separation(Form.atom(atom))
+            self.separations[atom] = magnitude(found or 0)
+        return self.separations[atom]
 
     def _relative(self, form: Form) -> float:
         """Relative error of evaluating a form, in relation to its terms.
