@@ -4,7 +4,10 @@ import dataclasses
 import errno
 import os
 import re
+import shlex
 import sys
+import tomllib
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -265,17 +268,47 @@ def test_the_command_says_what_was_compared(host, tmp_path, monkeypatch, capsys)
     assert main(["export", "min", "--host", "fake", "-o", "x"]) == 2
 
 
+def require_libraries(*hosts):
+    for library in (each for host in hosts for each in HOSTS[host].libraries):
+        pytest.importorskip(library, reason=f"{library} is not installed (pip extra hosts)")
+
+
+@pytest.mark.hosts
+@pytest.mark.slow
+@pytest.mark.parametrize("arithmetic", ["float32", "float64"])
+def test_onnx_exports_a_program(arithmetic, tmp_path):
+    require_libraries("onnx")
+    model = tf.compile(PROGRAMS["dyck-1"], max_length=5, arithmetic=arithmetic)
+    found = tf.export(model, tmp_path / "model", "onnx", arithmetic)
+    assert found.every_to == 5 and (tmp_path / "model").stat().st_size > 1000
+
+
 @pytest.mark.hosts
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "arithmetic"), [("onnx", "float32"), ("onnx", "float64"), ("torch", "bfloat16")]
+    ("kind", "arithmetic", "written"),
+    [("program", "bfloat16", "the model.pt2"), ("gelu", "float64", "the model.onnx")],
 )
-def test_hosts_export_a_program(name, arithmetic, tmp_path):
-    for library in HOSTS[name].libraries:
-        pytest.importorskip(library, reason=f"{library} is not installed (pip extra hosts)")
-    model = tf.compile(PROGRAMS["dyck-1"], max_length=5, arithmetic=arithmetic)
-    found = tf.export(model, tmp_path / "model", name, arithmetic)
-    assert found.every_to == 5 and (tmp_path / "model").stat().st_size > 1000
+def test_the_command_that_a_refusal_gives_works(kind, arithmetic, written, tmp_path, capsys):
+    """The command is copied from the line as it stands, spaces in names included."""
+    require_libraries("onnx", "torch")
+    model = "programs/dyck-1"
+    if kind == "gelu":
+        model = str(tmp_path / "a saved.safetensors")
+        tf.save(drawn(activation="gelu", grid=1), model)
+    given = ["--max-length", "5"] if kind == "program" else []
+    out = str(tmp_path / "the model.onnx")
+    arguments = ["export", model, "--host", "onnx", "-o", out, "--arithmetic", arithmetic, *given]
+    assert main(arguments) == 2 and not (tmp_path / written).exists()
+    command = " ".join(capsys.readouterr().err.split()).split("run: transformist ")[1]
+    assert main(shlex.split(command)) == 0 and (tmp_path / written).stat().st_size > 1000
+
+
+def test_the_extras_that_refusals_name_exist():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    for host in HOSTS.values():
+        needed = " ".join(project["optional-dependencies"][host.extra])
+        assert all(library in needed for library in host.libraries)
 
 
 def test_a_program_is_exported_for_the_length_that_is_asked_for(host, capsys, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,9 @@ import typer
 from transformist.arithmetic import number_system
 from transformist.cli.options import Model, Set
 from transformist.cli.printing import Json, out, print_json, shown_warnings, working
+from transformist.errors import InvalidValue
 from transformist.hosts import export
+from transformist.hosts.host import HOSTS, Unhostable
 from transformist.inputs import read_positive, read_settings
 from transformist.named import find_model
 from transformist.named.named_program import NamedProgram
@@ -49,7 +52,20 @@ def command(
     system = number_system(arithmetic)
     with working(f"exporting {named.name}"), shown_warnings():
         built = named.built(length, system).model
-        found = export(built, output, host, system, length)
+        try:
+            found = export(built, output, host, system, length)
+        except Unhostable as refusal:
+            line = ["transformist", "export", model, "--host", refusal.host]
+            line += ["--arithmetic", refusal.arithmetic]
+            line += ["-o", str(output.with_suffix(HOSTS[refusal.host].suffix))]
+            line += [] if max_length is None else ["--max-length", max_length]
+            line += [part for each in settings for part in ("--set", each)]
+            raise InvalidValue(
+                refusal.invariant,
+                received=refusal.received,
+                where=refusal.where,
+                remedy=f"run: {shlex.join(line)}",
+            ) from None
     facts = {
         "model": named.name,
         "file": str(output),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from transformist.errors import InvalidValue
 from transformist.hosts.optional_library import optional
 
 Logits: TypeAlias = Callable[[Any, Any], Any]
@@ -57,3 +58,23 @@ HOSTS: Mapping[str, Host] = {
     ),
 }
 """The hosts by name; a new one is its module and a row here."""
+
+
+class Unhostable(InvalidValue):
+    """A model that a host does not hold in a number format, and the nearest export that works.
+
+    Attributes:
+        host: the host that holds the model.
+        arithmetic: the number format in which it does.
+
+    """
+
+    def __init__(self, invariant: str, *, received: str, host: str, arithmetic: str) -> None:
+        call = f'"model{HOSTS[host].suffix}", host="{host}", arithmetic="{arithmetic}"'
+        super().__init__(
+            invariant,
+            received=received,
+            where="export",
+            remedy=f"call: tf.export(model, {call})",
+        )
+        self.host, self.arithmetic = host, arithmetic

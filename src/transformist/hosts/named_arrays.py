@@ -247,7 +247,7 @@ def fixed_positions(model: Transformer, a: Any, max_length: int | None) -> tuple
             "a table of sinusoids must have a longest input",
             received="a model for any length, and no max_length",
             where="export",
-            remedy="give max_length, such as tf.to_torch(model, max_length=512)",
+            remedy="give max_length, such as max_length=512",
         )
     # Symbols in front have the positions first, …, 0, and those at the back end the table.
     positions: Any = model.embedding.positions

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from transformist.arithmetic import number_system
-from transformist.errors import InvalidValue
+from transformist.hosts.host import Unhostable
 from transformist.hosts.named_arrays import (
     description,
     fixed_positions,
@@ -74,18 +74,18 @@ def write(
         compared: what the file is compared on, for its metadata.
 
     Raises:
-        InvalidValue: for another format, or an activation without an operator in the format.
+        Unhostable: for another format, or an activation without an operator in the format.
         UndefinedValue: for positions without a vector for a symbol in front.
         NotFinite: for a weight that is too large for the format.
 
     """
     require_hostable(model, "export")
     if arithmetic not in TYPES:
-        raise InvalidValue(
+        raise Unhostable(
             "an ONNX graph must be in float32 or float64",
             received=arithmetic,
-            where="export",
-            remedy=f"run: transformist export MODEL --host torch --arithmetic {arithmetic} -o F",
+            host="torch",
+            arithmetic=arithmetic,
         )
     graph = _Graph(model, arithmetic, max_length)
     proto = graph.built(description(model, arithmetic, compared))
@@ -475,11 +475,11 @@ class _Graph:
     def gelu(self, x: str) -> str:
         """x/2 · (1 + erf(x/√2))."""
         if self.system.name == "float64":
-            raise InvalidValue(
+            raise Unhostable(
                 "a graph in float64 must have activations other than gelu",
                 received="gelu, whose operator Erf ONNX Runtime has in float32 only",
-                where="export",
-                remedy="run: transformist export MODEL --host onnx --arithmetic float32 -o F.onnx",
+                host="onnx",
+                arithmetic="float32",
             )
         erf = self.op("Erf", self.op("Div", x, self.number(2**0.5)))
         half = self.op("Mul", x, self.number(0.5))
