@@ -104,6 +104,12 @@ OPERATIONS = [
         ("$0.min($1)", 2), ("$0.max($1)", 2), ("$0.min(<c>)", 1), ("$0.clip(-1, '1/2')", 1),
         ("$0.cpwl([-1, 0, 1, 2], [1, 0, 2, 1])", 1), ("$0.cpwl([0, '1/2'], [0, 1])", 1),
     )],
+    *[("N", "($0 * $1)", kinds) for kinds in ("WN", "NW", "WW", "FN", "NF", "WM", "NN")],
+    ("W", "($0 * $1)", "WF"), ("I", "($0 * $1)", "WW"), ("M", "($0 * $1)", "FM"),
+    ("L", "$0.map(lambda v: None if v > 1 else 'p')", "W"),
+    ("L", "$0.map(lambda v: None if v == <symbol> else v)", "C"),
+    ("L", "$0.predecessor(default=None)", "L"), ("L", "$0.where(None, $1)", "BL"),
+    ("B", "($0 == None)", "L"),
     ("N", "($0 * $1)", "NB"), ("N", "($0 * $1)", "BN"), ("F", "($0 * $1)", "FB"),
     ("N", "$0.mean(<mask>)", "F"), ("N", "$0.mean(<mask>)", "N"), ("N", "$0.mean(<mask>)", "B"),
     ("N", "$0.prefix_mean()", "F"), ("N", "$0.suffix_mean()", "F"), ("N", "$0.prefix_mean()", "B"),
@@ -167,6 +173,9 @@ OUTPUTS = [
     ("$0.accept()", "B"), ("$0.accept(empty=<truth>)", "B"), ("$0.tag()", "B"), ("$0.tag()", "C"),
     ("$0.tag()", "L"), ("$0.tag()", "N"), ("$0.tag()", "F"), ("$0.next_token()", "C"),
     ("$0.map(cycle($0, ['b', 'EOS', 'a'])).next_token()", "L"),
+    ("tf.outputs(p=$0.accept(empty=<truth>), q=$1.tag())", "BN"),
+    ("tf.outputs(p=$0.tag(), q=$1.tag())", "LW"), ("tf.outputs(p=$0.tag(), q=$1.tag())", "FB"),
+    ("$0.tag()", "W"), ("$0.tag()", "M"),
 ]  # fmt: skip
 
 
@@ -259,13 +268,15 @@ def program_of(text, alphabet="ab"):
 def strings(alphabet, longest):
     """All short ones, and some as long as they may be."""
     short = min(longest, 7 - len(alphabet))
-    found = ["".join(x) for n in range(short + 1) for x in itertools.product(alphabet, repeat=n)]
+    found = [x for n in range(short + 1) for x in itertools.product(alphabet, repeat=n)]
     draw = random.Random(1)
     for n in (longest - 1, longest):
-        for k, a, b in itertools.product(range(3), alphabet, (*alphabet, alphabet)):
-            found.append((a * k + b * longest)[:n])
-        found += ["".join(draw.choices(alphabet, k=n)) for _ in range(6)]
-    return list(dict.fromkeys(found))
+        repeated = [*((symbol,) for symbol in alphabet), tuple(alphabet)]
+        for k, a, b in itertools.product(range(3), alphabet, repeated):
+            found.append(((a,) * k + b * longest)[:n])
+        found += [tuple(draw.choices(alphabet, k=n)) for _ in range(6)]
+    made = "".join if all(isinstance(symbol, str) for symbol in alphabet) else list
+    return [made(x) for x in dict.fromkeys(found)]
 
 
 SETTINGS = (("average-hard", "exact"), ("rightmost-hard", "exact"), ("softmax", "float32"),
@@ -334,6 +345,6 @@ def drawn(draw):
     weighting, arithmetic = draw.choice(SETTINGS)
     lengths = (5, 6, 7, 8, 9, 11, 12, 30, None) if weighting == "softmax" else (5, 8, 12, None)
     heads = draw.choice(("many", "many", "one"))
-    alphabet = draw.choice(("ab", "ab", "ab", "abc"))
+    alphabet = draw.choice(("ab", "ab", "ab", "abc", "a", (0.5, "b"), ("a", ("b", 2), -1.5)))
     positions = draw.choice((None,) * 8 + (("i",), ("i", "i^2"), ("i/n",), ("i/n", "i"), ()))
     return Case(body, weighting, arithmetic, draw.choice(lengths), heads, alphabet, positions)

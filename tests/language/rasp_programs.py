@@ -276,6 +276,26 @@ def _(x):
     return numbers(x).mean().tag()
 
 
+def mean_of_others(x):
+    """The mean of j − 2, or of j where that is 0, over the positions j from 0."""
+    return Fraction(sum(j - 2 or j for j in range(len(x))), max(len(x), 1))
+
+
+@case("ov-test-case-1", DIGITS, lambda x: [mean_of_others(x)] * len(x))
+def _(x):
+    # The selector compares "x > 1 is less than False", which is false everywhere, with itself by ≤.
+    # So it matches all positions.
+    return (x.position() - 3).map(lambda v: v or 2).mean().tag()
+
+
+@case("ov-test-case-2", DIGITS, lambda x: [0] * len(x))
+def _(x):
+    # The differences w − w are 0 at every position, so their mean over any selection is 0. The
+    # selector of the original compares two numbers by ≠, which is refused here.
+    width = sum((x == v) * x.isin(range(v)).count() for v in x.alphabet)
+    return (width - width).mean().tag()
+
+
 @case("token-at-index", "abc", lambda x: (x[2:3] or "-") * len(x))
 def _(x):
     return x.lookup(3, default="-").tag()
