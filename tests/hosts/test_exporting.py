@@ -175,6 +175,21 @@ def test_one_of_several_outputs_that_is_wrong_is_found(host, tmp_path):
     assert [*tmp_path.iterdir()] == [tmp_path / "right"]
 
 
+def test_a_constant_vector_in_a_norm_without_epsilon_is_not_exported(host, tmp_path):
+    norm = tf.LayerNorm(gain=[1, 1], bias=[0, 0], epsilon=0)
+    model = tf.Transformer(
+        stream=tf.Stream(("p", "q")),
+        embedding=tf.Embedding(symbols=("a",), vectors=[[1, 1]]),
+        layers=(),
+        final_norm=norm,
+        read_out=tf.RealVector(W_out=[[1, 0]], at="every"),
+        max_length=2,
+    )
+    with pytest.raises(tf.TransformistError, match="ε = 0"):
+        tf.export(model, tmp_path / "model", "fake")
+    assert not [*tmp_path.iterdir()]
+
+
 def test_nan_is_refused(host, tmp_path):
     host.change = lambda x, logits: logits * np.nan
     with pytest.raises(tf.TransformistError, match="NaN"):

@@ -58,14 +58,15 @@ def test_programs_answer_as_in_the_reference(name, arithmetic):
     assert found == model.answers(inputs, arithmetic)
 
 
+@pytest.mark.parametrize("arithmetic", WITHIN)
 @pytest.mark.parametrize("name", on_strings())
-def test_recipes_have_the_values_of_the_reference(name):
+def test_recipes_have_the_values_of_the_reference(name, arithmetic):
     recipe = tf.recipe(name)
     model = recipe.build(**({"max_length": 16} if "max_length" in recipe.parameters else {}))
     inputs = [x for x in strings(model.alphabet) if len(x) or model.embedding.front]
     source = random.Random(name)
     inputs += [as_string(source.choices(model.alphabet, k=n)) for n in range(1, 17)]
-    agree(model, inputs, "float64", 64)
+    agree(model, inputs, arithmetic, 64)
 
 
 def test_one_session_takes_every_length_to_n():
