@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pages
 from transformist import certify
@@ -49,10 +50,28 @@ This page lists the size of each worked program for hosts with any masks, for a 
 |---|---|---|---|---|---|---|
 """
 
+COMPUTED = """
+## Without position numbers
+
+With `positions="bos"` a decoder computes positions from the share of BOS in a mean
+([language](language.md#for-the-masks-of-a-host)). The worked programs for a decoder that use
+positions, with a slot for each number, up to N = 511:
+
+| format | program | layers | heads | width | largest N | certified |
+|---|---|---|---|---|---|---|
+"""
+
+MOST_COMPUTED = 511
+"""The largest N with computed positions that the page tries, which takes N hidden units."""
+
 REFUSED = """
 ## Refused
 
-Programs that a target cannot express: the refused line, and the mask that it needs.
+Programs that a target cannot express: the refused line, and the mask that it needs. A decoder
+gives each tag before it reads the rest of the input, so it cannot count the whole input, or read it
+from its end, for a tag: with the input before an end symbol and the answers after it, that would be
+another program. In an encoder every row sees all rows, so no head takes a mean, a count or the last
+match up to a row.
 
 | program | masks | line | needs |
 |---|---|---|---|
@@ -61,37 +80,57 @@ Programs that a target cannot express: the refused line, and the mask that it ne
 
 def page() -> str:
     """The page."""
-    return HEAD + "".join(map(rows, PROGRAMS)) + REFUSED + "".join(map(refusals, PROGRAMS))
+    computed = COMPUTED + "".join(map(computed_rows, PROGRAMS))
+    return HEAD + "".join(map(rows, PROGRAMS)) + computed + REFUSED + _refused()
+
+
+def _refused() -> str:
+    return "".join(map(refusals, PROGRAMS))
 
 
 def rows(name: str) -> str:
     """The rows of the targets that a program is compiled for."""
     program = PROGRAMS[name]
     return "".join(
-        _row(name, masks, *_facts(program, masks))
+        _row(name, masks, *_facts(program, MOST, masks=masks, arithmetic=FORMAT))
         for masks in TARGETS
         if _refusal(program, masks) is None
     )
 
 
-def _facts(program: Program, masks: str) -> Iterator[str]:
-    longest = largest_length(program, most=MOST, masks=masks, arithmetic=FORMAT, reuse=False)
+def computed_rows(name: str) -> str:
+    """The rows of a program for a decoder without position numbers."""
+    program = PROGRAMS[name]
+    if _refusal(program, "future") is not None:
+        return ""
+    if compiled(program, max_length=12, masks="future").embedding.positions is None:
+        return ""
+    given = {"masks": "future", "positions": "bos"}
+    return "".join(
+        _row(each, name, *_facts(program, MOST_COMPUTED, arithmetic=each, **given))
+        for each in (FORMAT, "float16", "bfloat16")
+        if largest_length(program, most=2, arithmetic=each, **given)
+    )
+
+
+def _facts(program: Program, most: int, **given: Any) -> Iterator[str]:
+    """Layers, heads, widths, the largest N, and the largest certified one."""
+    longest = largest_length(program, most=most, reuse=False, **given)
     narrow, wide = (
-        size(compiled(program, max_length=longest, masks=masks, reuse=reuse))
-        for reuse in (True, False)
+        size(compiled(program, max_length=longest, reuse=reuse, **given)) for reuse in (True, False)
     )
     yield str(wide.layers)
     yield str(wide.heads)
     yield f"{narrow.width}, {wide.width}"
     yield f"{longest:,}"
-    yield _certified(program, masks, longest)
+    yield _certified(program, longest, given)
 
 
-def _certified(program: Program, masks: str, longest: int) -> str:
+def _certified(program: Program, longest: int, given: Mapping[str, Any]) -> str:
     """The first N that is certified, with its grade."""
     for N in (longest, *(each for each in SMALLER if each < longest)):
-        model = compiled(program, max_length=N, masks=masks, reuse=False)
-        certificate: Certificate = certify(model, FORMAT, N)
+        model = compiled(program, max_length=N, reuse=False, **given)
+        certificate: Certificate = certify(model, given["arithmetic"], N)
         if certificate.holds:
             return f"{N:,}, grade {certificate.grade}"
     return "no"

@@ -18,6 +18,12 @@ def test_the_rows_are_those_of_the_program(name):
     assert page.rows(name) in WRITTEN, "run python docs/targets.py"
 
 
+@pytest.mark.slow
+def test_the_rows_of_computed_positions_are_those_of_the_programs():
+    written = page.COMPUTED + "".join(map(page.computed_rows, PROGRAMS))
+    assert written in WRITTEN, "run python docs/targets.py"
+
+
 def test_the_refusals_are_those_of_the_programs():
     found = "".join(map(page.refusals, PROGRAMS))
     assert WRITTEN.startswith(page.HEAD) and WRITTEN.endswith(page.REFUSED + found)
