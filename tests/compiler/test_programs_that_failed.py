@@ -205,3 +205,20 @@ def test_a_selection_by_numbers_of_which_one_never_is():
     require_right(signs)
     require_right(beyond, longest=1, max_length=1)
     require_right(lambda x: x.lookup(x.map({"a": 0, "b": -1}), default="none").tag())
+
+
+def test_whole_keys_that_are_compared_with_one_constant_number():
+    """The sum of products of a code is not 1 at a match: nothing was found under a past mask."""
+
+    def zero(x):
+        return x.isin("ab").count("future") - x.isin("ab").count("future")
+
+    def without_bits(x):
+        return zero(x).select(zero(x), mask="strict-past").any().tag()
+
+    def with_bits(x):
+        i = x.position("i")
+        return zero(x).select(i * 0 + (x == "a").count(), mask="strict-past").any().tag()
+
+    require_right(without_bits)
+    require_right(with_bits)

@@ -12,12 +12,14 @@ from typing import Any, TypeAlias
 from transformist.circuit import (
     READ_OUT,
     Circuit,
+    Embedded,
     Fetched,
     Form,
     Relu,
     Uniform,
     at_bos,
     rows_under,
+    total,
 )
 from transformist.compiler.answer_kinds import (
     Accepted,
@@ -45,7 +47,7 @@ Way: TypeAlias = Callable[[Lowering], Answer]
 def ways(output: AnyOutput) -> tuple[Way, ...]:
     """The ways to read out the outputs; the compiler takes the first that keeps its margins.
 
-    Numbers that are tagged have two ways; other outputs have one.
+    Numbers that are tagged and categories have two ways; other outputs have one.
 
     For listed values, all labels of the first way read one form of the number; its margin is the
     least squared distance of two values, while the forms are as large as the squares of the values.
@@ -55,9 +57,16 @@ def ways(output: AnyOutput) -> tuple[Way, ...]:
     A whole number has a label for each value in the first way, so that the weights alone decide.
     Its forms are as large as the squares of the values, too. In the second way the answer is the
     nearest whole number, which allows a greater error.
+
+    A category is handed out by its rank in the first way, where its forms are not shown to exclude
+    each other, and by these forms in the second.
     """
-    has_numbers = any(_is_number(each) for _, each in output.parts)
-    return (answer, _otherwise) if has_numbers else (answer,)
+    has_two = any(_is_number(each) or _is_category(each) for _, each in output.parts)
+    return (answer, _otherwise) if has_two else (answer,)
+
+
+def _is_category(output: Output) -> bool:
+    return isinstance(output, Tag | NextToken) and isinstance(output.node.type, Category)
 
 
 def _is_number(output: Output) -> bool:
@@ -75,11 +84,13 @@ def _otherwise(lowering: Lowering) -> Answer:
 
 def _another_answer(lowering: Lowering, output: Output) -> Answer:
     """The answer of the second way; that of the first for an output that has one way."""
+    node = output.node
+    if _is_category(output):
+        return _ranked(lowering, node) or _one_hot(lowering, node)
     if not _is_number(output):
         return ANSWERS[type(output)](lowering, output)
-    node = output.node
     if node.type.values is not None:
-        return _category(lowering, node)
+        return _one_hot(lowering, node)
     return _ranked(lowering, node) or _fraction(lowering, node)
 
 
@@ -138,10 +149,65 @@ def _tagged_category(lowering: Lowering, node: Node) -> Labelled:
     return _ranked(lowering, node) or _category(lowering, node)
 
 
-def _category(lowering: Lowering, node: Node) -> Labelled:
+def _one_hot(lowering: Lowering, node: Node) -> Labelled:
+    """The value whose form is 1."""
     labels = node.type.values or ()
-    forms = tuple(lowering.literal(node, value) for value in labels)
-    return Labelled(labels, forms, Fraction(1))
+    return Labelled(labels, tuple(lowering.literal(node, each) for each in labels), Fraction(1))
+
+
+def _category(lowering: Lowering, node: Node) -> Labelled:
+    found = _one_hot(lowering, node)
+    labels, forms = found.labels, found.forms
+    circuit = lowering.circuit
+    if len(_chosen(circuit, forms)) < 2 or _are_exclusive(circuit, forms):
+        return found
+    # Exactly one form is 1, since the node has one value. From the weights alone that does not
+    # follow where it depends on several numbers that heads choose: each combination of these might
+    # occur, and two labels be the largest together. The rank r = Σ k [value k] is whole whatever
+    # the combination, and 2 k r − k² has one maximum. So a certificate can follow the rank.
+    rank = total(form * k for k, form in enumerate(forms))
+    return _nearest_to(rank, range(len(labels)), labels)
+
+
+def _chosen(circuit: Circuit, forms: Sequence[Form]) -> set[int]:
+    """The numbers fetched by heads with scores that reach these forms through networks alone."""
+    found, waiting = set[int](), {number for form in forms for number in form.atoms}
+    met = set(waiting)
+    while waiting:
+        number = waiting.pop()
+        head = circuit.atoms[number].fetched_by
+        if head is None:
+            below = set(circuit.reads(number)) - met
+            waiting |= below
+            met |= below
+        elif head.is_scored:
+            found.add(number)
+    return found
+
+
+def _are_exclusive(circuit: Circuit, forms: Sequence[Form]) -> bool:
+    """True if the circuit shows that exactly one of these forms is 1 at each symbol, the others 0.
+
+    Nonnegative whole forms add up to the constant 1; or all follow from the symbol; or one head
+    fetches all of them, and what it fetches is such.
+    """
+    whole = all(circuit.is_whole(form) and circuit.span(form).lo >= 0 for form in forms)
+    if whole and circuit.span(total(forms)) == Range.of(1):
+        return True
+    atoms = {number: circuit.atoms[number] for form in forms for number in form.atoms}
+    if all(isinstance(atom, Embedded) for atom in atoms.values()):
+        rows = zip(*(circuit.rows(form)[: len(circuit.alphabet)] for form in forms), strict=True)
+        return all(
+            sum(each.lo for each in row) == sum(each.hi for each in row) == 1 for row in rows
+        )
+    heads = {atom.head if isinstance(atom, Fetched) else None for atom in atoms.values()}
+    if len(heads) > 1 or None in heads or any(len(form.terms) > 1 for form in forms):
+        return False
+    values = [
+        total(atoms[number].reads[-1] * factor for number, factor in form.terms) + form.constant
+        for form in forms
+    ]
+    return _are_exclusive(circuit, values)
 
 
 def _boolean(lowering: Lowering, node: Node) -> Labelled:
