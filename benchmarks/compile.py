@@ -101,7 +101,7 @@ FAMILIES = {
     "share of a symbol": ("symbols", grow.share, (10, 30, 100, 300, 1000)),
     "cyclic machines": ("weights", grow.cyclic, (2, 4, 8, 12, 18, 26)),
     "parity of the last": ("weights", grow.flips, (4, 12, 40, 120, 400)),
-    "i² mod 7": ("weights", grow.places, (30, 100, 300, 1000, 3000)),
+    "i² mod 7": ("weights", grow.places, (30, 100, 300, 1000, 4000)),
 }
 LARGEST_EXPONENT = 1.2
 

@@ -108,10 +108,10 @@ def places(N):
 
     @tf.program(alphabet="ab")
     def squares(x):
-        return x.position("i").map(lambda i: i * i % 7).tag()
+        return x.position("i").map(lambda i: i * i % 7, max_length=N).tag()
 
     return Case(f"i² mod 7, N = {N}", squares, N, "float64")
 
 
 def worked(name, N):
-    return Case(f"{name}, N = {N}", PROGRAMS[name], N)
+    return Case(f"{name}, N = {N}", PROGRAMS[name], N, "float64")

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from transformist.circuit import score_errors, sum_errors
@@ -71,7 +72,7 @@ class Match(ScoredHead, HashedOnce):
         place = () if self.place is None else (self.place,)
         return (*self.keys, *self.queries, *place)
 
-    @property
+    @cached_property
     def scores(self) -> Pairs:
         """The products, and all keys with constant queries in one."""
         pairs = list(zip(self.queries, self.keys, strict=True))

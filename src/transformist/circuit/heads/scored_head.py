@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 from transformist.circuit.atom_errors import Errors, magnitude, significant_bits
@@ -75,12 +76,16 @@ class ScoredHead(RoundedHead):
         """
         return circuit.laws[number].grid
 
+    @cached_property
+    def _largest_weight(self) -> float:
+        """The largest factor in a query."""
+        factors = (factor for query, _ in self.scores for _, factor in query.terms)
+        return max(map(magnitude, factors), default=0.0)
+
     def require_range(self, margins: Margins, largest: float, number: int) -> None:
         """Require that scores and weights of queries, times 1/τ and √d_key, fit the format."""
-        pairs = self.scores
-        weights = [magnitude(factor) for query, _ in pairs for _, factor in query.terms]
-        scale = magnitude(margins.sharpness[self]) * 2 * max(len(pairs), 1) ** 0.5
-        size = max(largest, *weights, 0.0) * scale
+        scale = magnitude(margins.sharpness[self]) * 2 * max(len(self.scores), 1) ** 0.5
+        size = max(largest, self._largest_weight) * scale
         margins.require(number, "the size of scores", size, margins.a.largest)
 
     def chosen(self, margins: Margins, value: Form, spread: float) -> Errors:
