@@ -101,6 +101,13 @@ def strings(alphabet, longest=4, most=40):
     return [as_string(x) for x in (*chosen, *long)]
 
 
+def of_every_length(alphabet, longest):
+    """A drawn string of each length from 0 to the longest."""
+    rng = np.random.default_rng(longest)
+    drawings = (rng.integers(len(alphabet), size=n) for n in range(longest + 1))
+    return [as_string(tuple(alphabet[k] for k in each)) for each in drawings]
+
+
 def as_string(x):
     return "".join(x) if all(isinstance(each, str) for each in x) else x
 

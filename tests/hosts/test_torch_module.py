@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from drawn_models import CASES, drawn, on_strings, strings, uniform
+from drawn_models import CASES, drawn, of_every_length, on_strings, strings, uniform
 
 import transformist as tf
 from transformist.arithmetic import number_system
@@ -20,6 +20,7 @@ from transformist.errors import (
     UnknownName,
     UnknownSymbol,
 )
+from transformist.hosts.named_arrays import answer_from
 from transformist.hosts.plain_values import encoded
 from transformist.model.feed_forward import ACTIVATIONS
 from transformist.programs import PROGRAMS
@@ -48,7 +49,8 @@ def agree(model, inputs, dtype="float64"):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_answer_as_in_the_reference(name, dtype):
     model = tf.compile(PROGRAMS[name], max_length=12)
-    module, inputs = tf.to_torch(model, dtype), strings(model.alphabet)
+    module = tf.to_torch(model, dtype)
+    inputs = strings(model.alphabet) + of_every_length(model.alphabet, 12)
     assert module.answers(inputs) == model.answers(inputs, dtype)
 
 
@@ -64,7 +66,8 @@ def test_recipes_answer_as_in_the_reference(name):
     recipe = tf.recipe(name)
     has_n = "max_length" in recipe.parameters
     model = recipe.build(**({"max_length": 16} if has_n else {}))
-    inputs = [x for x in strings(model.alphabet) if len(x) or model.embedding.front]
+    given = strings(model.alphabet) + of_every_length(model.alphabet, 16)
+    inputs = [x for x in given if len(x) or model.embedding.front]
     module = tf.to_torch(model, max_length=64)
     found, expected = module.answers(inputs), model.answers(inputs)
     for x, one, other in zip(inputs, found, expected, strict=True):
@@ -173,6 +176,20 @@ def test_padding_may_stand_anywhere_and_hold_anything():
         output.logits[:, ~is_padding[0]], module(ids).logits, rtol=0, atol=2.0**-40
     )
     assert not output.vectors[:, is_padding[0]].any()
+
+
+@pytest.mark.parametrize("name", ["reverse", "histogram", "sort"])
+def test_padding_between_tokens_changes_no_decision(name):
+    """Positions and masks are those of the tokens alone, also under hard attention."""
+    model = tf.compile(PROGRAMS[name], max_length=12, weighting="average-hard")
+    module = tf.to_torch(model)
+    for x in of_every_length(model.alphabet, 12):
+        ids = module.encode(x)
+        holes = torch.tensor([0, 5, -1] * 13)[: 2 * ids.shape[1] + 1][None].clone()
+        holes[:, 1::2] = ids
+        is_padding = torch.arange(holes.shape[1])[None] % 2 == 0
+        logits = module(holes, padding_mask=is_padding).logits[0, 1::2].detach().numpy()
+        assert answer_from(model, logits, len(x), "float64") == model(x)
 
 
 def test_an_empty_input_has_an_answer_where_nothing_is_added():
