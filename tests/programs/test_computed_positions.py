@@ -17,7 +17,6 @@ OF_PLACES = (
     "induction-most-recent",
     "induction-most-frequent",
     "parity",
-    "equal-abc",
     "contains-abc",
 )
 """The worked programs that a decoder can compute and that use positions."""

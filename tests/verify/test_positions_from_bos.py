@@ -21,7 +21,6 @@ OF_PLACES = (
     "induction-most-recent",
     "induction-most-frequent",
     "parity",
-    "equal-abc",
     "contains-abc",
 )
 
