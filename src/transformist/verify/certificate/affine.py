@@ -7,11 +7,12 @@ from collections.abc import Iterable, MutableMapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from transformist.circuit import Form, total
-from transformist.model import rationals
 from transformist.verify.certificate.refusals import uncertifiable
+from transformist.verify.proof.sparse_rows import sparse_row, sparse_rows
+
+NOTHING = Fraction(0)
+"""The number 0."""
 
 Cancelled: TypeAlias = "MutableMapping[Form, Fraction]"
 """Excess of the summed magnitudes of the constants in a form over its own constant."""
@@ -26,12 +27,24 @@ def read(
         Uncertifiable: where slots that hold the same atom take each other away.
 
     """
-    weights, shifts = rationals(matrix), rationals(shift)
     forms = []
-    for row, constant in zip(weights, shifts, strict=True):
-        parts = [state[slot] * row[slot] for slot in np.flatnonzero(row).tolist()]
+    for row, constant in zip(sparse_rows(matrix), shift, strict=True):
+        parts = [state[slot] * Fraction(weight) for slot, weight in row]
         forms.append(together([*parts, Form.of(constant)], cancelled))
     return forms
+
+
+def column_values(column: Any) -> tuple[Fraction, ...]:
+    """Return the numbers of a column exactly; all zeros are one object, which costs nothing."""
+    values = [NOTHING] * len(column)
+    for place, x in sparse_row(column):
+        values[place] = Fraction(x)
+    return tuple(values)
+
+
+def is_constant(values: Sequence[Fraction]) -> bool:
+    """True if all numbers of a column are equal."""
+    return all(value is values[0] or value == values[0] for value in values)
 
 
 def together(parts: Iterable[Form], cancelled: Cancelled | None = None) -> Form:

@@ -193,16 +193,9 @@ class Certification:
         if self.by_laws is None:
             return bare
         try:
-            found = self.by_laws.without_assumption(n)
+            return replace(bare, **self.by_laws.described(n)._asdict())
         except Uncertifiable:
             return bare
-        return replace(
-            bare,
-            lines=found.lines,
-            heads=found.heads,
-            units=found.units,
-            weighting=found.weighting,
-        )
 
     def _described(self, n: int, proof: Proof) -> Certificate:
         heads = [head for layer in self.model.layers for head in layer.heads]

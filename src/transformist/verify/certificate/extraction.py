@@ -38,11 +38,10 @@ from transformist.model import (
     PositionFunctions,
     Transformer,
     Weighting,
-    rationals,
 )
 from transformist.rounding import power_of_two_at_most
 from transformist.verify.certificate import conditions
-from transformist.verify.certificate.affine import read, together
+from transformist.verify.certificate.affine import column_values, is_constant, read, together
 from transformist.verify.certificate.refusals import (
     Uncertifiable,
     UncertifiableAfterASum,
@@ -51,6 +50,7 @@ from transformist.verify.certificate.refusals import (
 from transformist.verify.certificate.scores import attends
 from transformist.verify.certificate.slot_contents import Contents
 from transformist.verify.certificate.statement import Units
+from transformist.verify.proof.sparse_rows import SparseRow, negated, sparse_rows
 
 Observed: TypeAlias = "Mapping[tuple[int, int], Rows]"
 """Ranges of the contents of slots, by slot and sublayer."""
@@ -168,7 +168,7 @@ class _Extraction:
         embedding, circuit, model = self.model.embedding, self.circuit, self.model
         order = [*model.alphabet, *embedding.front]
         rows = [embedding.symbols.index(symbol) for symbol in order]
-        vectors = rationals(embedding.vectors)[rows]
+        vectors = embedding.vectors[rows]
         positions = embedding.positions
         if not isinstance(positions, PositionFunctions | None):
             raise uncertifiable(
@@ -177,9 +177,9 @@ class _Extraction:
         names = positions.names if positions is not None else (None,) * model.width
         forms, shifted = [], []
         for slot, name in enumerate(names):
-            values = tuple(Fraction(value) for value in vectors[:, slot])
+            values = column_values(vectors[:, slot])
             form = Form.of(values[0])
-            if len(set(values)) > 1:
+            if not is_constant(values):
                 form = circuit.add(Embedded(values), model.stream.slots[slot])
             if name in ("1/i", "-1/i") and circuit.bos:
                 raise uncertifiable(
@@ -282,16 +282,15 @@ class _Extraction:
         readings, read_by = self.contents.readings, self.contents.read
         readings.add_scores(kind, read_by(head.W_Q, head.b_Q), read_by(head.W_K, head.b_K))
         readings.add(read_by(head.W_V, head.b_V))
-        output = np.eye(len(values)) if head.W_O is None else rationals(head.W_O)
-        if not np.any(output != 0):  # no number would stand for it, and none require its scores
+        output = sparse_rows(np.eye(len(values)) if head.W_O is None else head.W_O)
+        if not any(output):  # no number would stand for it, and none require its scores
             raise uncertifiable("a head must write to the stream", "one whose W_O is 0", where)
         added, fetched = [], [Form()] * len(values)
-        for slot, (row, constant) in enumerate(zip(output, rationals(head.b_O), strict=True)):
+        for slot, (row, constant) in enumerate(zip(output, head.b_O, strict=True)):
             name = f"{where}: {self.slot(slot)}"
-            written = np.flatnonzero(row != 0).tolist()
-            for m in written:
+            for m, _ in row:
                 fetched[m] = circuit.add(Fetched(kind, values[m]), name)
-            parts = [fetched[m] * Fraction(row[m]) for m in written]
+            parts = [fetched[m] * Fraction(weight) for m, weight in row]
             added.append(together([*parts, Form.of(constant)]))
         return kind, added, fetched
 
@@ -304,13 +303,18 @@ class _Extraction:
         inputs = read(network.W_1, network.b_1, self.state, self.cancelled)
         self.inputs = self.contents.read(network.W_1, network.b_1)
         found: list[Units] = []
-        left = list(range(len(inputs)))
-        while left:
-            j, *left = left
-            written = [self.slot(slot) for slot in np.flatnonzero(network.W_2[:, j]).tolist()]
-            name = f"{where} unit {j}: {' and '.join(written)}"
-            found.append(self.group(network, inputs, j, left, name))
-            left = [k for k in left if k not in found[-1].units]
+        columns, read_already = sparse_rows(network.W_2.T), set[int]()
+        units_of: dict[SparseRow, list[int]] = {}
+        for k, column in enumerate(columns):
+            units_of.setdefault(column, []).append(k)
+        for j, column in enumerate(columns):
+            if j in read_already:
+                continue
+            name = f"{where} unit {j}: {' and '.join(self.slot(slot) for slot, _ in column)}"
+            opposite = units_of.get(negated(column), ())
+            others = [k for k in opposite if k > j and k not in read_already]
+            found.append(self.group(network, inputs, j, others, name))
+            read_already.update(found[-1].units)
         # Two pairs with one form would be one atom, although each of them rounds.
         steps = [each.added for each in found if len(each.units) == 2]
         once = len(set(steps)) == len(steps)
@@ -320,10 +324,11 @@ class _Extraction:
     def group(
         self, network: FeedForward, inputs: list[Form], j: int, others: list[int], name: str
     ) -> Units:
-        """Read a hidden unit, with the other unit of its copy or step if there is one."""
+        """Read a hidden unit, with the other unit of its copy or step if there is one.
+
+        `others` are the units whose columns of W₂ are opposite to its own.
+        """
         for k in others:
-            if not np.array_equal(network.W_2[:, j], -network.W_2[:, k]):
-                continue
             if _is_copy(network, j, k):
                 conditions.of_copy(network, (j, k), name)
                 return Units((j, k), inputs[j])  # ReLU(x) − ReLU(−x) = x
@@ -394,13 +399,9 @@ def _emptied(network: FeedForward, units: Collection[Units]) -> set[int]:
 
 def _written(network: FeedForward, units: Collection[Units]) -> list[Form]:
     """Form that a network adds to each slot."""
-    columns = rationals(network.W_2).T
+    added = {each.units[0]: each.added for each in units}
+    rows = zip(sparse_rows(network.W_2), network.b_2, strict=True)
     return [
-        together(
-            [
-                *(each.added * Fraction(columns[each.units[0]][slot]) for each in units),
-                Form.of(constant),
-            ]
-        )
-        for slot, constant in enumerate(rationals(network.b_2))
+        together([*(added[k] * Fraction(x) for k, x in row if k in added), Form.of(constant)])
+        for row, constant in rows
     ]

@@ -9,9 +9,10 @@ margin is kept starts again from its ideal value.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import NamedTuple
 
 from transformist.arithmetic import Floating
-from transformist.circuit import READ_OUT, Kept
+from transformist.circuit import READ_OUT, Form, Head, Kept, Margins
 from transformist.model import Transformer
 from transformist.rounding import ORDERS
 from transformist.verify.certificate.affine import read
@@ -26,7 +27,14 @@ from transformist.verify.certificate.recorded_margins import (
     require_observed,
 )
 from transformist.verify.certificate.refusals import Uncertifiable, UncertifiableAfterASum
-from transformist.verify.certificate.statement import TIES, Certificate, Line, assumed
+from transformist.verify.certificate.statement import (
+    TIES,
+    Certificate,
+    Demand,
+    Line,
+    Units,
+    assumed,
+)
 
 
 class Search:
@@ -46,9 +54,9 @@ class Search:
             return found
         return _certificate(self.model, self.a, n, self.order, self.observations)
 
-    def without_assumption(self, n: int) -> Certificate:
-        """Return the numbers and margins by laws alone."""
-        return _certificate(self.model, self.a, n, self.order, None)
+    def described(self, n: int) -> Description:
+        """Return the numbers, heads and units by laws alone, without margins."""
+        return _followed(self.model, self.a, n, self.order, None)[0]
 
     def holds(self, n: int) -> bool:
         """True if there is a certificate and it holds; some lengths have no certificate."""
@@ -63,10 +71,38 @@ class Search:
         return observe(self.model, self.n)
 
 
-def _certificate(
+class Description(NamedTuple):
+    """Numbers, heads and units of a model, as a `Certificate` has them."""
+
+    lines: tuple[Line, ...]
+    heads: tuple[tuple[Head, ...], ...]
+    units: tuple[tuple[Units, ...], ...]
+    weighting: str
+
+
+class Followed(NamedTuple):
+    """A circuit whose numbers all have an error bound.
+
+    Attributes:
+        description: of the circuit.
+        assumed: the sums whose ranges are assumed.
+        margins: the error bounds.
+        demands: the margins that have been recorded so far.
+        forms: what the read-out reads.
+
+    """
+
+    description: Description
+    assumed: tuple[int, ...]
+    margins: Margins
+    demands: list[Demand]
+    forms: list[Form]
+
+
+def _followed(
     model: Transformer, a: Floating, n: int, order: str, observations: Observations | None
-) -> Certificate:
-    """Return every number and margin, given the observations."""
+) -> Followed:
+    """Read the circuit off the weights, and bound the error of every number."""
     found = extract(model, n, observations.held if observations else None)
     circuit = found.circuit
     read_out, readings = model.read_out, found.contents.readings
@@ -75,16 +111,28 @@ def _certificate(
     margins, demands = noted(circuit, found.sharpness, a, ORDERS[order], readings, found.falling)
     for _ in circuit.atoms:
         follow_within(margins)
+    parts = zip(circuit.names, circuit.atoms, circuit.laws, margins.errors, strict=True)
+    lines = tuple(Line(*part, number in found.falling) for number, part in enumerate(parts))
+    description = Description(lines, found.heads, found.units, circuit.weighting)
+    return Followed(description, found.assumed, margins, demands, forms)
+
+
+def _certificate(
+    model: Transformer, a: Floating, n: int, order: str, observations: Observations | None
+) -> Certificate:
+    """Return every number and margin, given the observations."""
+    found = _followed(model, a, n, order, observations)
+    description, margins, circuit = found.description, found.margins, found.margins.circuit
     require_finite(margins, model)
-    rule = READ_OUTS.get(type(read_out))
+    rule = READ_OUTS.get(type(model.read_out))
     if rule is None:
         raise Uncertifiable(
             "a read-out must accept, choose a label, or take the nearest fraction",
-            received=type(read_out).__name__,
+            received=type(model.read_out).__name__,
             where="certify",
             remedy="give a model with one of these",
         )
-    is_one = rule(margins, read_out, forms)
+    is_one = rule(margins, model.read_out, found.forms)
     seen = observations.length if observations else 0
     assumes = [assumed(circuit, each, seen) for each in found.assumed]
     if not is_one:
@@ -92,18 +140,17 @@ def _certificate(
         margins.require(READ_OUT, TIES, not holds, 1)
         assumes.append(assumed(circuit, None, checked))
     require_observed(margins, assumes)
-    parts = zip(circuit.names, circuit.atoms, circuit.laws, margins.errors, strict=True)
     return Certificate(
         model=repr(model),
         weights=digest(model),
         arithmetic=a.name,
         max_length=n,
         order=order,
-        weighting=circuit.weighting,
-        demands=tuple(demands),
-        lines=tuple(Line(*part, number in found.falling) for number, part in enumerate(parts)),
-        heads=found.heads,
-        units=found.units,
+        weighting=description.weighting,
+        demands=tuple(found.demands),
+        lines=description.lines,
+        heads=description.heads,
+        units=description.units,
         grade=2,
         largest_length=n,
         assumes=tuple(assumes),

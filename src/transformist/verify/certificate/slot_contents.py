@@ -10,7 +10,8 @@ import numpy as np
 
 from transformist.circuit import Circuit, Embedded, Form, Number, PositionFeature, Readings, Sum
 from transformist.model import Attention, FeedForward, Transformer
-from transformist.model import rationals as exactly
+from transformist.verify.certificate.affine import column_values, is_constant
+from transformist.verify.proof.sparse_rows import sparse_rows
 
 
 class Contents:
@@ -28,10 +29,10 @@ class Contents:
         order = [embedding.symbols.index(s) for s in (*model.alphabet, *embedding.front)]
         names = getattr(embedding.positions, "names", (None,) * model.width)
         self.held: list[Number | None] = []
-        for column, name in zip(exactly(embedding.vectors)[order].T, names, strict=True):
-            values = tuple(map(Fraction, column))
+        for column, name in zip(embedding.vectors[order].T, names, strict=True):
+            values = column_values(column)
             parts: list[Number] = []
-            if len(set(values)) > 1:
+            if not is_constant(values):
                 parts.append(Form.atom(circuit.number(Embedded(values))))
             elif values[0]:
                 parts.append(Sum((), values[0]))
@@ -44,13 +45,13 @@ class Contents:
         rows = [
             Sum(
                 tuple(
-                    (Fraction(row[slot]), held)
-                    for slot in np.flatnonzero(row).tolist()
+                    (Fraction(weight), held)
+                    for slot, weight in row
                     if (held := self.held[slot]) is not None
                 ),
                 Fraction(constant),
             )
-            for row, constant in zip(exactly(matrix), exactly(shift), strict=True)
+            for row, constant in zip(sparse_rows(matrix), shift, strict=True)
         ]
         self.readings.rows.extend(rows)
         return rows
@@ -60,9 +61,9 @@ class Contents:
         added: list[list[Number | None]] = [[] for _ in self.held]
         for head, values in zip(heads, fetched, strict=True):
             output = np.eye(len(values)) if head.W_O is None else head.W_O
-            rows = zip(exactly(output), exactly(head.b_O), strict=True)
+            rows = zip(sparse_rows(output), head.b_O, strict=True)
             for slot, (row, constant) in enumerate(rows):
-                parts = [(Fraction(row[m]), values[m]) for m in np.flatnonzero(row).tolist()]
+                parts = [(Fraction(weight), values[m]) for m, weight in row]
                 added[slot].append(_written(parts, Fraction(constant)))
         self._add([_added(_present(parts)) for parts in added])
 
@@ -70,17 +71,13 @@ class Contents:
         self, network: FeedForward, units: Iterable[tuple[tuple[int, ...], Number]]
     ) -> None:
         """Add the output of hidden units: each number times the weight of its first unit."""
-        columns, given = exactly(network.W_2), list(units)
-        self._add(
-            [
-                _written(
-                    [(Fraction(row[k]), x) for (k, *_), x in given if row[k]],
-                    Fraction(shift),
-                    is_of_units=True,
-                )
-                for row, shift in zip(columns, exactly(network.b_2), strict=True)
-            ]
-        )
+        place_of = {group[0]: (place, x) for place, (group, x) in enumerate(units)}
+        added: list[Number | None] = []
+        for row, shift in zip(sparse_rows(network.W_2), network.b_2, strict=True):
+            read = sorted((place_of[k][0], k, weight) for k, weight in row if k in place_of)
+            parts = [(Fraction(weight), place_of[k][1]) for _, k, weight in read]
+            added.append(_written(parts, Fraction(shift), is_of_units=True))
+        self._add(added)
 
     def _add(self, added: Sequence[Number | None]) -> None:
         """Add to the stream, slot by slot."""

@@ -27,6 +27,7 @@ from transformist.verify.proof.rounding_errors import (
     RoundingErrors,
 )
 from transformist.verify.proof.slack import Ledger, Margin
+from transformist.verify.proof.sparse_rows import negated, sparse_rows
 from transformist.verify.proof.upwards import NEARLY, Floats, Unfollowed, up
 
 Group = tuple[int, ...]
@@ -105,13 +106,13 @@ def paired(f: FeedForward) -> list[Group]:
     Two are a pair if their columns of W₂ are opposite, and their rows of W₁ are equal, or opposite
     with opposite shifts.
     """
-    columns, rows = _nonzero(f.W_2.T), _nonzero(f.W_1)
+    columns, rows = sparse_rows(f.W_2.T), sparse_rows(f.W_1)
     waiting: dict[Any, list[int]] = {}
     partner: dict[int, int] = {}
     for k, column in enumerate(columns):
-        opposite = _negated(column)
+        opposite = negated(column)
         for j in waiting.get(opposite, []):
-            is_copy = rows[j] == _negated(rows[k]) and f.b_1[j] == -f.b_1[k]
+            is_copy = rows[j] == negated(rows[k]) and f.b_1[j] == -f.b_1[k]
             if is_copy or rows[j] == rows[k]:
                 partner[j] = k
                 waiting[opposite].remove(j)
@@ -121,21 +122,6 @@ def paired(f: FeedForward) -> list[Group]:
     second = set(partner.values())
     singles_and_first = (j for j in range(len(columns)) if j not in second)
     return [(j, partner[j]) if j in partner else (j,) for j in singles_and_first]
-
-
-Sparse = tuple[tuple[int, Any], ...]
-"""The numbers of a row other than 0, with their places."""
-
-
-def _nonzero(matrix: Any) -> list[Sparse]:
-    """Return the rows of a matrix; a row or column of a network has few numbers other than 0."""
-    places = [np.flatnonzero(row) for row in matrix]
-    pairs = zip(matrix, places, strict=True)
-    return [tuple(zip(used.tolist(), row[used].tolist(), strict=True)) for row, used in pairs]
-
-
-def _negated(row: Sparse) -> Sparse:
-    return tuple((place, -x) for place, x in row)
 
 
 def _contribution(
