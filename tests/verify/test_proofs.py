@@ -266,7 +266,7 @@ def test_bounds_hold_multiples_that_float64_does_not():
     for k in range(3, 400, 2):
         ideal = Ideal(1, None, 400, [])
         number = ideal.add("i", k, k, (Fraction(1), None))
-        (lo,), (hi,) = ideal.bounds({number: g})
+        ((lo,),), ((hi,),), _ = ideal.measured([{number: g}])
         assert lo <= k * g <= hi
 
 

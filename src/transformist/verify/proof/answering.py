@@ -72,7 +72,8 @@ def _accept(
     their margin, all do.
     """
     shift = Fraction(read_out.b_out[0])
-    for kind, at, side in r.ideal.neighbours(y.values.forms[0], ZERO, kinds):
+    (near,) = r.ideal.moving(y.values.forms)
+    for kind, at, side in r.ideal.neighbours(near, ZERO, kinds):
         ledger.answer(y.error_at(0, kind, at - shift), float(at * side))
 
 
@@ -177,5 +178,6 @@ def _in_pairs(y: AffineMap, kind: int, r: RoundingErrors, ledger: Ledger) -> Non
         if forms[k] == forms[m] or not (error[k] or error[m]):
             raise Unfollowed(WHERE, "two labels may be equal, and no error separates them")
         difference = r.ideal.combined([(ONE, forms[k]), (-ONE, forms[m])])
-        for _, at, side in r.ideal.neighbours(difference, ZERO, [kind]):
+        (near,) = r.ideal.moving([difference])
+        for _, at, side in r.ideal.neighbours(near, ZERO, [kind]):
             ledger.answer(float(up(error[k] + error[m])), float(at * side))

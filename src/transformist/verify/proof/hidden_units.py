@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from transformist.model import FeedForward
 from transformist.verify.proof.grids import Grid, quantum, sum_grid
-from transformist.verify.proof.ideal import ONE, Form, Ideal
+from transformist.verify.proof.ideal import ONE, Form, Ideal, Moving
 from transformist.verify.proof.rounding_errors import (
     AffineMap,
     Approximation,
@@ -70,7 +70,13 @@ def network(
         raise Unfollowed(where, f"its activation is {f.activation}")
     inner = r.affine(f.W_1, f.b_1, read, f"{where} units")
     groups = paired(f)
-    found = [_contribution(f, inner, g, r, ledger, f"{where} unit {g[0]}") for g in groups]
+    steps = [g for g in groups if len(g) == 2 and np.array_equal(f.W_1[g[0]], f.W_1[g[1]])]
+    near = r.ideal.moving([inner.values.forms[_ordered(f, g)[0]] for g in steps])
+    crossed: dict[Group, Moving] = dict(zip(steps, near, strict=True))
+    found = [
+        _contribution(f, inner, g, crossed.get(g), r, ledger, f"{where} unit {g[0]}")
+        for g in groups
+    ]
     stacked = {
         name: np.stack([getattr(each, name) for each in found], axis=-2)
         for name in ("lo", "hi", "size", "error", "absolute", "relative", "reach")
@@ -125,12 +131,19 @@ def paired(f: FeedForward) -> list[Group]:
 
 
 def _contribution(
-    f: FeedForward, inner: AffineMap, group: Group, r: RoundingErrors, ledger: Ledger, where: str
+    f: FeedForward,
+    inner: AffineMap,
+    group: Group,
+    near: Moving | None,
+    r: RoundingErrors,
+    ledger: Ledger,
+    where: str,
 ) -> Contribution:
+    """Return what a group adds; `near` is given for a step."""
     if len(group) == 1:
         return _alone(f, inner, group[0], r.ideal, where)
-    if np.array_equal(f.W_1[group[0]], f.W_1[group[1]]):
-        return _step(f, inner, group, r, ledger, where)
+    if near is not None:
+        return _step(f, inner, group, near, r, ledger, where)
     return _copy(inner, group, r.ideal)
 
 
@@ -210,8 +223,19 @@ class Crossing(NamedTuple):
     clear: NDArray[np.bool_]
 
 
+def _ordered(f: FeedForward, group: Group) -> list[int]:
+    """Return the two units of a step, the one with the larger shift first."""
+    return sorted(group, key=lambda unit: -Fraction(f.b_1[unit]))
+
+
 def _step(
-    f: FeedForward, inner: AffineMap, group: Group, r: RoundingErrors, ledger: Ledger, where: str
+    f: FeedForward,
+    inner: AffineMap,
+    group: Group,
+    near: Moving,
+    r: RoundingErrors,
+    ledger: Ledger,
+    where: str,
 ) -> Contribution:
     """Return ReLU(x) − ReLU(x − h), or minus that; x is the unit with the larger shift.
 
@@ -220,10 +244,10 @@ def _step(
     Elsewhere the error of x is added, as the difference is 1-Lipschitz in x.
     """
     ideal, v = r.ideal, inner.values
-    upper, lower = sorted(group, key=lambda unit: -Fraction(f.b_1[unit]))
+    upper, lower = _ordered(f, group)
     sign, x = 1 if upper == group[0] else -1, v.forms[upper]
     height = Fraction(f.b_1[upper]) - Fraction(f.b_1[lower])
-    crossing = _crossing(f, inner, (upper, lower), ideal, ledger, where)
+    crossing = _crossing(f, inner, (upper, lower), near, ideal, ledger, where)
     is_step, clear = bool(crossing.clear.all()) and height > 0, crossing.clear
     # h is b₁ − b₂, but b̃₁ − b̃₂ is computed.
     shift = inner.stored.shift
@@ -264,6 +288,7 @@ def _crossing(
     f: FeedForward,
     inner: AffineMap,
     units: tuple[int, int],
+    near: Moving,
     ideal: Ideal,
     ledger: Ledger,
     where: str,
@@ -282,10 +307,10 @@ def _crossing(
     """
     upper, lower = units
     b = Fraction(f.b_1[upper])
-    height, x = b - Fraction(f.b_1[lower]), inner.values.forms[upper]
+    height = b - Fraction(f.b_1[lower])
     h, sides = float(height), np.full((2, ideal.kinds), False)
     clear, kept, lost = np.full(ideal.kinds, True), list[Margin](), list[Margin]()
-    for kind, at, side in ideal.neighbours(x, height / 2, range(ideal.kinds)):
+    for kind, at, side in ideal.neighbours(near, height / 2, range(ideal.kinds)):
         sides[(side + 1) // 2, kind] = True
         room = float(at - height if side > 0 else -at) * NEARLY
         e_1, e_2 = (inner.error_at(unit, kind, at - b) for unit in units)

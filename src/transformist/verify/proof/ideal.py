@@ -30,7 +30,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,6 +160,22 @@ class Unknown:
     rows: RowFunction | None = None
 
 
+class Moving(NamedTuple):
+    """A form, and bounds of it without its constants, from which its values are found.
+
+    Attributes:
+        form: the form.
+        lo, hi: for each kind of row, the ends of the form without the constant of the kind.
+        grid: the grid of that part.
+
+    """
+
+    form: Form
+    lo: Sequence[float]
+    hi: Sequence[float]
+    grid: Grid
+
+
 class Ideal:
     """The unknowns of a transformer on inputs of up to N symbols, and bounds of their forms.
 
@@ -274,11 +290,6 @@ class Ideal:
             )
         return known[1]
 
-    def bounds(self, form: Form) -> tuple[Floats, Floats]:
-        """Return the lower and upper end of a form at each kind of row."""
-        lo, hi, _ = self.measured([form])
-        return lo[0], hi[0]
-
     def _tabulated(self, rows: RowFunction, lo: Floats, hi: Floats) -> tuple[Floats, Floats]:
         """Move ends inwards to those of a function of the row."""
         least, most = (np.full(self.kinds, float(x)) for x in rows.ends())
@@ -293,8 +304,10 @@ class Ideal:
         """Return the values of a form at each row, if it depends on the share of BOS alone."""
         others = [(x, self.unknowns[n].rows) for n, x in form.items() if n >= self.kinds]
         known = [(x, rows) for x, rows in others if rows is not None]
+        if not known or len(known) < len(others):
+            return None
         at_symbols = {form.get(kind, Fraction(0)) for kind in range(self.kinds - 1)}
-        if not known or len(known) < len(others) or len(at_symbols) > 1:
+        if len(at_symbols) > 1:
             return None
         at_bos = form.get(self.kinds - 1, Fraction(0))
         own = RowFunction.of_rows(at_bos, at_symbols.pop(), self.longest)
@@ -448,8 +461,17 @@ class Ideal:
         lo = np.where(lo > -gap, np.maximum(lo, 0), lo)
         return lo, np.where(hi < gap, np.minimum(hi, 0), hi)
 
+    def moving(self, forms: Sequence[Form]) -> list[Moving]:
+        """Return what forms are beyond the constants of kinds of rows, bounded all at once."""
+        parts = [
+            {number: x for number, x in form.items() if number >= self.kinds} for form in forms
+        ]
+        lo, hi, _ = self.measured(parts)
+        listed = zip(forms, parts, lo.tolist(), hi.tolist(), strict=True)
+        return [Moving(form, low, high, self.grid(part)) for form, part, low, high in listed]
+
     def neighbours(
-        self, form: Form, t: Fraction, kinds: Iterable[int]
+        self, near: Moving, t: Fraction, kinds: Iterable[int]
     ) -> Iterator[tuple[int, Fraction, int]]:
         """Yield the values of a form next to a threshold t at kinds of rows, and their sides.
 
@@ -457,12 +479,9 @@ class Ideal:
         least `above`. A side with no value is left out. `below` may be too large, and `above` too
         small, which is the safe side.
         """
-        moving = {number: x for number, x in form.items() if number >= self.kinds}
-        ends, grid = self.bounds(moving), self.grid(moving)
         for kind in kinds:
-            own = form.get(kind, ZERO)
-            lo, hi = (float(x[kind]) for x in ends)
-            for value, side in self._beside(t - own, lo, hi, grid):
+            own = near.form.get(kind, ZERO)
+            for value, side in self._beside(t - own, near.lo[kind], near.hi[kind], near.grid):
                 yield kind, value + own, side
 
     def _beside(self, at: Fraction, lo: float, hi: float, grid: Grid) -> list[tuple[Fraction, int]]:

@@ -1,0 +1,124 @@
+"""Proofs over many kinds of rows: what is computed once for many is what each one has alone."""
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import transformist as tf
+from transformist.arithmetic import number_system
+from transformist.verify.proof import answering, ideal, prove
+from transformist.verify.proof.enumerating import combinations, keys
+from transformist.verify.proof.ideal import Ideal, Pattern, Views
+from transformist.verify.proof.rounding_errors import _times
+
+
+def shifted(size, by=2):
+    @tf.program(alphabet=[f"t{k}" for k in range(size)])
+    def run(x):
+        return x.predecessor(by, default="t0").tag()
+
+    return tf.compile(run, max_length=6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_extremes_over_the_keys_that_a_query_sees(seed):
+    draw = np.random.default_rng(seed)
+    kinds = int(draw.integers(1, 6))
+    sees = draw.random((kinds, kinds)) < draw.choice([0.0, 0.3, 0.9])
+    x = draw.normal(size=(3, kinds))
+    views = Views.of(sees)
+    for row in range(3):
+        for query in range(kinds):
+            seen = [x[row, key] for key in range(kinds) if sees[query, key]]
+            assert views.least(x)[row, query] == min(seen, default=np.inf)
+            assert views.largest(x)[row, query] == max(seen, default=-np.inf)
+            assert views.nothing[query] == (not seen)
+
+
+@pytest.mark.parametrize("filled", [0.0, 0.05, 0.12, 1.0])
+def test_products_with_sparse_matrices_have_every_term(filled):
+    draw = np.random.default_rng(1)
+    matrix = draw.integers(1, 9, (12, 30)) * (draw.random((12, 30)) < filled)
+    z = draw.integers(0, 9, (2, 30, 4)).astype(float)
+    expected = [
+        [[sum(matrix[r, c] * each[c, k] for c in range(30)) for k in range(4)] for r in range(12)]
+        for each in z
+    ]
+    assert (_times(matrix, z) == np.array(expected)).all()
+
+
+def unknowns(draw, kinds):
+    """An ideal with heads of each selection and other numbers, and forms of these."""
+    found = Ideal(kinds, kinds - 1, 5, ["future"])
+    sees = np.full((kinds, kinds), True)
+    sees[: kinds - 1, kinds - 1] = draw.random() < 0.5
+    for selection in ("mean", "one", "mixture"):
+        head = Pattern("head", "future", selection, sees, np.full(kinds, draw.random() < 0.5))
+        found.attended(head, found.constant(Fraction(1)))
+    for k in range(4):
+        lo = draw.randint(-3, 3)
+        found.add(f"number {k}", lo, lo + k, (Fraction(1, 1 + k % 2), None) if k < 3 else None)
+    forms = []
+    for _ in range(12):
+        used = draw.sample(range(len(found.unknowns)), draw.randint(0, 8))
+        forms.append({n: Fraction(draw.choice([-3, -1, 1, 2]), draw.choice([1, 2])) for n in used})
+    return found, forms
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_forms_bounded_together_have_the_bounds_of_each(seed, monkeypatch):
+    found, forms = unknowns(random.Random(seed), kinds=4)
+    together = found.measured(forms)
+    monkeypatch.setattr(ideal, "MOST_NUMBERS", 1)
+    for pieces in (together, found.measured(forms)):
+        for place, form in enumerate(forms):
+            lo, hi, size = found.measured([form])
+            assert np.array_equal(pieces[0][place], lo[0])
+            assert np.array_equal(pieces[1][place], hi[0])
+            assert np.array_equal(pieces[2][:, place], size[:, 0])
+
+
+def answers(model, monkeypatch):
+    """The forms of the labels of a model, their ideal, and the number of times cases are listed."""
+    met, listed = [], []
+
+    def best(y, kinds, r, ledger):
+        met.append((r.ideal, y.values.forms))
+        return kept(y, kinds, r, ledger)
+
+    def by_cases(y, kind, r):
+        listed.append(kind)
+        return cases(y, kind, r)
+
+    kept, cases = answering._best, answering._by_cases
+    monkeypatch.setattr(answering, "_best", best)
+    monkeypatch.setattr(answering, "_by_cases", by_cases)
+    proof = prove(model, number_system("float32"), model.max_length, "any")
+    return met[0], listed, proof
+
+
+LABELLED = {
+    "shift": lambda x: x.predecessor(2, default="a").tag(),
+    "where": lambda x: (x == "b").where(x, x.predecessor(default="c")).tag(),
+    "table": lambda x: (x == "a").any("future").where(x.predecessor(default="a"), "c").tag(),
+}
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_kinds_with_equal_keys_have_equal_cases(name, monkeypatch):
+    model = tf.compile(tf.program(alphabet="abc")(LABELLED[name]), max_length=6)
+    (found, forms), _, _ = answers(model, monkeypatch)
+    alike = keys(found, forms)
+    for one in range(found.kinds):
+        for other in range(one):
+            if alike[one] == alike[other]:
+                mine, theirs = (combinations(found, forms, kind) for kind in (one, other))
+                assert (mine is None) == (theirs is None)
+                assert mine is None or (mine == theirs).all()
+
+
+def test_cases_are_listed_once_for_kinds_that_are_alike(monkeypatch):
+    _, listed, proof = answers(shifted(20), monkeypatch)
+    assert proof.holds and len(listed) < 4 < sum(m.where == "read-out" for m in proof.margins)
