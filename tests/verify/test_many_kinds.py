@@ -8,7 +8,7 @@ import pytest
 
 import transformist as tf
 from transformist.arithmetic import number_system
-from transformist.verify.proof import answering, ideal, prove
+from transformist.verify.proof import answering, ideal, prove, walking
 from transformist.verify.proof.enumerating import combinations, keys
 from transformist.verify.proof.ideal import Ideal, Pattern, Views
 from transformist.verify.proof.rounding_errors import _times
@@ -84,16 +84,16 @@ def answers(model, monkeypatch):
     """The forms of the labels of a model, their ideal, and the number of times cases are listed."""
     met, listed = [], []
 
-    def best(y, kinds, r, ledger):
-        met.append((r.ideal, y.values.forms))
-        return kept(y, kinds, r, ledger)
+    def decide(read_out, z, r, ledger):
+        met.append((r.ideal, r.affine(read_out.W_out, read_out.b_out, z, "labels").values.forms))
+        return kept(read_out, z, r, ledger)
 
     def by_cases(y, kind, r):
         listed.append(kind)
         return cases(y, kind, r)
 
-    kept, cases = answering._best, answering._by_cases
-    monkeypatch.setattr(answering, "_best", best)
+    kept, cases = answering.decide, answering._by_cases
+    monkeypatch.setattr(walking, "decide", decide)
     monkeypatch.setattr(answering, "_by_cases", by_cases)
     proof = prove(model, number_system("float32"), model.max_length, "any")
     return met[0], listed, proof
