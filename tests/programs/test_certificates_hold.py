@@ -15,17 +15,21 @@ from transformist.verify.certificate import certify
 FORMATS = ("bfloat16", "float16", "float32")
 
 LENGTHS = {
-    **dict.fromkeys((1, 2, 3, 4, 6, 8, 10, 12, 15, 24, 40), (2**13, 64)),
-    **dict.fromkeys((120, 400), (0, 8)),
+    **dict.fromkeys((1, 2, 3, 4, 6, 8, 10, 12, 15, 24, 40), (2**13, 64, FORMATS)),
+    **dict.fromkeys((120, 400), (0, 8, FORMATS)),
 }
-"""Each N for which programs are compiled, where a format is certified for it; how many strings of a
-length there are at most where all are tried; and how many are drawn where there are more."""
+"""Each N for which programs are compiled; how many strings of a length there are at most where all
+are tried; how many are drawn where there are more; and the formats, of those certified for it."""
 
 MORE = {
-    "majority": {13: (2**13, 0), 14: (2**14, 0), 15: (2**15, 0)},
-    "fraction-of-previous": dict.fromkeys(range(13, 23), (2**13, 2**14)),
+    "majority": {N: (2**N, 0, FORMATS) for N in (13, 14, 15)},
+    "fraction-of-previous": {
+        **dict.fromkeys((13, 14), (2**13, 2**14, FORMATS)),
+        **dict.fromkeys((15, 16, 17, 18), (2**13, 2**14, ("bfloat16", "float16"))),
+        **dict.fromkeys((19, 20, 21, 22), (2**13, 2**14, ("bfloat16",))),
+    },
 }
-"""The programs that bfloat16 is certified for beyond four symbols."""
+"""The programs that bfloat16 is certified for beyond four symbols; some N for one format alone."""
 
 
 NAMES = [pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS]
@@ -42,11 +46,15 @@ def certified(name, N):
     return [each for each in FORMATS if certify(model, each, N).holds]
 
 
+def lengths_up_to(N, every):
+    return range(N + 1) if every else (N // 2, N - 1, N)
+
+
 def inputs(name, N, every, drawn):
     """Strings of length up to N, a list for each length; of long ones for the longest and half."""
     alphabet, draw = ALPHABETS[name], random.Random(f"{name} {N}")
     hard = hard_strings(name, max(N, 12), drawn=2)
-    for n in range(N + 1) if every else (N // 2, N - 1, N):
+    for n in lengths_up_to(N, every):
         if len(alphabet) ** n <= every:
             yield every_string_of(alphabet, n)
         else:
@@ -55,16 +63,16 @@ def inputs(name, N, every, drawn):
 
 
 def batches(name, N, every, drawn):
-    """What is evaluated, where a format is certified."""
-    if not certified(name, N):
-        return []
+    """What is evaluated."""
     return [[given(name, x) for x in xs] for xs in inputs(name, N, every, drawn) if xs]
 
 
 def plan(name):
-    """Each N, with its batches."""
-    for N, (every, drawn) in [*LENGTHS.items(), *MORE.get(name, {}).items()]:
-        yield N, batches(name, N, every, drawn)
+    """Each N, with the numbers of its strings and the formats that it is certified in."""
+    for N, (every, drawn, formats) in [*LENGTHS.items(), *MORE.get(name, {}).items()]:
+        held = [each for each in certified(name, N) if each in formats]
+        if held:
+            yield N, every, drawn, held
 
 
 def right_answers(name):
@@ -74,26 +82,31 @@ def right_answers(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_no_error_exceeds_its_bound(name):
     """In any slot after any sublayer; and no decision is wrong."""
-    for N, xs in plan(name):
-        count = bounded.require(built(name, N), N, xs, certified(name, N), right_answers(name))
+    for N, every, drawn, formats in plan(name):
+        xs = batches(name, N, every, drawn)
+        count = bounded.require(built(name, N), N, xs, formats, right_answers(name))
         assert count == sum(map(len, xs))
 
 
 @pytest.mark.slow
 def test_a_million_inputs_are_evaluated_in_each_format():
+    """Without the hard strings among them."""
     counts = dict.fromkeys(FORMATS, 0)
     for name in PROGRAMS:
-        for N, xs in plan(name):
-            for each in certified(name, N):
-                counts[each] += sum(map(len, xs))
+        symbols = len(ALPHABETS[name])
+        for N, every, drawn, formats in plan(name):
+            lengths = lengths_up_to(N, every)
+            count = sum(symbols**n if symbols**n <= every else drawn for n in lengths)
+            for each in formats:
+                counts[each] += count
     assert min(counts.values()) >= 10**6, counts
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_error_exceeds_its_bound_on_short_strings(name):
-    N = 4
+    N, formats = 4, certified(name, 4)
     xs = batches(name, N, 2**6, 4)
-    assert bounded.require(built(name, N), N, xs, certified(name, N), right_answers(name)) > 20
+    assert bounded.require(built(name, N), N, xs, formats, right_answers(name)) > 20
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
