@@ -105,7 +105,7 @@ def require_right(queries, keys, mask, relation, use, weighting, N):
     return found.holds
 
 
-@pytest.mark.trials(4, 250)
+@pytest.mark.trials(4, 100)
 def test_every_relation_is_right_and_certified(trials):
     draw, resting = random.Random(5), []
     for _ in range(trials):

@@ -268,7 +268,7 @@ def test_each_operation_is_refused_or_right(masks, trials):
     assert counts["right"] > sum(counts.values()) / 3
 
 
-@pytest.mark.trials(6, 2000)
+@pytest.mark.trials(12, 2000)
 @pytest.mark.parametrize("masks", ["future", "none"])
 def test_drawn_programs_are_refused_or_right(masks, trials):
     draw = random.Random(f"drawn {masks}")
