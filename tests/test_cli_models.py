@@ -277,13 +277,15 @@ class TestCompile:
                 "max_length": 20,
                 "weighting": "softmax",
                 "arithmetic": "float32",
+                "grade": 1,
             }
             assert model.built_for == "float32"
             assert answer(capsys, "run", path, "(())")["answer"] is True
         code, out, _ = run(capsys, "compile", models["packaged"], "-o", path)
         assert code == 0 and out.count("\n") == 1
         assert out.startswith(f"programs/dyck-1 → {path}: ")
-        assert out.endswith("; N = 256, softmax, float32\n") and tf.load(path).max_length == 256
+        assert out.endswith("; N = 256, softmax, float32, certified (grade 1)\n")
+        assert tf.load(path).max_length == 256
 
     def test_the_options_reach_the_compiler(self, capsys, tmp_path, source):
         path = tmp_path / "model"
@@ -324,6 +326,22 @@ class TestCompile:
         code, out, err = run(capsys, "compile", "programs/dyck-1", "-o", path)
         assert code == 2 and out == "" and "No space left" in err and err.count("\n") == 1
         assert path.read_text() == "before" and list(tmp_path.iterdir()) == [path]
+
+    def test_it_says_whether_it_is_certified(self, capsys, tmp_path):
+        path = tmp_path / "model"
+        assert answer(capsys, "compile", "programs/parity", "-o", path)["grade"] == 1
+        _, out, err = run(capsys, "compile", "programs/parity", "-o", path, "--max-length", 40)
+        assert out.endswith("float32, certified (grade 1)\n") and not err
+        exactly = answer(capsys, "compile", "programs/parity", "-o", path, "--arithmetic", "exact")
+        assert exactly["grade"] is None
+        source = tmp_path / "mean.py"
+        source.write_text(
+            "import transformist as tf\n\n@tf.program(alphabet='ab')\ndef mean(x):\n"
+            "    return x.select(x).mean(x == 'a').tag()\n"
+        )
+        code, out, err = run(capsys, "compile", f"{source}:mean", "-o", path, "--max-length", 20)
+        assert (code, "certified" in out, err.count("\n")) == (0, False, 1)
+        assert f"transformist certify {path} looks for a smaller N" in err
 
 
 class TestCheck:

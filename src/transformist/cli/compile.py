@@ -13,8 +13,11 @@ from transformist.cli.options import Set
 from transformist.cli.printing import Json, out, print_json, warn, working
 from transformist.hosts import save
 from transformist.inputs import read_settings
+from transformist.model import Transformer
 from transformist.named import find_program
 from transformist.report.size import Size, size
+from transformist.rounding import float_format_of
+from transformist.verify.certificate import grade_of
 
 
 def command(
@@ -64,6 +67,7 @@ def command(
         model = named.compiled()
         save(model, output)
     warn(named.shortened(model.max_length))
+    grade = _certified(model, output)
     facts = {
         "program": named.name,
         "file": str(output),
@@ -71,6 +75,7 @@ def command(
         "max_length": model.max_length,
         "weighting": named.options["weighting"],
         "arithmetic": model.built_for,
+        "grade": grade,
     }
     if as_json:
         print_json(facts)
@@ -78,7 +83,28 @@ def command(
         out.print(_line(facts), markup=False)
 
 
+def _certified(model: Transformer, output: Path) -> int | None:
+    """Return the grade of the certificate for the N and the format that a model is compiled for.
+
+    It is 0, with a warning, where the compiler accepts a program that no certificate follows; and
+    `None` for a model without N, or for an arithmetic without certificates.
+    """
+    arithmetic = model.built_for
+    if model.max_length is None or arithmetic is None or float_format_of(arithmetic) is None:
+        return None
+    with working(f"certifying it for {arithmetic}"):
+        grade, stopped = grade_of(model, arithmetic)
+    if not grade:
+        warn(
+            f"no certificate follows it in {arithmetic} to N = {model.max_length} ({stopped}): "
+            f"answers need not be wrong; transformist certify {output} looks for a smaller N"
+        )
+    return grade
+
+
 def _line(facts: Mapping[str, Any]) -> str:
     longest = "any length" if facts["max_length"] is None else f"N = {facts['max_length']}"
     built = f"{longest}, {facts['weighting']}, {facts['arithmetic']}"
+    if facts["grade"]:
+        built += f", certified (grade {facts['grade']})"
     return f"{facts['program']} → {facts['file']}: {Size.of_facts(facts)}; {built}"

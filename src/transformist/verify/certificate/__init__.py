@@ -1,6 +1,6 @@
 """Certificates: what weights can be trusted to do in a format, composed over all layers."""
 
-from transformist.verify.certificate.certification import certify, check_certificate
+from transformist.verify.certificate.certification import certify, check_certificate, grade_of
 from transformist.verify.certificate.extraction import extract
 from transformist.verify.certificate.refusals import Uncertifiable, Unproved
 from transformist.verify.certificate.statement import (
@@ -20,4 +20,5 @@ __all__ = [
     "certify",
     "check_certificate",
     "extract",
+    "grade_of",
 ]

@@ -68,6 +68,33 @@ def certify(
     return replace(found, largest_length=largest_below(n, certification.holds))
 
 
+def grade_of(
+    model: Transformer,
+    arithmetic: str | Arithmetic = "float32",
+    max_length: int | None = None,
+    order: str = "any",
+) -> tuple[int, str]:
+    """Return the grade of the certificate for N, and where the proof of the first grade stops.
+
+    The grade is 0 where there is no certificate for N; a smaller N is not looked for. The other
+    arguments, and what is raised, are those of `certify`; a model that can not be followed has the
+    grade 0, too.
+
+    Example:
+        >>> import transformist as tf
+        >>> from transformist.programs import PROGRAMS
+        >>> grade_of(tf.compile(PROGRAMS["majority"], max_length=100))
+        (1, '')
+
+    """
+    n = _length(model, max_length)
+    try:
+        found = Certification(model, _format(arithmetic, order), n, order).certificate(n)
+    except Uncertifiable as refusal:
+        return 0, refusal.received
+    return found.grade, found.stopped
+
+
 def check_certificate(model: Transformer, certificate: Certificate) -> None:
     """Check that a certificate which holds follows from the weights of a model.
 
