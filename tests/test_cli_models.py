@@ -381,6 +381,13 @@ class TestCheck:
         assert [row["name"] for row in rows] == ["min", *(f"programs/{name}" for name in PROGRAMS)]
         assert all(row["held"] and row["cases"] >= 5 for row in rows)
 
+    def test_it_says_what_a_program_is_compared_with(self, capsys, models):
+        code, out, _ = run(capsys, "check", models["file"], "--max-length", 3)
+        assert code == 0 and out.count("\n") == 2
+        assert "the weights compute what the program says" in out
+        assert out.endswith(f"transformist check {models['file']} --against FILE.py:NAME\n")
+        assert "the program says" not in run(capsys, "check", "and", "--max-length", 3)[1]
+
     def test_what_is_compiled_wrongly_is_found(self, capsys, monkeypatch):
         from transformist.verify import suite
 

@@ -113,7 +113,14 @@ def command(
         return _print_verdicts(_every_verdict(max_length), as_json)
     with working(f"checking {named.name}"):
         verdict = _verdict(named, max_length)
-    return _print_verdicts([verdict], as_json)
+    code = _print_verdicts([verdict], as_json)
+    if isinstance(named, NamedProgram) and verdict.held and not as_json:
+        out.print(
+            "    the weights compute what the program says; to compare it with a function of your "
+            f"own: transformist check {named.name} --against FILE.py:NAME",
+            markup=False,
+        )
+    return code
 
 
 def _verdict(named: NamedModel, max_length: int | None) -> Verdict:
