@@ -98,7 +98,7 @@ class Ranges(Sequence[Range]):
 
     @classmethod
     def of(cls, ranges: Sequence[Range]) -> Ranges:
-        """The same ranges; the first is the common one."""
+        """Return the same ranges as `Ranges`, with the first as the common one."""
         if isinstance(ranges, Ranges):
             return ranges
         if not ranges:
@@ -145,7 +145,7 @@ class Ranges(Sequence[Range]):
         return repr(tuple(self))
 
     def distinct(self) -> Iterator[Range]:
-        """Every range of a kind, the common one once; some may be alike."""
+        """Every range that some kind has, the common one once; equal ranges may come twice."""
         if len(self.others) < self._kinds:
             yield self.common
         yield from self.others.values()
@@ -162,14 +162,14 @@ class Ranges(Sequence[Range]):
         return hull(self.distinct())
 
     def where(self, holds: Callable[[Range], bool]) -> Iterator[int]:
-        """The kinds with a range for which something holds."""
+        """The kinds for whose range a condition holds."""
         if not holds(self.common):
             return (kind for kind, each in self.others.items() if holds(each))
         wrong = {kind for kind, each in self.others.items() if not holds(each)}
         return (kind for kind in range(self._kinds) if kind not in wrong)
 
     def mapped(self, of: Callable[[Range], Range]) -> Ranges:
-        """A function of each range."""
+        """Return the ranges with a function applied to each."""
         others = {kind: of(each) for kind, each in self.others.items()}
         return Ranges(self._kinds, of(self.common), others)
 

@@ -139,7 +139,7 @@ def require_length(n: Any, where: str, optional: bool = False) -> None:
 
 
 def whole_length(n: Any, where: str, optional: bool = False) -> int:
-    """Return a length as an int; it may be a whole number of numpy.
+    """Return a length as an int, also if it is a whole number of numpy.
 
     Args:
         n: the length.

@@ -5,7 +5,7 @@ from fractions import Fraction as F
 
 import pytest
 
-from transformist.circuit import NOTHING, Circuit, Embedded, Form, PositionFeature
+from transformist.circuit import SHARED_ZERO, Circuit, Embedded, Form, PositionFeature
 from transformist.circuit.heads.match_head import _dot, _largest_dot
 from transformist.laws import Range, Ranges
 
@@ -43,7 +43,7 @@ def test_a_sum_has_at_each_kind_the_range_of_its_terms(seed):
     circuit = Circuit(tuple("abcde"), True, 10, "softmax")
     atoms = [PositionFeature("i"), PositionFeature("(-1)^i")]
     for _ in range(4):
-        most = draw.choice([NOTHING, F(1, 3)])
+        most = draw.choice([SHARED_ZERO, F(1, 3)])
         atoms.append(
             Embedded(tuple(draw.choice([most, most, F(draw.randint(-2, 2))]) for _ in range(6)))
         )

@@ -2,7 +2,7 @@
 
 from transformist.circuit.atom_errors import Errors, magnitude
 from transformist.circuit.atoms import (
-    NOTHING,
+    SHARED_ZERO,
     Embedded,
     Fetched,
     FunctionOfPlace,
@@ -24,9 +24,9 @@ from transformist.circuit.seen_rows import CAUSAL, SEES_BOS, rows_under
 
 __all__ = [
     "CAUSAL",
-    "NOTHING",
     "READ_OUT",
     "SEES_BOS",
+    "SHARED_ZERO",
     "At",
     "Atom",
     "Circuit",

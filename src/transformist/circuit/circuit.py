@@ -32,7 +32,7 @@ class Law:
     """Facts about a number that hold on every input.
 
     Attributes:
-        rows: its range at each kind of row; given as `Ranges` or a tuple.
+        rows: its range at each kind of row, as `Ranges` or a tuple.
         grid: a grid that it lies on at the symbols, if one is known.
         least: its least magnitude but 0, where that is known without a grid.
 
@@ -44,7 +44,7 @@ class Law:
 
     @cached_property
     def ranges(self) -> Ranges:
-        """The same ranges as `rows`."""
+        """The ranges in `rows`, as `Ranges`."""
         return Ranges.of(self.rows)
 
     @cached_property
@@ -251,8 +251,9 @@ class Circuit:
         return ranges.mapped(lambda each: each + constant)
 
     def _summed(self, form: Form) -> Ranges:
-        # For each kind the terms of which it has another range than most kinds have. A number that
-        # is 0 at all symbols but one has no part in the common range.
+        # `apart` has, for each kind, the terms whose range at this kind is not the common one. A
+        # one-hot number is 0 at most kinds: it is left out of the common range, so that a sum of
+        # one-hot numbers takes time in the number of terms, not of terms times kinds.
         commons, apart = dict[int, Range](), dict[int, dict[int, Range]]()
         for number, factor in form.terms:
             law = self.laws[number].ranges
@@ -382,7 +383,7 @@ class Circuit:
         return not self.is_approximate(form) and all(known[atom] for atom in form.atoms)
 
     def _are_of_clean(self, forms: Iterable[Form]) -> bool:
-        """True if forms are whole, and their atoms are computed from whole numbers alone."""
+        """True if forms are whole and all their atoms are clean."""
         return all(self.is_whole(f) and all(self._clean[a] for a in f.atoms) for f in forms)
 
     @cached_property
@@ -392,7 +393,8 @@ class Circuit:
     def sources(self, number: int) -> tuple[Head | None, tuple[Form, ...]]:
         """The head that fetches an atom, and the forms that it reads beside those of the head.
 
-        Many atoms have one head, whose queries and keys may be many: they are walked once a head.
+        Many atoms may share a head with many queries and keys. Callers follow the forms of the head
+        once, not once for each atom.
         """
         atom = self.atoms[number]
         return atom.fetched_by, atom.reads_alone

@@ -13,7 +13,10 @@ from transformist.rounding import power_of_two_at_most
 
 
 class HashedOnce:
-    """A frozen dataclass that computes its hash once: large ones are keys of many dictionaries."""
+    """A frozen dataclass that computes its hash once: large ones are keys of many dictionaries.
+
+    A subclass defines `__hash__` as this hash, since `dataclass` would write another one.
+    """
 
     @cached_property
     def _hash(self) -> int:

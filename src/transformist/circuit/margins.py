@@ -279,7 +279,7 @@ class Margins(AtomErrors):
         return all(each >= least for each in separations)
 
     def _least(self, atom: int) -> float:
-        """The least magnitude of an atom but 0; 0 where none is known."""
+        """The least magnitude of an atom other than 0; 0 if it is not known."""
         if atom not in self.separations:
             found = self.circuit.separation(Form.atom(atom))
             self.separations[atom] = magnitude(found or 0)

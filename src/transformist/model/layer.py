@@ -53,9 +53,9 @@ class Heads(Definition, Function):
         """Σ over heads of head(z): (..., n, d) → (..., n, d)."""
         return self.total((head.on(z, a) for head in self.heads), a)
 
-    def total(self, given: Iterable[Array], a: Arithmetic) -> Array:
-        """The sum of what the heads give, from the first to the last."""
-        return functools.reduce(a.add, given)
+    def total(self, outputs: Iterable[Array], a: Arithmetic) -> Array:
+        """The sum of the outputs of the heads, added from the first to the last."""
+        return functools.reduce(a.add, outputs)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """The kinds of atoms, a file each: law, value at BOS, error bounds and words."""
 
-from transformist.circuit.atoms.embedded_number import NOTHING, Embedded, at_bos, at_symbols
+from transformist.circuit.atoms.embedded_number import SHARED_ZERO, Embedded, at_bos, at_symbols
 from transformist.circuit.atoms.fetched_value import Fetched
 from transformist.circuit.atoms.kept_sum import Kept
 from transformist.circuit.atoms.position_feature import PositionFeature
@@ -9,7 +9,7 @@ from transformist.circuit.atoms.row_number import FunctionOfPlace, Rounded, RowN
 from transformist.circuit.atoms.step_function import StepFunction
 
 __all__ = [
-    "NOTHING",
+    "SHARED_ZERO",
     "Embedded",
     "Fetched",
     "FunctionOfPlace",

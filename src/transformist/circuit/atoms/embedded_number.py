@@ -14,8 +14,8 @@ from transformist.circuit.forms import Form
 from transformist.circuit.margins import Margins, RoundedAtom
 from transformist.laws import ZERO, Grid, Range, Ranges
 
-NOTHING = Fraction(0)
-"""The number 0, one object: comparing tuples of it takes no call of `Fraction`."""
+SHARED_ZERO = Fraction(0)
+"""The number 0 as one object: tuples of it are compared without a call of `Fraction.__eq__`."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Embedded(RoundedAtom):
     values: tuple[Fraction, ...]
 
     def __hash__(self) -> int:
-        # Few numbers are not 0 where the alphabet is large.
+        # Only the nonzero numbers are hashed: over a large alphabet they are few.
         return hash((len(self.values), tuple(self.nonzero.items())))
 
     @cached_property
     def nonzero(self) -> Mapping[int, Fraction]:
         """The numbers that are not 0, by the kinds of rows."""
-        return {kind: x for kind, x in enumerate(self.values) if x is not NOTHING and x}
+        return {kind: x for kind, x in enumerate(self.values) if x is not SHARED_ZERO and x}
 
     @property
     def reads(self) -> tuple[Form, ...]:
@@ -65,11 +65,11 @@ class Embedded(RoundedAtom):
 
 def at_bos(circuit: Circuit) -> Form:
     """The number that is 1 at BOS and 0 at symbols."""
-    values = [NOTHING] * len(circuit.alphabet) + [Fraction(1)]
+    values = [SHARED_ZERO] * len(circuit.alphabet) + [Fraction(1)]
     return circuit.add(Embedded(tuple(values)), "BOS")
 
 
 def at_symbols(circuit: Circuit) -> Form:
     """The number that is 1 at symbols and 0 at BOS."""
-    values = [Fraction(1)] * len(circuit.alphabet) + [NOTHING] * circuit.bos
+    values = [Fraction(1)] * len(circuit.alphabet) + [SHARED_ZERO] * circuit.bos
     return circuit.add(Embedded(tuple(values)), "symbol")

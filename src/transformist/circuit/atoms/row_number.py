@@ -80,9 +80,9 @@ class Rounded(RoundedAtom):
     """A whole number, rounded by adding and subtracting a constant.
 
     From 2^(p−1) to 2^p a format of p bits holds whole numbers alone. Let x ≥ 0 be whole, computed
-    as x + e, and M a whole number from there. If |e| is below 3/8 − N/2ᵖ, the number x + e + M is
-    stored as x + M: with M = 5/8 · 2ᵖ the bound u (M + N) of the rounding is 5/8 + N/2ᵖ, so the
-    result differs from x + M by less than 1, and both are whole.
+    as x + e, and let M be a whole number in this range. If |e| is below 3/8 − N/2ᵖ, the number
+    x + e + M is stored as x + M: with M = 5/8 · 2ᵖ the bound u (M + N) of the rounding is
+    5/8 + N/2ᵖ, so the result differs from x + M by less than 1, and both are whole.
 
     Attributes:
         form: x.
@@ -119,7 +119,7 @@ class Rounded(RoundedAtom):
         return circuit.grid_at_bos(self.form)
 
     def errors(self, margins: Margins, number: int) -> Errors:
-        """No error, if that of the form and the rounding of form + M together are below 1."""
+        """No error, if the error of the form and the rounding of form + M add up to less than 1."""
         size = margins.u * (self.constant + magnitude(margins.circuit.size(self.form)) + 1)
         error = margins.inherited(self.form)
         margins.require(number, "the error of a position from the share of BOS", error, 1 - size)
@@ -172,9 +172,9 @@ class FunctionOfPlace(RoundedAtom):
         return Grid(1)
 
     def errors(self, margins: Margins, number: int) -> Errors:
-        """No error, where the format holds the sum of the magnitudes of all units.
+        """No error, if the format holds every whole number up to the sum of all magnitudes.
 
-        All units are whole, so then all partial sums are whole numbers that the format holds.
+        All units are whole, so all partial sums are whole numbers that the format holds.
         """
         n = len(self.values) - 1
         # Each unit is at most N more than its constant.

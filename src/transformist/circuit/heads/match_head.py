@@ -229,7 +229,7 @@ Vector: TypeAlias = "Mapping[int, float]"
 
 
 def _by_kind(margins: Margins, forms: tuple[Form, ...]) -> list[Vector]:
-    """The vectors of the largest magnitudes of forms at the kinds of rows, each once."""
+    """The largest magnitudes of forms at each kind of row, as vectors; equal vectors once."""
     rows = [margins.circuit.rows(form) for form in forms]
     common = {j: size for j, row in enumerate(rows) if (size := magnitude(row.common.size))}
     others: dict[int, dict[int, float]] = {}
@@ -246,7 +246,7 @@ def _by_kind(margins: Margins, forms: tuple[Form, ...]) -> list[Vector]:
 
 
 def _largest_dot(x: Sequence[Vector], y: Sequence[Vector]) -> float:
-    """The largest product of a vector of x and one of y; only those that overlap are multiplied."""
+    """The largest dot product of a vector of x and one of y; products known to be 0 are skipped."""
     having: dict[int, list[int]] = {}
     for number, vector in enumerate(y):
         for j in vector:

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from transformist.circuit import (
-    NOTHING,
     SEES_BOS,
+    SHARED_ZERO,
     Atom,
     Circuit,
     Embedded,
@@ -175,10 +175,10 @@ class Builder:
 
     def embedded(self, values: Sequence[Any], name: str) -> Form:
         """A number for each symbol, 0 at BOS; a constant where they are all the same."""
-        numbers = {value: Fraction(value) or NOTHING for value in set(values)}
+        numbers = {value: Fraction(value) or SHARED_ZERO for value in set(values)}
         if len(numbers) == 1:
             return Form.of(*numbers.values())
-        zeros = (NOTHING,) * self.circuit.bos
+        zeros = (SHARED_ZERO,) * self.circuit.bos
         return self.add(Embedded((*map(numbers.__getitem__, values), *zeros)), name)
 
     def embedded_case(self, values: Sequence[Any], value: Any, name: str) -> Form:

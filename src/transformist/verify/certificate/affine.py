@@ -7,12 +7,9 @@ from collections.abc import Iterable, MutableMapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from transformist.circuit import Form, total
+from transformist.circuit import SHARED_ZERO, Form, total
 from transformist.verify.certificate.refusals import uncertifiable
 from transformist.verify.proof.sparse_rows import sparse_row, sparse_rows
-
-NOTHING = Fraction(0)
-"""The number 0."""
 
 Cancelled: TypeAlias = "MutableMapping[Form, Fraction]"
 """Excess of the summed magnitudes of the constants in a form over its own constant."""
@@ -35,8 +32,8 @@ def read(
 
 
 def column_values(column: Any) -> tuple[Fraction, ...]:
-    """Return the numbers of a column exactly; all zeros are one object, which costs nothing."""
-    values = [NOTHING] * len(column)
+    """Return the numbers of a column exactly; zeros are one object, so they are compared fast."""
+    values = [SHARED_ZERO] * len(column)
     for place, x in sparse_row(column):
         values[place] = Fraction(x)
     return tuple(values)
