@@ -60,7 +60,8 @@ class Allocation:
         by_slot: dict[int, list[Placed]] = {}
         for each in sorted(self.kept, key=lambda each: each.born):
             by_slot.setdefault(each.slot, []).append(each)
-        # Emptied before the next number is written, a slot is emptied before all later ones, too.
+        # Neighbours are enough: a slot that is emptied before its next number is written is
+        # emptied before all later numbers, too.
         for one, other in itertools.chain.from_iterable(map(itertools.pairwise, by_slot.values())):
             is_emptied = one.emptied is not None and one.last <= one.emptied < other.born
             if not is_emptied or one.born == other.born:
@@ -125,7 +126,7 @@ class Allocation:
 
 
 def _parts(schedule: Schedule, form: Form) -> Iterator[tuple[tuple[int, bool], Form]]:
-    """The parts of a form by the time at which they are computed; atoms kept alone are parts."""
+    """The parts of a form by the time of their computation; an atom kept alone is one part."""
     sites: dict[tuple[int, bool], list[int]] = {}
     for atom in form.atoms:
         is_alone = schedule.circuit.atoms[atom].is_kept_alone
@@ -149,9 +150,9 @@ def allocate(schedule: Schedule, *, reuse: bool = True) -> Allocation:
     """
     networks = sorted({time for time in schedule.times.values() if time % 2 and time > 0})
     kept: list[Placed] = []
-    # A slot waits from the network that can empty it; once a number is written after that network,
-    # the slot is free. The numbers come in order of time, so a free slot stays free until it is
-    # taken, and the lowest free slot is taken first.
+    # `waiting` has the slots with the time of the first network that can empty each; a slot is
+    # free for numbers that are written after this time. The numbers come in order of time, so a
+    # free slot stays free until it is taken. The lowest free slot is taken first.
     holders: list[int] = []
     waiting: list[tuple[int, int]] = []
     free: list[int] = []
@@ -174,7 +175,7 @@ def allocate(schedule: Schedule, *, reuse: bool = True) -> Allocation:
 
 
 def _emptying_time(networks: Sequence[int], number: Placed) -> int | None:
-    """The first network after a number is written, after which it is not read."""
+    """Time of the first network that can empty the slot of a number; `None` if there is none."""
     first = bisect_left(networks, max(number.last, number.born + 1))
     return networks[first] if first < len(networks) else None
 
@@ -213,7 +214,7 @@ def _lifetimes(schedule: Schedule) -> list[tuple[Form, int, int]]:
 
 
 def _reads(schedule: Schedule) -> Iterator[tuple[int, Form]]:
-    """The times and forms that atoms read; the queries and keys of a head once for each time."""
+    """The forms that atoms read, with the times; those of a head once for each time."""
     heads: set[tuple[int, Head]] = set()
     for number, time in schedule.times.items():
         head, forms = schedule.circuit.sources(number)

@@ -124,8 +124,8 @@ class NearestValue(Answer):
     def require(self, margins: Margins, owner: str = READ_OUT) -> None:
         # 2 v y − v² = y² − (y − v)², so the form of the value y is the largest, and that of a value
         # at distance g is less by g². Let e be the error of y before it is read, and r the largest
-        # rounding of a form as it is read. The difference is off by 2 g e + 2 r, which is below g²
-        # for every g if it is for the least.
+        # rounding of a form as it is read. The difference of two forms is off by 2 g e + 2 r. If
+        # this is below g² for the least g, it is so for every g.
         off = margins.inherited(self.y)
         rounding = max(margins.error(form) - margins.inherited(form) for form in self.read)
         gap = magnitude(self.gap)

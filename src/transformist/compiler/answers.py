@@ -47,22 +47,20 @@ Way: TypeAlias = Callable[[Lowering], Answer]
 def ways(output: AnyOutput) -> tuple[Way, ...]:
     """The ways to read out the outputs; the compiler takes the first that keeps its margins.
 
-    Numbers that are tagged and categories have two ways; other outputs have one.
+    Categories, and numbers that are tagged, have two ways; other outputs have one.
 
-    For listed values, all labels of the first way read one form of the number; its margin is the
-    least squared distance of two values, while the forms are as large as the squares of the values.
-    In the second way, each value has a form of its own that is 1 or 0, as for a category; this
-    takes more weights, but the margin is 1 for all values and in every format.
-
-    A whole number has a label for each value in the first way, so that the weights alone decide.
-    Its forms are as large as the squares of the values, too. In the second way the answer is the
-    nearest whole number, which allows a greater error.
-
-    A category is handed out by its rank in the first way, where its forms are not shown to exclude
-    each other, and by these forms in the second.
+    - A number with listed values: in the first way, the labels of all values read one form of the
+      number. Their margin is the least squared distance of two values, and their forms are as large
+      as the squares of the values. In the second way, each value has a form of its own that is 1 or
+      0, as for a category. This takes more weights, but the margin is 1 in every format.
+    - A whole number: in the first way, each value has a label, so that the weights alone decide.
+      The forms are as large as the squares of the values. In the second way, the answer is the
+      nearest whole number, which allows a greater error.
+    - A category: in the first way, the labels read its rank if the circuit does not show that its
+      forms exclude each other. In the second way, the labels read these forms.
     """
     has_two = any(_is_number(each) or _is_category(each) for _, each in output.parts)
-    return (answer, _otherwise) if has_two else (answer,)
+    return (answer, _second_way) if has_two else (answer,)
 
 
 def _is_category(output: Output) -> bool:
@@ -78,12 +76,12 @@ def answer(lowering: Lowering) -> Answer:
     return _answer(lowering, lambda each: ANSWERS[type(each)](lowering, each))
 
 
-def _otherwise(lowering: Lowering) -> Answer:
-    return _answer(lowering, lambda each: _another_answer(lowering, each))
+def _second_way(lowering: Lowering) -> Answer:
+    return _answer(lowering, lambda each: _second_answer(lowering, each))
 
 
-def _another_answer(lowering: Lowering, output: Output) -> Answer:
-    """The answer of the second way; that of the first for an output that has one way."""
+def _second_answer(lowering: Lowering, output: Output) -> Answer:
+    """The answer in the second way; in the only way for an output that has one."""
     node = output.node
     if _is_category(output):
         return _ranked(lowering, node) or _one_hot(lowering, node)
@@ -159,18 +157,19 @@ def _category(lowering: Lowering, node: Node) -> Labelled:
     found = _one_hot(lowering, node)
     labels, forms = found.labels, found.forms
     circuit = lowering.circuit
-    if len(_chosen(circuit, forms)) < 2 or _are_exclusive(circuit, forms):
+    if len(_fetched_numbers(circuit, forms)) < 2 or _are_exclusive(circuit, forms):
         return found
-    # Exactly one form is 1, since the node has one value. From the weights alone that does not
-    # follow where it depends on several numbers that heads choose: each combination of these might
-    # occur, and two labels be the largest together. The rank r = Σ k [value k] is whole whatever
-    # the combination, and 2 k r − k² has one maximum. So a certificate can follow the rank.
+    # Exactly one form is 1, since the node has one value. A certificate sees the weights alone. If
+    # the forms depend on several numbers that heads fetch, any combination of these numbers might
+    # occur as far as the weights show, and two labels might be the largest together. The rank
+    # r = Σ k [value k] is whole for every combination, and 2 k r − k² is the largest for one k
+    # alone, so a certificate can follow the rank.
     rank = total(form * k for k, form in enumerate(forms))
     return _nearest_to(rank, range(len(labels)), labels)
 
 
-def _chosen(circuit: Circuit, forms: Sequence[Form]) -> set[int]:
-    """The numbers fetched by heads with scores that reach these forms through networks alone."""
+def _fetched_numbers(circuit: Circuit, forms: Sequence[Form]) -> set[int]:
+    """The numbers that heads with scores fetch and that reach forms through networks alone."""
     found, waiting = set[int](), {number for form in forms for number in form.atoms}
     met = set(waiting)
     while waiting:
@@ -186,10 +185,10 @@ def _chosen(circuit: Circuit, forms: Sequence[Form]) -> set[int]:
 
 
 def _are_exclusive(circuit: Circuit, forms: Sequence[Form]) -> bool:
-    """True if the circuit shows that exactly one of these forms is 1 at each symbol, the others 0.
+    """True if the circuit shows that one of these forms is 1 at each symbol and the others are 0.
 
-    Nonnegative whole forms add up to the constant 1; or all follow from the symbol; or one head
-    fetches all of them, and what it fetches is such.
+    This is so if the forms are whole, nowhere negative, and add up to the constant 1; if the symbol
+    alone gives them such values; or if one head fetches all of them from such forms.
     """
     whole = all(circuit.is_whole(form) and circuit.span(form).lo >= 0 for form in forms)
     if whole and circuit.span(total(forms)) == Range.of(1):
@@ -226,7 +225,7 @@ def _number(lowering: Lowering, node: Node) -> Answer:
 
 
 MOST_LABELS = 2**12
-"""Most labels of a number without listed values; a certificate compares no more."""
+"""Largest number of labels of a number without listed values; a proof compares no more of them."""
 
 
 def _whole(lowering: Lowering, node: Node) -> NearestValue | None:
@@ -248,7 +247,8 @@ def _whole(lowering: Lowering, node: Node) -> NearestValue | None:
 
 def _range(lowering: Lowering, node: Node, form: Form) -> Range:
     """The range of a number; for a product, that of the products of its factors."""
-    # The range of a product's form allows all bits of a factor at once: 31 for one up to 16.
+    # The range of the product's form is too wide: it allows all bits of a factor at once, such as
+    # 31 for a factor up to 16.
     if not isinstance(node, Multiplication):
         return lowering.circuit.span(form)
     x, y = (lowering.circuit.span(lowering.number(child)) for child in node.children)
@@ -287,7 +287,7 @@ def _fraction(lowering: Lowering, node: Node) -> Answer:
 
 
 def _labelled_fraction(lowering: Lowering, node: Node, y: Form, c: int) -> NearestValue:
-    """A label for each fraction with a denominator c D, D being at most a number of rows.
+    """A label for each fraction with a denominator c D, where D is a number of rows.
 
     D is the number of matches of a selection, or of the positions that another position counts. The
     read-out does not know D, so it has a label for every fraction that the number can be.

@@ -16,7 +16,7 @@ WEIGHTINGS = ("softmax", "average-hard", "rightmost-hard")
 """The weightings that programs are compiled to."""
 
 FROM_BOS = "bos"
-"""The choice of positions that are computed from the share of BOS."""
+"""Value of `positions` for a host without position functions."""
 
 HEADS = ("many", "one")
 """Numbers of heads that a layer may have."""
@@ -31,8 +31,8 @@ class Options:
         weighting: the weighting of all heads.
         arithmetic: the format in which the margins must be kept; `None` for the usual one.
         heads: the number of heads in a layer, `many` or `one`.
-        positions: the position functions that may be used, all when `None`; `bos` for none, where
-            positions are computed from the share of BOS in a mean.
+        positions: the position functions that may be used, all when `None`; `bos` if positions are
+            computed from the share of BOS in a mean, and no position function is used.
         masks: the target, by the masks that its heads may have: `any`, `future` or `none`.
         reuse: true if a slot may hold several numbers, one after another.
 

@@ -25,7 +25,7 @@ from transformist.model import (
 )
 
 Values: TypeAlias = "list[tuple[Placed, list[Form]]]"
-"""For each number that is kept, the forms that a head fetches, whose sum it is."""
+"""Numbers that are kept, each with the forms that a head fetches for it; it is their sum."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _name(allocation: Allocation, kept: Placed, source_map: SourceMap) -> str:
 
 
 def _unique(name: str, taken: dict[str, int]) -> str:
-    """The name, with a number behind it where it is taken; `taken` has the last such numbers."""
+    """Return a name that is not taken; `taken` has the last number added to each name."""
     found, count = name, taken.get(name, 1)
     while found in taken:
         count += 1

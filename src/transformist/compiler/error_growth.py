@@ -24,11 +24,10 @@ from transformist.compiler.source_map import SourceMap
 from transformist.rounding import float_format_of
 
 PARTS = tuple(Fraction(1, 2**bits) for bits in (6, 9, 12, 15))
-"""The parts of the distance of two values at which resets are tried, the largest first."""
+"""Errors at which resets are tried, as parts of the distance of two values, the largest first."""
 
 SHALLOW = 3
-"""Longest chain of ReLUs and heads whose errors are not worth a reset: they double thrice at most.
-"""
+"""Longest chain of ReLUs and heads without resets: along it errors double three times at most."""
 
 ROOM = 2.0**-3
 """Part of a margin that rounding may take in a deep program.
@@ -40,7 +39,7 @@ those of the compiler: 1/8 leaves room for that.
 
 @dataclass(frozen=True)
 class Lowered:
-    """A circuit, and what is read out of it."""
+    """A circuit, and the answer that is read out of it."""
 
     circuit: Circuit
     answer: Answer
@@ -52,11 +51,11 @@ def without_growth(
     new_circuit: Callable[[], Circuit],
     arithmetic: str,
 ) -> tuple[Lowered, Mapping[Head, Fraction]]:
-    """Lower a program so that errors do not grow with depth; and the sharpness of its heads.
+    """Lower a program so that errors do not grow with depth, and find the sharpness of its heads.
 
     Args:
-        lower: gives the circuit of the program, with the resets.
-        new_circuit: gives an empty circuit.
+        lower: lowers the program into a circuit with resets, or without them for `None`.
+        new_circuit: returns an empty circuit.
         arithmetic: the format whose margins must be kept.
 
     Raises:
@@ -107,7 +106,7 @@ def margined(lowered: Lowered, arithmetic: str) -> Mapping[Head, Fraction]:
 
 
 def longest_chain(circuit: Circuit) -> int:
-    """Largest number of ReLUs and heads that hand on an error one to the next."""
+    """Length of the longest chain of ReLUs and heads, each of which reads the one before it."""
     lengths: list[int] = []
     for number, atom in enumerate(circuit.atoms):
         hands_on = isinstance(atom, Relu | Fetched)

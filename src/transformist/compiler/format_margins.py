@@ -83,7 +83,7 @@ With 0, a number that a head fetches would count as exact, and so would all that
 
 
 class _Sharpest(dict[Head, Fraction]):
-    """Sharpness with which a head leaves a weight of `LITTLE`, for each head that is asked for."""
+    """Sharpness with which each head leaves a weight of `LITTLE` off target, computed when read."""
 
     def __init__(self, circuit: Circuit) -> None:
         super().__init__()
@@ -96,9 +96,10 @@ class _Sharpest(dict[Head, Fraction]):
 
 @dataclass(eq=False)
 class GrowingErrors:
-    """Error bounds by rounding of a circuit that may still grow; heads leave little weight.
+    """Bounds of rounding errors in a circuit to which atoms may still be added.
 
-    The true sharpness of heads follows from the whole circuit, when no atom is added any more.
+    The sharpness of heads follows from the whole circuit, so it is not known yet. Until then, heads
+    are taken to leave a weight of `LITTLE` off target.
 
     Attributes:
         circuit: the atoms so far.
@@ -117,7 +118,7 @@ class GrowingErrors:
 
     def largest_share(self, answer: Answer) -> float:
         """The largest part of a margin that rounding takes, the margins of the answer included."""
-        self.of(Form())
+        self.of(Form())  # notes the margins of the atoms that are not followed yet
         answer.require(self._margins)
         return max(self._shares, default=0.0)
 

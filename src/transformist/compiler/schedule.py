@@ -97,7 +97,7 @@ def _needed(circuit: Circuit, outputs: Iterable[Form]) -> list[int]:
 def _last_read(
     circuit: Circuit, number: int, times: Mapping[int, int], of_heads: dict[Head, int]
 ) -> int:
-    """The last time of what an atom reads, which `of_heads` keeps for each head; −2 for nothing."""
+    """Time of the last atom that an atom reads, −2 if none; `of_heads` keeps that of each head."""
     head, forms = circuit.sources(number)
     alone = max((times[each] for form in forms for each in form.atoms), default=EMBEDDING - 1)
     if head is None:

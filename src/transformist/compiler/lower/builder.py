@@ -62,7 +62,7 @@ AS_IT_IS = Scale("as it is", "")
 
 @dataclass(frozen=True)
 class ComputedPositions:
-    """Position functions that are computed from the share of BOS.
+    """Computation of position functions from the share of BOS.
 
     Attributes:
         precision: the bits of the significand of the format; `None` where nothing rounds.
@@ -82,8 +82,8 @@ class Builder:
         source_map: what they serve.
         positions: the position functions that may be used, all when `None`.
         target: the masks that heads may have.
-        resets: where errors are kept from growing; `None` for nowhere.
-        computed: position functions are computed; `None` if the host has them.
+        resets: resets of numbers whose errors have grown; `None` for no resets.
+        computed: how position functions are computed; `None` if the host has them.
         served: the subexpressions that are lowered, each for the sake of the one before it. New
             atoms serve the last.
 
@@ -351,7 +351,7 @@ class Builder:
         return self.relu(loose, name)
 
     def reset(self, form: Form, values: Sequence[Any], name: str) -> Form:
-        """Return a form with the same value, one of these, by steps if its error has grown."""
+        """Return the form, or a sum of steps with the same values if its error has grown."""
         listed = [] if self.resets is None else self.resets.values_of(form, values)
         if not listed:
             return form

@@ -134,7 +134,7 @@ def _select(ask: Asking, build: Builder, node: Select) -> Channel:
     fetch = _by_head(build, node, head)
     if _takes_all(node):
         return fetch
-    # Of keys and queries that are one-hot, the sum is 1 at a match; of codes, another number.
+    # The sum of products is 1 at a match if keys and queries are one-hot; not so for codes.
     if comparing.ties_others and all(query.is_constant for query in head.queries):
         match = total(k * q.constant for k, q in zip(head.keys, head.queries, strict=True))
         return lambda value: fetch(build.gated(match, value, name))

@@ -84,7 +84,7 @@ class Lowering(Asking):
         program: what is lowered.
         options: of the compilation.
         circuit: the atoms so far.
-        resets: where errors are kept from growing; `None` for nowhere.
+        resets: resets of numbers whose errors have grown; `None` for no resets.
 
     """
 

@@ -147,8 +147,8 @@ def _product_scales(ask: Asking, build: Builder, node: Multiplication) -> Scales
     if all(child.type.values is not None for child in node.children):
         return (AS_IT_IS,)
     scales = ask.scales(factors(ask, build, node)[1])
-    # A count comes in the scale 1/D first, where it is rounded. The count itself is whole, so gates
-    # of it do not round.
+    # The scale 1/D, in which a count is rounded, comes last here: the count itself is whole, and
+    # its gates do not round.
     return scales and tuple(sorted(scales, key=lambda scale: scale.kind == "count"))
 
 

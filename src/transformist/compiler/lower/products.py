@@ -58,7 +58,7 @@ def product(ask: Asking, build: Builder, node: Multiplication, scale: Scale) -> 
 
 
 def factors(ask: Asking, build: Builder, node: Multiplication) -> tuple[Node, Node]:
-    """The factor with listed values, else the whole factor with the fewest values; and the other.
+    """Return k and y: k has listed values, or else is the whole factor with the fewest values.
 
     Raises:
         Uncompilable: if neither factor has listed values or is whole.
@@ -69,7 +69,7 @@ def factors(ask: Asking, build: Builder, node: Multiplication) -> tuple[Node, No
     for pair in pairs:
         if pair[0].type.values is not None:
             return pair
-    whole = [pair for pair in pairs if _ends_known(pair[0])]
+    whole = [pair for pair in pairs if _has_known_ends(pair[0])]
     if not whole:
         whole = [pair for pair in pairs if build.circuit.is_whole(ask.number(pair[0]))]
     if not whole:
@@ -84,7 +84,7 @@ def factors(ask: Asking, build: Builder, node: Multiplication) -> tuple[Node, No
     return min(whole, key=lambda pair: _count_of_values(build, pair[0]))
 
 
-def _ends_known(node: Node) -> bool:
+def _has_known_ends(node: Node) -> bool:
     return isinstance(node.type, Number) and node.type.whole is not None
 
 

@@ -9,8 +9,8 @@ the range that the laws know. A reset puts an end to both. For values vâ‚€ < vâ‚
 
 a step for each value but the first. Its error is that of m steps, whatever the error of x was.
 
-A conjunction takes a ReLU where its form is made of whole numbers, and a step elsewhere. The step
-has one more hidden unit and takes no more layers, so it is also taken where an error has grown.
+A conjunction is a ReLU if its form is made of whole numbers, and a step otherwise. The step has one
+more hidden unit and takes no more layers, so it also replaces a ReLU whose error has grown.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_VALUES = 64
 
 
 EARLIER = 8
-"""A conjunction becomes a step at this part of the error at which another form is reset.
+"""A conjunction becomes a step at 1/8 of the error at which another form is reset.
 
 The step costs no layer, so it is taken three doublings before a reset would be due.
 """
