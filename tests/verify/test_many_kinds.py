@@ -9,7 +9,7 @@ import pytest
 import transformist as tf
 from transformist.arithmetic import number_system
 from transformist.verify.proof import answering, ideal, prove, walking
-from transformist.verify.proof.enumerating import combinations, keys
+from transformist.verify.proof.enumerating import case_keys, combinations
 from transformist.verify.proof.ideal import Ideal, Pattern, Views
 from transformist.verify.proof.rounding_errors import _times
 
@@ -110,7 +110,7 @@ LABELLED = {
 def test_kinds_with_equal_keys_have_equal_cases(name, monkeypatch):
     model = tf.compile(tf.program(alphabet="abc")(LABELLED[name]), max_length=6)
     (found, forms), _, _ = answers(model, monkeypatch)
-    alike = keys(found, forms)
+    alike = case_keys(found, forms)
     for one in range(found.kinds):
         for other in range(one):
             if alike[one] == alike[other]:

@@ -27,11 +27,13 @@ from transformist.domains import String, Strings
 from transformist.model import Attention, Heads, NearestFraction, Outputs, ReadOut, Transformer
 
 MOST_NUMBERS = 2**23
-"""Most numbers that strings evaluated together keep: 64 MiB in float64, and as much again twice
-while they are extended."""
+"""Largest number of numbers that strings evaluated together keep: 64 MiB in float64.
+
+While these strings are extended, twice as much is taken beside them.
+"""
 
 SCORES = 6
-"""Numbers that a row of scores takes while its weights are computed, in units of its length."""
+"""Numbers for each score in memory while the weights of a row are computed."""
 
 
 class NotShared(Exception):
@@ -85,7 +87,7 @@ class Level:
 
 @dataclass(frozen=True)
 class _Cache:
-    """What the rows of some strings left in one head.
+    """Keys and values of the rows of some strings in one head.
 
     Attributes:
         keys: shape (strings, rows, d_key).
@@ -110,9 +112,9 @@ class _Node:
         length: the length.
         first: the place of the first string among all strings of this length.
         strings: the strings, in the order of their symbols.
-        caches: what the rows left in each head; empty before the first row.
+        caches: keys and values in each head; empty before the first row.
         last: the final vectors of the last row, shape (strings, 1, d); `None` before the first row.
-        said: for each string, the answers at its positions; empty for a single answer.
+        answers: for each string, the answers at its positions; empty if there is a single answer.
 
     """
 
@@ -121,7 +123,7 @@ class _Node:
     strings: list[String]
     caches: tuple[_Cache, ...]
     last: Array | None
-    said: list[tuple[Any, ...]]
+    answers: list[tuple[Any, ...]]
 
     def only(self, k: int) -> _Node:
         """The string with index k alone."""
@@ -132,7 +134,7 @@ class _Node:
             [self.strings[k]],
             tuple(cache.of(one) for cache in self.caches),
             None if self.last is None else self.last[one],
-            [self.said[k]],
+            [self.answers[k]],
         )
 
 
@@ -143,14 +145,14 @@ def branches(
     a: Arithmetic,
     most_numbers: int = MOST_NUMBERS,
 ) -> Iterator[Iterator[Level]]:
-    """The answers on every string of at most `length` symbols.
+    """Yield the answers on every string of at most `length` symbols.
 
     Args:
         model: a model whose strings share prefixes (`shares_prefixes`).
         domain: the strings; its symbols are among those of the model.
         length: length of the longest strings, at most N.
         a: the number system.
-        most_numbers: most numbers that strings evaluated together keep.
+        most_numbers: largest number of numbers that strings evaluated together keep.
 
     Raises:
         NotShared: while a branch is evaluated, if a number may overflow.
@@ -226,7 +228,7 @@ class _Tree:
         node = _Node(0, 0, [self.empty], (), None, [()])
         for place, row in enumerate(self.front, start=1 - len(self.front)):
             caches, last = self._with_row(node.caches, np.array([[row]]), place)
-            node = _Node(0, 0, node.strings, caches, last, node.said)
+            node = _Node(0, 0, node.strings, caches, last, node.answers)
         return node
 
     def extended(self, node: _Node) -> _Node:
@@ -243,7 +245,7 @@ class _Tree:
             strings,
             caches,
             last,
-            self._said(node, last, parents),
+            self._extended_answers(node, last, parents),
         )
 
     def level(self, node: _Node) -> Level:
@@ -254,17 +256,19 @@ class _Tree:
             if read_out.reads_several:
                 answers = [read_out.join([each], 0) for each in answers]
         elif read_out.reads_several:
-            answers = [read_out.join(list(each), n) for each in node.said]
+            answers = [read_out.join(list(each), n) for each in node.answers]
         else:
             answers = self._read(node.last, n)
         return Level(n, node.first, node.strings, answers)
 
-    def _said(self, node: _Node, last: Array, parents: NDArray[np.int64]) -> list[tuple[Any, ...]]:
-        """The answers at all positions, with that of the new one."""
+    def _extended_answers(
+        self, node: _Node, last: Array, parents: NDArray[np.int64]
+    ) -> list[tuple[Any, ...]]:
+        """The answers at all positions of the strings with one more symbol."""
         if not self.model.read_out.reads_several:
             return [()] * len(parents)
         new = self._read(last, node.length + 1)
-        return [(*node.said[k], each) for k, each in zip(parents.tolist(), new, strict=True)]
+        return [(*node.answers[k], each) for k, each in zip(parents.tolist(), new, strict=True)]
 
     def _read(self, last: Array, n: int) -> list[Any]:
         """The answers from the final vectors of the last row of strings of length n."""
@@ -294,12 +298,12 @@ class _Tree:
         for sublayer in self.sublayers:
             if isinstance(sublayer.function, Heads):
                 x = sublayer.read(z, a)
-                given = []
+                outputs = []
                 for head in sublayer.function.heads:
                     cache, c = self._attended(head, x, next(before, None))
                     after.append(cache)
-                    given.append(head.output(c, a))
-                z = sublayer.added(sublayer.function.total(given, a), z, a)
+                    outputs.append(head.output(c, a))
+                z = sublayer.added(sublayer.function.total(outputs, a), z, a)
             else:
                 z = sublayer.on(z, a)
         if model.final_norm is not None:
@@ -307,7 +311,7 @@ class _Tree:
         return tuple(after), z
 
     def _attended(self, head: Attention, x: Array, before: _Cache | None) -> tuple[_Cache, Array]:
-        """The cache with the row x of each string, and what the query of this row gathers."""
+        """The cache with the row x of each string, and Σ weight · value for the query of x."""
         a = self.a
         q, k, v = head.queries(x, a), head.keys(x, a), head.values(x, a)
         cache = self._cached(q, k, v, before)

@@ -158,7 +158,7 @@ def compare_every(
     system: Arithmetic,
     limit: LimitAt | None = None,
 ) -> tuple[int, Mismatch | None]:
-    """Compare all strings of a domain up to a length, the shorter ones first; as `compare`."""
+    """Compare on all strings of a domain up to a length, shorter ones first, as `compare` does."""
     fits = model.max_length is None or length <= model.max_length
     if fits and limit is None and shares_prefixes(model):
         try:
@@ -166,7 +166,7 @@ def compare_every(
         except OutOfTime:
             raise
         except (NotShared, TransformistError):
-            # The reference raises the error again, unless a string before it has a wrong answer.
+            # `compare` raises the error again, unless an earlier string has a wrong answer.
             LOG.debug("the strings are evaluated apart in %s", system.name)
     strings = domain.every(length, shortest_input(model))
     return compare(model, reference, strings, system, limit)
@@ -179,12 +179,14 @@ def _compare_prefixes(
     length: int,
     system: Arithmetic,
 ) -> tuple[int, Mismatch | None]:
-    """Compare all strings up to a length; those with a prefix in common are evaluated together."""
-    first: tuple[int, int] | None = None
+    """Compare on all strings up to a length; strings with one prefix are evaluated together."""
+    first: tuple[int, int] | None = None  # length and place of the first wrong string
     wrong: Mismatch | InvalidValue | None = None
     total = 0
     for branch in branches(model, domain, length, system):
         for level in branch:
+            # Branches come in the order of their strings, so of two wrong strings of one length the
+            # first is met first. After it, only a shorter wrong string can take its place.
             if first is not None and level.length >= first[0]:
                 break
             found = _first_wrong(reference, level)

@@ -22,7 +22,7 @@ from fractions import Fraction
 import numpy as np
 
 from transformist.model import Binary, MultiClass, NearestFraction, ReadOut
-from transformist.verify.proof.enumerating import combinations, keys
+from transformist.verify.proof.enumerating import case_keys, combinations
 from transformist.verify.proof.ideal import ONE, ZERO
 from transformist.verify.proof.rounding_errors import AffineMap, Approximation, RoundingErrors
 from transformist.verify.proof.slack import Ledger
@@ -138,7 +138,7 @@ def _best(y: AffineMap, kinds: Sequence[int], r: RoundingErrors, ledger: Ledger)
 
     Kinds with the same cases and the same errors have one margin, which is computed once.
     """
-    errors, alike = y.values.error[0], keys(r.ideal, y.values.forms)
+    errors, alike = y.values.error[0], case_keys(r.ideal, y.values.forms)
     known: dict[Hashable, list[tuple[float, float]] | None] = {}
     for kind in kinds:
         key = alike[kind], errors[:, kind].tobytes()
@@ -152,7 +152,7 @@ def _best(y: AffineMap, kinds: Sequence[int], r: RoundingErrors, ledger: Ledger)
 
 
 def _by_cases(y: AffineMap, kind: int, r: RoundingErrors) -> list[tuple[float, float]] | None:
-    """Return the least margin of all cases, none if nothing rounds; `None` without cases."""
+    """Return the least margin of all cases, none if nothing rounds; `None` if no case is listed."""
     found = combinations(r.ideal, y.values.forms, kind)
     if found is None:
         return None

@@ -71,11 +71,11 @@ def combinations(ideal: Ideal, forms: Sequence[Form], kind: int) -> NDArray[Any]
     return np.stack([value(form) for form in forms], axis=1)
 
 
-def keys(ideal: Ideal, forms: Sequence[Form]) -> list[Hashable]:
+def case_keys(ideal: Ideal, forms: Sequence[Form]) -> list[Hashable]:
     """Return a key for each kind of row: kinds with equal keys have the same `combinations`.
 
-    These depend on the kind by its own coefficients, by the kinds of rows that heads attend to, and
-    by the ends of steps that may be 0 or their height.
+    A key has everything of a kind that `combinations` reads: the coefficients of the kind, the set
+    of kinds that each head may attend to, and the ends of steps that may be 0 or their height.
     """
     needed = sorted(_needed(ideal, forms))
     unknowns = [ideal.unknowns[number] for number in needed]

@@ -39,7 +39,7 @@ def combined_grid(terms: Iterable[tuple[int, int, Grid]]) -> Grid:
     """Return the grid of Σ (p/q) · number, from (p, q, grid of the number), as `sum_grid` does.
 
     The common divisor of p₁/q₁, p₂/q₂, … is gcd(p₁ Q/q₁, p₂ Q/q₂, …)/Q for any common multiple Q
-    of the qᵢ: whole numbers, where a chain of rationals would be reduced at every step.
+    of the qᵢ. This takes whole numbers alone; a chain of rationals is reduced at every step.
     """
     numerators, denominators, masks = list[int](), list[int](), set[str]()
     for p, q, grid in terms:

@@ -98,7 +98,7 @@ def network(
 
 
 def _named(z: Approximation, r: RoundingErrors) -> Approximation:
-    """Return the stream with position functions for sums of hidden units that equal them."""
+    """Return the stream with position functions in place of sums of hidden units equal to them."""
     forms = [r.ideal.named(form) for form in z.forms]
     if all(new is old for new, old in zip(forms, z.forms, strict=True)):
         return z
@@ -139,7 +139,7 @@ def _contribution(
     ledger: Ledger,
     where: str,
 ) -> Contribution:
-    """Return what a group adds; `near` is given for a step."""
+    """Return what a group adds; `near` has the bounds of a step, `None` for other groups."""
     if len(group) == 1:
         return _alone(f, inner, group[0], r.ideal, where)
     if near is not None:
@@ -156,7 +156,7 @@ def _alone(f: FeedForward, inner: AffineMap, j: int, ideal: Ideal, where: str) -
 
     Let x = p + b with p ≤ 0 < b, and let a + ρ |p| with ρ ≤ 1 bound the error of x (`mixed`). Then
     the error of ReLU(x) is at most a + ρ b. For x ≥ 0 this is so since |p| = b − x ≤ b. For x < 0
-    it is since the computed x is at most x + a + ρ (b − x) = a + ρ b + (1 − ρ) x ≤ a + ρ b.
+    it is so since the computed x is at most x + a + ρ (b − x) = a + ρ b + (1 − ρ) x ≤ a + ρ b.
     """
     v = inner.values
     form, lo, hi = v.forms[j], v.lo[j], v.hi[j]

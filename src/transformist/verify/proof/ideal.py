@@ -55,7 +55,7 @@ Term: TypeAlias = "tuple[int, int, float]"
 """The place of a form in a list, the number of an unknown or kind, and its coefficient."""
 
 MOST_NUMBERS = 2**21
-"""Numbers in one piece of an evaluation over all terms, which bounds the memory that it takes."""
+"""Numbers in one piece of an evaluation over all terms: 16 MiB of float64."""
 
 ZERO, ONE = Fraction(0), Fraction(1)
 
@@ -161,7 +161,7 @@ class Unknown:
 
 
 class Moving(NamedTuple):
-    """A form, and bounds of it without its constants, from which its values are found.
+    """A form, and bounds of its part that does not follow from the kind of row.
 
     Attributes:
         form: the form.
@@ -277,7 +277,7 @@ class Ideal:
         return found[0], index
 
     def grid(self, form: Form) -> Grid:
-        """Return the grid of a form; kept for the next time, as a form does not change."""
+        """Return the grid of a form, computed once for each form."""
         known = self._grids.get(id(form))
         if known is None:
             # A kept form stays alive, so no other form has its id.
@@ -314,7 +314,7 @@ class Ideal:
         return RowFunction.total([*known, (ONE, own)])
 
     def named(self, form: Form) -> Form:
-        """Return the form with position functions for sums of hidden units that equal them.
+        """Return the form with position functions in place of sums of hidden units equal to them.
 
         The terms that depend on the share of BOS alone are compared with each position function at
         every row, without rounding: where they are a + b f there, the form gets a + b f for them.
@@ -430,7 +430,7 @@ class Ideal:
         return size
 
     def summed(self, views: Views, x: Floats) -> Floats:
-        """(…, queries): a bound of Σ x_j ≥ 0 over the admissible rows: N symbols, BOS once."""
+        """(…, queries): a bound of Σ x_j ≥ 0 over at most N admissible symbols, and BOS once."""
         if self.bos is None:
             return np.asarray(self.longest * np.maximum(views.largest(x), 0))
         found = []
@@ -462,7 +462,7 @@ class Ideal:
         return lo, np.where(hi < gap, np.minimum(hi, 0), hi)
 
     def moving(self, forms: Sequence[Form]) -> list[Moving]:
-        """Return what forms are beyond the constants of kinds of rows, bounded all at once."""
+        """Return bounds of forms without the constants of the kinds, all computed at once."""
         parts = [
             {number: x for number, x in form.items() if number >= self.kinds} for form in forms
         ]

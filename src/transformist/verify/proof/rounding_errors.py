@@ -271,8 +271,8 @@ class RoundingErrors:
     ) -> NDArray[np.bool_]:
         """(rows, kinds): True if z is exact, and all terms are multiples of one 2ᵏ that fits.
 
-        With two terms, of which the products are by powers of two, there is no partial sum but the
-        result: it is a multiple of 2ᵏ of at most `size`, whatever the size of the terms.
+        If there are two terms, and their weights are powers of two, the result is the only partial
+        sum: a multiple of 2ᵏ of at most `size`, however large the terms are.
         """
         uses, quanta = (stored.weights != 0) | (stored.off != 0), z.quanta(self.ideal)
         powers = np.full((len(W), 1), -np.inf)

@@ -3,8 +3,8 @@
 Rows are numbered from 0, which is BOS, to N. A mean under the mask `future` at row r is over the
 r + 1 rows 0 to r. One of them is BOS, so the share of BOS is 1/(r + 1). Sums of such shares, of
 constants, and of hidden units that read these sums depend on r alone. Their values at r = 0, …, N
-follow from the weights, without rounding. So a sum of hidden units is seen to be a function of the
-position, such as i or i², which position functions (`Walk.position`) have as unknowns of their own.
+follow from the weights, without rounding. So a proof can see that a sum of hidden units is a
+position function, such as i or i². It then has the unknown of this function (`Walk.position`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_ROWS = 2**12
 """Largest N for which functions are tabulated, which bounds the running time."""
 
 NAMES = ("i", "i^2", "i^3", "(-1)^i")
-"""Position functions with whole values at every row, BOS included, by which sums are named."""
+"""Position functions with which sums are compared; all have whole values at every row and BOS."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Rows of weights by their nonzero entries, which are few where a matrix is large."""
+"""Rows of weights as lists of nonzero entries: large matrices have few of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SparseRow: TypeAlias = "tuple[tuple[int, Any], ...]"
 
 
 def sparse_rows(matrix: Any) -> list[SparseRow]:
-    """Return the rows of a matrix.
+    """Return the nonzero entries of each row of a matrix.
 
     Example:
         >>> sparse_rows([[0.0, 2.0], [0.0, 0.0]])
@@ -22,7 +22,7 @@ def sparse_rows(matrix: Any) -> list[SparseRow]:
 
 
 def sparse_row(row: Any) -> SparseRow:
-    """Return one row."""
+    """Return the nonzero entries of one row."""
     places = np.flatnonzero(row)
     return tuple(zip(places.tolist(), row[places].tolist(), strict=True))
 
