@@ -1,4 +1,4 @@
-"""What compiles in a format is certified in it: the worked programs, and nearly all drawn ones."""
+"""Programs that compile for a format are certified in it: all worked and nearly all drawn ones."""
 
 import random
 from collections import Counter
@@ -11,10 +11,10 @@ from transformist.errors import TransformistError
 from transformist.programs import PROGRAMS
 
 LEFT_OUT = 0.05
-"""Part of the drawn programs that compile for which no certificate may hold.
+"""Largest part of the drawn programs that compile but have no certificate that holds.
 
-They hand out numbers: means that are not shown to be multiples of 1/D, and fetched numbers beside a
-default, of which the weights alone do not tell that they lie next to no middle of two labels.
+These programs hand out numbers: means that are not shown to be multiples of 1/D, and fetched
+numbers with a default, which the weights alone do not show to be clear of the middle of two labels.
 """
 
 
@@ -49,7 +49,7 @@ def test_a_symbol_that_depends_on_several_heads_is_certified(program, arithmetic
 
 
 def verdict(case):
-    """Of a drawn program: whether it compiles, and the grade of its certificate."""
+    """Return the grade of the certificate of a drawn program, or why there is none."""
     try:
         model = tf.compile(
             program_of(case.body.text, case.alphabet),

@@ -154,7 +154,7 @@ def test_errors_do_not_grow_with_depth():
 
 
 def reset_wherever_possible(lower, new_circuit, arithmetic):
-    """In place of `without_growth`: every subexpression with few values is reset."""
+    """Stand-in for `without_growth` that resets every subexpression with few values."""
     circuit = new_circuit()
     a = number_system("float64" if arithmetic == "exact" else arithmetic)
     found = lower(Resets(GrowingErrors(circuit, a), part=Fraction(-1)), circuit)

@@ -342,7 +342,7 @@ def test_torch_export_gives_the_same(weighting):
     assert torch.allclose(found.logits[3:4, :4], expected[:, :4], **near)
 
 
-# Else the compiler skips the rounding of half formats between operations.
+# Without this option, the compiler skips the roundings of half formats between operations.
 KEEPS_ROUNDINGS = {"emulate_precision_casts": True}
 
 

@@ -20,8 +20,8 @@ LENGTHS = {
     **dict.fromkeys((1, 2, 3, 4, 6, 8, 10, 12, 15, 24, 40), (2**13, 64, FORMATS)),
     **dict.fromkeys((120, 400), (0, 8, FORMATS)),
 }
-"""Each N for which programs are compiled; how many strings of a length there are at most where all
-are tried; how many are drawn where there are more; and the formats, of those certified for it."""
+"""For each N: the largest number of strings of one length that are all tried, the number that is
+drawn of lengths with more strings, and the formats."""
 
 MORE = {
     "majority": {N: (2**N, 0, FORMATS) for N in (13, 14, 15)},
@@ -31,7 +31,7 @@ MORE = {
         **dict.fromkeys((19, 20, 21, 22), (2**13, 2**14, ("bfloat16",))),
     },
 }
-"""The programs that bfloat16 is certified for beyond four symbols; some N for one format alone."""
+"""The same for programs that bfloat16 is certified for beyond four symbols."""
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "certificates.json"
@@ -73,7 +73,7 @@ def inputs(name, N, every, drawn):
 
 
 def batches(name, N, every, drawn):
-    """What is evaluated."""
+    """The inputs in lists, as models take them."""
     return [[given(name, x) for x in xs] for xs in inputs(name, N, every, drawn) if xs]
 
 

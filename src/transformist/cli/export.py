@@ -81,11 +81,10 @@ def command(
     if as_json:
         print_json(facts)
     else:
+        ended = f" ({found.ended})" if found.ended else ""
         out.print(
             f"{named.name} → {output}: {host}, {system.name}, {facts['bytes']:,} bytes; "
             f"{found.inputs} answers compared, all equal: every string to length "
-            f"{found.every_to}, hard ones to length {found.longest}"
-            + f" ({found.ended})"
-            * bool(found.ended),
+            f"{found.every_to}, hard ones to length {found.longest}{ended}",
             markup=False,
         )

@@ -26,10 +26,10 @@ def export(
 
     The host loads the exported model, and its answers are compared with those of the transformer in
     the same format: on every short string and on hard strings up to length N, at every position
-    that is read. Hard strings end below N where one takes more than 2²⁸ attention scores or more
-    than half of the free memory, and at 256 for a model without N. The file's metadata and the
-    value that is returned say what was compared. The file is written only if all answers are the
-    same. It is written whole or not at all.
+    that is read. Hard strings are shorter than N if a string of length N takes more than 2²⁸
+    attention scores or more than half of the free memory; for a model without N they have at most
+    256 symbols. The file's metadata and the value that is returned say what was compared. The file
+    is written only if all answers are the same. It is written whole or not at all.
 
     Args:
         model: the transformer.
@@ -74,8 +74,8 @@ def export(
             where="export",
             remedy=f"give a name such as model{HOSTS[host].suffix}",
         )
-    # The bytes that are compared are the bytes that are written: nothing is serialized twice. They
-    # say what is compared, so that it is chosen first; they are written only if all of it agrees.
+    # The bytes that are compared are the bytes that are written: nothing is serialized twice. The
+    # metadata in them say what is compared, so the inputs are chosen first.
     room = HOSTS[host].loaded()
     planned = planned_comparison(model, name, max_length)
     data = room.write(model, name, max_length, dataclasses.asdict(planned))

@@ -25,26 +25,26 @@ EVERY = 256
 """Every string is compared up to the largest length with at most this many strings."""
 
 THOROUGH = 256
-"""Up to this length all hard strings are compared; for longer inputs some, at N/2 and N."""
+"""Largest length with all hard strings; the longer lengths N/2 and N have six each."""
 
 DRAWN = 4
 """Number of strings drawn at random for each length of the hard ones."""
 
 # A score takes about 40 ns in ONNX Runtime and 40 ns in the reference, so that an input with this
-# many takes 20 seconds. A longer input has 6 strings: the comparison takes some minutes.
+# many takes 20 seconds. There are six inputs of such a length, which take some minutes.
 MOST_SCORES = 2**28
 """Largest number of attention scores of one input, over all heads."""
 
-# Measured in float64: ONNX Runtime takes 36 bytes for each pair of rows, and PyTorch 58. PyTorch
-# holds the products of a linear map, 8 bytes for each weight and row, and their sums beside them.
+# Measured in float64: ONNX Runtime takes 36 bytes for each pair of rows, and PyTorch 58.
 BYTES_A_PAIR = 64
 """Memory of a head for each pair of rows."""
 
+# PyTorch holds the products of a linear map, 8 bytes for each weight and row, and their sums.
 BYTES_A_WEIGHT = 16
 """Memory of a linear map for each row and weight."""
 
 TOGETHER = 2**20
-"""Largest number of pairs of rows that are evaluated together, where inputs are long."""
+"""Largest number of pairs of rows in a block of inputs: 64 MiB for each head."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +195,7 @@ def _length_of_all(symbols: int, longest: int) -> int:
 
 
 def _blocks(inputs: Iterator[Any]) -> Iterator[list[Any]]:
-    """Inputs of one length at a time, and of long ones only some."""
+    """Blocks of inputs of one length; blocks of long inputs are smaller."""
     for length, alike in itertools.groupby(inputs, key=len):
         size = max(1, TOGETHER // (length + 1) ** 2)
         while block := list(itertools.islice(alike, size)):

@@ -264,7 +264,7 @@ def description(
     Args:
         model: the transformer.
         arithmetic: the number format of the arrays.
-        compared: what an exported model is compared on.
+        compared: the inputs on which an exported model is compared, as JSON.
 
     Example:
         >>> import transformist as tf
@@ -294,7 +294,7 @@ def description(
 
 def _answers(read_out: ReadOut) -> dict[str, Any]:
     """The kind of an answer, and the fields of the read-out that are not weights."""
-    # The parts of several outputs are described by themselves.
+    # `description` describes each of several outputs under its name.
     parts = {"names", "parts"} if isinstance(read_out, Outputs) else set()
     settings = {
         each.name: _plain(getattr(read_out, each.name))
@@ -305,7 +305,7 @@ def _answers(read_out: ReadOut) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON; what is neither a string nor a whole number is a string."""
+    """Return a value as JSON: strings and whole numbers as they are, other values as strings."""
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
     return value if isinstance(value, str | int) else str(value)

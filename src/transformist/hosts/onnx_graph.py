@@ -71,7 +71,7 @@ def write(
         model: the transformer.
         arithmetic: `float32` or `float64`.
         max_length: the longest input, for sinusoids in a model without one.
-        compared: what the file is compared on, for its metadata.
+        compared: the inputs on which the file is compared, for its metadata.
 
     Raises:
         Unhostable: for another format, or an activation without an operator in the format.
@@ -177,7 +177,7 @@ class _Graph:
 
         Args:
             x: a value, the axis of t, and the axes of length 1 that x_t gets for the product.
-            y: the same of the other factor.
+            y: the same for the other factor.
             width: the last axis of the sum, as a list of one whole number.
 
         """
@@ -264,9 +264,9 @@ class _Graph:
 
     def _checked_lengths(self, rows: str) -> str:
         """The lengths; the run fails where one is beyond N, or beyond the rows that are given."""
-        # ONNX has no operator that fails on a condition, but an index beyond a tensor is an error
-        # of Gather. A fault has the index 1 in a tensor with one entry, 0, which is added. ONNX
-        # Runtime shows the name of the node that fails.
+        # ONNX has no operator that fails on a condition, but Gather fails for an index beyond its
+        # tensor. A length beyond a limit gets the index 1 in a tensor whose one entry is 0; for
+        # other lengths this 0 is added. ONNX Runtime shows the name of the node that fails.
         limit = _rows_for_longest(self.model, self.max_length)
         faults = {"lengths_must_be_at_most_the_rows_of_token_ids": rows}
         if limit is not None:

@@ -23,7 +23,8 @@ def to_torch(
     `return_streams=True`, the residual stream by slot name; `module.encode("abba")` gives tokens
     and `module.answer("abba")` the answer. Weights are parameters, under the names of a saved file.
     The module can be trained, compiled (`torch.compile`) and exported (`torch.export`). Compiled in
-    bfloat16 or float16, it rounds as here with `options={"emulate_precision_casts": True}` only.
+    bfloat16 or float16, it has the roundings of the module only with
+    `options={"emulate_precision_casts": True}`.
 
     Hard attention compares scores in the format, as the reference does: scores that are equal as
     real numbers but round differently do not tie. Sums over keys and in norms are taken in another

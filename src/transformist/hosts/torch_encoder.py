@@ -47,6 +47,7 @@ class Names(NamedTuple):
 
 
 ENCODER = Names("nn.TransformerEncoder", SHAPES, BIASES)
+"""The tensors of a layer of an encoder."""
 
 DECODER = Names(
     "nn.TransformerDecoder",
@@ -63,6 +64,7 @@ DECODER = Names(
         "norm3.bias": ("d",),
     },
 )
+"""The tensors of a layer of a decoder, which has a second attention and a third norm."""
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -144,12 +146,12 @@ def read_decoder(
     activation: str = "relu",
     norm_first: bool = False,
 ) -> LayerStack:
-    """The function that PyTorch's `nn.TransformerDecoder` computes in `eval()` on one memory.
+    """The function that PyTorch's `nn.TransformerDecoder` computes in `eval()` with one memory.
 
     The memory is one vector, or equal ones. Whatever the queries and keys are, the weights of the
     second attention then sum to 1 over equal values, so that it adds the vector
-    W_O (W_V m + b_V) + b_O to every row. It is read as a head that adds this vector. An attention
-    to different vectors of a second sequence is no part of a transformer here.
+    W_O (W_V m + b_V) + b_O to every row. It is read as a head that adds this vector. A transformer
+    here cannot attend to different vectors of a second sequence.
 
     Args:
         state: the state dict, as `read_encoder` takes it.
@@ -209,7 +211,7 @@ def _stack(tensors: Tensors, d: int, layers: list[Layer], norm_epsilon: object) 
 
 
 def _vector_of_memory(memory: Any, d: int) -> NDArray[Any]:
-    """The vector that all rows of a memory are."""
+    """The vector of a memory, whose rows must all be equal."""
     rows = _numbers("memory", memory)
     if rows.shape[-1] != d or not rows.size:
         raise ShapeMismatch(
@@ -240,11 +242,11 @@ def _constant_head(own: Tensors, m: NDArray[Any]) -> Attention:
     b_O = own.get("multihead_attn.out_proj.bias", np.zeros(d))
     # Products with 1 appended to a vector: W v + b = [W b] [v 1], without rounding.
     v = exact_product(np.column_stack([W_V, b_V]), np.append(m, 1))
-    given = exact_product(
+    added = exact_product(
         np.column_stack([own["multihead_attn.out_proj.weight"], b_O]), np.append(v, 1)
     )
-    none = np.zeros((1, d))
-    return Attention(W_Q=none, W_K=none, W_V=none, W_O=none.T, b_O=given)
+    zeros = np.zeros((1, d))
+    return Attention(W_Q=zeros, W_K=zeros, W_V=zeros, W_O=zeros.T, b_O=added)
 
 
 def _require_names(state: Any) -> None:

@@ -204,8 +204,8 @@ MASKS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
 FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 """The formats of a module."""
 
-# Rounded here, as `torch.compile` takes a constant of a half format into a kernel without rounding
-# it. (One rounding from float64: by torch, which no graph sees.)
+# `torch.compile` takes a constant into a kernel of a half format without rounding it. So torch
+# rounds each constant here, from float64 and before a graph is made.
 ROUNDED = {
     value: {dtype: torch.tensor(value, dtype=dtype).item() for dtype in FLOATS}
     for value in (0.044715, -1.702, math.sqrt(2 / math.pi))
@@ -620,7 +620,7 @@ class TransformerModule(nn.Module):
     def _refusals(
         self, token_ids: Tensor, lengths: Tensor | None, is_token: Tensor
     ) -> Iterator[tuple[Tensor, Callable[[Tensor], NoReturn]]]:
-        """True at the inputs of a batch that break a rule, and the error of each rule."""
+        """Yield for each rule the inputs that break it, and a function that refuses them."""
         symbols, rows = self.embedding.vectors.shape[0], token_ids.shape[1]
         is_other = is_token & ((token_ids < 0) | (token_ids >= symbols))
 
@@ -793,23 +793,21 @@ def _first(flags: Tensor) -> int:
 
 
 def _too_long(longest: int | None, received: int, model: Transformer) -> InputTooLong:
-    """The refusal of an input beyond N: that of the model, or that of a table of positions."""
-    remedies = {
-        True: f"give to_torch a model of max_length={received} or more",
-        False: f"call tf.to_torch(model, max_length={received})",
-    }
+    """The refusal of an input beyond N of the model, or beyond the table of its positions."""
     is_of_model = model.max_length is not None or isinstance(
         model.embedding.positions, PositionTable
     )
     return InputTooLong(
         f"an input must have a length of at most N = {longest}",
         received=f"length {received}",
-        remedy=remedies[is_of_model],
+        remedy=f"give to_torch a model of max_length={received} or more"
+        if is_of_model
+        else f"call tf.to_torch(model, max_length={received})",
     )
 
 
 WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
-"""Types of tokens and lengths."""
+"""Types that tokens and lengths may have."""
 
 
 def _is_token(

@@ -43,7 +43,7 @@ def write(
         model: the transformer.
         arithmetic: `float64`, `float32`, `float16` or `bfloat16`.
         max_length: the longest input, for sinusoids in a model without one.
-        compared: what the file is compared on, for its metadata.
+        compared: the inputs on which the file is compared, for its metadata.
 
     Raises:
         InvalidValue, NotFinite, UndefinedValue: as `to_torch`.
