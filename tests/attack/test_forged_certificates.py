@@ -23,8 +23,10 @@ from trying import certificate_of, counterexample
 
 import transformist as tf
 from transformist.arithmetic import number_system
+from transformist.circuit import Circuit
 from transformist.errors import TransformistError
 from transformist.hosts.saved_model import KEY
+from transformist.laws import ZERO, Ranges
 from transformist.programs import PROGRAMS
 from transformist.verify.certificate.statement import Demand
 
@@ -202,6 +204,27 @@ def test_a_certificate_of_another_model_is_refused(name):
         for other in SUBJECTS:
             if other in QUICK and other != name:
                 assert not is_accepted(SUBJECTS[other]()[0], certificate)
+
+
+def test_ranges_of_kinds_that_are_not_there_bound_nothing(monkeypatch):
+    # The forger states of a sum that is assumed to be in some range that it is 0 at the kinds −1,
+    # −2, …: as many as there are, so that the range that all kinds have would not count.
+    add = Circuit.add
+
+    def narrowed(circuit, atom, name, rows=None):
+        if rows is not None:
+            others = {-1 - k: ZERO for k in range(len(rows))}
+            rows = Ranges(len(rows), rows[0], others)
+        return add(circuit, atom, name, rows)
+
+    with known():
+        each = drawn("repeated", 275)
+        assert counterexample(each) and not certificate_of(each).holds
+        with monkeypatch.context() as patch:
+            patch.setattr(Circuit, "add", narrowed)
+            forged = certificate_of(each)
+        assert forged.holds
+        assert not is_accepted(each.model, forged)
 
 
 # Files
