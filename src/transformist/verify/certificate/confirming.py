@@ -79,8 +79,8 @@ class Reading:
         need(weighting in (heads or {"softmax"}), "its weighting is that of a head")
         self.circuit = Circuit(model.alphabet, bool(front), certificate.max_length, weighting)
         for number, line in enumerate(certificate.lines):
-            # A tuple has one range for each kind. `Ranges` that a forger makes could have others for
-            # the kinds −1, −2, …, and bounds over all ranges would then leave out the common one.
+            # A tuple has one range for each kind. A forger's `Ranges` could have others for kinds
+            # −1, −2, …, and bounds over all ranges would then leave out the common one.
             rows = tuple(line.law.rows) if number in free else None
             self.circuit.add(line.atom, line.name, rows=rows)
         self.sharpness: dict[Head, Fraction] = {}
