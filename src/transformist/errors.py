@@ -226,5 +226,9 @@ class OutOfTime(TransformistError):
     """A user's code that did not end in the time it was given."""
 
 
+class CoarserFormat(UserWarning):
+    """Warning that a model is used in a format coarser than the one that it is compiled for."""
+
+
 class TakesLong(UserWarning):
     """Warning that a computation which has begun will take long."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import errno
+import json
 import os
 import re
 import shlex
@@ -16,9 +17,10 @@ from drawn_models import drawn
 
 import transformist as tf
 from transformist.cli import main
-from transformist.errors import InvalidValue, UnknownName
+from transformist.errors import CoarserFormat, InvalidValue, UnknownName
 from transformist.hosts import host_comparison
 from transformist.hosts.host import HOSTS
+from transformist.hosts.named_arrays import description
 from transformist.programs import PROGRAMS
 
 
@@ -69,6 +71,28 @@ def test_an_export_that_agrees_is_written(host, tmp_path):
     assert [*tmp_path.iterdir()] == [tmp_path / "model"]
     # Every string to length 4 (2⁴ = 16), then hard ones of length 5 and 6.
     assert found.every_to == 4 and found.longest == 6 and found.inputs > 31 + 10
+
+
+def test_a_format_coarser_than_that_of_the_margins_is_warned_of(host, tmp_path):
+    model = tf.compile(PROGRAMS["dyck-1"], max_length=6)
+    with pytest.warns(
+        CoarserFormat, match=r"for float32: in bfloat16 .* certify\(model, 'bfloat16'"
+    ):
+        tf.export(model, tmp_path / "model", "fake", arithmetic="bfloat16")
+    tf.export(model, tmp_path / "model", "fake", arithmetic="float64")
+    tf.export(dyck(), tmp_path / "model", "fake", arithmetic="bfloat16")
+
+
+def test_the_metadata_have_no_private_fields():
+    several = tf.compile(both, max_length=4)
+    for model in (dyck(), several):
+        written = json.dumps(description(model, "float32", {}))
+        assert '"_' not in written and "Floating" not in written
+
+
+@tf.program(alphabet="ab")
+def both(x):
+    return tf.outputs(some=(x == "a").any().accept(empty=False), here=(x == "a").tag())
 
 
 @pytest.mark.parametrize("wrong", ["", "()()", "(((((("])

@@ -112,11 +112,12 @@ class Options:
 
     def _require_positions(self, positions: object) -> None:
         if isinstance(positions, str) or not isinstance(positions, Iterable):
+            known = positions if isinstance(positions, str) and positions in POSITIONS else "1/i"
             raise InvalidValue(
-                "positions must be a list of names of position functions",
+                f"positions must be a list of names of position functions, or {FROM_BOS}",
                 received=f"{positions!r:.60}",
                 where="compile",
-                remedy=f"give one such as {[positions if isinstance(positions, str) else '1/i']}",
+                remedy=f"give a list such as {[known]}, or {FROM_BOS} to compute positions",
             )
         object.__setattr__(self, "positions", tuple(positions))
         for name in positions:

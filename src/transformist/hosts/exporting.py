@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from warnings import warn
 
 from transformist.arithmetic import Arithmetic, number_system
-from transformist.errors import InvalidValue, UnknownName, is_name
+from transformist.errors import CoarserFormat, InvalidValue, UnknownName, is_name
 from transformist.hosts.host import HOSTS
 from transformist.hosts.host_comparison import HostComparison, compare_host, planned_comparison
 from transformist.hosts.named_arrays import require_format, require_hostable
 from transformist.hosts.whole_file import path_of, replace_file, resolved
 from transformist.model import Transformer
+from transformist.rounding import is_as_fine
 from transformist.settings import whole_length
 
 
@@ -44,6 +46,10 @@ def export(
     Returns:
         The inputs that were compared.
 
+    Warns:
+        CoarserFormat: for a format coarser than the one that the model is compiled for. The
+            comparison is with the model in the same format, in which both may answer wrongly.
+
     Raises:
         UnknownName: for another host or format.
         InvalidValue: for another kind of model, a missing library, a model that the host cannot
@@ -62,7 +68,16 @@ def export(
         raise UnknownName.among("host", host, HOSTS, "export")
     # A name that no arithmetic has is refused, with a list of the names.
     name = require_format(getattr(arithmetic, "name", arithmetic), "export")
-    number_system(name)
+    system, built_for = number_system(name), model.built_for
+    if built_for is not None and not is_as_fine(system, number_system(built_for)):
+        warn(
+            CoarserFormat(
+                f"the model is compiled for {built_for}: in {name} its answers may be wrong, and "
+                f"those of the file with them; certify(model, {name!r}) says to which length they "
+                "are right"
+            ),
+            stacklevel=2,
+        )
     if max_length is not None:
         max_length = whole_length(max_length, "export", optional=True)
     target = path_of(path, "export")

@@ -299,7 +299,7 @@ def _answers(read_out: ReadOut) -> dict[str, Any]:
     settings = {
         each.name: _plain(getattr(read_out, each.name))
         for each in fields(read_out)
-        if not each.metadata.get("weights") and each.name not in parts
+        if not (each.metadata.get("weights") or each.name in parts or each.name.startswith("_"))
     }
     return {"read_out": type(read_out).__name__, "labels": [], **settings}
 

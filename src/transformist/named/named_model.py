@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
-from transformist.arithmetic import Arithmetic, Floating, number_system
+from transformist.arithmetic import Arithmetic, number_system
 from transformist.claims import Finding, Recipe, Settings, StringClaim
 from transformist.errors import InvalidValue
 from transformist.model import Symbol, Trace, Transformer
+from transformist.rounding import is_as_fine
 
 RIGHT_OR_REFUSED = ("exact", "interval")
 """Arithmetics that give the right answer or refuse, whatever format the margins are for."""
@@ -129,18 +130,6 @@ class NamedModel(ABC):
         margins, family = model.built_for, system.name.partition(":")[0]
         if margins in (None, system.name) or family in RIGHT_OR_REFUSED:
             return ""
-        if _is_as_fine(system, number_system(margins)) or self.is_certified(system, engine):
+        if is_as_fine(system, number_system(margins)) or self.is_certified(system, engine):
             return ""
         return f"{self.name} is compiled for {margins}: in {system.name} the answer may be wrong"
-
-
-def _is_as_fine(one: Any, other: Any) -> bool:
-    """True if a float format rounds, overflows and underflows no sooner than another."""
-    return (
-        isinstance(one, Floating)
-        and isinstance(other, Floating)
-        and one.precision >= other.precision
-        and one.accumulator_roundoff <= other.accumulator_roundoff
-        and one.largest >= other.largest
-        and one.smallest <= other.smallest
-    )

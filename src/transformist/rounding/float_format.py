@@ -28,6 +28,25 @@ def float_format_of(arithmetic: Arithmetic | str) -> Floating | None:
     return system if isinstance(system, Floating) else None
 
 
+def is_as_fine(one: Arithmetic, other: Arithmetic) -> bool:
+    """True if a float format rounds, overflows and underflows no sooner than another.
+
+    Example:
+        >>> from transformist.arithmetic import BFLOAT16, FLOAT16, FLOAT32
+        >>> is_as_fine(FLOAT32, BFLOAT16), is_as_fine(BFLOAT16, FLOAT16)
+        (True, False)
+
+    """
+    return (
+        isinstance(one, Floating)
+        and isinstance(other, Floating)
+        and one.precision >= other.precision
+        and one.accumulator_roundoff <= other.accumulator_roundoff
+        and one.largest >= other.largest
+        and one.smallest <= other.smallest
+    )
+
+
 def for_real_numbers(arithmetic: Arithmetic | str) -> Arithmetic:
     """Return the number system of this name, which must stand for the real numbers.
 
