@@ -266,6 +266,33 @@ def test_a_length_that_is_no_whole_number_is_refused(host, tmp_path, length):
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.parametrize("back", [(), ("EOS",)])
+def test_a_table_of_positions_ends_the_inputs(host, tmp_path, back):
+    """The metadata has the longest input that the exported model takes."""
+    symbols = ("a", "b", *back)
+    embedding = tf.Embedding(
+        symbols=symbols,
+        vectors=[[1]] * len(symbols),
+        positions=tf.PositionTable(vectors=[[1], [2], [3]]),
+        back=back,
+    )
+    read_out = tf.Binary(W_out=[[1]])
+    model = tf.Transformer(
+        stream=tf.Stream(("p",)), embedding=embedding, layers=(), read_out=read_out
+    )
+    longest = 3 - len(back)
+    assert tf.export(model, tmp_path / "model", "fake").longest == longest
+    assert description(model, "float32")["max_length"] == longest
+    waves = tf.Embedding(symbols=("a",), vectors=[[1, 0]], positions=tf.Sinusoids(2))
+    model = tf.Transformer(
+        stream=tf.Stream(("p", "q")),
+        embedding=waves,
+        layers=(),
+        read_out=tf.Binary(W_out=[[1, 1]]),
+    )
+    assert description(model, "float32", max_length=7)["max_length"] == 7
+
+
 def test_a_whole_number_of_numpy_is_a_length(host, tmp_path):
     model = drawn(grid=1)
     assert model.max_length is None

@@ -241,6 +241,14 @@ def test_the_code_of_the_page_on_onnx_decodes_every_read_out(read_out, back):
         assert one == nearly(other), x
 
 
+def test_labels_that_are_whole_numbers_are_whole_numbers_of_the_metadata():
+    """As strings of one character they would be joined to one string."""
+    labels = (Fraction(3), np.int64(4), ("r", Fraction(1, 2)))
+    read_out = tf.MultiClass(W_out=np.zeros((3, 5)), labels=labels, at="every")
+    facts = json.loads(json.dumps(description(as_read_out(read_out), "float64")))
+    assert facts["labels"] == [3, 4, ["r", "1/2"]]
+
+
 def nearly(answer):
     """An answer whose floats may differ in the last digits."""
     if isinstance(answer, list):

@@ -451,13 +451,74 @@ def test_a_compiled_module_keeps_the_roundings_and_refuses_with_nan():
             ShapeMismatch,
             r"read_out.b_out must have shape \(3,\); received \(2,\)",
         ),
+        (
+            lambda m: m.load_state_dict({n: w + 0j for n, w in m.state_dict().items()}),
+            InvalidValue,
+            "must be a dense tensor of real numbers; received torch.complex128",
+        ),
+        (
+            lambda m: m.load_state_dict({n: w.to_sparse() for n, w in m.state_dict().items()}),
+            InvalidValue,
+            "must be a dense tensor of real numbers; received torch.float64, torch.sparse_coo",
+        ),
+        (
+            lambda m: m.load_state_dict(
+                {n: w.long() for n, w in m.state_dict().items()}, assign=True
+            ),
+            InvalidValue,
+            "must be a dense tensor of real numbers; received torch.int64",
+        ),
+        (
+            lambda m: m.load_state_dict({n: w.to("meta") for n, w in m.state_dict().items()}),
+            InvalidValue,
+            "on meta",
+        ),
         (lambda m: tf.to_torch(m), InvalidValue, "Transformer"),
         (lambda m: tf.to_torch(m.model, "int8"), UnknownName, "int8"),
+        (lambda m: tf.to_torch(m.model, max_length="8"), InvalidValue, "max_length .* '8'"),
+        (lambda m: tf.to_torch(m.model, max_length=2.5), InvalidValue, "max_length .* 2.5"),
+        (lambda m: tf.to_torch(m.model, max_length=True), InvalidValue, "max_length .* True"),
     ],
 )
 def test_bad_input_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call(tf.to_torch(drawn()))
+
+
+def test_a_position_divided_by_no_length_is_refused():
+    """As the reference does; W_out of an infinite position would be an answer."""
+    embedding = tf.Embedding(
+        symbols=("a", "EOS"),
+        vectors=[[1, 1], [1, 1]],
+        positions=tf.PositionFunctions(("1", "i/n")),
+        back=("EOS",),
+    )
+    model = tf.Transformer(
+        stream=tf.Stream(("p", "q")),
+        embedding=embedding,
+        layers=(),
+        read_out=tf.Binary(W_out=[[1, 1]]),
+    )
+    module = tf.to_torch(model)
+    assert module.answers(["a", "aa"]) == model.answers(["a", "aa"])
+    for call in (lambda: model(""), lambda: module.answer(""), lambda: module.answers(["a", ""])):
+        with pytest.raises(UndefinedValue, match="n = 0|the empty input"):
+            call()
+
+
+def test_tokens_and_lengths_of_8_bits_are_compared_as_whole_numbers():
+    """PyTorch wraps 301 to 45 in a comparison with a tensor of uint8."""
+    some = tf.program(alphabet=list(range(300)))(lambda x: (x == 3).any().accept())
+    module = tf.to_torch(tf.compile(some, max_length=300))
+    ids = torch.full((1, 290), 250, dtype=torch.uint8)
+    expected = module(ids.long(), torch.tensor([100])).logits
+    for dtype in (torch.uint8, torch.int8):
+        assert torch.equal(module(ids, torch.tensor([100], dtype=dtype)).logits, expected)
+
+
+def test_a_generator_is_a_batch():
+    module = tf.to_torch(drawn())
+    assert module.answers(x for x in ("ab", "b")) == module.answers(["ab", "b"])
 
 
 def test_inputs_longer_than_n_are_refused():

@@ -10,6 +10,8 @@ from transformist.hosts.named_arrays import named_arrays
 from transformist.programs import PROGRAMS
 
 torch = pytest.importorskip("torch", reason="torch is not installed (pip extra torch)")
+from torch.nn.utils import prune  # noqa: E402
+
 pytestmark = pytest.mark.hosts
 nn = torch.nn
 
@@ -120,6 +122,20 @@ def test_a_memory_that_is_not_one_vector_is_refused(memory, error, message):
 def test_memory_is_for_decoders():
     with pytest.raises(InvalidValue, match="for an nn.TransformerDecoder only"):
         tf.from_torch(encoder(), memory=torch.zeros(4))
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (lambda m: prune.identity(m.read_out, "W_out"), "read_out.W_out"),
+        (lambda m: setattr(m.layers[0], "feed_forward", None), "layers.0.feed_forward.W_1"),
+    ],
+)
+def test_a_module_without_one_of_its_weights_is_refused(change, name):
+    module = tf.to_torch(drawn())
+    change(module)
+    with pytest.raises(InvalidValue, match=f"from_torch: .* received one without {name}"):
+        tf.from_torch(module)
 
 
 @pytest.mark.parametrize(

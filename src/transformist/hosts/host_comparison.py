@@ -15,7 +15,7 @@ import numpy as np
 from transformist.arithmetic import number_system
 from transformist.errors import InvalidValue
 from transformist.hosts.host import Logits
-from transformist.hosts.named_arrays import answer_from, named_arrays, token_ids
+from transformist.hosts.named_arrays import answer_from, longest_input, named_arrays, token_ids
 from transformist.memory import free_memory
 from transformist.model import Symbol, Transformer
 
@@ -84,7 +84,8 @@ def planned_comparison(
         HostComparison(inputs=524, every_to=8, longest=9, ended='')
 
     """
-    limit = model.max_length if model.max_length is not None else max_length
+    limit = longest_input(model, max_length)
+    limit = max_length if limit is None else limit
     longest, ended = _longest(model, arithmetic, limit)
     every_to = _length_of_all(len(model.alphabet), longest)
     lengths = [len(x) for x in _inputs(model, every_to, longest)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from transformist.model import (
     PositionFunctions,
     PositionTable,
     ReadOut,
+    Sinusoids,
     Symbol,
     Transformer,
     require_transformer,
@@ -234,6 +236,28 @@ def held_names(model: Transformer) -> tuple[Mapping[str, int], ...]:
     )
 
 
+def longest_input(model: Transformer, max_length: int | None = None) -> int | None:
+    """Return the longest input of an exported model, added symbols not counted; None for any.
+
+    Args:
+        model: the transformer.
+        max_length: the length for which a table of sinusoids is made, of a model without N.
+
+    Example:
+        >>> import transformist as tf
+        >>> longest_input(tf.recipe("dyck-1").build(max_length=9))
+        9
+
+    """
+    positions, limits = model.embedding.positions, [model.max_length]
+    if isinstance(positions, PositionTable):
+        # The last of the symbols at the back has the position n + back.
+        limits.append(positions.max_length - len(model.embedding.back))
+    if isinstance(positions, Sinusoids) and model.max_length is None:
+        limits.append(max_length)
+    return min((each for each in limits if each is not None), default=None)
+
+
 def fixed_positions(model: Transformer, a: Any, max_length: int | None) -> tuple[NDArray[Any], int]:
     """Return the table of a position encoding that has no weights, and the position of its row 0.
 
@@ -257,7 +281,10 @@ def fixed_positions(model: Transformer, a: Any, max_length: int | None) -> tuple
 
 
 def description(
-    model: Transformer, arithmetic: str, compared: Mapping[str, Any] | None = None
+    model: Transformer,
+    arithmetic: str,
+    compared: Mapping[str, Any] | None = None,
+    max_length: int | None = None,
 ) -> dict[str, Any]:
     """Return the facts about a model that its arrays do not hold, as plain JSON.
 
@@ -265,6 +292,7 @@ def description(
         model: the transformer.
         arithmetic: the number format of the arrays.
         compared: the inputs on which an exported model is compared, as JSON.
+        max_length: the length for which a table of sinusoids is made, of a model without N.
 
     Example:
         >>> import transformist as tf
@@ -285,7 +313,7 @@ def description(
         **_answers(read_out),
         "outputs": {name: {**_answers(part), "rows": len(part.W_out)} for name, part in named},
         "slots": list(model.stream.slots),
-        "max_length": model.max_length,
+        "max_length": longest_input(model, max_length),
         "built_for": model.built_for,
         "arithmetic": arithmetic,
         "compared": compared,
@@ -305,7 +333,11 @@ def _answers(read_out: ReadOut) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON: strings and whole numbers as they are, other values as strings."""
+    """Return a value as JSON: a tuple as a list; other than strings and whole numbers as text."""
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
-    return value if isinstance(value, str | int) else str(value)
+    if isinstance(value, str | bool):
+        return value
+    # Among whole numbers are Fraction(3) and those of numpy.
+    is_whole = isinstance(value, Rational) and value.denominator == 1
+    return int(value.numerator) if is_whole else str(value)

@@ -29,6 +29,7 @@ from transformist.hosts.host import Unhostable
 from transformist.hosts.named_arrays import (
     description,
     fixed_positions,
+    longest_input,
     named_arrays,
     require_hostable,
 )
@@ -38,7 +39,6 @@ from transformist.model import (
     Layer,
     PositionFunctions,
     PositionTable,
-    Sinusoids,
     Transformer,
 )
 
@@ -88,7 +88,7 @@ def write(
             arithmetic=arithmetic,
         )
     graph = _Graph(model, arithmetic, max_length)
-    proto = graph.built(description(model, arithmetic, compared))
+    proto = graph.built(description(model, arithmetic, compared, max_length))
     onnx.checker.check_model(proto, full_check=True)
     data: bytes = proto.SerializeToString()
     return data
@@ -519,11 +519,7 @@ class _Graph:
 
 def _rows_for_longest(model: Transformer, max_length: int | None) -> int | None:
     """The rows of the longest input, with the symbols that the model adds; None for any."""
-    embedding, longest = model.embedding, model.max_length
-    if longest is None and isinstance(embedding.positions, PositionTable):
-        longest = embedding.positions.max_length
-    elif longest is None and isinstance(embedding.positions, Sinusoids):
-        longest = max_length  # the rows of the table that this graph has
+    embedding, longest = model.embedding, longest_input(model, max_length)
     return None if longest is None else longest + len(embedding.front) + len(embedding.back)
 
 

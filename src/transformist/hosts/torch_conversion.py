@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from transformist.errors import InvalidValue
-from transformist.hosts.named_arrays import require_format, require_hostable, with_arrays
+from transformist.hosts.named_arrays import (
+    named_arrays,
+    require_format,
+    require_hostable,
+    with_arrays,
+)
 from transformist.hosts.optional_library import optional
 from transformist.hosts.torch_encoder import read_decoder, read_encoder
 from transformist.model import LayerStack, Transformer
+from transformist.settings import whole_length
 
 if TYPE_CHECKING:
     from transformist.hosts.torch_module import TransformerModule
@@ -37,7 +44,8 @@ def to_torch(
         max_length: the longest input, for sinusoids in a model without one.
 
     Raises:
-        InvalidValue: for another kind of model, or if PyTorch is not installed.
+        InvalidValue: for another kind of model, a max_length that is no length, or if PyTorch is
+            not installed.
         UnknownName: for another dtype.
         NotFinite: for a weight that is too large for the dtype.
         UndefinedValue: for a model whose positions have no vector for a symbol in front.
@@ -53,6 +61,8 @@ def to_torch(
     """
     require_hostable(model, "to_torch")
     name = require_format(dtype, "to_torch")
+    if max_length is not None:
+        max_length = whole_length(max_length, "to_torch", optional=True)
     room = optional("transformist.hosts.torch_module", "torch", "to_torch")
     module: TransformerModule = room.TransformerModule(model, name, max_length)
     return module
@@ -94,6 +104,7 @@ def from_torch(module: Any, mask: str = "none", memory: Any = None) -> Transform
         arrays = {
             name: each.detach().double().cpu().numpy() for name, each in module.state_dict().items()
         }
+        _require_weights(module.model, arrays)
         return with_arrays(module.model, arrays)
     if isinstance(module, torch.nn.TransformerDecoder):
         settings = _settings(module, torch.nn, ("norm1", "norm2", "norm3"))
@@ -123,6 +134,25 @@ def from_torch(module: Any, mask: str = "none", memory: Any = None) -> Transform
         where="from_torch",
         remedy="give the encoder or decoder of the model, such as model.encoder of nn.Transformer",
     )
+
+
+def _require_weights(model: Transformer, arrays: Mapping[str, Any]) -> None:
+    """Require every weight of a model.
+
+    Raises:
+        InvalidValue: for weights that are missing, such as those of a part that was removed.
+
+    """
+    missing = [name for name in named_arrays(model, "float64") if name not in arrays]
+    if missing:
+        raise InvalidValue(
+            "a module of to_torch must have the weights that it was made with",
+            received=f"one without {', '.join(missing[:4])}{', …' if len(missing) > 4 else ''}",
+            where="from_torch",
+            remedy="make pruning or a parametrization permanent first (torch.nn.utils.prune.remove "
+            "or parametrize.remove_parametrizations); set the weights of a part to 0 instead of "
+            "removing it",
+        )
 
 
 def _settings(encoder: Any, nn: Any, names: tuple[str, ...]) -> dict[str, Any]:

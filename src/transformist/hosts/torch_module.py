@@ -25,11 +25,12 @@ import torch
 from torch import Tensor, nn
 
 from transformist.arithmetic import number_system
-from transformist.errors import InputTooLong, InvalidValue, ShapeMismatch
+from transformist.errors import InputTooLong, InvalidValue, ShapeMismatch, UndefinedValue
 from transformist.hosts.named_arrays import (
     answer_from,
     fixed_positions,
     held_names,
+    longest_input,
     named_arrays,
     require_hostable,
     token_ids,
@@ -324,6 +325,10 @@ class EmbeddingModule(nn.Module):
         self.vectors = nn.Parameter(of("vectors"))
         self.positions = positions
         self.front, self.added = len(embedding.front), len(embedding.front) + len(embedding.back)
+        # A symbol at the back has i = n + 1, so that i/n is infinite on the empty input. A symbol
+        # in front has i = 0, where i/n counts as 0.
+        names = positions.names if isinstance(positions, FormulaPositions) else ()
+        self.divides_by_n = bool(embedding.back) and not {"i/n", "-i/n"}.isdisjoint(names)
 
     def forward(self, ids: Tensor, is_token: Tensor) -> Tensor:
         """The embedded tokens, (batch, rows) → (batch, rows, d)."""
@@ -555,7 +560,7 @@ class TransformerModule(nn.Module):
         self.final_norm = None if norm is None else NormModule(norm, arrays.below("final_norm"))
         self.read_out = ReadOutModule(arrays.below("read_out"))
         self._held = tuple(tuple(each.items()) for each in held_names(model))
-        self.max_length = _longest(model, positions)
+        self.max_length = longest_input(model, max_length)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -584,12 +589,16 @@ class TransformerModule(nn.Module):
             InvalidValue: for `lengths` and `padding_mask` together, tensors of another type or on
                 another device, and numbers out of their range.
             InputTooLong: for more tokens than N symbols and those that the model adds.
+            UndefinedValue: for the empty input, if a symbol at the back has the position i/n.
 
         A graph of `torch.compile` or `torch.export` checks shapes and types when it is made. For
         numbers out of their range, or too many tokens, its results are NaN.
 
         """
-        is_token = _is_token(token_ids, lengths, padding_mask, self.read_out.W_out.device)
+        device = self.read_out.W_out.device
+        is_token = _is_token(token_ids, lengths, padding_mask, device)
+        # PyTorch wraps a number that is compared with a tensor of 8 bits: 301 would be 45.
+        token_ids, lengths = token_ids.long(), None if lengths is None else lengths.long()
         is_refused = torch.zeros_like(is_token[:, 0])
         for flags, refuse in self._refusals(token_ids, lengths, is_token):
             if not _is_traced() and bool(flags.any()):
@@ -598,7 +607,7 @@ class TransformerModule(nn.Module):
         # A refused input of a graph is padding until the end, so that no index leaves its table.
         is_token = is_token & ~is_refused[:, None]
         # Padding is kept at 0 after every step: a weight of 0 times NaN or ∞ would still be NaN.
-        z = self.embedding(token_ids.long().masked_fill(~is_token, 0), is_token)
+        z = self.embedding(token_ids.masked_fill(~is_token, 0), is_token)
         z = z.masked_fill(~is_token[..., None], 0)
         streams = [("embedding", z)]
         for number, layer in enumerate(self.layers):
@@ -644,8 +653,20 @@ class TransformerModule(nn.Module):
                 )
 
             yield (lengths < 0) | (lengths > rows), refuse_length
+        counts = is_token.sum(-1)
+        if self.embedding.divides_by_n:
+
+            def refuse_nothing(flags: Tensor) -> NoReturn:
+                raise UndefinedValue(
+                    "the position function i/n must have an n other than 0 at a symbol at the back",
+                    received=f"the empty input, in input {_first(flags)}",
+                    where="forward",
+                    remedy="leave out the empty input, or use other position functions",
+                )
+
+            yield counts == self.embedding.added, refuse_nothing
         if self.max_length is not None:
-            longest, counts = self.max_length + self.embedding.added, is_token.sum(-1)
+            longest = self.max_length + self.embedding.added
 
             def refuse_count(flags: Tensor) -> NoReturn:
                 count = int(counts[flags][0])
@@ -664,7 +685,8 @@ class TransformerModule(nn.Module):
             assign: True to take the tensors themselves, as in `nn.Module`.
 
         Raises:
-            InvalidValue: for names that are missing or unknown.
+            InvalidValue: for names that are missing or unknown, and for tensors that are complex,
+                sparse or without data.
             ShapeMismatch: for a tensor of another shape.
 
         Returns:
@@ -702,6 +724,17 @@ class TransformerModule(nn.Module):
                 raise ShapeMismatch(
                     f"{name} must have shape {tuple(own[name].shape)}",
                     received=f"{shape}",
+                    where="load_state_dict",
+                    remedy=_OF_THE_SAME_MODEL,
+                )
+            # PyTorch drops an imaginary part, and raises an error for the others after it has
+            # taken some of the weights.
+            is_real = given.is_floating_point() or not (assign or given.is_complex())
+            is_held = given.layout == torch.strided and (given.is_meta <= own[name].is_meta)
+            if not (is_real and is_held):
+                raise InvalidValue(
+                    f"{name} must be a dense tensor of real numbers",
+                    received=f"{given.dtype}, {given.layout}, on {given.device}",
                     where="load_state_dict",
                     remedy=_OF_THE_SAME_MODEL,
                 )
@@ -777,13 +810,16 @@ class TransformerModule(nn.Module):
             [True, False, True]
 
         """
+        # A generator gives its inputs once; `encode_batch` refuses what is no batch.
+        given: Any = inputs
+        given = list(given) if isinstance(given, Iterable) else given
         with torch.no_grad():
-            logits = self(*self.encode_batch(inputs)).logits
+            logits = self(*self.encode_batch(given)).logits
         name = str(logits.dtype).removeprefix("torch.")
         values = logits.double().cpu().numpy()
         return [
             answer_from(self.model, each, len(x), name)
-            for each, x in zip(values, inputs, strict=True)
+            for each, x in zip(values, given, strict=True)
         ]
 
 
@@ -879,17 +915,6 @@ def _require_shape(name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
             where="forward",
             remedy="give module.encode_batch(inputs), which returns tokens and lengths",
         )
-
-
-def _longest(model: Transformer, positions: nn.Module | None) -> int | None:
-    """N of the model, or the longest input that its table of positions serves."""
-    # The last of the symbols at the back has the position n + back.
-    back, limits = len(model.embedding.back), [model.max_length]
-    if isinstance(positions, TablePositions):
-        limits.append(len(positions.vectors) - back)
-    if isinstance(positions, FixedPositions):
-        limits.append(len(positions.table) - 1 + positions.first - back)
-    return min((each for each in limits if each is not None), default=None)
 
 
 def _positions(

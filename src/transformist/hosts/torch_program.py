@@ -55,7 +55,8 @@ def write(
     example = torch.zeros((2, 3), dtype=torch.int64), torch.tensor([3, 2])
     batch, rows = torch.export.Dim("batch", min=1), torch.export.Dim("rows", min=1)
     shapes = {"token_ids": {0: batch, 1: rows}, "lengths": {0: batch}}
-    facts = {"transformist.json": json.dumps(description(model, arithmetic, compared))}
+    described = description(model, arithmetic, compared, max_length)
+    facts = {"transformist.json": json.dumps(described)}
     file = io.BytesIO()
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # the exporter warns about its own code

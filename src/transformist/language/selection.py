@@ -115,7 +115,8 @@ class SelectByRelation(Select):
         except TypeError:
             raise refusal(
                 "keys and queries that are compared must have an order in Python",
-                received=f"values such as {values[0]!r:.30} and {values[-1]!r:.30}",
+                received=f"the values {', '.join(f'{each!r:.20}' for each in values[:6])}"
+                + ", …" * (len(values) > 6),
                 remedy="map them to numbers",
             ) from None
         return found
