@@ -138,6 +138,13 @@ def test_a_module_without_one_of_its_weights_is_refused(change, name):
         tf.from_torch(module)
 
 
+class Doubled(nn.TransformerEncoderLayer):
+    """A layer with the same weights and another network."""
+
+    def _ff_block(self, x):
+        return 2 * super()._ff_block(x)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -146,6 +153,14 @@ def test_a_module_without_one_of_its_weights_is_refused(change, name):
         (lambda: encoder(lambda e: setattr(e, "norm", nn.RMSNorm(4))), "nn.LayerNorm"),
         (lambda: encoder(lambda e: setattr(e.layers[1], "norm_first", True)), "same settings"),
         (lambda: encoder(lambda e: setattr(e.layers[1].norm2, "eps", 1.0)), "same settings"),
+        (
+            lambda: encoder(lambda e: setattr(e.layers[1].self_attn, "add_zero_attn", True)),
+            "add_zero_attn=False",
+        ),
+        (
+            lambda: encoder(lambda e: setattr(e.layers[1], "__class__", Doubled)),
+            "each layer must compute as nn.TransformerEncoderLayer does; received Doubled",
+        ),
     ],
 )
 def test_what_is_not_read_is_refused(make, message):

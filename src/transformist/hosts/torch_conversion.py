@@ -167,6 +167,7 @@ def _settings(encoder: Any, nn: Any, names: tuple[str, ...]) -> dict[str, Any]:
     for norm in norms:
         if type(norm) is not nn.LayerNorm or not norm.elementwise_affine:
             raise _unread("each norm must be an nn.LayerNorm with weights", norm)
+    _require_stock_layers(encoder, nn)
     found = {
         (
             each.self_attn.num_heads,
@@ -185,6 +186,26 @@ def _settings(encoder: Any, nn: Any, names: tuple[str, ...]) -> dict[str, Any]:
         "activation": activation,
         "norm_epsilon": epsilons.pop(),
     }
+
+
+def _require_stock_layers(encoder: Any, nn: Any) -> None:
+    """Require layers that compute what PyTorch's own do: the state dict does not show it.
+
+    Raises:
+        InvalidValue: for a subclass with another computation, or an attention to an added zero.
+
+    """
+    is_decoder = isinstance(encoder, nn.TransformerDecoder)
+    stock = nn.TransformerDecoderLayer if is_decoder else nn.TransformerEncoderLayer
+    steps = ("forward", "_sa_block", "_mha_block", "_ff_block")
+    for layer in encoder.layers:
+        if any(
+            getattr(type(layer), step, None) is not getattr(stock, step, None) for step in steps
+        ):
+            raise _unread(f"each layer must compute as nn.{stock.__name__} does", layer)
+        for attention in (layer.self_attn, getattr(layer, "multihead_attn", None)):
+            if getattr(attention, "add_zero_attn", False):
+                raise _unread("each attention must have add_zero_attn=False", attention)
 
 
 def _activation(given: Any, nn: Any) -> str:
