@@ -215,6 +215,7 @@ def read_outs():
         yield tf.Binary(**one, at=at), ("EOS",)
         yield tf.MultiClass(**three, labels=("x", "y", "zz"), at=at), ()
         yield tf.MultiClass(**three, labels=(1, -2, 30), at=at), ()
+        yield tf.MultiClass(**three, labels=(None, Fraction(1, 2), ("x", 2.5)), at=at), ()
         yield tf.LanguageModel(**three, labels=("a", "b", "EOS"), at=at), ()
         yield tf.RealVector(**three, at=at), ("EOS",)
         yield NearZero(**three, powers=(0, 1, 2), at=at), ()
@@ -241,12 +242,14 @@ def test_the_code_of_the_page_on_onnx_decodes_every_read_out(read_out, back):
         assert one == nearly(other), x
 
 
-def test_labels_that_are_whole_numbers_are_whole_numbers_of_the_metadata():
-    """As strings of one character they would be joined to one string."""
-    labels = (Fraction(3), np.int64(4), ("r", Fraction(1, 2)))
-    read_out = tf.MultiClass(W_out=np.zeros((3, 5)), labels=labels, at="every")
+def test_different_labels_are_different_in_the_metadata():
+    """The text of a label is not: None and "None" have the same, and 3 would be joined to text."""
+    half = Fraction(1, 2)
+    labels = (Fraction(3), np.int64(4), ("r", half), None, "None", half, "1/2", 0.25, "0.25", True)
+    read_out = tf.MultiClass(W_out=np.zeros((10, 5)), labels=labels, at="every")
     facts = json.loads(json.dumps(description(as_read_out(read_out), "float64")))
-    assert facts["labels"] == [3, 4, ["r", "1/2"]]
+    written = [json.dumps(each) for each in facts["labels"]]
+    assert written[:3] == ["3", "4", '["r", {"fraction": "1/2"}]'] and len({*written}) == 10
 
 
 def nearly(answer):

@@ -333,11 +333,17 @@ def _answers(read_out: ReadOut) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON: a tuple as a list; other than strings and whole numbers as text."""
+    """Return a value as JSON, different values differently.
+
+    A tuple is a list, and a fraction an object: {"fraction": "1/2"}.
+    """
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
-    if isinstance(value, str | bool):
+    if value is None or isinstance(value, str | bool):
         return value
     # Among whole numbers are Fraction(3) and those of numpy.
-    is_whole = isinstance(value, Rational) and value.denominator == 1
-    return int(value.numerator) if is_whole else str(value)
+    if isinstance(value, Rational) and value.denominator == 1:
+        return int(value.numerator)
+    if isinstance(value, float):
+        return float(value)
+    return {"fraction": str(value)} if isinstance(value, Rational) else str(value)
