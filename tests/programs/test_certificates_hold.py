@@ -12,7 +12,7 @@ from references import ALPHABETS, REFERENCES, every_string_of, given, hard_strin
 
 import transformist as tf
 from transformist.programs import PROGRAMS
-from transformist.verify.certificate import certify
+from transformist.verify.certificate import grade_of
 
 FORMATS = ("bfloat16", "float16", "float32")
 
@@ -53,7 +53,7 @@ def built(name, N):
 def certified(name, N):
     """The formats in which the program for N is certified."""
     model = built(name, N)
-    return [each for each in FORMATS if certify(model, each, N).holds]
+    return [each for each in FORMATS if grade_of(model, each, N)[0]]
 
 
 def lengths_up_to(N, every):
