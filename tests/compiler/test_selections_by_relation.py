@@ -151,6 +151,18 @@ def test_values_without_an_order_are_refused():
             return kinds.select(kinds, relation="<").any().tag()
 
 
+def test_other_values_need_no_order():
+    @tf.program(alphabet=[1, "a", (2, "b")])
+    def changed(x):
+        return x.select(x.predecessor(default=None), mask="future", relation="!=").any().tag()
+
+    model = tf.compile(changed, max_length=5)
+    for x in itertools.product((1, "a", (2, "b")), repeat=3):
+        expected = [any(x[j - 1] != x[i] if j else True for j in range(i + 1)) for i in range(3)]
+        assert model(x) == changed(x) == expected
+    assert tf.certify(model).holds
+
+
 def test_a_number_that_may_be_anywhere_is_not_matched_with_a_listed_one():
     """A mean of means may be arbitrarily close to a listed value without being equal to it."""
 

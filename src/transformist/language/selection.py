@@ -110,6 +110,8 @@ class SelectByRelation(Select):
         values: list[Any] = [
             value for each in self.children[:2] for value in each.type.values or ()
         ]
+        if self.relation in ("==", "!="):
+            return found
         try:
             sorted(values)
         except TypeError:

@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from transformist.arithmetic import is_whole
 from transformist.errors import UndefinedValue
 from transformist.language.node import NO_VALUE, Column, Node
 from transformist.language.places import refusal
@@ -148,7 +149,7 @@ def mapped(node: Node, values: Any, categories: bool, max_length: Any) -> WholeM
 
     """
     whole = require_whole(node)
-    if type(max_length) is not int or max_length < 1:
+    if not is_whole(max_length, 1):
         raise refusal(
             "max_length must be a whole number of at least 1",
             received=f"{max_length!r:.40}",
@@ -160,7 +161,7 @@ def mapped(node: Node, values: Any, categories: bool, max_length: Any) -> WholeM
             received=f"{values!r:.40}",
             remedy="write k.map(lambda v: v % 3)",
         )
-    domain = whole.up_to(max_length)
+    domain = whole.up_to(int(max_length))
     count = domain.stop - domain.start  # len() takes no range of more than 2⁶³ numbers
     if count > LARGEST_TABLE:
         raise refusal(
