@@ -341,9 +341,8 @@ def _plain(value: Any) -> Any:
         return [_plain(each) for each in value]
     if value is None or isinstance(value, str | bool):
         return value
-    # Among whole numbers are Fraction(3) and those of numpy.
-    if isinstance(value, Rational) and value.denominator == 1:
-        return int(value.numerator)
-    if isinstance(value, float):
-        return float(value)
-    return {"fraction": str(value)} if isinstance(value, Rational) else str(value)
+    if isinstance(value, Rational):
+        # Among whole numbers are Fraction(3) and those of numpy.
+        is_whole = value.denominator == 1
+        return int(value.numerator) if is_whole else {"fraction": str(value)}
+    return float(value)
