@@ -122,6 +122,13 @@ def test_a_memory_that_is_not_one_vector_is_refused(memory, error, message):
 def test_memory_is_for_decoders():
     with pytest.raises(InvalidValue, match="for an nn.TransformerDecoder only"):
         tf.from_torch(encoder(), memory=torch.zeros(4))
+    for given in ({"memory": torch.zeros(4)}, {"mask": "future"}):
+        with pytest.raises(InvalidValue, match="for modules of torch.nn only"):
+            tf.from_torch(tf.to_torch(drawn()), **given)
+
+
+def doubled(_module, _given, result):
+    return 2 * result
 
 
 @pytest.mark.parametrize(
@@ -161,6 +168,11 @@ class Doubled(nn.TransformerEncoderLayer):
             lambda: encoder(lambda e: setattr(e.layers[1], "__class__", Doubled)),
             "each layer must compute as nn.TransformerEncoderLayer does; received Doubled",
         ),
+        (
+            lambda: encoder(lambda e: e.layers[1].linear2.register_forward_hook(doubled)),
+            "no forward hooks.* on layers.1.linear2",
+        ),
+        (lambda: encoder(lambda e: e.to(torch.complex64)), "must be real numbers"),
     ],
 )
 def test_what_is_not_read_is_refused(make, message):

@@ -100,7 +100,15 @@ def from_torch(module: Any, mask: str = "none", memory: Any = None) -> Transform
     """
     torch = optional("torch", "torch", "from_torch")
     room = optional("transformist.hosts.torch_module", "torch", "from_torch")
+    _require_real(module, torch)
     if isinstance(module, room.TransformerModule):
+        if memory is not None or mask != "none":
+            raise InvalidValue(
+                "mask and memory must be given for modules of torch.nn only",
+                received="a module of to_torch, which has masks of its own",
+                where="from_torch",
+                remedy="leave them out",
+            )
         arrays = {
             name: each.detach().double().cpu().numpy() for name, each in module.state_dict().items()
         }
@@ -134,6 +142,37 @@ def from_torch(module: Any, mask: str = "none", memory: Any = None) -> Transform
         where="from_torch",
         remedy="give the encoder or decoder of the model, such as model.encoder of nn.Transformer",
     )
+
+
+def _require_real(module: Any, torch: Any) -> None:
+    """Require real weights, and layers of torch.nn that no hook changes.
+
+    Raises:
+        InvalidValue: for a module with complex weights, or a layer of torch.nn with hooks.
+
+    """
+    if not isinstance(module, torch.nn.Module):
+        return
+    if any(each.is_complex() for each in module.state_dict().values() if torch.is_tensor(each)):
+        raise InvalidValue(
+            "weights must be real numbers",
+            received="complex ones",
+            where="from_torch",
+            remedy="give a module with real weights",
+        )
+    read = (torch.nn.TransformerEncoder, torch.nn.TransformerDecoder)
+    hooked = [
+        name or type(module).__name__
+        for name, each in module.named_modules()
+        if each._forward_hooks or each._forward_pre_hooks
+    ]
+    if isinstance(module, read) and hooked:
+        raise InvalidValue(
+            "an encoder or decoder must have no forward hooks, whose effect is not in its weights",
+            received=f"a hook on {hooked[0]}",
+            where="from_torch",
+            remedy="remove the hooks",
+        )
 
 
 def _require_weights(model: Transformer, arrays: Mapping[str, Any]) -> None:
