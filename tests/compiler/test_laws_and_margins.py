@@ -4,6 +4,7 @@ The numbers of a circuit are computed here from their definitions, in rationals,
 attention; the streams of the compiled model are compared with them in a format.
 """
 
+import contextlib
 from fractions import Fraction
 
 import pytest
@@ -16,28 +17,31 @@ from transformist.compiler.allocate import allocate
 from transformist.compiler.answers import ways
 from transformist.compiler.compile_options import Options
 from transformist.compiler.emit import emit
+from transformist.compiler.error_growth import Lowered, without_growth
 from transformist.compiler.format_margins import ORDER, MarginExceeded, require_margins
 from transformist.compiler.lower import Lowering
 from transformist.compiler.pipeline import begins_with_bos
 from transformist.compiler.schedule import schedule
-from transformist.compiler.sharpness import sharpnesses
 from transformist.programs import PROGRAMS
 
 
 def circuit_of(program, max_length, weighting, arithmetic):
-    """The circuit of the first way of handing out that keeps its margins, or of the last."""
+    """The circuit of the first way of handing out that keeps its margins, with its resets."""
     options = Options(max_length=max_length, weighting=weighting, arithmetic=arithmetic)
+
+    def new_circuit():
+        return Circuit(program.alphabet, begins_with_bos(program), max_length, weighting)
+
     for way in ways(program.output):
-        circuit = Circuit(program.alphabet, begins_with_bos(program), max_length, weighting)
-        lowering = Lowering(program, options, circuit)
-        read = way(lowering)
-        sharpness, source_map = sharpnesses(circuit, read.tolerances), lowering.source_map
-        try:
-            require_margins(circuit, sharpness, read, arithmetic, source_map.served)
-        except MarginExceeded:
-            continue
-        break
-    return circuit, read, sharpness, source_map
+
+        def lower(resets, circuit, way=way):
+            lowering = Lowering(program, options, circuit, resets)
+            return Lowered(circuit, way(lowering), lowering.source_map)
+
+        with contextlib.suppress(MarginExceeded):
+            found, sharpness = without_growth(lower, new_circuit, arithmetic)
+            return found.circuit, found.answer, sharpness, found.source_map
+    raise AssertionError("no way keeps its margins")
 
 
 @pytest.mark.parametrize("weighting", ["softmax", "average-hard", "rightmost-hard"])
