@@ -322,8 +322,11 @@ def test_drawn_functions_are_right_and_certified(trials):
         weighting = draw.choice(("softmax", "average-hard"))
         case = Case(body, weighting, "float32", draw.choice((3, 5, 9, 12)))
         what, why = outcome(case)
-        assert what in ("right", "refused"), (str(case), why)
         counts[what] += 1
+        if what == "no program":  # a product of two counts is no multiple of n at most
+            assert "a whole number that is at most a multiple of n" in str(why), (str(case), why)
+            continue
+        assert what in ("right", "refused"), (str(case), why)
         if what == "right":
             made = program_of(body.text)
             model = tf.compile(made, max_length=case.max_length, weighting=weighting)
