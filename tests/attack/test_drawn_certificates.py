@@ -19,7 +19,7 @@ from transformist.errors import NotFinite
 from transformist.verify.certificate.observing import hardened
 
 PER_KIND = 1200
-"""Models of each kind in the whole suite, half as many of `COSTLY` kinds; together 20,400."""
+"""Models of each kind in the whole suite, half as many of `COSTLY` kinds; together 22,800."""
 
 COSTLY = ("heads", "repeated", "D2", "D6")
 
