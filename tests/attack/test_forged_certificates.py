@@ -114,6 +114,8 @@ def same(x, y):
         return bool(x == y)
     if isinstance(x, str) and isinstance(y, str):  # a mask, and its name as it is read from a file
         return x == y
+    if isinstance(x, Ranges) or isinstance(y, Ranges):  # which are a tuple when read from a file
+        x, y = (tuple(each) if isinstance(each, Ranges) else each for each in (x, y))
     if type(x) is not type(y):
         return False
     if isinstance(x, Demand) and type(x.error) is type(y.error) is float:

@@ -18,6 +18,7 @@ from safetensors.numpy import load_file, save_file
 
 import transformist as tf
 from transformist import model as definitions
+from transformist.circuit.atoms import FunctionOfPlace, Rounded, RowNumber
 from transformist.claims import StringClaim, ask
 from transformist.cli import main
 from transformist.domains import Strings
@@ -205,7 +206,10 @@ class TestTheTables:
             if each not in met:
                 met.add(each)
                 left += [*_classes_in(typing.get_type_hints(each).values()), *each.__subclasses__()]
-        assert {each for each in met if dataclasses.is_dataclass(each)} == set(PARTS)
+        of_circuits = {RowNumber, Rounded, FunctionOfPlace}  # no certificate finds them in weights
+        found = {each for each in met if dataclasses.is_dataclass(each)}
+        assert of_circuits < found
+        assert found - of_circuits == set(PARTS)
 
     def test_atoms_keep_the_keys_that_files_have(self):
         keys = {"Embedded", "Feature", "Relu", "Step", "Fetched", "Kept"}

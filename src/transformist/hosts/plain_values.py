@@ -223,6 +223,8 @@ def _read_rationals(parts: Json, tensor: Read) -> Any:
     name, exact = parts
     values = tensor(name).astype(object)
     for at, digits in exact:
+        if type(at) is not int:
+            raise TypeError(f"the place of a rational is {at!r:.20}")
         values.flat[at] = _read_rational(digits, tensor)
     return rationals(values)
 
