@@ -185,8 +185,8 @@ def _sum(values: Sequence[Bound]) -> Bound:
     for each in values:
         if isinstance(each, float):
             return sum(values, Fraction(0))
-        bottom = each.denominator
-        numerators[bottom] = numerators.get(bottom, 0) + each.numerator
+        top, bottom = each.as_integer_ratio()
+        numerators[bottom] = numerators.get(bottom, 0) + top
     return sum((Fraction(top, bottom) for bottom, top in numerators.items()), Fraction(0))
 
 

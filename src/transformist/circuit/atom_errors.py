@@ -48,8 +48,10 @@ class AtomErrors:
         order: in which means and hidden units are added up.
         falling: the steps that are computed from 1 downwards.
         errors: of each atom.
-        weights, rounded, exact: weights as the format holds them; error bounds of sums, and which
-            sums have no error, each computed once.
+        weights, rounded, exact: weights as the format holds them, by numerator and denominator;
+            error bounds of sums, and which sums have no error, each computed once.
+        sizes, heights, unit_grids: `size_of`, `height` and `grid_of_units` of atoms, each computed
+            once.
 
     """
 
@@ -58,9 +60,12 @@ class AtomErrors:
     order: Order
     falling: Collection[int] = ()
     errors: list[Errors] = field(default_factory=list)
-    weights: dict[Fraction, Fraction | None] = field(default_factory=dict)
+    weights: dict[tuple[int, int], Fraction | None] = field(default_factory=dict)
     rounded: dict[Sum, float] = field(default_factory=dict)
     exact: dict[Sum, bool] = field(default_factory=dict)
+    sizes: dict[int, float] = field(default_factory=dict)
+    heights: dict[int, Bound] = field(default_factory=dict)
+    unit_grids: dict[int, Grid | None] = field(default_factory=dict)
 
     @property
     def most(self) -> int:
@@ -84,11 +89,12 @@ class AtomErrors:
 
     def held(self, weight: Fraction) -> Fraction | None:
         """A weight as the format holds it; `None` where it is too large."""
-        if weight not in self.weights:
+        key = weight.as_integer_ratio()
+        if key not in self.weights:
             fits = abs(weight) <= Fraction(self.a.largest)
             nearest = float(self.a.numbers(self.a.array([weight]))[0]) if fits else None
-            self.weights[weight] = None if nearest is None else Fraction(nearest)
-        return self.weights[weight]
+            self.weights[key] = None if nearest is None else Fraction(nearest)
+        return self.weights[key]
 
     def grid_everywhere(self, form: Form) -> Grid | None:
         """Grid of a form at symbols, at BOS where it is known, and where BOS stands alone."""
@@ -114,16 +120,33 @@ class AtomErrors:
             for kind in kinds
         )
 
+    def size_of(self, number: int) -> float:
+        """Largest magnitude of an atom, in float64."""
+        if number not in self.sizes:
+            self.sizes[number] = magnitude(self.circuit.laws[number].size)
+        return self.sizes[number]
+
     def height(self, number: int) -> Bound:
         """Bound of each hidden unit of a step, beyond what the two come to."""
-        return self.circuit.atoms[number].height(self.circuit, number in self.falling)
+        if number not in self.heights:
+            is_falling = number in self.falling
+            self.heights[number] = self.circuit.atoms[number].height(self.circuit, is_falling)
+        return self.heights[number]
+
+    def grid_of_units(self, number: int) -> Grid | None:
+        """Grid of the hidden units of an atom, as `grid_everywhere`."""
+        if number not in self.unit_grids:
+            upper = self.circuit.atoms[number].hidden_units[-1][0]
+            self.unit_grids[number] = self.grid_everywhere(upper)
+        return self.unit_grids[number]
 
 
 def magnitude(value: Any) -> float:
     """|x| in float64; infinite where that is too large for it."""
     try:
         if isinstance(value, Fraction):  # the same as float(value), and faster
-            return abs(value.numerator / value.denominator)
+            top, bottom = value.as_integer_ratio()
+            return abs(top / bottom)
         return abs(float(value))
     except OverflowError:
         return math.inf

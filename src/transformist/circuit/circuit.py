@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, ItemsView, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -247,25 +247,34 @@ class Circuit:
         """The ranges of a form, from those of the same form without its constant."""
         if not form.constant:
             return self._summed(form)
-        ranges, constant = self.rows(Form(form.terms)), Range.of(form.constant)
+        ranges, constant = self.rows(form.linear), Range.of(form.constant)
         return ranges.mapped(lambda each: each + constant)
 
     def _summed(self, form: Form) -> Ranges:
         # `apart` has, for each kind, the terms whose range at this kind is not the common one. A
         # one-hot number is 0 at most kinds: it is left out of the common range, so that a sum of
         # one-hot numbers takes time in the number of terms, not of terms times kinds.
+        known = self._ranges
+        for law in self.laws[len(known) :]:
+            ranges = law.ranges
+            known.append((None if ranges.common == ZERO else ranges.common, ranges.others.items()))
         commons, apart = dict[int, Range](), dict[int, dict[int, Range]]()
         for number, factor in form.terms:
-            law = self.laws[number].ranges
-            if law.common != ZERO:
-                commons[number] = law.common.times(factor)
-            for kind, each in law.others.items():
+            common_of_atom, others_of_atom = known[number]
+            if common_of_atom is not None:
+                commons[number] = common_of_atom.times(factor)
+            for kind, each in others_of_atom:
                 apart.setdefault(kind, {})[number] = each.times(factor)
         others = {
             kind: total_range([*({**commons, **own}).values()]) for kind, own in apart.items()
         }
         common = total_range([Range.of(form.constant), *commons.values()])
         return Ranges(len(self.alphabet) + self.bos, common, others)
+
+    @cached_property
+    def _ranges(self) -> list[tuple[Range | None, ItemsView[int, Range]]]:
+        """The common range of each atom, `None` for 0, and those of the other kinds."""
+        return []
 
     def size(self, form: Form, is_split: bool = False) -> Bound:
         """The largest magnitude of a form at any row; if split, the sum of those of its terms."""
@@ -280,13 +289,34 @@ class Circuit:
 
     def span_at_bos(self, form: Form) -> Range:
         """The range of a form at BOS; 0 where there is none."""
-        return self.rows(form)[-1] if self.bos else ZERO
+        if not self.bos:
+            return ZERO
+        if form in self._rows:
+            return self._rows[form][-1]
+        known = self._spans_at_bos
+        for law in self.laws[len(known) :]:
+            at_bos = law.ranges[-1]
+            known.append(None if at_bos == ZERO else at_bos)
+        terms = ((known[number], factor) for number, factor in form.terms)
+        parts = [at_bos.times(factor) for at_bos, factor in terms if at_bos is not None]
+        return total_range([Range.of(form.constant), *parts])
+
+    @cached_property
+    def _spans_at_bos(self) -> list[Range | None]:
+        """The range of each atom at BOS; `None` for 0, which most are."""
+        return []
 
     def grid(self, form: Form) -> Grid | None:
         """A grid that a form lies on at the symbols."""
         if form not in self._grids:
-            self._grids[form] = _joined(form, lambda number: self.laws[number].grid)
+            self._grids[form] = self._joined_at_symbols(form)
         return self._grids[form]
+
+    def _joined_at_symbols(self, form: Form) -> Grid | None:
+        if form.constant and form.terms:
+            grid = self.grid(form.linear)
+            return None if grid is None else grid | Grid(form.constant.denominator)
+        return _joined(form, lambda number: self.laws[number].grid)
 
     def grid_at_bos(self, form: Form) -> Grid | None:
         """A grid that a form lies on at BOS, whatever the input, where one is known."""
@@ -328,6 +358,17 @@ class Circuit:
         least = min(factor * least for factor, least, _ in terms)  # type: ignore[operator]
         return form.constant or least
 
+    def is_atom_negative(self, number: int) -> bool:
+        """True if an atom may be below 0 at some row."""
+        known = self._negatives
+        for law in self.laws[len(known) : number + 1]:
+            known.append(any(row.lo < 0 for row in law.ranges.distinct()))
+        return known[number]
+
+    @cached_property
+    def _negatives(self) -> list[bool]:
+        return []
+
     def _term(self, number: int, factor: Fraction) -> tuple[Fraction | None, Range]:
         """The least magnitude but 0 of an atom, and the range of it times a factor."""
         law = self.laws[number]
@@ -355,9 +396,10 @@ class Circuit:
 
     def is_approximate(self, form: Form) -> bool:
         """True if stray weight of softmax gives a form an error, beside rounding."""
-        return any(self._approximate(atom) for atom in form.atoms)
+        return any(self.is_atom_approximate(atom) for atom in form.atoms)
 
-    def _approximate(self, number: int) -> bool:
+    def is_atom_approximate(self, number: int) -> bool:
+        """True if stray weight of softmax gives an atom an error, beside rounding."""
         known = self._approximations
         for each in range(len(known), number + 1):
             atom = self.atoms[each]
@@ -413,17 +455,19 @@ class Circuit:
 
     def over_nothing(self, form: Form) -> Fraction:
         """The value of a form at BOS on the empty input."""
-        alone = ((factor, self._alone(number)) for number, factor in form.terms)
-        return form.constant + sum((factor * x for factor, x in alone if x), Fraction(0))
-
-    def _alone(self, number: int) -> Fraction:
         known = self._at_nothing
-        for each in range(len(known), number + 1):
-            known.append(self.atoms[each].over_nothing(self))
-        return known[number]
+        for each in range(len(known), max(form.atoms, default=-1) + 1):
+            known.append(self.atoms[each].over_nothing(self) or None)
+        value = form.constant
+        for number, factor in form.terms:
+            alone = known[number]
+            if alone is not None:
+                value += factor * alone
+        return value
 
     @cached_property
-    def _at_nothing(self) -> list[Fraction]:
+    def _at_nothing(self) -> list[Fraction | None]:
+        """The value of each atom at BOS on the empty input; `None` for 0, which most are."""
         return []
 
 

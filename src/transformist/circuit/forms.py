@@ -45,13 +45,31 @@ class Form(HashedOnce):
     terms: tuple[tuple[int, Fraction], ...] = ()
     constant: Fraction = Fraction(0)
 
+    @cached_property
+    def _key(self) -> tuple[int, ...]:
+        """All numbers of the form, as whole numbers: compared and hashed sooner than fractions."""
+        numbers = [self.constant.numerator, self.constant.denominator]
+        for atom, factor in self.terms:
+            numbers += (atom, factor.numerator, factor.denominator)
+        return tuple(numbers)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._key)
+
     def __hash__(self) -> int:
         return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        """True for equal terms and constants."""
+        if not isinstance(other, Form):
+            return NotImplemented
+        return self is other or self._key == other._key
 
     @classmethod
     def atom(cls, number: int) -> Form:
         """The atom itself."""
-        return cls(((number, Fraction(1)),))
+        return cls(((number, UNIT),))
 
     @classmethod
     def of(cls, value: Any) -> Form:
@@ -82,6 +100,21 @@ class Form(HashedOnce):
         return tuple(atom for atom, _ in self.terms)
 
     @property
+    def linear(self) -> Form:
+        """The form without its constant; bounds of it serve every form that adds a constant."""
+        return self._linear if self.constant else self
+
+    @cached_property
+    def _linear(self) -> Form:
+        return Form(self.terms)
+
+    @cached_property
+    def distinct_factors(self) -> tuple[Fraction, ...]:
+        """Each factor once; most forms have few."""
+        objects = {id(factor): factor for _, factor in self.terms}.values()
+        return tuple({factor.as_integer_ratio(): factor for factor in objects}.values())
+
+    @property
     def is_constant(self) -> bool:
         """True if it has no atom."""
         return not self.terms
@@ -89,7 +122,12 @@ class Form(HashedOnce):
     def __add__(self, other: Any) -> Form:
         more = other if isinstance(other, Form) else Form.of(other)
         if not more.terms:
-            return Form(self.terms, self.constant + more.constant)
+            if not more.constant:
+                return self
+            found = Form(self.terms, self.constant + more.constant)
+            if found.constant:  # one object for all, so that its bounds are computed once
+                found.__dict__["_linear"] = self.linear
+            return found
         return Form.made((*self.terms, *more.terms), self.constant + more.constant)
 
     __radd__ = __add__
@@ -100,7 +138,11 @@ class Form(HashedOnce):
             return Form()
         if scale == 1:
             return self
-        return Form(tuple((a, f * scale) for a, f in self.terms), self.constant * scale)
+        # Most forms have few factors, which are the same objects: each is multiplied once.
+        products = {id(factor): factor for _, factor in self.terms}
+        for key, factor in products.items():
+            products[key] = factor * scale
+        return Form(tuple((a, products[id(f)]) for a, f in self.terms), self.constant * scale)
 
     def __neg__(self) -> Form:
         return self * -1
@@ -121,8 +163,8 @@ class Form(HashedOnce):
         """The form without its constant, divided by its first factor: that of all its multiples."""
         first = self.terms[0][1]
         if first == 1:
-            return Form(self.terms) if self.constant else self
-        return Form(tuple((atom, factor / first) for atom, factor in self.terms))
+            return self.linear
+        return self.linear * (1 / first)
 
     def normalized(self) -> tuple[Form, Fraction]:
         """The form without its constant, scaled; and the scale.
@@ -134,10 +176,13 @@ class Form(HashedOnce):
         first = self.terms[0][1]
         if len(self.terms) == 1:
             return Form.atom(self.terms[0][0]), first
-        common = content(factor for _, factor in self.terms)
+        common = content(self.distinct_factors)
         scale = common * power_of_two_at_most(abs(first) / common) * (1 if first > 0 else -1)
-        return Form(self.terms) * (1 / scale), scale
+        return self.linear * (1 / scale), scale
 
+
+UNIT = Fraction(1)
+"""The factor of an atom alone, one object for all."""
 
 ONE = Form.of(1)
 """The constant 1."""
@@ -158,7 +203,6 @@ def content(values: Iterable[Fraction]) -> Fraction:
         Fraction(1, 4)
 
     """
-    given = [Fraction(value) for value in values]
-    bottom = math.lcm(*(value.denominator for value in given))
-    whole = (value.numerator * (bottom // value.denominator) for value in given)
-    return Fraction(math.gcd(*whole), bottom)
+    given = [value.as_integer_ratio() for value in values]
+    bottom = math.lcm(*(each for _, each in given))
+    return Fraction(math.gcd(*(top * (bottom // each) for top, each in given)), bottom)

@@ -64,6 +64,7 @@ class Margins(AtomErrors):
         on_margin: receives every margin, to refuse it or to note it.
         readings: how weights read each form, where there are weights; without, a form is taken to
             be added up of its atoms, each times its factor.
+        accumulated: errors of adding the units of a form, each computed once.
         of_scores: bounds of the scores of heads, each computed once.
         separations: the least magnitudes of atoms but 0, each computed once.
 
@@ -72,6 +73,7 @@ class Margins(AtomErrors):
     sharpness: Mapping[Head, Fraction]
     on_margin: MarginHandler
     readings: Readings | None = None
+    accumulated: dict[Form, float] = field(default_factory=dict)
     of_scores: dict[Head, Any] = field(default_factory=dict)
     separations: dict[int, float] = field(default_factory=dict)
 
@@ -79,8 +81,8 @@ class Margins(AtomErrors):
         """Σ |factor| |atom| + |constant|, at the symbols or BOS."""
         total = magnitude(form.constant)
         for atom, factor in form.terms:
-            most = self.circuit.laws[atom].size
-            total += magnitude(factor) * magnitude(most) if most else 0.0
+            most = self.size_of(atom)
+            total += magnitude(factor) * most if most else 0.0
         return total
 
     def reach(self, form: Form) -> float:
@@ -100,7 +102,7 @@ class Margins(AtomErrors):
         # significand holds them if size · c ≤ 2ᵖ. None underflows if 1/c, divided, is a number.
         c = magnitude(grid.c)
         fits = self.size(form) * c <= 2.0**self.a.precision
-        fits = fits and all(self.held(f) == f for _, f in form.terms)
+        fits = fits and all(self.held(f) == f for f in form.distinct_factors)
         return fits and c * self._divisor(form) * self.a.smallest <= 1
 
     def _read(self, form: Form) -> list[Sum]:
@@ -128,18 +130,25 @@ class Margins(AtomErrors):
 
         Nothing where all that is added are multiples of one power of two that the format holds.
         """
+        linear = form.linear
+        if linear not in self.accumulated:
+            self.accumulated[linear] = self._accumulated(linear)
+        return self.accumulated[linear]
+
+    def _accumulated(self, form: Form) -> float:
         steps, sizes, c, is_dyadic = 0.0, 0.0, 1, True
         units, products = 0, False
         for number, factor in form.terms:
-            atom, share = self.circuit.atoms[number], magnitude(factor)
-            if not atom.hidden_units:
+            parts = len(self.circuit.atoms[number].hidden_units)
+            if not parts:
                 continue
-            units += len(atom.hidden_units)
+            share = magnitude(factor)
+            units += parts
             products |= significant_bits(factor) > 1
-            sizes += share * magnitude(self.circuit.laws[number].size)
-            if len(atom.hidden_units) > 1:
+            sizes += share * self.size_of(number)
+            if parts > 1:
                 steps += share * magnitude(self.height(number))
-            grid = self.grid_everywhere(atom.hidden_units[-1][0])
+            grid = self.grid_of_units(number)
             is_dyadic &= grid is not None and not grid.counts
             c = c if grid is None else math.lcm(c, grid.times(factor).c)
         # With two summands the one addition rounds the sum itself, which `rounding` counts.
@@ -165,7 +174,7 @@ class Margins(AtomErrors):
     @staticmethod
     def _divisor(form: Form) -> float:
         """The most that a sum may be divided by where it is kept; no factor is larger."""
-        return max(1.0, *(magnitude(factor) for _, factor in form.terms), 1.0)
+        return max(1.0, *(magnitude(factor) for factor in form.distinct_factors), 1.0)
 
     def error(self, form: Form) -> float:
         """Error bound of a form."""
@@ -178,12 +187,17 @@ class Margins(AtomErrors):
 
     def _lost(self, form: Form) -> float:
         """Error bound of factors that underflow, beyond their relative error."""
-        total = 0.0
-        for atom, factor in form.terms:
+        rounded = dict[Fraction, Fraction]()
+        for factor in form.distinct_factors:
             near = self.held(factor)
             if near is None:
                 return math.inf
-            if near == factor:
+            if near != factor:
+                rounded[factor] = near
+        total = 0.0
+        for atom, factor in form.terms if rounded else ():
+            near = rounded.get(factor)
+            if near is None:
                 continue
             off = magnitude(near - factor) - self.u * magnitude(factor)
             total += max(off, 0.0) * magnitude(self.circuit.laws[atom].size)
@@ -237,10 +251,9 @@ class Margins(AtomErrors):
 
     def is_from_nothing(self, form: Form) -> bool:
         """True if no term is negative and there is no constant."""
-        terms = [(number, factor) for number, factor in form.terms]
-        laws = self.circuit.laws
-        below = any(row.lo < 0 for atom, _ in terms for row in laws[atom].ranges.distinct())
-        return not (form.constant or below or any(factor < 0 for _, factor in terms))
+        if form.constant or any(factor < 0 for factor in form.distinct_factors):
+            return False
+        return not any(self.circuit.is_atom_negative(atom) for atom in form.atoms)
 
     def _shares(self, form: Form) -> tuple[float, float]:
         """Largest relative error of the terms that have one, and error of all others together."""
@@ -296,7 +309,7 @@ class Margins(AtomErrors):
         terms = len(form.terms) + 2
         atoms = [self.circuit.atoms[atom] for atom in form.atoms]
         heads = len({atom.fetched_by for atom in atoms if atom.fetched_by is not None})
-        weights = (*(factor for _, factor in form.terms), form.constant)
+        weights = (*form.distinct_factors, form.constant)
         rounded = any(significant_bits(weight) > self.a.precision for weight in weights)
         kept = max(heads, 1) if len(atoms) > 1 else 0
         stored, added = (kept + 1 + rounded) * self.u, terms * self.w

@@ -235,7 +235,7 @@ def _is_exact(margins: AtomErrors, each: Sum) -> bool:
         for number, factor in form.terms if each.is_of_units else ():
             atom = margins.circuit.atoms[number]
             if len(atom.hidden_units) > 1:
-                part = margins.grid_everywhere(atom.hidden_units[-1][0])
+                part = margins.grid_of_units(number)
                 if part is None:
                     return False
                 grid |= part.times(factor * weight)

@@ -78,6 +78,17 @@ class Allocation:
 
     def reading(self, form: Form, time: int) -> tuple[dict[int, Fraction], Fraction]:
         """A form as factors of slots, at a time, and its constant."""
+        key = form.linear, time
+        if key not in self._readings:
+            self._readings[key] = self._factors(form.linear, time)
+        return self._readings[key], form.constant
+
+    @cached_property
+    def _readings(self) -> dict[tuple[Form, int], dict[int, Fraction]]:
+        """Factors of slots; the two hidden units of a step differ by a constant alone."""
+        return {}
+
+    def _factors(self, form: Form, time: int) -> dict[int, Fraction]:
         factors: dict[int, Fraction] = {}
         for site, part in _parts(self.schedule, form):
             for kept, factor in self._kept_of(site, part):
@@ -88,7 +99,7 @@ class Allocation:
                         where="Allocation",
                     )
                 factors[kept.slot] = factors.get(kept.slot, Fraction(0)) + factor
-        return factors, form.constant
+        return factors
 
     @cached_property
     def written(self) -> Mapping[int, Sequence[Placed]]:

@@ -44,7 +44,7 @@ def sharpnesses(circuit: Circuit, outputs: Iterable[Tolerance]) -> dict[Head, Fr
     found: dict[Head, Fraction] = {}
 
     def use(each: Tolerance) -> None:
-        inexact = [(a, f) for a, f in each.form.terms if circuit.is_approximate(Form.atom(a))]
+        inexact = [(a, f) for a, f in each.form.terms if circuit.is_atom_approximate(a)]
         weight = sum((abs(factor) for _, factor in inexact), Fraction(0))
         for atom, _ in inexact:
             # Σ |factor| · limit = allowed: the same error for each inexact atom
