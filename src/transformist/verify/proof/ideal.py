@@ -197,6 +197,7 @@ class Ideal:
         self.unknowns: list[Unknown] = []
         self._named: dict[Any, int] = {}
         self._shares: dict[Pattern, list[int]] = {}
+        self._compositions: dict[tuple[Pattern, Pattern], Pattern] = {}
         self._grids: dict[int, tuple[Form, Grid]] = {}
         for kind in range(kinds):
             at = (np.arange(kinds) == kind).astype(float)
@@ -520,6 +521,22 @@ class Ideal:
             found = self.combined([(own[0], self.constant(ONE)), (ONE, rest)])
         return found
 
+    def _composed(self, head: Pattern, inner: Pattern) -> Pattern:
+        """Return the pattern of a head that fetches the shares of another; both take one row.
+
+        At the row j that `head` takes, the share of kind k in `inner` is 1 if the one row that
+        `inner` takes from j is of kind k, else 0. So what is fetched is the share of kind k in the
+        choice of that one row. There is none where one of the two heads sees no row.
+        """
+        if (head, inner) not in self._compositions:
+            views = head.views
+            sees = np.stack([inner.sees[keys].any(axis=0) for keys in views.sets])[views.place]
+            empty = np.array([inner.empty[keys].any() for keys in views.sets])[views.place]
+            empty |= head.empty
+            where = f"{head.where} after {inner.where}"
+            self._compositions[head, inner] = Pattern(where, head.mask, "one", sees, empty)
+        return self._compositions[head, inner]
+
     def _shares_of(self, head: Pattern) -> list[int]:
         """Numbers of the shares of a head, one for each kind of row."""
         if head in self._shares:
@@ -554,6 +571,9 @@ class Ideal:
         if is_mean and number == self.known("i") and head.mask in ("none", "future"):
             return self._mean_position(head.mask)
         unknown = self.unknowns[number]
+        if unknown.share is not None and head.selection == unknown.share[0].selection == "one":
+            inner, kind = unknown.share
+            return {self._shares_of(self._composed(head, inner))[kind]: ONE}
         lo, hi = head.ends(unknown.lo, unknown.hi)
         size = up(self._scaled(head, magnitudes(lo, hi), unknown.size[0]))
         grid = self._fetched_grid(head, unknown.grid)
