@@ -20,7 +20,11 @@ from transformist.catalogue.feed_forward import (
     relu_by_gelu_scale,
 )
 from transformist.catalogue.lookup import quadratic_sharpness
-from transformist.catalogue.normalization import layernorm_hash_gap, layernorm_hash_length
+from transformist.catalogue.normalization import (
+    layernorm_hash_gap,
+    layernorm_hash_head_length,
+    layernorm_hash_length,
+)
 from transformist.catalogue.positions import almost_orthogonal_dimension, printed_dimension
 from transformist.catalogue.representations import (
     hash_range_length,
@@ -100,6 +104,7 @@ __all__ = [
     "l_inf_1_norm",
     "layernorm_hash_error",
     "layernorm_hash_gap",
+    "layernorm_hash_head_length",
     "layernorm_hash_length",
     "lipschitz_constant",
     "mean_error",

@@ -9,7 +9,11 @@ import pytest
 
 import transformist as tf
 from transformist.arithmetic import SYSTEMS, Floating
-from transformist.bounds import layernorm_hash_gap, layernorm_hash_length
+from transformist.bounds import (
+    layernorm_hash_gap,
+    layernorm_hash_head_length,
+    layernorm_hash_length,
+)
 from transformist.errors import InvalidValue, NotRepresentable, UndefinedValue
 from transformist.model import Attention, Layer, LayerNorm, LayerStack, Stream
 
@@ -304,3 +308,54 @@ def test_queries_of_any_sign_go_to_the_nearest_direction():
     for q, j in ((0, 1), (-3, 1), (4, 4), (9, 4)):
         x = [[q, 1, F(1, i), v[i - 1]] for i in range(1, 5)]
         assert np.sign(model(x)[:, 0]).tolist() == [v[j - 1]] * 4
+
+
+# The head on its own, on hashes that are given
+
+
+def hashes(positions):
+    """The layernorm hashes of positions, to 40 digits."""
+    scale = 10**40
+    roots = [F(math.isqrt(2 * scale**2 // (x * x + 1)), scale) for x in positions]
+    return [[r * x, r, -r * x, -r] for x, r in zip(positions, roots, strict=True)]
+
+
+def test_the_head_has_the_weights_as_printed():
+    head = tf.recipe("layernorm-hash-head").build()
+    assert head.W_Q.tolist() == np.eye(4, 9).tolist()
+    assert head.W_K.tolist() == np.eye(4, 9, k=4).tolist()
+    assert head.W_V.tolist() == [[0] * 8 + [1]]
+
+
+def head_misses(system, positions):
+    """Whether some of these positions is not the one best key of its hash among them."""
+    head = tf.recipe("layernorm-hash-head").build()
+    x = [[*code, *code, 0] for code in hashes(positions)]
+    scores = system.numbers(head.scores(system.array(x), system))
+    own = scores.diagonal()[:, None]
+    return int((scores >= own).sum()) > len(x)
+
+
+FIRST_MISS_OF_HEAD = {"bfloat16": 4, "float16": 7, "float32": 49, "float64": 6406}
+
+
+@pytest.mark.parametrize("name", FIRST_MISS_OF_HEAD)
+def test_the_safe_length_of_the_head_holds_and_is_within_half_of_the_first_failure(name):
+    system, first = SYSTEMS[name], FIRST_MISS_OF_HEAD[name]
+    safe = layernorm_hash_head_length(system)
+    assert safe < first <= 2 * safe
+    assert head_misses(system, range(max(first - 9, 1), first + 1))
+    for n in (safe, safe - 1):
+        assert not head_misses(system, range(max(n - 200, 1), n + 1))
+
+
+@pytest.mark.parametrize("name", ["float64", "float16", "bfloat16"])
+def test_the_head_fetches_any_value(name):
+    """Values 5 and 7, which the norms of layernorm-hash-lookup would rescale."""
+    system, head = SYSTEMS[name], tf.recipe("layernorm-hash-head").build()
+    n = min(layernorm_hash_head_length(system), 9)
+    coded, v = hashes(range(1, n + 1)), [5 + 2 * (i % 2) for i in range(n)]
+    for shift in range(n):
+        q = [(i + shift) % n for i in range(n)]
+        x = [[*coded[q[i]], *coded[i], v[i]] for i in range(n)]
+        assert system.numbers(head(x, system))[:, 0].tolist() == [v[p] for p in q]

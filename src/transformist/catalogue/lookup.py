@@ -33,8 +33,8 @@ def looked_up(*, q: list[int], v: list[tuple[F, ...]]) -> list[list[F]]:
     return [list(v[position - 1]) for position in q]
 
 
-def _coded(code: Any, width: int, label: str, value: Values = _VALUE) -> Sequences:
-    """Return queries and positions in one code, side by side, and values."""
+def coded_positions(code: Any, width: int, label: str, value: Values = _VALUE) -> Sequences:
+    """Return queries and positions in one code, of this width, side by side, and values."""
     return Sequences((Query(code, width), Feature(label, code, width), value))
 
 
@@ -44,11 +44,11 @@ def one_hot(*, max_length: int, value: Values = _VALUE) -> Sequences:
     def code(i: int, _n: int) -> list[int]:
         return [int(k == i) for k in range(1, max_length + 1)]
 
-    return _coded(code, max_length, "eⱼ", value)
+    return coded_positions(code, max_length, "eⱼ", value)
 
 
-def _match(width: int, weighting: str) -> Attention:
-    """W_Q = [I 0 0], W_K = [0 I 0], W_V = [0 0 1] (Eq. 36)."""
+def match_codes(width: int, weighting: str) -> Attention:
+    """Return the head of W_Q = [I 0 0], W_K = [0 I 0], W_V = [0 0 1] (Eq. 36)."""
     # The score of query and key is the dot product of their codes; the value is the last number.
     unit, zero, none = np.eye(width), np.zeros((width, width)), np.zeros((width, 1))
     return Attention(
@@ -81,12 +81,12 @@ def _match(width: int, weighting: str) -> Attention:
 def one_hot_lookup(max_length: int = 64, weighting: str = "average-hard") -> Attention:
     """The dot product of the one-hot vectors of qᵢ and j is [j = qᵢ]."""
     require_size(max_length, 2 * max_length + 1, "one-hot-lookup")
-    return _match(max_length, weighting)
+    return match_codes(max_length, weighting)
 
 
 def _near(*, max_length: int, epsilon: F, width: int | None, seed: int) -> Sequences:
     family = almost_orthogonal(max_length, epsilon, width, seed)
-    return _coded(lambda i, _n: family[i - 1], len(family[0]), "xⱼ")
+    return coded_positions(lambda i, _n: family[i - 1], len(family[0]), "xⱼ")
 
 
 def _near_gap(*, max_length: int, epsilon: F, width: int | None, seed: int) -> tuple[F, int]:
@@ -135,7 +135,7 @@ def almost_orthogonal_lookup(
     weighting: str = "average-hard",
 ) -> Attention:
     """The dot product of the vectors of qᵢ and j is m for j = qᵢ, at most ε m elsewhere."""
-    return _match(len(almost_orthogonal(max_length, epsilon, width, seed)[0]), weighting)
+    return match_codes(len(almost_orthogonal(max_length, epsilon, width, seed)[0]), weighting)
 
 
 def _as_number(i: int, _n: int) -> tuple[int]:

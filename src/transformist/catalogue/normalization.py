@@ -6,6 +6,7 @@ The sum of a vector of pairs x, −x is 0, so that a norm only divides it by its
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction as F
 
 import numpy as np
@@ -14,7 +15,8 @@ from transformist.arithmetic import Arithmetic, is_power_of_two
 from transformist.assembly import cancel_residual, postcompose
 from transformist.catalogue.attention import HARD, each
 from transformist.catalogue.feed_forward import clip, identity
-from transformist.catalogue.lookup import looked_up
+from transformist.catalogue.lookup import coded_positions, looked_up, match_codes
+from transformist.catalogue.positions import layernorm_hash
 from transformist.catalogue.safe_lengths import longest
 from transformist.claims import NO_ROOT, FunctionClaim, SequenceClaim, recipe
 from transformist.domains import (
@@ -345,5 +347,75 @@ def layernorm_hash_lookup(weighting: str = "average-hard") -> LayerStack:
     )
 
 
-RECIPES = (layernorm_pairs, layernorm_sign, selective_layernorm, layernorm_hash_lookup)
+def _hash_code(i: int, n: int) -> Sequence[F]:
+    """Return lh(i) as rationals, near enough for the gap between positions up to n."""
+    # A root off by 2^−bits turns no vector: it scales lh(i) by 1 − i 2^−bits at most, and so the
+    # products, which are at most 4, by less than n⁻⁴ 2⁻¹⁰⁰, where they lie 1/n⁴ apart.
+    return layernorm_hash(i, 110 + 6 * n.bit_length())
+
+
+def layernorm_hash_head_length(arithmetic: Arithmetic | str) -> int | None:
+    """Return the n up to which layernorm-hash-head finds its position.
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT16, FLOAT32
+        >>> layernorm_hash_head_length(FLOAT16), layernorm_hash_head_length(FLOAT32)
+        (4, 30)
+
+    """
+    a = float_format_of(arithmetic)
+    if a is None:
+        return None
+    # To first order: a stored key is off by u in each coordinate, which moves its product with the
+    # query by u Σ |q| |k| ≤ 4u, as both have norm 2; two keys, 8u. All four terms of a product are
+    # positive, so that rounding them adds 4w, and three sums of at most 4 add 12w; two products,
+    # 32w. Two products keep their order when stored if they differ by 8v, the spacing above 4, v
+    # being u where sums are stored in a narrower format than they accumulate in, else 0.
+    # The query's own rounding moves both products alike, but for u Σ |q| |k − k'| ≤ 8u s, where
+    # 4s = |lh(q) − lh(j)| and the products differ by 8s². The difference 8s² − 8u s grows with s
+    # from u/2 on, and s ≥ 1/(2√(M² + 1)), M as in `layernorm_hash_gap`. So it is enough that
+    # 2/(M² + 1) > (1 + 64u)(8u + 32w + 8v + 4u/M), the factor being for higher orders. No
+    # coordinate underflows: by this condition n⁴ < 1/u, and they are at least 1/n.
+    u, w = a.unit_roundoff, a.accumulator_roundoff
+    moved = 8 * u + 32 * w + 8 * storing_roundoff(a)
+    return longest(
+        lambda n: layernorm_hash_gap(n) > (1 + 64 * u) * (moved + 4 * u / (n * (n - 1) + 1))
+    )
+
+
+@recipe(
+    "layernorm-hash-head",
+    section="5.3.3",
+    claim=SequenceClaim(
+        statement="yᵢ = v at position qᵢ, positions given as their layernorm hashes, any v",
+        reference=looked_up,
+        domain=lambda: coded_positions(_hash_code, 4, "lh(j)"),
+        safe_length=lambda *, arithmetic: layernorm_hash_head_length(arithmetic),
+        why_safe="bounds.layernorm_hash_head_length",
+        weightings=HARD,
+        mask="none",
+        gap=lambda *, n: (layernorm_hash_gap(n), 4),
+        gap_statement="at least 1/(M² + 1), M = n² − n + 1: about 1/n⁴",
+        excluded={"exact": NO_ROOT},
+        variants=each("weighting", HARD),
+        size="width 9",
+    ),
+    sources=(
+        "Merrill & Sabharwal 2024a",
+        "the head of Table 5 as printed; layernorm-hash-lookup computes the hashes as well",
+    ),
+    errata=("hash-scale",),
+)
+def layernorm_hash_head(weighting: str = "average-hard") -> Attention:
+    """The score lh(qᵢ) · lh(j)/2 is largest at j = qᵢ. The hashes are given, so that v is free."""
+    return match_codes(4, weighting)
+
+
+RECIPES = (
+    layernorm_pairs,
+    layernorm_sign,
+    selective_layernorm,
+    layernorm_hash_head,
+    layernorm_hash_lookup,
+)
 """Recipes of the chapter, in the order in which they are listed."""

@@ -338,9 +338,9 @@ def position_sinusoidal(max_length: int = 64, width: int = 8) -> PositionTable:
     )
 
 
-def layernorm_hash(x: int) -> Sequence[F]:
-    """Return √(2/(x² + 1)) [x, 1, −x, −1], the root rounded down to a multiple of 2⁻¹¹⁰."""
-    root = F(math.isqrt(2 * 4**110 // (x * x + 1)), 2**110)
+def layernorm_hash(x: int, bits: int = 110) -> Sequence[F]:
+    """Return √(2/(x² + 1)) [x, 1, −x, −1], the root rounded down to a multiple of 2^−bits."""
+    root = F(math.isqrt(2 * 4**bits // (x * x + 1)), 2**bits)
     return [root * x, root, -root * x, -root]
 
 
