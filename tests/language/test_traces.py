@@ -133,6 +133,35 @@ def test_names_in_a_loop_have_the_values_of_its_variables():
     assert str(mean).endswith(": hit.prefix_mean() [k=2]")
 
 
+def test_names_in_a_comprehension_have_the_values_of_its_variables():
+    @tf.program(alphabet="ab")
+    def program(x):
+        listed = [x == symbol for symbol in "ab"]
+        fractions = {c: [seen.prefix_mean() * c for seen in listed] for c in (2, 3)}
+        pairs = (x.predecessor(k, default=a) for a in "ab" for k in (1, 2))
+        k = 5  # has a value here, which is not that of the generator
+        later = [p for c in (3, 4) for p in [x.successor(c, default="-")]]
+        counts = [p.isin("a").count() for p in [*pairs, *later]]
+        both = [each[0] & each[1] for each in [listed]]
+        least = sum(x.lookup(k, default="a").isin("b").where(1, 0) for _ in range(1))
+        return sum([*fractions[2], *fractions[3], *counts, both[0].where(1, 0)], start=least).tag()
+
+    named = {}
+    for node, place in zip(program.nodes, program.places, strict=True):
+        named.setdefault(type(node).__name__, []).append(place.name)
+    assert {"x == symbol [symbol='a']", "x == symbol [symbol='b']"} <= {*named["Table"]}
+    # Sequences and lists of them have no text of their own.
+    assert "each[0] & each[1]" in named["Table"]
+    # The mean is made once, for the first c.
+    assert {*named["Mean"]} == {"seen.prefix_mean() [c=2]"}
+    assert sorted(named["Shift"]) == [
+        *(f"x.predecessor(k, default=a) [a={a!r}, k={k}]" for a in "ab" for k in (1, 2)),
+        *(f'x.successor(c, default="-") [c={c}]' for c in (3, 4)),
+    ]
+    assert {*named["Count"]} == {'p.isin("a").count()'}
+    assert named["Lookup"] == ['x.lookup(k, default="a") [_=0]']
+
+
 def test_a_function_called_in_a_loop_is_repeated_with_it():
     programs = []
     for outer in (1, 2):

@@ -38,7 +38,8 @@ class Place:
         line: from 1.
         text: the expression that is written there, or the line.
         assigned: the variable that the expression is assigned to, if a loop repeats it.
-        loops: the values of the variables of the loops that repeat it: k=2, a='b'.
+        loops: the values of the variables of the loops that repeat it, comprehensions among them:
+            k=2, a='b'.
 
     """
 
@@ -138,36 +139,79 @@ def here_in(program: CodeType) -> Place:
 
 
 def _values(frame: FrameType) -> Iterator[str]:
-    """The variables of the `for` statements around the instruction, each with its value."""
+    """The variables of the loops around the instruction, each with its value."""
     line, _, start, _ = _position(frame)
+    at = (line, start or 0)
     for loop in _statements(frame).loops:
-        if loop.lineno < frame.f_code.co_firstlineno:
+        if loop.line < frame.f_code.co_firstlineno:
             continue  # a loop around the function's definition
-        if _begin(loop.body[0]) <= (line, start or 0) < _end(loop.body[-1]):
-            names = [each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)]
-            for name in names:
+        if any(begin <= at < end for begin, end in loop.repeats):
+            for name in loop.names:
                 value = frame.f_locals.get(name)
-                # A sequence is left out: all of one type have the same text. The `repr` of a
+                # Sequences are left out: all of one type have the same text. The `repr` of a
                 # user's object may raise.
-                if name in frame.f_locals and not hasattr(value, "tracing"):
+                if name in frame.f_locals and not _has_sequences(value):
                     text = ""
                     with suppress(Exception):
                         text = f"={value!r:.{LONGEST_VALUE}}"
                     yield name + text
 
 
+def _has_sequences(value: object) -> bool:
+    """True for a sequence of the program, and for a list or tuple of some."""
+    items = value if isinstance(value, list | tuple) else (value,)
+    return any(hasattr(each, "tracing") for each in items)
+
+
 @dataclass(frozen=True)
-class Statements:
-    """Statements of a file that give values to variables.
+class Loop:
+    """A `for` statement, or one `for` of a comprehension or generator expression.
 
     Attributes:
-        loops: the `for` statements, the outer before the inner.
+        line: the line where the statement or the whole expression begins.
+        names: the variables that it sets.
+        repeats: beginnings and ends of the parts of the source that are repeated with these values.
+
+    """
+
+    line: int
+    names: tuple[str, ...]
+    repeats: tuple[tuple[tuple[int, int], tuple[int, int]], ...]
+
+
+def _loops(node: ast.AST) -> Iterator[Loop]:
+    """The loops that a statement or expression makes, the outer before the inner."""
+    if isinstance(node, ast.For):
+        body = _begin(node.body[0]), _end(node.body[-1])
+        yield Loop(node.lineno, _set_by(node.target), (body,))
+    elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        elements = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
+        for k, part in enumerate(node.generators):
+            # [element for … in … if condition for … in …]: the variables of a `for` have their
+            # values in the element, in its conditions, and in all that the later `for` contain.
+            later = [each for more in node.generators[k + 1 :] for each in (more.iter, *more.ifs)]
+            repeated: list[ast.expr] = [*elements, *part.ifs, *later]
+            regions = tuple((_begin(each), _end(each)) for each in repeated)
+            yield Loop(node.lineno, _set_by(part.target), regions)
+
+
+def _set_by(target: ast.expr) -> tuple[str, ...]:
+    """The names that a loop's target sets."""
+    return tuple(each.id for each in ast.walk(target) if isinstance(each, ast.Name))
+
+
+@dataclass(frozen=True)
+class Statements:
+    """Parts of a file that give values to variables.
+
+    Attributes:
+        loops: the loops, the outer before the inner.
         assigned: the variable that each expression is assigned to, by the position of the
             expression: its first line and column, and its last line and column.
 
     """
 
-    loops: tuple[ast.For, ...]
+    loops: tuple[Loop, ...]
     assigned: Mapping[tuple[int | None, ...], str]
 
 
@@ -198,7 +242,7 @@ def _read(source: str) -> Statements:
             if isinstance(target, ast.Name) and isinstance(value, ast.expr):
                 at = (value.lineno, value.col_offset, value.end_lineno, value.end_col_offset)
                 assigned[at] = target.id
-    return Statements(tuple(node for node in nodes if isinstance(node, ast.For)), assigned)
+    return Statements(tuple(loop for node in nodes for loop in _loops(node)), assigned)
 
 
 def refusal(
