@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from transformist.arithmetic import Arithmetic, number_system
 from transformist.errors import InputTooLarge, InvalidValue, UnknownName, is_name
 from transformist.memory import beyond_memory, free_memory
-from transformist.model import Symbol, Transformer
+from transformist.model import Symbol, Transformer, length_of
 
 if TYPE_CHECKING:
     from transformist.engines.structured import Decoder, Plan
@@ -64,8 +64,7 @@ def run(
     """
     _require_transformer(model, "run")
     require_engine(engine)
-    length = len(x) if hasattr(x, "__len__") else 0  # the reference refuses what has no length
-    return ENGINES[chosen_engine(engine, length, arithmetic)](model, x, arithmetic)
+    return ENGINES[chosen_engine(engine, length_of(x), arithmetic)](model, x, arithmetic)
 
 
 def _require_transformer(model: Any, where: str) -> None:

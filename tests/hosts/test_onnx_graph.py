@@ -196,6 +196,8 @@ def test_a_wide_model_takes_little_memory():
     [
         ([[4, 0, 1, 2, 0, 1]], 6, "lengths_must_be_at_most_5'"),
         ([[4, 0, 1]], 4, "lengths_must_be_at_most_the_rows_of_token_ids"),
+        ([[4, 0, 1]], -1, "lengths_must_be_at_least_0"),
+        ([[4, 0, 1]], -(2**63), "lengths_must_be_at_least_0"),
         ([[4, -1, 1]], 3, "token_ids_must_be_0_to_4"),
         ([[4, 5, 1]], 3, "token_ids_must_be_0_to_4"),
         ([[4, 0, 1, 2, 0, -1]], 5, None),
@@ -211,6 +213,16 @@ def test_a_run_fails_for_what_is_no_input(ids, length, fault):
         logits(ids, [length])
     with pytest.raises(Exception, match=fault):
         logits([[4] * len(ids[0]), *ids], [2, length])
+
+
+@pytest.mark.parametrize(("inputs", "lengths"), [(2, [3]), (1, [3, 2]), (3, [3, 2]), (1, [])])
+def test_a_run_fails_for_another_number_of_lengths(inputs, lengths):
+    """Operators repeat a single length for a batch, and a single input for many lengths."""
+    model = tf.compile(PROGRAMS["histogram"], max_length=4)
+    logits = onnx_graph.run(onnx_graph.write(model, "float32"))
+    assert logits([[4, 0, 1]] * inputs, [3] * inputs).shape == (inputs, 3, 5)
+    with pytest.raises(Exception, match="lengths_must_be_as_many_as_the_inputs"):
+        logits([[4, 0, 1]] * inputs, lengths)
 
 
 @pytest.mark.parametrize(

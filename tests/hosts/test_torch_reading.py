@@ -173,6 +173,8 @@ class Doubled(nn.TransformerEncoderLayer):
             "no forward hooks.* on layers.1.linear2",
         ),
         (lambda: encoder(lambda e: e.to(torch.complex64)), "must be real numbers"),
+        (lambda: encoder(lambda e: e.to("meta")), "on a device that holds them; received .* meta"),
+        (lambda: tf.to_torch(drawn()).to("meta"), "on a device that holds them; received .* meta"),
     ],
 )
 def test_what_is_not_read_is_refused(make, message):

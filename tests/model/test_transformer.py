@@ -138,6 +138,9 @@ def test_the_same_weights_give_the_same_bits_twice():
     [
         (lambda model, _: model(0), "a string, or a sequence of symbols; received 0"),
         (lambda model, _: model.answers([3.5]), "sequence of symbols; received 3.5"),
+        (lambda model, _: model(np.array("(")), "a sequence of symbols; received array"),
+        (lambda model, _: tf.run(model, np.array("(")), "a sequence of symbols; received array"),
+        (lambda model, _: model.answers(np.array("(")), "a list of strings.* received array"),
         (lambda _, trace: trace.attention(layer="0", head=0), "received layer '0', head 0"),
         (lambda _, trace: trace.attention(layer=0, head=9), "received layer 0, head 9"),
         (lambda _, trace: trace.values("balance", after=9), "received after = 9"),

@@ -2,8 +2,8 @@
 
 The graph takes `token_ids` (batch, rows) and `lengths` (batch), both int64, and gives `vectors`
 (batch, rows, d) and `logits` (batch, rows, k); batch and rows are free in every run. A run fails
-for a length beyond N or beyond the rows, and for a token without a vector. Initializers have the
-names of the tensors in a saved file.
+for a length below 0, beyond N or beyond the rows, for a number of lengths other than the batch, and
+for a token without a vector. Initializers have the names of the tensors in a saved file.
 
 Equal rows must get equal numbers, so that ties of hard attention stay ties. ONNX Runtime computes
 some elements of a tensor by other instructions than the rest, with another last bit (measured with
@@ -263,17 +263,25 @@ class _Graph:
         return proto
 
     def _checked_lengths(self, rows: str) -> str:
-        """The lengths; the run fails where one is beyond N, or beyond the rows that are given."""
+        """The lengths; the run fails for one out of its range, and unless there is one an input."""
         # ONNX has no operator that fails on a condition, but Gather fails for an index beyond its
-        # tensor. A length beyond a limit gets the index 1 in a tensor whose one entry is 0; for
-        # other lengths this 0 is added. ONNX Runtime shows the name of the node that fails.
+        # tensor. What is wrong gets the index 1 in a tensor whose one entry is 0; for the rest this
+        # 0 is added. ONNX Runtime shows the name of the node that fails.
         limit = _rows_for_longest(self.model, self.max_length)
-        faults = {"lengths_must_be_at_most_the_rows_of_token_ids": rows}
+        batch = self.op("Gather", self.shape, self.whole([0]))
+        # Add and Less would repeat a single length for every input of a batch.
+        is_of_batch = self.op("Equal", self.op("Shape", "lengths"), batch)
+        faults = {
+            "lengths_must_be_as_many_as_the_inputs": self.op("Not", is_of_batch),
+            "lengths_must_be_at_least_0": self.op("Less", "lengths", self.whole(0)),
+            "lengths_must_be_at_most_the_rows_of_token_ids": self.op("Greater", "lengths", rows),
+        }
         if limit is not None:
-            faults[f"lengths_must_be_at_most_{limit}"] = self.whole(limit)
+            is_beyond = self.op("Greater", "lengths", self.whole(limit))
+            faults[f"lengths_must_be_at_most_{limit}"] = is_beyond
         lengths = "lengths"
-        for name, most in faults.items():
-            index = self._cast(self.op("Greater", "lengths", most), TensorProto.INT64)
+        for name, is_wrong in faults.items():
+            index = self._cast(is_wrong, TensorProto.INT64)
             nothing = self.op("Gather", self.whole([0]), index, name=name)
             lengths = self.op("Add", lengths, nothing)
         return lengths

@@ -83,8 +83,8 @@ def from_torch(module: Any, mask: str = "none", memory: Any = None) -> Transform
             it serves as a decoder-only stack.
 
     Raises:
-        InvalidValue: for another module, parts of other kinds or settings, a decoder without
-            memory, or a memory of different vectors.
+        InvalidValue: for another module, one on the device `meta`, parts of other kinds or
+            settings, a decoder without memory, or a memory of different vectors.
         ShapeMismatch: for a memory of another width.
         NotFinite: for weights that are NaN or infinite.
         UnknownName: for a mask that does not exist.
@@ -145,15 +145,24 @@ def from_torch(module: Any, mask: str = "none", memory: Any = None) -> Transform
 
 
 def _require_real(module: Any, torch: Any) -> None:
-    """Require real weights, and layers of torch.nn that no hook changes.
+    """Require real weights on a device with data, and layers of torch.nn that no hook changes.
 
     Raises:
-        InvalidValue: for a module with complex weights, or a layer of torch.nn with hooks.
+        InvalidValue: for a module with complex weights or on the device `meta`, or a layer of
+            torch.nn with hooks.
 
     """
     if not isinstance(module, torch.nn.Module):
         return
-    if any(each.is_complex() for each in module.state_dict().values() if torch.is_tensor(each)):
+    weights = [each for each in module.state_dict().values() if torch.is_tensor(each)]
+    if any(each.is_meta for each in weights):
+        raise InvalidValue(
+            "weights must be on a device that holds them",
+            received="weights on meta, which holds shapes only",
+            where="from_torch",
+            remedy="make the module again on a CPU, and load its weights",
+        )
+    if any(each.is_complex() for each in weights):
         raise InvalidValue(
             "weights must be real numbers",
             received="complex ones",

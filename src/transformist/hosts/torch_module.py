@@ -18,7 +18,7 @@ gives NaN for an input that the module itself refuses.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import torch
@@ -587,7 +587,7 @@ class TransformerModule(nn.Module):
         Raises:
             ShapeMismatch: for tensors of other shapes.
             InvalidValue: for `lengths` and `padding_mask` together, tensors of another type or on
-                another device, and numbers out of their range.
+                another device, numbers out of their range, and a module on the device `meta`.
             InputTooLong: for more tokens than N symbols and those that the model adds.
             UndefinedValue: for the empty input, if a symbol at the back has the position i/n.
 
@@ -596,6 +596,13 @@ class TransformerModule(nn.Module):
 
         """
         device = self.read_out.W_out.device
+        if device.type == "meta" and not _is_traced():
+            raise InvalidValue(
+                "the module must be on a device that holds its weights",
+                received="meta, which holds shapes only",
+                where="forward",
+                remedy="make the module again by tf.to_torch(model), and load its weights",
+            )
         is_token = _is_token(token_ids, lengths, padding_mask, device)
         # PyTorch wraps a number that is compared with a tensor of 8 bits: 301 would be 45.
         token_ids, lengths = token_ids.long(), None if lengths is None else lengths.long()
@@ -761,14 +768,7 @@ class TransformerModule(nn.Module):
             UnknownSymbol, InputTooLong, InvalidValue: as `Transformer.run`.
 
         """
-        if not isinstance(inputs, Iterable):
-            raise InvalidValue(
-                "a batch must be a list of strings, or of sequences of symbols",
-                received=f"{inputs!r:.60}",
-                where="encode_batch",
-                remedy="put the input in a list",
-            )
-        rows = [self.encode(x)[0] for x in inputs]
+        rows = [self.encode(x)[0] for x in _listed(inputs, "encode_batch")]
         if not rows:
             raise InvalidValue(
                 "a batch must have at least one input",
@@ -810,9 +810,7 @@ class TransformerModule(nn.Module):
             [True, False, True]
 
         """
-        # A generator gives its inputs once; `encode_batch` refuses what is no batch.
-        given: Any = inputs
-        given = list(given) if isinstance(given, Iterable) else given
+        given = _listed(inputs, "answers")  # a generator gives its inputs once
         with torch.no_grad():
             logits = self(*self.encode_batch(given)).logits
         name = str(logits.dtype).removeprefix("torch.")
@@ -821,6 +819,30 @@ class TransformerModule(nn.Module):
             answer_from(self.model, each, len(x), name)
             for each, x in zip(values, given, strict=True)
         ]
+
+
+def _listed(inputs: Any, where: str) -> list[Any]:
+    """The inputs of a batch as a list.
+
+    Raises:
+        InvalidValue: for a string, whose symbols would be taken as inputs, and for what cannot be
+            gone through.
+
+    """
+    # An array or a tensor of no axis has the method `__iter__`, which raises a TypeError.
+    try:
+        each = iter(inputs)
+    except TypeError:
+        each = None
+    if each is None or isinstance(inputs, str):
+        call = f": {where}([{inputs!r:.60}])" if isinstance(inputs, str) else ""
+        raise InvalidValue(
+            "a batch must be a list of strings, or of sequences of symbols",
+            received=f"{inputs!r:.60}",
+            where=where,
+            remedy=f"put the input in a list{call}",
+        )
+    return list(each)
 
 
 def _first(flags: Tensor) -> int:

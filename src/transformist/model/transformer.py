@@ -396,14 +396,17 @@ def _listed(inputs: Any, where: str) -> list[Any]:
         InvalidValue: for what cannot be gone through.
 
     """
-    if not isinstance(inputs, Iterable):
+    # An array of no axis has the method `__iter__`, which raises a TypeError.
+    try:
+        each = iter(inputs)
+    except TypeError:
         raise InvalidValue(
             "inputs must be a list of strings, or of sequences of symbols",
             received=repr(inputs)[:60],
             where=where,
             remedy="put the input in a list",
-        )
-    return list(inputs)
+        ) from None
+    return list(each)
 
 
 def length_of(x: Any) -> int:
@@ -413,14 +416,16 @@ def length_of(x: Any) -> int:
         InvalidValue: if the argument is not a sequence.
 
     """
-    if not hasattr(x, "__len__"):
+    # An array of no axis has the method `__len__`, which raises a TypeError.
+    try:
+        return len(x)
+    except TypeError:
         raise InvalidValue(
             "an input must be a string, or a sequence of symbols",
             received=repr(x)[:60],
             where="Transformer",
             remedy="give a string, a list or a tuple",
-        )
-    return len(x)
+        ) from None
 
 
 def require_transformer(model: object, where: str) -> None:
