@@ -20,6 +20,7 @@ PAGES = (
     "docs/coming-from-rasp.md",
     "docs/tour.md",
     "docs/long-inputs.md",
+    "docs/diagnosis.md",
 )
 
 

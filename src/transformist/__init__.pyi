@@ -43,10 +43,12 @@ from transformist.model import (
 from transformist.running import decoder, plan, run
 from transformist.verify import (
     Certificate,
+    Diagnosis,
     Verdict,
     certify,
     check,
     check_certificate,
+    diagnose,
     sensitivity,
 )
 
@@ -54,6 +56,7 @@ __all__ = [
     "Attention",
     "Binary",
     "Certificate",
+    "Diagnosis",
     "Embedding",
     "FeedForward",
     "FeedForwardStack",
@@ -84,6 +87,7 @@ __all__ = [
     "check_certificate",
     "compile",
     "decoder",
+    "diagnose",
     "export",
     "from_torch",
     "lipschitz_constant",

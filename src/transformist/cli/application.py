@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, str] = {
     "certify": "Prove that a format decides as exact weights do, for inputs of length up to N.",
     "export": "Write a model to a file of PyTorch or ONNX, and compare both first.",
     "precision": "Search for the first length at which a float format breaks a recipe.",
+    "diagnose": "Find the number that makes an answer wrong in a format, and the remedy.",
     "plan": "Explain how the structured engine evaluates each head, and how its time grows.",
     "bench": "Measure the structured engine on long inputs, beside torch and numpy.",
     "demo": "Judge the parentheses of a file of Python's own library with a transformer.",
@@ -44,9 +45,9 @@ class Commands(TyperGroup):
 
 
 def _command(name: str) -> Any:
-    """The parser of one command; an argument of `run` that begins with `-` may be its INPUT."""
+    """The parser of one command; an argument that begins with `-` may be an INPUT."""
     function = importlib.import_module(f"transformist.cli.{name}").command
-    alone, takes_dashes = _parser(), name == "run"
+    alone, takes_dashes = _parser(), name in ("run", "diagnose")
     alone.command(
         name,
         cls=WithDashes if takes_dashes else None,

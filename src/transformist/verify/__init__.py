@@ -12,6 +12,7 @@ from transformist.verify.certificate import (
 from transformist.verify.changes import sensitivity
 from transformist.verify.claim_kinds import answer_in_numbers, check_recipe
 from transformist.verify.comparison import check, length_within, require_feasible
+from transformist.verify.diagnosis import Diagnosis, diagnose, first_failing
 from transformist.verify.function_claims import worst_rounding
 from transformist.verify.model_certificates import unproved
 from transformist.verify.proof import EVALUATIONS
@@ -30,6 +31,7 @@ __all__ = [
     "Breakdown",
     "Certificate",
     "Counterexample",
+    "Diagnosis",
     "LeastError",
     "Unproved",
     "Verdict",
@@ -43,7 +45,9 @@ __all__ = [
     "check_programs",
     "check_recipe",
     "check_recipes",
+    "diagnose",
     "enclosed_error",
+    "first_failing",
     "first_failure",
     "float_format",
     "formats",

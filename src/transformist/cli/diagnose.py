@@ -1,0 +1,116 @@
+"""`transformist diagnose`: why a format answers an input otherwise than without rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from transformist.arithmetic import number_system
+from transformist.cli.options import NUMBER_SYSTEMS, Model, Set
+from transformist.cli.printing import Json, out, print_json, wide, working
+from transformist.inputs import read_settings
+from transformist.model import Transformer
+from transformist.named import NamedModel, find_model
+from transformist.named.named_program import NamedProgram
+from transformist.report.diagnosis_table import chain_table, diagnosis_facts, diagnosis_lines
+from transformist.texts import Text, TextSource
+from transformist.verify import diagnose, first_failing
+
+Given = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[INPUT]",
+        help="The string; when left out, a failing one is searched for.",
+        show_default=False,
+    ),
+]
+InFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--arithmetic",
+        help="The float format. When left out, the widest in which INPUT fails; without INPUT, "
+        f"bfloat16, float16, float32 and float64 are searched in turn. {NUMBER_SYSTEMS}.",
+        metavar="A",
+        show_default=False,
+    ),
+]
+
+LENGTHS = (16, 32, 64, 128, 256, 512)
+"""Each N for which a model is built and searched, if neither INPUT nor max_length is given."""
+
+
+def command(
+    model: Model,
+    given: Given = None,
+    arithmetic: InFormat = None,
+    settings: Set = [],  # noqa: B006
+    as_json: Json = False,
+) -> None:
+    """The run in the format is compared with the exact one, number by number.
+
+    Softmax is compared with average-hard attention. A program is compiled for exact arithmetic, so
+    that no format is refused. Exit code 0 whether the input fails or not.
+    """
+    named = _for_any_format(find_model(model, read_settings(settings)))
+    named.require_strings("diagnose", "diagnose")
+    exact = number_system("exact")
+    if given is None:
+        lengths = [0] if named.has_length else LENGTHS
+        with working(f"searching for an input on which {named.name} fails"):
+            failing = first_failing(lambda n: named.transformer(n, exact), lengths, arithmetic)
+        if failing is None:
+            _print_none(named.name, arithmetic, as_json)
+            return
+        built, x, arithmetic = failing
+    else:
+        named, x = _read(named, given)
+        built = named.transformer(len(x), exact)
+    with working(f"comparing {named.name} with its exact run on {len(x)} symbols"):
+        found = diagnose(built, x, arithmetic, _builder(named))
+    if as_json:
+        print_json(diagnosis_facts(named.name, found))
+        return
+    for line in diagnosis_lines(named.name, found):
+        out.print(line, markup=False)
+    if found.chain:
+        wide.print(chain_table(found))
+
+
+def _for_any_format(named: NamedModel) -> NamedModel:
+    """The model, refused in no format."""
+    if isinstance(named, NamedProgram):
+        return named.with_defaults(arithmetic="exact")
+    return named
+
+
+def _read(named: NamedModel, given: str) -> tuple[NamedModel, Sequence[Any]]:
+    """The model with the settings that depend on the input, and the symbols."""
+    source = TextSource.given(given)
+    named = named.adapted([given])
+    alphabet = named.alphabet(len(given), number_system("exact"))
+    text = Text.over(alphabet, source)
+    return named, text.whole
+
+
+def _builder(named: NamedModel) -> Any:
+    """The model for another N; `None` for one that is saved."""
+    if isinstance(named, NamedProgram):
+        exact = number_system("exact")
+
+        def build(length: int) -> Transformer:
+            settings = {**named.given, "max_length": length}
+            return NamedProgram(named.name, settings, named.program).transformer(length, exact)
+
+        return build
+    return None
+
+
+def _print_none(name: str, arithmetic: str | None, as_json: bool) -> None:
+    """Print that the search found no failing input."""
+    if as_json:
+        print_json({"model": name, "input": None, "arithmetic": arithmetic, "fails": False})
+    else:
+        formats = arithmetic or "bfloat16, float16, float32 and float64"
+        out.print(f"{name}: the search found no input that fails in {formats}", markup=False)

@@ -1,0 +1,27 @@
+"""Diagnosis of wrong answers: the number that left its exact value, the signature, the remedy."""
+
+from transformist.verify.diagnosis.diagnosing import Diagnosis, Link, diagnose, first_failing
+from transformist.verify.diagnosis.remedies import Remedy, sharpened
+from transformist.verify.diagnosis.signatures import (
+    BelowResolution,
+    Blend,
+    LinearRegion,
+    MovedByNorm,
+    Overflow,
+    Signature,
+)
+
+__all__ = [
+    "BelowResolution",
+    "Blend",
+    "Diagnosis",
+    "LinearRegion",
+    "Link",
+    "MovedByNorm",
+    "Overflow",
+    "Remedy",
+    "Signature",
+    "diagnose",
+    "first_failing",
+    "sharpened",
+]

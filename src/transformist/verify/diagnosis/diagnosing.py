@@ -1,0 +1,314 @@
+"""Diagnosis: why a model in a format answers an input otherwise than without rounding."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from transformist.arithmetic import FORMATS, Arithmetic, Floating, number_system
+from transformist.errors import InvalidValue, NotFinite
+from transformist.model import Symbol, Transformer, require_transformer
+from transformist.verify.diagnosis.classifying import classify
+from transformist.verify.diagnosis.comparing import SideBySide, RowNumbers
+from transformist.verify.diagnosis.failing_inputs import LONGEST, failing_input
+from transformist.verify.diagnosis.remedies import Build, Remedy, remedies
+from transformist.verify.diagnosis.signatures import Overflow, Signature
+from transformist.verify.diagnosis.stepwise import Stepwise, ideal_run, steps_of
+
+LINKS = 3
+"""Most numbers of one step in a chain."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """A number of the run in a format, beside the exact one.
+
+    Attributes:
+        stream: the number of the stream, 0 being the embedding, or one more than the last for a
+            value that is read out.
+        after: the step that wrote it: `embedding`, a sublayer, `final norm` or `read-out`.
+        layer: the layer of this step, if it is in one.
+        slot: what the coordinate holds there.
+        coordinate: its number.
+        position: of the input, from 1; 0 is BOS.
+        row: specials included; of values that are read out, which of them.
+        got: the number in the format; `None` where an overflow left none.
+        exact: the number without rounding.
+
+    """
+
+    stream: int
+    after: str
+    layer: int | None
+    slot: str
+    coordinate: int
+    position: int
+    row: int
+    got: float | None
+    exact: Fraction | float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """Why an answer in a format is another than the exact one.
+
+    Attributes:
+        input: the symbols.
+        arithmetic: the format.
+        max_length: N of the model.
+        answer: the answer in the format; `None` where it gives none.
+        exact: the answer of the weights without rounding, with average-hard attention for softmax.
+        wrong_position: the first position whose answer is wrong; `None` where one is read.
+        signature: the kind of failure, with its numbers; `None` where the input does not fail.
+        first: the first numbers that, restored to their exact values, restore the answer at that
+            position; mostly one. Empty if a weight or a feature of a position does not fit.
+        origin: the number in which the signature shows: the first of these, or one that made it.
+        chain: from there to the answer, numbers that change once they are restored.
+        remedies: changes of one number with which the whole answer is right.
+
+    """
+
+    input: tuple[Symbol, ...]
+    arithmetic: str
+    max_length: int | None
+    answer: Any
+    exact: Any
+    wrong_position: int | None = None
+    signature: Signature | None = None
+    first: tuple[Link, ...] = ()
+    origin: Link | None = None
+    chain: tuple[Link, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+
+    @property
+    def fails(self) -> bool:
+        """True if the format answers otherwise."""
+        return self.signature is not None
+
+
+def diagnose(
+    model: Transformer,
+    x: Sequence[Symbol] | None = None,
+    arithmetic: Arithmetic | str | None = None,
+    build: Build | None = None,
+) -> Diagnosis:
+    """Find out why a model in a format answers an input otherwise than without rounding.
+
+    The run in the format is compared, number by number, with the weights in exact arithmetic, where
+    average-hard attention takes the place of softmax.
+
+    Args:
+        model: the transformer.
+        x: a string, or a sequence of symbols; when left out, a failing one is searched for.
+        arithmetic: a float format; when left out, the widest in which the input fails, or the
+            narrowest if it fails in none.
+        build: returns the model for another N, so that a smaller N can be a remedy.
+
+    Raises:
+        InvalidValue: for an arithmetic that is no float format, a model whose answers are not right
+            or wrong or that has no exact run, or a search that finds no failing input.
+        UnknownSymbol, InputTooLong, InputTooLarge: as `Transformer.run`.
+
+    Example:
+        >>> import transformist as tf
+        >>> from transformist.programs import PROGRAMS
+        >>> model = tf.compile(PROGRAMS["reverse"], max_length=17, arithmetic="exact")
+        >>> found = tf.diagnose(model, "ab" * 8 + "a", "bfloat16")
+        >>> found.signature.name, found.signature.head, found.first[0].position
+        ('retrieval blends positions', 0, 2)
+        >>> found.remedies
+        (Remedy(kind='arithmetic', value='float16', head=None),)
+
+    """
+    require_transformer(model, "diagnose")
+    if x is None:
+        failing = first_failing(lambda _: model, [model.max_length or LONGEST], arithmetic)
+        if failing is None:
+            raise InvalidValue(
+                "a model without an input must have one that fails and that the search finds",
+                received="a search that found none",
+                where="diagnose",
+                remedy="give an input, a narrower format, or a model for a larger N",
+            )
+        _, x, arithmetic = failing
+    formats = list(FORMATS) if arithmetic is None else [_format(arithmetic)]
+    found = None
+    for a in formats:
+        found = _diagnosed(model, x, a, build)
+        if found.fails:
+            break
+    assert found is not None
+    return found
+
+
+def _format(arithmetic: Arithmetic | str) -> Floating:
+    system = number_system(arithmetic)
+    if isinstance(system, Floating):
+        return system
+    raise InvalidValue(
+        "the run that is compared with the exact one must be in a float format",
+        received=system.name,
+        where="diagnose",
+        remedy="choose one such as bfloat16",
+    )
+
+
+SEARCHED = ("bfloat16", "float16", "float32", "float64")
+"""Formats that are searched for a failing input where none is given, one after the other."""
+
+
+def first_failing(
+    build: Build, lengths: Sequence[int], arithmetic: Arithmetic | str | None = None
+) -> tuple[Transformer, Sequence[Symbol], str] | None:
+    """Search models for rising N for an input that fails.
+
+    Args:
+        build: returns the model for an N.
+        lengths: each N that is tried.
+        arithmetic: a float format; when left out, the formats of `SEARCHED` in turn.
+
+    Raises:
+        InvalidValue: for an arithmetic that is no float format.
+
+    Returns:
+        The model, the input and the name of the format; `None` where no input was found.
+
+    """
+    for each in SEARCHED if arithmetic is None else [arithmetic]:
+        a = _format(each)
+        for length in lengths:
+            model = build(length)
+            x = failing_input(model, a)
+            if x is not None:
+                return model, x, a.name
+    return None
+
+
+def _diagnosed(
+    model: Transformer, x: Sequence[Symbol], a: Floating, build: Build | None
+) -> Diagnosis:
+    try:
+        run = SideBySide(model, x, a)
+    except NotFinite:
+        return _unfit(model, x, a, build)
+    known = {
+        "input": tuple(x),
+        "arithmetic": a.name,
+        "max_length": model.max_length,
+        "answer": run.answer,
+        "exact": run.ideal.answer(run.exact[-1]),
+    }
+    if not run.fails:
+        return Diagnosis(**known)
+    numbers = run.restoring()
+    found = classify(run, numbers.stream, numbers.row, numbers.slots[0])
+    place = None
+    if model.read_out.reads_several and run.wrong is not None:
+        place = run.format.position(len(run.streams) - 1, run.wrong)
+    return Diagnosis(
+        **known,
+        wrong_position=place,
+        signature=found.signature,
+        first=tuple(_links(run, numbers)),
+        origin=next(_links(run, found.origin)),
+        chain=tuple(_chain(run, numbers)),
+        remedies=remedies(model, x, a, known["exact"], found.signature, build),
+    )
+
+
+def _links(run: SideBySide, numbers: RowNumbers) -> Iterator[Link]:
+    stream, row = numbers.stream, numbers.row
+    for slot in numbers.slots:
+        got = float(run.got(stream, slot)[row])
+        yield Link(
+            stream=stream,
+            after=run.format.names[stream],
+            layer=run.format.layer(stream),
+            slot=run.format.held(stream, slot),
+            coordinate=slot,
+            position=run.format.position(stream, row),
+            row=row,
+            got=got if np.isfinite(got) else None,
+            exact=run.real(stream, slot)[row],
+        )
+
+
+def _chain(run: SideBySide, numbers: RowNumbers) -> Iterator[Link]:
+    """The first numbers, and of each later step those that change most once they are restored."""
+    yield from _links(run, numbers)
+    restored = run.restored(numbers.stream, [numbers.row], numbers.slots)
+    for stream in range(numbers.stream + 1, len(run.streams)):
+        read_out = stream == len(run.streams) - 1
+        changes = []
+        for slot in run.written(stream):
+            after = np.asarray(
+                run.arithmetic.numbers(restored[stream - numbers.stream][:, slot]), dtype=float
+            )
+            change = np.nan_to_num(abs(run.got(stream, slot) - after), nan=np.inf)
+            row = int(np.argmax(change)) if run.wrong is None or not read_out else run.wrong
+            if change[row]:
+                changes.append((-change[row], row, slot))
+        for _, row, slot in sorted(changes)[:LINKS]:
+            yield from _links(run, RowNumbers(stream, row, (slot,)))
+
+
+def _unfit(model: Transformer, x: Sequence[Symbol], a: Floating, build: Build | None) -> Diagnosis:
+    """The diagnosis where a feature of a position or a weight is too large for the format."""
+    ideal, exact = ideal_run(model, x)
+    answer = ideal.answer(exact[-1])
+    embedded = np.asarray(ideal.arithmetic.numbers(exact[0]), dtype=float)
+    origin = None
+    if (abs(embedded) > a.largest).any():
+        row, slot = map(int, np.argwhere(abs(embedded) > a.largest)[0])
+        origin = _of_ideal(ideal, row, slot, ideal.arithmetic.numbers(exact[0])[row, slot])
+        signature = Overflow(of=origin.slot, value=float(embedded[row, slot]), largest=a.largest)
+    else:
+        of, value = _largest_weight(model)
+        signature = Overflow(of=of, value=value, largest=a.largest)
+    return Diagnosis(
+        input=tuple(x),
+        arithmetic=a.name,
+        max_length=model.max_length,
+        answer=None,
+        exact=answer,
+        signature=signature,
+        origin=origin,
+        chain=() if origin is None else (origin,),
+        remedies=remedies(model, x, a, answer, signature, build),
+    )
+
+
+def _of_ideal(ideal: Stepwise, row: int, slot: int, exact: Any) -> Link:
+    """A number of the embedding that the format does not have."""
+    return Link(
+        stream=0,
+        after="embedding",
+        layer=None,
+        slot=ideal.held(0, slot),
+        coordinate=slot,
+        position=ideal.position(0, row),
+        row=row,
+        got=None,
+        exact=exact,
+    )
+
+
+def _largest_weight(model: Transformer) -> tuple[str, float]:
+    """The largest weight of the model, and where it is."""
+    parts: list[tuple[str, Any]] = [("embedding", model.embedding), ("read-out", model.read_out)]
+    for step in steps_of(model):
+        function = getattr(step.function, "function", step.function)
+        parts += [(step.name, each) for each in getattr(function, "heads", (function,))]
+    found = [
+        (float(np.max(np.abs(np.asarray(getattr(part, each.name), dtype=float)))), name, each.name)
+        for name, part in parts
+        for each in dataclasses.fields(part)
+        if each.metadata.get("weights") and getattr(part, each.name) is not None
+    ]
+    value, name, weight = max(found)
+    return f"weight of {name}, in {weight}", value
