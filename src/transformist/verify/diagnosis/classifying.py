@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import FLOAT64, Floating
 from transformist.model import ACTIVATIONS, Attention, FeedForward, Heads, LayerNorm, Sublayer
-from transformist.verify.diagnosis.comparing import SideBySide, RowNumbers
+from transformist.verify.diagnosis.comparing import RowNumbers, SideBySide
 from transformist.verify.diagnosis.signatures import (
     BelowResolution,
     Blend,

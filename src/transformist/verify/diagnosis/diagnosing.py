@@ -14,7 +14,7 @@ from transformist.arithmetic import FORMATS, Arithmetic, Floating, number_system
 from transformist.errors import InvalidValue, NotFinite
 from transformist.model import Symbol, Transformer, require_transformer
 from transformist.verify.diagnosis.classifying import classify
-from transformist.verify.diagnosis.comparing import SideBySide, RowNumbers
+from transformist.verify.diagnosis.comparing import RowNumbers, SideBySide
 from transformist.verify.diagnosis.failing_inputs import LONGEST, failing_input
 from transformist.verify.diagnosis.remedies import Build, Remedy, remedies
 from transformist.verify.diagnosis.signatures import Overflow, Signature
