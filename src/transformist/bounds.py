@@ -5,7 +5,13 @@ lengths or derive constants.
 """
 
 from transformist.catalogue.attention import mean_length
-from transformist.catalogue.examples.dyck import balance_check_length, balance_length, step_zone
+from transformist.catalogue.examples.dyck import (
+    balance_check_length,
+    balance_length,
+    comparator_length,
+    share_length,
+    step_zone,
+)
 from transformist.catalogue.examples.induction import (
     RECENCY_GAP,
     recency_length,
@@ -93,6 +99,7 @@ __all__ = [
     "balance_check_length",
     "balance_length",
     "bilinear_norm",
+    "comparator_length",
     "count_length",
     "dot_error",
     "error_after",
@@ -128,6 +135,7 @@ __all__ = [
     "rounded_up",
     "rounding_error",
     "scaled_quadratic_length",
+    "share_length",
     "sharpness",
     "size_bound",
     "softened_recency_length",

@@ -111,8 +111,8 @@ STABLE = """
     flag add-at-flag zero-at-flag ignore-coordinates linear-to-the-right linear-in-place
     gate-by-flag max-of-two
     max-of-many parity
-    induction-most-recent induction-most-frequent dyck-1-uniform dyck-1 dyck-1-2 dyck-k-d
-    original-transformer
+    induction-most-recent induction-most-frequent dyck-1-uniform dyck-1 dyck-1-nonuniform
+    dyck-1-exact-uniform dyck-1-2 dyck-k-d original-transformer
 """
 
 

@@ -66,6 +66,44 @@ def test_every_string_to_length_14_in_bfloat16(longest):
     assert_right(model, every_string(14), "bfloat16")
 
 
+@pytest.mark.parametrize("arithmetic", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("weighting", ["softmax", "average-hard"])
+def test_the_uniform_bit_is_exact_at_every_position(arithmetic, weighting):
+    """Equal counts have equal shares: a share is summed as often as the symbol occurs."""
+    model = tf.recipe("dyck-1-exact-uniform").build(weighting=weighting)
+    walk = next(iter(random_walks(60, 1, seed=5)))
+    for x in [*every_string(5), walk, "((()))" * 10, "(" * 30 + ")" * 30 + ")"]:
+        bits = model.run(x, arithmetic)["accept"].tolist()
+        assert bits == [int(balanced(x[:i])) for i in range(len(x) + 1)], x
+
+
+@pytest.mark.parametrize(("arithmetic", "length"), [("bfloat16", 63), ("float16", 200)])
+def test_the_uniform_bit_on_adversarial_strings(arithmetic, length):
+    assert_right(tf.recipe("dyck-1-exact-uniform").build(), adversarial(length), arithmetic)
+
+
+@pytest.mark.parametrize(
+    ("arithmetic", "length"),
+    [("float16", 5), pytest.param("float32", 183, marks=pytest.mark.slow)],
+)
+def test_the_printed_comparator_at_the_safe_length(arithmetic, length):
+    recipe = tf.recipe("dyck-1-nonuniform")
+    assert recipe.safe_lengths(max_length=length)[arithmetic] == length
+    model = recipe.build(max_length=length)
+    assert_right(model, [*every_string(5), *adversarial(length)], arithmetic)
+    for x in every_string(5):
+        slot = model.run(x, arithmetic)["accept"][-1]
+        assert abs(slot - balanced(x)) < 1 / 4
+
+
+def test_the_printed_comparator_is_a_bit_in_exact_and_fails_for_long_ones_in_float32():
+    model = tf.recipe("dyck-1-nonuniform").build(max_length=6)
+    for x in every_string(4):
+        assert model.run(x, "exact")["accept"][-1] == balanced(x)
+    model = tf.recipe("dyck-1-nonuniform").build(max_length=8000)
+    assert [x for x in every_string(5) if model(x, arithmetic="float32") != balanced(x)]
+
+
 def adversarial(length):
     repeated = "((()))" * (length // 6)
     strings = [repeated, repeated[:-1] + "(", ")" + repeated[1:], repeated[:-1], repeated[1:]]
@@ -123,7 +161,7 @@ def test_the_answer_slot_is_near_a_bit_in_float32():
 
 def test_the_uniform_model_has_no_length_in_its_weights():
     recipe = tf.recipe("dyck-1-uniform")
-    assert recipe.parameters == {} and recipe.claim.depends_on == ()
+    assert "max_length" not in recipe.parameters and recipe.claim.depends_on == ()
     assert recipe.build().max_length is None
 
 

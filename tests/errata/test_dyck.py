@@ -226,3 +226,39 @@ def test_the_readable_examples():
         i for i in range(len(x)) if not (x[i : i + 2] == "()" or (i and x[i - 1 : i + 1] == "()"))
     ]
     assert "".join(x[i] for i in kept) == "()" and len(x) - len(kept) == len("()()()")
+
+
+# 9.2.1: bits without N
+
+
+def prefix_balances(x):
+    """B_i/i for i from 0 on, that of BOS being 0."""
+    signs = brackets(x)
+    return [F(0), *(F(sum(signs[:i]), i) for i in range(1, len(x) + 1))]
+
+
+def leftmost(scores):
+    """The first position of the largest score."""
+    return scores.index(max(scores))
+
+
+def exact_bit(x):
+    """Two leftmost-hard heads, each of which gives 1 where it attends to BOS."""
+    b = prefix_balances(x)
+    unviolated = int(leftmost([-each for each in b]) == 0)
+    all_closed = int(leftmost([b[-1] * (j > 0) for j in range(len(b))]) == 0)
+    return max(0, unviolated + all_closed - 1)
+
+
+def test_a_uniform_model_produces_bits_by_leftmost_hard_heads():
+    """No weight above knows n. A fixed ε does fail beside the printed heads."""
+    tried = ["".join(x) for n in range(10) for x in itertools.product("()", repeat=n)]
+    assert len(tried) == 1023
+    wanted = [int(bounded(brackets(x), len(x))) for x in tried]
+    assert [exact_bit(x) for x in tried] == wanted
+    model = tf.recipe("dyck-1-exact-uniform").build()
+    assert list(model.answers(tried, "float32")) == wanted
+    for epsilon in (F(1, 4), F(1, 100)):
+        n = 2 * int(1 / epsilon) + 1  # odd, and 1/n² < ε
+        errors = [max(F(0), -b) for b in prefix_balances("()" * (n // 2) + ")")]
+        assert 0 < equal_zero(sum(errors) / n, epsilon, F) < 1

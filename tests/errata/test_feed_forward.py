@@ -72,6 +72,21 @@ def test_printed_product_by_two_activations():
     assert weights.activation == "gelu"
 
 
+def test_the_printed_remainder_does_not_give_the_printed_bound():
+    """Adding |z|³/6 for z = x + y, x and y gives more than r³/4; the error itself is less."""
+
+    def derived(x, y):
+        return math.sqrt(math.pi / 2) / 6 * (abs(x + y) ** 3 + abs(x) ** 3 + abs(y) ** 3)
+
+    assert derived(1, 0) == pytest.approx(0.418, abs=5e-4)
+    assert derived(0.5, 0.5) == pytest.approx(0.261, abs=5e-4)
+    axis = [k / 10 for k in range(-60, 61)]
+    for x, y in product(axis, axis):
+        assert abs(printed_product(x, y) - x * y) <= 0.0825 * (abs(x) + abs(y)) ** 3 + 1e-12
+    error = printed_product(1.02, 1.02) - 1.02**2
+    assert abs(error) / 2.04**3 == pytest.approx(0.0824, abs=1e-4)
+
+
 def test_printed_product_of_numbers_that_are_not_small():
     assert 1 - printed_product(1, 1) == pytest.approx(0.66, abs=0.005)
     assert abs(printed_product(10, 10)) < 0.005

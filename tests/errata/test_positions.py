@@ -29,6 +29,20 @@ def test_printed_reciprocal_depends_on_where_bos_stands():
         assert numbers("reciprocal-from-bos", flags, weighting="average-hard") == counted
 
 
+def test_printed_reciprocal_needs_a_token_at_the_beginning():
+    for n in range(1, 9):
+        at_the_end, before = [*[0] * n, 1], [1, *[0] * n]
+        assert [uniform(at_the_end[:i]) for i in range(1, n + 1)] == [0] * n
+        assert uniform(at_the_end) == uniform(before) == F(1, n + 1)  # unmasked
+        assert [uniform(before[: i + 1]) for i in range(1, n + 1)] == [
+            F(1, i + 1) for i in range(1, n + 1)
+        ]
+        flags = [[flag] for flag in before]
+        assert numbers("reciprocal-from-bos", flags, weighting="average-hard")[1:] == [
+            F(1, i + 1) for i in range(1, n + 1)
+        ]
+
+
 def test_printed_fraction_by_attention():
     for n in range(2, 9):
         wanted = [F(i, n) for i in range(1, n + 1)]

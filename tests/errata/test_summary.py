@@ -152,3 +152,21 @@ def test_the_open_question_of_one_representation_is_answered_by_the_table():
     pair = next(each for each in tf.boolean_representations() if each.name == "pair")
     assert tuple(false) in pair.false and tuple(true) in pair.true
     assert all(pair.properties.values())
+
+
+def test_integers_up_to_n_have_such_a_representation_and_all_integers_have_none():
+    """[e; −e] up to N; of a fixed width, points of a sphere that are g apart are finitely many."""
+    N = 12
+    codes = [np.concatenate([row, -row]) for row in np.eye(N)]
+    assert all(each.mean() == 0 and each.var() == 1 / N for each in codes)
+    distances = [((x - y) ** 2).sum() for x, y in itertools.combinations(codes, 2)]
+    assert set(distances) == {4}
+    # Balls of radius g/2 about points of the unit sphere that are g apart do not overlap and lie
+    # in one of radius 1 + g/2: at most (1 + 2/g)^d points. So hashes of width 4 come near.
+    angles = [math.atan2(1, x) for x in range(1, 10**4)]
+    for g in (1, 0.1, 0.01):
+        last, apart = angles[0], 1
+        for angle in angles[1:]:
+            if 2 * math.sin((last - angle) / 2) >= g:
+                last, apart = angle, apart + 1
+        assert 1 <= apart <= (1 + 2 / g) ** 2 and apart < len(angles)

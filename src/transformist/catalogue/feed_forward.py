@@ -458,7 +458,12 @@ def _product_error(x: F, y: F, *, tolerance: F, lo: F, hi: F, activation: str) -
         ),
     ),
     sources=("Akyürek et al. 2023, Lemma 4",),
-    errata=("gelu-product-activation", "gelu-product-range", "extraction-gelu-sigmoid"),
+    errata=(
+        "gelu-product-activation",
+        "gelu-product-bound",
+        "gelu-product-range",
+        "extraction-gelu-sigmoid",
+    ),
 )
 def multiply_by_gelu(
     tolerance: F = F(1, 1024),

@@ -397,7 +397,7 @@ _MEAN_OF_FLAG: dict[str, Any] = {
         mask="future",
         **_MEAN_OF_FLAG,
     ),
-    errata=("reciprocal-bos",),
+    errata=("reciprocal-bos", "reciprocal-any-token"),
 )
 def reciprocal_from_bos(weighting: str = "softmax") -> Attention:
     """The mean, up to each position, of a flag that BOS alone has."""

@@ -80,9 +80,9 @@ def _unmatched(trace: Trace) -> Finding:
     return Finding(sentence="every bracket is matched")
 
 
-def _mean(stream: Stream, read: str, write: str) -> Attention:
+def _mean(stream: Stream, read: str, write: str, weighting: str) -> Attention:
     """Return the head that takes the mean of a slot up to each position, with equal scores."""
-    return attend(stream, [read], [write], weighting="softmax", mask="future")
+    return attend(stream, [read], [write], weighting=weighting, mask="future")
 
 
 def step_zone(max_length: int) -> Fraction:
@@ -168,8 +168,9 @@ _PARENTHESES = Strings(alphabet=("(", ")"), hard=_hard_strings)
 _DYCK_1: dict[str, Any] = {
     "reference": _is_balanced,
     "domain": lambda: _PARENTHESES,
-    "weightings": ("softmax",),
+    "weightings": ("softmax", "average-hard"),
     "mask": "future",
+    "variants": ({"weighting": "average-hard"},),
 }
 _WORDS = {"(": {"sign": 1}, ")": {"sign": -1}, BOS: {"sign": 0}}
 
@@ -186,9 +187,9 @@ _WORDS = {"(": {"sign": 1}, ")": {"sign": -1}, BOS: {"sign": 0}}
     ),
     sources=("Bhattamishra et al. 2020",),
     explain=_unmatched,
-    errata=("dyck-1-empty", "dyck-1-least-magnitudes"),
+    errata=("dyck-1-empty", "dyck-1-least-magnitudes", "dyck-1-uniform-bit"),
 )
-def dyck_1_uniform() -> Transformer:
+def dyck_1_uniform(weighting: str = "softmax") -> Transformer:
     """Prefix means of ±1, then of the parts below zero; both are 0 at the end of a Dyck word."""
     stream = Stream(("sign", "balance", "shortfall", "shortfalls"))
     below_zero = cpwl.build(knots=[-1, 0, 1], values=[0, 0, 1])
@@ -197,10 +198,10 @@ def dyck_1_uniform() -> Transformer:
         embedding=Embedding.of(stream, _WORDS, front=[BOS]),
         layers=(
             Layer(
-                heads=(_mean(stream, "sign", "balance"),),
+                heads=(_mean(stream, "sign", "balance", weighting),),
                 feed_forward=route(below_zero, stream, read=[{"balance": -1}], write=["shortfall"]),
             ),
-            Layer(heads=(_mean(stream, "shortfall", "shortfalls"),)),
+            Layer(heads=(_mean(stream, "shortfall", "shortfalls", weighting),)),
         ),
         # A balance that is not 0 is at least 1/(n + 1). Then so is a shortfall that is not 0, and
         # its mean over n + 1 rows is at least 1/(n + 1)².
@@ -224,7 +225,7 @@ def dyck_1_uniform() -> Transformer:
     explain=_unmatched,
     errata=("dyck-1-empty", "dyck-1-least-magnitudes", "dyck-1-comparator-cancels"),
 )
-def dyck_1(max_length: int = 1024) -> Transformer:
+def dyck_1(max_length: int = 1024, weighting: str = "softmax") -> Transformer:
     """Means are 0 or at least s in magnitude; steps that are 0 to s/4 and 1 from 3s/4 part them.
 
     The first layer marks each prefix that closes more than it opens. The mark is exactly 0 within
@@ -241,14 +242,14 @@ def dyck_1(max_length: int = 1024) -> Transformer:
         embedding=Embedding.of(stream, _WORDS, front=[BOS]),
         layers=(
             Layer(
-                heads=(_mean(stream, "sign", "balance"),),
+                heads=(_mean(stream, "sign", "balance", weighting),),
                 feed_forward=beside(
                     route(step, stream, [{"balance": -1}], ["violation"], shift=-s / 4),
                     units(stream, *(({"balance": sign}, 0, "imbalance") for sign in (1, -1))),
                 ),
             ),
             Layer(
-                heads=(_mean(stream, "violation", "violations"),),
+                heads=(_mean(stream, "violation", "violations", weighting),),
                 feed_forward=route(
                     step, stream, [{"violations": -1, "imbalance": -1}], ["accept"], shift=3 * s / 4
                 ),
@@ -256,6 +257,174 @@ def dyck_1(max_length: int = 1024) -> Transformer:
         ),
         read_out=Binary(W_out=stream.reading("accept"), b_out=["-1/2"]),
         max_length=max_length,
+    )
+
+
+def comparator_length(arithmetic: Arithmetic | str) -> int | None:
+    """Return the longest N for which dyck-1-nonuniform tells 0 from the least means by EqZero.
+
+    Example:
+        >>> from transformist.arithmetic import FLOAT16, FLOAT32
+        >>> comparator_length(FLOAT16), comparator_length(FLOAT32)
+        (5, 183)
+
+    """
+    a = float_format_of(arithmetic)
+    if a is None:
+        return None
+    # EqZero has ε = 1/Q and weights Q, −2Q, Q, with Q = r², r = N + 1 rows. On a number x of at
+    # most 1 its sums x + ε and x − ε round by u (with ε: Q · 2u + 3u of the result), its products
+    # by w (4 w Q), its two sums by w of at most Q and 1. In all it is off by (2u + 5w) Q + 5u; Q
+    # and 2Q round alike, and so scale the result.
+    # A mean that is not 0 loses a share ρ of itself, and EqZero gains ρ at most where the mean is
+    # the least one, ε. Where w is below u, ρ is five roundings, 5u. Where w = u, a balance of at
+    # least 1/r is off by u (r/2 + 2), and the mean of shortfalls loses (r + 2) u more: ρ ≤ 3 u Q.
+    # A mean that is 0 is computed as 0; where w = u, within u r/4, the second one within a share
+    # r u of that, below 1/8. So EqZero loses 9/32 u r Q.
+    # Both bits may be off by less than 1/4, as their conjunction is compared with 1/2; 1/8 leaves
+    # room for higher orders and the rounding of the conjunction.
+    u, w = a.unit_roundoff, a.accumulator_roundoff
+    share = Fraction(9, 32) if u == w else Fraction(0)
+    within = balance_check_length(a) or 0
+
+    def holds(n: int) -> bool:
+        rows = n + 1
+        return n <= within and (5 * (u + w) + share * u * rows) * rows**2 + 12 * u <= Fraction(1, 8)
+
+    return longest(holds)
+
+
+@recipe(
+    "dyck-1-nonuniform",
+    section="9.2.1",
+    claim=StringClaim(
+        statement="x is in Dyck-1, for n ≤ N, by EqZero of 1/(N + 1)², as printed",
+        **{
+            **_DYCK_1,
+            "weightings": ("average-hard", "softmax"),
+            "variants": ({"weighting": "softmax", "max_length": 24},),
+        },
+        safe_length=lambda *, arithmetic: comparator_length(arithmetic),
+        why_safe="bounds.comparator_length: the weights (N + 1)² of EqZero cancel, so that a "
+        "rounding of u is one of about (N + 1)² u",
+        depends_on=("N",),
+    ),
+    sources=(
+        "Bhattamishra et al. 2020",
+        "ε is 1/(N + 1)², as BOS is one of the positions; printed for inputs of length n: 1/n²",
+    ),
+    explain=_unmatched,
+    errata=("dyck-1-empty", "dyck-1-least-magnitudes", "dyck-1-comparator-cancels"),
+)
+def dyck_1_nonuniform(max_length: int = 64, weighting: str = "average-hard") -> Transformer:
+    """EqZero of the balance and of the mean shortfall, then their conjunction in a third layer."""
+    stream = Stream(
+        ("sign", "balance", "shortfall", "shortfalls", "balanced", "unviolated", "accept")
+    )
+    is_zero = equal_zero.build(epsilon=Fraction(1, (max_length + 1) ** 2))
+    both = units(stream, ({"balanced": 1, "unviolated": 1}, -1, "accept"))
+    return Transformer(
+        stream=stream,
+        embedding=Embedding.of(stream, _WORDS, front=[BOS]),
+        layers=(
+            Layer(
+                heads=(_mean(stream, "sign", "balance", weighting),),
+                feed_forward=units(stream, ({"balance": -1}, 0, "shortfall")),
+            ),
+            Layer(
+                heads=(_mean(stream, "shortfall", "shortfalls", weighting),),
+                feed_forward=beside(
+                    route(is_zero, stream, read=["balance"], write=["balanced"]),
+                    route(is_zero, stream, read=["shortfalls"], write=["unviolated"]),
+                ),
+            ),
+            Layer(feed_forward=both),
+        ),
+        read_out=Binary(W_out=stream.reading("accept"), b_out=["-1/2"]),
+        max_length=max_length,
+    )
+
+
+_BITS = ("unviolated", "all closed")
+
+
+def share_length(arithmetic: Arithmetic | str) -> int | None:
+    """Return the n up to which shares of two symbols are equal in a format if their counts are.
+
+    Example:
+        >>> from transformist.arithmetic import BFLOAT16, FLOAT32
+        >>> share_length(BFLOAT16), share_length(FLOAT32)
+        (63, 4194303)
+
+    """
+    a = float_format_of(arithmetic)
+    if a is None:
+        return None
+    # A share of k symbols is the weight c = fl(1/r), r ≤ n + 1, added k times to 0, beside zeros
+    # that change no sum: equal counts give equal numbers. Let r ≤ 1/(4u), so that c ≥ 4u (1 − u).
+    # Another c adds at least c − 2w to a sum below 2, which is more than 0. Where sums are stored
+    # in a narrower format, w ≤ u/4 and u ≤ 1/8 make it 3u at least, more than the spacing 2u of
+    # numbers below 2: larger counts give larger numbers. Their difference rounds to 0 only if
+    # it is 0, as no format here loses differences of its own numbers.
+    return int(1 / (4 * a.unit_roundoff)) - 1
+
+
+@recipe(
+    "dyck-1-exact-uniform",
+    section="9.2.1",
+    claim=StringClaim(
+        statement="x is in Dyck-1, for every length, as a slot that is exactly 0 or 1, by weights "
+        "that depend on no length and leftmost-hard heads",
+        **_DYCK_1,
+        safe_length=lambda *, arithmetic: share_length(arithmetic),
+        why_safe="bounds.share_length: equal counts of brackets have equal shares, bit for bit",
+        gap=lambda *, n: (Fraction(1, n + 1) ** 2, 1),
+        gap_statement="at least 1/(n + 1)²",
+        excluded={"interval": "a ball around a balance of 0 has no sign"},
+    ),
+    sources=("the paper holds that weights without N cannot give a bit; uniform heads cannot",),
+    explain=_unmatched,
+    errata=("dyck-1-empty", "dyck-1-uniform-bit"),
+)
+def dyck_1_exact_uniform(weighting: str = "softmax") -> Transformer:
+    """Shares of both brackets, then two leftmost-hard heads that find BOS unless one is larger.
+
+    The scores of the first are the shares of ) less those of (: BOS has 0, and so the leftmost
+    maximum, unless some prefix closes more than it opens. Those of the second are the last balance
+    at every position and 0 at BOS: BOS has the leftmost maximum unless that balance is positive.
+    """
+    stream = Stream(("opens", "closes", "one", "front", "opened", "closed", *_BITS, "accept"))
+    words: dict[Any, LinearForm] = {
+        "(": {"opens": 1, "one": 1},
+        ")": {"closes": 1, "one": 1},
+        BOS: {"front": 1, "one": 1},
+    }
+    deficit: LinearForm = {"closed": 1, "opened": -1}
+    balance: LinearForm = {"opened": 1, "closed": -1}
+
+    def finds_front(bit: str, query: LinearForm | str, key: LinearForm) -> Attention:
+        return attend(stream, ["front"], [bit], [query], [key], "leftmost-hard", "future")
+
+    unviolated, unopened = _BITS
+    return Transformer(
+        stream=stream,
+        embedding=Embedding.of(stream, words, front=[BOS]),
+        layers=(
+            Layer(
+                heads=(
+                    _mean(stream, "opens", "opened", weighting),
+                    _mean(stream, "closes", "closed", weighting),
+                )
+            ),
+            Layer(
+                heads=(
+                    finds_front(unviolated, "one", deficit),
+                    finds_front(unopened, balance, {"front": -1}),
+                ),
+                feed_forward=units(stream, ({unviolated: 1, unopened: 1}, -1, "accept")),
+            ),
+        ),
+        read_out=Binary(W_out=stream.reading("accept"), b_out=["-1/2"]),
     )
 
 
@@ -527,5 +696,5 @@ def dyck_k_d(kinds: int = 2, depth: int = 3, weighting: str = "average-hard") ->
     return _bounded(kinds, depth, weighting)
 
 
-RECIPES = (dyck_1_uniform, dyck_1, dyck_1_2, dyck_k_d)
+RECIPES = (dyck_1_uniform, dyck_1, dyck_1_nonuniform, dyck_1_exact_uniform, dyck_1_2, dyck_k_d)
 """Recipes of the chapter, in the order in which they are listed."""
