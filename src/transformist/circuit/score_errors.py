@@ -20,7 +20,7 @@ from fractions import Fraction
 from transformist.arithmetic import is_power_of_two
 from transformist.circuit import sum_errors
 from transformist.circuit.margins import Margins, RoundedHead
-from transformist.circuit.readings import ScoreReading, Sum
+from transformist.circuit.readings import ScoreReading
 
 OF_QUOTIENT = 3
 """Relative error of the root and of the quotient, in units of u: 2u, and 2u² besides."""
@@ -29,17 +29,6 @@ OF_QUOTIENT = 3
 def one_score(margins: Margins, head: RoundedHead, scoring: ScoreReading) -> float:
     """One scaled score as a dot product, before division by √d_key."""
     return float(margins.sharpness[head]) * math.sqrt(scoring.size)
-
-
-def magnitudes(margins: Margins, sums: list[Sum]) -> list[list[float]]:
-    """Largest magnitude of each sum, at each kind of row."""
-    errors = [margins.sum_error(each) for each in sums]
-    rows = [margins.circuit.rows(each.form) for each in sums]
-    kinds = range(len(margins.circuit.alphabet) + margins.circuit.bos)
-    return [
-        [float(row[kind].size) + error for row, error in zip(rows, errors, strict=True)]
-        for kind in kinds
-    ]
 
 
 def are_finite(margins: Margins, scoring: ScoreReading) -> bool:
@@ -86,8 +75,3 @@ def underflow(margins: Margins, scoring: ScoreReading) -> float:
     a = margins.a
     partial = 2 * len(scoring.pairs) * a.smallest_partial
     return partial + a.smallest * (1 + math.sqrt(scoring.size))
-
-
-def dot(x: list[float], y: list[float]) -> float:
-    """Σ x y, where 0 times infinity is 0."""
-    return sum(a * b if a and b else 0.0 for a, b in zip(x, y, strict=True))

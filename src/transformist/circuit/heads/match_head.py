@@ -21,6 +21,7 @@ from transformist.circuit.forms import ONE, Form, HashedOnce
 from transformist.circuit.heads.scored_head import ScoredHead, lengthened
 from transformist.circuit.margins import Margins
 from transformist.circuit.readings import ScoreReading
+from transformist.laws import Ranges
 
 SCORE_ERROR = Fraction(1, 4)
 """Limit η of the error of a score, in positions, where the first or last match is chosen.
@@ -168,7 +169,10 @@ class Match(ScoredHead, HashedOnce):
         if margins.readings is not None:
             found = [self._score_errors_as_read(margins, s) for s in margins.readings.scores[self]]
             return (*map(max, zip(*found, strict=True)),)
-        keys, queries = (_by_kind(margins, forms) for forms in (self.keys, self.queries))
+        rows = [
+            [margins.circuit.rows(form) for form in forms] for forms in (self.keys, self.queries)
+        ]
+        keys, queries = (_by_kind(each, [0.0] * len(each)) for each in rows)
         scale = magnitude(self.scale)
         largest = scale * _largest_dot(keys, queries)
         largest += magnitude(margins.circuit.longest) if self.place is not None else 0.0
@@ -200,15 +204,15 @@ class Match(ScoredHead, HashedOnce):
             return 0.0, 0.0, 0.0
         if not score_errors.are_finite(margins, scoring):
             return math.inf, math.inf, 0.0
-        dot = score_errors.dot
         columns = [list(each) for each in zip(*scoring.pairs, strict=True)]
         off_q, off_k = ([margins.sum_error(each) for each in column] for column in columns)
-        queries, keys = (score_errors.magnitudes(margins, column) for column in columns)
-        largest = max(dot(q, k) for q in queries for k in keys)
+        rows = [[margins.circuit.rows(each.form) for each in column] for column in columns]
+        queries, keys = _by_kind(rows[0], off_q), _by_kind(rows[1], off_k)
+        largest = _largest_dot(queries, keys)
         lost, off, divided = score_errors.underflow(margins, scoring), 0.0, 0.0
         if not score_errors.is_exact(margins, scoring):
-            off = max(dot(off_q, k) for k in keys) + max(dot(off_k, q) for q in queries)
-            off += dot(off_q, off_k) + lost
+            off = max(_dot(k, off_q) for k in keys) + max(_dot(q, off_k) for q in queries)
+            off += sum(x * y for x, y in zip(off_q, off_k, strict=True)) + lost
             off += score_errors.rounding(margins, len(scoring.pairs), largest, largest)
         if not score_errors.has_plain_root(scoring):
             divided = score_errors.OF_QUOTIENT * margins.u * largest + lost
@@ -228,16 +232,16 @@ Vector: TypeAlias = "Mapping[int, float]"
 """Coordinates of a vector that are not 0, in order."""
 
 
-def _by_kind(margins: Margins, forms: tuple[Form, ...]) -> list[Vector]:
-    """The largest magnitudes of forms at each kind of row, as vectors; equal vectors once."""
-    rows = [margins.circuit.rows(form) for form in forms]
-    common = {j: size for j, row in enumerate(rows) if (size := magnitude(row.common.size))}
+def _by_kind(rows: Sequence[Ranges], errors: Sequence[float]) -> list[Vector]:
+    """The largest magnitudes, errors added, at each kind of row, as vectors; equal vectors once."""
+    numbers = list(enumerate(zip(rows, errors, strict=True)))
+    common = {j: x for j, (row, error) in numbers if (x := magnitude(row.common.size) + error)}
     others: dict[int, dict[int, float]] = {}
-    for j, row in enumerate(rows):
+    for j, (row, error) in numbers:
         for kind, each in row.others.items():
-            others.setdefault(kind, {})[j] = magnitude(each.size)
+            others.setdefault(kind, {})[j] = magnitude(each.size) + error
     found: dict[tuple[tuple[int, float], ...], Vector] = {}
-    if len(others) < len(margins.circuit.alphabet) + margins.circuit.bos:
+    if not rows or len(others) < len(rows[0]):
         found[tuple(common.items())] = common
     for own in others.values():
         both = {j: size for j, size in sorted({**common, **own}.items()) if size}
@@ -264,5 +268,5 @@ def _largest_dot(x: Sequence[Vector], y: Sequence[Vector]) -> float:
 def _dot(x: Vector, y: Vector | Sequence[float]) -> float:
     if isinstance(y, Mapping):
         shorter, longer = (x, y) if len(x) <= len(y) else (y, x)
-        return sum(size * longer.get(j, 0.0) for j, size in shorter.items())
-    return sum(size * y[j] for j, size in x.items())
+        return sum(size * longer[j] for j, size in shorter.items() if j in longer)
+    return sum(size * y[j] for j, size in x.items() if y[j])

@@ -30,7 +30,8 @@ def digest(model: Transformer) -> str:
 def _written(value: Any) -> Iterator[str]:
     if isinstance(value, np.ndarray):
         yield f"{value.shape}"
-        yield from _numbers(value.ravel())
+        if value.size:
+            yield _numbers(value.ravel())
     elif isinstance(value, tuple):
         yield f"{len(value)}"
         for each in value:
@@ -46,12 +47,14 @@ def _written(value: Any) -> Iterator[str]:
         yield f"{kind.__name__} {value!r}"
 
 
-def _numbers(flat: NDArray[Any]) -> list[str]:
-    """Return the text of every number; most weights are 0, so only the others are converted."""
-    texts = ["0/1"] * flat.size
+def _numbers(flat: NDArray[Any]) -> str:
+    """Return the text of every number, a line each; most weights are 0, and written in runs."""
     used = np.flatnonzero(flat)
-    for place, x in zip(used.tolist(), flat[used].tolist(), strict=True):
+    zeros = np.diff(used, prepend=-1, append=flat.size) - 1  # before each number, and at the end
+    lines, zero = [], "0/1\n"
+    for run, x in zip(zeros.tolist(), flat[used].tolist(), strict=False):
         # The exact value: 1, 1.0 and Fraction(1) are one weight.
         p, q = Fraction(x).as_integer_ratio()
-        texts[place] = f"{p:x}/{q:x}"
-    return texts
+        lines.append(f"{zero * run}{p:x}/{q:x}\n")
+    lines.append(zero * int(zeros[-1]))
+    return "".join(lines)[:-1]

@@ -16,6 +16,7 @@ A value without an error needs no margin. Otherwise:
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 
@@ -23,13 +24,14 @@ import numpy as np
 
 from transformist.model import Binary, MultiClass, NearestFraction, ReadOut
 from transformist.verify.proof.enumerating import case_keys, combinations
-from transformist.verify.proof.ideal import ONE, ZERO
+from transformist.verify.proof.ideal import ONE, ZERO, Form
 from transformist.verify.proof.rounding_errors import AffineMap, Approximation, RoundingErrors
 from transformist.verify.proof.slack import Ledger
-from transformist.verify.proof.upwards import ROOM, Unfollowed, up
+from transformist.verify.proof.upwards import ROOM, Floats, Unfollowed, up
 
-MOST_PAIRS, MOST_LABELS = 64, 4096
-"""Limits that bound the running time: on labels compared in pairs, and on labels."""
+MOST_PAIRS, MOST_LABELS, MOST_DISTANCES = 64, 4096, 4096
+"""Limits that bound the running time: on labels compared in pairs, on labels that are not those of
+a count, and on distances at which labels of a count are compared one by one."""
 
 WHERE = "read-out"
 
@@ -41,8 +43,6 @@ def decide(read_out: ReadOut, z: Approximation, r: RoundingErrors, ledger: Ledge
         Unfollowed: if the read-out makes no decision, or a margin has no bound.
 
     """
-    if len(read_out.W_out) > MOST_LABELS:
-        raise Unfollowed(WHERE, f"it has more than {MOST_LABELS} labels")
     y = r.affine(read_out.W_out, read_out.b_out, z, WHERE)
     symbols = r.ideal.kinds - (r.ideal.bos is not None)
     read = range(r.ideal.kinds if read_out.at == "last" else symbols)
@@ -51,6 +51,8 @@ def decide(read_out: ReadOut, z: Approximation, r: RoundingErrors, ledger: Ledge
         _accept(read_out, y, loose, r, ledger)
     elif isinstance(read_out, MultiClass):
         if loose and not _is_count(y, z, loose, r, ledger):
+            if len(read_out.W_out) > MOST_LABELS:
+                raise Unfollowed(WHERE, f"it has more than {MOST_LABELS} labels")
             _best(y, loose, r, ledger)
     elif isinstance(read_out, NearestFraction):
         _fraction(read_out, y, symbols, r, ledger)
@@ -111,9 +113,8 @@ def _is_count(
     second = ideal.combined([(ONE, forms[2]), (-ONE, forms[1])])  # A − 3 B
     B = ideal.combined([(ONE / 2, first), (-ONE / 2, second)])
     A = ideal.combined([(ONE, first), (ONE, B)])
-    for k, form in enumerate(forms):
-        if form != ideal.combined([(1, forms[0]), (k, A), (-k * k, B)]):
-            return False
+    if not _is_parabola(forms, A, B):
+        return False
     found = ideal.vertex(A, B)
     if found is None:
         return False
@@ -122,15 +123,49 @@ def _is_count(
     own = off @ z.size[index] + shift_off[:, None] * ideal.scales[index] + y.rounding[index]
     own = up(own)[:, kinds].max(axis=1)
     error = z.error[index][:, kinds].max(axis=1)
-    labels, worst = np.arange(len(forms)), (0.0, 0.0, 1.0)
-    for k in labels.tolist():
-        rest = labels[labels != k]
-        apart = up(np.abs(weights[rest] - weights[k]) @ error + own[rest] + own[k])
-        leads = b * (rest - k) ** 2.0 * (1 - ROOM)
-        at = int((apart / leads).argmax())
-        worst = max(worst, (float(apart[at] / leads[at]), float(apart[at]), float(leads[at])))
-    ledger.answer(*worst[1:])
+    ledger.answer(*_worst_pair(weights, error, own, b))
     return True
+
+
+def _is_parabola(forms: Sequence[Form], A: Form, B: Form) -> bool:
+    """True if the label k has the form A k − B k² + constant form, for every k."""
+    numbers = sorted({*A, *B, *itertools.chain.from_iterable(forms)})
+    zero = ZERO.as_integer_ratio()
+    # Over one denominator q the coefficients are whole, and faster to compare than rationals.
+    q = math.lcm(*(x.denominator for form in (A, B, forms[0]) for x in form.values()))
+    a, b, c = ([int(form.get(n, ZERO) * q) for n in numbers] for form in (A, B, forms[0]))
+    for k, form in enumerate(forms):
+        for n, s, t, start in zip(numbers, a, b, c, strict=True):
+            x, y = form[n].as_integer_ratio() if n in form else zero
+            if x * q != y * (start + k * s - k * k * t):
+                return False
+    return True
+
+
+def _worst_pair(weights: Floats, error: Floats, own: Floats, b: float) -> tuple[float, float]:
+    """Return the error and the lead of the pair of labels with the largest ratio of the two.
+
+    Labels at distance m lead by b m². The weights of labels at distance m differ by at most m times
+    the largest difference of two neighbours, coordinate by coordinate. So the ratio at distance m
+    is at most (m D + 2 max own)/(b m²), D = Σ difference · error, which falls with m: from the
+    first m on where this is below the largest ratio so far, no pair is worse. After
+    `MOST_DISTANCES` it stands for all further pairs.
+    """
+    largest_difference = np.abs(np.diff(weights, axis=0)).max(axis=0)
+    of_neighbours, of_own = up(largest_difference @ error), float(own.max())
+    worst = (0.0, 0.0, 1.0)
+    for m in range(1, len(weights)):
+        lead = b * m**2.0 * (1 - ROOM)
+        most = float(up(up(m * of_neighbours + 2 * of_own)))  # twice: it covers its own rounding
+        if most / lead < worst[0]:
+            break
+        if m > MOST_DISTANCES:
+            worst = (most / lead, most, lead)
+            break
+        moved, far, near = np.abs(weights[m:] - weights[:-m]) @ error, own[m:], own[:-m]
+        apart = float(np.maximum(up(moved + far + near), up(moved + near + far)).max())
+        worst = max(worst, (apart / lead, apart, lead))
+    return worst[1:]
 
 
 def _best(y: AffineMap, kinds: Sequence[int], r: RoundingErrors, ledger: Ledger) -> None:
