@@ -21,6 +21,7 @@ from transformist.errors import CoarserFormat, InvalidValue, UnknownName
 from transformist.hosts import host_comparison
 from transformist.hosts.host import HOSTS
 from transformist.hosts.named_arrays import description
+from transformist.named.named_program import NamedProgram
 from transformist.programs import PROGRAMS
 
 
@@ -381,3 +382,60 @@ def test_a_program_is_exported_for_the_length_that_is_asked_for(host, capsys, tm
     given = ["export", "programs/majority", "--host", "fake", "-o", str(tmp_path / "m.fake")]
     assert main([*given, "--max-length", "5", "--json"]) == 0
     assert '"max_length": 5' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("place", ["missing/model", "directory", "a file/model"])
+def test_a_place_that_cannot_be_written_to_is_refused_before_the_work(
+    host, tmp_path, monkeypatch, capsys, place
+):
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "a file").touch()
+    before = sorted(tmp_path.rglob("*"))
+
+    def work(*_given):
+        pytest.fail("the work had begun")
+
+    host.loaded = lambda: SimpleNamespace(write=work, run=work)
+    with pytest.raises(InvalidValue, match="to a file, in a writable directory"):
+        tf.export(dyck(), tmp_path / place, "fake")
+    monkeypatch.setattr(NamedProgram, "transformer", work)
+    given = ["export", "programs/majority", "--host", "fake", "-o", str(tmp_path / place)]
+    assert main(given) == 2 and "in a writable directory" in capsys.readouterr().err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("made", "given", "refusal"),
+    [
+        ("N", ["--max-length", "5"], "must be the N of the model, 6; received --max-length 5"),
+        ("N", ["--max-length", "7"], "must be the N of the model, 6; received --max-length 7"),
+        ("N", ["--max-length", "6"], ""),
+        ("N", [], ""),
+        ("table", ["--max-length", "4"], "must be the N of the model, 3; received"),
+        ("any", ["--max-length", "4"], ""),
+        ("--set", ["--max-length", "4"], "must be the N of the model, 6; received"),
+    ],
+)
+def test_another_length_for_a_model_with_n_is_refused(host, tmp_path, capsys, made, given, refusal):
+    """A length that the file does not have would be believed."""
+    model = tmp_path / "model.safetensors"
+    if made == "table":
+        table = tf.PositionTable(vectors=[[1], [2], [3]])
+        one = tf.Transformer(
+            stream=tf.Stream(("p",)),
+            embedding=tf.Embedding(symbols=("a",), vectors=[[1]], positions=table),
+            layers=(),
+            read_out=tf.Binary(W_out=[[1]]),
+        )
+        tf.save(one, model)
+    else:
+        tf.save(dyck() if made == "N" else drawn(grid=1), model)
+    named = ["dyck-1", "--set", "max_length=6"] if made == "--set" else [str(model)]
+    path = tmp_path / "exported"
+    code = main(["export", *named, "--host", "fake", "-o", str(path), *given, "--json"])
+    printed = capsys.readouterr()
+    assert code == (2 if refusal else 0) and path.exists() is not bool(refusal)
+    if refusal:
+        assert refusal in " ".join(printed.err.split())
+    else:
+        assert json.loads(printed.out)["longest_compared"] == {"N": 6, "any": 4}[made]

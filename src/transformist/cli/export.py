@@ -13,8 +13,11 @@ from transformist.cli.options import Model, Set
 from transformist.cli.printing import Json, out, print_json, shown_warnings, working
 from transformist.errors import InvalidValue
 from transformist.hosts import export
+from transformist.hosts.exporting import export_target
 from transformist.hosts.host import HOSTS, Unhostable
+from transformist.hosts.named_arrays import longest_input
 from transformist.inputs import read_positive, read_settings
+from transformist.model import Transformer
 from transformist.named import find_model
 from transformist.named.named_program import NamedProgram
 
@@ -33,7 +36,7 @@ def command(
         str | None,
         typer.Option(
             "--max-length",
-            help=f"The longest input; {LENGTH} when left out. A saved file has its own.",
+            help=f"The longest input; {LENGTH} when left out. A saved model has its own N.",
             metavar="N",
         ),
     ] = None,
@@ -47,11 +50,15 @@ def command(
     named = find_model(model, read_settings(settings))
     named.require_strings("export", f"--host {host}")
     length = LENGTH if max_length is None else read_positive(max_length, "--max-length")
+    has_length = named.has_length
     if isinstance(named, NamedProgram):
         named = named.with_defaults(max_length=length)
     system = number_system(arithmetic)
+    export_target(output, host)  # a refusal comes before minutes of compiling
     with working(f"exporting {named.name}"), shown_warnings():
         built = named.built(length, system).model
+        if has_length and max_length is not None:
+            _require_own_length(built, length, named.name)
         try:
             found = export(built, output, host, system, length)
         except Unhostable as refusal:
@@ -87,4 +94,21 @@ def command(
             f"{found.inputs} answers compared, all equal: every string to length "
             f"{found.every_to}, hard ones to length {found.longest}{ended}",
             markup=False,
+        )
+
+
+def _require_own_length(model: Transformer, length: int, name: str) -> None:
+    """Refuse another length for a model whose N does not come from `--max-length`.
+
+    Raises:
+        InvalidValue: for a length other than N.
+
+    """
+    own = longest_input(model)
+    if own not in (None, length):
+        raise InvalidValue(
+            f"--max-length must be the N of the model, {own}",
+            received=f"--max-length {length}",
+            where=name,
+            remedy="leave --max-length out, or build the model for the other N",
         )

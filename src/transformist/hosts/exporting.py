@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from pathlib import Path
+from typing import Any
 from warnings import warn
 
 from transformist.arithmetic import Arithmetic, number_system
@@ -11,7 +13,7 @@ from transformist.errors import CoarserFormat, InvalidValue, UnknownName, is_nam
 from transformist.hosts.host import HOSTS
 from transformist.hosts.host_comparison import HostComparison, compare_host, planned_comparison
 from transformist.hosts.named_arrays import require_format, require_hostable
-from transformist.hosts.whole_file import path_of, replace_file, resolved
+from transformist.hosts.whole_file import path_of, replace_file, require_writable, resolved
 from transformist.model import Transformer
 from transformist.rounding import is_as_fine
 from transformist.settings import whole_length
@@ -64,8 +66,7 @@ def export(
 
     """
     require_hostable(model, "export")
-    if not is_name(host, HOSTS):
-        raise UnknownName.among("host", host, HOSTS, "export")
+    _require_host(host)
     # A name that no arithmetic has is refused, with a list of the names.
     name = require_format(getattr(arithmetic, "name", arithmetic), "export")
     system, built_for = number_system(name), model.built_for
@@ -80,6 +81,26 @@ def export(
         )
     if max_length is not None:
         max_length = whole_length(max_length, "export", optional=True)
+    target, room = export_target(path, host)
+    # The bytes that are compared are the bytes that are written: nothing is serialized twice. The
+    # metadata in them say what is compared, so the inputs are chosen first.
+    planned = planned_comparison(model, name, max_length)
+    data = room.write(model, name, max_length, dataclasses.asdict(planned))
+    compare_host(model, room.run(data), name, planned)
+    replace_file(target, data, "export")
+    return planned
+
+
+def export_target(path: str | os.PathLike[str], host: str) -> tuple[Path, Any]:
+    """Return the path of an exported model and the module of its host, before any work.
+
+    Raises:
+        UnknownName: for another host.
+        InvalidValue: for a missing library, the name of a file of another kind, or a place that
+            cannot be written to.
+
+    """
+    _require_host(host)
     target = path_of(path, "export")
     # A link may lead to a model under any name, and some disks ignore the case of names.
     if {each.suffix.lower() for each in (target, resolved(target))} & {".py", ".safetensors"}:
@@ -89,11 +110,10 @@ def export(
             where="export",
             remedy=f"give a name such as model{HOSTS[host].suffix}",
         )
-    # The bytes that are compared are the bytes that are written: nothing is serialized twice. The
-    # metadata in them say what is compared, so the inputs are chosen first.
-    room = HOSTS[host].loaded()
-    planned = planned_comparison(model, name, max_length)
-    data = room.write(model, name, max_length, dataclasses.asdict(planned))
-    compare_host(model, room.run(data), name, planned)
-    replace_file(target, data, "export")
-    return planned
+    require_writable(target, "export")
+    return target, HOSTS[host].loaded()
+
+
+def _require_host(host: str) -> None:
+    if not is_name(host, HOSTS):
+        raise UnknownName.among("host", host, HOSTS, "export")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,22 @@ def resolved(path: Path) -> Path:
         return path
 
 
+def require_writable(path: Path, where: str) -> None:
+    """Require a place that a file can be written to, before the work on its contents.
+
+    Raises:
+        InvalidValue: for a place that cannot be written to.
+
+    """
+    # Only an attempt shows permissions, quotas and disks that are read only.
+    with _unwritable_refused(path, where):
+        _, beside = _places(path)
+        try:
+            beside.touch(exist_ok=False)
+        finally:
+            beside.unlink(missing_ok=True)
+
+
 def replace_file(path: Path, data: bytes, where: str) -> None:
     """Put a file in its place, whole or not at all.
 
@@ -45,9 +63,8 @@ def replace_file(path: Path, data: bytes, where: str) -> None:
     """
     # A rename within one directory replaces a file in one step. It comes after fsync, so the new
     # name never refers to bytes that are not yet on the disk.
-    try:
-        place = _place(path)
-        beside = place.with_name(f".{secrets.token_hex(8)}.part")
+    with _unwritable_refused(path, where):
+        place, beside = _places(path)
         try:
             with beside.open("xb") as file:
                 file.write(data)
@@ -56,6 +73,13 @@ def replace_file(path: Path, data: bytes, where: str) -> None:
             beside.replace(place)
         finally:
             beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _unwritable_refused(path: Path, where: str) -> Iterator[None]:
+    """Refuse a path at which writing fails."""
+    try:
+        yield
     except (OSError, ValueError, RuntimeError) as error:
         raise InvalidValue(
             "a model must be saved to a file, in a writable directory",
@@ -65,9 +89,9 @@ def replace_file(path: Path, data: bytes, where: str) -> None:
         ) from None
 
 
-def _place(path: Path) -> Path:
-    """The target of a path after links are followed: an existing file or an unused name."""
+def _places(path: Path) -> tuple[Path, Path]:
+    """The target of a path, an existing file or an unused name, and a new name beside it."""
     place = path.resolve()
     if place.exists() and not place.is_file():
         raise OSError("not a file")
-    return place
+    return place, place.with_name(f".{secrets.token_hex(8)}.part")
