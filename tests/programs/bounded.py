@@ -65,33 +65,55 @@ def streams(model, xs, arithmetic):
     return [a.numbers(z) for _, z in model.streams(xs, a)]
 
 
-# Decisions, from their definitions
+# Decisions, from their definitions: the right answers as an array, made once for all formats, and
+# whether numbers decide so
 
 
-def _accepts(_read_out, y, expected):
-    return (y[:, 0, 0] > 0) == np.array(expected)
+def _wanted_truth(_read_out, expected):
+    return np.array(expected)
 
 
-def _labels(read_out, y, expected):
+def _accepts(y, wanted):
+    return (y[:, 0, 0] > 0) == wanted
+
+
+def _wanted_labels(read_out, expected):
     numbers = {label: number for number, label in enumerate(read_out.labels)}
-    wanted = [[numbers[label] for label in each] for each in expected]
-    return (y.argmax(axis=2) == np.array(wanted).reshape(y.shape[:2])).all(axis=1)
+    return np.array([[numbers[label] for label in each] for each in expected])
 
 
-def _fractions(_read_out, y, expected):
+def _labels(y, wanted):
+    return (y.argmax(axis=2) == wanted.reshape(y.shape[:2])).all(axis=1)
+
+
+def _wanted_fractions(_read_out, expected):
+    return np.array([[float(each) for each in row] for row in expected])
+
+
+def _fractions(y, wanted):
     i = np.arange(1, y.shape[1] + 1)
-    wanted = np.array([[float(each) for each in row] for row in expected]).reshape(y.shape[:2])
-    return (i * abs(y[:, :, 0] - wanted) < 0.5).all(axis=1)
+    return (i * abs(y[:, :, 0] - wanted.reshape(y.shape[:2])) < 0.5).all(axis=1)
 
 
-DECIDES = {Binary: _accepts, MultiClass: _labels, NearestFraction: _fractions}
+DECIDES = {
+    Binary: (_wanted_truth, _accepts),
+    MultiClass: (_wanted_labels, _labels),
+    NearestFraction: (_wanted_fractions, _fractions),
+}
 
 
-def is_right(model, z, n, expected, arithmetic):
-    """Whether each decision from the last vectors of inputs of length n is the one expected."""
+def answers_wanted(model, expected):
+    """The right answers of inputs of one length as `is_right` takes them."""
+    make, _ = DECIDES[type(model.read_out)]
+    return make(model.read_out, expected)
+
+
+def is_right(model, z, n, wanted, arithmetic):
+    """Whether each decision from the last vectors of inputs of length n is the one wanted."""
     a, read_out = number_system(arithmetic), model.read_out
     y = a.numbers(read_out.values(a.array(z[:, model.rows_read(n)]), a))
-    return DECIDES[type(read_out)](read_out, y, expected)
+    _, decide = DECIDES[type(read_out)]
+    return decide(y, wanted)
 
 
 # What is promised
@@ -118,10 +140,11 @@ def require(model, N, batches, formats, expected, exactly="float64"):
         for start in range(0, len(batch), size):
             xs = batch[start : start + size]
             exact = [z.astype(float) for z in streams(ideal, xs, exactly)]
+            right_ones = None if expected is None else answers_wanted(model, expected(xs))
             for each in formats:
                 last = _require(model, xs, each, exact, limits[each])
                 if expected is not None:
-                    right = is_right(model, last, len(xs[0]), expected(xs), each)
+                    right = is_right(model, last, len(xs[0]), right_ones, each)
                     assert right.all(), (each, xs[int(np.argmin(right))])
             count += len(xs)
     return count

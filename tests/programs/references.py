@@ -1,5 +1,6 @@
 """What each program computes, from its definition, and the strings it is most likely to fail on."""
 
+import functools
 import itertools
 import random
 from collections import Counter
@@ -88,9 +89,13 @@ def has_more_ones(x):
     return counts["1"] > counts["0"]
 
 
+share = functools.cache(Fraction)
+"""A fraction made once, for a million strings have the same few."""
+
+
 def fractions_of_a(x):
     totals = itertools.accumulate(int(symbol == "a") for symbol in x)
-    return [Fraction(total, i) for i, total in enumerate(totals, start=1)]
+    return [share(total, i) for i, total in enumerate(totals, start=1)]
 
 
 def is_nested(x):

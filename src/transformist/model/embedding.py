@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -141,16 +142,26 @@ class Embedding(Parameterized):
             UnknownSymbol: for a symbol outside the alphabet, with its position (from 1).
 
         """
-        rows = {symbol: row for row, symbol in enumerate(self.symbols)}
-        allowed = set(self.alphabet)
-        for i, symbol in enumerate(x, start=first):
-            if not _is_among(symbol, allowed):
-                raise UnknownSymbol(
-                    f"every symbol must be one of {symbols_in_words(self.alphabet)}",
-                    received=f"{symbol!r} at position {i}",
-                    remedy="remove it, or build the model for it",
-                )
+        rows, allowed = self._rows, self._allowed
+        if not _are_among(x, allowed):
+            for i, symbol in enumerate(x, start=first):
+                if not _are_among([symbol], allowed):
+                    raise UnknownSymbol(
+                        f"every symbol must be one of {symbols_in_words(self.alphabet)}",
+                        received=f"{symbol!r} at position {i}",
+                        remedy="remove it, or build the model for it",
+                    )
         return [rows[symbol] for symbol in (*self.front, *x, *self.back)]
+
+    @cached_property
+    def _rows(self) -> dict[Symbol, int]:
+        """The row of each symbol."""
+        return {symbol: row for row, symbol in enumerate(self.symbols)}
+
+    @cached_property
+    def _allowed(self) -> frozenset[Symbol]:
+        """The symbols an input may hold."""
+        return frozenset(self.alphabet)
 
     def __call__(self, inputs: Sequence[Sequence[Symbol]], a: Arithmetic) -> Array:
         """The embedded inputs, all of one length n: (batch, n + specials, d)."""
@@ -163,10 +174,10 @@ class Embedding(Parameterized):
         return a.add(words, self.positions.at(places, length, a))
 
 
-def _is_among(symbol: object, allowed: set[Symbol]) -> bool:
-    """True if a symbol is allowed; a list, which has no hash, is not."""
+def _are_among(symbols: Sequence[object], allowed: frozenset[Symbol]) -> bool:
+    """True if every symbol is allowed; a list, which has no hash, is not."""
     try:
-        return symbol in allowed
+        return allowed.issuperset(symbols)
     except TypeError:
         return False
 
