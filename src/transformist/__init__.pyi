@@ -43,7 +43,9 @@ from transformist.model import (
 from transformist.running import decoder, plan, run
 from transformist.verify import (
     Certificate,
+    Coverage,
     Diagnosis,
+    Drawn,
     Verdict,
     certify,
     check,
@@ -56,7 +58,9 @@ __all__ = [
     "Attention",
     "Binary",
     "Certificate",
+    "Coverage",
     "Diagnosis",
+    "Drawn",
     "Embedding",
     "FeedForward",
     "FeedForwardStack",

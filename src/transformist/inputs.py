@@ -148,6 +148,26 @@ def read_length(text: str) -> int:
     )
 
 
+def read_whole(text: str, option: str) -> int:
+    """Read the whole number of an option, of at least 0.
+
+    Raises:
+        InvalidValue: when it is none.
+
+    Example:
+        >>> read_whole("12", "--drawn")
+        12
+
+    """
+    if text.isascii() and text.isdecimal() and len(text) < 10:
+        return int(text)
+    raise InvalidValue(
+        f"{option} must be a whole number of at least 0, below a thousand million",
+        received=repr(text)[:60],
+        remedy=f"write {option} 1000",
+    )
+
+
 def read_seconds(text: str, option: str) -> float:
     """Read the number of seconds of an option, above 0 and at most `LONGEST_TIMEOUT`.
 

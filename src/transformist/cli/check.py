@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any
 
 import typer
@@ -14,9 +14,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from transformist.arithmetic import number_system
 from transformist.catalogue import recipes
 from transformist.cli.options import NUMBER_SYSTEMS, Set
+from transformist.cli.piece_progress import pieces_shown
 from transformist.cli.printing import Json, err, out, print_json, warn, working
 from transformist.errors import InvalidValue
-from transformist.inputs import read_length, read_seconds, read_settings
+from transformist.inputs import read_length, read_seconds, read_settings, read_whole
+from transformist.model import Transformer
 from transformist.named import NamedModel, find_model
 from transformist.named.named_program import NamedProgram
 from transformist.named.named_recipe import NamedRecipe
@@ -25,6 +27,9 @@ from transformist.report.values import finite_or_words, plain
 from transformist.user_code import TIMEOUT
 from transformist.user_files import load_function
 from transformist.verify import (
+    LONGEST_DRAWN,
+    Coverage,
+    Drawn,
     Verdict,
     check,
     check_program,
@@ -33,6 +38,7 @@ from transformist.verify import (
     check_recipes,
     length_within,
     require_feasible,
+    shortest_input,
 )
 
 Checked = Annotated[
@@ -62,6 +68,38 @@ Longest = Annotated[
 ]
 InArithmetic = Annotated[str, typer.Option(help=f"{NUMBER_SYSTEMS}.", metavar="A")]
 
+JournalFile = Annotated[
+    str | None,
+    typer.Option(
+        "--journal",
+        help="Record finished pieces of the check in this file, and go on from there when the same "
+        "command is given again.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
+DrawnCount = Annotated[
+    str | None,
+    typer.Option(
+        "--drawn",
+        help="Try so many drawn strings after every short one.",
+        metavar="K",
+        show_default=False,
+    ),
+]
+DrawnLength = Annotated[
+    str | None,
+    typer.Option(
+        help=f"Length of the longest drawn strings; {LONGEST_DRAWN}, or N where that is less, when "
+        "left out.",
+        metavar="n",
+        show_default=False,
+    ),
+]
+Seed = Annotated[
+    str | None,
+    typer.Option(help="Seed of the drawn strings; 0 when left out.", show_default=False),
+]
 Timeout = Annotated[
     str | None,
     typer.Option(
@@ -80,12 +118,16 @@ def command(
     settings: Set = [],  # noqa: B006
     arithmetic: InArithmetic = "float64",
     timeout: Timeout = None,
+    journal: JournalFile = None,
+    drawn: DrawnCount = None,
+    drawn_length: DrawnLength = None,
+    seed: Seed = None,
     as_json: Json = False,
 ) -> int:
     """Exit code 1 when a claim does not hold.
 
-    --set and --arithmetic go with --against, which tests one
-    model on every string. A program is compiled with softmax, evaluated in float32, and with
+    --set, --arithmetic, --journal and --drawn go with --against, which tests one model on every
+    string. A program is compiled with softmax, evaluated in float32, and with
     average-hard attention, evaluated in exact arithmetic.
     """
     named = None if model is None else find_model(model, read_settings(settings))
@@ -93,9 +135,16 @@ def command(
     if against is not None:
         seconds = TIMEOUT if timeout is None else read_seconds(timeout, "--timeout")
         reference = load_function(against, seconds)
-        return _print_verdicts(
-            [_verdict_against(named, reference, arithmetic, max_length)], as_json
+        asked = _Asked(
+            arithmetic,
+            max_length,
+            journal,
+            0 if drawn is None else read_whole(drawn, "--drawn"),
+            None if drawn_length is None else read_whole(drawn_length, "--drawn-length"),
+            0 if seed is None else read_whole(seed, "--seed"),
         )
+        return _print_verdicts([_verdict_against(named, reference, asked)], as_json)
+    _require_against(journal, drawn, drawn_length, seed)
     if settings or arithmetic != "float64":
         raise InvalidValue(
             "--set and --arithmetic must come with --against: a claim is checked in every "
@@ -121,6 +170,18 @@ def command(
             markup=False,
         )
     return code
+
+
+def _require_against(*given: str | None) -> None:
+    """Refuse options of a check against a function."""
+    options = "--journal", "--drawn", "--drawn-length", "--seed"
+    for option, value in zip(options, given, strict=True):
+        if value is not None:
+            raise InvalidValue(
+                f"{option} must come with --against: it is of a check of one model on strings",
+                received=f"{option} {value} without --against",
+                remedy="leave it out, or give --against FILE.py:NAME",
+            )
 
 
 def _verdict(named: NamedModel, max_length: int | None) -> Verdict:
@@ -166,7 +227,22 @@ def _facts(verdict: Verdict) -> dict[str, Any]:
         "cases": verdict.cases,
         "arithmetics": list(verdict.arithmetics),
         "covered": verdict.covered,
+        "coverage": [_covered_facts(each) for each in verdict.coverage],
         "counterexample": counterexample,
+    }
+
+
+def _covered_facts(coverage: Coverage) -> dict[str, Any]:
+    every, drawn = coverage.every, coverage.drawn
+    return {
+        "arithmetic": coverage.arithmetic,
+        "cases": coverage.cases,
+        "inputs": coverage.inputs,
+        "settings": {name: plain(value) for name, value in coverage.settings.items()},
+        "every": every and {"shortest": every[0], "longest": every[1]},
+        "drawn": drawn and asdict(drawn),
+        "pieces": coverage.pieces,
+        "from_journal": coverage.from_journal,
     }
 
 
@@ -204,11 +280,27 @@ AGAINST = 2**14
 """About how many strings --against tries where --max-length is left out."""
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """Options of a check against a function."""
+
+    arithmetic: str
+    max_length: int | None
+    journal: str | None
+    drawn: int
+    drawn_length: int | None
+    seed: int
+
+    def draws(self, model: Transformer) -> Drawn:
+        """The drawn strings, of lengths that the model takes."""
+        longest = self.drawn_length
+        if longest is None:
+            longest = min(LONGEST_DRAWN, model.max_length or LONGEST_DRAWN)
+        return Drawn(self.drawn, shortest_input(model), longest, self.seed)
+
+
 def _verdict_against(
-    named: NamedModel | None,
-    reference: Callable[[Any], Any],
-    arithmetic: str,
-    max_length: int | None,
+    named: NamedModel | None, reference: Callable[[Any], Any], asked: _Asked
 ) -> Verdict:
     """Check a model against a function on every string."""
     if named is None or not named.takes_strings:
@@ -217,13 +309,25 @@ def _verdict_against(
             received="the whole catalogue" if named is None else named.name,
             remedy="name a recipe on strings, such as dyck-1, a program, or a saved file",
         )
-    system = number_system(arithmetic)
+    system, max_length = number_system(asked.arithmetic), asked.max_length
     symbols = len(named.alphabet(1, system))
     length = length_within(AGAINST, symbols) if max_length is None else max_length
-    require_feasible(length, symbols)
-    model = named.transformer(length, system)
+    require_feasible(length, symbols, is_recorded=asked.journal is not None)
+    longest = asked.drawn_length
+    if longest is None and asked.drawn:
+        longest = LONGEST_DRAWN
+    model = named.transformer(max(length, longest or 0), system)
     if max_length is None and model.max_length is not None:
         length = min(length, model.max_length)
     warn(named.caution(model, system, "reference"))
-    with working(f"checking every string to length {length} over {symbols} symbols"):
-        return replace(check(model, reference, length, system), name=named.name)
+    with pieces_shown(f"checking every string to length {length} over {symbols} symbols") as show:
+        verdict = check(
+            model,
+            reference,
+            length,
+            system,
+            drawn=asked.draws(model),
+            journal=asked.journal,
+            progress=show,
+        )
+    return replace(verdict, name=named.name)

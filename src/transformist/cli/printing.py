@@ -36,7 +36,7 @@ EVERY = 10.0
 
 
 @contextmanager
-def working(on: str) -> Iterator[None]:
+def working(on: str) -> Iterator[Callable[[str], None]]:
     """Show progress on standard error: the work, the step that it has reached, and its time.
 
     A terminal shows one line at once, and removes it at the end. Elsewhere a line is printed every
@@ -48,6 +48,9 @@ def working(on: str) -> Iterator[None]:
 
     Args:
         on: the work, in words.
+
+    Yields:
+        A function that takes a step in words, to be shown in place of log records from then on.
 
     """
     began, reached, ended = time.monotonic(), _Reached(on), threading.Event()
@@ -68,7 +71,7 @@ def working(on: str) -> Iterator[None]:
         thread = threading.Thread(target=repeat, args=(every, show), daemon=True)
         thread.start()
         try:
-            yield
+            yield reached.say
         finally:
             ended.set()
             thread.join()
@@ -81,13 +84,19 @@ class _Reached(logging.Handler):
         super().__init__()
         self._on = on
         self._last: logging.LogRecord | None = None
+        self._said = ""
+
+    def say(self, step: str) -> None:
+        """Show this step in place of log records."""
+        self._said = step
 
     def emit(self, record: logging.LogRecord) -> None:
         """Replace the record before."""
         self._last = record
 
     def __str__(self) -> str:
-        return self._on if self._last is None else f"{self._on}: {self._last.getMessage()}"
+        step = self._said or (self._last and self._last.getMessage())
+        return f"{self._on}: {step}" if step else self._on
 
 
 @contextmanager

@@ -27,19 +27,41 @@ class Strings:
     def __str__(self) -> str:
         return f"strings over {{{', '.join(map(str, self.alphabet))}}}"
 
-    def every(self, length: int, shortest: int = 0) -> Iterator[String]:
-        """Every string of `shortest` to `length` symbols, the shorter ones first."""
-        for n in range(shortest, length + 1):
-            yield from map(self._string, itertools.product(self.alphabet, repeat=n))
+    def every(
+        self, length: int, shortest: int = 0, prefix: tuple[Any, ...] = ()
+    ) -> Iterator[String]:
+        """Every string of `shortest` to `length` symbols with a prefix, the shorter ones first."""
+        for n in range(max(shortest, len(prefix)), length + 1):
+            for rest in itertools.product(self.alphabet, repeat=n - len(prefix)):
+                yield self.joined((*prefix, *rest))
 
     def drawn(self, length: int, count: int, seed: int) -> list[String]:
         """`count` strings drawn evenly over lengths up to `length` and over the alphabet."""
         source = random.Random(f"{seed} {length}")
         lengths = [source.randint(0, length) for _ in range(count)]
-        return [self._string(tuple(source.choices(self.alphabet, k=n))) for n in lengths]
+        return [self.joined(tuple(source.choices(self.alphabet, k=n))) for n in lengths]
 
-    def _string(self, symbols: tuple[Any, ...]) -> String:
-        """The symbols as a str where every one is a character."""
+    def drawn_by_number(self, lengths: range, numbers: range, seed: int) -> Iterator[String]:
+        """The strings with these numbers in an endless sequence of drawn ones.
+
+        Each is drawn by itself, evenly over the lengths and over the alphabet, so that any range of
+        numbers gives the same strings, whichever was drawn before.
+
+        Example:
+            >>> bits = Strings(("0", "1"), lambda _: ())
+            >>> [*bits.drawn_by_number(range(3, 6), range(4), seed=0)][2:] == [
+            ...     *bits.drawn_by_number(range(3, 6), range(2, 4), seed=0)
+            ... ]
+            True
+
+        """
+        for number in numbers:
+            source = random.Random(f"{seed} {lengths.start} {lengths.stop} {number}")
+            n = source.choice(lengths)
+            yield self.joined(tuple(source.choices(self.alphabet, k=n)))
+
+    def joined(self, symbols: tuple[Any, ...]) -> String:
+        """The string of these symbols: a str where every one is a character."""
         if all(isinstance(symbol, str) and len(symbol) == 1 for symbol in self.alphabet):
             return "".join(symbols)
         return symbols

@@ -15,7 +15,7 @@ raises `NotShared`, and the strings are left to the reference.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,8 +144,10 @@ def branches(
     length: int,
     a: Arithmetic,
     most_numbers: int = MOST_NUMBERS,
+    *,
+    prefix: Sequence[Any] = (),
 ) -> Iterator[Iterator[Level]]:
-    """Yield the answers on every string of at most `length` symbols.
+    """Yield the answers on every string of at most `length` symbols that begins with a prefix.
 
     Args:
         model: a model whose strings share prefixes (`shares_prefixes`).
@@ -153,15 +155,17 @@ def branches(
         length: length of the longest strings, at most N.
         a: the number system.
         most_numbers: largest number of numbers that strings evaluated together keep.
+        prefix: at most `length` symbols with which the strings begin; every string is meant where
+            it is left out.
 
     Raises:
         NotShared: while a branch is evaluated, if a number may overflow.
 
     Returns:
         Branches, each to be gone through before the next: first that of all strings up to a length
-        p, then for each string of length p, in order, that of the longer strings which begin with
-        it. A branch has its levels by increasing length; a model without BOS has no answer on the
-        empty string, and so no level for it.
+        p, the prefix the shortest, then for each string of length p, in order, that of the longer
+        strings which begin with it. A branch has its levels by increasing length; a model without
+        BOS has no answer on the empty string, and so no level for it.
 
     Example:
         >>> import transformist as tf
@@ -178,9 +182,9 @@ def branches(
 
     """
     tree = _Tree(model, domain, a)
-    root = tree.root()
-    trunk = _Branch(tree, root, tree.split(length, most_numbers))
-    yield itertools.chain([tree.level(root)] if tree.answers_empty else [], trunk)
+    root = tree.at(prefix)
+    trunk = _Branch(tree, root, tree.split(length, most_numbers, root.length))
+    yield itertools.chain([] if root.last is None else [tree.level(root)], trunk)
     if trunk.length < length:
         for k in range(len(trunk.node.strings)):
             yield iter(_Branch(tree, trunk.node.only(k), length))
@@ -208,20 +212,18 @@ class _Tree:
         rows = {symbol: row for row, symbol in enumerate(embedding.symbols)}
         self.front = [rows[symbol] for symbol in embedding.front]
         self.alphabet = np.array([rows[symbol] for symbol in domain.alphabet], dtype=np.int64)
+        self.symbols = domain.alphabet
         (self.empty,) = domain.every(0)
         self.of_one = list(domain.every(1, 1))
 
-    @property
-    def answers_empty(self) -> bool:
-        """True if the empty string has a row."""
-        return bool(self.front)
-
-    def split(self, length: int, most_numbers: int) -> int:
+    def split(self, length: int, most_numbers: int, least: int) -> int:
         """The least p for which the strings with a prefix of length p keep few enough numbers."""
         heads = [head for layer in self.model.layers for head in layer.heads]
         row = SCORES + sum(head.W_K.shape[0] + head.W_V.shape[0] for head in heads)
         fit = max(1, most_numbers // (row * (length + len(self.front) + 1) + self.model.width))
-        return next(p for p in range(length + 1) if len(self.alphabet) ** (length - p) <= fit)
+        return next(
+            p for p in range(least, length + 1) if len(self.alphabet) ** (length - p) <= fit
+        )
 
     def root(self) -> _Node:
         """The empty string, with the rows of the symbols in front."""
@@ -229,6 +231,13 @@ class _Tree:
         for place, row in enumerate(self.front, start=1 - len(self.front)):
             caches, last = self._with_row(node.caches, np.array([[row]]), place)
             node = _Node(0, 0, node.strings, caches, last, node.answers)
+        return node
+
+    def at(self, prefix: Sequence[Any]) -> _Node:
+        """A string, with the rows of its symbols and of those in front."""
+        node = self.root()
+        for symbol in prefix:
+            node = self.extended(node).only(self.symbols.index(symbol))
         return node
 
     def extended(self, node: _Node) -> _Node:

@@ -10,20 +10,23 @@ from transformist.verify.certificate import (
     check_certificate,
 )
 from transformist.verify.changes import sensitivity
+from transformist.verify.checking import LONGEST_DRAWN, check
 from transformist.verify.claim_kinds import answer_in_numbers, check_recipe
-from transformist.verify.comparison import check, length_within, require_feasible
+from transformist.verify.comparison import length_within, require_feasible, shortest_input
 from transformist.verify.diagnosis import Diagnosis, diagnose, first_failing
 from transformist.verify.function_claims import worst_rounding
 from transformist.verify.model_certificates import unproved
 from transformist.verify.proof import EVALUATIONS
+from transformist.verify.runs.execution import Progress
 from transformist.verify.searches import formats, search, search_all, searched
 from transformist.verify.string_claims import enclosed_error
 from transformist.verify.suite import built_for, check_program, check_programs, check_recipes
 from transformist.verify.tolerances import LeastError, least_error
-from transformist.verify.verdict import Counterexample, Verdict, agrees
+from transformist.verify.verdict import Counterexample, Coverage, Drawn, Verdict, agrees
 
 __all__ = [
     "EVALUATIONS",
+    "LONGEST_DRAWN",
     "SHORT_WORK",
     "TAKEN_FOR_GRANTED",
     "WORK",
@@ -31,8 +34,11 @@ __all__ = [
     "Breakdown",
     "Certificate",
     "Counterexample",
+    "Coverage",
     "Diagnosis",
+    "Drawn",
     "LeastError",
+    "Progress",
     "Unproved",
     "Verdict",
     "agrees",
@@ -58,6 +64,7 @@ __all__ = [
     "search_all",
     "searched",
     "sensitivity",
+    "shortest_input",
     "unproved",
     "worst_rounding",
 ]

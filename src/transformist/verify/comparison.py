@@ -6,10 +6,11 @@ import itertools
 import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from numbers import Rational
 from typing import Any, TypeAlias
 
-from transformist.arithmetic import Arithmetic, is_whole, number_system
+from transformist.arithmetic import Arithmetic, is_whole
 from transformist.domains import String, Strings
 from transformist.engines.prefix_tree import Level, NotShared, branches, shares_prefixes
 from transformist.errors import (
@@ -21,19 +22,15 @@ from transformist.errors import (
 )
 from transformist.model import Transformer
 from transformist.user_code import TimeIsOver
-from transformist.verify.verdict import (
-    Limit,
-    Mismatch,
-    Trial,
-    Verdict,
-    all_agree,
-    verdict_of,
-)
+from transformist.verify.verdict import Limit, Mismatch, all_agree
 
 LOG = logging.getLogger(__name__)
 
 MOST_STRINGS = 2**24
 """Every string of a length is tried only where there are at most this many."""
+
+MOST_RECORDED = 2**40
+"""The same limit where a journal records the check."""
 
 DEFAULT_LENGTH = 14
 """The longest strings where no length is given: 2¹⁵ − 1 strings of two symbols, some seconds."""
@@ -43,53 +40,6 @@ BLOCK = 2**12
 
 LimitAt: TypeAlias = Callable[[int], Limit]
 """The error admitted at each length."""
-
-
-def check(
-    model: Transformer,
-    reference: Callable[[str], Any],
-    max_length: int | None = None,
-    arithmetic: Arithmetic | str = "float64",
-) -> Verdict:
-    """Compare a model with a function on every string up to a length.
-
-    Args:
-        model: the transformer.
-        reference: returns the right answer on a string.
-        max_length: length of the longest strings; 14, or the length the model is built for where
-            that is less, when left out.
-        arithmetic: the number system to evaluate in.
-
-    Raises:
-        InvalidValue: for a length below 0 or beyond what is feasible, or a reference that raises.
-        InputTooLong: for a length beyond N.
-
-    Example:
-        >>> import transformist as tf
-        >>> tf.check(tf.recipe("dyck-1").build(), lambda x: x == "", max_length=3).counterexample
-        Counterexample(input='()', expected=False, got=True, arithmetic='float64', settings='')
-
-    """
-    if not isinstance(model, Transformer):
-        raise InvalidValue(
-            "the model to compare must be a Transformer",
-            received=f"{type(model).__name__} as the first argument",
-            where="check",
-            remedy="compile a program, tf.compile(program), or give it second; or give a "
-            "transformer such as tf.recipe('dyck-1').build()",
-        )
-    alphabet = model.alphabet
-    if max_length is None:
-        max_length = min(DEFAULT_LENGTH, model.max_length or DEFAULT_LENGTH)
-    require_feasible(max_length, len(alphabet))
-    system, shortest = number_system(arithmetic), shortest_input(model)
-    domain = Strings(alphabet, lambda _: ())
-    cases, wrong = compare_every(model, reference, domain, max_length, system)
-    covered = f"every string {lengths_in_words(shortest, max_length)}"
-    tried = covered
-    if wrong is not None:
-        tried = f"strings to length {max_length}, until one of length {len(wrong.input)} failed"
-    return verdict_of("model", [Trial(system.name, cases, tried, {}, wrong)], covered)
 
 
 def lengths_in_words(shortest: int, longest: int) -> str:
@@ -103,8 +53,13 @@ def lengths_in_words(shortest: int, longest: int) -> str:
     return f"to length {longest}" if shortest == 0 else f"of length {shortest} to {longest}"
 
 
-def require_feasible(length: int, symbols: int) -> None:
+def require_feasible(length: int, symbols: int, is_recorded: bool = False) -> None:
     """Refuse a length with too many strings to try each.
+
+    Args:
+        length: of the longest strings.
+        symbols: number of symbols in the alphabet.
+        is_recorded: True where a journal records the check, so that it may last.
 
     Raises:
         InvalidValue: below 0, and beyond the longest feasible length.
@@ -119,14 +74,29 @@ def require_feasible(length: int, symbols: int) -> None:
         )
     # symbolsⁿ ≤ MOST_STRINGS, with one symbol counted as two. The largest symbolsⁿ that fits is
     # evaluated in blocks, so that this limits time, not memory.
-    longest = int(math.log(MOST_STRINGS, max(symbols, 2)))
+    most = MOST_RECORDED if is_recorded else MOST_STRINGS
+    longest = _longest(most, symbols)
     if length > longest:
+        recorded = _longest(MOST_RECORDED, symbols)
+        others = f"; with a journal (--journal FILE) of at most {recorded}"
         raise InvalidValue(
-            f"there must be at most {MOST_STRINGS:,} strings of one length",
-            received=f"max_length = {length} over {symbols} symbols",
+            f"there must be at most {most:,} strings of one length",
+            received=f"max_length = {length} over {symbols} symbols, "
+            f"{_count_in_words(symbols, length)} strings",
             where="check",
-            remedy=f"give a length of at most {longest}",
+            remedy=f"give a length of at most {longest}{'' if is_recorded else others}",
         )
+
+
+def _longest(count: int, symbols: int) -> int:
+    """The longest length of which there are at most `count` strings; one symbol counts as two."""
+    return next(n for n in itertools.count() if max(symbols, 2) ** (n + 1) > count)
+
+
+def _count_in_words(symbols: int, length: int) -> str:
+    """The number of strings of a length, as a power of ten where it is long."""
+    digits = length * math.log10(symbols)
+    return f"{symbols**length:,}" if digits < 19 else f"about 10^{digits:.0f}"
 
 
 def length_within(count: int, symbols: int) -> int:
@@ -150,6 +120,17 @@ def shortest_input(model: Transformer) -> int:
     return 0 if model.embedding.front or model.embedding.back else 1
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """An error of the model or the reference, and the string on which it was raised.
+
+    An error of a model on strings that are evaluated together is that of the first of them.
+    """
+
+    input: String
+    error: TransformistError
+
+
 def compare_every(
     model: Transformer,
     reference: Callable[[Any], Any],
@@ -159,37 +140,78 @@ def compare_every(
     limit: LimitAt | None = None,
 ) -> tuple[int, Mismatch | None]:
     """Compare on all strings of a domain up to a length, shorter ones first, as `compare` does."""
-    fits = model.max_length is None or length <= model.max_length
+    lengths = range(shortest_input(model), length + 1)
+    return raised(*first_wrong_of_every(model, reference, domain, lengths, system, limit))
+
+
+def raised(cases: int, found: Mismatch | Refusal | None) -> tuple[int, Mismatch | None]:
+    """Raise the error of a refusal; return anything else as it is."""
+    if isinstance(found, Refusal):
+        raise found.error
+    return cases, found
+
+
+def first_wrong_of_every(
+    model: Transformer,
+    reference: Callable[[Any], Any],
+    domain: Strings,
+    lengths: range,
+    system: Arithmetic,
+    limit: LimitAt | None = None,
+    prefix: tuple[Any, ...] = (),
+) -> tuple[int, Mismatch | Refusal | None]:
+    """Find the first string with a prefix that is wrong or refused, shorter ones first.
+
+    Args:
+        model: the transformer.
+        reference: returns the right answer on a string.
+        domain: the strings.
+        lengths: those tried: all from the shortest, or from the length of the prefix, to the
+            longest.
+        system: the number system to evaluate in.
+        limit: as for `compare`.
+        prefix: the symbols with which the strings begin.
+
+    Returns:
+        The number of strings compared, and the first that is wrong or refused.
+
+    Raises:
+        OutOfTime: as the reference.
+
+    """
+    longest = lengths.stop - 1
+    fits = model.max_length is None or longest <= model.max_length
     if fits and limit is None and shares_prefixes(model):
         try:
-            return _compare_prefixes(model, reference, domain, length, system)
+            return _compare_prefixes(model, reference, domain, lengths, system, prefix)
         except OutOfTime:
             raise
         except (NotShared, TransformistError):
-            # `compare` raises the error again, unless an earlier string has a wrong answer.
+            # The reference raises the error again, unless an earlier string has a wrong answer.
             LOG.debug("the strings are evaluated apart in %s", system.name)
-    strings = domain.every(length, shortest_input(model))
-    return compare(model, reference, strings, system, limit)
+    strings = domain.every(longest, lengths.start, prefix)
+    return first_wrong(model, reference, strings, system, limit)
 
 
 def _compare_prefixes(
     model: Transformer,
     reference: Callable[[Any], Any],
     domain: Strings,
-    length: int,
+    lengths: range,
     system: Arithmetic,
-) -> tuple[int, Mismatch | None]:
-    """Compare on all strings up to a length; strings with one prefix are evaluated together."""
+    prefix: tuple[Any, ...],
+) -> tuple[int, Mismatch | Refusal | None]:
+    """Compare on strings of which those with one prefix are evaluated together."""
     first: tuple[int, int] | None = None  # length and place of the first wrong string
-    wrong: Mismatch | InvalidValue | None = None
+    wrong: Mismatch | Refusal | None = None
     total = 0
-    for branch in branches(model, domain, length, system):
+    for branch in branches(model, domain, lengths.stop - 1, system, prefix=prefix):
         for level in branch:
             # Branches come in the order of their strings, so of two wrong strings of one length the
             # first is met first. After it, only a shorter wrong string can take its place.
             if first is not None and level.length >= first[0]:
                 break
-            found = _first_wrong(reference, level)
+            found = _first_wrong_of_level(reference, level)
             if found is not None:
                 k, wrong = found
                 first = level.length, level.first + k
@@ -198,21 +220,24 @@ def _compare_prefixes(
             LOG.debug("%d strings compared in %s", total, system.name)
     if first is None:
         return total, None
-    if isinstance(wrong, InvalidValue):
-        raise wrong
-    shorter = range(shortest_input(model), first[0])
-    return sum(len(domain.alphabet) ** n for n in shorter) + first[1] + 1, wrong
+    # The strings before it: all with the prefix that are shorter, and those of its length that
+    # stand between the first with the prefix and it.
+    n, place = first
+    symbols = len(domain.alphabet)
+    shorter = range(max(lengths.start, len(prefix)), n)
+    before = sum(symbols ** (m - len(prefix)) for m in shorter)
+    return before + place % symbols ** (n - len(prefix)) + 1, wrong
 
 
-def _first_wrong(
+def _first_wrong_of_level(
     reference: Callable[[Any], Any], level: Level
-) -> tuple[int, Mismatch | InvalidValue] | None:
+) -> tuple[int, Mismatch | Refusal] | None:
     """The first string that the reference refuses or whose answer is wrong, with its index."""
     for k, (string, got) in enumerate(zip(level.strings, level.answers, strict=True)):
         try:
             expected = _expected(reference, string)
         except InvalidValue as refused:
-            return k, refused
+            return k, Refusal(string, refused)
         if not _is_answer(got, expected):
             return k, Mismatch(string, expected, got)
     return None
@@ -238,13 +263,31 @@ def compare(
         InvalidValue: for a reference that raises, or returns what no model answers with.
 
     """
+    return raised(*first_wrong(model, reference, strings, system, limit))
+
+
+def first_wrong(
+    model: Transformer,
+    reference: Callable[[Any], Any],
+    strings: Iterable[String],
+    system: Arithmetic,
+    limit: LimitAt | None = None,
+) -> tuple[int, Mismatch | Refusal | None]:
+    """Find the first of the strings that is wrong or refused; arguments as for `compare`."""
     total, remaining = 0, iter(strings)
     while block := list(itertools.islice(remaining, BLOCK)):
-        for string, expected, got, is_right in _judged(model, reference, block, system, limit):
-            total += 1
-            LOG.debug("%d strings compared in %s", total, system.name)
-            if not is_right:
-                return total, Mismatch(string, expected, got)
+        judged = 0
+        try:
+            for string, expected, got, is_right in _judged(model, reference, block, system, limit):
+                judged += 1
+                LOG.debug("%d strings compared in %s", total + judged, system.name)
+                if not is_right:
+                    return total + judged, Mismatch(string, expected, got)
+        except OutOfTime:
+            raise
+        except TransformistError as error:
+            return total + judged, Refusal(block[judged], error)
+        total += judged
     return total, None
 
 

@@ -19,7 +19,15 @@ from transformist.errors import InvalidValue, NotFinite, NotRepresentable, Undef
 from transformist.inputs import read_vector
 from transformist.rounding import rounding_error
 from transformist.verify.answer import AnswerInNumbers
-from transformist.verify.verdict import Limit, Mismatch, Trial, Verdict, agrees, verdict_of
+from transformist.verify.verdict import (
+    Coverage,
+    Limit,
+    Mismatch,
+    Trial,
+    Verdict,
+    agrees,
+    verdict_of,
+)
 
 CASES = 400
 """Number of inputs tried for each setting and arithmetic."""
@@ -57,7 +65,10 @@ def _trials(recipe: Recipe[FunctionClaim]) -> Iterator[Trial]:
                     pair for pair in zip(cases, limits, strict=True) if min(pair[1]) < math.inf
                 ]
                 wrong = _first_mismatch(claim, settings, model, system, claimed)
-                yield Trial(system.name, len(claimed), str(domain), given, wrong)
+                covered = Coverage(
+                    arithmetic=system.name, cases=len(claimed), inputs=str(domain), settings=given
+                )
+                yield Trial(covered, wrong)
 
 
 def _claimed_on(

@@ -22,7 +22,7 @@ from transformist.verify.attempt import (
     refused,
 )
 from transformist.verify.sequence_claims import lengths_tried
-from transformist.verify.verdict import Mismatch, Trial, Verdict, agrees, verdict_of
+from transformist.verify.verdict import Coverage, Mismatch, Trial, Verdict, agrees, verdict_of
 
 
 def check_positions(recipe: Recipe[PositionClaim], max_length: int | None = None) -> Verdict:
@@ -40,7 +40,8 @@ def _trials(recipe: Recipe[PositionClaim], max_length: int | None) -> Iterator[T
             wrong = _first_mismatch(claim, settings, encoding, n, system, positions)
             if wrong is not None:
                 wrong = Mismatch([{"i": wrong.input["i"], "n": n}], wrong.expected, wrong.got)
-            yield Trial(system.name, 1, "n", given, wrong)
+            covered = Coverage(arithmetic=system.name, cases=1, inputs="n", settings=given)
+            yield Trial(covered, wrong)
 
 
 def _first_mismatch(

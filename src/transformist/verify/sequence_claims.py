@@ -34,7 +34,15 @@ from transformist.verify.attempt import (
     products_of,
     refused,
 )
-from transformist.verify.verdict import Limit, Mismatch, Trial, Verdict, all_agree, verdict_of
+from transformist.verify.verdict import (
+    Coverage,
+    Limit,
+    Mismatch,
+    Trial,
+    Verdict,
+    all_agree,
+    verdict_of,
+)
 
 # The check
 
@@ -77,7 +85,10 @@ def _trials(recipe: Recipe[SequenceClaim], max_length: int | None) -> Iterator[T
             most = PRODUCTS_IN.get(system.name, PRODUCTS) // (n * n * domain.width)
             cases = domain.cases(n, max(2, min(LISTS, most)), system)
             wrong = _first_mismatch(claim, settings, model, domain, cases, n, system)
-            yield Trial(system.name, len(cases), str(domain), given, wrong)
+            covered = Coverage(
+                arithmetic=system.name, cases=len(cases), inputs=str(domain), settings=given
+            )
+            yield Trial(covered, wrong)
 
 
 def lengths_tried(

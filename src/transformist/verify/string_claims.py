@@ -32,7 +32,7 @@ from transformist.verify.comparison import (
     require_feasible,
     shortest_input,
 )
-from transformist.verify.verdict import Mismatch, Trial, Verdict, verdict_of
+from transformist.verify.verdict import Coverage, Mismatch, Trial, Verdict, verdict_of
 
 # The check
 
@@ -80,15 +80,19 @@ def _trials(recipe: Recipe[StringClaim], max_length: int | None) -> Iterator[Tri
             for declared in (N, n) if has_n and n < N else (N,):
                 built = {**given, **({"max_length": declared} if has_n else {})}
                 model = recipe.build(**built)
-                cases, wrong = 0, None
+                cases, wrong, every = 0, None, None
                 if declared == N:
                     shorter = min(length, n)
+                    every = shortest_input(model), shorter
                     cases, wrong = compare_every(model, reference, domain, shorter, system, limit)
                 if wrong is None:
                     long_enough = [x for x in chosen if len(x) >= shortest_input(model)]
                     more, wrong = compare(model, reference, long_enough, system, limit)
                     cases += more
-                yield Trial(name, cases, str(domain), built, wrong)
+                covered = Coverage(
+                    arithmetic=name, cases=cases, inputs=str(domain), settings=built, every=every
+                )
+                yield Trial(covered, wrong)
 
 
 def _length_of_all(domain: Strings, max_length: int | None, count: int) -> int:

@@ -10,9 +10,10 @@ from transformist.catalogue import recipe as find_recipe
 from transformist.compiler import compile as compile_program
 from transformist.language import Program
 from transformist.programs import PROGRAMS
+from transformist.verify.checking import check
 from transformist.verify.claim_kinds import check_recipe
-from transformist.verify.comparison import check, length_within, require_feasible
-from transformist.verify.verdict import Verdict
+from transformist.verify.comparison import length_within, require_feasible
+from transformist.verify.verdict import Coverage, Verdict
 from transformist.verify.workers import spread
 
 # Softmax has margins that a format may break, so a narrow format tests them; average-hard attention
@@ -50,19 +51,24 @@ def check_program(name: str, program: Program, max_length: int | None = None) ->
         TransformistError: for a program that is not compiled.
 
     """
-    cases, tried = 0, dict[str, str]()
+    tried = dict[str, str]()
+    coverage = list[Coverage]()
     for weighting, arithmetic, count in TRIED:
         length = length_within(count, len(program.alphabet)) if max_length is None else max_length
         require_feasible(length, len(program.alphabet))
         model = compile_program(program, max_length=built_for(length), weighting=weighting)
         verdict = check(model, program, length, arithmetic)
-        cases += verdict.cases
+        given = {"weighting": weighting}
+        coverage += [replace(each, settings=given) for each in verdict.coverage]
+        cases = sum(each.cases for each in coverage)
         tried[f"{verdict.covered} with {weighting}"] = arithmetic
         found = verdict.counterexample
         if found is not None:
             found = replace(found, settings=f"weighting={weighting}")
-            return Verdict(name, cases, tuple(tried.values()), verdict.covered, found)
-    return Verdict(name, cases, tuple(tried.values()), " and ".join(tried))
+            return Verdict(
+                name, cases, tuple(tried.values()), verdict.covered, found, tuple(coverage)
+            )
+    return Verdict(name, cases, tuple(tried.values()), " and ".join(tried), None, tuple(coverage))
 
 
 def check_recipes(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import repeat
 from typing import Any, TypeAlias
+
+from transformist.arithmetic import is_whole
+from transformist.errors import InvalidValue
 
 WIDEST = Fraction(1, 2**40)
 """A ball wider than this, absolutely and relatively, decides no claim.
@@ -85,6 +88,75 @@ class Counterexample:
 
 
 @dataclass(frozen=True)
+class Drawn:
+    """Strings drawn at random, the same wherever and in whatever order they are drawn.
+
+    Attributes:
+        count: their number.
+        shortest: the least length.
+        longest: the largest length.
+        seed: each string is drawn from the seed, the lengths and its number alone.
+
+    Raises:
+        InvalidValue: for a number below 0, or lengths of which the least is larger.
+
+    Example:
+        >>> str(Drawn(1000, 0, 64, seed=7))
+        '1,000 strings of length 0 to 64 drawn with seed 7'
+
+    """
+
+    count: int
+    shortest: int
+    longest: int
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        given = self.count, self.shortest, self.longest, self.seed
+        if not all(is_whole(each, 0) for each in given) or self.shortest > self.longest:
+            raise InvalidValue(
+                "drawn strings must have a number, lengths and a seed of at least 0, and a "
+                "shortest length of at most the longest",
+                received=f"count {self.count!r:.20}, lengths {self.shortest!r:.20} to "
+                f"{self.longest!r:.20}, seed {self.seed!r:.20}",
+                where="check",
+                remedy="give others, such as Drawn(1000, 1, 64)",
+            )
+
+    def __str__(self) -> str:
+        return (
+            f"{self.count:,} strings of length {self.shortest} to {self.longest} drawn with seed "
+            f"{self.seed}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coverage:
+    """Inputs that a check evaluated in one arithmetic under one choice of settings.
+
+    Attributes:
+        arithmetic: the number system.
+        cases: number of inputs evaluated; after a failure, those up to the first that failed.
+        inputs: the inputs, in words.
+        settings: those that differ from the defaults.
+        every: the shortest and the longest length of which every string was evaluated, or `None`.
+        drawn: the strings drawn at random, or `None`.
+        pieces: number of pieces that the check was cut into.
+        from_journal: number of these that a journal had of an earlier run.
+
+    """
+
+    arithmetic: str
+    cases: int
+    inputs: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    every: tuple[int, int] | None = None
+    drawn: Drawn | None = None
+    pieces: int = 1
+    from_journal: int = 0
+
+
+@dataclass(frozen=True)
 class Verdict:
     """Outcome of a check.
 
@@ -94,6 +166,7 @@ class Verdict:
         arithmetics: the number systems they were evaluated in.
         covered: the inputs tried, in words.
         counterexample: the first input that failed, or `None`.
+        coverage: the inputs evaluated, for each arithmetic and choice of settings.
 
     """
 
@@ -102,6 +175,7 @@ class Verdict:
     arithmetics: tuple[str, ...]
     covered: str
     counterexample: Counterexample | None = None
+    coverage: tuple[Coverage, ...] = ()
 
     @property
     def held(self) -> bool:
@@ -114,21 +188,9 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Trial:
-    """Inputs of a claim, evaluated in one arithmetic under one choice of settings.
+    """Inputs of a claim that were evaluated, and the first that failed, or `None`."""
 
-    Attributes:
-        arithmetic: the number system.
-        cases: number of inputs evaluated.
-        domain: the inputs, in words.
-        settings: those that differ from the defaults.
-        mismatch: the first input that failed, or `None`.
-
-    """
-
-    arithmetic: str
-    cases: int
-    domain: str
-    settings: Mapping[str, Any]
+    coverage: Coverage
     mismatch: Mismatch | None
 
 
@@ -141,19 +203,26 @@ def verdict_of(name: str, trials: Iterable[Trial], covered: str) -> Verdict:
         covered: the inputs tried, in words, if every trial passes.
 
     """
-    cases, arithmetics = 0, dict[str, None]()
+    coverage = list[Coverage]()
     for trial in trials:
-        cases += trial.cases
-        if trial.cases:
-            arithmetics[trial.arithmetic] = None
+        coverage.append(trial.coverage)
         wrong = trial.mismatch
         if wrong is not None:
-            settings = ", ".join(f"{name}={value}" for name, value in trial.settings.items())
+            given = trial.coverage.settings
+            settings = ", ".join(f"{name}={value}" for name, value in given.items())
             found = Counterexample(
-                wrong.input, wrong.expected, wrong.got, trial.arithmetic, settings
+                wrong.input, wrong.expected, wrong.got, trial.coverage.arithmetic, settings
             )
-            return Verdict(name, cases, tuple(arithmetics), trial.domain, found)
-    return Verdict(name, cases, tuple(arithmetics), covered)
+            return _verdict(name, coverage, trial.coverage.inputs, found)
+    return _verdict(name, coverage, covered, None)
+
+
+def _verdict(
+    name: str, coverage: Sequence[Coverage], covered: str, found: Counterexample | None
+) -> Verdict:
+    arithmetics = dict.fromkeys(each.arithmetic for each in coverage if each.cases)
+    cases = sum(each.cases for each in coverage)
+    return Verdict(name, cases, tuple(arithmetics), covered, found, tuple(coverage))
 
 
 def _shown(value: Any) -> str:

@@ -1,0 +1,72 @@
+"""Progress of a check in pieces, on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from transformist.cli.printing import err, working
+from transformist.verify import Progress
+
+
+@contextmanager
+def pieces_shown(on: str) -> Iterator[Callable[[Progress], None]]:
+    """Show pieces, strings a second and the time left, for a function to call after each piece.
+
+    A terminal shows a bar. Elsewhere a line is printed every few seconds, as `working` does.
+
+    Args:
+        on: the work, in words.
+
+    """
+    if not err.is_terminal:
+        with working(on) as say:
+            yield lambda progress: say(_in_a_line(progress))
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn(on, markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[line]}", markup=False),
+        TimeElapsedColumn(),
+    )
+    with Bar(*columns, console=err, transient=True) as bar:
+        task = bar.add_task("", total=None, line="")
+        yield lambda progress: bar.update(
+            task,
+            completed=progress.finished,
+            total=progress.pieces,
+            line=_in_a_line(progress),
+        )
+
+
+def _in_a_line(progress: Progress) -> str:
+    """The pieces and the speed; empty before the first piece has ended."""
+    if not progress.finished:
+        return ""
+    return f"{progress.finished} of {progress.pieces} pieces{speed(progress)}"
+
+
+def speed(progress: Progress) -> str:
+    """Strings a second, and the time left if the pieces to come take as long as those of this run.
+
+    Example:
+        >>> speed(Progress(6, 10, 2000, 4.0, from_journal=2))
+        ', 500 strings/s, 4 s left'
+
+    """
+    done = progress.finished - progress.from_journal
+    if not done or not progress.seconds:
+        return ""
+    left = progress.seconds * (progress.pieces - progress.finished) / done
+    return f", {progress.strings / progress.seconds:,.0f} strings/s, {_in_words(left)} left"
+
+
+def _in_words(seconds: float) -> str:
+    """A time in the largest unit of which it has at least two."""
+    units = (("days", 86400), ("h", 3600), ("min", 60))
+    name, size = next((each for each in units if seconds >= 2 * each[1]), ("s", 1))
+    return f"{seconds / size:.0f} {name}"

@@ -1,0 +1,142 @@
+"""Check of a transformer against a function: every string up to a length, and drawn ones."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from transformist import __version__
+from transformist.arithmetic import Arithmetic, is_whole, number_system
+from transformist.errors import InvalidValue
+from transformist.model import Transformer
+from transformist.verify.comparison import (
+    DEFAULT_LENGTH,
+    lengths_in_words,
+    require_feasible,
+    shortest_input,
+)
+from transformist.verify.runs.execution import Comparison, Executed, Progress, execute
+from transformist.verify.runs.fingerprint import fingerprint
+from transformist.verify.runs.journal import opened
+from transformist.verify.runs.pieces import pieces
+from transformist.verify.verdict import Coverage, Drawn, Trial, Verdict, verdict_of
+
+LONGEST_DRAWN = 100
+"""Length of the longest drawn strings where none is given, if the model takes them."""
+
+
+def check(
+    model: Transformer,
+    reference: Callable[[Any], Any],
+    max_length: int | None = None,
+    arithmetic: Arithmetic | str = "float64",
+    *,
+    drawn: Drawn | int = 0,
+    journal: str | os.PathLike[str] | None = None,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> Verdict:
+    """Compare a model with a function on every string up to a length, and on drawn strings.
+
+    Args:
+        model: the transformer.
+        reference: returns the right answer on a string.
+        max_length: length of the longest strings; 14, or the length the model is built for where
+            that is less, when left out.
+        arithmetic: the number system to evaluate in.
+        drawn: strings tried after these: their number, for lengths up to 100 (or N where that is
+            less), or a `Drawn`.
+        journal: a file that records what is finished. The same check goes on from there when it is
+            called again.
+        progress: called after each piece of the check.
+
+    Raises:
+        InvalidValue: for a length below 0 or beyond what is feasible, a reference that raises, or a
+            journal of another check.
+        UnreadableInput: for a file that is no journal.
+        InputTooLong: for a length beyond N.
+
+    Example:
+        >>> import transformist as tf
+        >>> tf.check(tf.recipe("dyck-1").build(), lambda x: x == "", max_length=3).counterexample
+        Counterexample(input='()', expected=False, got=True, arithmetic='float64', settings='')
+
+    """
+    if not isinstance(model, Transformer):
+        raise InvalidValue(
+            "the model to compare must be a Transformer",
+            received=f"{type(model).__name__} as the first argument",
+            where="check",
+            remedy="compile a program, tf.compile(program), or give it second; or give a "
+            "transformer such as tf.recipe('dyck-1').build()",
+        )
+    if max_length is None:
+        max_length = min(DEFAULT_LENGTH, model.max_length or DEFAULT_LENGTH)
+    symbols, shortest = len(model.alphabet), shortest_input(model)
+    require_feasible(max_length, symbols, is_recorded=journal is not None)
+    draws = _draws(drawn, model)
+    comparison = Comparison(model, reference, number_system(arithmetic))
+    parts = list(pieces(symbols, shortest, max_length, draws))
+    with ExitStack() as stack:
+        record = None
+        if journal is not None:
+            run = _run(comparison, max_length, draws)
+            record = stack.enter_context(opened(Path(journal), run))
+        found = execute(comparison, parts, record, progress=progress)
+    covered = f"every string {lengths_in_words(shortest, max_length)}"
+    if draws is not None:
+        covered += f", {draws}"
+    return _verdict(comparison, found, (shortest, max_length), draws, covered)
+
+
+def _draws(drawn: Drawn | int, model: Transformer) -> Drawn | None:
+    """The drawn strings, of lengths that the model takes."""
+    if not isinstance(drawn, Drawn):
+        if not is_whole(drawn, 0):
+            raise InvalidValue(
+                "drawn must be a number of strings, or a Drawn",
+                received=repr(drawn)[:40],
+                where="check",
+                remedy="give a whole number of at least 0",
+            )
+        longest = min(LONGEST_DRAWN, model.max_length or LONGEST_DRAWN)
+        drawn = Drawn(drawn, shortest_input(model), longest)
+    return drawn if drawn.count else None
+
+
+def _run(comparison: Comparison, max_length: int, draws: Drawn | None) -> dict[str, str]:
+    """What the pieces of a check depend on, as its journal records it."""
+    python = ".".join(map(str, sys.version_info[:2]))
+    return {
+        "version": f"transformist {__version__}, Python {python}",
+        "model": fingerprint(comparison.model),
+        "reference": fingerprint(comparison.reference),
+        "arithmetic": comparison.arithmetic.name,
+        "strings": f"every string to length {max_length}" + (f", {draws}" if draws else ""),
+    }
+
+
+def _verdict(
+    comparison: Comparison,
+    found: Executed,
+    every: tuple[int, int],
+    draws: Drawn | None,
+    covered: str,
+) -> Verdict:
+    wrong, name = found.mismatch, comparison.arithmetic.name
+    tried = covered
+    if wrong is not None:
+        tried = f"strings to length {every[1]}, until one of length {len(wrong.input)} failed"
+    coverage = Coverage(
+        arithmetic=name,
+        cases=found.cases,
+        inputs=tried,
+        every=every if wrong is None else None,
+        drawn=draws if wrong is None else None,
+        pieces=found.pieces,
+        from_journal=found.from_journal,
+    )
+    return verdict_of("model", [Trial(coverage, wrong)], covered)

@@ -1,0 +1,256 @@
+"""Execution of the pieces of a check, in this process or in others, with or without a journal.
+
+The outcome depends on the pieces alone: the first string that is wrong, in the order of the
+strings, whatever order the pieces ended in. After a wrong string a piece is tried only as far as
+it has strings before that one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from transformist.arithmetic import Arithmetic
+from transformist.domains import String, Strings
+from transformist.errors import InvalidValue
+from transformist.model import Transformer
+from transformist.verify.comparison import (
+    Refusal,
+    first_wrong,
+    first_wrong_of_every,
+    raised,
+)
+from transformist.verify.runs.journal import Journal
+from transformist.verify.runs.pieces import (
+    DrawnRange,
+    Piece,
+    Place,
+    Prefixed,
+    place_of,
+    string_at,
+)
+from transformist.verify.verdict import Mismatch
+
+Compared: TypeAlias = "tuple[int, Mismatch | Refusal | None]"
+"""Number of strings compared, and the first that is wrong or refused."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A model and what it is compared with, in an arithmetic.
+
+    Attributes:
+        model: the transformer.
+        reference: returns the right answer on a string.
+        arithmetic: the number system.
+
+    """
+
+    model: Transformer
+    reference: Callable[[Any], Any]
+    arithmetic: Arithmetic
+
+    @property
+    def domain(self) -> Strings:
+        """The strings over the model's alphabet."""
+        return Strings(self.model.alphabet, _none_hard)
+
+    def on(self, piece: Piece) -> Compared:
+        """Compare on the strings of a piece, up to the first that is wrong."""
+        system = self.arithmetic
+        if isinstance(piece, DrawnRange):
+            strings = self.drawn(piece)
+            return first_wrong(self.model, self.reference, strings, system)
+        prefix = tuple(self.model.alphabet[k] for k in piece.prefix)
+        lengths = range(piece.shortest, piece.longest + 1)
+        return first_wrong_of_every(
+            self.model, self.reference, self.domain, lengths, system, prefix=prefix
+        )
+
+    def drawn(self, piece: DrawnRange) -> Iterator[String]:
+        """The strings of a range."""
+        lengths = range(piece.drawn.shortest, piece.drawn.longest + 1)
+        numbers = range(piece.first, piece.stop)
+        return self.domain.drawn_by_number(lengths, numbers, piece.drawn.seed)
+
+    def at(self, place: Place, drawn: Iterable[DrawnRange]) -> Compared:
+        """Compare on the string at a place."""
+        kind, _, number = place
+        if kind:
+            piece = next(each for each in drawn if each.first <= number < each.stop)
+            return self.on(replace(piece, first=number, stop=number + 1))
+        string = self.domain.joined(string_at(place, self.model.alphabet))
+        return first_wrong(self.model, self.reference, [string], self.arithmetic)
+
+
+def _none_hard(_length: int) -> tuple[String, ...]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Progress of a check.
+
+    Attributes:
+        finished: number of pieces finished, those of a journal included.
+        pieces: number of pieces.
+        strings: number of strings compared in this run.
+        seconds: time since this run began.
+        from_journal: number of pieces that a journal had.
+
+    """
+
+    finished: int
+    pieces: int
+    strings: int
+    seconds: float
+    from_journal: int = 0
+
+
+@dataclass(frozen=True)
+class Executed:
+    """Outcome of a check.
+
+    Attributes:
+        cases: number of strings compared; with a wrong one, those up to it.
+        mismatch: the first wrong string, or `None`.
+        pieces: number of pieces.
+        from_journal: number of pieces that the journal had.
+
+    """
+
+    cases: int
+    mismatch: Mismatch | None
+    pieces: int
+    from_journal: int
+
+
+Spread: TypeAlias = Callable[[Comparison, Iterable[Piece]], "Iterator[tuple[Piece, Compared]]"]
+"""Compares on pieces, and yields each with its outcome in the order in which they end. It may take
+pieces ahead of those that have ended."""
+
+
+def in_turn(comparison: Comparison, pieces: Iterable[Piece]) -> Iterator[tuple[Piece, Compared]]:
+    """Compare on one piece after the other, in this process."""
+    for piece in pieces:
+        yield piece, comparison.on(piece)
+
+
+def execute(
+    comparison: Comparison,
+    pieces: list[Piece],
+    journal: Journal | None = None,
+    spread: Spread = in_turn,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> Executed:
+    """Compare on every piece that the journal does not have.
+
+    Args:
+        comparison: what is compared.
+        pieces: of the strings.
+        journal: records each finished piece.
+        spread: evaluates the pieces.
+        progress: called after each piece.
+
+    Raises:
+        TransformistError: the error of the model or the reference, if it is raised on a string
+            before the first wrong one.
+        InvalidValue: for a reference that now accepts the answer it refused in the journal.
+
+    """
+    finished = {} if journal is None else journal.finished
+    by_name = {str(each): each for each in pieces}
+    earlier = [finished[name] for name in by_name if name in finished]
+    first: Place | None = min((place for _, place in earlier if place is not None), default=None)
+    wrong: Mismatch | Refusal | None = None
+    cases, from_journal = sum(count for count, _ in earlier), len(earlier)
+    begun, compared, done = time.monotonic(), 0, from_journal
+    alphabet = comparison.model.alphabet
+
+    def left() -> Iterator[Piece]:
+        # Read while pieces are evaluated: each is cut off at the first wrong string so far.
+        for name, piece in by_name.items():
+            if name not in finished:
+                short = _before(piece, first)
+                if short is not None:
+                    whole[short] = piece
+                    yield short
+
+    whole = dict[Piece, Piece]()
+    progress(Progress(done, len(pieces), 0, 0.0, from_journal))
+    for short, (count, found) in spread(comparison, left()):
+        piece = whole.pop(short)
+        place = None
+        if found is not None:
+            place = _place(piece, count, found, alphabet)
+            if first is None or place < first:
+                first, wrong = place, found
+        cases, compared, done = cases + count, compared + count, done + 1
+        # An error is not recorded: the next run tries again. So no piece is recorded either of
+        # which strings are left out because they come after an error, or after a wrong string.
+        if journal is not None and short == piece and not isinstance(found, Refusal):
+            journal.record(str(piece), count, place)
+        spent = time.monotonic() - begun
+        progress(Progress(done, len(pieces), compared, spent, from_journal))
+    if first is None:
+        return Executed(cases, None, len(pieces), from_journal)
+    if wrong is None:
+        drawn = [each for each in pieces if isinstance(each, DrawnRange)]
+        wrong = _again(comparison, first, drawn)
+    _, mismatch = raised(0, wrong)
+    count = _strings_before(first, pieces, len(alphabet)) + 1
+    return Executed(count, mismatch, len(pieces), from_journal)
+
+
+def _again(comparison: Comparison, place: Place, drawn: list[DrawnRange]) -> Mismatch | Refusal:
+    """The wrong string that an earlier run has recorded.
+
+    Raises:
+        InvalidValue: where it is no longer wrong.
+
+    """
+    _, found = comparison.at(place, drawn)
+    if found is None:
+        raise InvalidValue(
+            "a reference must give a string the same answer each time",
+            received="a right answer where the journal has a wrong one",
+            where="check",
+            remedy="make the reference a function of the string alone, and begin a new journal",
+        )
+    return found
+
+
+def _before(piece: Piece, first: Place | None) -> Piece | None:
+    """What a piece has of strings before a wrong one, or `None`; all of it without one."""
+    if first is None:
+        return piece
+    kind, length, number = first
+    if isinstance(piece, DrawnRange):
+        if not kind or number < piece.first:
+            return None
+        return replace(piece, stop=min(piece.stop, number))
+    if kind or piece.longest < length:
+        return piece
+    return replace(piece, longest=length) if piece.shortest <= length else None
+
+
+def _place(
+    piece: Piece, count: int, found: Mismatch | Refusal, alphabet: tuple[object, ...]
+) -> Place:
+    if isinstance(piece, DrawnRange):
+        # Ranges are compared in order, so that the last string compared is the wrong one; an
+        # error is raised on the string after those compared.
+        return 1, 0, piece.first + count - (0 if isinstance(found, Refusal) else 1)
+    return place_of(found.input, alphabet)
+
+
+def _strings_before(place: Place, pieces: list[Piece], symbols: int) -> int:
+    """Number of strings of the check that stand before a place."""
+    kind, length, number = place
+    lengths = [each for each in pieces if isinstance(each, Prefixed)]
+    shortest = min(each.shortest for each in lengths)
+    longest = max(each.longest for each in lengths)
+    before = range(shortest, longest + 1 if kind else length)
+    return sum(int(symbols**n) for n in before) + number

@@ -1,0 +1,252 @@
+"""Fingerprints of models, functions and programs: equal values have equal ones in every process.
+
+A fingerprint is a hash of the head of a value, such as its class or its bytes, and of the
+fingerprints of its parts (a Merkle tree). It depends on no address and on no sharing of parts. The
+values are walked without recursion, since programs may be deep.
+
+A Python function is its bytecode, constants, defaults, closure, and the globals that it names. The
+code of what is installed beside Python, such as numpy, and of this library, is not read: such
+functions are known by their names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import sysconfig
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import fields, is_dataclass
+from fractions import Fraction
+from functools import singledispatch
+from pathlib import Path
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    MappingProxyType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from transformist.errors import InvalidValue, raised_in_words
+
+
+class _Parts(NamedTuple):
+    """A value taken apart: what it is by itself, its parts, and whether these have an order."""
+
+    head: str
+    parts: Sequence[Any] = ()
+    is_ordered: bool = True
+
+
+def fingerprint(value: Any) -> str:
+    """The fingerprint of a value, 64 hexadecimal digits.
+
+    Args:
+        value: a model, a function or a program.
+
+    Raises:
+        InvalidValue: for a value that holds something without lasting contents, as an open file.
+
+    Example:
+        >>> fingerprint(lambda x: x == "") == fingerprint(lambda x: x == "")
+        True
+        >>> fingerprint(lambda x: x == "") == fingerprint(lambda x: x == "a")
+        False
+
+    """
+    found: dict[int, bytes] = {}
+    kept = []  # an address is that of one value only while the value exists
+    waiting: list[tuple[Any, _Parts | None]] = [(value, None)]
+    while waiting:
+        each, taken = waiting.pop()
+        if taken is not None:
+            own = [found[id(part)] for part in taken.parts]
+            text = b"".join(
+                [taken.head.encode(), b"\0", *(own if taken.is_ordered else sorted(own))]
+            )
+            found[id(each)] = hashlib.sha256(text).digest()
+        elif id(each) not in found:
+            # A value that is met again among its own parts, as a recursive function is.
+            found[id(each)] = b"itself"
+            taken = _parts(each)
+            kept.append((each, taken))
+            waiting.append((each, taken))
+            waiting.extend((part, None) for part in taken.parts)
+    return found[id(value)].hex()
+
+
+def _named(value: Any) -> str:
+    return f"{value.__module__}.{value.__qualname__}"
+
+
+@singledispatch
+def _parts(value: Any) -> _Parts:
+    """An object of any other class: what a pickle of it would hold, or its fields."""
+    if is_dataclass(value):
+        given = [each.name for each in fields(value) if each.init and each.compare]
+        return _Parts("dataclass", [type(value), *given, *(getattr(value, n) for n in given)])
+    try:
+        reduced = value.__reduce_ex__(2)
+        if isinstance(reduced, str):
+            return _Parts(f"named {reduced}")
+        function, arguments, *rest = reduced
+        state = [list(each) if hasattr(each, "__next__") else each for each in rest]
+    except Exception as error:
+        raise InvalidValue(
+            "a journal needs a fingerprint of the model and of the reference",
+            received=f"a value of type {type(value).__name__} in one of them "
+            f"({raised_in_words(error)})",
+            where="check",
+            remedy="make the value in the function, or leave out the journal",
+        ) from None
+    return _Parts("object", [function, arguments, *state])
+
+
+@_parts.register(str)
+@_parts.register(bytes)
+@_parts.register(int)
+@_parts.register(float)
+@_parts.register(complex)
+@_parts.register(Fraction)
+@_parts.register(range)
+@_parts.register(type(None))
+@_parts.register(type(Ellipsis))
+def _plain(value: Any) -> _Parts:
+    return _Parts(f"{type(value).__name__} {value!r}")
+
+
+@_parts.register(tuple)
+@_parts.register(list)
+def _sequence(value: Sequence[Any]) -> _Parts:
+    return _Parts("sequence", value)
+
+
+@_parts.register(Set)
+def _set(value: Set[Any]) -> _Parts:
+    return _Parts("set", list(value), is_ordered=False)
+
+
+@_parts.register(Mapping)
+def _mapping(value: Mapping[Any, Any]) -> _Parts:
+    return _Parts("mapping", [*value.keys(), *value.values()])
+
+
+@_parts.register(np.ndarray)
+def _array(value: Any) -> _Parts:
+    return _Parts(f"array {value.shape} {value.dtype}", [value.ravel().tolist()])
+
+
+@_parts.register(FunctionType)
+def _function(value: FunctionType) -> _Parts:
+    given = [value.__defaults__, value.__kwdefaults__, value.__closure__]
+    if _is_installed(value.__module__):
+        return _Parts(f"function {_named(value)}", given)
+    named = {
+        name: value.__globals__[name]
+        for name in _names(value.__code__)
+        if name in value.__globals__
+    }
+    return _Parts("function", [value.__code__, *given, named])
+
+
+def _names(code: CodeType) -> list[str]:
+    """Names of globals and attributes in a function and in the functions within it."""
+    inner = [each for each in code.co_consts if isinstance(each, CodeType)]
+    return sorted({*code.co_names, *(name for each in inner for name in _names(each))})
+
+
+@_parts.register(CodeType)
+def _code(value: CodeType) -> _Parts:
+    return _Parts(
+        "code",
+        [
+            value.co_code,
+            value.co_consts,
+            value.co_names,
+            value.co_varnames,
+            value.co_freevars,
+            value.co_exceptiontable,
+        ],
+    )
+
+
+@_parts.register(CellType)
+def _cell(value: CellType) -> _Parts:
+    try:
+        return _Parts("cell", [value.cell_contents])
+    except ValueError:  # not yet given a value
+        return _Parts("empty cell")
+
+
+@_parts.register(MethodType)
+def _method(value: MethodType) -> _Parts:
+    return _Parts("method", [value.__func__, value.__self__])
+
+
+@_parts.register(BuiltinFunctionType)
+@_parts.register(np.ufunc)
+def _builtin(value: Any) -> _Parts:
+    owner = getattr(value, "__self__", None)
+    is_bound = owner is not None and not isinstance(owner, ModuleType)
+    return _Parts(f"builtin {value.__name__}", [owner] if is_bound else [])
+
+
+@_parts.register(type)
+def _class(value: type) -> _Parts:
+    if _is_installed(value.__module__):
+        return _Parts(f"class {_named(value)}")
+    own = {
+        name: each
+        for name, each in sorted(vars(value).items())
+        if isinstance(each, FunctionType | staticmethod | classmethod | property | int | str)
+        and name not in ("__module__", "__firstlineno__")
+    }
+    return _Parts(f"class {value.__qualname__}", [value.__bases__, own])
+
+
+@_parts.register(staticmethod)
+@_parts.register(classmethod)
+def _wrapped(value: Any) -> _Parts:
+    return _Parts(type(value).__name__, [value.__func__])
+
+
+@_parts.register(property)
+def _property(value: property) -> _Parts:
+    return _Parts("property", [value.fget])
+
+
+@_parts.register(MappingProxyType)
+def _proxy(value: Any) -> _Parts:
+    return _mapping(value)
+
+
+@_parts.register(ModuleType)
+def _module(value: ModuleType) -> _Parts:
+    """A module of the user is its file."""
+    file = getattr(value, "__file__", None)
+    if _is_installed(value.__name__) or file is None:
+        return _Parts(f"module {value.__name__}")
+    return _Parts("module", [Path(file).read_bytes()])
+
+
+_INSTALLED = tuple(
+    Path(sysconfig.get_path(each)).resolve() for each in ("stdlib", "purelib", "platlib")
+)
+_LIBRARY = __name__.partition(".")[0]
+
+
+def _is_installed(module: str | None) -> bool:
+    """True for this library, for Python's own modules, and for what is installed beside them."""
+    top = (module or "").partition(".")[0]
+    if top == _LIBRARY or top in sys.stdlib_module_names:
+        return True
+    file = getattr(sys.modules.get(top), "__file__", None)
+    if file is None:
+        return False
+    parents = Path(file).resolve().parents
+    return any(each in parents for each in _INSTALLED)

@@ -1,0 +1,131 @@
+"""Pieces of a check: the strings with a prefix, or a range of drawn strings.
+
+The pieces depend on the alphabet, the lengths and the drawn strings alone, never on the time or on
+the machine. So a journal of one run fits the next, and pieces may end in any order.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from transformist.verify.verdict import Drawn
+
+STRINGS = 2**14
+"""Most strings of the longest length in a piece, if this makes no more than `MOST` pieces.
+
+A tenth of a second to some seconds of evaluation: a killed run loses so much for each process, and
+starting a piece costs far less.
+"""
+
+MOST = 2**12
+"""Beyond about this many pieces, pieces become larger."""
+
+
+@dataclass(frozen=True)
+class Prefixed:
+    """Every string with a prefix, of several lengths.
+
+    Attributes:
+        prefix: the places of its symbols in the alphabet.
+        shortest: length of the shortest strings, at least that of the prefix.
+        longest: length of the longest strings.
+
+    """
+
+    prefix: tuple[int, ...]
+    shortest: int
+    longest: int
+
+    def __str__(self) -> str:
+        """The name of the piece in a journal."""
+        places = "-".join(map(str, self.prefix))
+        return f"prefix {places or 'empty'} lengths {self.shortest} to {self.longest}"
+
+
+@dataclass(frozen=True)
+class DrawnRange:
+    """Drawn strings with consecutive numbers.
+
+    Attributes:
+        drawn: all drawn strings.
+        first: number of the first string in the range.
+        stop: number after that of the last.
+
+    """
+
+    drawn: Drawn
+    first: int
+    stop: int
+
+    def __str__(self) -> str:
+        """The name of the piece in a journal."""
+        return f"drawn {self.first} to {self.stop - 1}"
+
+
+Piece: TypeAlias = "Prefixed | DrawnRange"
+
+Place: TypeAlias = tuple[int, int, int]
+"""Place of a string in the order of a check: 0, its length, and its place among the strings of this
+length; of a drawn string, which come after these, 1, 0 and its number."""
+
+
+def pieces(symbols: int, shortest: int, longest: int, drawn: Drawn | None) -> Iterator[Piece]:
+    """Yield the pieces of a check, those of short strings first.
+
+    Args:
+        symbols: number of symbols in the alphabet.
+        shortest: length of the shortest strings of which every one is tried.
+        longest: length of the longest.
+        drawn: strings tried after these, or `None`.
+
+    Example:
+        >>> [str(each) for each in pieces(2, 0, 15, None)][:2]
+        ['prefix empty lengths 0 to 0', 'prefix 0 lengths 1 to 15']
+
+    """
+    # A piece has symbolsᵐ strings of the longest length, where m symbols follow its prefix. There
+    # are about symbolsⁿ / symbolsᵐ pieces: at most `MOST` times the number of symbols, as m is
+    # the largest length for which symbolsᵐ ≤ max(STRINGS, symbolsⁿ / MOST).
+    most = max(STRINGS, symbols**longest // MOST)
+    p = next(p for p in range(longest + 1) if symbols ** (longest - p) <= most)
+    if p > shortest:
+        yield Prefixed((), shortest, p - 1)
+    for prefix in itertools.product(range(symbols), repeat=p):
+        yield Prefixed(prefix, max(p, shortest), longest)
+    if drawn is not None:
+        for first in range(0, drawn.count, STRINGS):
+            yield DrawnRange(drawn, first, min(first + STRINGS, drawn.count))
+
+
+def place_of(string: Sequence[object], alphabet: tuple[object, ...]) -> Place:
+    """The place of a string among all.
+
+    Example:
+        >>> place_of("10", ("0", "1"))
+        (0, 2, 2)
+
+    """
+    places = {symbol: k for k, symbol in enumerate(alphabet)}
+    number = 0
+    for symbol in string:
+        number = number * len(alphabet) + places[symbol]
+    return 0, len(string), number
+
+
+def string_at(place: Place, alphabet: tuple[object, ...]) -> tuple[object, ...]:
+    """The symbols of the string at a place among all.
+
+    Example:
+        >>> string_at((0, 2, 2), ("0", "1"))
+        ('1', '0')
+
+    """
+    _, length, number = place
+    symbols = []
+    for _ in range(length):
+        number, k = divmod(number, len(alphabet))
+        symbols.append(alphabet[k])
+    return tuple(reversed(symbols))
