@@ -77,8 +77,8 @@ def answers(name):
     return {x: model(x) for x in listed}
 
 
-def reversed_order(comparison, parts):
-    return execution.in_turn(comparison, reversed(list(parts)))
+def reversed_order(subject, parts):
+    return execution.in_turn(subject, reversed(list(parts)))
 
 
 @pytest.mark.parametrize("spread", [execution.in_turn, reversed_order])
@@ -89,9 +89,9 @@ def test_the_first_wrong_string_is_found_in_any_order(small, name, wrong, spread
     right = answers(name)
     listed = list(right)
     bad = [listed[k] for k in wrong]
-    comparison = execution.Comparison(model, lambda x: right[x] != (x in bad), FLOAT64)
+    subject = execution.Subject(model, lambda x: right[x] != (x in bad), FLOAT64)
     parts = list(pieces.pieces(len(model.alphabet), 0, length, None))
-    found = execution.execute(comparison, parts, spread=spread)
+    found = execution.execute(subject, parts, spread=spread)
     assert len(parts) > 5
     if not bad:
         assert (found.cases, found.mismatch) == (len(listed), None)
@@ -113,14 +113,14 @@ def test_of_an_error_and_a_wrong_string_the_first_decides(small, spread, wrong, 
             raise ValueError("no answer")
         return is_dyck(x) != (x == wrong)
 
-    comparison = execution.Comparison(DYCK, reference, FLOAT64)
+    subject = execution.Subject(DYCK, reference, FLOAT64)
     parts = list(pieces.pieces(2, 0, 7, None))
     listed = ["".join(x) for x in strings("()", 0, 7)]
     if listed.index(wrong) < listed.index(raises):
-        assert execution.execute(comparison, parts, spread=spread).mismatch.input == wrong
+        assert execution.execute(subject, parts, spread=spread).mismatch.input == wrong
     else:
         with pytest.raises(InvalidValue, match="no answer"):
-            execution.execute(comparison, parts, spread=spread)
+            execution.execute(subject, parts, spread=spread)
 
 
 class TestDrawnStrings:
@@ -137,9 +137,9 @@ class TestDrawnStrings:
         domain = tf.domains.Strings(("(", ")"), lambda _: ())
         listed = list(domain.drawn_by_number(range(5, 10), range(60), 1))
         bad = {listed[41], listed[50], listed[23]}
-        comparison = execution.Comparison(DYCK, lambda x: is_dyck(x) != (x in bad), FLOAT64)
+        subject = execution.Subject(DYCK, lambda x: is_dyck(x) != (x in bad), FLOAT64)
         parts = list(pieces.pieces(2, 0, 3, drawn))
-        found = execution.execute(comparison, parts, spread=spread)
+        found = execution.execute(subject, parts, spread=spread)
         first = min(k for k, x in enumerate(listed) if x in bad)
         assert (found.cases, found.mismatch.input) == (15 + first + 1, listed[first])
 

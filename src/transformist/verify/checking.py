@@ -19,7 +19,7 @@ from transformist.verify.comparison import (
     require_feasible,
     shortest_input,
 )
-from transformist.verify.runs.execution import Comparison, Executed, Progress, execute
+from transformist.verify.runs.execution import Executed, Progress, Subject, execute
 from transformist.verify.runs.fingerprint import fingerprint
 from transformist.verify.runs.journal import opened
 from transformist.verify.runs.pieces import pieces
@@ -78,18 +78,18 @@ def check(
     symbols, shortest = len(model.alphabet), shortest_input(model)
     require_feasible(max_length, symbols, is_recorded=journal is not None)
     draws = _draws(drawn, model)
-    comparison = Comparison(model, reference, number_system(arithmetic))
+    subject = Subject(model, reference, number_system(arithmetic))
     parts = list(pieces(symbols, shortest, max_length, draws))
     with ExitStack() as stack:
         record = None
         if journal is not None:
-            run = _run(comparison, max_length, draws)
+            run = _run(subject, max_length, draws)
             record = stack.enter_context(opened(Path(journal), run))
-        found = execute(comparison, parts, record, progress=progress)
+        found = execute(subject, parts, record, progress=progress)
     covered = f"every string {lengths_in_words(shortest, max_length)}"
     if draws is not None:
         covered += f", {draws}"
-    return _verdict(comparison, found, (shortest, max_length), draws, covered)
+    return _verdict(subject, found, (shortest, max_length), draws, covered)
 
 
 def _draws(drawn: Drawn | int, model: Transformer) -> Drawn | None:
@@ -107,26 +107,26 @@ def _draws(drawn: Drawn | int, model: Transformer) -> Drawn | None:
     return drawn if drawn.count else None
 
 
-def _run(comparison: Comparison, max_length: int, draws: Drawn | None) -> dict[str, str]:
+def _run(subject: Subject, max_length: int, draws: Drawn | None) -> dict[str, str]:
     """What the pieces of a check depend on, as its journal records it."""
     python = ".".join(map(str, sys.version_info[:2]))
     return {
         "version": f"transformist {__version__}, Python {python}",
-        "model": fingerprint(comparison.model),
-        "reference": fingerprint(comparison.reference),
-        "arithmetic": comparison.arithmetic.name,
+        "model": fingerprint(subject.model),
+        "reference": fingerprint(subject.reference),
+        "arithmetic": subject.arithmetic.name,
         "strings": f"every string to length {max_length}" + (f", {draws}" if draws else ""),
     }
 
 
 def _verdict(
-    comparison: Comparison,
+    subject: Subject,
     found: Executed,
     every: tuple[int, int],
     draws: Drawn | None,
     covered: str,
 ) -> Verdict:
-    wrong, name = found.mismatch, comparison.arithmetic.name
+    wrong, name = found.mismatch, subject.arithmetic.name
     tried = covered
     if wrong is not None:
         tried = f"strings to length {every[1]}, until one of length {len(wrong.input)} failed"

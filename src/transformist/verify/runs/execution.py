@@ -38,7 +38,7 @@ Compared: TypeAlias = "tuple[int, Mismatch | Refusal | None]"
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Subject:
     """A model and what it is compared with, in an arithmetic.
 
     Attributes:
@@ -127,19 +127,19 @@ class Executed:
     from_journal: int
 
 
-Spread: TypeAlias = Callable[[Comparison, Iterable[Piece]], "Iterator[tuple[Piece, Compared]]"]
+Spread: TypeAlias = Callable[[Subject, Iterable[Piece]], "Iterator[tuple[Piece, Compared]]"]
 """Compares on pieces, and yields each with its outcome in the order in which they end. It may take
 pieces ahead of those that have ended."""
 
 
-def in_turn(comparison: Comparison, pieces: Iterable[Piece]) -> Iterator[tuple[Piece, Compared]]:
+def in_turn(subject: Subject, pieces: Iterable[Piece]) -> Iterator[tuple[Piece, Compared]]:
     """Compare on one piece after the other, in this process."""
     for piece in pieces:
-        yield piece, comparison.on(piece)
+        yield piece, subject.on(piece)
 
 
 def execute(
-    comparison: Comparison,
+    subject: Subject,
     pieces: list[Piece],
     journal: Journal | None = None,
     spread: Spread = in_turn,
@@ -148,7 +148,7 @@ def execute(
     """Compare on every piece that the journal does not have.
 
     Args:
-        comparison: what is compared.
+        subject: what is compared.
         pieces: of the strings.
         journal: records each finished piece.
         spread: evaluates the pieces.
@@ -167,7 +167,7 @@ def execute(
     wrong: Mismatch | Refusal | None = None
     cases, from_journal = sum(count for count, _ in earlier), len(earlier)
     begun, compared, done = time.monotonic(), 0, from_journal
-    alphabet = comparison.model.alphabet
+    alphabet = subject.model.alphabet
 
     def left() -> Iterator[Piece]:
         # Read while pieces are evaluated: each is cut off at the first wrong string so far.
@@ -180,7 +180,7 @@ def execute(
 
     whole = dict[Piece, Piece]()
     progress(Progress(done, len(pieces), 0, 0.0, from_journal))
-    for short, (count, found) in spread(comparison, left()):
+    for short, (count, found) in spread(subject, left()):
         piece = whole.pop(short)
         place = None
         if found is not None:
@@ -198,20 +198,20 @@ def execute(
         return Executed(cases, None, len(pieces), from_journal)
     if wrong is None:
         drawn = [each for each in pieces if isinstance(each, DrawnRange)]
-        wrong = _again(comparison, first, drawn)
+        wrong = _again(subject, first, drawn)
     _, mismatch = raised(0, wrong)
     count = _strings_before(first, pieces, len(alphabet)) + 1
     return Executed(count, mismatch, len(pieces), from_journal)
 
 
-def _again(comparison: Comparison, place: Place, drawn: list[DrawnRange]) -> Mismatch | Refusal:
+def _again(subject: Subject, place: Place, drawn: list[DrawnRange]) -> Mismatch | Refusal:
     """The wrong string that an earlier run has recorded.
 
     Raises:
         InvalidValue: where it is no longer wrong.
 
     """
-    _, found = comparison.at(place, drawn)
+    _, found = subject.at(place, drawn)
     if found is None:
         raise InvalidValue(
             "a reference must give a string the same answer each time",

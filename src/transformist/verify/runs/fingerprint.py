@@ -5,8 +5,7 @@ fingerprints of its parts (a Merkle tree). It depends on no address and on no sh
 values are walked without recursion, since programs may be deep.
 
 A Python function is its bytecode, constants, defaults, closure, and the globals that it names. The
-code of what is installed beside Python, such as numpy, and of this library, is not read: such
-functions are known by their names.
+globals of what is installed beside Python, such as numpy, and of this library, are not read.
 """
 
 from __future__ import annotations
@@ -143,15 +142,11 @@ def _array(value: Any) -> _Parts:
 
 @_parts.register(FunctionType)
 def _function(value: FunctionType) -> _Parts:
-    given = [value.__defaults__, value.__kwdefaults__, value.__closure__]
+    given = [value.__code__, value.__defaults__, value.__kwdefaults__, value.__closure__]
     if _is_installed(value.__module__):
         return _Parts(f"function {_named(value)}", given)
-    named = {
-        name: value.__globals__[name]
-        for name in _names(value.__code__)
-        if name in value.__globals__
-    }
-    return _Parts("function", [value.__code__, *given, named])
+    names = [each for each in _names(value.__code__) if each in value.__globals__]
+    return _Parts("function", [*given, {each: value.__globals__[each] for each in names}])
 
 
 def _names(code: CodeType) -> list[str]:
