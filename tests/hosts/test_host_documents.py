@@ -214,8 +214,9 @@ def test_the_page_has_every_class_and_field():
 
 
 @pytest.mark.hosts
-def test_the_examples_of_the_page_on_pytorch_are_true():
+def test_the_examples_of_the_page_on_pytorch_are_true(tmp_path, monkeypatch):
     pytest.importorskip("torch", reason="torch is not installed (pip extra torch)")
+    monkeypatch.chdir(tmp_path)
     text = "\n".join(blocks("pytorch.md"))
     example = doctest.DocTestParser().get_doctest(text, {}, "docs/pytorch.md", None, 0)
     assert doctest.DocTestRunner().run(example).failed == 0
