@@ -240,6 +240,7 @@ def functions():
         if name not in (
             "program",
             "Certificate",
+            "Diagnosis",
             "Verdict",
             "Trace",
             "Program",

@@ -183,6 +183,10 @@ OPTIONS = {
         "--work": mostly(["1", "1000", "100000"]),
         "--set": set_values(),
     },
+    "diagnose": {
+        "--arithmetic": FORMATS,
+        "--set": set_values(),
+    },
     "plan": {
         "--arithmetic": FORMATS,
         "--length": mostly(["1", "10", "5000"]),
@@ -201,7 +205,7 @@ def command_lines(draw):
     given = [draw(NAMES)] if command != "list" else []
     if command == "certify" and given[0] in LONG_TO_CERTIFY:
         given = ["dyck-1"]
-    if command in ("run", "plan") and draw(st.booleans()):
+    if command == "diagnose" or (command in ("run", "plan") and draw(st.booleans())):
         given.append(draw(INPUTS))
     options = OPTIONS[command]
     chosen = draw(st.lists(st.sampled_from([*options]), max_size=3)) if options else []
@@ -244,7 +248,7 @@ STANDARD_INPUTS = [b"", b"(())", b"(())\n", b"[1, 2]", b"abab", b"\xff(", b"\n",
 
 ODD_LINES = [
     (), ("--help",), ("--version",), ("none",), ("",), ("--json",), ("run",), ("show",),
-    ("compile",), ("certify",), ("plan",), ("bench", "none"), ("bench", "--help"),
+    ("compile",), ("certify",), ("plan",), ("diagnose",), ("bench", "none"), ("bench", "--help"),
     ("check", "--max-length"), ("list", "--json", "--json"), ("precision", "none"), ("demo", "x"),
     ("--version", "list"), ("run", "--help"), ("check", "--help"), ("list", "extra"),
 ]  # fmt: skip

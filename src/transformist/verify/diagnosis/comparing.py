@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Array, Floating
 from transformist.errors import NotFinite, UndefinedValue
-from transformist.model import Symbol, Transformer
+from transformist.model import MultiClass, Symbol, Transformer
 from transformist.verify.diagnosis.stepwise import Stepwise, ideal_run
+
+FURTHEST = 16
+"""Most values read out, where they are no scores of labels, whose exact ones are tried."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +40,17 @@ class SideBySide:
 
     def __init__(self, model: Transformer, x: Sequence[Symbol], a: Floating) -> None:
         self.arithmetic = a
-        self.ideal, self.exact = ideal_run(model, x)
+        run = ideal_run(model, x)
+        self.ideal, self.exact, self.right = run.stepwise, run.numbers, run.answer
         self.format = Stepwise(model, len(x), a)
         self.streams = self.format.numbers(x)
-        self.wanted = self.ideal.decisions(self.exact[-1])
-        self.decided = self.format.decisions(self.streams[-1])
+        self.wanted = self.ideal.decisions(run.answers)
+        self.decided = self._decided(self.streams[-1])
         self.answer = _answer(model, x, a)
         self._rounded: dict[tuple[int, int], Array] = {}
+
+    def _decided(self, y: Array) -> list[Any]:
+        return self.format.decisions(self.format.answers(y))
 
     @property
     def fails(self) -> bool:
@@ -79,10 +86,22 @@ class SideBySide:
         return self._rounded[stream, slot]
 
     def written(self, stream: int) -> Sequence[int]:
-        """The coordinates that the step before a stream may have changed."""
-        if stream == 0 or stream == len(self.streams) - 1:
-            return range(self.streams[stream].shape[1])
-        return self.format.steps[stream - 1].written
+        """The coordinates that the step before a stream may have changed.
+
+        Of the values that are read out, those that decide: the scores of the label that is chosen
+        and of the right one, or the `FURTHEST` that are furthest off.
+        """
+        if stream == 0:
+            return range(self.streams[0].shape[1])
+        if stream <= len(self.format.steps):
+            return self.format.steps[stream - 1].written
+        read_out = self.format.model.read_out
+        if isinstance(read_out, MultiClass) and self.wrong is not None:
+            chosen = self.decided[self.wrong], self.wanted[self.wrong]
+            return [read_out.labels.index(each) for each in chosen if each in read_out.labels]
+        slots = range(self.streams[stream].shape[1])
+        row = self.wrong or 0
+        return sorted(slots, key=lambda slot: -self.off(stream, row, slot))[:FURTHEST]
 
     def restored(self, stream: int, rows: Any, slots: Sequence[int]) -> tuple[Array, ...]:
         """The numbers from a stream on, with the exact values in some slots of some rows."""
@@ -93,7 +112,7 @@ class SideBySide:
 
     def restores(self, stream: int, rows: Any, slots: Sequence[int]) -> bool:
         """True if these exact values restore the answer at the first wrong position."""
-        decided = self.format.decisions(self.restored(stream, rows, slots)[-1])
+        decided = self._decided(self.restored(stream, rows, slots)[-1])
         assert self.wrong is not None
         return bool(decided[self.wrong] == self.wanted[self.wrong])
 
@@ -158,7 +177,11 @@ class SideBySide:
     def off(self, stream: int, row: int, slot: int) -> float:
         """Distance of a number of the format from the exact one; infinite for NaN."""
         got = self.got(stream, slot)[row]
-        return abs(got - float(self.real(stream, slot)[row])) if np.isfinite(got) else np.inf
+        return abs(got - float(self.exactly(stream, row, slot))) if np.isfinite(got) else np.inf
+
+    def exactly(self, stream: int, row: int, slot: int) -> Any:
+        """One number of the ideal run."""
+        return self.ideal.arithmetic.numbers(self.exact[stream][row : row + 1, slot])[0]
 
 
 def _answer(model: Transformer, x: Sequence[Symbol], a: Floating) -> Any:

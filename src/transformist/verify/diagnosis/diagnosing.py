@@ -201,7 +201,7 @@ def _diagnosed(
         "arithmetic": a.name,
         "max_length": model.max_length,
         "answer": run.answer,
-        "exact": run.ideal.answer(run.exact[-1]),
+        "exact": run.right,
     }
     if not run.fails:
         return Diagnosis(**known)
@@ -234,7 +234,7 @@ def _links(run: SideBySide, numbers: RowNumbers) -> Iterator[Link]:
             position=run.format.position(stream, row),
             row=row,
             got=got if np.isfinite(got) else None,
-            exact=run.real(stream, slot)[row],
+            exact=run.exactly(stream, row, slot),
         )
 
 
@@ -243,24 +243,27 @@ def _chain(run: SideBySide, numbers: RowNumbers) -> Iterator[Link]:
     yield from _links(run, numbers)
     restored = run.restored(numbers.stream, [numbers.row], numbers.slots)
     for stream in range(numbers.stream + 1, len(run.streams)):
-        read_out = stream == len(run.streams) - 1
-        changes = []
-        for slot in run.written(stream):
-            after = np.asarray(
-                run.arithmetic.numbers(restored[stream - numbers.stream][:, slot]), dtype=float
-            )
-            change = np.nan_to_num(abs(run.got(stream, slot) - after), nan=np.inf)
-            row = int(np.argmax(change)) if run.wrong is None or not read_out else run.wrong
-            if change[row]:
-                changes.append((-change[row], row, slot))
-        for _, row, slot in sorted(changes)[:LINKS]:
-            yield from _links(run, RowNumbers(stream, row, (slot,)))
+        before, after = (
+            np.asarray(run.arithmetic.numbers(z), dtype=float)
+            for z in (run.streams[stream], restored[stream - numbers.stream])
+        )
+        # Where both are the same there is no change, infinite ones too; NaN is the largest one.
+        with np.errstate(invalid="ignore"):
+            moved = np.nan_to_num(abs(before - after), nan=np.inf)
+        change = np.where(before == after, 0, moved)
+        if stream == len(run.streams) - 1 and run.wrong is not None:
+            change = np.where(np.arange(len(change))[:, None] == run.wrong, change, 0)
+        rows = change.argmax(axis=0)
+        largest = change.max(axis=0)
+        for slot in np.argsort(-largest, kind="stable")[:LINKS]:
+            if largest[slot]:
+                yield from _links(run, RowNumbers(stream, int(rows[slot]), (int(slot),)))
 
 
 def _unfit(model: Transformer, x: Sequence[Symbol], a: Floating, build: Build | None) -> Diagnosis:
     """The diagnosis where a feature of a position or a weight is too large for the format."""
-    ideal, exact = ideal_run(model, x)
-    answer = ideal.answer(exact[-1])
+    found = ideal_run(model, x)
+    ideal, exact, answer = found.stepwise, found.numbers, found.answer
     embedded = np.asarray(ideal.arithmetic.numbers(exact[0]), dtype=float)
     origin = None
     if (abs(embedded) > a.largest).any():

@@ -21,7 +21,7 @@ LONGEST = 2**9
 DRAWN = 8
 """Number of strings drawn for each length."""
 
-WORK = 2**23
+WORK = 2**20
 """Most scores, heads times pairs of positions, that are computed for inputs of one length."""
 
 

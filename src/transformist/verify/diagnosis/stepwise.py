@@ -167,29 +167,36 @@ class Stepwise:
 
         return between(0, rows)
 
-    def decisions(self, y: Array) -> list[Any]:
+    def answers(self, y: Array) -> list[Any]:
         """The answer at each position read; `None` where a value is NaN."""
         a, read_out = self.arithmetic, self.model.read_out
-        values = a.numbers(y)
-        lost = np.not_equal(values, values)  # only NaN differs from itself
-        lost_rows = np.asarray(np.asarray(lost, dtype=bool).any(axis=1))
-        kept = np.where(lost_rows[:, None], np.zeros_like(y), y) if lost_rows.any() else y
+        if a.largest is None:
+            return read_out.answers(y, self.length, a)
+        values = np.asarray(a.numbers(y), dtype=float)
+        lost = np.isnan(values).any(axis=1)
+        kept = np.where(lost[:, None], np.zeros_like(y), y) if lost.any() else y
         answers = read_out.answers(kept, self.length, a)
-        if isinstance(read_out, Outputs):
-            # Of an output of the last position, only the answer there counts.
-            last = len(answers) - 1
-            names = dict(zip(read_out.names, read_out.parts, strict=True))
-            answers = [
-                {k: v for k, v in each.items() if i == last or names[k].reads_several}
-                for i, each in enumerate(answers)
-            ]
-        return [None if gone else each for gone, each in zip(lost_rows, answers, strict=True)]
+        return [None if gone else each for gone, each in zip(lost, answers, strict=True)]
 
-    def answer(self, y: Array) -> Any:
-        """The whole answer."""
+    def decisions(self, answers: list[Any]) -> list[Any]:
+        """What counts of the answers: that of an output of the last position only there."""
         read_out = self.model.read_out
-        joined = read_out.answers(y, self.length, self.arithmetic)
-        return read_out.join(joined, self.length) if read_out.reads_several else joined[0]
+        if not isinstance(read_out, Outputs):
+            return answers
+        last = len(answers) - 1
+        several = {
+            name: part.reads_several
+            for name, part in zip(read_out.names, read_out.parts, strict=True)
+        }
+        return [
+            each and {k: v for k, v in each.items() if i == last or several[k]}
+            for i, each in enumerate(answers)
+        ]
+
+    def joined(self, answers: list[Any]) -> Any:
+        """The answers as one answer."""
+        read_out = self.model.read_out
+        return read_out.join(answers, self.length) if read_out.reads_several else answers[0]
 
     def held(self, stream: int, slot: int) -> str:
         """The name of a number of a stream, or of a value that is read out."""
@@ -230,7 +237,21 @@ IDEALS = (EXACT.name, "interval")
 """Arithmetics of the ideal: the second where a norm or a GELU is irrational."""
 
 
-def ideal_run(model: Transformer, x: Sequence[Symbol]) -> tuple[Stepwise, tuple[Array, ...]]:
+@dataclass(frozen=True, eq=False)
+class IdealRun:
+    """The run of a model without rounding: its streams and values read out, and its answers."""
+
+    stepwise: Stepwise
+    numbers: tuple[Array, ...]
+    answers: list[Any]
+
+    @property
+    def answer(self) -> Any:
+        """The whole answer."""
+        return self.stepwise.joined(self.answers)
+
+
+def ideal_run(model: Transformer, x: Sequence[Symbol]) -> IdealRun:
     """The run of a model without rounding, with average-hard attention for softmax.
 
     Raises:
@@ -253,11 +274,11 @@ def ideal_run(model: Transformer, x: Sequence[Symbol]) -> tuple[Stepwise, tuple[
         ideal = Stepwise(hard, len(x), number_system(name))
         try:
             numbers = ideal.numbers(x)
-            ideal.decisions(numbers[-1])
+            answers = ideal.answers(numbers[-1])
         except (NotRepresentable, UndefinedValue, ArithmeticError) as refusal:
             refusals.append(refusal)
         else:
-            return ideal, numbers
+            return IdealRun(ideal, numbers, answers)
     raise InvalidValue(
         "the model must have an exact run to compare with",
         received=f"a model that exact arithmetic and intervals refuse ({refusals[-1]})",
