@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Generic, TypeAlias, TypeVar, final
 
-from transformist.arithmetic import SYSTEMS, Arithmetic, number_system
-from transformist.domains import Domain, Sequences, Strings
-from transformist.errors import InputTooLong, InvalidValue, UnknownName
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.arithmetic import SYSTEMS, Arithmetic, Array, number_system
+from transformist.domains import Domain, Reals, Sequences, Strings
+from transformist.errors import InputTooLong, InvalidValue, OutsideClaim, UnknownName
 from transformist.model import (
     Attention,
     FeedForward,
@@ -23,7 +28,9 @@ from transformist.model import (
     Sublayer,
     Trace,
     Transformer,
+    rationals,
 )
+from transformist.model.definition import Function, observed
 from transformist.settings import SETTINGS
 
 Model: TypeAlias = (
@@ -89,6 +96,10 @@ class Claim(ABC):
         """The arithmetics in which it holds under these settings, for some length at least."""
         return tuple(self.safe_lengths(settings))
 
+    def outside(self, x: Array, a: Arithmetic, settings: Settings) -> str:
+        """Part of an input that the claim does not speak of, in words; "" where there is none."""
+        return ""
+
     def usual_arithmetic(self, settings: Settings) -> str:
         """The arithmetic to run in: float64 if it holds there, else the first in which it does."""
         claimed = self.claimed(settings)
@@ -136,6 +147,15 @@ class FunctionClaim(Claim):
     def safe_lengths(self, settings: Settings) -> dict[str, int | None]:
         """No length is too long: a vector has none."""
         return dict.fromkeys(self.arithmetics(settings))
+
+    def outside(self, x: Array, a: Arithmetic, settings: Settings) -> str:
+        """The first vector that is not in the domain."""
+        domain: Domain = ask(self.domain, **settings)
+        if isinstance(domain, Reals) and domain.is_everything:
+            return ""
+        rows = rationals(a.numbers(x)).reshape(-1, x.shape[-1])
+        found = next((row for row in rows.tolist() if tuple(row) not in domain), None)
+        return "" if found is None else f"x = [{', '.join(f'{float(v):g}' for v in found)}]"
 
 
 def any_length(*, arithmetic: Arithmetic) -> None:
@@ -201,6 +221,23 @@ class SequenceClaim(LengthClaim):
     domain: Callable[..., Sequences]
     error: Callable[..., Fraction | float] = lambda: 0
     error_statement: str = "exact, wherever it is claimed"
+
+    def outside(self, x: Array, a: Arithmetic, settings: Settings) -> str:
+        """A length beyond the safe one, or the first numbers that are not in the domain."""
+        n = x.shape[-2]
+        if n == 0:
+            return ""
+        if a.name in self.arithmetics(settings):
+            safe = ask(self.safe_length, arithmetic=a, **settings)
+            if safe is not None and n > safe:
+                return f"n = {n} in {a.name}, in which it is safe up to {safe}"
+        domain: Sequences = ask(self.domain, **settings)
+        lists = _floats(a.numbers(x)).reshape(-1, n, x.shape[-1])
+        found = domain.first_outside(lists, a)
+        if found is None:
+            return ""
+        column, place, numbers = found
+        return f"{column.label} = {', '.join(f'{v:g}' for v in numbers)} at position {place}"
 
     def needed_features(self, settings: Settings) -> tuple[str, ...]:
         """The columns that the position fixes."""
@@ -455,8 +492,46 @@ class Recipe(Generic[C_co]):
         Raises:
             UnknownName, InvalidValue: as `settings`.
 
+        Warns:
+            OutsideClaim: the first time that the model is called on vectors that the claim does
+                not speak of.
+
         """
-        return self.construct(**self.settings(given))
+        settings = self.settings(given)
+        model = self.construct(**settings)
+        if not isinstance(model, Function):
+            return model
+        return observed(model, _Observer(self, settings))
+
+
+def _floats(numbers: NDArray[Any]) -> NDArray[np.float64]:
+    """Numbers as float64, infinite where they are beyond its range."""
+    if numbers.dtype != object:
+        return numbers.astype(np.float64)
+    limit = Fraction(float(np.finfo(np.float64).max))
+    floats = [
+        float(v) if abs(v) <= limit else math.inf * (1 if v > 0 else -1) for v in numbers.ravel()
+    ]
+    return np.array(floats).reshape(numbers.shape)
+
+
+class _Observer:
+    """Warner, once, of an input that the claim of a recipe does not speak of."""
+
+    def __init__(self, recipe: Recipe[Any], settings: Settings) -> None:
+        self._recipe, self._settings, self._has_warned = recipe, settings, False
+
+    def __call__(self, x: Array, a: Arithmetic) -> None:
+        if self._has_warned:
+            return
+        claim: Claim = self._recipe.claim
+        outside = claim.outside(x, a, self._settings)
+        if outside:
+            self._has_warned = True
+            inputs = claim.inputs(self._settings)
+            sentence = f"{self._recipe.name} is claimed for {inputs}; got {outside}"
+            # Level 1 is this call, 2 the call of the model, 3 the caller of the model.
+            warnings.warn(OutsideClaim(f"{sentence}: the result may be wrong"), stacklevel=3)
 
 
 def ask(function: Callable[..., Any], *case: Any, **known: Any) -> Any:

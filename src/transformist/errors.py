@@ -230,5 +230,9 @@ class CoarserFormat(UserWarning):
     """Warning that a model is used in a format coarser than the one that it is compiled for."""
 
 
+class OutsideClaim(UserWarning):
+    """Warning that a recipe's model is called on an input that its claim does not speak of."""
+
+
 class TakesLong(UserWarning):
     """Warning that a computation which has begun will take long."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -17,9 +18,10 @@ from fractions import Fraction
 from typing import Any, TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Array, rational
-from transformist.domains.vectors import Domain
+from transformist.domains.vectors import Domain, Reals
 from transformist.errors import InvalidValue, ShapeMismatch
 from transformist.positions import PositionFunction, position
 
@@ -70,6 +72,13 @@ class Column(ABC):
     def stored(self, entries: list[Entry], arithmetic: Arithmetic) -> list[Entry]:
         """Return the entries as the arithmetic rounds them; balls hold the entries themselves."""
         return entries
+
+    @abstractmethod
+    def holds(self, x: NDArray[np.float64], arithmetic: Arithmetic) -> NDArray[np.bool_]:
+        """True for each vector of lists (lists, n, width) that the column may hold there.
+
+        What the position fixes may be off by some roundings, as callers compute it themselves.
+        """
 
     @abstractmethod
     def read(self, numbers: Sequence[Fraction], i: int, n: int) -> Entry:
@@ -151,6 +160,17 @@ class Values(Column):
             return entries
         return [tuple(map(Fraction, row)) for row in arithmetic.numbers(held).tolist()]
 
+    def holds(self, x: NDArray[np.float64], arithmetic: Arithmetic) -> NDArray[np.bool_]:
+        """True for vectors of the domain."""
+        if isinstance(self.domain, Reals):
+            low = -math.inf if self.domain.least is None else self.domain.least
+            high = math.inf if self.domain.most is None else self.domain.most
+            clipped = np.minimum(np.maximum(x, float(low)), float(high))
+            return _near(clipped, x, arithmetic)
+        rows, inverse = np.unique(x.reshape(-1, x.shape[-1]), axis=0, return_inverse=True)
+        held = [tuple(map(Fraction, row)) in self.domain for row in rows.tolist()]
+        return np.array(held)[inverse.reshape(-1)].reshape(x.shape[:-1])
+
     def read(self, numbers: Sequence[Fraction], i: int, n: int) -> Entry:
         """The numbers themselves."""
         return tuple(numbers)
@@ -160,6 +180,18 @@ class Values(Column):
 def _pool(domain: Domain, arithmetic: Arithmetic, seed: int) -> tuple[Entry, ...]:
     """Cases of a domain from which lists are made, of any length."""
     return tuple(domain.cases(arithmetic, 60, seed))
+
+
+def _near(
+    x: NDArray[np.float64], y: NDArray[np.float64], arithmetic: Arithmetic
+) -> NDArray[np.bool_]:
+    """True where vectors agree up to 16 roundings of each number."""
+    u = float(max(arithmetic.unit_roundoff, Fraction(1, 2**53)))
+    smallest = float(getattr(arithmetic, "smallest", 0))
+    with np.errstate(invalid="ignore"):  # two infinities are equal, and have no difference
+        near = (x == y) | (abs(x - y) <= 16 * u * abs(x) + smallest)
+    agree: NDArray[np.bool_] = near.all(axis=-1)
+    return agree
 
 
 Code: TypeAlias = Callable[[int, int], Sequence[Any]]
@@ -240,6 +272,17 @@ class Query(Column):
         ]
         return arithmetic.array(scaled)
 
+    def holds(self, x: NDArray[np.float64], arithmetic: Arithmetic) -> NDArray[np.bool_]:
+        """True for the code of a position that position i may ask for."""
+        n = x.shape[1]
+        codes = np.array([[float(v) for v in self.code(q, n)] for q in range(1, n + 1)])
+        held = np.zeros(x.shape[:-1], bool)
+        for i in range(1, n + 1):
+            scale = 1.0 if self.scale is None else float(self.scale(i, n))
+            asked = scale * codes[: self._last(i, n)]
+            held[:, i - 1] = _near(asked, x[:, i - 1, None, :], arithmetic).any(axis=-1)
+        return held
+
     def read(self, numbers: Sequence[Fraction], i: int, n: int) -> Entry:
         """The position."""
         (q,) = numbers
@@ -290,6 +333,12 @@ class Feature(Column):
         """The values at positions 1 to n, each rounded once."""
         table = arithmetic.array([list(self.code(i, n)) for i in range(1, n + 1)])
         return table[np.array(entries) - 1]
+
+    def holds(self, x: NDArray[np.float64], arithmetic: Arithmetic) -> NDArray[np.bool_]:
+        """True for the values at each position."""
+        n = x.shape[1]
+        codes = np.array([[float(v) for v in self.code(i, n)] for i in range(1, n + 1)])
+        return _near(codes, x, arithmetic)
 
     def read(self, numbers: Sequence[Fraction], i: int, n: int) -> Entry:
         """The position."""
@@ -385,6 +434,25 @@ class Sequences:
             column.label: column.stored(meaning[column.label], arithmetic)
             for column in self.columns
         }
+
+    def first_outside(
+        self, vectors: NDArray[np.float64], arithmetic: Arithmetic
+    ) -> tuple[Column, int, list[float]] | None:
+        """Find the first numbers in lists (lists, n, width) that no case of the domain has.
+
+        Returns:
+            The column, the position from 1, and the numbers; `None` where every list is a case.
+
+        """
+        start = 0
+        for column in self.columns:
+            x = vectors[..., start : start + column.width]
+            start += column.width
+            outside = np.argwhere(~column.holds(x, arithmetic))
+            if len(outside):
+                at, place = outside[0].tolist()
+                return column, place + 1, x[at, place].tolist()
+        return None
 
     def __contains__(self, meaning: Meaning) -> bool:
         return all(

@@ -101,6 +101,11 @@ class Reals:
         return all(low <= value <= high for value in case)
 
     @property
+    def is_everything(self) -> bool:
+        """True if no number is excluded."""
+        return self.least is None and self.most is None
+
+    @property
     def _low(self) -> Fraction:
         return Fraction(-8) if self.least is None else self.least
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Set
+from collections.abc import Callable, Hashable, Mapping, Set
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from types import NoneType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -197,6 +197,10 @@ class Definition:
         return self
 
 
+Observer: TypeAlias = Callable[[Array, Arithmetic], None]
+"""A function that sees the numbers on which a model is called, with their arithmetic."""
+
+
 class Function(ABC):
     """A definition that is called on vectors."""
 
@@ -217,7 +221,26 @@ class Function(ABC):
 
         """
         a = number_system(arithmetic)
-        return self.on(finite(x, a, type(self).__name__), a)
+        given = finite(x, a, type(self).__name__)
+        y = self.on(given, a)
+        observe: Observer | None = vars(self).get("_observer")
+        if observe is not None:
+            observe(given, a)
+        return y
+
+
+FunctionT = TypeVar("FunctionT", bound=Function)
+
+
+def observed(model: FunctionT, observer: Observer) -> FunctionT:
+    """Return an equal model that shows the observer every input it is itself called on.
+
+    The observer is no part of the definition: parts of other models, copies with other fields and
+    pickles are without it.
+    """
+    shown = object.__new__(type(model))
+    vars(shown).update({**vars(model), "_observer": observer})
+    return shown
 
 
 def finite(x: Any, a: Arithmetic, where: str) -> Array:
