@@ -10,12 +10,11 @@ from drawn_programs import drawn, program_of
 from transformist.errors import TransformistError
 from transformist.programs import PROGRAMS
 
-LEFT_OUT = 0.1
+LEFT_OUT = 0.05
 """Largest part of the drawn programs that compile but have no certificate that holds.
 
-These programs hand out numbers: means that are not shown to be multiples of 1/D, numbers with
-hundreds of labels, and fetched numbers with a default, which the weights alone do not show to be
-clear of the middle of two labels.
+They hand out fetched numbers with a default, or functions of such numbers, which the weights alone
+do not show to be clear of the middle of two labels.
 """
 
 

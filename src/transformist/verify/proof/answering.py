@@ -4,13 +4,15 @@ A value without an error needs no margin. Otherwise:
 
 - *accept*: the computed and the ideal value have the same sign if the error is below |ideal value|.
 - *labels*: the best label in the ideal is also the best computed one if it leads every other label
-  by more than the errors of both. The lead comes from the first of three methods that applies:
+  by more than the errors of both. The lead comes from the first of four methods that applies:
   *count*, where label k has the value A k − B k² + constant with a whole vertex (`Ideal.vertex`),
   so the best leads the label at distance m by at least B m² (`scoring`, "nearest");
   *cases*, all combinations of values that the labels can have;
+  *values*, where label k is a_k Y + b_k, every value that Y can have;
   *pairs*, the least difference of two labels on either side of 0, from their grid.
 - *nearest fraction*: the ideal value is a whole multiple of 1/(scale · D). Rounding to the nearest
-  multiple finds the ideal value if scale · D times the error is below 1/2.
+  multiple finds the ideal value if scale · D times the error is below 1/2. D is the number of rows
+  that the mask admits at the row of the value, or that without BOS.
 """
 
 from __future__ import annotations
@@ -19,19 +21,23 @@ import itertools
 import math
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from transformist.model import Binary, MultiClass, NearestFraction, ReadOut
 from transformist.verify.proof.enumerating import case_keys, combinations
-from transformist.verify.proof.ideal import ONE, ZERO, Form
+from transformist.verify.proof.grids import SYMBOLS
+from transformist.verify.proof.ideal import ONE, ZERO, Form, Ideal, Moving
 from transformist.verify.proof.rounding_errors import AffineMap, Approximation, RoundingErrors
 from transformist.verify.proof.slack import Ledger
 from transformist.verify.proof.upwards import ROOM, Floats, Unfollowed, up
 
-MOST_PAIRS, MOST_LABELS, MOST_DISTANCES = 64, 4096, 4096
+MOST_PAIRS, MOST_LABELS, MOST_DISTANCES, MOST_COMPARED = 64, 4096, 4096, 2**20
 """Limits that bound the running time: on labels compared in pairs, on labels that are not those of
-a count, and on distances at which labels of a count are compared one by one."""
+a count, on distances at which labels of a count are compared one by one, and on values times
+labels."""
 
 WHERE = "read-out"
 
@@ -53,7 +59,7 @@ def decide(read_out: ReadOut, z: Approximation, r: RoundingErrors, ledger: Ledge
         if loose and not _is_count(y, z, loose, r, ledger):
             if len(read_out.W_out) > MOST_LABELS:
                 raise Unfollowed(WHERE, f"it has more than {MOST_LABELS} labels")
-            _best(y, loose, r, ledger)
+            _best(y, z, loose, r, ledger)
     elif isinstance(read_out, NearestFraction):
         _fraction(read_out, y, symbols, r, ledger)
     else:
@@ -85,16 +91,52 @@ def _fraction(
     """Note the margin of the fraction whose error bound is largest."""
     ideal, (form,) = r.ideal, y.values.forms
     grid, sees_bos = ideal.grid(form), ideal.bos is not None and read_out.mask.looks_back
-    if (
-        grid is None
-        or grid[1] not in (None, read_out.mask)
-        or read_out.with_bos != sees_bos
-        or (grid[0] * read_out.scale).denominator != 1
-    ):
+    # D is the number of symbols that the mask admits, and BOS if `with_bos`: at most N, and BOS. A
+    # multiple of 1/scale is one of 1/(scale · D) for every D.
+    is_of_rows = read_out.with_bos == sees_bos
+    is_of_symbols = not read_out.with_bos and read_out.mask == "none"
+    counts = {None, *[read_out.mask] * is_of_rows, *[SYMBOLS] * is_of_symbols}
+    if grid is None or grid[1] not in counts or (grid[0] * read_out.scale).denominator != 1:
         raise Unfollowed(WHERE, "the mean is not shown to be a multiple of 1/(scale · D)")
-    index = ideal.index_of(read_out.mask)
-    error = y.values.error[0] * ideal.most_rows if index is None else y.values.error[index]
+    index = ideal.index_of(read_out.mask) if is_of_rows else None
+    most = max(ideal.most_rows, ideal.longest + read_out.with_bos)
+    error = y.values.error[0] * most if index is None else y.values.error[index]
     ledger.answer(float(up(error[0, :symbols].max() * read_out.scale)), 0.5)
+
+
+class _Differences(NamedTuple):
+    """Error bounds of the differences of labels, or of D times the differences.
+
+    The difference of labels k and l is off by |W̃_k − W̃_l| times the error of z, and by the rounding
+    of W and b and of the evaluation for each of the two.
+
+    Attributes:
+        weights: W̃, for the coordinates that some label reads.
+        error: the error of these coordinates.
+        own: the rounding of each label.
+
+    """
+
+    weights: Floats
+    error: Floats
+    own: Floats
+
+    @classmethod
+    def of(
+        cls, y: AffineMap, z: Approximation, kinds: Sequence[int], r: RoundingErrors, index: int = 0
+    ) -> _Differences:
+        """Return the largest bounds over these kinds of rows; `index` is that of D."""
+        weights, off, _, shift_off = y.stored
+        own = off @ z.size[index] + shift_off[:, None] * r.ideal.scales[index] + y.rounding[index]
+        error = z.error[index][:, kinds].max(axis=1)
+        used = np.flatnonzero(weights.any(axis=0))
+        return cls(weights[:, used], error[used], up(own)[:, kinds].max(axis=1))
+
+    def from_label(self, k: int) -> Floats:
+        """Return the error bounds of the differences of label k and each label."""
+        moved = np.abs(self.weights - self.weights[k]) @ self.error
+        together: Floats = up(moved + self.own + self.own[k])
+        return together
 
 
 def _is_count(
@@ -102,9 +144,8 @@ def _is_count(
 ) -> bool:
     """Note the margin of labels A k − B k² + constant; False if they are not of this form.
 
-    The difference of labels k and l is off by |W̃_k − W̃_l| times the error of z, and by the rounding
-    of W and b and of the evaluation for each of the two (`own`). The pair with the largest ratio of
-    error to lead is noted; error and lead are those of D times the labels.
+    The pair with the largest ratio of error to lead is noted; error and lead are those of D times
+    the labels.
     """
     ideal, forms = r.ideal, y.values.forms
     if len(forms) < 3:
@@ -119,11 +160,8 @@ def _is_count(
     if found is None:
         return False
     b, index = float(found[0]), found[1]
-    weights, off, _, shift_off = y.stored
-    own = off @ z.size[index] + shift_off[:, None] * ideal.scales[index] + y.rounding[index]
-    own = up(own)[:, kinds].max(axis=1)
-    error = z.error[index][:, kinds].max(axis=1)
-    ledger.answer(*_worst_pair(weights, error, own, b))
+    differences = _Differences.of(y, z, kinds, r, index)
+    ledger.answer(*_worst_pair(*differences, b))
     return True
 
 
@@ -168,18 +206,23 @@ def _worst_pair(weights: Floats, error: Floats, own: Floats, b: float) -> tuple[
     return worst[1:]
 
 
-def _best(y: AffineMap, kinds: Sequence[int], r: RoundingErrors, ledger: Ledger) -> None:
-    """Note the margin of the best label at each kind of row, by cases or by pairs.
+def _best(
+    y: AffineMap, z: Approximation, kinds: Sequence[int], r: RoundingErrors, ledger: Ledger
+) -> None:
+    """Note the margin of the best label at each kind of row, by cases, by values or by pairs.
 
     Kinds with the same cases and the same errors have one margin, which is computed once.
     """
     errors, alike = y.values.error[0], case_keys(r.ideal, y.values.forms)
     known: dict[Hashable, list[tuple[float, float]] | None] = {}
+    lines = _Lines.of(y.values.forms, r.ideal)
     for kind in kinds:
         key = alike[kind], errors[:, kind].tobytes()
         if key not in known:
             known[key] = _by_cases(y, kind, r)
         margins = known[key]
+        if margins is None and lines is not None:
+            margins = lines.margins(kind, _Differences.of(y, z, [kind], r), r.ideal)
         if margins is None:
             _in_pairs(y, kind, r, ledger)
         for margin in margins or ():
@@ -199,9 +242,74 @@ def _by_cases(y: AffineMap, kind: int, r: RoundingErrors) -> list[tuple[float, f
     rounds = (np.arange(found.shape[1])[None] != best[:, None]) & (off > 0)
     if not rounds.any():
         return []
+    return _least_margin(rounds, leads, off)
+
+
+def _least_margin(
+    rounds: NDArray[np.bool_], leads: Floats, off: Floats
+) -> list[tuple[float, float]]:
+    """Return the error and the lead of the pair of labels with the least room between them."""
     left = np.where(rounds, leads - off, np.inf)
     at = np.unravel_index(left.argmin(), left.shape)
     return [(float(off[at]), float(leads[at]))]
+
+
+class _Lines(NamedTuple):
+    """Labels a_k Y + b_k, where Y is one number and b_k a constant of the kind of row.
+
+    Attributes:
+        Y: the number, without a constant.
+        slopes: a_k.
+        forms: the labels.
+
+    """
+
+    Y: Moving
+    slopes: list[Fraction]
+    forms: Sequence[Form]
+
+    @classmethod
+    def of(cls, forms: Sequence[Form], ideal: Ideal) -> _Lines | None:
+        """Return the labels in this form, or `None` if they are not of one number."""
+        moving = [{n: x for n, x in form.items() if n >= ideal.kinds} for form in forms]
+        first = next(filter(None, moving), None)
+        if first is None:
+            return None
+        number, unit = next(iter(first.items()))
+        slopes = [part.get(number, ZERO) / unit for part in moving]
+        for part, a in zip(moving, slopes, strict=True):
+            if part != ({n: a * x for n, x in first.items()} if a else {}):
+                return None
+        (near,) = ideal.moving([first])
+        return cls(near, slopes, forms)
+
+    def margins(
+        self, kind: int, errors: _Differences, ideal: Ideal
+    ) -> list[tuple[float, float]] | None:
+        """Return the least margin over all values of Y, none if nothing rounds, or `None`.
+
+        For Y = p/q, q times the labels are whole multiples of 1/(least common denominator of the
+        a_k and b_k): they are compared as whole numbers. Labels without an error need no margin
+        between them: equal ones stay equal.
+        """
+        values = ideal.values(self.Y, kind)
+        if values is None or len(values) * len(self.forms) > MOST_COMPARED:
+            return None
+        shifts = [form.get(kind, ZERO) for form in self.forms]
+        common = math.lcm(*(x.denominator for x in (*self.slopes, *shifts)))
+        a, b = (np.array([int(x * common) for x in y], object) for y in (self.slopes, shifts))
+        p, q = (
+            np.array(x, object) for x in zip(*(x.as_integer_ratio() for x in values), strict=True)
+        )
+        labels = p[:, None] * a[None] + q[:, None] * b[None]
+        best, every = labels.argmax(axis=1), np.arange(len(values))
+        lead = (labels[every, best][:, None] - labels) / (q * common)[:, None]
+        leads = lead.astype(float) * (1 - ROOM)  # the quotient is rounded to float64
+        off = np.zeros_like(leads)
+        for k in set(best.tolist()):
+            off[best == k] = errors.from_label(k)
+        rounds = (np.arange(len(a))[None] != best[:, None]) & (off > 0)
+        return _least_margin(rounds, leads, off) if rounds.any() else []
 
 
 def _in_pairs(y: AffineMap, kind: int, r: RoundingErrors, ledger: Ledger) -> None:

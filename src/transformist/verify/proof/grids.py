@@ -1,8 +1,13 @@
 """Grids of numbers: the numbers of which every value is a whole multiple.
 
-A grid (g, None) holds the multiples of g, and (0, None) holds 0 alone. A grid (g, mask) holds the
-multiples of g/D, where D is the number of rows that the mask admits at the row of the value. The
-mean of D multiples of g lies on this grid. `None` says that no grid is known.
+A grid (g, None) holds the multiples of g, and (0, None) holds 0 alone. A grid (g, count) holds the
+multiples of g/D, where D ≥ 1 is a number of rows that the count names, at the row of the value:
+
+- a mask: the rows that it admits;
+- `SYMBOLS`: the symbols of the input, n, which is the same at every row;
+- the place of a head (`best_keys`): the keys with the largest score, of which it takes the mean.
+
+The mean of D multiples of g lies on this grid. `None` says that no grid is known.
 """
 
 from __future__ import annotations
@@ -14,8 +19,38 @@ from typing import TypeAlias
 
 Grid: TypeAlias = "tuple[Fraction, str | None] | None"
 
+SYMBOLS = "symbols"
+"""The count D = n."""
+
 ANY_POWER = 10_000
 """Exponent of 2 for the number 0, which is a multiple of every power."""
+
+
+def best_keys(where: str) -> str:
+    """Return the count of the best keys of a head at this place."""
+    return f"best keys of {where}"
+
+
+def farey_neighbours(t: Fraction, most: int) -> tuple[Fraction, Fraction]:
+    """Return the fractions next to t with denominators up to `most`, which t does not have.
+
+    They are p₁/q₁, the last convergent of t with q₁ ≤ most, and (p₀ + k p₁)/(q₀ + k q₁) with the
+    largest k that the limit allows, p₀/q₀ the convergent before. They lie on both sides of t, and
+    p₁ (q₀ + k q₁) − q₁ (p₀ + k p₁) = ±1, so a fraction between them has a denominator of at least
+    q₁ + (q₀ + k q₁) > most.
+
+    Example:
+        >>> farey_neighbours(Fraction(3, 10), 5)
+        (Fraction(1, 4), Fraction(1, 3))
+
+    """
+    (n, d), (p_0, q_0, p_1, q_1) = t.as_integer_ratio(), (0, 1, 1, 0)
+    while q_0 + (a := n // d) * q_1 <= most:
+        p_0, q_0, p_1, q_1 = p_1, q_1, p_0 + a * p_1, q_0 + a * q_1
+        n, d = d, n - a * d
+    k = (most - q_0) // q_1
+    one, other = Fraction(p_0 + k * p_1, q_0 + k * q_1), Fraction(p_1, q_1)
+    return min(one, other), max(one, other)
 
 
 def common_divisor(x: Fraction, y: Fraction) -> Fraction:

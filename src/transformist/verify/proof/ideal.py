@@ -35,7 +35,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.verify.proof.grids import Grid, combined_grid
+from transformist.verify.proof.grids import (
+    SYMBOLS,
+    Grid,
+    best_keys,
+    combined_grid,
+    farey_neighbours,
+)
 from transformist.verify.proof.row_functions import MOST_ROWS, NAMES, RowFunction
 from transformist.verify.proof.upwards import (
     FLOOR,
@@ -56,6 +62,9 @@ Term: TypeAlias = "tuple[int, int, float]"
 
 MOST_NUMBERS = 2**21
 """Numbers in one piece of an evaluation over all terms: 16 MiB of float64."""
+
+MOST_VALUES = 4096
+"""Largest number of values of a form that are listed, which bounds the running time."""
 
 ZERO, ONE = Fraction(0), Fraction(1)
 
@@ -106,7 +115,7 @@ class Pattern:
         where: the head's place in the model.
         mask: the head's mask.
         selection: `mean` (all admissible rows, with equal weights), `one` (a single row), or
-            `mixture` (any weights that are at least 0 and add up to 1).
+            `mixture` (some admissible rows, with equal weights: those with the largest score).
         sees: (kinds, kinds): True if a query of the first kind may attend to a key of the second.
         empty: (kinds,): True if a query of the kind may have no admissible key.
 
@@ -503,7 +512,32 @@ class Ideal:
                 below, above = first, first + gap
             elif at >= last - gap:
                 below, above = last - gap, last
+            elif grid[1] is not None and (at / g).denominator > self.most_rows:
+                # No fraction with a denominator D up to `most_rows` lies between the two.
+                below, above = (g * x for x in farey_neighbours(at / g, self.most_rows))
         return [(below, -1), (above, 1)]
+
+    def values(self, near: Moving, kind: int) -> list[Fraction] | None:
+        """Return every value that the part of a form besides the constant of a kind may have.
+
+        They are the numbers of its grid between its ends, for every D up to `most_rows`. Return
+        `None` if no grid is known, or if they are more than `MOST_VALUES`.
+        """
+        lo, hi = near.lo[kind], near.hi[kind]
+        if near.grid is None or not math.isfinite(hi - lo):
+            return None
+        g, count = near.grid
+        if not g:
+            return [ZERO]
+        low, high, found = Fraction(lo) / g, Fraction(hi) / g, set[Fraction]()
+        for d in range(1, 1 + (1 if count is None else self.most_rows)):
+            first, last = math.ceil(low * d), math.floor(high * d)
+            if last - first >= MOST_VALUES:
+                return None
+            found |= {Fraction(p, d) for p in range(first, last + 1)}
+            if len(found) > MOST_VALUES:
+                return None
+        return [g * x for x in sorted(found)]
 
     # Outputs of heads
 
@@ -541,8 +575,8 @@ class Ideal:
         """Numbers of the shares of a head, one for each kind of row."""
         if head in self._shares:
             return self._shares[head]
-        grids: dict[str, Grid] = {"mean": (ONE, head.mask), "one": (ONE, None)}
-        grid, sizes = grids.get(head.selection), self._size_of_shares(head, np.eye(self.kinds))
+        grid: Grid = self._fetched_grid(head, (ONE, None))
+        sizes = self._size_of_shares(head, np.eye(self.kinds))
         seen = head.sees.sum(axis=1)
         found = []
         for kind in range(self.kinds):
@@ -582,14 +616,16 @@ class Ideal:
     def _fetched_grid(self, head: Pattern, grid: Grid) -> Grid:
         """Grid of Σ α_j x_j, where x_j has the given grid.
 
-        A mean of multiples of g is a multiple of g/D. A single row with grid g/D has the D of that
-        row, not of the query; the two are the same for the mask `none` only.
+        A mean of multiples of g is a multiple of g/D; D is the number of admissible rows, or of the
+        best among them. A single row with grid g/D has the D of that row, not of the query; the two
+        are the same for the mask `none` and for the number of symbols.
         """
-        if grid is None or head.selection == "mixture":
+        if grid is None:
             return None
-        if head.selection == "mean":
-            return None if grid[1] is not None else (grid[0], head.mask)
-        return grid if grid[1] in (None, "none") else None
+        if head.selection == "one":
+            return grid if grid[1] in (None, "none", SYMBOLS) else None
+        count = head.mask if head.selection == "mean" else best_keys(head.where)
+        return None if grid[1] is not None else (grid[0], count)
 
     def _mean_position(self, mask: str) -> Form:
         """Mean of the positions: m/2 for 0 to m (with BOS), (m + 1)/2 for 1 to m; m is i or n."""

@@ -18,7 +18,7 @@ from transformist.model import (
 from transformist.positions import position
 from transformist.verify.proof.answering import decide
 from transformist.verify.proof.attending import Attending
-from transformist.verify.proof.grids import Grid
+from transformist.verify.proof.grids import SYMBOLS, Grid
 from transformist.verify.proof.hidden_units import network
 from transformist.verify.proof.ideal import ONE, Form, Ideal
 from transformist.verify.proof.normalizing import normalized
@@ -105,8 +105,8 @@ class Walk:
 
         It is computed exactly and rounded once, so it is off by u of itself, or by underflow. Whole
         numbers up to 2ᵖ are numbers of the format. In a model without BOS (which would count in D),
-        1/i is a multiple of 1/D for the D = i rows of the mask `future`, and i/n one of 1/D for
-        the D = n rows of the mask `none`.
+        1/i is a multiple of 1/D for the D = i rows of the mask `future`. In every model i/n is a
+        multiple of 1/n; without BOS, n is the number of rows of the mask `none`.
         """
         ideal, r, n = self.ideal, self.rounding, self.ideal.longest
         whole = {"1": 1, "i": n, "i^2": n**2, "i^3": n**3, "(-1)^i": 1}
@@ -118,7 +118,7 @@ class Walk:
         lo, hi = np.ones(ideal.kinds), np.full(ideal.kinds, float(largest))
         if name in divided:
             lo = lo * (1 - ROOM) / n  # 1/i and i/n are at least 1/N
-            grid = None if ideal.bos is not None else (ONE, divided[name])
+            grid = (ONE, divided[name] if ideal.bos is None else SYMBOLS)
         elif name == "(-1)^i":
             lo = -lo
         if ideal.bos is not None:
