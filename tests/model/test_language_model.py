@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from transformist.errors import InputTooLong, InvalidValue
+from transformist.errors import InputTooLong, InvalidValue, UnknownSymbol
 from transformist.model import (
     BOS,
     EOS,
@@ -66,6 +66,56 @@ def test_log_probability_is_that_of_the_definition():
         for symbols in itertools.product("ab", repeat=n):
             x = "".join(symbols)
             assert model.log_probability(x) == pytest.approx(by_hand(x), rel=1e-12)
+
+
+def both_ways():
+    """A model whose position i sees the whole input: the share of a, and the symbol itself."""
+    everywhere = Attention(W_Q=[[0] * 4], W_K=[[0] * 4], W_V=MEAN.W_V)
+    return language_model(
+        embedding=Embedding.of(STREAM, {"a": "a", "b": "b"}),
+        layers=(Layer(heads=(everywhere,)),),
+        read_out=LanguageModel(W_out=ROWS, labels=("p", "q", "r"), at="every"),
+    )
+
+
+def test_log_probability_given_an_input_is_that_of_the_definition():
+    """Products of softmax at each position, in plain floats; over all y they sum to 1."""
+    model = both_ways()
+    for x in ("a", "ab", "bba"):
+        share, total = x.count("a") / len(x), 0.0
+        for y in itertools.product("pqr", repeat=len(x)):
+            wanted = 0.0
+            for given, symbol in zip(x, y, strict=True):
+                logits = [2 * share + (given == "b"), given == "a", (given == "b") - share]
+                wanted += logits["pqr".index(symbol)]
+                wanted -= math.log(sum(math.exp(each) for each in logits))
+            got = model.log_probability_given("".join(y), x)
+            assert got == pytest.approx(wanted, rel=1e-12)
+            total += math.exp(got)
+        assert total == pytest.approx(1, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("y", "x", "refusal", "words"),
+    [
+        ("p", "ab", InvalidValue, "1 symbols for 2 positions"),
+        ("px", "ab", UnknownSymbol, "'x' at position 2"),
+        ("pp", "ax", UnknownSymbol, "'x' at position 2"),
+        (["p", ["q"]], "ab", UnknownSymbol, "at position 2"),
+        (3, "ab", InvalidValue, "a string, or a sequence"),
+    ],
+)
+def test_other_strings_are_refused(y, x, refusal, words):
+    with pytest.raises(refusal, match=words):
+        both_ways().log_probability_given(y, x)
+
+
+def test_a_read_out_without_a_distribution_at_every_position_is_refused():
+    binary = language_model(read_out=Binary(W_out=STREAM.reading("mean")))
+    last = language_model(read_out=LanguageModel(W_out=ROWS, labels=("a", "b", EOS)))
+    for model in (binary, last):
+        with pytest.raises(InvalidValue, match="distribution at every position"):
+            model.log_probability_given("a", "a")
 
 
 def test_probabilities_of_all_short_strings_stay_below_one():

@@ -9,7 +9,7 @@ from types import NoneType
 from typing import Any
 
 from transformist.arithmetic import Arithmetic, Array, number_system, whole_number
-from transformist.errors import InputTooLarge, InputTooLong, InvalidValue
+from transformist.errors import InputTooLarge, InputTooLong, InvalidValue, UnknownSymbol
 from transformist.model.definition import Definition, part, several
 from transformist.model.embedding import BOS, CLS, EOS, Embedding, Symbol
 from transformist.model.layer import Layer, passed_through, require_widths
@@ -220,6 +220,61 @@ class Transformer(Definition):
         """
         distributions = self._next_symbols(x, number_system(arithmetic))
         chances = [each[symbol] for each, symbol in zip(distributions, (*x, EOS), strict=True)]
+        return math.fsum(math.log(chance) if chance else -math.inf for chance in chances)
+
+    def log_probability_given(
+        self,
+        y: Sequence[Symbol],
+        x: Sequence[Symbol],
+        arithmetic: Arithmetic | str = "float64",
+    ) -> float:
+        """log P(y | x) of a language model that reads x alone (Eq. 20): Σ log P(yᵢ | x, i).
+
+        The model may have any mask, and gives a distribution at every position of x.
+
+        Args:
+            y: the string whose probability is asked for, of the length of x.
+            x: the input.
+            arithmetic: the number system, by name.
+
+        Raises:
+            InvalidValue: when the read-out gives no distribution at every position, and for a y of
+                another length.
+            UnknownSymbol: for a symbol of y that is none of the read-out's labels.
+            InputTooLong, UnknownSymbol, InputTooLarge: as `run`.
+
+        Returns:
+            The natural logarithm, −inf where a symbol has probability 0.
+
+        """
+        if not isinstance(self.read_out, LanguageModel) or self.read_out.at != "every":
+            raise InvalidValue(
+                "the read-out must give a distribution at every position",
+                received=f"{type(self.read_out).__name__} at {self.read_out.at}",
+                where="Transformer.log_probability_given",
+                remedy="give the model a LanguageModel read-out with at='every'",
+            )
+        if length_of(y) != length_of(x):
+            raise InvalidValue(
+                "y must have a symbol for every position of x",
+                received=f"{len(y)} symbols for {len(x)} positions",
+                where="Transformer.log_probability_given",
+                remedy="give strings of one length",
+            )
+        labels = dict.fromkeys(self.read_out.labels)
+        for i, symbol in enumerate(y, start=1):
+            try:
+                is_label = symbol in labels
+            except TypeError:  # an array or a list, which has no hash
+                is_label = False
+            if not is_label:
+                raise UnknownSymbol(
+                    "every symbol of y must be one of the read-out's labels",
+                    received=f"{symbol!r:.40} at position {i}",
+                    remedy="remove it, or give the read-out a label for it",
+                )
+        given = zip(self(x, arithmetic), y, strict=True)
+        chances = [distribution[symbol] for distribution, symbol in given]
         return math.fsum(math.log(chance) if chance else -math.inf for chance in chances)
 
     def generate(
