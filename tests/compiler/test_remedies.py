@@ -10,6 +10,7 @@ import pytest
 import transformist as tf
 from transformist.compiler.uncompilable import Uncompilable
 from transformist.errors import InvalidValue
+from transformist.programs import PROGRAMS
 
 
 def refused(program, **options):
@@ -30,7 +31,8 @@ def share_above(threshold):
 def test_a_float_is_told_from_the_text():
     said = refused(share_above(0.1), max_length=20)
     assert said.endswith(
-        "no max_length fits; compile it for arithmetic=exact, in which nothing rounds; "
+        "no max_length fits the compiler's bounds, which may be too large; compile it for "
+        "arithmetic=exact, in which nothing rounds, and certify that model for float32; "
         "a float stands for the number it is, here 3602879701896397/36028797018963968: "
         'write a text such as "0.1", or in a table Fraction("0.1")'
     )
@@ -89,7 +91,8 @@ def test_average_hard_is_named_where_it_fits():
 
     said = refused(neighbours, max_length=8, arithmetic="float8_e4m3")
     assert (
-        "no max_length fits; weighting=average-hard does; or compile it for an arithmetic" in said
+        "too large; weighting=average-hard fits; or compile it for an arithmetic with more bits"
+        in said
     )
     tf.compile(neighbours, max_length=8, arithmetic="float8_e4m3", weighting="average-hard")
 
@@ -147,3 +150,11 @@ def test_a_place_without_source_is_described_by_its_type():
 def test_remedies_name_the_call(call, remedy):
     with pytest.raises(InvalidValue, match=remedy):
         call()
+
+
+def test_a_model_for_more_bits_is_certified_where_the_compiler_refuses():
+    said = refused(PROGRAMS["palindrome"], max_length=1, arithmetic="bfloat16")
+    assert "no max_length fits the compiler's bounds" in said
+    assert said.endswith("and certify that model for bfloat16")
+    model = tf.compile(PROGRAMS["palindrome"], max_length=1, arithmetic="float64")
+    assert tf.certify(model, "bfloat16").grade == 1

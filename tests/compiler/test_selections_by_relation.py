@@ -42,6 +42,8 @@ VALUES = {
         lambda x, i: VALUE[x[i - 1]] if i else 0,
     ),
     "a count": (lambda x: (x == "a").count("future"), lambda x, i: x[: i + 1].count("a")),
+    "twice a count of all": (lambda x: 2 * (x == "a").count(), lambda x, i: 2 * x.count("a")),
+    "a position, less 3": (lambda x: x.position("i") - 3, lambda x, i: i - 2),
     "a share": (
         lambda x: (x == "a").mean("future"),
         lambda x, i: Fraction(x[: i + 1].count("a"), i + 1),
@@ -123,14 +125,54 @@ def test_every_relation_is_right_and_certified(trials):
     assert len(resting) <= trials // 20, resting
 
 
-@pytest.mark.parametrize("relation", ["<", "!="])
-def test_two_numbers_without_listed_values_are_refused(relation):
+WHOLE = ("a count", "twice a count of all", "a position, less 3")
+
+
+@pytest.mark.parametrize(
+    ("relation", "mask", "use", "N"),
+    [
+        ("<", "none", "rightmost", 9),
+        ("<=", "strict-past", "leftmost", 9),
+        (">", "strict-future", "any", 5),
+        (">=", "future", "rightmost, or itself", 5),
+        ("!=", "future", "mean", 5),
+    ],
+)
+def test_whole_numbers_without_listed_values_are_compared(relation, mask, use, N):
+    draw = random.Random(N)
+    queries, keys = draw.sample(WHOLE, 2)
+    assert require_right(queries, keys, mask, relation, use, "softmax", N)
+
+
+@pytest.mark.trials(0, 40)
+def test_drawn_comparisons_of_whole_numbers(trials):
+    draw = random.Random(7)
+    for _ in range(trials):
+        case = (
+            draw.choice(WHOLE),
+            draw.choice(WHOLE),
+            draw.choice([*MASKS]),
+            draw.choice([*COMPARE]),
+        )
+        assert require_right(*case, draw.choice([*USES][:4]), "softmax", draw.choice((1, 4, 9)))
+        assert require_right(*case, draw.choice([*USES][:4]), "average-hard", 9)
+
+
+@pytest.mark.parametrize(
+    ("keys", "max_length", "message"),
+    [
+        (lambda x: (x == "a").count(), 300, "at most 256 values: .* 301 values"),
+        (lambda x: (x == "a").prefix_mean(), 9, "must be whole, or one of them have listed"),
+    ],
+)
+def test_numbers_of_too_many_values_are_not_compared(keys, max_length, message):
     @tf.program(alphabet="ab")
     def selection(x):
-        return x.position("i").select((x == "a").count(), relation=relation).any().tag()
+        many = x.position("n") + x.position("i")
+        return many.select(keys(x), relation="<").any().tag()
 
-    with pytest.raises(InvalidValue, match="use a mask to compare positions"):
-        tf.compile(selection, max_length=9)
+    with pytest.raises(InvalidValue, match=message):
+        tf.compile(selection, max_length=max_length, arithmetic="float64")
 
 
 @pytest.mark.parametrize("relation", ["less", "=", None, 3])

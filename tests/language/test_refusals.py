@@ -262,8 +262,8 @@ NUMBER = (
         ("opens + 1", "+ is not defined on a Boolean; received opens, a Boolean with 1; a Boolean "
          "has & | ^ ~ == != and * with a number; b.where(1, 0) makes a number of it"),
         ("x < '('", "< is not defined on a category"),
-        ("balance % 2", "a function of a number needs listed values, or a whole number that is at "
-         "most a multiple of n; received a mean"),
+        ("balance % 2", "a function of a number needs listed values, or a whole number with "
+         "a known bound; received a mean"),
         ("2 ** balance", "** is not defined on a number"),
         ("~balance", "~ is not defined on a number; received balance, a number; a number has"),
         ("balance / step", "a number must be divided by a constant other than 0; received a "

@@ -52,6 +52,20 @@ def whole_numbers(x):
         "negative quotient": ((seen - i - 1) // -3, lambda s, k: (s[:k].count("a") - k - 1) // -3),
         "quotient below 0": ((seen - i) // 2, lambda s, k: (s[:k].count("a") - k) // 2),
         "large rest": (i % 100, lambda s, k: k % 100),
+        "product": (seen * other, lambda s, k: s[:k].count("a") * s[:k].count("b")),
+        "square": ((seen - other) * (seen - other),
+                   lambda s, k: (s[:k].count("a") - s[:k].count("b")) ** 2),
+        "signed product": ((seen - i - 2) * (n - 1), lambda s, k: (s[:k].count("a") - k - 2)
+                           * (len(s) - 1)),
+        "product of three": (3 - i * before * (n + 1), lambda s, k: 3 - k * s[: k - 1].count("a")
+                             * (len(s) + 1)),
+        "product before it": ((i * i - n).predecessor(default=4), lambda s, k: (k - 1) ** 2 - len(s)
+                              if k > 1 else 4),
+        "less of products": ((i * n).min(seen), lambda s, k: min(k * len(s), s[:k].count("a"))),
+        "more of products": ((i - i * n).max(-seen * n),
+                             lambda s, k: max(k - k * len(s), -s[:k].count("a") * len(s))),
+        "half of a product": ((seen * n - 5) // 2, lambda s, k: (s[:k].count("a") * len(s) - 5)
+                              // 2),
         "mapped": (i.map(lambda k: k * k, max_length=99), lambda s, k: k * k),
     }  # fmt: skip
 
@@ -59,6 +73,12 @@ def whole_numbers(x):
 def bent(v):
     """The line through (0, 2) and (1, 0)."""
     return 2 - 2 * v
+
+
+def value_of(bound, i, n):
+    """The bound at a position and a length: a i + b n + c and the powers of n from n² on."""
+    powers = sum(factor * n**k for k, factor in enumerate(bound.powers, start=2))
+    return bound.i * i + bound.n * n + bound.constant + powers
 
 
 WHOLE = []
@@ -82,7 +102,7 @@ def test_a_whole_number_lies_between_its_ends(name):
         found = made(s)
         assert found == [value(s, k) for k in range(1, len(s) + 1)], s
         for k, each in enumerate(found, start=1):
-            lo, hi = (line.i * k + line.n * len(s) + line.constant for line in (ends.lo, ends.hi))
+            lo, hi = (value_of(bound, k, len(s)) for bound in (ends.lo, ends.hi))
             assert lo <= each <= hi, (s, k)
             assert each in ends.up_to(len(s)) and each in ends.up_to(len(s) + 3)
 
@@ -97,6 +117,8 @@ def test_a_whole_number_lies_between_its_ends(name):
         (lambda x: (x == "a").count("future").min(2), range(3)),
         (lambda x: (x == "a").count() - (x == "b").count(), range(-9, 10)),
         (lambda x: x.position("i") // 2, range(5)),
+        (lambda x: x.position("i") * (x == "a").count("future"), range(82)),
+        (lambda x: x.position("n") * ((x == "a").count() - 2), range(-18, 82)),
     ],
 )
 def test_a_function_is_called_once_on_each_value_that_the_number_can_have(number, values):
@@ -118,6 +140,66 @@ def test_divisions_are_those_of_python(c):
             number = 2 * s[:k].count("a") - 3 * s[:k].count("b")
             listed = 7 if s[k - 1] == "a" else -4
             assert found == number // c + number % c * 1000 + listed // c + listed % c
+
+
+REMAINDERS = {
+    "sum": (
+        lambda x: 3 * (x == "a").count() - 4 * (x == "b").count("future") + x.position("i") + 5,
+        lambda s, k: 3 * s.count("a") - 4 * s[:k].count("b") + k + 5,
+    ),
+    "product": (
+        lambda x: 2 * (x == "a").count() * x.position("i") - 7,
+        lambda s, k: 2 * s.count("a") * k - 7,
+    ),
+    "square of a sum": (
+        lambda x: squared((x == "a").count() + 2 * x.position("i") - x.position("n")),
+        lambda s, k: (s.count("a") + 2 * k - len(s)) ** 2,
+    ),
+    "sum of products and listed numbers": (
+        lambda x: (
+            x.map({"a": 9, "b": -2})
+            + x.position("i") * (x.position("n") * x.position("n") + 1)
+            + 30 * x.position("i")
+        ),
+        lambda s, k: (9 if s[k - 1] == "a" else -2) + k * (len(s) ** 2 + 1) + 30 * k,
+    ),
+    "sum with half of a listed number": (
+        lambda x: x.map({"a": 6, "b": -2}) / 2 + x.position("i") + 2 * x.position("n"),
+        lambda s, k: (3 if s[k - 1] == "a" else -1) + k + 2 * len(s),
+    ),
+    "what cancels out": (
+        lambda x: 3 * x.position("i") * x.position("n") + 2 * (x.position("n") + x.position("i")),
+        lambda s, k: 3 * k * len(s) + 2 * (len(s) + k),
+    ),
+}
+
+
+def squared(number):
+    return number * number
+
+
+@pytest.mark.parametrize("c", [1, 2, 3, 10, 64, 65, -1, -3])
+@pytest.mark.parametrize("name", REMAINDERS)
+def test_remainders_of_sums_and_products_are_those_of_python(name, c):
+    number, value = REMAINDERS[name]
+    made = traced(lambda x: (number(x) % c).tag())
+    for s in STRINGS:
+        assert made(s) == [value(s, k) % c for k in range(1, len(s) + 1)], s
+
+
+def test_a_deep_sum_of_products_has_a_remainder():
+    def program(x):
+        count = (x == "a").count()
+        total = count
+        for _ in range(60):
+            total = total * count + x.position("n")
+        return (total % 3).tag()
+
+    a, made = 2, traced(program)
+    total = a
+    for _ in range(60):
+        total = total * a + 3
+    assert made("aba") == [total % 3] * 3
 
 
 def test_traces_of_one_function_are_equal_and_survive_pickling():

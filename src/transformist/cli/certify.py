@@ -174,7 +174,8 @@ def _print_found(name: str, found: Sequence[Certificate], lines: bool, output: P
         if not each.holds:
             n = each.largest_length
             shown = f"for N up to {n}" if n else "for no N"
-            out.print(f"these weights are shown to hold {shown}", markup=False)
+            other = "weights built for a smaller N may hold for more"
+            out.print(f"these weights are shown to hold {shown}; {other}", markup=False)
     if lines:
         wide.print(certificate_table(found[0]))
     if output is not None:

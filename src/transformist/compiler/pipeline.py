@@ -190,17 +190,24 @@ def _without_margin(program: Program, options: Options, excess: MarginExceeded) 
 
 
 def _what_fits(program: Program, options: Options) -> str:
-    """The largest N, or that there is none, and what else can be asked for."""
+    """The largest N that the bounds allow, or that there is none, and what else can be asked for.
+
+    The compiler bounds errors by laws of `circuit/`. A certificate follows the errors through the
+    weights, so that it may hold for a format whose margins these bounds do not keep. It is of the
+    weights of one N, and of those of another format as well.
+    """
     finer = "an arithmetic with more bits, such as arithmetic=float64"
     if not _fits(program, replace(options, arithmetic="float64")):
         finer = "arithmetic=exact, in which nothing rounds"
     longest = _longest(program, options)
     if longest:
         return f"max_length={longest} fits; or compile it for {finer}"
+    none = "no max_length fits the compiler's bounds, which may be too large"
+    other = f"compile it for {finer}, and certify that model for {options.number_system}"
     hard = replace(options, weighting="average-hard")
     if options.weighting == "softmax" and _fits(program, hard):
-        return f"no max_length fits; weighting=average-hard does; or compile it for {finer}"
-    return f"no max_length fits; compile it for {finer}"
+        return f"{none}; weighting=average-hard fits; or {other}"
+    return f"{none}; {other}"
 
 
 def _fits(program: Program, options: Options) -> bool:

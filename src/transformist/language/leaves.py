@@ -12,10 +12,10 @@ from transformist.language.node import NO_VALUE, Column, Node, NoValue
 from transformist.language.places import refusal
 from transformist.language.types import (
     Boolean,
+    Bound,
     Category,
     Ends,
     Exact,
-    LinearBound,
     Number,
     Type,
     exact,
@@ -63,7 +63,7 @@ NAMES = ("i", "n", *(name for name in POSITIONS if name != "i"))
 """The functions of a position i, from 1, and of the length n that a program may use."""
 
 
-_LINES = {"i": LinearBound(1, 0, 0), "n": LinearBound(0, 1, 0), "1": LinearBound(0, 0, 1)}
+_LINES = {"i": Bound(1, 0, 0), "n": Bound(0, 1, 0), "1": Bound(0, 0, 1)}
 """The functions that are linear in i and n; no linear function bounds i^2 and i^3."""
 
 

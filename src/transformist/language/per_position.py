@@ -38,6 +38,7 @@ from transformist.language.pointwise import (
     rows_of,
     slopes,
 )
+from transformist.language.remainders import remainder
 from transformist.language.selection import Select, SelectByRelation
 from transformist.language.tables import tabulated
 from transformist.language.tracing import Tracing, constant, described, kind_of, listed
@@ -551,6 +552,9 @@ class Numbers(PerPosition):
             )
         if self.node.type.values is not None:
             return super().map(lambda value: DIVISIONS[sign](value, by))  # type: ignore[no-any-return]
+        if sign == "%":
+            rest = remainder(self.node, by, self.tracing.node)
+            return self.tracing.sequence(rest)  # type: ignore[no-any-return]
         return self._make(Division, (self.node,), sign, by)  # type: ignore[no-any-return]
 
     def __floordiv__(self, other: Any) -> Numbers:

@@ -16,10 +16,10 @@ from transformist.language.places import refusal
 from transformist.language.types import (
     MOST_VALUES,
     Boolean,
+    Bound,
     Category,
     Ends,
     Exact,
-    LinearBound,
     Number,
     Type,
     exact,
@@ -235,9 +235,12 @@ class PiecewiseLinear(Node):
         return [self._at(value) for value in columns[0]]
 
 
-def _growth(line: LinearBound) -> tuple[Exact, ...]:
-    """Key to order linear bounds: growth with i = n, growth with n alone, the constant."""
-    return line.i + line.n, line.n, line.constant
+def _growth(line: Bound) -> tuple[Exact, ...]:
+    """Key to order bounds: growth with powers of n, with i = n, with n alone, the constant."""
+    powers = line.powers
+    # The highest power decides, if its factor is above 0 or below 0.
+    highest = len(powers) * (1 if powers[-1] > 0 else -1) if powers else 0
+    return highest, *powers[::-1], line.i + line.n, line.n, line.constant
 
 
 def _other_of_difference(x: Node, difference: Node, sign: int) -> Ends | None:
@@ -276,16 +279,13 @@ class Multiplication(Node):
 
     @cached_property
     def _ends(self) -> Ends | None:
-        """The ends of a product of whole numbers, one of them between two constants."""
+        """The ends of a product of whole numbers."""
         x, y = (child.type.whole for child in self.children)  # type: ignore[union-attr]
         if x is None or y is None:
             return None
-        known, other = (x, y) if x.is_constant else (y, x)
-        if not known.is_constant:
-            return None  # no linear function of i and n bounds the product
-        # For a ≤ k ≤ b, k y lies between a y and b y.
-        least, most = known.lo.constant, known.hi.constant
-        return other.times(least).hull(other.times(most))
+        found = x.product(y)
+        # A square is not negative.
+        return Ends(Bound(0, 0, 0), found.hi) if self.children[0] == self.children[1] else found
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
         return list(map(exact, map(operator.mul, *columns)))

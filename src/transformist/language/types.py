@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, TypeAlias
 
@@ -40,57 +41,81 @@ class Category:
 
 
 @dataclass(frozen=True)
-class LinearBound:
-    """a i + b n + c, a function of the position i and the length n, 1 ≤ i ≤ n.
+class Bound:
+    """a i + b n + c + Σ dₖ nᵏ for k ≥ 2, a function of the position i and the length n, 1 ≤ i ≤ n.
 
     Attributes:
         i, n, constant: a, b and c.
+        powers: the factors of n², n³ and so on, all of one sign; the last is not 0.
 
     """
 
     i: Exact
     n: Exact
     constant: Exact
+    powers: tuple[Exact, ...] = ()
 
-    def __add__(self, other: LinearBound) -> LinearBound:
-        return LinearBound(self.i + other.i, self.n + other.n, self.constant + other.constant)
+    def __add__(self, other: Bound) -> Bound:
+        return self.with_each(operator.add, other)
 
-    def times(self, factor: Exact) -> LinearBound:
-        """The line times a factor."""
-        return LinearBound(factor * self.i, factor * self.n, factor * self.constant)
+    def times(self, factor: Exact) -> Bound:
+        """The function times a factor."""
+        return self.with_each(lambda own, _: factor * own, self)
 
-    def is_at_most(self, other: LinearBound) -> bool:
-        """True if the line is at most another wherever 1 ≤ i ≤ n."""
-        # The pairs (i, n) are (1, 1) + s (0, 1) + t (1, 1) with s, t ≥ 0. So the difference is at
-        # most 0 at all pairs if it is at most 0 at (1, 1) and grows in neither direction.
+    def with_each(self, choose: Callable[[Exact, Exact], Exact], other: Bound) -> Bound:
+        """The function whose factors are chosen from those of two."""
+        i, n = choose(self.i, other.i), choose(self.n, other.n)
+        pairs = itertools.zip_longest(self.powers, other.powers, fillvalue=0)
+        powers = list(itertools.starmap(choose, pairs))
+        while powers and not powers[-1]:
+            powers.pop()
+        return Bound(i, n, choose(self.constant, other.constant), tuple(powers))
+
+    def is_at_most(self, other: Bound) -> bool:
+        """True only if the function is at most another wherever 1 ≤ i ≤ n."""
+        # The pairs (i, n) are (1, 1) + s (0, 1) + t (1, 1) with s, t ≥ 0. So a linear difference is
+        # at most 0 at all pairs if it is at most 0 at (1, 1) and grows in neither direction. Powers
+        # of n with factors of at most 0 make it smaller.
         apart = self + other.times(-1)
         both = apart.i + apart.n
-        return both + apart.constant <= 0 and apart.n <= 0 and both <= 0
+        is_lower = both + apart.constant <= 0 and apart.n <= 0 and both <= 0
+        return is_lower and max(apart.powers, default=0) <= 0
 
     def at_corners(self, n: int) -> tuple[Exact, ...]:
-        """The values at (1, 1), (1, n) and (n, n); values at 1 ≤ i ≤ m ≤ n lie between these."""
+        """The values at (1, 1), (1, n) and (n, n).
+
+        For an upper end, whose powers of n have factors of at least 0, the largest of these values
+        is the largest at 1 ≤ i ≤ m ≤ n, because a convex function is largest at a corner. For a
+        lower end the smallest is the smallest.
+        """
         corners = ((1, 1), (1, n), (n, n))
-        return tuple(self.i * i + self.n * m + self.constant for i, m in corners)
+        return tuple(
+            self.i * i
+            + self.n * m
+            + self.constant
+            + sum(factor * m**k for k, factor in enumerate(self.powers, 2))
+            for i, m in corners
+        )
 
 
 @dataclass(frozen=True)
 class Ends:
-    """Ends of a whole number: two linear functions of i and n, and the number lies between them.
+    """Ends of a whole number: two functions of i and n, and the number lies between them.
 
     Example: a count up to here, less 3.
-        >>> count = Ends(LinearBound(0, 0, 0), LinearBound(1, 0, 0))
+        >>> count = Ends(Bound(0, 0, 0), Bound(1, 0, 0))
         >>> (count + Ends.at(-3)).up_to(10)
         range(-3, 8)
 
     """
 
-    lo: LinearBound
-    hi: LinearBound
+    lo: Bound
+    hi: Bound
 
     @classmethod
     def at(cls, value: Exact) -> Ends:
         """The ends of a constant."""
-        return cls(LinearBound(0, 0, value), LinearBound(0, 0, value))
+        return cls(Bound(0, 0, value), Bound(0, 0, value))
 
     @classmethod
     def of(cls, values: Iterable[Exact]) -> Ends | None:
@@ -98,12 +123,12 @@ class Ends:
         listed = list(values)
         if not all(type(value) is int for value in listed):
             return None
-        return cls(LinearBound(0, 0, min(listed)), LinearBound(0, 0, max(listed)))
+        return cls(Bound(0, 0, min(listed)), Bound(0, 0, max(listed)))
 
     @property
     def is_constant(self) -> bool:
         """True if neither end depends on i or n."""
-        return not any(line.i or line.n for line in (self.lo, self.hi))
+        return not any(line.i or line.n or line.powers for line in (self.lo, self.hi))
 
     def __add__(self, other: Ends) -> Ends:
         return Ends(self.lo + other.lo, self.hi + other.hi)
@@ -115,13 +140,24 @@ class Ends:
 
     def hull(self, other: Ends) -> Ends:
         """Ends of a number that is one of two."""
-        # i and n are at least 0, so the line with the smaller coefficients lies below both lines.
-        return Ends(_each(min, self.lo, other.lo), _each(max, self.hi, other.hi))
+        # i and n are at least 0, so the function with the smaller factors lies below both.
+        return Ends(self.lo.with_each(min, other.lo), self.hi.with_each(max, other.hi))
 
     def anywhere(self) -> Ends:
         """Ends of the number at any position j, where 1 ≤ j ≤ n."""
-        lo = _each(min, _with_j(self.lo, 1), _with_j(self.lo, 0))
-        return Ends(lo, _each(max, _with_j(self.hi, 1), _with_j(self.hi, 0)))
+        lo = _with_j(self.lo, 1).with_each(min, _with_j(self.lo, 0))
+        return Ends(lo, _with_j(self.hi, 1).with_each(max, _with_j(self.hi, 0)))
+
+    def product(self, other: Ends) -> Ends:
+        """Ends of the product of a number with these ends and one with others."""
+        known, wide = (self, other) if self.is_constant else (other, self)
+        if known.is_constant:
+            # For a ≤ k ≤ b, k y lies between a y and b y.
+            return wide.times(known.lo.constant).hull(wide.times(known.hi.constant))
+        # With −d ≤ x ≤ u and −e ≤ y ≤ v, all at least 0, x y is at most the larger of u v and d e,
+        # and at least the smaller of −u e and −d v. All four are sums of powers of n.
+        (d, u), (e, v) = ((end.lo.times(-1), end.hi) for end in (self, other))
+        return Ends(_largest((u, e), (d, v)).times(-1), _largest((u, v), (d, e)))
 
     def up_to(self, n: int) -> range:
         """The whole numbers between the ends on inputs of 1 to n symbols."""
@@ -129,19 +165,28 @@ class Ends:
         return range(math.ceil(least), math.floor(most) + 1)
 
 
-def _each(
-    choose: Callable[[Exact, Exact], Exact], first: LinearBound, second: LinearBound
-) -> LinearBound:
-    return LinearBound(
-        choose(first.i, second.i),
-        choose(first.n, second.n),
-        choose(first.constant, second.constant),
-    )
+def _powers(bound: Bound) -> list[Exact]:
+    """Factors of 1, n, n² and so on, at least 0, of a function that is at least the bound."""
+    # In a i + b n, i is at most n if a > 0, and at least 0 if a ≤ 0.
+    return [max(0, each) for each in (bound.constant, bound.n + max(bound.i, 0), *bound.powers)]
 
 
-def _with_j(line: LinearBound, is_last: int) -> LinearBound:
-    """The line at j = n (`is_last` = 1) or at j = 0; for 1 ≤ j ≤ n it lies between the two."""
-    return LinearBound(0, line.n + line.i * is_last, line.constant)
+def _largest(*pairs: tuple[Bound, Bound]) -> Bound:
+    """A function that is at least the product of each pair, of bounds taken as 0 where lower."""
+    highest = Bound(0, 0, 0)
+    for x, y in pairs:
+        xs, ys = _powers(x), _powers(y)
+        factors: list[Exact] = [0] * (len(xs) + len(ys) - 1)
+        for (j, a), (k, b) in itertools.product(enumerate(xs), enumerate(ys)):
+            factors[j + k] += a * b
+        constant, n, *powers = factors
+        highest = Bound(0, n, constant, tuple(powers)).with_each(max, highest)
+    return highest
+
+
+def _with_j(end: Bound, is_last: int) -> Bound:
+    """The bound at j = n (`is_last` = 1) or at j = 0; for 1 ≤ j ≤ n it lies between the two."""
+    return replace(end, i=0, n=end.n + end.i * is_last)
 
 
 @dataclass(frozen=True)
@@ -151,7 +196,7 @@ class Number:
     Attributes:
         values: those it can have, increasing, where they are known and at most `MOST_VALUES`.
         ends: the ends of a whole number without listed values; `None` if it need not be whole, or
-            if no linear function of i and n bounds it.
+            if no such functions of i and n bound it.
 
     """
 

@@ -1,8 +1,8 @@
-"""Functions of a whole number without listed values: a count, a position, or a sum of these.
+"""Functions of a whole number without listed values: a count, a position, or a sum or product.
 
-No constant bounds such a number for every length n; `Ends` bounds it by linear functions of i and
-n. While a program is traced, a user's function is called on each value that the number can have on
-inputs of up to `max_length` symbols, and the node keeps the results.
+No constant bounds such a number for every length n; `Ends` bounds it by functions of i and n. While
+a program is traced, a user's function is called on each value that the number can have on inputs of
+up to `max_length` symbols, and the node keeps the results.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from transformist.language.node import NO_VALUE, Column, Node
 from transformist.language.places import refusal
 from transformist.language.pointwise import LARGEST_TABLE
 from transformist.language.tables import values_at
-from transformist.language.types import MOST_VALUES, Ends, LinearBound, Number, Type, number_of
+from transformist.language.types import MOST_VALUES, Bound, Ends, Number, Type, number_of
 
 LONGEST = 1024
 """Default of `max_length` in `map`: the usual N of a model."""
@@ -98,7 +98,7 @@ class Division(Node):
             # For c > 0, x/c − (c − 1)/c ≤ x // c ≤ x/c. For c < 0, x // c is −x // −c, so the same
             # holds with |c| in (c − 1)/c.
             exact = whole.times(Fraction(1, c))
-            lost = Ends(LinearBound(0, 0, Fraction(1 - abs(c), abs(c))), LinearBound(0, 0, 0))
+            lost = Ends(Bound(0, 0, Fraction(1 - abs(c), abs(c))), Bound(0, 0, 0))
             return Number(None, exact + lost)
         # Remainders are from 0 to c − 1, or from c + 1 to 0 for c < 0.
         rests = range(min(0, c + 1), max(1, c))
@@ -123,12 +123,11 @@ def require_whole(node: Node) -> Ends:
     whole = node.type.whole if isinstance(node.type, Number) else None
     if whole is None:
         raise refusal(
-            "a function of a number needs listed values, or a whole number that is at most a "
-            "multiple of n",
-            received="a mean, a power of i, or another number that need not be whole or is not "
-            "bounded so",
-            remedy="take a count, i, n, or sums of these; of other numbers use comparisons, or "
-            "cpwl(knots, values)",
+            "a function of a number needs listed values, or a whole number with a known bound",
+            received="a mean, a power of i, or another number that need not be whole or has no "
+            "known bound",
+            remedy="take a count, i, n, or sums and products of these; of other numbers use "
+            "comparisons, or cpwl(knots, values)",
         )
     return whole
 
@@ -167,7 +166,7 @@ def mapped(node: Node, values: Any, categories: bool, max_length: Any) -> WholeM
         raise refusal(
             f"a function of a number must be called on at most {LARGEST_TABLE:,} values",
             received=f"{count:,} values for max_length = {max_length}",
-            remedy="give a smaller max_length",
+            remedy="write map(f, max_length=…) with a smaller length",
         )
     points = [point for point in domain if not isinstance(values, Mapping) or point in values]
     if not points:

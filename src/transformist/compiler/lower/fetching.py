@@ -22,7 +22,7 @@ from transformist.language.leaves import Constant
 from transformist.language.node import Node
 from transformist.language.pointwise import RELATIONS, Choice
 from transformist.language.selection import Select, SelectByRelation
-from transformist.language.types import Boolean, Category, LinearBound, Number
+from transformist.language.types import Boolean, Bound, Category, Number
 from transformist.laws import INFINITY
 from transformist.rounding import power_of_two_at_most
 
@@ -73,7 +73,7 @@ def _lookup(ask: Asking, build: Builder, node: Lookup) -> Channel:
         )
     # A count up to here is at most i: the ends of the type say so, the range of the form does not.
     whole = asked.type.whole if isinstance(asked.type, Number) else None
-    looks_back = whole is not None and whole.hi.is_at_most(LinearBound(1, 0, 0))
+    looks_back = whole is not None and whole.hi.is_at_most(Bound(1, 0, 0))
     return _looking_up(build, node, index, node.mask, looks_back=looks_back)
 
 
@@ -231,31 +231,77 @@ _MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def _by_relation(ask: Asking, build: Builder, node: SelectByRelation) -> Comparing:
-    """A product [keyⱼ = v] · [v < queryᵢ] for each listed value v of the keys.
+    """A product [keyⱼ = v] · [v < queryᵢ] for each value v of the keys.
 
-    If only the queries have listed values, the products are [keyⱼ < v] · [queryᵢ = v]. `<` stands
-    for any of the relations. Where the relation holds, exactly one product is 1, since the key has
-    one value; elsewhere all are 0.
+    If the queries have listed values and the keys do not, or if both are whole numbers and the
+    queries have fewer values, the products are [keyⱼ < v] · [queryᵢ = v]. `<` stands for any of the
+    relations. Where the relation holds, exactly one product is 1, since the key has one value;
+    elsewhere all are 0.
     """
     keys, queries, _ = node.children
     name, pairs = build.name(node), list[tuple[Form, Form]]()
-    if keys.type.values is not None:
-        other = _MIRRORED[node.relation]
-        for value in keys.type.values:
-            there = build.quiet(_equals(ask, build, keys, value), name)
-            pairs.append((there, _related(ask, build, queries, other, value)))
-    elif queries.type.values is not None:
-        for value in queries.type.values:
-            there = build.quiet(_related(ask, build, keys, node.relation, value), name)
-            pairs.append((there, _equals(ask, build, queries, value)))
-    else:
-        raise build.refuse(
-            node,
-            f"keys or queries that are compared by {node.relation} must have listed values",
-            received="numbers that both have others: a score has one product for each value",
-            remedy="use a mask to compare positions, or compare one of them with constants",
-        )
+    are_unlisted = keys.type.values is None and queries.type.values is None
+    is_of_keys, values = _compared_values(ask, build, node)
+    for value in values:
+        if is_of_keys:
+            key = _equals(ask, build, keys, value)
+            query = _related(ask, build, queries, _MIRRORED[node.relation], value)
+        else:
+            key = _related(ask, build, keys, node.relation, value)
+            query = _equals(ask, build, queries, value)
+        if are_unlisted:
+            # A step of x has an error that grows with |x|; a step of that step has not. A score
+            # adds the errors of as many products as there are values.
+            key, query = (build.step(bit, Fraction(1), f"{name}: bit") for bit in (key, query))
+        pairs.append((build.quiet(key, name), query))
     return _one_hot(build, [pair for pair in pairs if Form() not in pair], name)
+
+
+MOST_COMPARED = 256
+"""Most values of whole numbers that are compared by an order, one product of the score for each.
+
+No single head does it with fewer, up to one. Let keys and queries have the values 1 to R, and let
+all keys k < q, the matches of q, have the same score c(q), as a mean or a choice by place asks for;
+other keys have less. The R × R matrix c(q) − score(q, k) is then 0 for k < q and positive for
+k ≥ q: it is triangular without a 0 on its diagonal, so its rank is R. The matrix of the c(q) has
+rank 1, so that of the scores has rank at least R − 1, which is at most d_key. Likewise for <=, >
+and >=; for != the matrix is a diagonal one. For == the codes of `binary_code` do, because the
+scores of what does not match may differ.
+"""
+
+
+def _compared_values(
+    ask: Asking, build: Builder, node: SelectByRelation
+) -> tuple[bool, Sequence[Any]]:
+    """The values of the keys, and True; or the values of the queries, and False."""
+    keys, queries, _ = node.children
+    for is_of_keys, each in ((True, keys), (False, queries)):
+        if each.type.values is not None:
+            return is_of_keys, each.type.values
+    ranges = [(True, _range(ask, build, keys)), (False, _range(ask, build, queries))]
+    is_of_keys, fewest = min(ranges, key=lambda pair: len(pair[1]))
+    if len(fewest) > MOST_COMPARED:
+        raise build.refuse_length(
+            node,
+            f"keys or queries that are compared by {node.relation} must have at most "
+            f"{MOST_COMPARED} values: a score has one product for each",
+            received=f"{len(fewest):,} values for max_length = {build.circuit.max_length}",
+            remedy="give a smaller max_length, use a mask to compare positions, or compare one of "
+            "them with constants",
+        )
+    return is_of_keys, fewest
+
+
+def _range(ask: Asking, build: Builder, node: Node) -> range:
+    """The whole numbers that a whole number cannot be shown not to be."""
+    span = build.circuit.span(_whole(ask, build, node))
+    known = range(math.ceil(span.lo), math.floor(span.hi) + 1)
+    ends = node.type.whole if isinstance(node.type, Number) else None
+    longest = build.circuit.max_length
+    if ends is None or longest is None:
+        return known
+    told = ends.up_to(longest)
+    return range(max(known.start, told.start), min(known.stop, told.stop))
 
 
 def _related(ask: Asking, build: Builder, node: Node, relation: str, value: Any) -> Form:

@@ -17,6 +17,7 @@ its number of steps, but a lookup has the error of a single value.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -25,13 +26,25 @@ from transformist.circuit import At, Fetched, Form, total
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, Scale
 from transformist.compiler.lower.positionwise import POINTWISE
 from transformist.compiler.lower.rule import Asking, Ranked, Rule
+from transformist.compiler.uncompilable import Uncompilable
 from transformist.errors import UndefinedValue
 from transformist.language.leaves import Position
 from transformist.language.node import Node, different
 from transformist.language.pointwise import Linear, PiecewiseLinear
-from transformist.language.types import Ends, LinearBound, Number
+from transformist.language.types import Bound, Ends, Number
 from transformist.language.whole_maps import Division, WholeMap
 from transformist.model import Mask
+
+MOST_STEPS = 4096
+"""Most changes of a function that is computed by steps of a number that heads compute.
+
+A step takes two hidden units. The error grows with the number of steps, so float32 and float64 stop
+at far fewer: float32 keeps a function of k + n with up to 260 changes, and this limit saves the
+time to build models that no format keeps.
+"""
+
+MOST_POINTS = 2**20
+"""Most values of a number at which a function is evaluated; a product of counts has N² + 1."""
 
 WholeFunction: TypeAlias = "WholeMap | Division"
 
@@ -63,6 +76,11 @@ def function_of(
         form, scale = ask.number(x), AS_IT_IS
     else:
         form, scale = ask.in_some_scale(x)
+    if not _is_place(x):
+        changes = sum(before != after for before, after in itertools.pairwise(values.values()))
+        if changes > MOST_STEPS:
+            limit = f"change the value of the function at most {MOST_STEPS:,} times"
+            raise _too_many(build, named, limit, f"{changes:,} changes")
     one = build.one_in(scale)
     zone = Fraction(1) if scale == AS_IT_IS else build.zone(x, form - one)
     return _by_steps(build, form, one, zone, values, build.name(x))
@@ -105,8 +123,12 @@ def _values(build: Builder, x: Node, f: Callable[[int], Any], named: Node) -> di
     ends, longest = _ends(x), build.circuit.max_length
     if longest is None and not ends.is_constant:
         raise build.needs_length(x, "the number of values of a whole number")
+    points = ends.up_to(longest or 1)
+    if points.stop - points.start > MOST_POINTS:  # len() takes no range of more than 2⁶³ numbers
+        received = f"{points.stop - points.start:,} values"
+        raise _too_many(build, named, f"have at most {MOST_POINTS:,} values", received)
     try:
-        return {point: f(point) for point in ends.up_to(longest or 1)}
+        return {point: f(point) for point in points}
     except UndefinedValue as undefined:
         raise build.refuse_length(
             named,
@@ -116,11 +138,22 @@ def _values(build: Builder, x: Node, f: Callable[[int], Any], named: Node) -> di
         ) from None
 
 
+def _too_many(build: Builder, named: Node, limit: str, received: str) -> Uncompilable:
+    """The refusal of a function of a number that has too many values up to N."""
+    return build.refuse_length(
+        named,
+        f"a number to which a function is applied must {limit}",
+        received=f"{received} for max_length = {build.circuit.max_length}",
+        remedy="give a smaller max_length; or take a remainder of at most 64 values, or a function "
+        "of each count, first",
+    )
+
+
 def _mask(build: Builder, ends: Ends) -> str | None:
     """A mask of the target that leaves the position |x|; `None` if there is no such mask."""
     for last, mask in (
-        (LinearBound(1, 0, 0), build.lookup_mask()),
-        (LinearBound(0, 1, 0), Mask.NONE),
+        (Bound(1, 0, 0), build.lookup_mask()),
+        (Bound(0, 1, 0), Mask.NONE),
     ):
         if ends.hi.is_at_most(last) and ends.lo.times(-1).is_at_most(last):
             return mask if build.target.admits(mask) else None
