@@ -282,6 +282,7 @@ SETTINGS: Mapping[str, Setting] = {
             "a whole number from 2 to 256",
             _whole(2, 256),
         ),
+        Setting("period", "the period m", "a whole number from 2 to 4096", _whole(2, 4096)),
         Setting("depth", "the deepest nesting", "a whole number from 1 to 1024", _whole(1, 1024)),
         Setting("seed", "the random draw", "a whole number of at least 0", _whole(0)),
         Setting("times", "how often, one after the other", "from 1 to 16", _whole(1, 16)),

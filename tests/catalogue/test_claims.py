@@ -105,12 +105,11 @@ STABLE = """
     equal-zero greater-than-zero-with greater-or-equal-zero-with equal-zero-with boolean and or
     not conditional clip attend-nothing mean prefix-mean first first-value predecessor
     predecessor-strict predecessor-quadratic successor-strict nearest-left nearest-right
-    one-hot-lookup almost-orthogonal-lookup quadratic-lookup quadratic-lookup-soft split-heads
-    tie-break soften soften-by-precision round-to-bit layernorm-pairs layernorm-sign
-    selective-layernorm layernorm-hash-head layernorm-hash-lookup exact-step route serial parallel
-    flag add-at-flag zero-at-flag ignore-coordinates linear-to-the-right linear-in-place
-    gate-by-flag max-of-two
-    max-of-many parity
+    one-hot-lookup almost-orthogonal-lookup quadratic-lookup quadratic-lookup-soft
+    modulo-by-sinusoids split-heads tie-break soften soften-by-precision round-to-bit
+    layernorm-pairs layernorm-sign selective-layernorm layernorm-hash-head layernorm-hash-lookup
+    exact-step route serial parallel flag add-at-flag zero-at-flag ignore-coordinates
+    linear-to-the-right linear-in-place gate-by-flag max-of-two max-of-many parity
     induction-most-recent induction-most-frequent dyck-1-uniform dyck-1 dyck-1-nonuniform
     dyck-1-exact-uniform dyck-1-2 dyck-k-d original-transformer
 """

@@ -15,13 +15,14 @@ import numpy as np
 from transformist.arithmetic import Arithmetic, Floating
 from transformist.assembly import soften
 from transformist.catalogue.attention import HARD, each
-from transformist.catalogue.positions import almost_orthogonal, require_size
+from transformist.catalogue.positions import almost_orthogonal, on_the_circle, require_size
 from transformist.catalogue.safe_lengths import quadratic_length
 from transformist.claims import NO_SOFTMAX, SequenceClaim, recipe
 from transformist.domains import Feature, Query, Reals, Sequences, Values
 from transformist.errors import InvalidValue
 from transformist.model import Attention
-from transformist.rounding import rounded_up, softmax_error
+from transformist.rounding import float_format_of, rounded_up, softmax_error
+from transformist.rounding.float_format import storing_roundoff
 from transformist.rounding.powers import log
 from transformist.theory.softening import required_share
 
@@ -261,5 +262,79 @@ def quadratic_lookup_soft(tolerance: F = F(1, 4)) -> Attention:
     return soften(quadratic_lookup.build(), quadratic_sharpness(tolerance))
 
 
-RECIPES = (one_hot_lookup, almost_orthogonal_lookup, quadratic_lookup, quadratic_lookup_soft)
+# 3.5.2: counting modulo m
+
+
+def _circle(*, period: int) -> Sequences:
+    def cosine(i: int, _n: int) -> tuple[F]:
+        return (on_the_circle(i, period)[0],)
+
+    def sine(i: int, _n: int) -> tuple[F]:
+        return (on_the_circle(i, period)[1],)
+
+    return Sequences((Feature("cos 2πi/m", cosine), Feature("sin 2πi/m", sine), _VALUE))
+
+
+def _circle_length(*, period: int, arithmetic: Arithmetic) -> int | None:
+    """Return None, for every length, if the format tells neighbours on the circle apart; else 0."""
+    a = float_format_of(arithmetic)
+    if a is None:
+        return None
+    # Positions that are equal modulo m have equal codes, and so equal scores, bit for bit. The dot
+    # product with another key is less by 1 − cos θ = 2s², s = sin(θ/2) ≥ sin(π/m) ≥ 2/m. To first
+    # order it is moved by the rounding of two keys (2u), of the query (u times their distance 2s),
+    # of products and sums (2w each, so 4w), by storing (2v, the spacing above 1, v being u where
+    # sums are stored in a narrower format, else 0) and by the division by √2 (2u). What is left,
+    # 2s² − 2us − 4u − 4w − 2v, grows with s from u/2 on; 1 + 64u is for higher orders.
+    u, w = a.unit_roundoff, a.accumulator_roundoff
+    moved = (1 + 64 * u) * (4 * u + 4 * w + 2 * storing_roundoff(a) + 4 * u / period)
+    return None if F(8, period**2) > moved else 0
+
+
+@recipe(
+    "modulo-by-sinusoids",
+    section="3.5.2",
+    claim=SequenceClaim(
+        statement="yᵢ = v at position 1 + (i − 1) mod m: i mod m for vⱼ = j mod m, j ≤ m",
+        reference=lambda *, v, n, period: [list(v[i % period]) for i in range(n)],
+        domain=_circle,
+        safe_length=_circle_length,
+        why_safe="scores of positions that are equal modulo m are equal bit for bit, those of "
+        "others lower by 8/m² at least",
+        weightings=("leftmost-hard",),
+        mask="future",
+        gap=lambda *, period: (F(7, period**2), 2),
+        gap_statement="at least 7/m² over √2",
+        excluded={
+            "exact": "cosines are irrational, but for few m",
+            "interval": "balls of equal scores overlap",
+        },
+        variants=({"period": 2}, {"period": 7}, {"period": 60}),
+    ),
+    sources=(
+        "printed in a sentence: sinusoids of period m, and a lookup; PARITY is m = 2",
+        "positions that are equal modulo m must have codes equal bit for bit: of i mod m, not of i",
+        "the periods of the printed encoding are 2π · 10000^(2c/d), none of them a whole number",
+    ),
+    errata=("sinusoid-coordinates", "sinusoid-parity"),
+)
+def modulo_by_sinusoids(period: int = 3) -> Attention:  # noqa: ARG001 (the features have it)
+    """The score cos(2π(i − j)/m)/√2 is largest at every j ≡ i; the leftmost is the first such."""
+    # The weights have no m: it is in the two sinusoids, which each position has as its features.
+    return Attention(
+        W_Q=[[1, 0, 0], [0, 1, 0]],
+        W_K=[[1, 0, 0], [0, 1, 0]],
+        W_V=[[0, 0, 1]],
+        weighting="leftmost-hard",
+        mask="future",
+    )
+
+
+RECIPES = (
+    one_hot_lookup,
+    almost_orthogonal_lookup,
+    quadratic_lookup,
+    quadratic_lookup_soft,
+    modulo_by_sinusoids,
+)
 """Recipes of the chapter, in the order in which they are listed."""

@@ -290,6 +290,13 @@ def _sinusoid(i: int, width: int) -> list[F]:
 
 
 @functools.cache
+def on_the_circle(i: int, period: int) -> tuple[F, F]:
+    """Return cos and sin of 2πi/m to within 2⁻⁸⁰, the same for equal i mod m."""
+    angle = 2 * _pi() * (i % period) / period
+    return _sine(_pi() / 2 - angle), _sine(angle)
+
+
+@functools.cache
 def _root(x: F, degree: int) -> F:
     """Return x^(1/degree) for x ≤ 1 to within 2⁻⁸⁰."""
     low, high = F(0), F(1)
