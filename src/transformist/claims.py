@@ -8,7 +8,7 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, Generic, TypeAlias, TypeVar, final
 
@@ -394,6 +394,32 @@ class Recipe(Generic[C_co]):
         """The function that it computes, in a line."""
         return self.claim.statement
 
+    def replace(self, **changes: Any) -> Recipe[C_co]:
+        """Return the recipe with other fields, such as another construction of the same claim.
+
+        Args:
+            changes: fields by name. A new `construct` takes those parameters of the recipe that it
+                names; the parameters and their defaults stay.
+
+        Raises:
+            UnknownName: for a field that does not exist.
+            InvalidValue: for a construction that needs a parameter the recipe does not have.
+
+        Example:
+            >>> import transformist as tf
+            >>> swapped = tf.recipe("min").replace(construct=tf.recipe("max").construct)
+            >>> tf.check(swapped).held, tf.check(tf.recipe("min")).held
+            (False, True)
+
+        """
+        known = [each.name for each in fields(self)]
+        for name in changes:
+            if name not in known:
+                raise UnknownName.among("field of a recipe", name, known, self.name)
+        if "construct" in changes:
+            changes["construct"] = _with_parameters_of(self, changes["construct"])
+        return replace(self, **changes)
+
     @property
     def parameters(self) -> dict[str, Any]:
         """The settings it takes, with their defaults."""
@@ -532,6 +558,41 @@ class _Observer:
             sentence = f"{self._recipe.name} is claimed for {inputs}; got {outside}"
             # Level 1 is this call, 2 the call of the model, 3 the caller of the model.
             warnings.warn(OutsideClaim(f"{sentence}: the result may be wrong"), stacklevel=3)
+
+
+def _with_parameters_of(recipe: Recipe[Any], construct: Any) -> Callable[..., Any]:
+    """A construction that takes the settings of a recipe, and is given those that it names."""
+    if not callable(construct):
+        raise InvalidValue(
+            "construct must be a function from settings to weights",
+            received=f"{construct!r:.60}",
+            where=recipe.name,
+            remedy="give a function, such as lambda: model",
+        )
+    named = inspect.signature(construct).parameters.values()
+    takes_all = any(each.kind is each.VAR_KEYWORD for each in named)
+    taken = {each.name for each in named if each.kind in (each.KEYWORD_ONLY, _EITHER)}
+    needed = {each.name for each in named if each.default is each.empty} & taken
+    if not needed <= {*recipe.parameters}:
+        raise InvalidValue(
+            f"a construction of {recipe.name} must need no parameters but its own: "
+            f"{', '.join(recipe.parameters) or 'none'}",
+            received=f"one that needs {', '.join(sorted(needed - {*recipe.parameters}))}",
+            where=recipe.name,
+            remedy="give these a default, or leave them out",
+        )
+
+    # `wraps` keeps the signature, from which the parameters of the recipe follow.
+    @functools.wraps(recipe.construct)
+    def constructed(**settings: Any) -> Any:
+        return construct(
+            **{name: each for name, each in settings.items() if takes_all or name in taken}
+        )
+
+    return constructed
+
+
+_EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 def ask(function: Callable[..., Any], *case: Any, **known: Any) -> Any:

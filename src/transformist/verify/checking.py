@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from transformist import __version__
 from transformist.arithmetic import Arithmetic, is_whole, number_system
+from transformist.claims import Model, Recipe, StringClaim, ask
 from transformist.errors import InvalidValue
 from transformist.model import Transformer
+from transformist.verify.claim_kinds import check_model, check_recipe
 from transformist.verify.comparison import (
     DEFAULT_LENGTH,
     lengths_in_words,
@@ -30,8 +33,8 @@ LONGEST_DRAWN = 100
 
 
 def check(
-    model: Transformer,
-    reference: Callable[[Any], Any],
+    model: Transformer | Model | Recipe[Any],
+    reference: Callable[[Any], Any] | Recipe[Any] | None = None,
     max_length: int | None = None,
     arithmetic: Arithmetic | str = "float64",
     *,
@@ -41,9 +44,12 @@ def check(
 ) -> Verdict:
     """Compare a model with a function on every string up to a length, and on drawn strings.
 
+    A recipe is checked against its claim, and so is a model that is given with a recipe.
+
     Args:
-        model: the transformer.
-        reference: returns the right answer on a string.
+        model: the transformer; or a recipe; or with a recipe as the reference, a model of the kind
+            that the recipe builds, with the default settings.
+        reference: returns the right answer on a string; or a recipe.
         max_length: length of the longest strings; 14, or the length the model is built for where
             that is less, when left out.
         arithmetic: the number system to evaluate in.
@@ -63,16 +69,14 @@ def check(
         >>> import transformist as tf
         >>> tf.check(tf.recipe("dyck-1").build(), lambda x: x == "", max_length=3).counterexample
         Counterexample(input='()', expected=False, got=True, arithmetic='float64', settings='')
+        >>> tf.check(tf.recipe("min").build(), tf.recipe("min")).held
+        True
 
     """
-    if not isinstance(model, Transformer):
-        raise InvalidValue(
-            "the model to compare must be a Transformer",
-            received=f"{type(model).__name__} as the first argument",
-            where="check",
-            remedy="compile a program, tf.compile(program), or give it second; or give a "
-            "transformer such as tf.recipe('dyck-1').build()",
-        )
+    if Recipe in (type(model), type(reference)) and not isinstance(model, Transformer):
+        given = {"drawn": drawn, "journal": journal}
+        return _check_claim(model, reference, max_length, arithmetic, given)
+    model, reference = _compared(model, reference)
     if max_length is None:
         max_length = min(DEFAULT_LENGTH, model.max_length or DEFAULT_LENGTH)
     symbols, shortest = len(model.alphabet), shortest_input(model)
@@ -90,6 +94,58 @@ def check(
     if draws is not None:
         covered += f", {draws}"
     return _verdict(subject, found, (shortest, max_length), draws, covered)
+
+
+def _compared(model: Any, reference: Any) -> tuple[Transformer, Callable[[Any], Any]]:
+    """The transformer and the function with which it is compared."""
+    is_transformer = isinstance(model, Transformer)
+    if not is_transformer or reference is None:
+        more = ", with a function or a recipe as its reference" * is_transformer
+        raise InvalidValue(
+            f"the model to compare must be a Transformer{more}",
+            received="no reference"
+            if is_transformer
+            else f"{type(model).__name__} as the first argument",
+            where="check",
+            remedy="compile a program, tf.compile(program), or give it second; or give a "
+            "transformer such as tf.recipe('dyck-1').build()",
+        )
+    return model, _answers_of(reference) if isinstance(reference, Recipe) else reference
+
+
+def _answers_of(recipe: Recipe[Any]) -> Callable[[Any], Any]:
+    """The reference of a claim on strings, with the default settings of its recipe."""
+    claim = recipe.claim
+    if isinstance(claim, StringClaim) and not claim.in_numbers:
+        return partial(ask, claim.reference, **recipe.settings({}))
+    raise InvalidValue(
+        "a transformer must be compared with a recipe on strings whose answers are right or wrong",
+        received=f"the recipe {recipe.name}",
+        where="check",
+        remedy="give another recipe, or check recipe.replace(construct=lambda: model)",
+    )
+
+
+def _check_claim(
+    model: Any,
+    reference: Any,
+    max_length: int | None,
+    arithmetic: Arithmetic | str,
+    given: Mapping[str, Any],
+) -> Verdict:
+    """Check a recipe, or a model against the claim of a recipe."""
+    settled = [name for name, value in given.items() if value]
+    settled += ["arithmetic"] * (arithmetic != "float64")
+    if settled or (isinstance(model, Recipe) and reference is not None):
+        raise InvalidValue(
+            "a claim must be checked by itself: it names its inputs and its arithmetics",
+            received=", ".join(settled) or "a recipe with a reference",
+            where="check",
+            remedy="leave this out, or check recipe.build() against a function",
+        )
+    if isinstance(model, Recipe):
+        return check_recipe(model, max_length)
+    return check_model(model, reference, max_length)
 
 
 def _draws(drawn: Drawn | int, model: Transformer) -> Drawn | None:

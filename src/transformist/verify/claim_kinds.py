@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from transformist.arithmetic import Arithmetic, number_system
@@ -16,6 +16,16 @@ from transformist.claims import (
     StringClaim,
 )
 from transformist.errors import InvalidValue
+from transformist.model import (
+    Attention,
+    FeedForward,
+    FeedForwardStack,
+    LayerNorm,
+    LayerStack,
+    PositionEncoding,
+    Sublayer,
+    Transformer,
+)
 from transformist.verify.answer import AnswerInNumbers
 from transformist.verify.attempt import Attempts
 from transformist.verify.function_claims import answer_on_vector, check_function
@@ -34,6 +44,7 @@ class ClaimKind:
     """Operations on recipes with one kind of claim.
 
     Attributes:
+        models: kinds of models that may have the claim.
         check: tests the claim, lists and strings up to the length given.
         attempts: one length tried in the search for the first that fails; `None` where inputs have
             no length.
@@ -41,20 +52,31 @@ class ClaimKind:
 
     """
 
+    models: tuple[type, ...]
     check: Callable[[Recipe[Any], int | None], Verdict]
     attempts: Callable[[Recipe[Any], Settings, Arithmetic], Attempts] | None = None
     answer: Callable[[Recipe[Any], Settings, str, Arithmetic], AnswerInNumbers] | None = None
 
 
 CLAIM_KINDS: Mapping[type, ClaimKind] = {
-    FunctionClaim: ClaimKind(check=check_function, answer=answer_on_vector),
+    FunctionClaim: ClaimKind(
+        models=(FeedForward, FeedForwardStack, LayerNorm, Sublayer),
+        check=check_function,
+        answer=answer_on_vector,
+    ),
     SequenceClaim: ClaimKind(
-        check=check_sequences, attempts=list_attempts, answer=answer_on_vectors
+        models=(Attention, LayerStack),
+        check=check_sequences,
+        attempts=list_attempts,
+        answer=answer_on_vectors,
     ),
     PositionClaim: ClaimKind(
-        check=check_positions, attempts=position_attempts, answer=answer_on_positions
+        models=(PositionEncoding,),
+        check=check_positions,
+        attempts=position_attempts,
+        answer=answer_on_positions,
     ),
-    StringClaim: ClaimKind(check=check_strings, attempts=string_attempts),
+    StringClaim: ClaimKind(models=(Transformer,), check=check_strings, attempts=string_attempts),
 }
 
 
@@ -76,6 +98,38 @@ def check_recipe(recipe: Recipe[Any], max_length: int | None = None) -> Verdict:
 
     """
     return CLAIM_KINDS[type(recipe.claim)].check(recipe, max_length)
+
+
+def check_model(model: Any, recipe: Recipe[Any], max_length: int | None = None) -> Verdict:
+    """Test a model for the claim of a recipe with its default settings.
+
+    Args:
+        model: of the kind that the recipe builds.
+        recipe: whose claim is tested.
+        max_length: as for `check_recipe`.
+
+    Raises:
+        InvalidValue: for a model of another kind, and as `check_recipe`.
+        ShapeMismatch: for a model of another width.
+
+    Example:
+        >>> import transformist as tf
+        >>> check_model(tf.recipe("max").build(), tf.recipe("min")).counterexample is None
+        False
+
+    """
+    kinds = CLAIM_KINDS[type(recipe.claim)].models
+    if not isinstance(model, kinds):
+        raise InvalidValue(
+            f"a model with the claim of {recipe.name} must be of the kind "
+            f"{' or '.join(kind.__name__ for kind in kinds)}",
+            received=type(model).__name__,
+            where="check",
+            remedy=f"give one such as tf.recipe({recipe.name!r}).build()",
+        )
+    # The variants of a claim are other settings, for which this model is not built.
+    claim = replace(recipe.claim, variants=())
+    return check_recipe(recipe.replace(claim=claim, construct=lambda: model), max_length)
 
 
 def answer_in_numbers(
