@@ -23,8 +23,9 @@ class HashedOnce:
         return hash(tuple(getattr(self, each.name) for each in fields(self)))  # type: ignore[arg-type]
 
     def __getstate__(self) -> dict[str, Any]:
-        # The hash of a string differs from process to process.
-        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+        # Only what is given: a copy with another field must not keep what was computed before, and
+        # the hash of a string differs from process to process.
+        return {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
