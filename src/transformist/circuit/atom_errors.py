@@ -38,6 +38,22 @@ class Errors:
     silent: frozenset[int] = frozenset()
 
 
+@dataclass(frozen=True)
+class Relative:
+    """Error bound of a sum, in relation to the magnitudes of its terms.
+
+    Attributes:
+        share: the part of Σ |weight · number| + |constants|, whatever the numbers are.
+        rest: what is added to that.
+        constants: the magnitudes of the constants, together.
+
+    """
+
+    share: float
+    rest: float
+    constants: float
+
+
 @dataclass(eq=False, kw_only=True)
 class AtomErrors:
     """The errors of the atoms of a circuit in a format, as far as they have been followed.
@@ -50,6 +66,8 @@ class AtomErrors:
         errors: of each atom.
         weights, rounded, exact: weights as the format holds them, by numerator and denominator;
             error bounds of sums, and which sums have no error, each computed once.
+        magnitudes, relatives: magnitudes of the factors of a sum and of the sum, and its relative
+            error, each computed once.
         sizes, heights, unit_grids: `size_of`, `height` and `grid_of_units` of atoms, each computed
             once.
 
@@ -63,6 +81,8 @@ class AtomErrors:
     weights: dict[tuple[int, int], Fraction | None] = field(default_factory=dict)
     rounded: dict[Sum, float] = field(default_factory=dict)
     exact: dict[Sum, bool] = field(default_factory=dict)
+    magnitudes: dict[Sum, tuple[list[float], float]] = field(default_factory=dict)
+    relatives: dict[Sum, Relative] = field(default_factory=dict)
     sizes: dict[int, float] = field(default_factory=dict)
     heights: dict[int, Bound] = field(default_factory=dict)
     unit_grids: dict[int, Grid | None] = field(default_factory=dict)

@@ -18,33 +18,16 @@ the significand holds Σ |w̃ₖ x̂ₖ| + |b̃|.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 from transformist.arithmetic import is_power_of_two
-from transformist.circuit.atom_errors import AtomErrors, magnitude, product_bound
+from transformist.circuit.atom_errors import AtomErrors, Relative, magnitude, product_bound
 from transformist.circuit.forms import Form
 from transformist.circuit.readings import Number, Sum, form_of
 from transformist.laws import Grid
 
 SLACK = 1 + 2.0**-20
 """Factor for the rounding of these bounds: fewer than 2³⁰ float64 operations lose below 2⁻²²."""
-
-
-@dataclass(frozen=True)
-class Relative:
-    """Error bound of a sum, in relation to the magnitudes of its terms.
-
-    Attributes:
-        share: the part of Σ |weight · number| + |constants|, whatever the numbers are.
-        rest: what is added to that.
-        constants: the magnitudes of the constants, together.
-
-    """
-
-    share: float
-    rest: float
-    constants: float
 
 
 def magnitude_of(margins: AtomErrors, number: Number) -> float:
@@ -69,18 +52,20 @@ def rounding(margins: AtomErrors, number: Number) -> float:
 
 
 def _rounding(margins: AtomErrors, each: Sum) -> float:
-    value = _magnitude(margins, each.form, 0.0)
-    return rounding_within(margins, each, _sizes(margins, each), value, 1.0)
+    return rounding_within(margins, each, *_sizes(margins, each), 1.0)
 
 
-def _sizes(margins: AtomErrors, each: Sum) -> list[float]:
-    """Largest magnitude of each factor; hidden units of a step count one by one."""
-    return [
-        _magnitude(margins, x, 0.0, is_split=True)
-        if each.is_of_units and isinstance(x, Form)
-        else magnitude_of(margins, x)
-        for _, x in each.parts
-    ]
+def _sizes(margins: AtomErrors, each: Sum) -> tuple[list[float], float]:
+    """Largest magnitude of each factor, and of the sum; units of a step count one by one."""
+    if each not in margins.magnitudes:
+        factors = [
+            _magnitude(margins, x, 0.0, is_split=True)
+            if each.is_of_units and isinstance(x, Form)
+            else magnitude_of(margins, x)
+            for _, x in each.parts
+        ]
+        margins.magnitudes[each] = factors, _magnitude(margins, each.form, 0.0)
+    return margins.magnitudes[each]
 
 
 def rounding_apart(margins: AtomErrors, each: Sum) -> float:
@@ -90,8 +75,7 @@ def rounding_apart(margins: AtomErrors, each: Sum) -> float:
     """
     if is_exact(margins, each):
         return 0.0
-    value = _magnitude(margins, each.form, 0.0)
-    return rounding_within(margins, each, _sizes(margins, each), value, 1.0, is_apart=True)
+    return rounding_within(margins, each, *_sizes(margins, each), 1.0, is_apart=True)
 
 
 def rounding_within(
@@ -179,6 +163,12 @@ def relative(margins: AtomErrors, number: Number) -> Relative:
     """Relative error bound of a number, errors of its atoms left out."""
     if isinstance(number, Form):
         return Relative(0.0, 0.0, magnitude(abs(number.constant)))
+    if number not in margins.relatives:
+        margins.relatives[number] = _relative(margins, number)
+    return margins.relatives[number]
+
+
+def _relative(margins: AtomErrors, number: Sum) -> Relative:
     constants = magnitude(number.constants)
     if is_exact(margins, number):
         return Relative(0.0, 0.0, constants)
@@ -197,7 +187,7 @@ def relative(margins: AtomErrors, number: Number) -> Relative:
         rest += product_bound(abs(near), inner.rest)
     steps, units = _units(margins, number)
     if steps and not _is_plain(margins, number):
-        sizes = zip(number.parts, _sizes(margins, number), strict=True)
+        sizes = zip(number.parts, _sizes(margins, number)[0], strict=True)
         total = sum(product_bound(abs(weight), size) for (weight, _), size in sizes)
         total += magnitude(abs(number.shift))
         rest += margins.order.accumulation(units, steps, total, w) + w * (2 * steps + total)

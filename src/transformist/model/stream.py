@@ -87,6 +87,14 @@ class Stream(Definition):
                     remedy="give such spans",
                 )
 
+    @cached_property
+    def _spans_of(self) -> Mapping[int, Sequence[Span]]:
+        """The spans of each slot that has some."""
+        found: dict[int, list[Span]] = {}
+        for span in self.spans:
+            found.setdefault(span.slot, []).append(span)
+        return found
+
     @property
     def width(self) -> int:
         """d."""
@@ -142,7 +150,7 @@ class Stream(Definition):
             ['sign', 'nothing', 'share']
 
         """
-        spans = [span for span in self.spans if span.slot == slot]
+        spans = self._spans_of.get(slot, ())
         names = [span.name for span in spans if span.first <= after <= span.last]
         return names[0] if names else NOTHING if spans else self.slots[slot]
 

@@ -99,13 +99,13 @@ class StepFunction(RoundedAtom, HashedOnce):
         if margins.readings is None:
             anywhere = margins.error(self.form - self.zone / 4)
             return min(anywhere, margins.comparison_error(self.form, at))
-        worst = 0.0
+        worst, inherited = 0.0, margins.inherited(self.form)
         for units in margins.readings.steps[number]:
             first, second = (each.form.constant for each in units)
             scale = self.zone / abs(first - second) / 2  # they differ by half of a zone
             for each in units:
                 rounding = magnitude(scale) * sum_errors.rounding(margins, each)
-                anywhere = margins.inherited(self.form) + rounding
+                anywhere = inherited + rounding
                 compared = margins.comparison_error_of(self.form, each, scale, at)
                 worst = max(worst, min(anywhere, compared))
         return worst

@@ -27,7 +27,8 @@ def read(
     forms = []
     for row, constant in zip(sparse_rows(matrix), shift, strict=True):
         parts = [state[slot] * Fraction(weight) for slot, weight in row]
-        forms.append(together([*parts, Form.of(constant)], cancelled))
+        parts += [Form.of(constant)] * bool(constant)
+        forms.append(together(parts, cancelled))
     return forms
 
 
@@ -53,6 +54,11 @@ def together(parts: Iterable[Form], cancelled: Cancelled | None = None) -> Form:
     """
     listed = list(parts)
     form = total(listed)
+    # Different atoms and one constant at most: nothing is added up, so nothing cancels.
+    if len(form.terms) == sum(len(part.terms) for part in listed) and (
+        sum(bool(part.constant) for part in listed) < 2
+    ):
+        return form
     # 1/3 + 2/3 = 1 is on the grid of whole numbers, but its summands round: such sums are refused.
     if _bottom([form]) % _bottom(listed):
         raise uncertifiable("summands must be on the grid of their sum", f"{form}", "a sum")

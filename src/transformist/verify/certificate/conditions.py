@@ -124,8 +124,8 @@ def of_head(circuit: Circuit, head: Attention, kind: Head, pairs: Pairs, where: 
     known_keys = {k for q, k in wanted if not q.is_constant}
     received = ", ".join(str(key) for key in keys - known_keys)
     require(keys == known_keys, "keys must be read with weight 1", received, where)
-    weights = [abs(x) for W in (head.W_Q, head.b_Q, head.W_K, head.b_K) for x in np.ravel(W) if x]
-    least = min(weights, default=1)
+    matrices = (head.W_Q, head.b_Q, head.W_K, head.b_K)
+    least = min((min(abs(W[np.nonzero(W)]), default=1) for W in matrices), default=1)
     require(least >= Fraction(1, 64), "weights of scores must be at least 1/64", least, where)
     KINDS[type(kind)](circuit, head, kind, where)
 

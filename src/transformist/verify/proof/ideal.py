@@ -254,8 +254,9 @@ class Ideal:
 
     def is_constant(self, form: Form) -> bool:
         """Return True if the form is one number at every row of every input."""
-        own = {form.get(kind, Fraction(0)) for kind in range(self.kinds)}
-        return len(own) == 1 and all(number < self.kinds for number in form)
+        if len(form) < self.kinds:  # a kind that is left out has the number 0
+            return not any(form.values())
+        return all(number < self.kinds for number in form) and len({*form.values()}) == 1
 
     def reciprocal(self, form: Form) -> tuple[Fraction, str | None] | None:
         """Return (b, None) for a form that is b > 0 at every row, (b, mask) for b/D.

@@ -259,9 +259,11 @@ class RoundingErrors:
     def _summands(stored: Stored, z: Approximation) -> tuple[NDArray[np.int_], NDArray[np.bool_]]:
         """Return the number of terms of each row, and True where no product rounds."""
         weights, shift = stored.weights, stored.shift
-        # A power of two has the mantissa 1/2 (0 has 0): its products do not round.
-        plain = np.all(np.frexp(np.abs(weights))[0] % 0.5 == 0, axis=1)
-        count = (weights != 0).sum(axis=1) + (shift != 0)
+        used = np.nonzero(weights)
+        # A power of two has the mantissa 1/2: its products do not round.
+        plain = np.full(len(weights), True)
+        plain[used[0][np.frexp(np.abs(weights[used]))[0] % 0.5 != 0]] = False
+        count = np.bincount(used[0], minlength=len(weights)) + (shift != 0)
         if z.halves is not None:  # the two units of a pair are two summands
             count = count + (weights[:, z.halves.pairs] != 0).sum(axis=1)
         return count, plain
