@@ -330,8 +330,8 @@ def _to_ball(value: Any) -> flint.arb:
 
 def _fraction(ball: flint.arb) -> Fraction:
     """The value of an exact ball."""
-    mantissa, exponent = ball.man_exp()
-    return int(mantissa) * Fraction(2) ** int(exponent)
+    mantissa, exponent = map(int, ball.man_exp())
+    return Fraction(mantissa << exponent) if exponent > 0 else Fraction(mantissa, 1 << -exponent)
 
 
 def _about_zero(ball: flint.arb) -> flint.arb:
@@ -366,7 +366,7 @@ _ball = np.frompyfunc(_to_ball, 1, 1)
 _midpoint = np.frompyfunc(lambda ball: _fraction(ball.mid()), 1, 1)
 _away_from_zero = np.frompyfunc(_about_zero, 1, 1)
 _radius = np.frompyfunc(lambda ball: _fraction(_not_tiny(ball.rad())), 1, 1)
-_zero = np.frompyfunc(lambda ball: ball.is_zero(), 1, 1)
+_zero = np.frompyfunc(flint.arb.is_zero, 1, 1)
 _shown = np.frompyfunc(_in_decimals, 1, 1)
 _larger = np.frompyfunc(lambda x, y: x.max(y), 2, 1)
 _relu = np.frompyfunc(lambda ball: ball.nonnegative_part(), 1, 1)
