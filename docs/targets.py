@@ -69,9 +69,19 @@ REFUSED = """
 
 Programs that a target cannot express: the refused line, and the mask that it needs. A decoder
 gives each tag before it reads the rest of the input, so it cannot count the whole input, or read it
-from its end, for a tag: with the input before an end symbol and the answers after it, that would be
-another program. In an encoder every row sees all rows, so no head takes a mean, a count or the last
-match up to a row.
+from its end, for a tag. In an encoder every row sees all rows, so no head takes a mean, a count or
+the last match up to a row.
+
+The rows with `future` lack one rewriting: the input, then `=`, then the answers, one a step. The
+rewritten program has another alphabet (`=` and every answer, so N + 1 symbols for a count), other
+inputs (those in which an answer follows `=`), and predictions in place of tags. The other
+rewritings keep all three, and `check` and `certify` compare a model with its program on the same
+inputs. At row m of the answers, with `=` at position p, the value of position i = m − p + 1 is read
+by a lookup of i, n is p − 1, and means, counts and `any` of mask none are taken at row m over the
+rows before p. This suffices for histogram, most-frequent-token, reverse, sort and
+binary-increment, and for double-histogram, whose counts are the same at every position. palindrome
+accepts instead of tagging: step i would compare positions i and n + 1 − i, and the last step would
+read the results of all.
 
 | program | masks | line | needs |
 |---|---|---|---|

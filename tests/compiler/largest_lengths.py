@@ -5,6 +5,7 @@ python tests/compiler/largest_lengths.py    prints the figures of docs/language.
 
 import itertools
 
+import numpy as np
 from test_products import PRODUCTS
 from test_whole_keys import NUMBERS, PROGRAMS
 
@@ -32,9 +33,30 @@ CASES = {
         "ab",
         matched("n + 1 - i", "i", lambda x, found: found.rightmost(x, default="-").tag()),
     ),
+    "lookup of i - 2": (
+        "ab",
+        lambda x: x.lookup(x.position("i") - 2, default="-").tag(),
+    ),
+    "i - 2 and i, rightmost": (
+        "ab",
+        lambda x: (
+            (x.position("i") - 2)
+            .select(x.position("i"), mask="future")
+            .rightmost(x, default="-")
+            .tag()
+        ),
+    ),
     **{name: (alphabet, written) for name, (alphabet, written, _) in PROGRAMS.items()},
     **{name: ("ab", written) for name, (written, _) in PRODUCTS.items()},
 }
+
+
+def sinusoidal_gap(frequencies, longest, trials=200):
+    """The largest gap of Σ cos(ω d) between d = 0 and d = 1 to N, of some drawn frequencies."""
+    draw, apart = np.random.default_rng(0), np.arange(1, longest + 1)
+    drawn = (draw.uniform(0, np.pi, frequencies) for _ in range(trials))
+    return max(frequencies - np.cos(np.outer(apart, w)).sum(axis=1).max() for w in drawn)
+
 
 if __name__ == "__main__":
     for name, (alphabet, written) in CASES.items():
@@ -44,3 +66,4 @@ if __name__ == "__main__":
         ):
             given = {"weighting": weighting, "arithmetic": arithmetic}
             print(name, weighting, arithmetic, largest_length(program, most=MOST, **given))
+    print("gap of 8 sinusoids to N = 2047:", sinusoidal_gap(8, 2047))
