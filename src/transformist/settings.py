@@ -318,6 +318,7 @@ SETTINGS: Mapping[str, Setting] = {
         Setting("delta", "the bound of the clipping", "a positive number", _positive),
         Setting("lo", "the lower end of the interval", "a number", _rational),
         Setting("hi", "the upper end of the interval", "a number", _rational),
+        Setting("default", "the result where nothing is found", "a number", _rational),
         Setting("knots", "the points x₁ < x₂ < …", "a list of numbers", _vector),
         Setting("values", "the value at each knot", "a list of numbers", _vector),
         Setting("matrix", "the rows of a linear map", "a list of equally long rows", _matrix),

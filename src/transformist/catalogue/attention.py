@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from transformist.arithmetic import Arithmetic, Floating
-from transformist.assembly import attend, route
+from transformist.assembly import attend, beside, route, units
 from transformist.catalogue.feed_forward import greater_than_zero, require_interval
 from transformist.catalogue.safe_lengths import (
     count_length,
@@ -19,7 +19,7 @@ from transformist.catalogue.safe_lengths import (
     nearest_active_length,
     quadratic_length,
 )
-from transformist.claims import SequenceClaim, recipe
+from transformist.claims import SequenceClaim, recipe, rounded_once
 from transformist.domains import Bits, Feature, Reals, Sequences, Values
 from transformist.model import Attention, FeedForward, Layer, LayerStack, Mask, Stream, Weighting
 from transformist.rounding import mean_error, power_of_two_at_most
@@ -223,43 +223,69 @@ def _shifted(by: int) -> Any:
     return reference
 
 
+def _predecessor_or(*, v: list[tuple[F, ...]], default: F) -> list[list[F]]:
+    """Return the default, then every value but the last."""
+    return [[default], *map(list, v[:-1])]
+
+
 def _in_interval(*columns: Feature) -> Any:
     return lambda *, lo, hi: Sequences((*columns, Values("v", Reals(1, F(lo), F(hi)))))
 
 
-def _interval_error(*, lo: F, hi: F, arithmetic: Arithmetic) -> F:
-    """Return the error of choosing by a network: 0 for lo = 0."""
-    if lo == 0 or not isinstance(arithmetic, Floating):
+def _interval_error(*, lo: F, hi: F, default: F, arithmetic: Arithmetic) -> F:
+    """Return the error of choosing by a network: 0 for lo = 0 and default 0."""
+    if not isinstance(arithmetic, Floating):
         return F(0)
+    # The default is a weight, which is rounded once, times a mark that is exactly 0 or 1. For
+    # lo = 0 what is added to it is exactly 0; else it is the error below, and the sum rounds too.
+    own = rounded_once(arithmetic, default) if default else F(0)
+    if lo == 0:
+        return own
     # Numbers stay below 4 S, S = 1 + hi − lo + |lo|, and at most 8 of them round, each by u of
     # itself: two weights and three sums in the first layer, a weight and two sums after it.
-    return 32 * arithmetic.unit_roundoff * (1 + hi - lo + abs(lo)) + 8 * F(arithmetic.smallest)
+    choice = 32 * arithmetic.unit_roundoff * (1 + hi - lo + abs(lo)) + 8 * F(arithmetic.smallest)
+    return choice + 3 * own
 
 
 def _within(
-    arithmetic: Arithmetic, lo: F, hi: F, length: Callable[[Arithmetic], int | None]
+    arithmetic: Arithmetic, lo: F, hi: F, default: F, length: Callable[[Arithmetic], int | None]
 ) -> int | None:
     """Return a safe length, 0 where the format may not hold the weights and their sums."""
-    if isinstance(arithmetic, Floating) and 2 * (hi - lo) + abs(lo) + 1 > arithmetic.largest:
+    most = max(2 * (hi - lo) + abs(lo) + 1, abs(default))
+    if isinstance(arithmetic, Floating) and most > arithmetic.largest:
         return 0
     return length(arithmetic)
 
 
 _INTERVAL: dict[str, Any] = {
     "error": _interval_error,
-    "error_statement": "exact for lo = 0; elsewhere in floats within 32 u (1 + hi − lo + |lo|)",
-    "variants": ({"lo": -3, "hi": "1/3"}, {"lo": "1/7", "hi": 2}),
+    "error_statement": "exact for lo = 0, but for the rounding of the default; elsewhere in floats "
+    "within 32 u (1 + hi − lo + |lo|), and 3 u of the default",
+    "variants": (
+        {"lo": -3, "hi": "1/3"},
+        {"lo": "1/7", "hi": 2, "default": "-7/3"},
+        {"default": "1/3"},
+    ),
 }
+
+
+def _with_default(choice: FeedForward, stream: Stream, default: F) -> FeedForward:
+    """Return the network with the default added to `predecessor` where `first` is 1."""
+    if default == 0:
+        return choice
+    return beside(choice, units(stream, ({"first": 1}, 0, {"predecessor": default})))
 
 
 @recipe(
     "predecessor",
     section="5.4",
     claim=SequenceClaim(
-        statement="yᵢ = vᵢ₋₁, y₁ = 0, for values in [lo, hi]",
-        reference=_shifted(1),
+        statement="yᵢ = vᵢ₋₁, y₁ = the default, 0 if left out, for values in [lo, hi]",
+        reference=_predecessor_or,
         domain=_in_interval(_ONE, _PARITY),
-        safe_length=lambda *, arithmetic, lo, hi: _within(arithmetic, lo, hi, mean_length),
+        safe_length=lambda *, arithmetic, lo, hi, default: _within(
+            arithmetic, lo, hi, default, mean_length
+        ),
         why_safe="scores are 1 and −1; position 1 is marked as by first",
         weightings=("rightmost-hard",),
         mask="future",
@@ -270,7 +296,9 @@ _INTERVAL: dict[str, Any] = {
     sources=("position 1 is masked: as printed, it gets v₁",),
     errata=("predecessor-first", "predecessor-average-hard"),
 )
-def predecessor(lo: F = F(0), hi: F = F(1), weighting: str = "rightmost-hard") -> LayerStack:
+def predecessor(
+    lo: F = F(0), hi: F = F(1), default: F = F(0), weighting: str = "rightmost-hard"
+) -> LayerStack:
     """The last even and the last odd position up to i; that of the other parity is i − 1."""
     require_interval(lo, hi, "predecessor")
     stream = Stream(
@@ -291,7 +319,8 @@ def predecessor(lo: F = F(0), hi: F = F(1), weighting: str = "rightmost-hard") -
         ),
         W_2=stream.writing({"predecessor": 1}, {"predecessor": 1}, {"predecessor": lo}),
     )
-    layers = (Layer((*marked.heads, even, odd), marked.feed_forward), Layer((), choice))
+    chosen = _with_default(choice, stream, default)
+    layers = (Layer((*marked.heads, even, odd), marked.feed_forward), Layer((), chosen))
     return LayerStack(stream, ("1", "(-1)^i", "v"), layers, ("predecessor",))
 
 
@@ -332,10 +361,12 @@ def predecessor_strict(weighting: str = "average-hard") -> Attention:
     "predecessor-quadratic",
     section="5.4",
     claim=SequenceClaim(
-        statement="yᵢ = vᵢ₋₁, y₁ = 0, for values in [lo, hi]",
-        reference=_shifted(1),
+        statement="yᵢ = vᵢ₋₁, y₁ = the default, 0 if left out, for values in [lo, hi]",
+        reference=_predecessor_or,
         domain=_in_interval(_ONE, Feature.of("i"), Feature.of("i^2"), _PARITY),
-        safe_length=lambda *, arithmetic, lo, hi: _within(arithmetic, lo, hi, quadratic_length),
+        safe_length=lambda *, arithmetic, lo, hi, default: _within(
+            arithmetic, lo, hi, default, quadratic_length
+        ),
         why_safe="bounds.quadratic_length; position 1 is marked as by first",
         weightings=HARD,
         mask="none, and future for the mark",
@@ -350,7 +381,7 @@ def predecessor_strict(weighting: str = "average-hard") -> Attention:
     errata=("quadratic-gap",),
 )
 def predecessor_quadratic(
-    lo: F = F(0), hi: F = F(1), weighting: str = "average-hard"
+    lo: F = F(0), hi: F = F(1), default: F = F(0), weighting: str = "average-hard"
 ) -> LayerStack:
     """The score 2 (i − 1) j − j² is largest at j = i − 1."""
     # It is (i − 1)² − (j − i + 1)². For i = 1 there is no j = 0: `first` clears what is looked up.
@@ -370,7 +401,8 @@ def predecessor_quadratic(
         W_1=stream.reading({"1": -lo, "first": lo - hi, "looked up": 1}, {"1": 1, "first": -1}),
         W_2=stream.writing({"predecessor": 1}, {"predecessor": lo}),
     )
-    layers = (Layer((*marked.heads, look), marked.feed_forward), Layer((), choice))
+    chosen = _with_default(choice, stream, default)
+    layers = (Layer((*marked.heads, look), marked.feed_forward), Layer((), chosen))
     return LayerStack(stream, inputs, layers, ("predecessor",))
 
 
