@@ -82,6 +82,8 @@ def test_a_head_that_is_not_sharp_blends_positions():
     assert (remedy.kind, remedy.value, remedy.head) == ("sharpness", 8, (0, 0))
     sharp = replace(head, W_Q=[[0, 8, 0]])
     assert replace(model, layers=(Layer((sharp,)),))("babb")
+    # No wider format helps: each of them blends the positions as well.
+    assert [each.kind for each in tf.diagnose(model, "babb", "bfloat16").remedies] == ["sharpness"]
 
 
 def test_a_comparison_that_falls_in_its_linear_region():
@@ -286,6 +288,9 @@ def test_each_signature_of_a_recorded_failure():
         model = failing.built(name, recorded.max_length)
         found = tf.diagnose(model, given(name, recorded.text), arithmetic)
         assert (type(found.signature), found.first[0].after) == (kind, after)
+        if kind is Blend:  # its keys are equal in the format: no sharpness is offered
+            assert found.signature.lead == 0 < found.signature.gap
+            assert [each.kind for each in found.remedies] == ["arithmetic"]
 
 
 # Searches, and what is refused
