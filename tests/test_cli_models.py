@@ -375,7 +375,7 @@ class TestCheck:
         from transformist.cli import check
 
         one = tf.verify.check_recipe(tf.recipe("min"))
-        monkeypatch.setattr(check, "check_recipes", lambda names, length: iter([one]))
+        monkeypatch.setattr(check, "check_recipes", lambda names, length, jobs: iter([one]))
         monkeypatch.setattr(tf.verify.suite, "TRIED", (("softmax", "float32", 2**4),))
         rows = answer(capsys, "check")["recipes"]
         assert [row["name"] for row in rows] == ["min", *(f"programs/{name}" for name in PROGRAMS)]

@@ -260,7 +260,7 @@ class TestJournal:
 
     def test_another_version_is_refused(self, tmp_path, monkeypatch):
         tf.check(DYCK, is_dyck, 5, journal=tmp_path / "journal")
-        monkeypatch.setattr(checking, "__version__", "0.0.9")
+        monkeypatch.setattr(checking, "VERSION", "transformist 0.0.9")
         with pytest.raises(InvalidValue, match=r"transformist 0.1.0, .* transformist 0.0.9"):
             tf.check(DYCK, is_dyck, 5, journal=tmp_path / "journal")
 
@@ -323,7 +323,8 @@ class TestJournal:
             [sys.executable, "-m", "transformist", *command], capture_output=True, text=True
         )
         assert (done.returncode, done.stdout) == (code, "")
-        assert done.stderr == ("error: interrupted\n" if code == 130 else "")
+        assert done.stderr.endswith("error: interrupted\n" if code == 130 else "")
+        assert "Traceback" not in done.stderr
         flag.unlink()
         code, out, _ = run(capsys, *command)
         assert code == 0 and '"cases": 65535' in out and '"pieces": 3, "from_journal": 2' in out

@@ -16,7 +16,7 @@ from transformist.catalogue import recipes
 from transformist.cli.options import NUMBER_SYSTEMS, Set
 from transformist.cli.piece_progress import pieces_shown
 from transformist.cli.printing import Json, err, out, print_json, warn, working
-from transformist.errors import InvalidValue
+from transformist.errors import InvalidValue, UnknownName
 from transformist.inputs import read_length, read_seconds, read_settings, read_whole
 from transformist.model import Transformer
 from transformist.named import NamedModel, find_model
@@ -27,10 +27,12 @@ from transformist.report.values import finite_or_words, plain
 from transformist.user_code import TIMEOUT
 from transformist.user_files import load_function
 from transformist.verify import (
+    BACKENDS,
     LONGEST_DRAWN,
     Coverage,
     Drawn,
     Verdict,
+    Workers,
     check,
     check_program,
     check_programs,
@@ -100,6 +102,30 @@ Seed = Annotated[
     str | None,
     typer.Option(help="Seed of the drawn strings; 0 when left out.", show_default=False),
 ]
+Jobs = Annotated[
+    str | None,
+    typer.Option(
+        help="Number of processes; of the whole catalogue as many as there are processors, of one "
+        "model 1, when left out.",
+        metavar="N",
+        show_default=False,
+    ),
+]
+Backend = Annotated[
+    str | None,
+    typer.Option(
+        help="What runs the processes: loky (this machine), dask or ray.",
+        metavar="NAME",
+        show_default=False,
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        help="Address of the scheduler of Dask or Ray, as tcp://10.0.0.1:8786.",
+        show_default=False,
+    ),
+]
 Timeout = Annotated[
     str | None,
     typer.Option(
@@ -122,16 +148,22 @@ def command(
     drawn: DrawnCount = None,
     drawn_length: DrawnLength = None,
     seed: Seed = None,
+    jobs: Jobs = None,
+    backend: Backend = None,
+    address: Address = None,
     as_json: Json = False,
 ) -> int:
     """Exit code 1 when a claim does not hold.
 
-    --set, --arithmetic, --journal and --drawn go with --against, which tests one model on every
-    string. A program is compiled with softmax, evaluated in float32, and with
-    average-hard attention, evaluated in exact arithmetic.
+    --set, --arithmetic, --journal, --drawn and --backend go with --against, which tests one model
+    on every string. A program is compiled with softmax, evaluated in float32, and with average-hard
+    attention, evaluated in exact arithmetic.
     """
     named = None if model is None else find_model(model, read_settings(settings))
     max_length = None if length is None else read_length(length)
+    processes = None if jobs is None else read_whole(jobs, "--jobs")
+    if backend is not None and backend not in BACKENDS:
+        raise UnknownName.among("backend", backend, BACKENDS, "--backend")
     if against is not None:
         seconds = TIMEOUT if timeout is None else read_seconds(timeout, "--timeout")
         reference = load_function(against, seconds)
@@ -142,9 +174,10 @@ def command(
             0 if drawn is None else read_whole(drawn, "--drawn"),
             None if drawn_length is None else read_whole(drawn_length, "--drawn-length"),
             0 if seed is None else read_whole(seed, "--seed"),
+            Workers(processes, backend, address),
         )
         return _print_verdicts([_verdict_against(named, reference, asked)], as_json)
-    _require_against(journal, drawn, drawn_length, seed)
+    _require_against(journal, drawn, drawn_length, seed, backend, address)
     if settings or arithmetic != "float64":
         raise InvalidValue(
             "--set and --arithmetic must come with --against: a claim is checked in every "
@@ -159,7 +192,13 @@ def command(
             remedy="leave it out, or give --against FILE.py:NAME",
         )
     if named is None:
-        return _print_verdicts(_every_verdict(max_length), as_json)
+        return _print_verdicts(_every_verdict(max_length, Workers(processes).jobs), as_json)
+    if jobs is not None:
+        raise InvalidValue(
+            "--jobs must come with --against, or be for the whole catalogue",
+            received=f"--jobs {jobs} with {named.name}",
+            remedy="leave it out, or give --against FILE.py:NAME",
+        )
     with working(f"checking {named.name}"):
         verdict = _verdict(named, max_length)
     code = _print_verdicts([verdict], as_json)
@@ -174,7 +213,7 @@ def command(
 
 def _require_against(*given: str | None) -> None:
     """Refuse options of a check against a function."""
-    options = "--journal", "--drawn", "--drawn-length", "--seed"
+    options = "--journal", "--drawn", "--drawn-length", "--seed", "--backend", "--address"
     for option, value in zip(options, given, strict=True):
         if value is not None:
             raise InvalidValue(
@@ -258,7 +297,7 @@ def _lines(verdict: Verdict) -> str:
     return f"{line}\n    {escape(str(verdict.counterexample))}"
 
 
-def _every_verdict(max_length: int | None) -> Iterator[Verdict]:
+def _every_verdict(max_length: int | None, processes: int | None) -> Iterator[Verdict]:
     """Check the recipes and the packaged programs; a terminal shows a bar on standard error."""
     names = [each.name for each in recipes()]
     columns = (
@@ -270,7 +309,7 @@ def _every_verdict(max_length: int | None) -> Iterator[Verdict]:
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         task = progress.add_task("", total=len(names) + len(PROGRAMS), name="")
         for verdict in itertools.chain(
-            check_recipes(names, max_length), check_programs(max_length)
+            check_recipes(names, max_length, processes), check_programs(max_length, processes)
         ):
             progress.update(task, advance=1, name=verdict.name)
             yield verdict
@@ -290,6 +329,7 @@ class _Asked:
     drawn: int
     drawn_length: int | None
     seed: int
+    workers: Workers
 
     def draws(self, model: Transformer) -> Drawn:
         """The drawn strings, of lengths that the model takes."""
@@ -328,6 +368,9 @@ def _verdict_against(
             system,
             drawn=asked.draws(model),
             journal=asked.journal,
+            jobs=asked.workers.jobs,
+            backend=asked.workers.backend,
+            address=asked.workers.address,
             progress=show,
         )
     return replace(verdict, name=named.name)

@@ -18,6 +18,7 @@ from transformist.verify.function_claims import worst_rounding
 from transformist.verify.model_certificates import unproved
 from transformist.verify.proof import EVALUATIONS
 from transformist.verify.runs.execution import Progress
+from transformist.verify.runs.processes import BACKENDS, Workers
 from transformist.verify.searches import formats, search, search_all, searched
 from transformist.verify.string_claims import enclosed_error
 from transformist.verify.suite import built_for, check_program, check_programs, check_recipes
@@ -25,6 +26,7 @@ from transformist.verify.tolerances import LeastError, least_error
 from transformist.verify.verdict import Counterexample, Coverage, Drawn, Verdict, agrees
 
 __all__ = [
+    "BACKENDS",
     "EVALUATIONS",
     "LONGEST_DRAWN",
     "SHORT_WORK",
@@ -41,6 +43,7 @@ __all__ = [
     "Progress",
     "Unproved",
     "Verdict",
+    "Workers",
     "agrees",
     "answer_in_numbers",
     "built_for",

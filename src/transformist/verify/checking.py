@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from transformist import __version__
 from transformist.arithmetic import Arithmetic, is_whole, number_system
 from transformist.claims import Model, Recipe, StringClaim, ask
 from transformist.errors import InvalidValue
@@ -22,10 +20,11 @@ from transformist.verify.comparison import (
     require_feasible,
     shortest_input,
 )
-from transformist.verify.runs.execution import Executed, Progress, Subject, execute
+from transformist.verify.runs.execution import Executed, Progress, Subject, execute, in_turn
 from transformist.verify.runs.fingerprint import fingerprint
 from transformist.verify.runs.journal import opened
 from transformist.verify.runs.pieces import pieces
+from transformist.verify.runs.processes import VERSION, Workers
 from transformist.verify.verdict import Coverage, Drawn, Trial, Verdict, verdict_of
 
 LONGEST_DRAWN = 100
@@ -40,6 +39,9 @@ def check(
     *,
     drawn: Drawn | int = 0,
     journal: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    backend: Any = None,
+    address: str | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Verdict:
     """Compare a model with a function on every string up to a length, and on drawn strings.
@@ -57,6 +59,11 @@ def check(
             less), or a `Drawn`.
         journal: a file that records what is finished. The same check goes on from there when it is
             called again.
+        jobs: number of processes. Left out with `backend`, all that there are.
+        backend: a backend as `joblib.parallel_config` takes it: "loky" (processes of this machine),
+            "dask", "ray", or an object. The check runs in this process where `jobs` and `backend`
+            are left out.
+        address: of the scheduler of Dask or Ray.
         progress: called after each piece of the check.
 
     Raises:
@@ -74,7 +81,7 @@ def check(
 
     """
     if Recipe in (type(model), type(reference)) and not isinstance(model, Transformer):
-        given = {"drawn": drawn, "journal": journal}
+        given = {"drawn": drawn, "journal": journal, "jobs": jobs, "backend": backend}
         return _check_claim(model, reference, max_length, arithmetic, given)
     model, reference = _compared(model, reference)
     if max_length is None:
@@ -89,7 +96,10 @@ def check(
         if journal is not None:
             run = _run(subject, max_length, draws)
             record = stack.enter_context(opened(Path(journal), run))
-        found = execute(subject, parts, record, progress=progress)
+        spread = in_turn
+        if jobs not in (None, 1) or backend is not None or address is not None:
+            spread = Workers(jobs, backend, address).spread
+        found = execute(subject, parts, record, spread, progress)
     covered = f"every string {lengths_in_words(shortest, max_length)}"
     if draws is not None:
         covered += f", {draws}"
@@ -165,9 +175,8 @@ def _draws(drawn: Drawn | int, model: Transformer) -> Drawn | None:
 
 def _run(subject: Subject, max_length: int, draws: Drawn | None) -> dict[str, str]:
     """What the pieces of a check depend on, as its journal records it."""
-    python = ".".join(map(str, sys.version_info[:2]))
     return {
-        "version": f"transformist {__version__}, Python {python}",
+        "version": VERSION,
         "model": fingerprint(subject.model),
         "reference": fingerprint(subject.reference),
         "arithmetic": subject.arithmetic.name,

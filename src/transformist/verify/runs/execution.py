@@ -8,7 +8,8 @@ it has strings before that one.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -127,12 +128,14 @@ class Executed:
     from_journal: int
 
 
-Spread: TypeAlias = Callable[[Subject, Iterable[Piece]], "Iterator[tuple[Piece, Compared]]"]
-"""Compares on pieces, and yields each with its outcome in the order in which they end. It may take
-pieces ahead of those that have ended."""
+Outcomes: TypeAlias = "Generator[tuple[Piece, Compared], None, None]"
+"""Pieces with their outcomes, in the order in which they end. Closing it ends what still runs."""
+
+Spread: TypeAlias = Callable[[Subject, Iterable[Piece]], Outcomes]
+"""Compares on pieces. It may take pieces ahead of those that have ended."""
 
 
-def in_turn(subject: Subject, pieces: Iterable[Piece]) -> Iterator[tuple[Piece, Compared]]:
+def in_turn(subject: Subject, pieces: Iterable[Piece]) -> Outcomes:
     """Compare on one piece after the other, in this process."""
     for piece in pieces:
         yield piece, subject.on(piece)
@@ -180,20 +183,21 @@ def execute(
 
     whole = dict[Piece, Piece]()
     progress(Progress(done, len(pieces), 0, 0.0, from_journal))
-    for short, (count, found) in spread(subject, left()):
-        piece = whole.pop(short)
-        place = None
-        if found is not None:
-            place = _place(piece, count, found, alphabet)
-            if first is None or place < first:
-                first, wrong = place, found
-        cases, compared, done = cases + count, compared + count, done + 1
-        # An error is not recorded: the next run tries again. So no piece is recorded either of
-        # which strings are left out because they come after an error, or after a wrong string.
-        if journal is not None and short == piece and not isinstance(found, Refusal):
-            journal.record(str(piece), count, place)
-        spent = time.monotonic() - begun
-        progress(Progress(done, len(pieces), compared, spent, from_journal))
+    with closing(spread(subject, left())) as outcomes:
+        for short, (count, found) in outcomes:
+            piece = whole.pop(short)
+            place = None
+            if found is not None:
+                place = _place(piece, count, found, alphabet)
+                if first is None or place < first:
+                    first, wrong = place, found
+            cases, compared, done = cases + count, compared + count, done + 1
+            # An error is not recorded: the next run tries again. So no piece is recorded either of
+            # which strings are left out because they come after an error, or after a wrong string.
+            if journal is not None and short == piece and not isinstance(found, Refusal):
+                journal.record(str(piece), count, place)
+            spent = time.monotonic() - begun
+            progress(Progress(done, len(pieces), compared, spent, from_journal))
     if first is None:
         return Executed(cases, None, len(pieces), from_journal)
     if wrong is None:

@@ -1,0 +1,250 @@
+"""Pieces of a check in other processes, on this machine or on a cluster, by way of joblib.
+
+The model and the reference are pickled once, with the function itself where it is of a file or a
+notebook. A process unpickles them once, and keeps them by their fingerprint. Dask takes them to
+each worker once; loky and Ray send them with each piece, which is some kilobytes for most models.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import itertools
+import os
+import signal
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from transformist import __version__
+from transformist.arithmetic import is_whole, number_system
+from transformist.deferred import Library
+from transformist.errors import InvalidValue, TransformistError, raised_in_words
+from transformist.verify.runs.execution import Compared, Outcomes, Subject
+from transformist.verify.runs.pieces import Piece
+
+joblib = Library("joblib")
+cloudpickle = Library("cloudpickle")
+
+VERSION = f"transformist {__version__}, Python {sys.version_info[0]}.{sys.version_info[1]}"
+"""What two processes must share: functions are sent as the bytecode of one version of Python."""
+
+WAVE = 8
+"""Tasks for each process in a wave."""
+
+CONNECT = 10.0
+"""Seconds in which a scheduler must answer."""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A subject of comparison in bytes, as it is sent to other processes.
+
+    Attributes:
+        pickled: model, reference and arithmetic.
+        digest: hash of the bytes.
+        version: `VERSION` of the process that pickled.
+        process: number of that process.
+
+    """
+
+    pickled: bytes
+    digest: str
+    version: str
+    process: int
+
+    @classmethod
+    def of(cls, subject: Subject) -> Packed:
+        """Pickle a subject.
+
+        Raises:
+            InvalidValue: for a reference that holds something that cannot be sent.
+
+        """
+        # Number systems of this library are compared by identity, so that they go by their names.
+        system: Any = subject.arithmetic
+        with suppress(TransformistError):
+            if type(number_system(system.name)) is type(system):
+                system = system.name
+        try:
+            pickled = cloudpickle.dumps((subject.model, subject.reference, system))
+        except Exception as error:  # whatever the user's own objects raise
+            raise InvalidValue(
+                "a model and a reference must be picklable to be sent to other processes",
+                received=raised_in_words(error),
+                where="check",
+                remedy="make open files and locks within the reference, or use a single process",
+            ) from None
+        digest = hashlib.sha256(pickled).hexdigest()
+        return cls(pickled, digest, VERSION, os.getpid())
+
+    def unpacked(self) -> Subject:
+        """The subject, which is unpickled once in each process.
+
+        Raises:
+            InvalidValue: in a process of another version.
+
+        """
+        if self.version != VERSION:
+            raise InvalidValue(
+                f"every worker must have the version of the check, {self.version}",
+                received=VERSION,
+                where="check",
+                remedy="install that version on the worker",
+            )
+        if self.digest not in _UNPACKED:
+            model, reference, system = cloudpickle.loads(self.pickled)
+            _UNPACKED.clear()
+            _UNPACKED[self.digest] = Subject(model, reference, number_system(system))
+        return _UNPACKED[self.digest]
+
+
+_UNPACKED: dict[str, Subject] = {}
+"""The subject that this process compared last, by its digest."""
+
+
+def compare_packed(packed: Packed, piece: Piece) -> tuple[Piece, Compared]:
+    """Compare on a piece, in a worker."""
+    if packed.process != os.getpid():
+        # Ctrl-C reaches every process of a terminal; the one that was called answers it. A thread
+        # of a worker cannot set a signal, and is not of a terminal.
+        with suppress(ValueError):
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return piece, packed.unpacked().on(piece)
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Processes that evaluate pieces.
+
+    Attributes:
+        jobs: number of processes; `None` for as many as there are processors or workers.
+        backend: the name of a backend of joblib, or a backend itself; `None` for its usual one.
+        address: of the scheduler, for Dask and Ray; `None` for a cluster that is already connected.
+
+    """
+
+    jobs: int | None = None
+    backend: Any = None
+    address: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.jobs is not None and not is_whole(self.jobs, 1):
+            raise InvalidValue(
+                "jobs must be a number of processes, at least 1",
+                received=f"{self.jobs!r:.40}",
+                where="check",
+                remedy="give jobs=2, or leave it out for all processors",
+            )
+        if self.address is not None and self.backend not in CONNECTED:
+            raise InvalidValue(
+                f"an address must come with a backend that has one: {' or '.join(CONNECTED)}",
+                received=f"address {self.address!r:.60} with backend {self.backend!r:.40}",
+                where="check",
+                remedy="leave it out, or give --backend dask",
+            )
+
+    def spread(self, subject: Subject, pieces: Iterable[Piece]) -> Outcomes:
+        """Compare on pieces in these processes; each is yielded when it has ended.
+
+        Raises:
+            InvalidValue: where the backend or the scheduler is not there, or a process was ended.
+
+        """
+        packed = Packed.of(subject)
+        with ExitStack() as stack:
+            settings = self._settings(packed, stack)
+            tasks = (joblib.delayed(compare_packed)(packed, each) for each in pieces)
+            try:
+                stack.enter_context(joblib.parallel_config(**settings))
+                yield from _ended(tasks)
+            except (TransformistError, GeneratorExit):
+                raise
+            except Exception as error:  # of joblib, of the cluster, or of what reaches it
+                raise InvalidValue(
+                    "the processes of a check must run to its end",
+                    received=f"{self}, which ended with {raised_in_words(error):.200}",
+                    where="check",
+                    remedy="start it again; with --journal FILE it goes on from where it ended",
+                ) from None
+
+    def __str__(self) -> str:
+        at = f" at {self.address}" if self.address else ""
+        return f"backend {self.backend or 'loky'}{at}"
+
+    def _settings(self, packed: Packed, stack: ExitStack) -> dict[str, Any]:
+        """Arguments of `joblib.parallel_config`."""
+        settings = {"n_jobs": self.jobs or -1, "backend": self.backend or "loky"}
+        if self.backend in CONNECTED:
+            settings |= CONNECTED[self.backend](self.address, packed, stack)
+        return settings
+
+
+def _ended(tasks: Iterator[Any]) -> Outcomes:
+    """Yield the results of tasks as these end; in waves where the backend gives only whole lists.
+
+    A wave has several tasks for each process, so that few processes wait at its end.
+    """
+    try:
+        pool = joblib.Parallel(return_as="generator_unordered", batch_size=1)
+    except ValueError:  # Ray
+        pool = joblib.Parallel(batch_size=1)
+        size = WAVE * joblib.effective_n_jobs()
+        while wave := list(itertools.islice(tasks, size)):
+            yield from pool(wave)
+    else:
+        yield from pool(tasks)
+
+
+def _dask(address: str | None, packed: Packed, stack: ExitStack) -> dict[str, Any]:
+    distributed = _imported("distributed", "dask")
+    if address is None:
+        return {"scatter": [packed]}
+    try:
+        client = stack.enter_context(distributed.Client(address, timeout=CONNECT))
+    except (OSError, ValueError, TypeError) as error:
+        raise _no_scheduler("Dask", address, error) from None
+    return {"client": client, "scatter": [packed]}
+
+
+def _ray(address: str | None, _packed: Packed, stack: ExitStack) -> dict[str, Any]:
+    ray = _imported("ray", "ray")
+    try:
+        if not ray.is_initialized():
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+            stack.callback(ray.shutdown)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise _no_scheduler("Ray", str(address), error) from None
+    _imported("ray.util.joblib", "ray").register_ray()
+    return {}
+
+
+CONNECTED = {"dask": _dask, "ray": _ray}
+"""Backends that are connected to a cluster, each with what it adds to the settings of joblib."""
+
+
+BACKENDS = ("loky", *CONNECTED)
+"""Backends that the command line knows."""
+
+
+def _imported(module: str, extra: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise InvalidValue(
+            f"the backend {extra} needs the library of its name",
+            received="an environment without it",
+            where="check",
+            remedy=f"pip install 'transformist[{extra}]', or leave out the backend",
+        ) from None
+
+
+def _no_scheduler(kind: str, address: str, error: Exception) -> InvalidValue:
+    return InvalidValue(
+        f"a scheduler of {kind} must answer at its address within {CONNECT:g} s",
+        received=f"{address}, where none does ({type(error).__name__})",
+        where="check",
+        remedy="start one, or give another address",
+    )

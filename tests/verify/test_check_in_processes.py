@@ -1,0 +1,177 @@
+"""Checks whose pieces other processes evaluate: the verdict and the count are those of one."""
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+import transformist as tf
+from command_line import run
+from transformist.arithmetic import number_system
+from transformist.errors import InvalidValue
+from transformist.verify.runs import pieces, processes
+from transformist.verify.runs.execution import Subject
+
+MODEL = tf.recipe("dyck-1").build(max_length=12)
+
+
+def is_dyck(x):
+    depth = 0
+    for symbol in x:
+        depth += 1 if symbol == "(" else -1
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Pieces of 64 strings of the longest length; more for longer strings than these."""
+    monkeypatch.setattr(pieces, "STRINGS", 64)
+
+
+def same_as_in_one_process(**given):
+    """Checks of a right and of a wrong model, whose wrong strings stand in several pieces."""
+    wrong = {"))))((((((", "))))))))))", "()()(()))("}
+
+    def balanced(x):  # of no module, which a worker might not have
+        while "()" in x:
+            x = x.replace("()", "")
+        return x == ""
+
+    for reference in (balanced, lambda x: balanced(x) or x in wrong):
+        one = tf.check(MODEL, reference, 10, drawn=100)
+        assert tf.check(MODEL, reference, 10, drawn=100, **given) == one
+    assert one.counterexample.input == "()()(()))("
+
+
+@pytest.mark.slow
+def test_two_processes_of_this_machine(small):
+    same_as_in_one_process(jobs=2)
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_processes_and_the_journal_goes_on(tmp_path, capsys):
+    flag, source, file = tmp_path / "flag", tmp_path / "mine.py", tmp_path / "journal"
+    source.write_text(
+        "import os, signal\n"
+        "def balanced(x):\n"
+        f"    if len(x) == 15 and x > '))' and os.path.exists({str(flag)!r}):\n"
+        f"        os.unlink({str(flag)!r})\n"
+        "        os.kill(int(os.environ['CALLED']), signal.SIGINT)\n"
+        "    while '()' in x:\n"
+        "        x = x.replace('()', '')\n"
+        "    return x == ''\n"
+    )
+    flag.touch()
+    command = ["check", "dyck-1", "--against", f"{source}:balanced", "--max-length", "15"]
+    command += ["--journal", str(file)]
+    code = (
+        "import os, sys; os.environ['CALLED'] = str(os.getpid())\n"
+        "from transformist.cli import main; sys.exit(main())"
+    )
+    given = [sys.executable, "-c", code, *command, "--jobs", "2"]
+    done = subprocess.run(given, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr.endswith("error: interrupted\n") and "Traceback" not in done.stderr
+    code, out, err = run(capsys, *command, "--json")
+    assert code == 0 and '"cases": 65535' in out, err
+
+
+def test_a_subject_is_unpickled_once_and_by_value():
+    """A lambda, a rational alphabet, and a number system that is compared by identity."""
+    subject = Subject(MODEL, lambda x: x == "", number_system("exact"))
+    packed = processes.Packed.of(subject)
+    found = packed.unpacked()
+    assert found.model == MODEL and found.reference("") and found.arithmetic is subject.arithmetic
+    assert processes.Packed.of(subject).unpacked() is found
+    other = processes.Packed.of(replace(subject, reference=lambda x: x == "a"))
+    assert not other.unpacked().reference("")
+
+
+def test_a_process_of_another_version_refuses(monkeypatch):
+    packed = processes.Packed.of(Subject(MODEL, is_dyck, number_system("float64")))
+    monkeypatch.setattr(processes, "VERSION", "transformist 9, Python 3.14")
+    with pytest.raises(InvalidValue, match=r"every worker .* received transformist 9, Python 3.14"):
+        packed.unpacked()
+
+
+@pytest.mark.slow
+def test_a_worker_that_ends_is_told(small):
+    def reference(x):
+        if x == "()()(())":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return is_dyck(x)
+
+    with pytest.raises(InvalidValue, match="backend loky, which ended with TerminatedWorkerError"):
+        tf.check(MODEL, reference, 9, jobs=2)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"jobs": 0}, "at least 1; received 0"),
+        ({"jobs": 2, "address": "tcp://a:1"}, "an address must come with a backend"),
+        ({"backend": "nothing"}, "backend nothing, which ended with ValueError"),
+    ],
+)
+def test_requests_that_are_refused(given, words):
+    with pytest.raises(InvalidValue, match=words):
+        tf.check(MODEL, is_dyck, 3, **given)
+
+
+def test_options_that_are_refused(capsys):
+    for given, words in (
+        (["--jobs", "2"], "--jobs must come with --against"),
+        (["--against", "programs/dyck-1", "--backend", "daks"], "did you mean dask?"),
+        (["--against", "programs/dyck-1", "--jobs", "x"], "--jobs must be a whole number"),
+        (["--backend", "dask"], "--backend must come with --against"),
+    ):
+        code, out, err = run(capsys, "check", "dyck-1", *given)
+        assert (code, out) == (2, "") and words in err and err.count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs="CRITICAL"
+    ) as cluster:
+        yield cluster
+
+
+@pytest.mark.hosts
+class TestDask:
+    def test_two_workers(self, small, cluster):
+        same_as_in_one_process(backend="dask", address=cluster.scheduler_address)
+
+    def test_a_worker_is_killed_half_way(self, small, cluster):
+        """Its pieces are evaluated by the other, or by the one that takes its place."""
+        ids = {worker.pid for worker in cluster.workers.values()}
+        finished = []
+
+        def kill_once(progress):
+            finished.append(progress.finished)
+            if len(finished) == 10:
+                os.kill(ids.pop(), signal.SIGKILL)
+
+        given = {"backend": "dask", "address": cluster.scheduler_address}
+        verdict = tf.check(MODEL, is_dyck, 12, progress=kill_once, **given)
+        assert len(ids) == 1 and verdict.held and verdict.cases == 2**13 - 1
+        assert finished == [*range(verdict.coverage[0].pieces + 1)] and len(finished) > 60
+
+    def test_no_scheduler_is_refused_with_its_address(self, monkeypatch):
+        pytest.importorskip("distributed", reason="the extra dask is not installed")
+        monkeypatch.setattr(processes, "CONNECT", 0.5)
+        with pytest.raises(InvalidValue, match="Dask must answer.*tcp://127.0.0.1:9, where none"):
+            tf.check(MODEL, is_dyck, 3, backend="dask", address="tcp://127.0.0.1:9")
+
+
+@pytest.mark.hosts
+@pytest.mark.slow
+def test_ray(small):
+    pytest.importorskip("ray", reason="the extra ray is not installed")
+    same_as_in_one_process(backend="ray", jobs=2)
