@@ -48,6 +48,7 @@ _ROOMS = {
     "diagnose": "verify",
     "export": "hosts",
     "from_torch": "hosts",
+    "grade_of": "verify",
     "lipschitz_constant": "bounds",
     "load": "hosts",
     "load_certificates": "hosts",

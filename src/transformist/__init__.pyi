@@ -51,6 +51,7 @@ from transformist.verify import (
     check,
     check_certificate,
     diagnose,
+    grade_of,
     sensitivity,
 )
 
@@ -94,6 +95,7 @@ __all__ = [
     "diagnose",
     "export",
     "from_torch",
+    "grade_of",
     "lipschitz_constant",
     "load",
     "load_certificates",

@@ -8,6 +8,7 @@ from transformist.verify.certificate import (
     Unproved,
     certify,
     check_certificate,
+    grade_of,
 )
 from transformist.verify.changes import sensitivity
 from transformist.verify.checking import LONGEST_DRAWN, check
@@ -60,6 +61,7 @@ __all__ = [
     "first_failure",
     "float_format",
     "formats",
+    "grade_of",
     "least_error",
     "length_within",
     "require_feasible",

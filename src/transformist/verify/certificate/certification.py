@@ -83,7 +83,7 @@ def grade_of(
     Example:
         >>> import transformist as tf
         >>> from transformist.programs import PROGRAMS
-        >>> grade_of(tf.compile(PROGRAMS["majority"], max_length=100))
+        >>> tf.grade_of(tf.compile(PROGRAMS["majority"], max_length=100))
         (1, '')
 
     """
