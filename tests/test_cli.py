@@ -268,6 +268,8 @@ def test_list(capsys):
         "induction-most-frequent",
         "dyck-1-uniform",
         "dyck-1",
+        "dyck-1-nonuniform",
+        "dyck-1-exact-uniform",
         "dyck-1-2",
         "dyck-k-d",
     }
