@@ -16,11 +16,13 @@ import pytest
 from drawn_models import drawn
 
 import transformist as tf
+from transformist.arithmetic import number_system
 from transformist.cli import main
 from transformist.errors import CoarserFormat, InvalidValue, UnknownName
 from transformist.hosts import host_comparison
 from transformist.hosts.host import HOSTS
 from transformist.hosts.named_arrays import description
+from transformist.named import find_model
 from transformist.named.named_program import NamedProgram
 from transformist.programs import PROGRAMS
 
@@ -30,8 +32,8 @@ def host(monkeypatch):
     """A host that evaluates by the reference; `change` may make its logits wrong."""
     fake = SimpleNamespace(written=b"a model", change=lambda x, logits: logits, suffix=".fake")
 
-    def write(model, arithmetic, max_length, compared):
-        fake.model, fake.arithmetic, fake.compared = model, arithmetic, compared
+    def write(model, arithmetic, max_length, facts):
+        fake.model, fake.arithmetic, fake.facts = model, arithmetic, facts
         return fake.written
 
     def run(data):
@@ -87,7 +89,7 @@ def test_a_format_coarser_than_that_of_the_margins_is_warned_of(host, tmp_path):
 def test_the_metadata_have_no_private_fields():
     several = tf.compile(both, max_length=4)
     for model in (dyck(), several):
-        written = json.dumps(description(model, "float32", {}))
+        written = json.dumps(description(model, "float32"))
         assert '"_' not in written and "Floating" not in written
 
 
@@ -161,7 +163,7 @@ def test_a_wrong_answer_at_n_is_found_where_n_is_large(host, tmp_path, monkeypat
 
 def test_the_file_and_the_result_say_what_was_compared(host, tmp_path):
     found = tf.export(dyck(), tmp_path / "model", "fake")
-    assert host.compared == dataclasses.asdict(found) and not found.ended
+    assert host.facts["compared"] == dataclasses.asdict(found) and not found.ended
     assert found.longest == 6 and found.inputs > 31
 
 
@@ -439,3 +441,28 @@ def test_another_length_for_a_model_with_n_is_refused(host, tmp_path, capsys, ma
         assert refusal in " ".join(printed.err.split())
     else:
         assert json.loads(printed.out)["longest_compared"] == {"N": 6, "any": 4}[made]
+
+
+@pytest.mark.parametrize(
+    ("given", "claim"),
+    [
+        (["dyck-1"], "x is in Dyck-1, for n ≤ N, as a slot that is 0 or 1"),
+        (["programs/reverse", "--max-length", "6"], "The symbols in opposite order."),
+    ],
+)
+def test_the_command_gives_the_claim_to_the_metadata(host, tmp_path, given, claim):
+    assert main(["export", *given, "--host", "fake", "-o", str(tmp_path / "model")]) == 0
+    assert host.facts["claim"] == claim
+    assert description(dyck(), "float32", host.facts)["claim"] == claim
+
+
+def test_what_is_not_claimed_is_not_said(host, tmp_path):
+    named = find_model("dyck-1", {"max_length": 1000})  # beyond the safe length of bfloat16, 63
+    assert named.built(1000, number_system("float32")).claim
+    assert not named.built(1000, number_system("bfloat16")).claim
+    saved = tmp_path / "model.safetensors"
+    tf.save(dyck(), saved)
+    assert main(["export", str(saved), "--host", "fake", "-o", str(tmp_path / "model")]) == 0
+    assert host.facts["claim"] == ""
+    with pytest.raises(InvalidValue, match="`claim` must be a string; received 3"):
+        tf.export(dyck(), tmp_path / "model", "fake", claim=3)

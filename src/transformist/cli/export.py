@@ -56,11 +56,12 @@ def command(
     system = number_system(arithmetic)
     export_target(output, host)  # a refusal comes before minutes of compiling
     with working(f"exporting {named.name}"), shown_warnings():
-        built = named.built(length, system).model
+        found = named.built(length, system)
+        built = found.model
         if has_length and max_length is not None:
             _require_own_length(built, length, named.name)
         try:
-            found = export(built, output, host, system, length)
+            compared = export(built, output, host, system, length, found.claim)
         except Unhostable as refusal:
             line = ["transformist", "export", model, "--host", refusal.host]
             line += ["--arithmetic", refusal.arithmetic]
@@ -80,19 +81,19 @@ def command(
         "arithmetic": system.name,
         "max_length": built.max_length,
         "bytes": output.stat().st_size,
-        "compared": found.inputs,
-        "every_string_to": found.every_to,
-        "longest_compared": found.longest,
-        "ended": found.ended,
+        "compared": compared.inputs,
+        "every_string_to": compared.every_to,
+        "longest_compared": compared.longest,
+        "ended": compared.ended,
     }
     if as_json:
         print_json(facts)
     else:
-        ended = f" ({found.ended})" if found.ended else ""
+        ended = f" ({compared.ended})" if compared.ended else ""
         out.print(
             f"{named.name} → {output}: {host}, {system.name}, {facts['bytes']:,} bytes; "
-            f"{found.inputs} answers compared, all equal: every string to length "
-            f"{found.every_to}, hard ones to length {found.longest}{ended}",
+            f"{compared.inputs} answers compared, all equal: every string to length "
+            f"{compared.every_to}, hard ones to length {compared.longest}{ended}",
             markup=False,
         )
 

@@ -25,6 +25,7 @@ def export(
     host: str,
     arithmetic: Arithmetic | str = "float32",
     max_length: int | None = None,
+    claim: str = "",
 ) -> HostComparison:
     """Write a transformer to a file of other software, after a comparison of both.
 
@@ -44,6 +45,8 @@ def export(
         arithmetic: the number format of weights and results.
         max_length: the longest input, a whole number, of a model without N; a model with N keeps
             its own.
+        claim: what the model computes, in words, for the file's metadata; the comparison does not
+            read it.
 
     Returns:
         The inputs that were compared.
@@ -79,13 +82,21 @@ def export(
             ),
             stacklevel=2,
         )
+    if not isinstance(claim, str):
+        raise InvalidValue(
+            "`claim` must be a string",
+            received=f"{claim!r:.60}",
+            where="export",
+            remedy="say in words what the model computes, or leave it out",
+        )
     if max_length is not None:
         max_length = whole_length(max_length, "export", optional=True)
     target, room = export_target(path, host)
     # The bytes that are compared are the bytes that are written: nothing is serialized twice. The
     # metadata in them say what is compared, so the inputs are chosen first.
     planned = planned_comparison(model, name, max_length)
-    data = room.write(model, name, max_length, dataclasses.asdict(planned))
+    facts = {"claim": claim, "compared": dataclasses.asdict(planned)}
+    data = room.write(model, name, max_length, facts)
     compare_host(model, room.run(data), name, planned)
     replace_file(target, data, "export")
     return planned

@@ -18,7 +18,7 @@ class Host:
     """Software that runs exported models.
 
     Attributes:
-        module: the module that has `write(model, arithmetic, max_length, compared)`, which returns
+        module: the module that has `write(model, arithmetic, max_length, facts)`, which returns
             the bytes of a file, and `run(data)`, which returns the function that the file computes.
         libraries: the libraries that `write` and `run` import.
         extra: the extra of `transformist` that installs them.

@@ -280,10 +280,14 @@ def fixed_positions(model: Transformer, a: Any, max_length: int | None) -> tuple
     return a.numbers(positions.at(places, longest, a)), first
 
 
+NO_FACTS: Mapping[str, Any] = {"claim": "", "compared": None}
+"""What is said of an exported model: what it computes, and the inputs on which it is compared."""
+
+
 def description(
     model: Transformer,
     arithmetic: str,
-    compared: Mapping[str, Any] | None = None,
+    facts: Mapping[str, Any] = NO_FACTS,
     max_length: int | None = None,
 ) -> dict[str, Any]:
     """Return the facts about a model that its arrays do not hold, as plain JSON.
@@ -291,7 +295,7 @@ def description(
     Args:
         model: the transformer.
         arithmetic: the number format of the arrays.
-        compared: the inputs on which an exported model is compared, as JSON.
+        facts: what the model does not hold either, under the keys of `NO_FACTS`.
         max_length: the length for which a table of sinusoids is made, of a model without N.
 
     Example:
@@ -316,7 +320,7 @@ def description(
         "max_length": longest_input(model, max_length),
         "built_for": model.built_for,
         "arithmetic": arithmetic,
-        "compared": compared,
+        **facts,
     }
 
 

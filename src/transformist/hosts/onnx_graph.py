@@ -27,6 +27,7 @@ from onnx import TensorProto, helper, numpy_helper
 from transformist.arithmetic import number_system
 from transformist.hosts.host import Unhostable
 from transformist.hosts.named_arrays import (
+    NO_FACTS,
     description,
     fixed_positions,
     longest_input,
@@ -63,7 +64,7 @@ def write(
     model: Transformer,
     arithmetic: str,
     max_length: int | None = None,
-    compared: Mapping[str, Any] | None = None,
+    facts: Mapping[str, Any] = NO_FACTS,
 ) -> bytes:
     """Return the bytes of a graph, after the checker of ONNX with full shape inference.
 
@@ -71,7 +72,7 @@ def write(
         model: the transformer.
         arithmetic: `float32` or `float64`.
         max_length: the longest input, for sinusoids in a model without one.
-        compared: the inputs on which the file is compared, for its metadata.
+        facts: the claim of the model and the inputs of its comparison, for the metadata.
 
     Raises:
         Unhostable: for another format, or an activation without an operator in the format.
@@ -88,7 +89,7 @@ def write(
             arithmetic=arithmetic,
         )
     graph = _Graph(model, arithmetic, max_length)
-    proto = graph.built(description(model, arithmetic, compared, max_length))
+    proto = graph.built(description(model, arithmetic, facts, max_length))
     onnx.checker.check_model(proto, full_check=True)
     data: bytes = proto.SerializeToString()
     return data

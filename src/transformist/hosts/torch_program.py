@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from transformist.hosts.named_arrays import description
+from transformist.hosts.named_arrays import NO_FACTS, description
 from transformist.hosts.torch_module import TransformerModule
 from transformist.model import Transformer
 
@@ -35,7 +35,7 @@ def write(
     model: Transformer,
     arithmetic: str,
     max_length: int | None = None,
-    compared: Mapping[str, Any] | None = None,
+    facts: Mapping[str, Any] = NO_FACTS,
 ) -> bytes:
     """Return the bytes of an exported program that takes every batch size and number of rows.
 
@@ -43,7 +43,7 @@ def write(
         model: the transformer.
         arithmetic: `float64`, `float32`, `float16` or `bfloat16`.
         max_length: the longest input, for sinusoids in a model without one.
-        compared: the inputs on which the file is compared, for its metadata.
+        facts: the claim of the model and the inputs of its comparison, for the metadata.
 
     Raises:
         InvalidValue, NotFinite, UndefinedValue: as `to_torch`.
@@ -55,7 +55,7 @@ def write(
     example = torch.zeros((2, 3), dtype=torch.int64), torch.tensor([3, 2])
     batch, rows = torch.export.Dim("batch", min=1), torch.export.Dim("rows", min=1)
     shapes = {"token_ids": {0: batch, 1: rows}, "lengths": {0: batch}}
-    described = description(model, arithmetic, compared, max_length)
+    described = description(model, arithmetic, facts, max_length)
     facts = {"transformist.json": json.dumps(described)}
     file = io.BytesIO()
     with warnings.catch_warnings(), torch.no_grad():

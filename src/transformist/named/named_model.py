@@ -26,6 +26,7 @@ class BuiltModel:
         safe: the longest N that the claim covers in the arithmetic; `None` for any.
         covered: True if the claim covers the model, or if nothing is claimed.
         recipe: the recipe that makes the claim; `None` for a model of which nothing is claimed.
+        claim: what the model computes, in words; empty where nothing is claimed of it.
         dependence: what is claimed to depend on the length, in words; `None` without a claim.
 
     """
@@ -34,6 +35,7 @@ class BuiltModel:
     safe: int | None = None
     covered: bool = True
     recipe: Recipe[StringClaim] | None = None
+    claim: str = ""
     dependence: str | None = None
 
     def explained(self, trace: Trace) -> Finding:

@@ -16,7 +16,7 @@ from transformist.compiler.uncompilable import Uncompilable
 from transformist.errors import InvalidValue, UnknownName
 from transformist.language import Program
 from transformist.model import Symbol, Transformer
-from transformist.named.named_model import NamedModel
+from transformist.named.named_model import BuiltModel, NamedModel
 from transformist.verify import built_for
 
 
@@ -60,6 +60,10 @@ class NamedProgram(NamedModel):
             if "max_length" in self.given:
                 raise
             return program.with_defaults(max_length=max(length, 1)).compiled()
+
+    def built(self, length: int, system: Arithmetic) -> BuiltModel:
+        claim = self.program.description.partition("\n")[0]
+        return BuiltModel(model=self.transformer(length, system), claim=claim)
 
     def _arithmetic(self, system: Arithmetic) -> dict[str, str]:
         """The option of the compiler for what is evaluated in a number system.

@@ -101,6 +101,7 @@ class NamedRecipe(NamedModel):
             safe=safe,
             covered=covered,
             recipe=self.recipe,
+            claim=claim.statement if covered else "",
             dependence=dependence_in_words(claim.dependence(settings)),
         )
 
