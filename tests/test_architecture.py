@@ -8,6 +8,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -147,6 +148,17 @@ def test_the_architecture_names_every_room():
         if not path.name.startswith("__") and path.suffix in ("", ".py"):
             room = path.stem if path.suffix else f"{path.name}/"
             assert f"`{room}" in page, path
+
+
+def test_the_floors_on_the_page_are_those_of_the_contract():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    floors = re.findall(r"(?m)^ ?(\d+)  ((?:\w+ · )*\w+)", page)
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    layers = contract["contracts"][0]["layers"]
+    assert [int(number) for number, _ in floors] == [*reversed(range(len(layers)))]
+    assert [{*rooms.split(" · ")} for _, rooms in floors] == [
+        {each.removeprefix("transformist.") for each in layer.split(" | ")} for layer in layers
+    ]
 
 
 def test_every_module_is_named_among_the_rooms():

@@ -48,7 +48,9 @@ def test_a_smaller_length_is_a_remedy(capsys):
 def test_an_input_that_does_not_fail(capsys):
     code, out, _ = run(capsys, "diagnose", "dyck-1", "(())", "--arithmetic", "bfloat16")
     assert code == 0
-    assert out == "dyck-1 does not fail on '(())' (length 4) in bfloat16: accepted, as exactly\n"
+    assert (
+        out == "dyck-1 does not fail on '(())' (length 4) in bfloat16: accepted there and exactly\n"
+    )
     found = answer(capsys, "diagnose", "dyck-1", "")
     assert not found["fails"] and found["signature"] is found["slot"] is found["remedy"] is None
 

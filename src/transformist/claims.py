@@ -97,7 +97,7 @@ class Claim(ABC):
         return tuple(self.safe_lengths(settings))
 
     def outside(self, x: Array, a: Arithmetic, settings: Settings) -> str:
-        """Part of an input that the claim does not speak of, in words; "" where there is none."""
+        """The part of an input that the claim does not cover, in words; "" where there is none."""
         return ""
 
     def usual_arithmetic(self, settings: Settings) -> str:
@@ -398,8 +398,8 @@ class Recipe(Generic[C_co]):
         """Return the recipe with other fields, such as another construction of the same claim.
 
         Args:
-            changes: fields by name. A new `construct` takes those parameters of the recipe that it
-                names; the parameters and their defaults stay.
+            changes: fields by name. A new `construct` is called with those parameters of the recipe
+                that it names; the recipe keeps its parameters and their defaults.
 
         Raises:
             UnknownName: for a field that does not exist.
@@ -520,7 +520,7 @@ class Recipe(Generic[C_co]):
 
         Warns:
             OutsideClaim: the first time that the model is called on vectors that the claim does
-                not speak of.
+                not cover.
 
         """
         settings = self.settings(given)
@@ -542,7 +542,7 @@ def _floats(numbers: NDArray[Any]) -> NDArray[np.float64]:
 
 
 class _Observer:
-    """Warner, once, of an input that the claim of a recipe does not speak of."""
+    """Observer that warns of the first input that the claim of a recipe does not cover."""
 
     def __init__(self, recipe: Recipe[Any], settings: Settings) -> None:
         self._recipe, self._settings, self._has_warned = recipe, settings, False
@@ -561,7 +561,7 @@ class _Observer:
 
 
 def _with_parameters_of(recipe: Recipe[Any], construct: Any) -> Callable[..., Any]:
-    """A construction that takes the settings of a recipe, and is given those that it names."""
+    """A function of all settings of a recipe, which passes on those that `construct` names."""
     if not callable(construct):
         raise InvalidValue(
             "construct must be a function from settings to weights",
@@ -571,11 +571,13 @@ def _with_parameters_of(recipe: Recipe[Any], construct: Any) -> Callable[..., An
         )
     named = inspect.signature(construct).parameters.values()
     takes_all = any(each.kind is each.VAR_KEYWORD for each in named)
-    taken = {each.name for each in named if each.kind in (each.KEYWORD_ONLY, _EITHER)}
+    taken = {
+        each.name for each in named if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD)
+    }
     needed = {each.name for each in named if each.default is each.empty} & taken
     if not needed <= {*recipe.parameters}:
         raise InvalidValue(
-            f"a construction of {recipe.name} must need no parameters but its own: "
+            f"a construction of {recipe.name} must need no parameters but those of the recipe: "
             f"{', '.join(recipe.parameters) or 'none'}",
             received=f"one that needs {', '.join(sorted(needed - {*recipe.parameters}))}",
             where=recipe.name,
@@ -590,9 +592,6 @@ def _with_parameters_of(recipe: Recipe[Any], construct: Any) -> Callable[..., An
         )
 
     return constructed
-
-
-_EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 def ask(function: Callable[..., Any], *case: Any, **known: Any) -> Any:

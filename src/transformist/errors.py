@@ -231,7 +231,7 @@ class CoarserFormat(UserWarning):
 
 
 class OutsideClaim(UserWarning):
-    """Warning that a recipe's model is called on an input that its claim does not speak of."""
+    """Warning that a recipe's model is called on an input that its claim does not cover."""
 
 
 class TakesLong(UserWarning):

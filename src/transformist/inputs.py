@@ -152,7 +152,7 @@ def read_whole(text: str, option: str) -> int:
     """Read the whole number of an option, of at least 0.
 
     Raises:
-        InvalidValue: when it is none.
+        InvalidValue: for another text, and for a number of 1,000,000,000 or more.
 
     Example:
         >>> read_whole("12", "--drawn")
@@ -162,9 +162,9 @@ def read_whole(text: str, option: str) -> int:
     if text.isascii() and text.isdecimal() and len(text) < 10:
         return int(text)
     raise InvalidValue(
-        f"{option} must be a whole number of at least 0, below a thousand million",
+        f"{option} must be a whole number from 0 to 999,999,999",
         received=repr(text)[:60],
-        remedy=f"write {option} 1000",
+        remedy=f"write a number, such as {option} 1000",
     )
 
 

@@ -1,4 +1,4 @@
-"""Warnings of inputs that the claim of a recipe does not speak of."""
+"""Warnings of inputs that the claim of a recipe does not cover."""
 
 import pickle
 import warnings

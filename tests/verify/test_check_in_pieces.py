@@ -43,7 +43,7 @@ def strings(symbols, shortest, longest):
 @pytest.mark.parametrize(("symbols", "longest"), [(1, 5), (2, 0), (2, 7), (3, 4), (5, 3), (40, 2)])
 @pytest.mark.parametrize("shortest", [0, 1])
 def test_every_string_is_in_one_piece(small, monkeypatch, symbols, longest, shortest, most):
-    monkeypatch.setattr(pieces, "MOST", most)
+    monkeypatch.setattr(pieces, "MOST_PIECES", most)
     found = [
         (*each.prefix, *rest)
         for each in pieces.pieces(symbols, shortest, longest, None)

@@ -74,8 +74,8 @@ JournalFile = Annotated[
     str | None,
     typer.Option(
         "--journal",
-        help="Record finished pieces of the check in this file, and go on from there when the same "
-        "command is given again.",
+        help="Record finished pieces of the check in this file; the same command goes on from "
+        "there.",
         metavar="FILE",
         show_default=False,
     ),
@@ -84,7 +84,7 @@ DrawnCount = Annotated[
     str | None,
     typer.Option(
         "--drawn",
-        help="Try so many drawn strings after every short one.",
+        help="Number of drawn strings, which are tried after all short ones.",
         metavar="K",
         show_default=False,
     ),
@@ -92,21 +92,21 @@ DrawnCount = Annotated[
 DrawnLength = Annotated[
     str | None,
     typer.Option(
-        help=f"Length of the longest drawn strings; {LONGEST_DRAWN}, or N where that is less, when "
-        "left out.",
+        help=f"Length of the longest drawn strings. When left out, {LONGEST_DRAWN}, or N if that "
+        "is less.",
         metavar="n",
         show_default=False,
     ),
 ]
 Seed = Annotated[
     str | None,
-    typer.Option(help="Seed of the drawn strings; 0 when left out.", show_default=False),
+    typer.Option(help="Seed of the drawn strings. When left out, 0.", show_default=False),
 ]
 Jobs = Annotated[
     str | None,
     typer.Option(
-        help="Number of processes; of the whole catalogue as many as there are processors, of one "
-        "model 1, when left out.",
+        help="Number of processes. When left out, one for one model, and one for each processor "
+        "for the whole catalogue.",
         metavar="N",
         show_default=False,
     ),
@@ -195,7 +195,7 @@ def command(
         return _print_verdicts(_every_verdict(max_length, Workers(processes).jobs), as_json)
     if jobs is not None:
         raise InvalidValue(
-            "--jobs must come with --against, or be for the whole catalogue",
+            "--jobs must come with --against, or without MODEL",
             received=f"--jobs {jobs} with {named.name}",
             remedy="leave it out, or give --against FILE.py:NAME",
         )
@@ -212,12 +212,12 @@ def command(
 
 
 def _require_against(*given: str | None) -> None:
-    """Refuse options of a check against a function."""
+    """Refuse options that a check has only with --against."""
     options = "--journal", "--drawn", "--drawn-length", "--seed", "--backend", "--address"
     for option, value in zip(options, given, strict=True):
         if value is not None:
             raise InvalidValue(
-                f"{option} must come with --against: it is of a check of one model on strings",
+                f"{option} must come with --against, which checks one model on strings",
                 received=f"{option} {value} without --against",
                 remedy="leave it out, or give --against FILE.py:NAME",
             )

@@ -1,4 +1,4 @@
-"""`transformist diagnose`: why a format answers an input otherwise than without rounding."""
+"""`transformist diagnose`: why an answer in a format differs from the exact one."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def command(
 
 
 def _for_any_format(named: NamedModel) -> NamedModel:
-    """The model, refused in no format."""
+    """The model; a program is compiled for exact arithmetic, in which no margin is refused."""
     if isinstance(named, NamedProgram):
         return named.with_defaults(arithmetic="exact")
     return named
@@ -95,7 +95,7 @@ def _read(named: NamedModel, given: str) -> tuple[NamedModel, Sequence[Any]]:
 
 
 def _builder(named: NamedModel) -> Any:
-    """The model for another N; `None` for one that is saved."""
+    """A function from N to the model; `None` where the model is not that of a program."""
     if isinstance(named, NamedProgram):
         exact = number_system("exact")
 

@@ -14,12 +14,15 @@ from transformist.verify import Progress
 
 @contextmanager
 def pieces_shown(on: str) -> Iterator[Callable[[Progress], None]]:
-    """Show pieces, strings a second and the time left, for a function to call after each piece.
+    """Show progress: pieces, strings a second and the time left.
 
     A terminal shows a bar. Elsewhere a line is printed every few seconds, as `working` does.
 
     Args:
         on: the work, in words.
+
+    Yields:
+        The function to call after each piece.
 
     """
     if not err.is_terminal:
@@ -51,7 +54,7 @@ def _in_a_line(progress: Progress) -> str:
 
 
 def speed(progress: Progress) -> str:
-    """Strings a second, and the time left if the pieces to come take as long as those of this run.
+    """Strings a second, and the time left if later pieces take as long as those of this run.
 
     Example:
         >>> speed(Progress(6, 10, 2000, 4.0, from_journal=2))

@@ -47,9 +47,9 @@ def compile(
     Every tolerance and sharpness follows from what the values can be: thresholds lie in the
     middle of separations, and 1/τ follows from what the results of a head are used for.
 
-    The compiler accepts some programs that no certificate follows, about 2 of 100 drawn ones.
-    `tf.grade_of(model, model.built_for)` returns the grade of the certificate, which is 0 there,
-    and what the proof stops at; `transformist compile` says so by itself.
+    The compiler accepts some programs that cannot be certified, about 2 of 100 drawn ones.
+    `tf.grade_of(model, model.built_for)` returns the grade of the certificate, 0 for such a
+    program, and the reason why the proof stops; `transformist compile` prints both.
 
     Args:
         program: made by `tf.program`.
@@ -197,8 +197,8 @@ def _what_fits(program: Program, options: Options) -> str:
     """The largest N that the bounds allow, or that there is none, and what else can be asked for.
 
     The compiler bounds errors by laws of `circuit/`. A certificate follows the errors through the
-    weights, so that it may hold for a format whose margins these bounds do not keep. It is of the
-    weights of one N, and of those of another format as well.
+    weights, so it may hold for a format in which these bounds exceed a margin. It may also hold for
+    weights that are compiled for another format.
     """
     finer = "an arithmetic with more bits, such as arithmetic=float64"
     if not _fits(program, replace(options, arithmetic="float64")):

@@ -75,9 +75,9 @@ class Column(ABC):
 
     @abstractmethod
     def holds(self, x: NDArray[np.float64], arithmetic: Arithmetic) -> NDArray[np.bool_]:
-        """True for each vector of lists (lists, n, width) that the column may hold there.
+        """True for each vector of lists (lists, n, width) that the column may hold at its position.
 
-        What the position fixes may be off by some roundings, as callers compute it themselves.
+        Features of the position may be off by some roundings, because callers compute them.
         """
 
     @abstractmethod

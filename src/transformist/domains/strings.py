@@ -44,8 +44,8 @@ class Strings:
     def drawn_by_number(self, lengths: range, numbers: range, seed: int) -> Iterator[String]:
         """The strings with these numbers in an endless sequence of drawn ones.
 
-        Each is drawn by itself, evenly over the lengths and over the alphabet, so that any range of
-        numbers gives the same strings, whichever was drawn before.
+        Each string is drawn by itself, evenly over the lengths and over the alphabet. So a number
+        stands for the same string in every range.
 
         Example:
             >>> bits = Strings(("0", "1"), lambda _: ())

@@ -155,17 +155,16 @@ def branches(
         length: length of the longest strings, at most N.
         a: the number system.
         most_numbers: largest number of numbers that strings evaluated together keep.
-        prefix: at most `length` symbols with which the strings begin; every string is meant where
-            it is left out.
+        prefix: at most `length` symbols with which the strings begin; empty for all strings.
 
     Raises:
         NotShared: while a branch is evaluated, if a number may overflow.
 
     Returns:
         Branches, each to be gone through before the next: first that of all strings up to a length
-        p, the prefix the shortest, then for each string of length p, in order, that of the longer
-        strings which begin with it. A branch has its levels by increasing length; a model without
-        BOS has no answer on the empty string, and so no level for it.
+        p, from that of the prefix on, then for each string of length p, in order, that of the
+        longer strings which begin with it. A branch has its levels by increasing length; a model
+        without BOS has no answer on the empty string, and so no level for it.
 
     Example:
         >>> import transformist as tf

@@ -281,7 +281,7 @@ def fixed_positions(model: Transformer, a: Any, max_length: int | None) -> tuple
 
 
 NO_FACTS: Mapping[str, Any] = {"claim": "", "compared": None}
-"""What is said of an exported model: what it computes, and the inputs on which it is compared."""
+"""Facts about an exported model: its claim, and the inputs on which it is compared."""
 
 
 def description(
@@ -295,7 +295,7 @@ def description(
     Args:
         model: the transformer.
         arithmetic: the number format of the arrays.
-        facts: what the model does not hold either, under the keys of `NO_FACTS`.
+        facts: further facts that the model does not hold, under the keys of `NO_FACTS`.
         max_length: the length for which a table of sinusoids is made, of a model without N.
 
     Example:

@@ -264,7 +264,7 @@ class _Graph:
         return proto
 
     def _checked_lengths(self, rows: str) -> str:
-        """The lengths; the run fails for one out of its range, and unless there is one an input."""
+        """The lengths; the run fails for one out of range, and unless there is one per input."""
         # ONNX has no operator that fails on a condition, but Gather fails for an index beyond its
         # tensor. What is wrong gets the index 1 in a tensor whose one entry is 0; for the rest this
         # 0 is added. ONNX Runtime shows the name of the node that fails.

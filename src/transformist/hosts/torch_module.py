@@ -825,11 +825,11 @@ def _listed(inputs: Any, where: str) -> list[Any]:
     """The inputs of a batch as a list.
 
     Raises:
-        InvalidValue: for a string, whose symbols would be taken as inputs, and for what cannot be
-            gone through.
+        InvalidValue: for a string, whose symbols would be taken as inputs, and for a value that is
+            not iterable.
 
     """
-    # An array or a tensor of no axis has the method `__iter__`, which raises a TypeError.
+    # A 0-dimensional array or tensor has the method `__iter__`, which raises a TypeError.
     try:
         each = iter(inputs)
     except TypeError:

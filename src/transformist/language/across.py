@@ -13,11 +13,11 @@ from transformist.language.places import refusal
 from transformist.language.pointwise import require_kinds
 from transformist.language.types import (
     Boolean,
-    Bound,
     Category,
     Ends,
     Exact,
     Number,
+    Polynomial,
     Type,
     number_of,
     quotient,
@@ -75,7 +75,7 @@ class Mean(Node):
         return 0
 
 
-_MOST = {"future": Bound(1, 0, 0), "strict-future": Bound(1, 0, -1)}
+_MOST = {"future": Polynomial(1, 0, 0), "strict-future": Polynomial(1, 0, -1)}
 """Upper ends of a count under future masks: i and i − 1. Under other masks the end is n."""
 
 
@@ -93,7 +93,7 @@ class Count(Node):
     def type(self) -> Type:
         require_mask(self.mask)
         require_kinds("a count", self.children, Boolean)
-        return Number(None, Ends(Bound(0, 0, 0), _MOST.get(self.mask, Bound(0, 1, 0))))
+        return Number(None, Ends(Polynomial(0, 0, 0), _MOST.get(self.mask, Polynomial(0, 1, 0))))
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
         return [total for total, _ in sums(columns[0], self.mask)]

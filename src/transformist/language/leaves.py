@@ -12,11 +12,11 @@ from transformist.language.node import NO_VALUE, Column, Node, NoValue
 from transformist.language.places import refusal
 from transformist.language.types import (
     Boolean,
-    Bound,
     Category,
     Ends,
     Exact,
     Number,
+    Polynomial,
     Type,
     exact,
     number_of,
@@ -63,7 +63,7 @@ NAMES = ("i", "n", *(name for name in POSITIONS if name != "i"))
 """The functions of a position i, from 1, and of the length n that a program may use."""
 
 
-_LINES = {"i": Bound(1, 0, 0), "n": Bound(0, 1, 0), "1": Bound(0, 0, 1)}
+_LINES = {"i": Polynomial(1, 0, 0), "n": Polynomial(0, 1, 0), "1": Polynomial(0, 0, 1)}
 """The functions that are linear in i and n; no linear function bounds i^2 and i^3."""
 
 

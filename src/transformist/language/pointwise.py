@@ -16,11 +16,11 @@ from transformist.language.places import refusal
 from transformist.language.types import (
     MOST_VALUES,
     Boolean,
-    Bound,
     Category,
     Ends,
     Exact,
     Number,
+    Polynomial,
     Type,
     exact,
     image,
@@ -235,7 +235,7 @@ class PiecewiseLinear(Node):
         return [self._at(value) for value in columns[0]]
 
 
-def _growth(line: Bound) -> tuple[Exact, ...]:
+def _growth(line: Polynomial) -> tuple[Exact, ...]:
     """Key to order bounds: growth with powers of n, with i = n, with n alone, the constant."""
     powers = line.powers
     # The highest power decides, if its factor is above 0 or below 0.
@@ -284,8 +284,8 @@ class Multiplication(Node):
         if x is None or y is None:
             return None
         found = x.product(y)
-        # A square is not negative.
-        return Ends(Bound(0, 0, 0), found.hi) if self.children[0] == self.children[1] else found
+        is_square = self.children[0] == self.children[1]  # and so not negative
+        return Ends(Polynomial(0, 0, 0), found.hi) if is_square else found
 
     def meaning(self, x: Column, *columns: Column) -> list[Any]:
         return list(map(exact, map(operator.mul, *columns)))

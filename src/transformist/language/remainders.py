@@ -19,7 +19,7 @@ from transformist.language.leaves import Constant
 from transformist.language.node import Node
 from transformist.language.pointwise import Linear, Multiplication
 from transformist.language.tables import tabulated
-from transformist.language.types import MOST_VALUES, Bound, Number
+from transformist.language.types import MOST_VALUES, Number, Polynomial
 from transformist.language.whole_maps import Division, require_whole
 
 Kept: TypeAlias = "Callable[[Node], Node]"
@@ -39,29 +39,29 @@ def remainder(number: Node, divisor: int, kept: Kept) -> Node:
 
     """
     require_whole(number)
-    rests: dict[int, Node] = {}
+    remainders: dict[int, Node] = {}
     # A loop, not a recursion: programs may be nested more deeply than Python's stack allows.
     waiting = [number]
     while waiting:
         node = waiting[-1]
-        missing = [each for each in _factors(node, divisor) if id(each) not in rests]
+        missing = [each for each in _factors(node, divisor) if id(each) not in remainders]
         waiting.extend(missing)
         if not missing:
-            rests[id(node)] = _remainder(waiting.pop(), divisor, kept, rests)
-    return rests[id(number)]
+            remainders[id(node)] = _remainder(waiting.pop(), divisor, kept, remainders)
+    return remainders[id(number)]
 
 
 def _factors(number: Node, divisor: int) -> list[Node]:
     """The factors of the products in a sum that is taken apart."""
-    if _is_divided_whole(number, divisor):
+    if _is_kept_together(number, divisor):
         return []
     terms, _ = _terms(number)
     return [each for term in terms if _is_product(term) for each in term.children]
 
 
-def _is_divided_whole(number: Node, divisor: int) -> bool:
-    """True for a number that is not taken apart: it has few values, or can be looked up."""
-    whole, n = require_whole(number), Bound(0, 1, 0)
+def _is_kept_together(number: Node, divisor: int) -> bool:
+    """True for a number that is not taken apart, because it has few values or can be looked up."""
+    whole, n = require_whole(number), Polynomial(0, 1, 0)
     is_looked_up = whole.hi.is_at_most(n) and whole.lo.times(-1).is_at_most(n)
     return whole.is_constant or is_looked_up or abs(divisor) > MOST_VALUES
 
@@ -93,13 +93,13 @@ def _is_whole(node: Node) -> bool:
     return isinstance(node.type, Number) and node.type.whole is not None
 
 
-def _remainder(number: Node, divisor: int, kept: Kept, rests: Mapping[int, Node]) -> Node:
+def _remainder(number: Node, divisor: int, kept: Kept, remainders: Mapping[int, Node]) -> Node:
     """x % c, from the remainders of the factors of products in x."""
-    if _is_divided_whole(number, divisor):
+    if _is_kept_together(number, divisor):
         return _divided(number, divisor, kept)
     terms, constant = _terms(number)
     parts = [
-        _part(term, factor % divisor, divisor, kept, rests)
+        _part(term, factor % divisor, divisor, kept, remainders)
         for term, factor in terms.items()
         if factor % divisor
     ]
@@ -118,13 +118,15 @@ def _sum(parts: list[Node], constant: int, divisor: int, kept: Kept) -> Node:
     return _divided(kept(total), divisor, kept)
 
 
-def _part(term: Node, factor: int, divisor: int, kept: Kept, rests: Mapping[int, Node]) -> Node:
+def _part(
+    term: Node, factor: int, divisor: int, kept: Kept, remainders: Mapping[int, Node]
+) -> Node:
     """(a x) % c for one term a x of a sum."""
     if not _is_product(term):
         multiple = term if factor == 1 else kept(Linear((term,), (factor,), 0))
         return _divided(multiple, divisor, kept)
     # The same factor twice is one argument of the table.
-    x, y = (rests[id(each)] for each in term.children)
+    x, y = (remainders[id(each)] for each in term.children)
     if x is y:
         return kept(tabulated((x,), lambda rest: factor * rest * rest % divisor))
     return kept(tabulated((x, y), lambda rest, other: factor * rest * other % divisor))

@@ -41,7 +41,7 @@ class Category:
 
 
 @dataclass(frozen=True)
-class Bound:
+class Polynomial:
     """a i + b n + c + Σ dₖ nᵏ for k ≥ 2, a function of the position i and the length n, 1 ≤ i ≤ n.
 
     Attributes:
@@ -55,23 +55,23 @@ class Bound:
     constant: Exact
     powers: tuple[Exact, ...] = ()
 
-    def __add__(self, other: Bound) -> Bound:
+    def __add__(self, other: Polynomial) -> Polynomial:
         return self.with_each(operator.add, other)
 
-    def times(self, factor: Exact) -> Bound:
+    def times(self, factor: Exact) -> Polynomial:
         """The function times a factor."""
         return self.with_each(lambda own, _: factor * own, self)
 
-    def with_each(self, choose: Callable[[Exact, Exact], Exact], other: Bound) -> Bound:
-        """The function whose factors are chosen from those of two."""
+    def with_each(self, choose: Callable[[Exact, Exact], Exact], other: Polynomial) -> Polynomial:
+        """The function whose factors are chosen, one by one, from those of two functions."""
         i, n = choose(self.i, other.i), choose(self.n, other.n)
         pairs = itertools.zip_longest(self.powers, other.powers, fillvalue=0)
         powers = list(itertools.starmap(choose, pairs))
         while powers and not powers[-1]:
             powers.pop()
-        return Bound(i, n, choose(self.constant, other.constant), tuple(powers))
+        return Polynomial(i, n, choose(self.constant, other.constant), tuple(powers))
 
-    def is_at_most(self, other: Bound) -> bool:
+    def is_at_most(self, other: Polynomial) -> bool:
         """True only if the function is at most another wherever 1 ≤ i ≤ n."""
         # The pairs (i, n) are (1, 1) + s (0, 1) + t (1, 1) with s, t ≥ 0. So a linear difference is
         # at most 0 at all pairs if it is at most 0 at (1, 1) and grows in neither direction. Powers
@@ -100,22 +100,22 @@ class Bound:
 
 @dataclass(frozen=True)
 class Ends:
-    """Ends of a whole number: two functions of i and n, and the number lies between them.
+    """Ends of a whole number: the number lies between two polynomials of i and n.
 
     Example: a count up to here, less 3.
-        >>> count = Ends(Bound(0, 0, 0), Bound(1, 0, 0))
+        >>> count = Ends(Polynomial(0, 0, 0), Polynomial(1, 0, 0))
         >>> (count + Ends.at(-3)).up_to(10)
         range(-3, 8)
 
     """
 
-    lo: Bound
-    hi: Bound
+    lo: Polynomial
+    hi: Polynomial
 
     @classmethod
     def at(cls, value: Exact) -> Ends:
         """The ends of a constant."""
-        return cls(Bound(0, 0, value), Bound(0, 0, value))
+        return cls(Polynomial(0, 0, value), Polynomial(0, 0, value))
 
     @classmethod
     def of(cls, values: Iterable[Exact]) -> Ends | None:
@@ -123,7 +123,7 @@ class Ends:
         listed = list(values)
         if not all(type(value) is int for value in listed):
             return None
-        return cls(Bound(0, 0, min(listed)), Bound(0, 0, max(listed)))
+        return cls(Polynomial(0, 0, min(listed)), Polynomial(0, 0, max(listed)))
 
     @property
     def is_constant(self) -> bool:
@@ -165,26 +165,26 @@ class Ends:
         return range(math.ceil(least), math.floor(most) + 1)
 
 
-def _powers(bound: Bound) -> list[Exact]:
+def _powers(bound: Polynomial) -> list[Exact]:
     """Factors of 1, n, n² and so on, at least 0, of a function that is at least the bound."""
     # In a i + b n, i is at most n if a > 0, and at least 0 if a ≤ 0.
     return [max(0, each) for each in (bound.constant, bound.n + max(bound.i, 0), *bound.powers)]
 
 
-def _largest(*pairs: tuple[Bound, Bound]) -> Bound:
-    """A function that is at least the product of each pair, of bounds taken as 0 where lower."""
-    highest = Bound(0, 0, 0)
+def _largest(*pairs: tuple[Polynomial, Polynomial]) -> Polynomial:
+    """A function at least as large as each pair's product, negative bounds counting as 0."""
+    highest = Polynomial(0, 0, 0)
     for x, y in pairs:
         xs, ys = _powers(x), _powers(y)
         factors: list[Exact] = [0] * (len(xs) + len(ys) - 1)
         for (j, a), (k, b) in itertools.product(enumerate(xs), enumerate(ys)):
             factors[j + k] += a * b
         constant, n, *powers = factors
-        highest = Bound(0, n, constant, tuple(powers)).with_each(max, highest)
+        highest = Polynomial(0, n, constant, tuple(powers)).with_each(max, highest)
     return highest
 
 
-def _with_j(end: Bound, is_last: int) -> Bound:
+def _with_j(end: Polynomial, is_last: int) -> Polynomial:
     """The bound at j = n (`is_last` = 1) or at j = 0; for 1 ≤ j ≤ n it lies between the two."""
     return replace(end, i=0, n=end.n + end.i * is_last)
 
@@ -196,7 +196,7 @@ class Number:
     Attributes:
         values: those it can have, increasing, where they are known and at most `MOST_VALUES`.
         ends: the ends of a whole number without listed values; `None` if it need not be whole, or
-            if no such functions of i and n bound it.
+            if no such polynomial bounds it.
 
     """
 

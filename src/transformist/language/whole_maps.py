@@ -20,7 +20,7 @@ from transformist.language.node import NO_VALUE, Column, Node
 from transformist.language.places import refusal
 from transformist.language.pointwise import LARGEST_TABLE
 from transformist.language.tables import values_at
-from transformist.language.types import MOST_VALUES, Bound, Ends, Number, Type, number_of
+from transformist.language.types import MOST_VALUES, Ends, Number, Polynomial, Type, number_of
 
 LONGEST = 1024
 """Default of `max_length` in `map`: the usual N of a model."""
@@ -98,7 +98,7 @@ class Division(Node):
             # For c > 0, x/c − (c − 1)/c ≤ x // c ≤ x/c. For c < 0, x // c is −x // −c, so the same
             # holds with |c| in (c − 1)/c.
             exact = whole.times(Fraction(1, c))
-            lost = Ends(Bound(0, 0, Fraction(1 - abs(c), abs(c))), Bound(0, 0, 0))
+            lost = Ends(Polynomial(0, 0, Fraction(1 - abs(c), abs(c))), Polynomial(0, 0, 0))
             return Number(None, exact + lost)
         # Remainders are from 0 to c − 1, or from c + 1 to 0 for c < 0.
         rests = range(min(0, c + 1), max(1, c))

@@ -198,7 +198,7 @@ class Definition:
 
 
 Observer: TypeAlias = Callable[[Array, Arithmetic], None]
-"""A function that sees the numbers on which a model is called, with their arithmetic."""
+"""A function of the numbers on which a model is called, and of their arithmetic."""
 
 
 class Function(ABC):
@@ -233,7 +233,7 @@ FunctionT = TypeVar("FunctionT", bound=Function)
 
 
 def observed(model: FunctionT, observer: Observer) -> FunctionT:
-    """Return an equal model that shows the observer every input it is itself called on.
+    """Return an equal model that calls the observer with each input of its own calls.
 
     The observer is no part of the definition: parts of other models, copies with other fields and
     pickles are without it.

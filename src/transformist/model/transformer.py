@@ -451,7 +451,7 @@ def _listed(inputs: Any, where: str) -> list[Any]:
         InvalidValue: for what cannot be gone through.
 
     """
-    # An array of no axis has the method `__iter__`, which raises a TypeError.
+    # A 0-dimensional array has the method `__iter__`, which raises a TypeError.
     try:
         each = iter(inputs)
     except TypeError:
@@ -471,7 +471,7 @@ def length_of(x: Any) -> int:
         InvalidValue: if the argument is not a sequence.
 
     """
-    # An array of no axis has the method `__len__`, which raises a TypeError.
+    # A 0-dimensional array has the method `__len__`, which raises a TypeError.
     try:
         return len(x)
     except TypeError:

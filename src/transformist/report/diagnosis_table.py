@@ -78,7 +78,7 @@ def diagnosis_lines(name: str, found: Diagnosis) -> Iterator[str]:
     shown = _input_in_words(found.input)
     exact = answer_in_words(found.exact)
     if not found.fails:
-        yield f"{name} does not fail on {shown} in {found.arithmetic}: {exact}, as exactly"
+        yield f"{name} does not fail on {shown} in {found.arithmetic}: {exact} there and exactly"
         return
     got = "no answer" if found.answer is None else answer_in_words(found.answer)
     built = "" if found.max_length is None else f", built for N = {found.max_length},"
@@ -98,7 +98,7 @@ def diagnosis_lines(name: str, found: Diagnosis) -> Iterator[str]:
     for each in found.remedies:
         yield f"remedy: {in_words(each)}"
     if not found.remedies:
-        yield "remedy: none found; no float format gives the right answer"
+        yield "remedy: none found; no float format of higher precision gives the right answer"
 
 
 @functools.singledispatch
@@ -131,14 +131,14 @@ def _blend(found: Blend) -> str:
 @in_words.register
 def _linear_region(found: LinearRegion) -> str:
     return (
-        f"the comparison in layer {found.layer} gets {_number(found.value)}, and exactly "
-        f"{_number(found.exact)}; it is linear from 0 to ε = {_number(found.epsilon)}"
+        f"the comparison in layer {found.layer} gets {_number(found.value)}, where the exact "
+        f"number is {_number(found.exact)}; it is linear from 0 to ε = {_number(found.epsilon)}"
     )
 
 
 @in_words.register
 def _moved_by_norm(found: MovedByNorm) -> str:
-    return f"the norm gives {visible(found.slot)} {_number(found.factor)} times its exact value"
+    return f"the norm makes {visible(found.slot)} {_number(found.factor)} times its exact value"
 
 
 @in_words.register

@@ -59,10 +59,10 @@ def check(
             less), or a `Drawn`.
         journal: a file that records what is finished. The same check goes on from there when it is
             called again.
-        jobs: number of processes. Left out with `backend`, all that there are.
+        jobs: number of processes. If only `backend` is given, one for each processor or worker; if
+            neither is, the check runs in this process.
         backend: a backend as `joblib.parallel_config` takes it: "loky" (processes of this machine),
-            "dask", "ray", or an object. The check runs in this process where `jobs` and `backend`
-            are left out.
+            "dask", "ray", or an object.
         address: of the scheduler of Dask or Ray.
         progress: called after each piece of the check.
 

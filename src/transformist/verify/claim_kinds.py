@@ -101,7 +101,7 @@ def check_recipe(recipe: Recipe[Any], max_length: int | None = None) -> Verdict:
 
 
 def check_model(model: Any, recipe: Recipe[Any], max_length: int | None = None) -> Verdict:
-    """Test a model for the claim of a recipe with its default settings.
+    """Test a model against the claim of a recipe with its default settings.
 
     Args:
         model: of the kind that the recipe builds.

@@ -30,7 +30,7 @@ MOST_STRINGS = 2**24
 """Every string of a length is tried only where there are at most this many."""
 
 MOST_RECORDED = 2**40
-"""The same limit where a journal records the check."""
+"""The same limit where a journal records the check, which may then last long."""
 
 DEFAULT_LENGTH = 14
 """The longest strings where no length is given: 2¹⁵ − 1 strings of two symbols, some seconds."""
@@ -78,7 +78,7 @@ def require_feasible(length: int, symbols: int, is_recorded: bool = False) -> No
     longest = _longest(most, symbols)
     if length > longest:
         recorded = _longest(MOST_RECORDED, symbols)
-        others = f"; with a journal (--journal FILE) of at most {recorded}"
+        others = f", or of at most {recorded} with a journal (--journal FILE)"
         raise InvalidValue(
             f"there must be at most {most:,} strings of one length",
             received=f"max_length = {length} over {symbols} symbols, "
@@ -124,7 +124,7 @@ def shortest_input(model: Transformer) -> int:
 class Refusal:
     """An error of the model or the reference, and the string on which it was raised.
 
-    An error of a model on strings that are evaluated together is that of the first of them.
+    An error of the model on strings that are evaluated together counts as one of the first.
     """
 
     input: String

@@ -98,7 +98,7 @@ class Drawn:
         seed: each string is drawn from the seed, the lengths and its number alone.
 
     Raises:
-        InvalidValue: for a number below 0, or lengths of which the least is larger.
+        InvalidValue: for a number below 0, or a shortest length above the longest.
 
     Example:
         >>> str(Drawn(1000, 0, 64, seed=7))
@@ -115,8 +115,8 @@ class Drawn:
         given = self.count, self.shortest, self.longest, self.seed
         if not all(is_whole(each, 0) for each in given) or self.shortest > self.longest:
             raise InvalidValue(
-                "drawn strings must have a number, lengths and a seed of at least 0, and a "
-                "shortest length of at most the longest",
+                "drawn strings must have a count, lengths and a seed of at least 0, and a shortest "
+                "length of at most the longest",
                 received=f"count {self.count!r:.20}, lengths {self.shortest!r:.20} to "
                 f"{self.longest!r:.20}, seed {self.seed!r:.20}",
                 where="check",
@@ -139,10 +139,11 @@ class Coverage:
         cases: number of inputs evaluated; after a failure, those up to the first that failed.
         inputs: the inputs, in words.
         settings: those that differ from the defaults.
-        every: the shortest and the longest length of which every string was evaluated, or `None`.
+        every: the shortest and the longest length; every string of these lengths was evaluated.
+            `None` where that is not so.
         drawn: the strings drawn at random, or `None`.
         pieces: number of pieces that the check was cut into.
-        from_journal: number of these that a journal had of an earlier run.
+        from_journal: number of these pieces that an earlier run recorded in the journal.
 
     """
 

@@ -365,7 +365,7 @@ def share_length(arithmetic: Arithmetic | str) -> int | None:
     # Another c adds at least c − 2w to a sum below 2, which is more than 0. Where sums are stored
     # in a narrower format, w ≤ u/4 and u ≤ 1/8 make it 3u at least, more than the spacing 2u of
     # numbers below 2: larger counts give larger numbers. Their difference rounds to 0 only if
-    # it is 0, as no format here loses differences of its own numbers.
+    # it is 0: no format here rounds the difference of two unequal numbers to 0.
     return int(1 / (4 * a.unit_roundoff)) - 1
 
 
@@ -405,7 +405,7 @@ def dyck_1_exact_uniform(weighting: str = "softmax") -> Transformer:
     def finds_front(bit: str, query: LinearForm | str, key: LinearForm) -> Attention:
         return attend(stream, ["front"], [bit], [query], [key], "leftmost-hard", "future")
 
-    unviolated, unopened = _BITS
+    unviolated, all_closed = _BITS
     return Transformer(
         stream=stream,
         embedding=Embedding.of(stream, words, front=[BOS]),
@@ -419,9 +419,9 @@ def dyck_1_exact_uniform(weighting: str = "softmax") -> Transformer:
             Layer(
                 heads=(
                     finds_front(unviolated, "one", deficit),
-                    finds_front(unopened, balance, {"front": -1}),
+                    finds_front(all_closed, balance, {"front": -1}),
                 ),
-                feed_forward=units(stream, ({unviolated: 1, unopened: 1}, -1, "accept")),
+                feed_forward=units(stream, ({unviolated: 1, all_closed: 1}, -1, "accept")),
             ),
         ),
         read_out=Binary(W_out=stream.reading("accept"), b_out=["-1/2"]),

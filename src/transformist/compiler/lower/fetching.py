@@ -22,7 +22,7 @@ from transformist.language.leaves import Constant
 from transformist.language.node import Node
 from transformist.language.pointwise import RELATIONS, Choice
 from transformist.language.selection import Select, SelectByRelation
-from transformist.language.types import Boolean, Bound, Category, Number
+from transformist.language.types import Boolean, Category, Number, Polynomial
 from transformist.laws import INFINITY
 from transformist.rounding import power_of_two_at_most
 
@@ -73,7 +73,7 @@ def _lookup(ask: Asking, build: Builder, node: Lookup) -> Channel:
         )
     # A count up to here is at most i: the ends of the type say so, the range of the form does not.
     whole = asked.type.whole if isinstance(asked.type, Number) else None
-    looks_back = whole is not None and whole.hi.is_at_most(Bound(1, 0, 0))
+    looks_back = whole is not None and whole.hi.is_at_most(Polynomial(1, 0, 0))
     return _looking_up(build, node, index, node.mask, looks_back=looks_back)
 
 
@@ -257,16 +257,17 @@ def _by_relation(ask: Asking, build: Builder, node: SelectByRelation) -> Compari
     return _one_hot(build, [pair for pair in pairs if Form() not in pair], name)
 
 
-MOST_COMPARED = 256
-"""Most values of whole numbers that are compared by an order, one product of the score for each.
+MOST_COMPARED_VALUES = 256
+"""Most values of whole numbers that are compared by an order; the score has a product for each.
 
-No single head does it with fewer, up to one. Let keys and queries have the values 1 to R, and let
-all keys k < q, the matches of q, have the same score c(q), as a mean or a choice by place asks for;
-other keys have less. The R × R matrix c(q) − score(q, k) is then 0 for k < q and positive for
-k ≥ q: it is triangular without a 0 on its diagonal, so its rank is R. The matrix of the c(q) has
-rank 1, so that of the scores has rank at least R − 1, which is at most d_key. Likewise for <=, >
-and >=; for != the matrix is a diagonal one. For == the codes of `binary_code` do, because the
-scores of what does not match may differ.
+The keys of every single head need at least R − 2 coordinates for R values. Let keys and queries
+have the values 1 to R, and let all keys k < q, the matches of q, have the same score c(q), as a
+mean or a choice by place asks for; other keys have less. The R × R matrix c(q) − score(q, k) is
+then 0 for k < q and positive for k ≥ q: it is triangular without a 0 on its diagonal, so its rank
+is R. The matrix of the c(q) has rank 1, so that of the scores has rank at least R − 1, and d_key
+is at least this rank. The same holds for >. For <= and >= the diagonal is 0, which leaves R − 2;
+for != the matrix is a diagonal one. For == the codes of `binary_code` do, because keys that do
+not match may differ in score.
 """
 
 
@@ -280,11 +281,11 @@ def _compared_values(
             return is_of_keys, each.type.values
     ranges = [(True, _range(ask, build, keys)), (False, _range(ask, build, queries))]
     is_of_keys, fewest = min(ranges, key=lambda pair: len(pair[1]))
-    if len(fewest) > MOST_COMPARED:
+    if len(fewest) > MOST_COMPARED_VALUES:
         raise build.refuse_length(
             node,
             f"keys or queries that are compared by {node.relation} must have at most "
-            f"{MOST_COMPARED} values: a score has one product for each",
+            f"{MOST_COMPARED_VALUES} values: a score has one product for each",
             received=f"{len(fewest):,} values for max_length = {build.circuit.max_length}",
             remedy="give a smaller max_length, use a mask to compare positions, or compare one of "
             "them with constants",

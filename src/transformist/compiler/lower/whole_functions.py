@@ -31,12 +31,12 @@ from transformist.errors import UndefinedValue
 from transformist.language.leaves import Position
 from transformist.language.node import Node, different
 from transformist.language.pointwise import Linear, PiecewiseLinear
-from transformist.language.types import Bound, Ends, Number
+from transformist.language.types import Ends, Number, Polynomial
 from transformist.language.whole_maps import Division, WholeMap
 from transformist.model import Mask
 
 MOST_STEPS = 4096
-"""Most changes of a function that is computed by steps of a number that heads compute.
+"""Most changes in the value of a function that is computed by steps of a number.
 
 A step takes two hidden units. The error grows with the number of steps, so float32 and float64 stop
 at far fewer: float32 keeps a function of k + n with up to 260 changes, and this limit saves the
@@ -79,7 +79,7 @@ def function_of(
     if not _is_place(x):
         changes = sum(before != after for before, after in itertools.pairwise(values.values()))
         if changes > MOST_STEPS:
-            limit = f"change the value of the function at most {MOST_STEPS:,} times"
+            limit = f"the value of a function of a number must change at most {MOST_STEPS:,} times"
             raise _too_many(build, named, limit, f"{changes:,} changes")
     one = build.one_in(scale)
     zone = Fraction(1) if scale == AS_IT_IS else build.zone(x, form - one)
@@ -126,7 +126,8 @@ def _values(build: Builder, x: Node, f: Callable[[int], Any], named: Node) -> di
     points = ends.up_to(longest or 1)
     if points.stop - points.start > MOST_POINTS:  # len() takes no range of more than 2⁶³ numbers
         received = f"{points.stop - points.start:,} values"
-        raise _too_many(build, named, f"have at most {MOST_POINTS:,} values", received)
+        limit = f"a number that a function takes must have at most {MOST_POINTS:,} values"
+        raise _too_many(build, named, limit, received)
     try:
         return {point: f(point) for point in points}
     except UndefinedValue as undefined:
@@ -142,7 +143,7 @@ def _too_many(build: Builder, named: Node, limit: str, received: str) -> Uncompi
     """The refusal of a function of a number that has too many values up to N."""
     return build.refuse_length(
         named,
-        f"a number to which a function is applied must {limit}",
+        limit,
         received=f"{received} for max_length = {build.circuit.max_length}",
         remedy="give a smaller max_length; or take a remainder of at most 64 values, or a function "
         "of each count, first",
@@ -152,8 +153,8 @@ def _too_many(build: Builder, named: Node, limit: str, received: str) -> Uncompi
 def _mask(build: Builder, ends: Ends) -> str | None:
     """A mask of the target that leaves the position |x|; `None` if there is no such mask."""
     for last, mask in (
-        (Bound(1, 0, 0), build.lookup_mask()),
-        (Bound(0, 1, 0), Mask.NONE),
+        (Polynomial(1, 0, 0), build.lookup_mask()),
+        (Polynomial(0, 1, 0), Mask.NONE),
     ):
         if ends.hi.is_at_most(last) and ends.lo.times(-1).is_at_most(last):
             return mask if build.target.admits(mask) else None

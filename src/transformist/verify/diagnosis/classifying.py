@@ -64,7 +64,7 @@ class _Classifier:
     def __init__(self, run: SideBySide) -> None:
         self.run, self.a = run, run.arithmetic
 
-    # RowNumbers of the two runs
+    # Numbers of the two runs
 
     def got(self, stream: int, row: int) -> Vector:
         return np.asarray(self.a.numbers(self.run.streams[stream][row]), dtype=float)
@@ -85,7 +85,7 @@ class _Classifier:
         step = self.run.format.steps[stream - 1]
         if slot not in step.written:
             return self.found(stream - 1, row, slot)
-        if self._ends(got, real):
+        if self._is_overflow(got, real):
             return self._beyond(stream, row, slot)
         if isinstance(step.function, LayerNorm):
             return self._after_norm(stream, row, slot, self.got(stream - 1, row), real)
@@ -97,7 +97,7 @@ class _Classifier:
         return self._network(stream, row, slot, sublayer)
 
     def _stored(self, stream: int, row: int, slot: int, value: float) -> Found:
-        """A number that is off as it is rounded when it is stored."""
+        """The signature of a number that is off because it is rounded when it is stored."""
         here = RowNumbers(stream, row, (slot,))
         name = self.run.format.held(stream, slot)
         if abs(value) > self.a.largest:
@@ -105,7 +105,7 @@ class _Classifier:
         signature = BelowResolution(of=name, value=float(value), spacing=spacing(self.a, value))
         return Found(signature, here)
 
-    def _ends(self, got: float, real: float) -> bool:
+    def _is_overflow(self, got: float, real: float) -> bool:
         """True if a number is not finite, or at the largest number with an exact value beyond."""
         at_end = self.a.saturates and abs(got) == self.a.largest < abs(real)
         return bool(at_end or not math.isfinite(got))
@@ -118,7 +118,7 @@ class _Classifier:
         step, before = self.run.format.steps[stream - 1], self.run.streams[stream - 1]
         z, largest = self.got(stream - 1, row), self.a.largest
         if isinstance(step.function, LayerNorm) or step.function.post_norm is not None:
-            return self._undefined_norm(stream, row, slot)
+            return self._moved_by_norm(stream, row, slot)
         sublayer = step.function
         if isinstance(sublayer.function, Heads):
             read = self.run.format.read(sublayer, before)
@@ -148,8 +148,8 @@ class _Classifier:
         name = self.run.format.held(stream, slot)
         return Found(Overflow(of=name, value=float(value), largest=largest), here)
 
-    def _undefined_norm(self, stream: int, row: int, slot: int) -> Found:
-        """A norm without a value, as the format makes its deviation 0: no factor is finite."""
+    def _moved_by_norm(self, stream: int, row: int, slot: int) -> Found:
+        """The signature of a norm that moves a number."""
         name = self.run.format.held(stream, slot)
         here = RowNumbers(stream, row, (slot,))
         got, real = self.got(stream, row)[slot], self.real(stream, row)[slot]
@@ -180,7 +180,7 @@ class _Classifier:
         assert isinstance(norm, LayerNorm)
         given, wanted = _selected(norm, before)[slot], _selected(norm, exact)[slot]
         if _is_moved(self.got(stream, row)[slot], real, given, wanted):
-            return self._undefined_norm(stream, row, slot)
+            return self._moved_by_norm(stream, row, slot)
         return self.found(stream - 1, row, int(np.argmax(abs(before - exact))))
 
     def _after_post_norm(self, stream: int, row: int, slot: int, sublayer: Sublayer) -> Found:
@@ -195,11 +195,11 @@ class _Classifier:
         )
         got, real = self.got(stream, row)[slot], self.real(stream, row)[slot]
         if _is_moved(got, real, before[slot], exact[slot]):
-            return self._undefined_norm(stream, row, slot)
+            return self._moved_by_norm(stream, row, slot)
         return self._stored(stream, row, slot, float(real))
 
     def _through_norm(self, sublayer: Sublayer, stream: int, row: int, column: int) -> Found | None:
-        """The norm before a sublayer, where it moves a coordinate that is read."""
+        """The signature of the norm before a sublayer, if it moves the coordinate that is read."""
         norm = sublayer.pre_norm
         if norm is None:
             return None

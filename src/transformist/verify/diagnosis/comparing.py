@@ -16,7 +16,7 @@ from transformist.model import MultiClass, Symbol, Transformer
 from transformist.verify.diagnosis.stepwise import Stepwise, ideal_run
 
 FURTHEST = 16
-"""Most values read out, where they are no scores of labels, whose exact ones are tried."""
+"""Most read-out values that are replaced by exact ones, where the read-out has no labels."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class SideBySide:
 
     @property
     def fails(self) -> bool:
-        """True if the format gives no answer, or another than the exact one."""
+        """True if the format gives no answer, or one that differs from the exact answer."""
         return self.answer is None or self.wrong is not None
 
     @cached_property
@@ -150,7 +150,7 @@ class SideBySide:
                     yield RowNumbers(stream, rows[0], (slot,))
 
     def _rows(self, stream: int, slots: Sequence[int]) -> list[int]:
-        """A row at which the exact values of slots restore the answer; none if none is found."""
+        """One row at which exact values of slots restore the answer; no row if none is found."""
         off = np.zeros(len(self.streams[stream]), dtype=bool)
         for slot in slots:
             off |= ~(self.streams[stream][:, slot] == self.rounded(stream, slot))

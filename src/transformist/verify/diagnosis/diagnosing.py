@@ -1,4 +1,4 @@
-"""Diagnosis: why a model in a format answers an input otherwise than without rounding."""
+"""Diagnosis: why a model's answer in a format differs from its exact answer."""
 
 from __future__ import annotations
 
@@ -55,18 +55,20 @@ class Link:
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """Why an answer in a format is another than the exact one.
+    """Reason why an answer in a format differs from the exact one.
 
     Attributes:
         input: the symbols.
         arithmetic: the format.
         max_length: N of the model.
-        answer: the answer in the format; `None` where it gives none.
+        answer: the answer in the format; `None` where the format gives none.
         exact: the answer of the weights without rounding, with average-hard attention for softmax.
-        wrong_position: the first position whose answer is wrong; `None` where one is read.
+        wrong_position: the first position whose answer is wrong; `None` where the model reads out
+            one position.
         signature: the kind of failure, with its numbers; `None` where the input does not fail.
         first: the first numbers that, restored to their exact values, restore the answer at that
-            position; mostly one. Empty if a weight or a feature of a position does not fit.
+            position; mostly one. Empty if a weight or a feature of a position is too large for the
+            format.
         origin: the number in which the signature shows: the first of these, or one that made it.
         chain: from there to the answer, numbers that change once they are restored.
         remedies: changes of one number with which the whole answer is right.
@@ -87,7 +89,7 @@ class Diagnosis:
 
     @property
     def fails(self) -> bool:
-        """True if the format answers otherwise."""
+        """True if the format gives another answer, or none."""
         return self.signature is not None
 
 
@@ -97,7 +99,7 @@ def diagnose(
     arithmetic: Arithmetic | str | None = None,
     build: Build | None = None,
 ) -> Diagnosis:
-    """Find out why a model in a format answers an input otherwise than without rounding.
+    """Find out why a model's answer in a format differs from its exact answer.
 
     The run in the format is compared, number by number, with the weights in exact arithmetic, where
     average-hard attention takes the place of softmax.
@@ -130,8 +132,8 @@ def diagnose(
         failing = first_failing(lambda _: model, [model.max_length or LONGEST], arithmetic)
         if failing is None:
             raise InvalidValue(
-                "a model without an input must have one that fails and that the search finds",
-                received="a search that found none",
+                "the search must find an input on which the model fails, where none is given",
+                received="a model on which it found none",
                 where="diagnose",
                 remedy="give an input, a narrower format, or a model for a larger N",
             )
@@ -159,13 +161,13 @@ def _format(arithmetic: Arithmetic | str) -> Floating:
 
 
 SEARCHED = ("bfloat16", "float16", "float32", "float64")
-"""Formats that are searched for a failing input where none is given, one after the other."""
+"""Formats in which a failing input is searched for, one after the other, where none is given."""
 
 
 def first_failing(
     build: Build, lengths: Sequence[int], arithmetic: Arithmetic | str | None = None
 ) -> tuple[Transformer, Sequence[Symbol], str] | None:
-    """Search models for rising N for an input that fails.
+    """Search models of increasing N for an input that fails.
 
     Args:
         build: returns the model for an N.

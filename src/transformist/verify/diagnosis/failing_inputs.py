@@ -1,4 +1,4 @@
-"""Search for an input that a model answers otherwise in a format than without rounding."""
+"""Search for an input on which the answer in a format differs from the exact one."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def failing_input(model: Transformer, a: Floating) -> Sequence[Symbol] | None:
 
     The inputs are every short string, then strings of doubling lengths up to N: a repeated word of
     one or two symbols, two blocks, and drawn strings. Their answers are compared with those of the
-    same weights in float64 with average-hard attention, so an input that is found may fail there:
-    `diagnose` compares it with the exact run.
+    same weights in float64 with average-hard attention, which is fast but not exact. So the wrong
+    answer may be that of float64; `diagnose` compares with the exact run.
     """
     ideal = average_hard(model)
     longest = LONGEST if model.max_length is None else min(model.max_length, LONGEST)

@@ -16,7 +16,7 @@ SHARPEST = 2**16
 """The largest factor of a sharpness that is tried."""
 
 Build = Callable[[int], Transformer]
-"""The model for another N."""
+"""A function from N to the model for this N."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class Remedy:
 
 
 def sharpened(model: Transformer, layer: int, head: int, factor: int) -> Transformer:
-    """The model with the scores of one head multiplied.
+    """Return the model with the scores of one head multiplied by a factor.
 
     Example:
         >>> import transformist as tf
@@ -55,7 +55,7 @@ def sharpened(model: Transformer, layer: int, head: int, factor: int) -> Transfo
 
 
 def answers_rightly(model: Transformer, x: Sequence[Symbol], a: Floating, wanted: Any) -> bool:
-    """True if the model answers, and as it should."""
+    """True if the model gives the answer that is wanted."""
     try:
         return bool(model.answers([x], a)[0] == wanted)
     except TransformistError:

@@ -19,9 +19,10 @@ class Blend:
         layer, head: which head.
         query: position of the query.
         gap: least score of a wanted position minus the largest of the others, in real numbers.
-        lead: the same of the scores that the format computes; not above 0 where no sharpness helps.
+        lead: the same difference of the scores that the format computes; at most 0 where no
+            sharpness helps.
         positions, weights: the positions with most weight in the format, and their weights.
-        wanted: the positions that share the weight in the ideal, the first ones.
+        wanted: the first positions of those that share the weight in the ideal.
         stray: the weight on other positions than these.
 
     """
@@ -77,7 +78,7 @@ class MovedByNorm:
 
 @dataclass(frozen=True, kw_only=True)
 class BelowResolution:
-    """RowNumbers of the format are too far apart for the value that is stored.
+    """Neighbouring numbers of the format are too far apart for the value that is stored.
 
     Attributes:
         of: what holds the value: a slot, or a hidden unit.

@@ -1,7 +1,7 @@
 """A model evaluated one step at a time, from any of its streams on, and the ideal of its weights.
 
-A step is the embedding's successor: a sublayer, the final norm, and at the end the read-out. So
-the numbers of a run are a list: the streams, and after them the values that are read out.
+The embedding gives the first stream. Each step after it is a sublayer, the final norm or, at the
+end, the read-out. So the numbers of a run are a list: the streams, then the values read out.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Stepwise:
         else:
             read = self.read(function, z)
             heads = function.function.heads
-            y = function.function.total((self._given(head, read) for head in heads), a)
+            y = function.function.total((self._output(head, read) for head in heads), a)
         y = a.add(y, z)
         return y if function.post_norm is None else self.normed(function.post_norm, y)
 
@@ -126,7 +126,7 @@ class Stepwise:
             lambda rows: norm.on(z[rows], self.arithmetic), z.shape[0], norm.width_out
         )
 
-    def _given(self, head: Attention, read: Array) -> Array:
+    def _output(self, head: Attention, read: Array) -> Array:
         """The output of a head; NaN only in the coordinates that it writes."""
         a = self.arithmetic
         mixed = self._mixed(head, read)
@@ -179,7 +179,7 @@ class Stepwise:
         return [None if gone else each for gone, each in zip(lost, answers, strict=True)]
 
     def decisions(self, answers: list[Any]) -> list[Any]:
-        """What counts of the answers: that of an output of the last position only there."""
+        """The answers that count: an output of the last position has one at that position only."""
         read_out = self.model.read_out
         if not isinstance(read_out, Outputs):
             return answers

@@ -34,10 +34,19 @@ from transformist.verify.proof.rounding_errors import AffineMap, Approximation, 
 from transformist.verify.proof.slack import Ledger
 from transformist.verify.proof.upwards import ROOM, Floats, Unfollowed, up
 
-MOST_PAIRS, MOST_LABELS, MOST_DISTANCES, MOST_COMPARED = 64, 4096, 4096, 2**20
-"""Limits that bound the running time: on labels compared in pairs, on labels that are not those of
-a count, on distances at which labels of a count are compared one by one, and on values times
-labels."""
+# Limits that bound the running time.
+
+MOST_PAIRS = 64
+"""Most labels that are compared in pairs."""
+
+MOST_LABELS = 4096
+"""Most labels of a read-out, unless they are those of a count."""
+
+MOST_DISTANCES = 4096
+"""Most distances at which labels of a count are compared one by one."""
+
+MOST_LABELLED_VALUES = 2**20
+"""Largest product of the number of values and the number of labels."""
 
 WHERE = "read-out"
 
@@ -293,7 +302,7 @@ class _Lines(NamedTuple):
         between them: equal ones stay equal.
         """
         values = ideal.values(self.Y, kind)
-        if values is None or len(values) * len(self.forms) > MOST_COMPARED:
+        if values is None or len(values) * len(self.forms) > MOST_LABELLED_VALUES:
             return None
         shifts = [form.get(kind, ZERO) for form in self.forms]
         common = math.lcm(*(x.denominator for x in (*self.slopes, *shifts)))

@@ -1,8 +1,8 @@
 """Execution of the pieces of a check, in this process or in others, with or without a journal.
 
 The outcome depends on the pieces alone: the first string that is wrong, in the order of the
-strings, whatever order the pieces ended in. After a wrong string a piece is tried only as far as
-it has strings before that one.
+strings, whatever order the pieces ended in. Once a wrong string is found, of each later piece only
+the part is tried that may have strings before it.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ Outcomes: TypeAlias = "Generator[tuple[Piece, Compared], None, None]"
 """Pieces with their outcomes, in the order in which they end. Closing it ends what still runs."""
 
 Spread: TypeAlias = Callable[[Subject, Iterable[Piece]], Outcomes]
-"""Compares on pieces. It may take pieces ahead of those that have ended."""
+"""A function that compares on pieces. It may take pieces before earlier ones have ended."""
 
 
 def in_turn(subject: Subject, pieces: Iterable[Piece]) -> Outcomes:
@@ -160,7 +160,7 @@ def execute(
     Raises:
         TransformistError: the error of the model or the reference, if it is raised on a string
             before the first wrong one.
-        InvalidValue: for a reference that now accepts the answer it refused in the journal.
+        InvalidValue: for a reference that now accepts an answer that the journal has as wrong.
 
     """
     finished = {} if journal is None else journal.finished
@@ -192,8 +192,8 @@ def execute(
                 if first is None or place < first:
                     first, wrong = place, found
             cases, compared, done = cases + count, compared + count, done + 1
-            # An error is not recorded: the next run tries again. So no piece is recorded either of
-            # which strings are left out because they come after an error, or after a wrong string.
+            # An error is not recorded: the next run tries again. Nor is a piece that was cut off at
+            # an error or a wrong string, because its later strings were not tried.
             if journal is not None and short == piece and not isinstance(found, Refusal):
                 journal.record(str(piece), count, place)
             spent = time.monotonic() - begun
@@ -209,10 +209,10 @@ def execute(
 
 
 def _again(subject: Subject, place: Place, drawn: list[DrawnRange]) -> Mismatch | Refusal:
-    """The wrong string that an earlier run has recorded.
+    """Compare again on the wrong string that an earlier run recorded.
 
     Raises:
-        InvalidValue: where it is no longer wrong.
+        InvalidValue: where its answer is now right.
 
     """
     _, found = subject.at(place, drawn)
@@ -227,7 +227,7 @@ def _again(subject: Subject, place: Place, drawn: list[DrawnRange]) -> Mismatch 
 
 
 def _before(piece: Piece, first: Place | None) -> Piece | None:
-    """What a piece has of strings before a wrong one, or `None`; all of it without one."""
+    """The part of a piece that may have strings before the first wrong one; `None` for no part."""
     if first is None:
         return piece
     kind, length, number = first

@@ -35,7 +35,7 @@ from transformist.errors import InvalidValue, raised_in_words
 
 
 class _Parts(NamedTuple):
-    """A value taken apart: what it is by itself, its parts, and whether these have an order."""
+    """A value taken apart: its head, its parts, and whether the parts have an order."""
 
     head: str
     parts: Sequence[Any] = ()
@@ -49,7 +49,7 @@ def fingerprint(value: Any) -> str:
         value: a model, a function or a program.
 
     Raises:
-        InvalidValue: for a value that holds something without lasting contents, as an open file.
+        InvalidValue: for a value without lasting contents, such as an open file, also as a part.
 
     Example:
         >>> fingerprint(lambda x: x == "") == fingerprint(lambda x: x == "")
@@ -70,7 +70,7 @@ def fingerprint(value: Any) -> str:
             )
             found[id(each)] = hashlib.sha256(text).digest()
         elif id(each) not in found:
-            # A value that is met again among its own parts, as a recursive function is.
+            # A value may be among its own parts, as a recursive function is.
             found[id(each)] = b"itself"
             taken = _parts(each)
             kept.append((each, taken))

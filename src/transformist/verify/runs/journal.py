@@ -25,7 +25,11 @@ CREATE TABLE piece (
     name TEXT PRIMARY KEY, cases INTEGER NOT NULL, wrong_length INTEGER, wrong_place TEXT
 );
 """
-"""A place among the strings of a length may be too large for an integer of SQLite."""
+"""Tables of a journal.
+
+`wrong_place` is a text because a place among the strings of a length may be too large for an
+integer of SQLite.
+"""
 
 SMALLEST = 512
 """Bytes of the smallest database: one page of the smallest size."""

@@ -14,14 +14,14 @@ from typing import TypeAlias
 from transformist.verify.verdict import Drawn
 
 STRINGS = 2**14
-"""Most strings of the longest length in a piece, if this makes no more than `MOST` pieces.
+"""Most strings of the longest length in a piece, if this makes at most `MOST_PIECES` pieces.
 
-A tenth of a second to some seconds of evaluation: a killed run loses so much for each process, and
-starting a piece costs far less.
+They take a tenth of a second to some seconds. This is what a killed run loses for each process;
+starting a piece takes far less.
 """
 
-MOST = 2**12
-"""Beyond about this many pieces, pieces become larger."""
+MOST_PIECES = 2**12
+"""From about this many pieces on, pieces become larger instead of more."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,11 @@ class DrawnRange:
 Piece: TypeAlias = "Prefixed | DrawnRange"
 
 Place: TypeAlias = tuple[int, int, int]
-"""Place of a string in the order of a check: 0, its length, and its place among the strings of this
-length; of a drawn string, which come after these, 1, 0 and its number."""
+"""Place of a string in the order of a check.
+
+It is 0, the length, and the place among the strings of this length. Drawn strings come after these:
+1, 0 and the number of the drawn string.
+"""
 
 
 def pieces(symbols: int, shortest: int, longest: int, drawn: Drawn | None) -> Iterator[Piece]:
@@ -87,9 +90,9 @@ def pieces(symbols: int, shortest: int, longest: int, drawn: Drawn | None) -> It
 
     """
     # A piece has symbolsᵐ strings of the longest length, where m symbols follow its prefix. There
-    # are about symbolsⁿ / symbolsᵐ pieces: at most `MOST` times the number of symbols, as m is
-    # the largest length for which symbolsᵐ ≤ max(STRINGS, symbolsⁿ / MOST).
-    most = max(STRINGS, symbols**longest // MOST)
+    # are about symbolsⁿ / symbolsᵐ pieces: at most `MOST_PIECES` times the number of symbols, as
+    # m is the largest length for which symbolsᵐ ≤ max(STRINGS, symbolsⁿ / MOST_PIECES).
+    most = max(STRINGS, symbols**longest // MOST_PIECES)
     p = next(p for p in range(longest + 1) if symbols ** (longest - p) <= most)
     if p > shortest:
         yield Prefixed((), shortest, p - 1)
@@ -101,7 +104,7 @@ def pieces(symbols: int, shortest: int, longest: int, drawn: Drawn | None) -> It
 
 
 def place_of(string: Sequence[object], alphabet: tuple[object, ...]) -> Place:
-    """The place of a string among all.
+    """The place of a string among all strings over an alphabet.
 
     Example:
         >>> place_of("10", ("0", "1"))

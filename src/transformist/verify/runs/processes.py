@@ -1,8 +1,9 @@
 """Pieces of a check in other processes, on this machine or on a cluster, by way of joblib.
 
-The model and the reference are pickled once, with the function itself where it is of a file or a
-notebook. A process unpickles them once, and keeps them by their fingerprint. Dask takes them to
-each worker once; loky and Ray send them with each piece, which is some kilobytes for most models.
+The model and the reference are pickled once; a function of a file or a notebook is pickled with
+its code. A process unpickles them once, and keeps them under the hash of the pickle. Dask brings
+them to each worker once; loky and Ray send them with each piece, which is some kilobytes for most
+models.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Packed:
         pickled: model, reference and arithmetic.
         digest: hash of the bytes.
         version: `VERSION` of the process that pickled.
-        process: number of that process.
+        process: id of that process.
 
     """
 
@@ -63,7 +64,7 @@ class Packed:
             InvalidValue: for a reference that holds something that cannot be sent.
 
         """
-        # Number systems of this library are compared by identity, so that they go by their names.
+        # Number systems of this library are compared by identity, so they are sent by name.
         system: Any = subject.arithmetic
         with suppress(TransformistError):
             if type(number_system(system.name)) is type(system):
@@ -108,8 +109,8 @@ _UNPACKED: dict[str, Subject] = {}
 def compare_packed(packed: Packed, piece: Piece) -> tuple[Piece, Compared]:
     """Compare on a piece, in a worker."""
     if packed.process != os.getpid():
-        # Ctrl-C reaches every process of a terminal; the one that was called answers it. A thread
-        # of a worker cannot set a signal, and is not of a terminal.
+        # Ctrl-C reaches every process of a terminal; only the one that was called answers it. A
+        # thread of a worker of Dask cannot set a signal (ValueError), and has no terminal.
         with suppress(ValueError):
             signal.signal(signal.SIGINT, signal.SIG_IGN)
     return piece, packed.unpacked().on(piece)
@@ -136,11 +137,11 @@ class Workers:
                 "jobs must be a number of processes, at least 1",
                 received=f"{self.jobs!r:.40}",
                 where="check",
-                remedy="give jobs=2, or leave it out for all processors",
+                remedy="give a number such as 2, or leave it out",
             )
         if self.address is not None and self.backend not in CONNECTED:
             raise InvalidValue(
-                f"an address must come with a backend that has one: {' or '.join(CONNECTED)}",
+                f"an address must come with a backend of a cluster: {' or '.join(CONNECTED)}",
                 received=f"address {self.address!r:.60} with backend {self.backend!r:.40}",
                 where="check",
                 remedy="leave it out, or give --backend dask",
@@ -150,7 +151,8 @@ class Workers:
         """Compare on pieces in these processes; each is yielded when it has ended.
 
         Raises:
-            InvalidValue: where the backend or the scheduler is not there, or a process was ended.
+            InvalidValue: where a backend is not installed, a scheduler does not answer, or a
+                process ends early.
 
         """
         packed = Packed.of(subject)
@@ -234,8 +236,8 @@ def _imported(module: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError:
         raise InvalidValue(
-            f"the backend {extra} needs the library of its name",
-            received="an environment without it",
+            f"the backend {extra} needs the extra {extra} of transformist",
+            received=f"an environment without the library {module.partition('.')[0]}",
             where="check",
             remedy=f"pip install 'transformist[{extra}]', or leave out the backend",
         ) from None
