@@ -378,6 +378,15 @@ class TestFingerprint:
             "partial": "import functools\nf = functools.partial(max, 1)",
             "other partial": "import functools\nf = functools.partial(max, 2)",
         }
+        for value in "(0.5,)", "(0.25,)":
+            for name, source in {
+                "attribute": "class C:\n a = {}\ndef f(x): return C.a",
+                "enumeration": "import enum\nclass C(enum.Enum):\n a = {}\ndef f(x): return C.a",
+                "cached": "import functools\n@functools.cache\ndef f(x): return {}",
+                "cached property": "import functools\nclass C:\n @functools.cached_property\n"
+                " def a(self): return {}\ndef f(x): return C().a",
+            }.items():
+                sources[f"{name} {value}"] = source.format(value)
         found = {}
         for name, source in sources.items():
             made = []

@@ -16,14 +16,16 @@ import sysconfig
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from pathlib import Path
 from types import (
     BuiltinFunctionType,
     CellType,
     CodeType,
     FunctionType,
+    GetSetDescriptorType,
     MappingProxyType,
+    MemberDescriptorType,
     MethodType,
     ModuleType,
 )
@@ -89,10 +91,13 @@ def _parts(value: Any) -> _Parts:
     if is_dataclass(value):
         given = [each.name for each in fields(value) if each.init and each.compare]
         return _Parts("dataclass", [type(value), *given, *(getattr(value, n) for n in given)])
+    if isinstance(value, cached_property):
+        return _Parts("cached property", [value.func])
     try:
         reduced = value.__reduce_ex__(2)
         if isinstance(reduced, str):
-            return _Parts(f"named {reduced}")
+            # The pickle of a function in functools.cache is its name; its code is in __wrapped__.
+            return _Parts(f"named {reduced}", [getattr(value, "__wrapped__", None)])
         function, arguments, *rest = reduced
         state = [list(each) if hasattr(each, "__next__") else each for each in rest]
     except Exception as error:
@@ -191,6 +196,13 @@ def _builtin(value: Any) -> _Parts:
     return _Parts(f"builtin {value.__name__}", [owner] if is_bound else [])
 
 
+_UNREAD = {
+    *("__annotations__", "__doc__", "__firstlineno__", "__module__", "__static_attributes__"),
+    *("__dataclass_fields__", "__dataclass_params__", "_abc_impl"),
+}
+"""Attributes of a class that change no answer, or that other attributes determine."""
+
+
 @_parts.register(type)
 def _class(value: type) -> _Parts:
     if _is_installed(value.__module__):
@@ -198,8 +210,7 @@ def _class(value: type) -> _Parts:
     own = {
         name: each
         for name, each in sorted(vars(value).items())
-        if isinstance(each, FunctionType | staticmethod | classmethod | property | int | str)
-        and name not in ("__module__", "__firstlineno__")
+        if name not in _UNREAD and not isinstance(each, GetSetDescriptorType | MemberDescriptorType)
     }
     return _Parts(f"class {value.__qualname__}", [value.__bases__, own])
 
