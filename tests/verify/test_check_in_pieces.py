@@ -23,6 +23,7 @@ from transformist.verify.runs.fingerprint import fingerprint
 def small(monkeypatch):
     """Pieces of eight strings of the longest length."""
     monkeypatch.setattr(pieces, "STRINGS", 8)
+    monkeypatch.setattr(pieces, "FEWEST_STRINGS", 8)
 
 
 def is_dyck(x):
@@ -51,6 +52,15 @@ def test_every_string_is_in_one_piece(small, monkeypatch, symbols, longest, shor
         for rest in itertools.product(range(symbols), repeat=n - len(each.prefix))
     ]
     assert sorted(found) == sorted(strings(range(symbols), shortest, longest))
+    parts = pieces.pieces(symbols, shortest, longest, Drawn(70, 0, 9, 0))
+    assert sum(each.count(symbols) for each in parts) == len(found) + 70
+
+
+def test_a_check_of_seconds_has_pieces_too():
+    # A function may take a millisecond a string: an interruption loses a part of the check.
+    for symbols, longest, fewest in ((2, 12, 8), (2, 14, 16), (2, 17, 16), (3, 9, 27), (4, 7, 16)):
+        parts = list(pieces.pieces(symbols, 0, longest, None))
+        assert len(parts) == fewest + 1
 
 
 FLOAT64 = number_system("float64")
@@ -172,7 +182,9 @@ class TestJournal:
         assert first.held and again.held and first.cases == again.cases == 2**9 - 1 + 20
         (coverage,) = again.coverage
         assert coverage.pieces == coverage.from_journal == 1 + 2**5 + 3 and not asked
-        assert [each.strings for each in found] == [0] and file.read_bytes() == raw
+        assert [(each.strings, each.left) for each in found] == [
+            (0, 0)
+        ] and file.read_bytes() == raw
 
     @pytest.mark.parametrize("end", [KeyboardInterrupt, "an error"])
     def test_a_run_that_was_ended_goes_on(self, small, tmp_path, end):
@@ -327,7 +339,7 @@ class TestJournal:
         assert "Traceback" not in done.stderr
         flag.unlink()
         code, out, _ = run(capsys, *command)
-        assert code == 0 and '"cases": 65535' in out and '"pieces": 3, "from_journal": 2' in out
+        assert code == 0 and '"cases": 65535' in out and '"pieces": 17, "from_journal": 14' in out
 
 
 class TestFingerprint:
@@ -442,5 +454,6 @@ class TestCommandLine:
         from transformist.cli.piece_progress import speed
         from transformist.verify import Progress
 
-        assert speed(Progress(0, 10, 0, 0.0)) == ""
-        assert speed(Progress(5, 25, 400, 10.0, from_journal=3)) == ", 40 strings/s, 100 s left"
+        assert speed(Progress(0, 10, 0, 100, 0.0)) == ""
+        found = speed(Progress(5, 25, 400, 4000, 10.0, from_journal=3))
+        assert found == ", 40 strings/s, 100 s left"

@@ -31,6 +31,7 @@ def is_dyck(x):
 def small(monkeypatch):
     """Pieces of 64 strings of the longest length; more for longer strings than these."""
     monkeypatch.setattr(pieces, "STRINGS", 64)
+    monkeypatch.setattr(pieces, "FEWEST_STRINGS", 64)
 
 
 def same_as_in_one_process(**given):

@@ -54,17 +54,16 @@ def _in_a_line(progress: Progress) -> str:
 
 
 def speed(progress: Progress) -> str:
-    """Strings a second, and the time left if later pieces take as long as those of this run.
+    """Strings a second, and the time left if later strings take as long as those of this run.
 
     Example:
-        >>> speed(Progress(6, 10, 2000, 4.0, from_journal=2))
-        ', 500 strings/s, 4 s left'
+        >>> speed(Progress(6, 10, strings=2000, left=3000, seconds=4.0))
+        ', 500 strings/s, 6 s left'
 
     """
-    done = progress.finished - progress.from_journal
-    if not done or not progress.seconds:
+    if not progress.strings or not progress.seconds:
         return ""
-    left = progress.seconds * (progress.pieces - progress.finished) / done
+    left = progress.seconds * progress.left / progress.strings
     return f", {progress.strings / progress.seconds:,.0f} strings/s, {_in_words(left)} left"
 
 

@@ -98,6 +98,7 @@ class Progress:
         finished: number of pieces finished, those of a journal included.
         pieces: number of pieces.
         strings: number of strings compared in this run.
+        left: number of strings in the pieces that have not finished.
         seconds: time since this run began.
         from_journal: number of pieces that a journal had.
 
@@ -106,6 +107,7 @@ class Progress:
     finished: int
     pieces: int
     strings: int
+    left: int
     seconds: float
     from_journal: int = 0
 
@@ -182,7 +184,10 @@ def execute(
                     yield short
 
     whole = dict[Piece, Piece]()
-    progress(Progress(done, len(pieces), 0, 0.0, from_journal))
+    to_come = sum(
+        each.count(len(alphabet)) for name, each in by_name.items() if name not in finished
+    )
+    progress(Progress(done, len(pieces), 0, to_come, 0.0, from_journal))
     with closing(spread(subject, left())) as outcomes:
         for short, (count, found) in outcomes:
             piece = whole.pop(short)
@@ -192,12 +197,13 @@ def execute(
                 if first is None or place < first:
                     first, wrong = place, found
             cases, compared, done = cases + count, compared + count, done + 1
+            to_come -= piece.count(len(alphabet))
             # An error is not recorded: the next run tries again. Nor is a piece that was cut off at
             # an error or a wrong string, because its later strings were not tried.
             if journal is not None and short == piece and not isinstance(found, Refusal):
                 journal.record(str(piece), count, place)
             spent = time.monotonic() - begun
-            progress(Progress(done, len(pieces), compared, spent, from_journal))
+            progress(Progress(done, len(pieces), compared, to_come, spent, from_journal))
     if first is None:
         return Executed(cases, None, len(pieces), from_journal)
     if wrong is None:

@@ -13,12 +13,19 @@ from typing import TypeAlias
 
 from transformist.verify.verdict import Drawn
 
+FEWEST_STRINGS = 2**9
+"""A piece of so many strings of the longest length is not cut further: in halves they would take
+about 1.4 times as long (`dyck-1` in float64)."""
+
 STRINGS = 2**14
 """Most strings of the longest length in a piece, if this makes at most `MOST_PIECES` pieces.
 
-They take a tenth of a second to some seconds. This is what a killed run loses for each process;
-starting a piece takes far less.
+A run that is killed loses at most one piece for each process: a fifth of a second where `dyck-1`
+takes most of the time, and 33 s where a function takes a millisecond for each of 2¹⁵ strings.
 """
+
+LEAST_PIECES = 2**4
+"""A check is cut into at least about so many pieces, if they keep `FEWEST_STRINGS` strings."""
 
 MOST_PIECES = 2**12
 """From about this many pieces on, pieces become larger instead of more."""
@@ -38,6 +45,11 @@ class Prefixed:
     prefix: tuple[int, ...]
     shortest: int
     longest: int
+
+    def count(self, symbols: int) -> int:
+        """Number of its strings, for an alphabet of so many symbols."""
+        lengths = range(self.shortest, self.longest + 1)
+        return sum(int(symbols ** (n - len(self.prefix))) for n in lengths)
 
     def __str__(self) -> str:
         """The name of the piece in a journal."""
@@ -59,6 +71,10 @@ class DrawnRange:
     drawn: Drawn
     first: int
     stop: int
+
+    def count(self, symbols: int) -> int:
+        """Number of its strings, whatever the alphabet is."""
+        return self.stop - self.first
 
     def __str__(self) -> str:
         """The name of the piece in a journal."""
@@ -85,14 +101,15 @@ def pieces(symbols: int, shortest: int, longest: int, drawn: Drawn | None) -> It
         drawn: strings tried after these, or `None`.
 
     Example:
-        >>> [str(each) for each in pieces(2, 0, 15, None)][:2]
-        ['prefix empty lengths 0 to 0', 'prefix 0 lengths 1 to 15']
+        >>> [str(each) for each in pieces(2, 0, 10, None)]
+        ['prefix empty lengths 0 to 0', 'prefix 0 lengths 1 to 10', 'prefix 1 lengths 1 to 10']
 
     """
-    # A piece has symbolsᵐ strings of the longest length, where m symbols follow its prefix. There
-    # are about symbolsⁿ / symbolsᵐ pieces: at most `MOST_PIECES` times the number of symbols, as
-    # m is the largest length for which symbolsᵐ ≤ max(STRINGS, symbolsⁿ / MOST_PIECES).
-    most = max(STRINGS, symbols**longest // MOST_PIECES)
+    # A piece has symbolsᵐ strings of the longest length, where m symbols follow its prefix, and m
+    # is the largest number for which they are at most `most`. There are about symbolsⁿ / symbolsᵐ
+    # pieces: at most `MOST_PIECES` times the number of symbols, as `most` is at least symbolsⁿ / MOST_PIECES.
+    strings = symbols**longest
+    most = max(FEWEST_STRINGS, min(STRINGS, strings // LEAST_PIECES), strings // MOST_PIECES)
     p = next(p for p in range(longest + 1) if symbols ** (longest - p) <= most)
     if p > shortest:
         yield Prefixed((), shortest, p - 1)
