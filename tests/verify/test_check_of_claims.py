@@ -82,3 +82,13 @@ def test_a_changed_recipe_is_checked_for_its_claim():
 def test_refusals_of_claims(call, refusal, words):
     with pytest.raises(refusal, match=words):
         call()
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"drawn": 3}, {"journal": "j"}, {"jobs": 2}, {"backend": "dask"}, {"address": "tcp://a:1"}],
+)
+def test_options_of_strings_are_refused_for_a_claim(option):
+    (name,) = option
+    with pytest.raises(InvalidValue, match=f"a claim must be checked by itself.*received {name}"):
+        tf.check(tf.recipe("dyck-1"), **option)

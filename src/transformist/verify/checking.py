@@ -81,7 +81,8 @@ def check(
 
     """
     if Recipe in (type(model), type(reference)) and not isinstance(model, Transformer):
-        given = {"drawn": drawn, "journal": journal, "jobs": jobs, "backend": backend}
+        given = {"drawn": drawn, "journal": journal}
+        given |= {"jobs": jobs, "backend": backend, "address": address}
         return _check_claim(model, reference, max_length, arithmetic, given)
     model, reference = _compared(model, reference)
     if max_length is None:

@@ -107,7 +107,8 @@ def pieces(symbols: int, shortest: int, longest: int, drawn: Drawn | None) -> It
     """
     # A piece has symbolsᵐ strings of the longest length, where m symbols follow its prefix, and m
     # is the largest number for which they are at most `most`. There are about symbolsⁿ / symbolsᵐ
-    # pieces: at most `MOST_PIECES` times the number of symbols, as `most` is at least symbolsⁿ / MOST_PIECES.
+    # pieces: at most `MOST_PIECES` times the number of symbols, as `most` is at least
+    # symbolsⁿ / MOST_PIECES.
     strings = symbols**longest
     most = max(FEWEST_STRINGS, min(STRINGS, strings // LEAST_PIECES), strings // MOST_PIECES)
     p = next(p for p in range(longest + 1) if symbols ** (longest - p) <= most)
