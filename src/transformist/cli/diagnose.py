@@ -17,6 +17,7 @@ from transformist.named.named_program import NamedProgram
 from transformist.report.diagnosis_table import chain_table, diagnosis_facts, diagnosis_lines
 from transformist.texts import Text, TextSource
 from transformist.verify import diagnose, first_failing
+from transformist.verify.diagnosis.failing_inputs import LONGEST
 
 Given = Annotated[
     str | None,
@@ -61,7 +62,7 @@ def command(
         with working(f"searching for an input on which {named.name} fails"):
             failing = first_failing(lambda n: named.transformer(n, exact), lengths, arithmetic)
         if failing is None:
-            _print_none(named.name, arithmetic, as_json)
+            _print_none(named, arithmetic, as_json)
             return
         built, x, arithmetic = failing
     else:
@@ -107,10 +108,15 @@ def _builder(named: NamedModel) -> Any:
     return None
 
 
-def _print_none(name: str, arithmetic: str | None, as_json: bool) -> None:
-    """Print that the search found no failing input."""
+def _print_none(named: NamedModel, arithmetic: str | None, as_json: bool) -> None:
+    """Print that the search found no failing input, and how far it went."""
     if as_json:
-        print_json({"model": name, "input": None, "arithmetic": arithmetic, "fails": False})
+        print_json({"model": named.name, "input": None, "arithmetic": arithmetic, "fails": False})
     else:
         formats = arithmetic or "bfloat16, float16, float32 and float64"
-        out.print(f"{name}: the search found no input that fails in {formats}", markup=False)
+        most = "to its N" if named.has_length else f"for N up to {LENGTHS[-1]}"
+        out.print(
+            f"{named.name}: the search found no input that fails in {formats} {most}; it tries "
+            f"some strings to length {LONGEST}, not all",
+            markup=False,
+        )

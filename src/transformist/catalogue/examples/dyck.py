@@ -298,7 +298,7 @@ def comparator_length(arithmetic: Arithmetic | str) -> int | None:
     "dyck-1-nonuniform",
     section="9.2.1",
     claim=StringClaim(
-        statement="x is in Dyck-1, for n ≤ N, by EqZero of 1/(N + 1)², as printed",
+        statement="x is in Dyck-1, for n ≤ N, by EqZero as printed, with ε = 1/(N + 1)²",
         **{
             **_DYCK_1,
             "weightings": ("average-hard", "softmax"),
