@@ -562,14 +562,15 @@ class _Observer:
 
 def _with_parameters_of(recipe: Recipe[Any], construct: Any) -> Callable[..., Any]:
     """A function of all settings of a recipe, which passes on those that `construct` names."""
-    if not callable(construct):
+    try:
+        named = inspect.signature(construct).parameters.values()
+    except (TypeError, ValueError):  # no function, or one of Python's own without a signature
         raise InvalidValue(
             "construct must be a function from settings to weights",
             received=f"{construct!r:.60}",
             where=recipe.name,
             remedy="give a function, such as lambda: model",
-        )
-    named = inspect.signature(construct).parameters.values()
+        ) from None
     takes_all = any(each.kind is each.VAR_KEYWORD for each in named)
     taken = {
         each.name for each in named if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD)

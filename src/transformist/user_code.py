@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
 from typing import Any
 
 from transformist.errors import OutOfTime, raised_at
@@ -99,11 +100,20 @@ def guarded(function: Callable[[Any], Any], seconds: float) -> Callable[[Any], A
         3
 
     """
+    return _Guarded(function, seconds)
 
-    @functools.wraps(function, updated=())
-    def called(x: Any) -> Any:
-        asked = limited(seconds, "a reference must answer", f"no answer on {x!r:.60}")
+
+@dataclass(eq=False)
+class _Guarded:
+    """A function that is limited in time, and what it is; the limit changes no answer."""
+
+    function: Callable[[Any], Any]
+    seconds: float = field(compare=False)
+
+    def __post_init__(self) -> None:
+        functools.update_wrapper(self, self.function, updated=())
+
+    def __call__(self, x: Any) -> Any:
+        asked = limited(self.seconds, "a reference must answer", f"no answer on {x!r:.60}")
         with printing_aside(), asked:
-            return function(x)
-
-    return called
+            return self.function(x)

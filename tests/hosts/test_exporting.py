@@ -456,6 +456,17 @@ def test_the_command_gives_the_claim_to_the_metadata(host, tmp_path, given, clai
     assert description(dyck(), "float32", host.facts)["claim"] == claim
 
 
+def test_a_sentence_of_two_lines_is_claimed_whole(host, tmp_path):
+    source = tmp_path / "mine.py"
+    source.write_text(
+        "import transformist as tf\n@tf.program(alphabet='ab')\ndef f(x):\n"
+        '    """True where x has an a,\n    or no symbol.\n\n    More."""\n'
+        "    return (x == 'a').any().accept(empty=True)\n"
+    )
+    assert main(["export", f"{source}:f", "--host", "fake", "-o", str(tmp_path / "model")]) == 0
+    assert host.facts["claim"] == "True where x has an a, or no symbol."
+
+
 def test_what_is_not_claimed_is_not_said(host, tmp_path):
     named = find_model("dyck-1", {"max_length": 1000})  # beyond the safe length of bfloat16, 63
     assert named.built(1000, number_system("float32")).claim

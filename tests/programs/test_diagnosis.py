@@ -24,6 +24,7 @@ from transformist.model import (
     Stream,
     Transformer,
 )
+from transformist.programs import PROGRAMS
 from transformist.verify import first_failing
 from transformist.verify.diagnosis import (
     BelowResolution,
@@ -369,3 +370,12 @@ def test_a_model_without_an_exact_run():
     model = recognizer((0, 0), (0, 0), reads=[1, 0, 0], threshold=0, final_norm=norm)
     with pytest.raises(InvalidValue, match="must have an exact run to compare with"):
         tf.diagnose(model, "a", "float16")
+
+
+def test_a_comparison_far_beyond_its_region_is_not_to_blame():
+    """Both units of x ≥ 1 are off by the 2 that x is off; those of x ≥ 5 differ by more."""
+    model = tf.compile(PROGRAMS["sort"], max_length=40, arithmetic="exact")
+    found = tf.diagnose(model, [3, 1, 2, 1, 1, 2, 3, 1, 1, 1], "float8_e5m2")
+    assert isinstance(found.signature, LinearRegion)
+    numbers = found.signature.value, found.signature.exact, found.signature.epsilon
+    assert numbers == (-0.25, 0.75, 0.5)

@@ -157,6 +157,11 @@ class TestDrawnStrings:
         verdict = tf.check(DYCK, is_dyck, 4, drawn=30)
         assert verdict.held and verdict.cases == 31 + 30
         assert verdict.coverage[0].drawn == Drawn(30, 0, 9, 0)
+        found = tf.check(DYCK, lambda x: is_dyck(x) != (len(x) == 8), 4, drawn=30)
+        assert found.covered == (
+            "strings to length 4, 30 strings of length 0 to 9 drawn with seed 0, until one of "
+            "length 8 failed"
+        )
         with pytest.raises(InvalidValue, match="seed of at least 0"):
             Drawn(3, 9, 5)
         with pytest.raises(InvalidValue, match="drawn must be a number"):
@@ -256,6 +261,7 @@ class TestJournal:
             ({"model": tf.recipe("dyck-1").build(max_length=10)}, "model"),
             ({"reference": lambda x: not is_dyck(x)}, "reference"),
             ({"arithmetic": "float32"}, "arithmetic"),
+            ({"arithmetic": "interval:90"}, "arithmetic"),
             ({"max_length": 6}, "strings"),
             ({"drawn": 3}, "strings"),
             ({"drawn": Drawn(2, 0, 9, seed=4)}, "strings"),
@@ -269,6 +275,30 @@ class TestJournal:
         with pytest.raises(InvalidValue, match=f"with the same {named}; received .*{file}"):
             tf.check(**{**usual, **other}, journal=file)
         assert file.read_bytes() == raw and tf.check(**usual, journal=file).coverage[0].from_journal
+
+    def test_systems_of_one_name_are_told_apart(self, tmp_path):
+        file = tmp_path / "journal"
+        for _ in range(2):
+            assert tf.check(DYCK, is_dyck, 2, "interval:90", journal=file)
+        for other in ("interval:80", "interval"):
+            with pytest.raises(InvalidValue, match="with the same arithmetic; .* of interval "):
+                tf.check(DYCK, is_dyck, 2, other, journal=file)
+
+    def test_a_name_that_means_no_file_to_sqlite(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        assert tf.check(DYCK, is_dyck, 3, journal=":memory:")
+        assert tf.check(DYCK, is_dyck, 3, journal=":memory:").coverage[0].from_journal == 1
+        with pytest.raises(UnreadableInput, match="null byte"):
+            tf.check(DYCK, is_dyck, 3, journal="a\0b")
+
+    def test_a_place_that_is_no_number_is_refused(self, tmp_path):
+        file = tmp_path / "journal"
+        tf.check(DYCK, is_dyck, 3, journal=file)
+        with sqlite3.connect(file) as connection:
+            connection.execute("UPDATE piece SET wrong_length = 2, wrong_place = 'a b'")
+        connection.close()
+        with pytest.raises(UnreadableInput, match="no journal"):
+            tf.check(DYCK, is_dyck, 3, journal=file)
 
     def test_another_version_is_refused(self, tmp_path, monkeypatch):
         tf.check(DYCK, is_dyck, 5, journal=tmp_path / "journal")
@@ -342,6 +372,16 @@ class TestJournal:
         assert code == 0 and '"cases": 65535' in out and '"pieces": 17, "from_journal": 14' in out
 
 
+DEFAULTS = "import collections\ny = collections.defaultdict("
+FIELD = (
+    "import dataclasses\n"
+    "@dataclasses.dataclass\n"
+    "class C:\n"
+    " y: str = dataclasses.field(compare=False)\n"
+    " def __call__(self, x): return x in self.y\n"
+)
+
+
 class TestFingerprint:
     @pytest.mark.slow
     def test_equal_models_have_equal_ones_in_every_process(self, tmp_path):
@@ -389,6 +429,25 @@ class TestFingerprint:
             "other recursive": "def f(x): return not x or f(x[2:])",
             "partial": "import functools\nf = functools.partial(max, 1)",
             "other partial": "import functools\nf = functools.partial(max, 2)",
+            "cached": "import functools\n@functools.cache\ndef f(x): return x == 'a'",
+            "other cached": "import functools\n@functools.cache\ndef f(x): return x == 'b'",
+            "class's table": "class C:\n y = ('a',)\ndef f(x): return x in C.y",
+            "other class's table": "class C:\n y = ('b',)\ndef f(x): return x in C.y",
+            "list in a class": "class C:\n y = ['b']\ndef f(x): return x in C.y",
+            "attribute": "def f(x): return x in f.y\nf.y = 'a'",
+            "other attribute": "def f(x): return x in f.y\nf.y = 'b'",
+            "default of a dict": f"{DEFAULTS}lambda: 1)\ndef f(x): return y[x]",
+            "other default of a dict": f"{DEFAULTS}lambda: 2)\ndef f(x): return y[x]",
+            "field": f"{FIELD}\nf = C('a')",
+            "other field": f"{FIELD}\nf = C('b')",
+            "expression": "import re\ny = re.compile('a')\ndef f(x): return y.match(x)",
+            "other expression": "import re\ny = re.compile('b')\ndef f(x): return y.match(x)",
+            "long number": "y = 1 << 20000\ndef f(x): return y > 1",
+            "other long number": "y = 1 << 20001\ndef f(x): return y > 1",
+            "array": "import numpy as np\ny = np.zeros(3)\ndef f(x): return y[0]",
+            "other array": "import numpy as np\ny = np.ones(3)\ndef f(x): return y[0]",
+            "root": "from math import sqrt\ndef f(x): return sqrt(2)",
+            "other root": "from cmath import sqrt\ndef f(x): return sqrt(2)",
         }
         for value in "(0.5,)", "(0.25,)":
             for name, source in {
@@ -409,6 +468,19 @@ class TestFingerprint:
             assert made[0] == made[1], name
             found[name] = made[0]
         assert len({*found.values()}) == len(found)
+
+    def test_a_module_is_the_modules_that_it_has(self, tmp_path, monkeypatch):
+        monkeypatch.syspath_prepend(tmp_path)
+        (tmp_path / "inner_of_a_test.py").write_text("def g(x): return True\n")
+        (tmp_path / "outer_of_a_test.py").write_text("from inner_of_a_test import g\n")
+        values = {"__name__": "mine"}
+        exec("import outer_of_a_test as o\ndef f(x): return o.g(x)", values)
+        before = fingerprint(values["f"])
+        assert fingerprint(values["f"]) == before
+        (tmp_path / "inner_of_a_test.py").write_text("def g(x): return False\n")
+        assert fingerprint(values["f"]) != before
+        for name in ("inner_of_a_test", "outer_of_a_test"):
+            del sys.modules[name]
 
     def test_what_has_no_lasting_contents_is_refused(self, tmp_path):
         with (tmp_path / "file").open("w") as file, pytest.raises(InvalidValue, match="TextIO"):
@@ -438,6 +510,8 @@ class TestCommandLine:
             (["--journal", "j"], "--journal must come with --against"),
             (["--drawn", "3"], "--drawn must come with --against"),
             (["--against", "programs/dyck-1", "--drawn", "x"], "--drawn must be a whole number"),
+            (["--against", "programs/dyck-1", "--seed", "3"], "must come with --drawn"),
+            (["--against", "programs/dyck-1", "--drawn-length", "3"], "must come with --drawn"),
             (["--against", "programs/dyck-1", "--max-length", "30"], "1,073,741,824 strings"),
             (["--against", "programs/dyck-1", "--max-length", "99"], "about 10^30 strings"),
             (
@@ -449,6 +523,19 @@ class TestCommandLine:
     def test_requests_that_are_refused(self, capsys, given, words):
         code, out, err = run(capsys, "check", "dyck-1", *given)
         assert (code, out) == (2, "") and words in err and err.count("\n") == 1
+
+    def test_more_time_goes_on_with_the_journal(self, capsys, tmp_path):
+        source, file = tmp_path / "mine.py", tmp_path / "journal"
+        source.write_text("def f(x): return x.replace('()', '') == ''\n")
+        given = ["check", "dyck-1", "--against", f"{source}:f", "--max-length", "3"]
+        given += ["--journal", str(file)]
+        assert run(capsys, *given)[0] == 0
+        for seconds in ("7", "30"):
+            (row,) = answer(capsys, *given, "--timeout", seconds)["recipes"]
+            assert row["coverage"][0]["from_journal"] == 1
+        source.write_text("def f(x): return x == ''\n")
+        code, _, err = run(capsys, *given)
+        assert code == 2 and "with the same reference" in err
 
     def test_the_time_left_is_that_of_the_pieces_to_come(self):
         from transformist.cli.piece_progress import speed

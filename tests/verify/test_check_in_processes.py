@@ -176,3 +176,9 @@ class TestDask:
 def test_ray(small):
     pytest.importorskip("ray", reason="the extra ray is not installed")
     same_as_in_one_process(backend="ray", jobs=2)
+
+
+def test_a_number_system_goes_by_its_name_where_that_is_its_own():
+    for name in ("exact", "float32", "interval", "interval:80"):
+        sent = processes.Packed.of(Subject(MODEL, is_dyck, number_system(name)))
+        assert sent.unpacked().arithmetic == number_system(name)

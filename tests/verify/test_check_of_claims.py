@@ -57,6 +57,8 @@ def test_a_changed_recipe_is_checked_for_its_claim():
     [
         (lambda: tf.recipe("min").replace(build=1), UnknownName, "field of a recipe"),
         (lambda: tf.recipe("min").replace(construct=1), InvalidValue, "must be a function"),
+        (lambda: tf.recipe("min").replace(construct=max), InvalidValue, "must be a function"),
+        (lambda: tf.check(tf.recipe("min"), address="tcp://a:1"), InvalidValue, "address"),
         (
             lambda: tf.recipe("min").replace(construct=lambda size: size),
             InvalidValue,

@@ -165,6 +165,12 @@ def command(
     if backend is not None and backend not in BACKENDS:
         raise UnknownName.among("backend", backend, BACKENDS, "--backend")
     if against is not None:
+        if drawn is None and (drawn_length is not None or seed is not None):
+            raise InvalidValue(
+                "--drawn-length and --seed must come with --drawn",
+                received="one of them without --drawn",
+                remedy="give --drawn K, the number of drawn strings, or leave it out",
+            )
         seconds = TIMEOUT if timeout is None else read_seconds(timeout, "--timeout")
         reference = load_function(against, seconds)
         asked = _Asked(

@@ -62,7 +62,8 @@ class NamedProgram(NamedModel):
             return program.with_defaults(max_length=max(length, 1)).compiled()
 
     def built(self, length: int, system: Arithmetic) -> BuiltModel:
-        claim = self.program.description.partition("\n")[0]
+        # The whole first paragraph: half a sentence may say something else.
+        claim = " ".join(self.program.description.partition("\n\n")[0].split())
         return BuiltModel(model=self.transformer(length, system), claim=claim)
 
     def _arithmetic(self, system: Arithmetic) -> dict[str, str]:

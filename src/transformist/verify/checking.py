@@ -24,7 +24,7 @@ from transformist.verify.runs.execution import Executed, Progress, Subject, exec
 from transformist.verify.runs.fingerprint import fingerprint
 from transformist.verify.runs.journal import opened
 from transformist.verify.runs.pieces import pieces
-from transformist.verify.runs.processes import VERSION, Workers
+from transformist.verify.runs.processes import VERSION, Workers, is_named
 from transformist.verify.verdict import Coverage, Drawn, Trial, Verdict, verdict_of
 
 LONGEST_DRAWN = 100
@@ -180,9 +180,14 @@ def _run(subject: Subject, max_length: int, draws: Drawn | None) -> dict[str, st
         "version": VERSION,
         "model": fingerprint(subject.model),
         "reference": fingerprint(subject.reference),
-        "arithmetic": subject.arithmetic.name,
+        "arithmetic": _arithmetic(subject.arithmetic),
         "strings": f"every string to length {max_length}" + (f", {draws}" if draws else ""),
     }
+
+
+def _arithmetic(system: Arithmetic) -> str:
+    """The name of a number system, with a fingerprint where the name alone means another one."""
+    return system.name if is_named(system) else f"{system.name} {fingerprint(system)}"
 
 
 def _verdict(
@@ -195,7 +200,8 @@ def _verdict(
     wrong, name = found.mismatch, subject.arithmetic.name
     tried = covered
     if wrong is not None:
-        tried = f"strings to length {every[1]}, until one of length {len(wrong.input)} failed"
+        then = f", {draws}" if draws else ""
+        tried = f"strings to length {every[1]}{then}, until one of length {len(wrong.input)} failed"
     coverage = Coverage(
         arithmetic=name,
         cases=found.cases,

@@ -255,7 +255,7 @@ class _Classifier:
             return self._rounded_network(stream, row, slot, before, stored, W_2[slot])
         if parts[1] == parts.max():
             return self.found(stream - 1, row, slot)
-        unit = int(np.argmax(abs(carried)))
+        unit = self._unit(network, W_2[slot], carried, before)
         column = int(np.argmax(abs(network.W_1[unit] * (read - exact))))
         moved = self._through_norm(sublayer, stream, row, column)
         if moved is not None:
@@ -294,6 +294,31 @@ class _Classifier:
         )
         return Found(signature, RowNumbers(stream, row, (slot,)))
 
+    def _unit(self, network: FeedForward, weights: Vector, carried: Vector, before: Vector) -> int:
+        """The unit whose error adds most, together with the unit that makes a comparison with it.
+
+        Far beyond the linear region both are off by as much, with opposite signs.
+        """
+
+        def added(unit: int) -> tuple[float, float]:
+            partner = self._partner(network, weights, unit, before)
+            both = carried[unit] + (0 if partner is None else carried[partner])
+            return abs(both), abs(carried[unit])
+
+        return max(map(int, np.flatnonzero(carried)), key=added)
+
+    def _partner(
+        self, network: FeedForward, weights: Vector, unit: int, before: Vector
+    ) -> int | None:
+        """The other unit of the comparison that a unit is part of, as in `_region`."""
+        if network.activation != "relu" or not weights[unit]:
+            return None
+        W_1 = np.asarray(network.W_1, dtype=float)
+        opposite = weights + weights[unit] == 0
+        alike = (W_1 - W_1[unit] == 0).all(axis=1) & opposite
+        partners = [int(each) for each in np.flatnonzero(alike) if before[each] != before[unit]]
+        return min(partners, key=lambda each: abs(before[each] - before[unit]), default=None)
+
     def _region(
         self, network: FeedForward, weights: Vector, unit: int, before: Vector, after: Vector
     ) -> tuple[float, float, float] | None:
@@ -302,15 +327,10 @@ class _Classifier:
         Two ReLUs of one row of W₁ whose outputs enter with opposite signs, s ReLU(t + b) −
         s ReLU(t + c) with b > c, are constant outside −b < t < −c, where they rise by s (b − c).
         """
+        partner = self._partner(network, weights, unit, before)
+        if partner is None:
+            return None
         W_1 = np.asarray(network.W_1, dtype=float)
-        if network.activation != "relu":
-            return None
-        opposite = weights + weights[unit] == 0
-        alike = (W_1 - W_1[unit] == 0).all(axis=1) & opposite
-        partners = [int(each) for each in np.flatnonzero(alike) if before[each] != before[unit]]
-        if not partners or not weights[unit]:
-            return None
-        partner = min(partners, key=lambda each: abs(before[each] - before[unit]))
         scale = abs(W_1[unit]).max() or 1.0
         first = unit if before[unit] > before[partner] else partner
         width = abs(before[unit] - before[partner])

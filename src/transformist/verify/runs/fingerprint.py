@@ -4,12 +4,14 @@ A fingerprint is a hash of the head of a value, such as its class or its bytes, 
 fingerprints of its parts (a Merkle tree). It depends on no address and on no sharing of parts. The
 values are walked without recursion, since programs may be deep.
 
-A Python function is its bytecode, constants, defaults, closure, and the globals that it names. The
-globals of what is installed beside Python, such as numpy, and of this library, are not read.
+A Python function is its bytecode, constants, defaults, closure, attributes, and the globals that it
+names; a function below `functools.cache` is the function itself. The globals of what is installed
+beside Python, such as numpy, and of this library, are not read.
 """
 
 from __future__ import annotations
 
+import copyreg
 import hashlib
 import sys
 import sysconfig
@@ -89,12 +91,16 @@ def _named(value: Any) -> str:
 def _parts(value: Any) -> _Parts:
     """An object of any other class: what a pickle of it would hold, or its fields."""
     if is_dataclass(value):
-        given = [each.name for each in fields(value) if each.init and each.compare]
+        # Fields of this library that are not compared are names and the like; a user's may be read.
+        is_own = not _is_installed(type(value).__module__)
+        given = [each.name for each in fields(value) if is_own or (each.init and each.compare)]
+        given = [each for each in given if hasattr(value, each)]
         return _Parts("dataclass", [type(value), *given, *(getattr(value, n) for n in given)])
     if isinstance(value, cached_property):
         return _Parts("cached property", [value.func])
     try:
-        reduced = value.__reduce_ex__(2)
+        reduce = copyreg.dispatch_table.get(type(value))  # compiled regular expressions
+        reduced: Any = value.__reduce_ex__(2) if reduce is None else reduce(value)
         if isinstance(reduced, str):
             # The pickle of a function in functools.cache is its name; its code is in __wrapped__.
             return _Parts(f"named {reduced}", [getattr(value, "__wrapped__", None)])
@@ -113,10 +119,8 @@ def _parts(value: Any) -> _Parts:
 
 @_parts.register(str)
 @_parts.register(bytes)
-@_parts.register(int)
 @_parts.register(float)
 @_parts.register(complex)
-@_parts.register(Fraction)
 @_parts.register(range)
 @_parts.register(type(None))
 @_parts.register(type(Ellipsis))
@@ -124,10 +128,17 @@ def _plain(value: Any) -> _Parts:
     return _Parts(f"{type(value).__name__} {value!r}")
 
 
+@_parts.register(int)
+@_parts.register(Fraction)
+def _rational(value: Any) -> _Parts:
+    # In hexadecimal digits: Python refuses to write a long number in decimal ones.
+    return _Parts(f"{type(value).__name__} {value.numerator:x}/{value.denominator:x}")
+
+
 @_parts.register(tuple)
 @_parts.register(list)
 def _sequence(value: Sequence[Any]) -> _Parts:
-    return _Parts("sequence", value)
+    return _Parts("list" if isinstance(value, list) else "tuple", value)
 
 
 @_parts.register(Set)
@@ -137,17 +148,25 @@ def _set(value: Set[Any]) -> _Parts:
 
 @_parts.register(Mapping)
 def _mapping(value: Mapping[Any, Any]) -> _Parts:
+    # A defaultdict, or a user's class, has more than its items.
+    kind = type(value)
+    if kind is not dict and (issubclass(kind, dict) or not _is_installed(kind.__module__)):
+        return _parts.dispatch(object)(value)
     return _Parts("mapping", [*value.keys(), *value.values()])
 
 
 @_parts.register(np.ndarray)
 def _array(value: Any) -> _Parts:
-    return _Parts(f"array {value.shape} {value.dtype}", [value.ravel().tolist()])
+    head = f"array {value.shape} {value.dtype}"
+    if value.dtype.hasobject:
+        return _Parts(head, [value.ravel().tolist()])
+    return _Parts(f"{head} {hashlib.sha256(value.tobytes()).hexdigest()}")
 
 
 @_parts.register(FunctionType)
 def _function(value: FunctionType) -> _Parts:
     given = [value.__code__, value.__defaults__, value.__kwdefaults__, value.__closure__]
+    given += [value.__dict__] if value.__dict__ else []
     if _is_installed(value.__module__):
         return _Parts(f"function {_named(value)}", given)
     names = [each for each in _names(value.__code__) if each in value.__globals__]
@@ -193,12 +212,20 @@ def _method(value: MethodType) -> _Parts:
 def _builtin(value: Any) -> _Parts:
     owner = getattr(value, "__self__", None)
     is_bound = owner is not None and not isinstance(owner, ModuleType)
-    return _Parts(f"builtin {value.__name__}", [owner] if is_bound else [])
+    module = getattr(value, "__module__", None)
+    return _Parts(f"builtin {module}.{value.__name__}", [owner] if is_bound else [])
 
 
 _UNREAD = {
-    *("__annotations__", "__doc__", "__firstlineno__", "__module__", "__static_attributes__"),
-    *("__dataclass_fields__", "__dataclass_params__", "_abc_impl"),
+    "__abstractmethods__",
+    "__annotations__",
+    "__dataclass_fields__",
+    "__dataclass_params__",
+    "__doc__",
+    "__firstlineno__",
+    "__module__",
+    "__static_attributes__",
+    "_abc_impl",
 }
 """Attributes of a class that change no answer, or that other attributes determine."""
 
@@ -226,6 +253,11 @@ def _property(value: property) -> _Parts:
     return _Parts("property", [value.fget])
 
 
+@_parts.register(cached_property)
+def _cached_property(value: Any) -> _Parts:
+    return _Parts("cached property", [value.func])
+
+
 @_parts.register(MappingProxyType)
 def _proxy(value: Any) -> _Parts:
     return _mapping(value)
@@ -233,11 +265,17 @@ def _proxy(value: Any) -> _Parts:
 
 @_parts.register(ModuleType)
 def _module(value: ModuleType) -> _Parts:
-    """A module of the user is its file."""
+    """A module of the user is its file, and the user's other modules that it has."""
     file = getattr(value, "__file__", None)
     if _is_installed(value.__name__) or file is None:
         return _Parts(f"module {value.__name__}")
-    return _Parts("module", [Path(file).read_bytes()])
+    inner = {
+        each.__name__ if isinstance(each, ModuleType) else getattr(each, "__module__", None)
+        for each in vars(value).values()
+        if isinstance(each, ModuleType | FunctionType | type)
+    }
+    others = sorted(each for each in inner if each in sys.modules and not _is_installed(each))
+    return _Parts("module", [Path(file).read_bytes(), *(sys.modules[each] for each in others)])
 
 
 _INSTALLED = tuple(

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from transformist.errors import InvalidValue, UnreadableInput
+from transformist.errors import InvalidValue, TransformistError, UnreadableInput
 from transformist.verify.runs.pieces import Place
 
 IS_JOURNAL = 0x7466_6A31
@@ -87,7 +87,8 @@ def opened(path: Path, run: Mapping[str, str]) -> Iterator[Journal]:
 
     """
     with _refusals(path):
-        connection = sqlite3.connect(path, timeout=0, isolation_level="IMMEDIATE")
+        # A whole path: SQLite has no file for the name ":memory:".
+        connection = sqlite3.connect(path.absolute(), timeout=0, isolation_level="IMMEDIATE")
         try:
             _lock(path, connection)
             _begin_or_compare(path, connection, run)
@@ -150,7 +151,7 @@ def _begin_or_compare(path: Path, connection: sqlite3.Connection, run: Mapping[s
 
 @contextmanager
 def _refusals(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite into refusals."""
+    """Turn errors of SQLite, and contents that are no journal's, into refusals."""
     try:
         yield
     except sqlite3.Error as error:
@@ -164,6 +165,10 @@ def _refusals(path: Path) -> Iterator[None]:
         if "unable to open" in said or "readonly" in said or "full" in said:
             _refuse(path, f"one that cannot be written ({said})", "name a file that can be written")
         _refuse(path, f"no journal, or one that was cut off ({said})", "name another file")
+    except TransformistError:
+        raise
+    except ValueError as error:  # a null character in the name, or a place that is no number
+        _refuse(path, f"no journal ({error})", "name another file")
 
 
 def _refuse(path: Path, received: str, remedy: str) -> NoReturn:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformist import __version__
-from transformist.arithmetic import is_whole, number_system
+from transformist.arithmetic import Arithmetic, is_whole, number_system
 from transformist.deferred import Library
 from transformist.errors import InvalidValue, TransformistError, raised_in_words
 from transformist.verify.runs.execution import Compared, Outcomes, Subject
@@ -66,9 +66,8 @@ class Packed:
         """
         # Number systems of this library are compared by identity, so they are sent by name.
         system: Any = subject.arithmetic
-        with suppress(TransformistError):
-            if type(number_system(system.name)) is type(system):
-                system = system.name
+        if is_named(system):
+            system = system.name
         try:
             pickled = cloudpickle.dumps((subject.model, subject.reference, system))
         except Exception as error:  # whatever the user's own objects raise
@@ -100,6 +99,14 @@ class Packed:
             _UNPACKED.clear()
             _UNPACKED[self.digest] = Subject(model, reference, number_system(system))
         return _UNPACKED[self.digest]
+
+
+def is_named(system: Arithmetic) -> bool:
+    """True if the name of a number system means this one: that of `Interval(64)` means 128 bits."""
+    try:
+        return bool(number_system(system.name) == system)
+    except TransformistError:
+        return False
 
 
 _UNPACKED: dict[str, Subject] = {}
