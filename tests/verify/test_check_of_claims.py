@@ -94,3 +94,22 @@ def test_options_of_strings_are_refused_for_a_claim(option):
     (name,) = option
     with pytest.raises(InvalidValue, match=f"a claim must be checked by itself.*received {name}"):
         tf.check(tf.recipe("dyck-1"), **option)
+
+
+def test_answers_of_a_users_own_classes_are_plain_values():
+    class Text(str):
+        __slots__ = ()
+
+        def __repr__(self):
+            raise RuntimeError
+
+    class Number(float):
+        def __eq__(self, other):
+            raise RuntimeError
+
+        __hash__ = None
+
+    model = tf.recipe("dyck-1").build(max_length=4)
+    for answer in Text("a"), Number(3):
+        found = tf.check(model, lambda _, answer=answer: answer, 2).counterexample
+        assert str(found).endswith(("expected 'a'", "expected 3.0"))

@@ -347,7 +347,12 @@ class _NoAnswer(Exception):
 
 def _plain(answer: Any) -> Any:
     """An answer as models give them: a Boolean, a number, a text, or a list or dict of such."""
-    if isinstance(answer, str | float | Rational):
+    # Of a user's own class, the plain value: its methods might raise.
+    if isinstance(answer, str):
+        return str.__str__(answer)
+    if isinstance(answer, float):
+        return float.__float__(answer)
+    if isinstance(answer, Rational):
         return answer
     if isinstance(answer, list | tuple):
         # A label may be None; a reference that returns None has no answer.
