@@ -341,7 +341,11 @@ def test_a_norm_without_a_rational_root_is_compared_with_intervals():
         (lambda m: tf.diagnose(m, "()", "float7"), UnknownName, "float7"),
         (lambda m: tf.diagnose(m, "(a)", "bfloat16"), UnknownSymbol, "'a' at position 2"),
         (lambda m: tf.diagnose(m, "()" * 5, "bfloat16"), InputTooLong, "at most N = 8"),
-        (lambda m: tf.diagnose(m, arithmetic="float32"), InvalidValue, "search that found none"),
+        (
+            lambda m: tf.diagnose(m, arithmetic="float32"),
+            InvalidValue,
+            "a model on which it found none",
+        ),
         (
             lambda m: tf.diagnose(
                 replace(m, read_out=RealVector(W_out=m.read_out.W_out)), "()", "float16"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Rational
 from typing import Any, TypeAlias
@@ -345,15 +345,19 @@ class _NoAnswer(Exception):
     """A value that no model answers with, in words."""
 
 
+_PLAIN: Mapping[type, Callable[[Any], Any]] = {
+    str: str.__str__,
+    float: float.__float__,
+    Rational: lambda answer: answer,
+}
+"""The plain value of an answer, which may be of a user's own class whose methods raise."""
+
+
 def _plain(answer: Any) -> Any:
     """An answer as models give them: a Boolean, a number, a text, or a list or dict of such."""
-    # Of a user's own class, the plain value: its methods might raise.
-    if isinstance(answer, str):
-        return str.__str__(answer)
-    if isinstance(answer, float):
-        return float.__float__(answer)
-    if isinstance(answer, Rational):
-        return answer
+    for kind, plain in _PLAIN.items():
+        if isinstance(answer, kind):
+            return plain(answer)
     if isinstance(answer, list | tuple):
         # A label may be None; a reference that returns None has no answer.
         return [None if each is None else _plain(each) for each in answer]
