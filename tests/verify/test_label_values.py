@@ -9,7 +9,8 @@ import pytest
 import transformist as tf
 from transformist.model import Mask, MultiClass, NearestFraction
 from transformist.verify.certificate import grade_of
-from transformist.verify.proof.grids import farey_neighbours
+from transformist.verify.proof.grids import SYMBOLS, farey_neighbours
+from transformist.verify.proof.ideal import Ideal, Moving
 
 LONGEST = 4
 
@@ -85,6 +86,14 @@ def test_a_whole_number_is_a_multiple_of_one_over_every_denominator_and_a_half_i
     read_out = model.read_out
     assert isinstance(read_out, NearestFraction) and grade(model) == 1
     assert grade(replace(model, read_out=replace(read_out, W_out=read_out.W_out / 200))) == 0
+
+
+def test_values_are_listed_in_a_time_that_does_not_grow_with_the_length():
+    half = Moving({}, [0.0], [0.5], (Fraction(1), SYMBOLS))
+    point = Moving({}, [0.25], [0.25], (Fraction(1), SYMBOLS))
+    assert Ideal(1, None, 10**15, []).values(half, 0) is None
+    assert Ideal(1, None, 10**15, []).values(point, 0) == [Fraction(1, 4)]
+    assert Ideal(1, None, 4, []).values(half, 0) == [0, *(Fraction(1, d) for d in (4, 3, 2))]
 
 
 def grade(model):

@@ -64,7 +64,7 @@ MOST_NUMBERS = 2**21
 """Numbers in one piece of an evaluation over all terms: 16 MiB of float64."""
 
 MOST_VALUES = 4096
-"""Largest number of values of a form that are listed, which bounds the running time."""
+"""Largest number of values of a form that are listed, and of their D: bounds the running time."""
 
 ZERO, ONE = Fraction(0), Fraction(1)
 
@@ -522,16 +522,19 @@ class Ideal:
         """Return every value that the part of a form besides the constant of a kind may have.
 
         They are the numbers of its grid between its ends, for every D up to `most_rows`. Return
-        `None` if no grid is known, or if they are more than `MOST_VALUES`.
+        `None` if no grid is known, or if the values or the D are more than `MOST_VALUES`.
         """
         lo, hi = near.lo[kind], near.hi[kind]
         if near.grid is None or not math.isfinite(hi - lo):
             return None
         g, count = near.grid
-        if not g:
-            return [ZERO]
+        if not g or lo == hi:
+            return [Fraction(lo) if g else ZERO]
+        rows = 1 if count is None else self.most_rows
+        if rows > MOST_VALUES:
+            return None
         low, high, found = Fraction(lo) / g, Fraction(hi) / g, set[Fraction]()
-        for d in range(1, 1 + (1 if count is None else self.most_rows)):
+        for d in range(1, 1 + rows):
             first, last = math.ceil(low * d), math.floor(high * d)
             if last - first >= MOST_VALUES:
                 return None
