@@ -17,6 +17,7 @@ from transformist.arithmetic import number_system
 from transformist.errors import TransformistError
 from transformist.programs import PROGRAMS
 from transformist.verify.proof import EVALUATIONS, prove
+from transformist.verify.proof.grids import SYMBOLS, best_keys
 from transformist.verify.proof.ideal import Ideal
 from transformist.verify.proof.slack import Ledger
 from transformist.verify.proof.upwards import Unfollowed, up
@@ -55,6 +56,27 @@ def walked(model, arithmetic, n, order="any"):
     return walk
 
 
+def counts(model, x):
+    """The numbers of which a value may be a multiple of 1/d, by name: for each row, d.
+
+    They are the rows that each mask admits, the symbols of the input, and the keys with the largest
+    score of each head, which average-hard attention gives a weight.
+    """
+    n = len(x) + len(model.embedding.front)
+    found = {mask: [span(i, n) for i in range(n)] for mask, span in SPANS.items()}
+    found |= {None: [1] * n, SYMBOLS: [len(x)] * n}
+    exact = number_system("exact")
+    streams = (z for _, z in hardened(model).streams([x], exact))
+    for number, layer in enumerate(hardened(model).layers):
+        for _, sublayer in layer.sublayers():
+            z = sublayer.read(next(streams), exact)
+            for k, head in enumerate(getattr(sublayer.function, "heads", ())):
+                weights = exact.numbers(head.weights(z, exact))[0]
+                best = [sum(each != 0 for each in row) for row in weights]
+                found[best_keys(f"layer {number} head {k}")] = best
+    return found
+
+
 def hold_against(walk, model, arithmetic, inputs):
     """Hold every number of the stream, after every step, against what is known of it."""
     a, exact = number_system(arithmetic), number_system("exact")
@@ -62,7 +84,7 @@ def hold_against(walk, model, arithmetic, inputs):
     ideal = walk.ideal
     for x in inputs:
         rows = [kinds.index(s) for s in (*model.embedding.front, *x)]
-        n = len(rows)
+        n, count = len(rows), counts(model, x)
         steps = zip(
             walk.streams,
             hardened(model).streams([x], "exact"),
@@ -94,7 +116,7 @@ def hold_against(walk, model, arithmetic, inputs):
                         assert d * error <= bound[slot, kind], where
                     grid = ideal.grid(known.forms[slot])
                     if grid is not None:
-                        d = 1 if grid[1] is None else max(SPANS[grid[1]](i, n), 1)
+                        d = max(count[grid[1]][i], 1)
                         assert value == 0 if not grid[0] else (value * d / grid[0]).denominator == 1
 
 
