@@ -173,13 +173,13 @@ def of_programs(directory):
 def require_certificate(case, path):
     """What a certificate of the compiled program says holds, and a file gives both back."""
     program = program_of(case.body.text, case.alphabet)
-    model = tf.compile(
-        program, max_length=case.max_length, weighting=case.weighting, heads=case.heads,
-        positions=case.positions,
-    )  # fmt: skip
     try:
+        model = tf.compile(
+            program, max_length=case.max_length, weighting=case.weighting, heads=case.heads,
+            positions=case.positions,
+        )  # fmt: skip
         found = tf.certify(model, "float32")
-    except TransformistError:
+    except TransformistError:  # what another format holds, float32 may not
         return
     tf.save(model, path, [found] if found.holds else [])
     back = tf.load(path)
