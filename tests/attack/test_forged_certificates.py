@@ -226,6 +226,20 @@ def test_a_certificate_of_another_model_is_refused(name):
                 assert not is_accepted(SUBJECTS[other]()[0], certificate)
 
 
+def test_a_part_changed_in_place_is_refused():
+    """Forms keep their numbers and their hash once computed; the check reads the parts instead."""
+    model, certificate = compiled("majority")
+    changed = 0
+    for line in certificate.lines:
+        form = getattr(line.atom, "value", None)
+        if form is not None and form.terms:
+            assert hash(form) == hash(form)  # computed, and kept
+            object.__setattr__(form, "terms", tuple((atom, 2 * f) for atom, f in form.terms))
+            changed += 1
+    assert changed
+    assert not is_accepted(model, certificate)
+
+
 def test_ranges_of_kinds_that_are_not_there_bound_nothing(monkeypatch):
     # The forger states of a sum that is assumed to be in some range that it is 0 at the kinds −1,
     # −2, …: as many as there are, so that the range that all kinds have would not count.

@@ -9,6 +9,7 @@ certificate lists are read off the weights by those laws.
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from dataclasses import fields, replace
 
 from transformist.arithmetic import Arithmetic, Floating, number_system
@@ -114,7 +115,9 @@ def check_certificate(model: Transformer, certificate: Certificate) -> None:
     need(isinstance(certificate, Certificate), "it is a Certificate")
     need(isinstance(model, Transformer), "its model is a Transformer")
     try:
-        _check(model, certificate)
+        # The copy has none of the values that its parts compute once and keep: what a part was is
+        # not compared in place of what it is.
+        _check(model, deepcopy(certificate))
     except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError) as error:
         if isinstance(error, Unproved):
             raise
