@@ -365,6 +365,14 @@ class Recipe(Generic[C_co]):
     document: str = COOKBOOK
 
     def __post_init__(self) -> None:
+        if not isinstance(self.claim, Claim):
+            raise InvalidValue(
+                "the claim of a recipe must be a FunctionClaim, SequenceClaim, PositionClaim or "
+                "StringClaim",
+                received=f"{self.claim!r:.60}",
+                where=self.name,
+                remedy="give one, such as tf.recipe('min').claim",
+            )
         for name in self.parameters:
             if name not in SETTINGS:
                 raise UnknownName.among("setting", name, SETTINGS, f"recipe {self.name}")
@@ -403,7 +411,8 @@ class Recipe(Generic[C_co]):
 
         Raises:
             UnknownName: for a field that does not exist.
-            InvalidValue: for a construction that needs a parameter the recipe does not have.
+            InvalidValue: for a construction or a claim that needs a parameter the recipe does not
+                have, and for a claim that is none.
 
         Example:
             >>> import transformist as tf
@@ -418,7 +427,10 @@ class Recipe(Generic[C_co]):
                 raise UnknownName.among("field of a recipe", name, known, self.name)
         if "construct" in changes:
             changes["construct"] = _with_parameters_of(self, changes["construct"])
-        return replace(self, **changes)
+        changed = replace(self, **changes)
+        if "claim" in changes:
+            _require_parameters(changed)
+        return changed
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -593,6 +605,21 @@ def _with_parameters_of(recipe: Recipe[Any], construct: Any) -> Callable[..., An
         )
 
     return constructed
+
+
+def _require_parameters(recipe: Recipe[Any]) -> None:
+    """Refuse a claim whose functions name settings that the recipe does not take."""
+    asked = (getattr(recipe.claim, each.name) for each in fields(recipe.claim))
+    named = {name for each in asked if inspect.isfunction(each) for name in _keywords(each)}
+    missing = (named & {*SETTINGS}) - {*recipe.parameters}
+    if missing:
+        raise InvalidValue(
+            f"a claim of {recipe.name} must need no parameters but those of the recipe: "
+            f"{', '.join(recipe.parameters) or 'none'}",
+            received=f"one that needs {', '.join(sorted(missing))}",
+            where=recipe.name,
+            remedy="give a claim whose functions name no others",
+        )
 
 
 def ask(function: Callable[..., Any], *case: Any, **known: Any) -> Any:

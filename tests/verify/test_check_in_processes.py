@@ -1,5 +1,6 @@
 """Checks whose pieces other processes evaluate: the verdict and the count are those of one."""
 
+import functools
 import os
 import signal
 import subprocess
@@ -16,6 +17,12 @@ from transformist.verify.runs import pieces, processes
 from transformist.verify.runs.execution import Subject
 
 MODEL = tf.recipe("dyck-1").build(max_length=12)
+FLOAT64 = number_system("float64")
+
+
+@functools.cache
+def _installed(x):
+    return x
 
 
 def is_dyck(x):
@@ -91,6 +98,36 @@ def test_a_subject_is_unpickled_once_and_by_value():
     assert processes.Packed.of(subject).unpacked() is found
     other = processes.Packed.of(replace(subject, reference=lambda x: x == "a"))
     assert not other.unpacked().reference("")
+
+
+CACHED = """
+import functools
+@functools.lru_cache(maxsize=7)
+def depth(x):
+    return 0 if not x else depth(x[:-1]) + (1 if x[-1] == "(" else -1)
+class Of:
+    @functools.cache
+    def deepest(self, x):
+        return max(depth(x[:k]) for k in range(len(x) + 1))
+deepest = Of().deepest
+"""
+
+
+def test_cached_functions_of_a_file_are_sent_with_their_code():
+    values = {"__name__": "transformist_reference"}
+    exec(CACHED, values)
+    values["depth"]("((((")
+    for reference, right in ((values["depth"], -1), (values["deepest"], 1)):
+        packed = processes.Packed.of(Subject(MODEL, reference, number_system("exact")))
+        sent = packed.unpacked().reference
+        assert sent is not reference and sent("())") == right
+    cached = processes.Packed.of(Subject(MODEL, values["depth"], number_system("exact")))
+    sent = cached.unpacked().reference
+    assert sent.cache_parameters()["maxsize"] == 7 and sent.cache_info().currsize == 0
+    assert sent("(()") == 1 and sent.cache_info().currsize == 4  # it calls itself, not another
+    assert (
+        processes.Packed.of(Subject(MODEL, _installed, FLOAT64)).unpacked().reference is _installed
+    )
 
 
 def test_a_process_of_another_version_refuses(monkeypatch):

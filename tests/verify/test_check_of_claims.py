@@ -58,6 +58,21 @@ def test_a_changed_recipe_is_checked_for_its_claim():
         (lambda: tf.recipe("min").replace(build=1), UnknownName, "field of a recipe"),
         (lambda: tf.recipe("min").replace(construct=1), InvalidValue, "must be a function"),
         (lambda: tf.recipe("min").replace(construct=max), InvalidValue, "must be a function"),
+        (
+            lambda: tf.recipe("min").replace(claim=3),
+            InvalidValue,
+            "must be a FunctionClaim.*received 3",
+        ),
+        (
+            lambda: tf.recipe("min").replace(claim=tf.recipe("dyck-k-d").claim),
+            InvalidValue,
+            "one that needs depth, kinds",
+        ),
+        (
+            lambda: tf.check(tf.recipe("min").replace(claim=tf.recipe("dyck-1").claim)),
+            InvalidValue,
+            "of the kind Transformer; received FeedForward",
+        ),
         (lambda: tf.check(tf.recipe("min"), address="tcp://a:1"), InvalidValue, "address"),
         (
             lambda: tf.recipe("min").replace(construct=lambda size: size),
@@ -84,6 +99,14 @@ def test_a_changed_recipe_is_checked_for_its_claim():
 def test_refusals_of_claims(call, refusal, words):
     with pytest.raises(refusal, match=words):
         call()
+
+
+@pytest.mark.parametrize("name", ["min", "dyck-1", "mean", "position-power"])
+def test_a_construction_that_gives_no_model_is_refused(name):
+    with pytest.raises(
+        InvalidValue, match=f"the claim of {name} must be of the kind.*received int"
+    ):
+        tf.check(tf.recipe(name).replace(construct=lambda: 3))
 
 
 @pytest.mark.parametrize(

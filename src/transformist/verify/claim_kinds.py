@@ -89,7 +89,8 @@ def check_recipe(recipe: Recipe[Any], max_length: int | None = None) -> Verdict:
             the longest. Chosen by the number of inputs when left out.
 
     Raises:
-        InvalidValue: for a length below 0 or beyond what is feasible, or with a claim on vectors.
+        InvalidValue: for a length below 0 or beyond what is feasible, or with a claim on vectors;
+            and for a construction that gives no model with such a claim.
 
     Example:
         >>> import transformist as tf
@@ -97,7 +98,31 @@ def check_recipe(recipe: Recipe[Any], max_length: int | None = None) -> Verdict:
         True
 
     """
-    return CLAIM_KINDS[type(recipe.claim)].check(recipe, max_length)
+
+    def construct(**settings: Any) -> Any:
+        return _require_kind(recipe, recipe.construct(**settings))
+
+    kind = CLAIM_KINDS[type(recipe.claim)]
+    return kind.check(recipe.replace(construct=construct), max_length)
+
+
+def _require_kind(recipe: Recipe[Any], model: Any) -> Any:
+    """The model, if it is of a kind that may have the claim.
+
+    Raises:
+        InvalidValue: for anything else.
+
+    """
+    kinds = CLAIM_KINDS[type(recipe.claim)].models
+    if isinstance(model, kinds):
+        return model
+    raise InvalidValue(
+        f"a model with the claim of {recipe.name} must be of the kind "
+        f"{' or '.join(kind.__name__ for kind in kinds)}",
+        received=type(model).__name__,
+        where="check",
+        remedy=f"give one such as tf.recipe({recipe.name!r}).build()",
+    )
 
 
 def check_model(model: Any, recipe: Recipe[Any], max_length: int | None = None) -> Verdict:
@@ -118,15 +143,7 @@ def check_model(model: Any, recipe: Recipe[Any], max_length: int | None = None) 
         False
 
     """
-    kinds = CLAIM_KINDS[type(recipe.claim)].models
-    if not isinstance(model, kinds):
-        raise InvalidValue(
-            f"a model with the claim of {recipe.name} must be of the kind "
-            f"{' or '.join(kind.__name__ for kind in kinds)}",
-            received=type(model).__name__,
-            where="check",
-            remedy=f"give one such as tf.recipe({recipe.name!r}).build()",
-        )
+    _require_kind(recipe, model)
     # The variants of a claim are other settings, for which this model is not built.
     claim = replace(recipe.claim, variants=())
     return check_recipe(recipe.replace(claim=claim, construct=lambda: model), max_length)

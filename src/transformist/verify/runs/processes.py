@@ -8,16 +8,19 @@ models.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
+import io
 import itertools
 import os
 import signal
 import sys
+from collections import ChainMap
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from transformist import __version__
 from transformist.arithmetic import Arithmetic, is_whole, number_system
@@ -69,7 +72,7 @@ class Packed:
         if is_named(system):
             system = system.name
         try:
-            pickled = cloudpickle.dumps((subject.model, subject.reference, system))
+            pickled = _pickled((subject.model, subject.reference, system))
         except Exception as error:  # whatever the user's own objects raise
             raise InvalidValue(
                 "a model and a reference must be picklable to be sent to other processes",
@@ -99,6 +102,35 @@ class Packed:
             _UNPACKED.clear()
             _UNPACKED[self.digest] = Subject(model, reference, number_system(system))
         return _UNPACKED[self.digest]
+
+
+def _pickled(value: Any) -> bytes:
+    """Pickle a value; functions of a file or a notebook with their code, also cached ones."""
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+        dispatch_table: ClassVar = ChainMap(
+            {_Cached: _reduced_cached}, cloudpickle.Pickler.dispatch_table
+        )
+
+    written = io.BytesIO()
+    Pickler(written).dump(value)
+    return written.getvalue()
+
+
+_Cached = type(functools.cache(len))
+"""The class of functions below `functools.cache`, which cloudpickle pickles by name alone."""
+
+
+def _reduced_cached(function: Any) -> Any:
+    """The name of a cached function of an installed module; of any other, the function itself.
+
+    The answers that the cache holds stay here.
+    """
+    module = None if function.__module__ == "__main__" else sys.modules.get(function.__module__)
+    if getattr(module, function.__qualname__, None) is function:
+        return function.__qualname__
+    decorator = functools.lru_cache(**function.cache_parameters())
+    return decorator, (function.__wrapped__,), vars(function)
 
 
 def is_named(system: Arithmetic) -> bool:
