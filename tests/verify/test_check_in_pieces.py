@@ -516,7 +516,7 @@ class TestCommandLine:
             (["--against", "programs/dyck-1", "--max-length", "99"], "about 10^30 strings"),
             (
                 ["--against", "programs/dyck-1", "--max-length", "41", "--journal", "j"],
-                "a length of at most 40\n",
+                "a length of at most 40; about ",
             ),
         ],
     )

@@ -40,6 +40,7 @@ from transformist.verify import (
     check_recipes,
     length_within,
     require_feasible,
+    sample,
     shortest_input,
 )
 
@@ -358,7 +359,14 @@ def _verdict_against(
     system, max_length = number_system(asked.arithmetic), asked.max_length
     symbols = len(named.alphabet(1, system))
     length = length_within(AGAINST, symbols) if max_length is None else max_length
-    require_feasible(length, symbols, is_recorded=asked.journal is not None)
+    require_feasible(
+        length,
+        symbols,
+        asked.journal is not None,
+        lambda: sample(
+            named.transformer(length_within(AGAINST, symbols), system), reference, system
+        ),
+    )
     longest = asked.drawn_length
     if longest is None and asked.drawn:
         longest = LONGEST_DRAWN

@@ -10,6 +10,7 @@ from rich.progress import Progress as Bar
 
 from transformist.cli.printing import err, working
 from transformist.verify import Progress
+from transformist.verify.feasible import seconds_in_words
 
 
 @contextmanager
@@ -64,11 +65,4 @@ def speed(progress: Progress) -> str:
     if not progress.strings or not progress.seconds:
         return ""
     left = progress.seconds * progress.left / progress.strings
-    return f", {progress.strings / progress.seconds:,.0f} strings/s, {_in_words(left)} left"
-
-
-def _in_words(seconds: float) -> str:
-    """A time in the largest unit of which it has at least two."""
-    units = (("days", 86400), ("h", 3600), ("min", 60))
-    name, size = next((each for each in units if seconds >= 2 * each[1]), ("s", 1))
-    return f"{seconds / size:.0f} {name}"
+    return f", {progress.strings / progress.seconds:,.0f} strings/s, {seconds_in_words(left)} left"

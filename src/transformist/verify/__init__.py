@@ -13,8 +13,9 @@ from transformist.verify.certificate import (
 from transformist.verify.changes import sensitivity
 from transformist.verify.checking import LONGEST_DRAWN, check
 from transformist.verify.claim_kinds import answer_in_numbers, check_recipe
-from transformist.verify.comparison import length_within, require_feasible, shortest_input
+from transformist.verify.comparison import shortest_input
 from transformist.verify.diagnosis import Diagnosis, diagnose, first_failing
+from transformist.verify.feasible import length_within, require_feasible, sample
 from transformist.verify.function_claims import worst_rounding
 from transformist.verify.model_certificates import unproved
 from transformist.verify.proof import EVALUATIONS
@@ -65,6 +66,7 @@ __all__ = [
     "least_error",
     "length_within",
     "require_feasible",
+    "sample",
     "search",
     "search_all",
     "searched",

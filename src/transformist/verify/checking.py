@@ -14,17 +14,14 @@ from transformist.claims import Model, Recipe, StringClaim, ask
 from transformist.errors import InvalidValue
 from transformist.model import Transformer
 from transformist.verify.claim_kinds import check_model, check_recipe
-from transformist.verify.comparison import (
-    DEFAULT_LENGTH,
-    lengths_in_words,
-    require_feasible,
-    shortest_input,
-)
+from transformist.verify.comparison import lengths_in_words, shortest_input
+from transformist.verify.feasible import DEFAULT_LENGTH, require_feasible, sample
 from transformist.verify.runs.execution import Executed, Progress, Subject, execute, in_turn
 from transformist.verify.runs.fingerprint import fingerprint
 from transformist.verify.runs.journal import opened
 from transformist.verify.runs.pieces import pieces
 from transformist.verify.runs.processes import VERSION, Workers, is_named
+from transformist.verify.runs.shrinking import shrunk
 from transformist.verify.verdict import Coverage, Drawn, Trial, Verdict, verdict_of
 
 LONGEST_DRAWN = 100
@@ -88,9 +85,12 @@ def check(
     if max_length is None:
         max_length = min(DEFAULT_LENGTH, model.max_length or DEFAULT_LENGTH)
     symbols, shortest = len(model.alphabet), shortest_input(model)
-    require_feasible(max_length, symbols, is_recorded=journal is not None)
+    system = number_system(arithmetic)
+    require_feasible(
+        max_length, symbols, journal is not None, lambda: sample(model, reference, system)
+    )
     draws = _draws(drawn, model)
-    subject = Subject(model, reference, number_system(arithmetic))
+    subject = Subject(model, reference, system)
     parts = list(pieces(symbols, shortest, max_length, draws))
     with ExitStack() as stack:
         record = None
@@ -202,6 +202,8 @@ def _verdict(
     if wrong is not None:
         then = f", {draws}" if draws else ""
         tried = f"strings to length {every[1]}{then}, until one of length {len(wrong.input)} failed"
+        if found.is_drawn:
+            wrong = shrunk(subject, wrong)
     coverage = Coverage(
         arithmetic=name,
         cases=found.cases,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import logging
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Rational
 from typing import Any, TypeAlias
 
-from transformist.arithmetic import Arithmetic, is_whole
+from transformist.arithmetic import Arithmetic
 from transformist.domains import String, Strings
 from transformist.engines.prefix_tree import Level, NotShared, branches, shares_prefixes
 from transformist.errors import (
@@ -25,15 +24,6 @@ from transformist.user_code import TimeIsOver
 from transformist.verify.verdict import Limit, Mismatch, all_agree
 
 LOG = logging.getLogger(__name__)
-
-MOST_STRINGS = 2**24
-"""Every string of a length is tried only where there are at most this many."""
-
-MOST_RECORDED = 2**40
-"""The same limit where a journal records the check, which may then last long."""
-
-DEFAULT_LENGTH = 14
-"""The longest strings where no length is given: 2¹⁵ − 1 strings of two symbols, some seconds."""
 
 BLOCK = 2**12
 """Number of strings evaluated together."""
@@ -51,68 +41,6 @@ def lengths_in_words(shortest: int, longest: int) -> str:
 
     """
     return f"to length {longest}" if shortest == 0 else f"of length {shortest} to {longest}"
-
-
-def require_feasible(length: int, symbols: int, is_recorded: bool = False) -> None:
-    """Refuse a length with too many strings to try each.
-
-    Args:
-        length: of the longest strings.
-        symbols: number of symbols in the alphabet.
-        is_recorded: True where a journal records the check, so that it may last.
-
-    Raises:
-        InvalidValue: below 0, and beyond the longest feasible length.
-
-    """
-    if not is_whole(length, 0):
-        raise InvalidValue(
-            "strings must have a length of at least 0",
-            received=f"max_length = {length!r:.40}",
-            where="check",
-            remedy="give a length of at least 0",
-        )
-    # symbolsⁿ ≤ MOST_STRINGS, with one symbol counted as two. The largest symbolsⁿ that fits is
-    # evaluated in blocks, so that this limits time, not memory.
-    most = MOST_RECORDED if is_recorded else MOST_STRINGS
-    longest = _longest(most, symbols)
-    if length > longest:
-        recorded = _longest(MOST_RECORDED, symbols)
-        others = f", or of at most {recorded} with a journal (--journal FILE)"
-        raise InvalidValue(
-            f"there must be at most {most:,} strings of one length",
-            received=f"max_length = {length} over {symbols} symbols, "
-            f"{_count_in_words(symbols, length)} strings",
-            where="check",
-            remedy=f"give a length of at most {longest}{'' if is_recorded else others}",
-        )
-
-
-def _longest(count: int, symbols: int) -> int:
-    """The longest length of which there are at most `count` strings; one symbol counts as two."""
-    return next(n for n in itertools.count() if max(symbols, 2) ** (n + 1) > count)
-
-
-def _count_in_words(symbols: int, length: int) -> str:
-    """The number of strings of a length, as a power of ten where it is long."""
-    digits = length * math.log10(symbols)
-    return f"{symbols**length:,}" if digits < 19 else f"about 10^{digits:.0f}"
-
-
-def length_within(count: int, symbols: int) -> int:
-    """The longest length up to which there are at most `count` strings; at least 0.
-
-    One symbol counts as two, as every length would do.
-
-    Example:
-        >>> length_within(15, 2), length_within(14, 2)
-        (2, 2)
-
-    """
-    # There are 1 + s + … + sⁿ = (sⁿ⁺¹ − 1)/(s − 1) strings up to length n, which is below `count`
-    # where sⁿ⁺¹ ≤ count (s − 1): n is the last length of which that is true.
-    symbols = max(symbols, 2)
-    return next(n for n in itertools.count() if symbols ** (n + 2) > count * (symbols - 1))
 
 
 def shortest_input(model: Transformer) -> int:

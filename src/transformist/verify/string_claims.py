@@ -27,11 +27,10 @@ from transformist.verify.comparison import (
     LimitAt,
     compare,
     compare_every,
-    length_within,
     lengths_in_words,
-    require_feasible,
     shortest_input,
 )
+from transformist.verify.feasible import length_within, require_feasible
 from transformist.verify.verdict import Coverage, Mismatch, Trial, Verdict, verdict_of
 
 # The check

@@ -12,7 +12,7 @@ from transformist.language import Program
 from transformist.programs import PROGRAMS
 from transformist.verify.checking import check
 from transformist.verify.claim_kinds import check_recipe
-from transformist.verify.comparison import length_within, require_feasible
+from transformist.verify.feasible import length_within, require_feasible
 from transformist.verify.verdict import Coverage, Verdict
 from transformist.verify.workers import spread
 

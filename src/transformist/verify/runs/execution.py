@@ -121,6 +121,7 @@ class Executed:
         mismatch: the first wrong string, or `None`.
         pieces: number of pieces.
         from_journal: number of pieces that the journal had.
+        is_drawn: True if the wrong string is a drawn one.
 
     """
 
@@ -128,6 +129,7 @@ class Executed:
     mismatch: Mismatch | None
     pieces: int
     from_journal: int
+    is_drawn: bool = False
 
 
 Outcomes: TypeAlias = "Generator[tuple[Piece, Compared], None, None]"
@@ -211,7 +213,7 @@ def execute(
         wrong = _again(subject, first, drawn)
     _, mismatch = raised(0, wrong)
     count = _strings_before(first, pieces, len(alphabet)) + 1
-    return Executed(count, mismatch, len(pieces), from_journal)
+    return Executed(count, mismatch, len(pieces), from_journal, is_drawn=bool(first[0]))
 
 
 def _again(subject: Subject, place: Place, drawn: list[DrawnRange]) -> Mismatch | Refusal:

@@ -20,7 +20,7 @@ from collections import ChainMap
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from transformist import __version__
 from transformist.arithmetic import Arithmetic, is_whole, number_system
@@ -106,14 +106,10 @@ class Packed:
 
 def _pickled(value: Any) -> bytes:
     """Pickle a value; functions of a file or a notebook with their code, also cached ones."""
-
-    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-        dispatch_table: ClassVar = ChainMap(
-            {_Cached: _reduced_cached}, cloudpickle.Pickler.dispatch_table
-        )
-
+    table = ChainMap({_Cached: _reduced_cached}, cloudpickle.Pickler.dispatch_table)
+    pickler = type("Pickler", (cloudpickle.Pickler,), {"dispatch_table": table})
     written = io.BytesIO()
-    Pickler(written).dump(value)
+    pickler(written).dump(value)
     return written.getvalue()
 
 
@@ -126,9 +122,9 @@ def _reduced_cached(function: Any) -> Any:
 
     The answers that the cache holds stay here.
     """
-    module = None if function.__module__ == "__main__" else sys.modules.get(function.__module__)
-    if getattr(module, function.__qualname__, None) is function:
-        return function.__qualname__
+    module, name = function.__module__, function.__qualname__
+    if module != "__main__" and getattr(sys.modules.get(module), name, None) is function:
+        return name
     decorator = functools.lru_cache(**function.cache_parameters())
     return decorator, (function.__wrapped__,), vars(function)
 

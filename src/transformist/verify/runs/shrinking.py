@@ -1,0 +1,100 @@
+"""Shrinking of a wrong string: a shorter one, of earlier symbols, on which the answer is wrong too.
+
+Delta debugging (Zeller and Hildebrandt 2002) by itself: parts of the string are deleted, at first
+half of it, at last single symbols; then each symbol is replaced by one that is earlier in the
+alphabet. Every string that is taken has been compared and is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from transformist.errors import OutOfTime
+from transformist.verify.comparison import first_wrong, shortest_input
+from transformist.verify.runs.execution import Subject
+from transformist.verify.verdict import Mismatch
+
+TRIES = 1000
+"""Most strings that are compared to shrink one. A drawn string of 100 symbols takes about 300."""
+
+
+def shrunk(subject: Subject, wrong: Mismatch, tries: int = TRIES) -> Mismatch:
+    """Shrink a wrong string.
+
+    Args:
+        subject: what is compared.
+        wrong: a string on which the answer is wrong.
+        tries: most strings that are compared.
+
+    Returns:
+        The mismatch of a string that is no longer, with no symbol that is later in the alphabet at
+        its place unless it is shorter. It does not depend on the time or on the machine.
+
+    """
+    search = _Shrinking(subject, wrong, tries)
+    try:
+        while search.deletes() or search.replaces():
+            pass
+    except (OutOfTime, _NoMoreTries):
+        pass
+    return search.wrong
+
+
+class _NoMoreTries(Exception):
+    """Raised when as many strings have been compared as may be."""
+
+
+@dataclass
+class _Shrinking:
+    """The shortest wrong string so far, and the number of strings that may still be compared."""
+
+    subject: Subject
+    wrong: Mismatch
+    tries: int
+
+    def deletes(self) -> bool:
+        """Delete what can be deleted; True if anything was."""
+        before = len(self.wrong.input)
+        size = max(1, before // 2)
+        while size:
+            at = 0
+            while at < len(self.wrong.input):
+                x = self._symbols()
+                if not self._takes((*x[:at], *x[at + size :])):
+                    at += size
+            size //= 2
+        return len(self.wrong.input) < before
+
+    def replaces(self) -> bool:
+        """Replace each symbol by the first that leaves the answer wrong; True if any was."""
+        before = self.wrong.input
+        for at in range(len(before)):
+            x = self._symbols()
+            for symbol in self._earlier(x[at]):
+                if self._takes((*x[:at], symbol, *x[at + 1 :])):
+                    break
+        return bool(self.wrong.input != before)
+
+    def _symbols(self) -> Sequence[Any]:
+        return tuple(self.wrong.input)
+
+    def _earlier(self, symbol: Any) -> Iterator[Any]:
+        alphabet = self.subject.model.alphabet
+        yield from alphabet[: alphabet.index(symbol)]
+
+    def _takes(self, symbols: tuple[Any, ...]) -> bool:
+        """Take the string of these symbols if its answer is wrong."""
+        if len(symbols) < shortest_input(self.subject.model):
+            return False
+        if not self.tries:
+            raise _NoMoreTries
+        self.tries -= 1
+        subject = self.subject
+        string = subject.domain.joined(symbols)
+        _, found = first_wrong(subject.model, subject.reference, [string], subject.arithmetic)
+        if not isinstance(found, Mismatch):
+            return False
+        self.wrong = found
+        return True
