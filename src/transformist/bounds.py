@@ -43,7 +43,13 @@ from transformist.catalogue.safe_lengths import (
     nearest_active_length,
     quadratic_length,
 )
-from transformist.catalogue.weighting import tie_break_length
+from transformist.catalogue.weighting import (
+    layernorm_hash_sharpness,
+    softened_first_length,
+    softened_hash_length,
+    softened_orthogonal_length,
+    tie_break_length,
+)
 from transformist.rounding import (
     ACTIVATION_SLOPES,
     ANY_ORDER,
@@ -113,6 +119,7 @@ __all__ = [
     "layernorm_hash_gap",
     "layernorm_hash_head_length",
     "layernorm_hash_length",
+    "layernorm_hash_sharpness",
     "lipschitz_constant",
     "mean_error",
     "mean_length",
@@ -138,6 +145,9 @@ __all__ = [
     "share_length",
     "sharpness",
     "size_bound",
+    "softened_first_length",
+    "softened_hash_length",
+    "softened_orthogonal_length",
     "softened_recency_length",
     "softmax_error",
     "softmax_remainder",

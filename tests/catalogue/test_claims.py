@@ -55,7 +55,7 @@ functions = pytest.mark.parametrize(
 def test_the_claim_holds_on_fewer_cases(recipe, short):
     """Under the defaults and the first of other settings."""
     recipe = replace(recipe, claim=replace(recipe.claim, variants=recipe.claim.variants[:1]))
-    if recipe.name == "almost-orthogonal-lookup":
+    if recipe.name.startswith("almost-orthogonal-lookup"):
         model, settings = built_small(recipe)
         recipe = always(model, recipe, settings)
     verdict = check_recipe(recipe)
@@ -106,7 +106,8 @@ STABLE = """
     not conditional clip attend-nothing mean prefix-mean first first-value predecessor
     predecessor-strict predecessor-quadratic successor-strict nearest-left nearest-right
     one-hot-lookup almost-orthogonal-lookup quadratic-lookup quadratic-lookup-soft
-    modulo-by-sinusoids split-heads tie-break soften soften-by-precision round-to-bit
+    modulo-by-sinusoids split-heads tie-break soften soften-by-precision
+    first-value-soft almost-orthogonal-lookup-soft layernorm-hash-head-soft round-to-bit
     layernorm-pairs layernorm-sign selective-layernorm layernorm-hash-head layernorm-hash-lookup
     exact-step route serial parallel flag add-at-flag zero-at-flag ignore-coordinates
     linear-to-the-right linear-in-place gate-by-flag max-of-two max-of-many parity
@@ -581,7 +582,7 @@ def test_the_claimed_gap_is_kept_and_attained(recipe):
 def test_the_claimed_gap_is_kept_and_attained_under_every_variant(recipe):
     for settings in variants(recipe):
         longest = settings.get("max_length")
-        if recipe.name == "almost-orthogonal-lookup":
+        if recipe.name.startswith("almost-orthogonal-lookup"):
             settings, longest = {**settings, "max_length": 9, "epsilon": Fraction(2, 5)}, 9
         elif longest is not None and longest > 16:
             settings, longest = {**settings, "max_length": 16}, 16
@@ -638,6 +639,8 @@ SMALL = {
     "predecessor-quadratic": {"lo": -3, "hi": "1/3"},
     "one-hot-lookup": {"max_length": 6},
     "almost-orthogonal-lookup": {"max_length": 6, "epsilon": "2/5"},
+    "almost-orthogonal-lookup-soft": {"max_length": 6, "epsilon": "2/5"},
+    "first-value-soft": {"max_length": 6},
     "soften": {"max_length": 6},
     "soften-by-precision": {"max_length": 6},
 }
@@ -647,6 +650,11 @@ UNNEEDED = {
     "first": ("layer 0 network W_1[1, 1]", "layer 0 network W_2[2, 1]"),
     # The same, and where the step starts: a mark of less than 1 elsewhere is still no maximum.
     "first-value": (
+        "layer 0 network W_1[1, 3]",
+        "layer 0 network b_1[0]",
+        "layer 0 network W_2[4, 1]",
+    ),
+    "first-value-soft": (
         "layer 0 network W_1[1, 3]",
         "layer 0 network b_1[0]",
         "layer 0 network W_2[4, 1]",
@@ -742,7 +750,7 @@ def test_a_weight_set_to_zero_is_caught(recipe):
             weights = getattr(part, each.name) if each.metadata.get("weights") else None
             if weights is None:
                 continue
-            if recipe.name == "almost-orthogonal-lookup" and each.name != "W_V":
+            if recipe.name.startswith("almost-orthogonal-lookup") and each.name != "W_V":
                 continue  # one coordinate of many: those left are almost orthogonal still
             for place in np.argwhere(weights).tolist():
                 without = weights.copy()

@@ -10,7 +10,8 @@ import pytest
 import transformist as tf
 from transformist.arithmetic import SYSTEMS, number_system
 from transformist.assembly import soften
-from transformist.bounds import quadratic_length
+from transformist.bounds import layernorm_hash_sharpness, quadratic_length
+from transformist.catalogue.positions import almost_orthogonal
 from transformist.claims import ask
 from transformist.domains import Feature, Query, Sequences, Values
 from transformist.domains.vectors import Reals
@@ -126,6 +127,72 @@ def test_soft_lookup_of_every_length_is_within_the_tolerance(arithmetic):
     soft_is_within_tolerance(arithmetic, EVERY, Fraction(1, 4))
     if arithmetic in ("float64", "float32"):
         soft_is_within_tolerance(arithmetic, EVERY, Fraction(1, 100))
+
+
+def hashes(N):
+    """The layernorm hashes of 1 to N, in float64."""
+    i = np.arange(1, N + 1)[:, None]
+    return np.sqrt(2 / (i**2 + 1)) * np.concatenate([i, i**0, -i, -(i**0)], axis=1)
+
+
+def softened_lists(name, N):
+    """For each of some places, its list of vectors with v = 1 there and 0 elsewhere."""
+    places = sorted({1, 2, (N + 1) // 2, N - 1, N} - {0})
+    for place in places:
+        v = (np.arange(1, N + 1) == place)[:, None]
+        if name == "first-value-soft":
+            if place == 1:
+                yield place, np.concatenate([v**0, -((-1) ** np.arange(N))[:, None], v], axis=1)
+            continue
+        if name == "layernorm-hash-head-soft":
+            codes = hashes(N)
+        else:
+            codes = np.array(almost_orthogonal(N, Fraction(2, 5), None, 0))
+        asked = np.repeat(codes[[place - 1]], N, axis=0)
+        yield place, np.concatenate([asked, codes, v], axis=1)
+
+
+# The greatest N that is safe in the format; in float64 one below it.
+SOFTENED = [
+    ("first-value-soft", "bfloat16", 746),
+    ("almost-orthogonal-lookup-soft", "bfloat16", 27),
+    ("layernorm-hash-head-soft", "float32", 15),
+    ("layernorm-hash-head-soft", "float64", 600),
+]
+
+
+@pytest.mark.parametrize(("name", "arithmetic", "N"), SOFTENED)
+def test_softened_lookups_leave_the_tolerance_elsewhere_in_the_format(name, arithmetic, N):
+    recipe, system = tf.recipe(name), number_system(arithmetic)
+    assert recipe.safe_lengths(max_length=N)[arithmetic] >= N
+    head = recipe.build(max_length=N)
+    for place, x in softened_lists(name, N):
+        for values, wanted in ((x[:, -1:], 1), (1 - x[:, -1:], 0)):
+            z = np.concatenate([x[:, :-1], values], axis=1).astype(float)
+            got = system.numbers(head(system.array(z), system))[:, 0]
+            assert np.abs(got - wanted).max() <= 1 / 4 + 1 / 8, place
+
+
+def test_weights_for_a_length_beyond_the_safe_one_are_claimed_for_no_input():
+    for name, arithmetic, greatest in (
+        ("layernorm-hash-head-soft", "float32", 15),
+        ("first-value-soft", "bfloat16", 746),
+    ):
+        recipe = tf.recipe(name)
+        assert recipe.safe_lengths(max_length=greatest)[arithmetic] == greatest
+        assert arithmetic not in recipe.safe_lengths(max_length=greatest + 1)
+
+
+@pytest.mark.parametrize("tolerance", [Fraction(1, 4), Fraction(1, 100)])
+def test_hash_sharpness_leaves_the_tolerance_elsewhere(tolerance):
+    for N in (2, 3, 10, 100):
+        codes = hashes(N)
+        scores = float(layernorm_hash_sharpness(N, tolerance)) * (codes @ codes.T) / 2
+        weights = np.exp(scores - np.diag(scores)[:, None])
+        elsewhere = weights.sum(axis=1) - 1
+        assert elsewhere.max() <= tolerance
+        # 1/τ is no larger than it need be: the last position, with one neighbour, takes a fourth.
+        assert elsewhere.max() >= tolerance / 4
 
 
 def test_short_lists_in_a_model_for_long_ones():

@@ -188,11 +188,24 @@ def quadratic_sharpness(tolerance: Any) -> F:
         Fraction(3, 1)
 
     """
-    # The position at distance m scores m²/√2 below the best. With x = e^(−1/(τ√2)) the weight
-    # elsewhere is at most 2(x + x⁴ + x⁹ + …) ≤ 2x/(1 − x³). With x = (t/2)(1 − (t/2)³), t the
-    # tolerance, that is at most t; −ln x = ln(2/t) − ln(1 − e^(−3 ln(2/t))).
-    least = log(2 / required_share(tolerance, "quadratic_sharpness"))
-    return rounded_up((least - math.log1p(-math.exp(-3 * least))) * math.sqrt(2))
+    # The position at distance m scores m²/√2 below the best: m² times as far as the next one.
+    share = required_share(tolerance, "quadratic_sharpness")
+    return rounded_up(quadratic_exponent(share) * math.sqrt(2))
+
+
+def quadratic_exponent(tolerance: F) -> float:
+    """Return c such that e^(−c m²), summed over positions at distances m ≥ 1, is ≤ the tolerance.
+
+    Example:
+        >>> round(quadratic_exponent(F(1, 4)), 3)
+        2.081
+
+    """
+    # With x = e^(−c) the sum is at most 2(x + x⁴ + x⁹ + …) ≤ 2x/(1 − x³), as two positions lie at
+    # each distance. With x = (t/2)(1 − (t/2)³), t the tolerance, that is at most t; −ln x =
+    # ln(2/t) − ln(1 − e^(−3 ln(2/t))).
+    least = log(2 / tolerance)
+    return least - math.log1p(-math.exp(-3 * least))
 
 
 def _soft_scores(n: int, tolerance: F) -> float:

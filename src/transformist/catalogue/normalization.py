@@ -347,7 +347,7 @@ def layernorm_hash_lookup(weighting: str = "average-hard") -> LayerStack:
     )
 
 
-def _hash_code(i: int, n: int) -> Sequence[F]:
+def hash_code(i: int, n: int) -> Sequence[F]:
     """Return lh(i) as rationals, near enough for the gap between positions up to n."""
     # A root off by 2^−bits turns no vector: it scales lh(i) by 1 − i 2^−bits at most, and so the
     # products, which are at most 4, by less than n⁻⁴ 2⁻¹⁰⁰, where they lie 1/n⁴ apart.
@@ -389,7 +389,7 @@ def layernorm_hash_head_length(arithmetic: Arithmetic | str) -> int | None:
     claim=SequenceClaim(
         statement="yᵢ = v at position qᵢ, positions given as their layernorm hashes, any v",
         reference=looked_up,
-        domain=lambda: coded_positions(_hash_code, 4, "lh(j)"),
+        domain=lambda: coded_positions(hash_code, 4, "lh(j)"),
         safe_length=lambda *, arithmetic: layernorm_hash_head_length(arithmetic),
         why_safe="bounds.layernorm_hash_head_length",
         weightings=HARD,

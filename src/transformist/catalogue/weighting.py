@@ -9,16 +9,31 @@ from typing import Any
 
 from transformist.arithmetic import SYSTEMS, Arithmetic, Floating
 from transformist.assembly import attend, precompose, soften, split_heads, tie_break
-from transformist.catalogue.attention import prefix_means
+from transformist.catalogue.attention import mark_first, mean_length, prefix_means
 from transformist.catalogue.feed_forward import greater_than_zero
-from transformist.catalogue.lookup import looked_up, one_hot, one_hot_lookup, require_share
-from transformist.catalogue.safe_lengths import count_length, longest_apart
+from transformist.catalogue.lookup import (
+    almost_orthogonal_lookup,
+    coded_positions,
+    looked_up,
+    one_hot,
+    one_hot_lookup,
+    quadratic_exponent,
+    require_share,
+)
+from transformist.catalogue.normalization import (
+    hash_code,
+    layernorm_hash_gap,
+    layernorm_hash_head,
+)
+from transformist.catalogue.positions import almost_orthogonal, almost_orthogonal_dimension
+from transformist.catalogue.safe_lengths import count_length, longest, longest_apart
 from transformist.claims import NO_SOFTMAX, FunctionClaim, SequenceClaim, everywhere, recipe
 from transformist.domains import Bits, Feature, Reals, Sequences, Values, Where
 from transformist.errors import InvalidValue
 from transformist.model import Attention, FeedForward, Layer, LayerStack, Stream
-from transformist.rounding import float_format_of, mean_error, softmax_error
+from transformist.rounding import float_format_of, mean_error, rounded_up, softmax_error
 from transformist.theory import sharpness, underflow_sharpness
+from transformist.theory.softening import required_share
 
 # 5.5: many heads by single ones
 
@@ -273,6 +288,306 @@ def softened_by_precision(max_length: int = 64, format: str = "float64") -> Atte
     return soften(head, _underflowing(max_length, SYSTEMS[format]))
 
 
+# 5.7: softmax in the lookups of 5.2 and 5.3
+
+_SHARE = Values("v", Reals(1, F(0), F(1)))
+
+
+def _built_within(max_length: int, safe: int | None) -> int | None:
+    """Return the safe length of weights for N: that of N where N is within it, else 0."""
+    # The scores grow with the N that the weights are made for, whatever the length of an input.
+    return safe if safe is None or max_length <= safe else 0
+
+
+def _first_sharpness(max_length: int, tolerance: F) -> F:
+    return sharpness((F(1), 1), max_length, tolerance)
+
+
+def softened_first_length(arithmetic: Arithmetic | str, tolerance: Any = F(1, 4)) -> int | None:
+    """Return the largest N for which rounding moves first-value-soft by less than 1/8.
+
+    Args:
+        arithmetic: the number system.
+        tolerance: the weight that may go elsewhere, between 0 and 1.
+
+    Raises:
+        InvalidValue: for a tolerance that is not between 0 and 1.
+
+    Example:
+        >>> softened_first_length("float16"), softened_first_length("float8_e4m3")
+        (65504, 0)
+
+    """
+    share = required_share(tolerance, "softened_first_length")
+    marked = mean_length(arithmetic)
+    if marked is None:
+        return None
+
+    def holds(n: int) -> bool:
+        # Marks are 0 and 1 exactly up to `mean_length`, so scores are 1/τ and 0.
+        return n <= marked and _first_rounding(n, n, share, arithmetic) < 1 / 8
+
+    return longest(holds)
+
+
+def _first_rounding(n: int, max_length: int, tolerance: F, arithmetic: Arithmetic | str) -> float:
+    scores = float(_first_sharpness(max_length, tolerance))
+    return softmax_error(n, scores, tolerance, arithmetic)
+
+
+@recipe(
+    "first-value-soft",
+    section="5.7",
+    claim=SequenceClaim(
+        statement="|yᵢ − v₁| ≤ the tolerance, for v in [0, 1] and n ≤ N, by softmax alone",
+        reference=lambda *, v, n: [list(v[0])] * n,
+        domain=lambda: Sequences((Feature.of("1"), Feature.of("(-1)^i"), _SHARE)),
+        error=lambda *, n, max_length, tolerance, arithmetic: (
+            tolerance + _first_rounding(n, max_length, tolerance, arithmetic)
+        ),
+        error_statement="the tolerance, and bounds.softmax_error",
+        safe_length=lambda *, max_length, tolerance, arithmetic: _built_within(
+            max_length, softened_first_length(arithmetic, tolerance)
+        ),
+        why_safe="bounds.softened_first_length: marks are exact, as those of first; rounding moves "
+        "the result by less than 1/8",
+        weightings=("softmax",),
+        mask="future",
+        gap=lambda *, max_length, tolerance: (_first_sharpness(max_length, tolerance), 1),
+        gap_statement="1/τ ≥ ln((N − 1)/tolerance)",
+        excluded={"exact": NO_SOFTMAX},
+        variants=({"max_length": 1}, {"max_length": 11, "tolerance": "1/100"}),
+        depends_on=("N",),
+    ),
+    errata=("first-weighting", "first-retrieval", "soft-logarithm", "softmax-to-hardmax"),
+)
+def first_value_softened(max_length: int = 64, tolerance: F = F(1, 4)) -> LayerStack:
+    """Mark the first position by a mean (5.2), then attend to the mark, sharpened by 1/τ."""
+    require_share(tolerance, "first-value-soft")
+    stream = Stream(("1", "(-1)^i", "v", "odd share", "first", "first value"))
+    scale = _first_sharpness(max_length, tolerance)
+    fetch = attend(
+        stream, ["v"], ["first value"], [{"1": scale}], ["first"], "softmax", mask="future"
+    )
+    layers = (mark_first(stream, "softmax"), Layer((fetch,)))
+    return LayerStack(stream, ("1", "(-1)^i", "v"), layers, ("first value",))
+
+
+def _width_of(max_length: int, epsilon: F, width: int | None) -> int:
+    return almost_orthogonal_dimension(max_length, epsilon) if width is None else width
+
+
+def _orthogonal_gap(*, max_length: int, epsilon: F, width: int | None) -> tuple[F, int]:
+    """Return the least gap of dot products, m(1 − ε), and d_key = m."""
+    m = _width_of(max_length, epsilon, width)
+    return m * (1 - epsilon), m
+
+
+def _orthogonal_rounding(
+    n: int,
+    max_length: int,
+    epsilon: F,
+    width: int | None,
+    tolerance: F,
+    arithmetic: Arithmetic | str,
+) -> float:
+    """Return how far rounding moves the result; infinite where sums may round or overflow."""
+    gap = _orthogonal_gap(max_length=max_length, epsilon=epsilon, width=width)
+    scale, m = sharpness(gap, max_length, tolerance), gap[1]
+    a = float_format_of(arithmetic)
+    # 1/τ has 4 significant bits, so that sums of m terms ±1/τ are whole multiples, up to 16 m, of
+    # one power of two. The accumulator holds these exactly for 16 m w ≤ 1, and a score then rounds
+    # when it is stored, and by the division by √m: less often than `softmax_error` admits.
+    if a is not None and (16 * m * a.accumulator_roundoff > 1 or m * scale > F(a.largest)):
+        return math.inf
+    return softmax_error(n, float(scale) * math.sqrt(m), tolerance, arithmetic)
+
+
+def softened_orthogonal_length(
+    arithmetic: Arithmetic | str,
+    epsilon: F = F(2, 5),
+    width: int | None = None,
+    tolerance: Any = F(1, 4),
+) -> int | None:
+    """Return the largest N for which rounding moves almost-orthogonal-lookup-soft by less than 1/8.
+
+    Args:
+        arithmetic: the number system.
+        epsilon: ε of the vectors.
+        width: m, the length of the vectors; derived from N and ε if left out.
+        tolerance: the weight that may go elsewhere, between 0 and 1.
+
+    Raises:
+        InvalidValue: for a tolerance that is not between 0 and 1.
+
+    Example:
+        >>> softened_orthogonal_length("float16"), softened_orthogonal_length("bfloat16")
+        (293253, 27)
+
+    """
+    share = required_share(tolerance, "softened_orthogonal_length")
+    if float_format_of(arithmetic) is None:
+        return None
+
+    def holds(n: int) -> bool:
+        return _orthogonal_rounding(n, n, epsilon, width, share, arithmetic) < 1 / 8
+
+    return longest(holds)
+
+
+def _near_shares(*, max_length: int, epsilon: F, width: int | None, seed: int) -> Sequences:
+    family = almost_orthogonal(max_length, epsilon, width, seed)
+    return coded_positions(lambda i, _n: family[i - 1], len(family[0]), "xⱼ", _SHARE)
+
+
+def _orthogonal_soft_gap(
+    *, max_length: int, epsilon: F, width: int | None, tolerance: F
+) -> tuple[F, int]:
+    gap = _orthogonal_gap(max_length=max_length, epsilon=epsilon, width=width)
+    return gap[0] * sharpness(gap, max_length, tolerance), gap[1]
+
+
+@recipe(
+    "almost-orthogonal-lookup-soft",
+    section="5.7",
+    claim=SequenceClaim(
+        statement="|yᵢ − v at position qᵢ| ≤ the tolerance, for v in [0, 1] and n ≤ N, by softmax, "
+        "positions as the vectors of position-almost-orthogonal",
+        reference=looked_up,
+        domain=_near_shares,
+        error=lambda *, n, max_length, epsilon, width, tolerance, arithmetic: (
+            tolerance + _orthogonal_rounding(n, max_length, epsilon, width, tolerance, arithmetic)
+        ),
+        error_statement="the tolerance, and bounds.softmax_error",
+        safe_length=lambda *, max_length, epsilon, width, tolerance, arithmetic: _built_within(
+            max_length, softened_orthogonal_length(arithmetic, epsilon, width, tolerance)
+        ),
+        why_safe="sums of ±1/τ are exact, and rounding moves the result by less than 1/8 "
+        "(bounds.softened_orthogonal_length)",
+        weightings=("softmax",),
+        mask="none",
+        gap=_orthogonal_soft_gap,
+        gap_statement="at least (1/τ)(1 − ε) √m, 1/τ ≥ ln((N − 1)/tolerance)/((1 − ε) √m)",
+        excluded={"exact": NO_SOFTMAX},
+        variants=({"max_length": 12, "epsilon": "1/3", "width": 60, "tolerance": "1/100"},),
+        depends_on=("N",),
+        size="width 2m + 1, m = ⌈(2/ε²) ln(2 N(N − 1))⌉, or as set",
+    ),
+    sources=("the gap is (1 − ε)/√m after 1/√d_key, for vectors of norm 1, not 1 − 2ε",),
+    errata=("almost-orthogonal-gap", "soft-logarithm", "softmax-to-hardmax"),
+)
+def almost_orthogonal_softened(
+    max_length: int = 16,
+    epsilon: F = F(2, 5),
+    width: int | None = None,
+    seed: int = 0,
+    tolerance: F = F(1, 4),
+) -> Attention:
+    """assembly.soften of almost-orthogonal-lookup, by bounds.sharpness of its gap."""
+    require_share(tolerance, "almost-orthogonal-lookup-soft")
+    head = almost_orthogonal_lookup.build(
+        max_length=max_length, epsilon=epsilon, width=width, seed=seed
+    )
+    gap = _orthogonal_gap(max_length=max_length, epsilon=epsilon, width=width)
+    return soften(head, sharpness(gap, max_length, tolerance))
+
+
+def layernorm_hash_sharpness(max_length: int, tolerance: Any) -> F:
+    """Return 1/τ for softmax in a lookup by layernorm hashes among N positions.
+
+    Args:
+        max_length: N, the most positions.
+        tolerance: the weight that may go elsewhere, between 0 and 1.
+
+    Raises:
+        InvalidValue: for a tolerance that is not between 0 and 1.
+
+    Example:
+        >>> layernorm_hash_sharpness(8, F(1, 4))
+        Fraction(7168, 1)
+
+    """
+    share = required_share(tolerance, "layernorm_hash_sharpness")
+    # lh(q) · lh(j) = 4 cos θ, θ the angle between (q, 1) and (j, 1), and 1 − cos θ ≥ sin² θ/2. The
+    # cross product of the two is q − j, so sin² θ = (q − j)²/((q² + 1)(j² + 1)), which is at least
+    # (q − j)²/(M² + 1) for q ≠ j ≤ N, M = N² − N + 1 (`layernorm_hash_gap`). The position at
+    # distance m thus scores at least m²/(M² + 1) below the best: as in the quadratic lookup.
+    unit = layernorm_hash_gap(max_length) / 2
+    return rounded_up(F(quadratic_exponent(share)) / unit)
+
+
+def _hash_rounding(n: int, max_length: int, tolerance: F, arithmetic: Arithmetic | str) -> float:
+    # A score rounds ten times: the two coordinates that are stored, the query times 1/τ (product
+    # and store), the product and three sums of positive terms, the store, the root and the
+    # quotient make 5u + 6w ≤ 11u of itself; two scores and their difference 24u. Scores are at
+    # most 2/τ. `softmax_error` has 10u: it is asked for scores three times as large, 30u, which
+    # has room for higher orders: where it is finite, u is at most 1/240.
+    scores = 6 * float(layernorm_hash_sharpness(max_length, tolerance))
+    return softmax_error(n, scores, tolerance, arithmetic)
+
+
+def softened_hash_length(arithmetic: Arithmetic | str, tolerance: Any = F(1, 4)) -> int | None:
+    """Return the largest N for which rounding moves layernorm-hash-head-soft by less than 1/8.
+
+    Args:
+        arithmetic: the number system.
+        tolerance: the weight that may go elsewhere, between 0 and 1.
+
+    Raises:
+        InvalidValue: for a tolerance that is not between 0 and 1.
+
+    Example:
+        >>> [softened_hash_length(name) for name in ("float64", "float32", "float16")]
+        [2289, 15, 1]
+
+    """
+    share = required_share(tolerance, "softened_hash_length")
+    if float_format_of(arithmetic) is None:
+        return None
+    return longest(lambda n: _hash_rounding(n, n, share, arithmetic) < 1 / 8)
+
+
+@recipe(
+    "layernorm-hash-head-soft",
+    section="5.7",
+    claim=SequenceClaim(
+        statement="|yᵢ − v at position qᵢ| ≤ the tolerance, for v in [0, 1] and n ≤ N, by softmax, "
+        "positions given as their layernorm hashes",
+        reference=looked_up,
+        domain=lambda: coded_positions(hash_code, 4, "lh(j)", _SHARE),
+        error=lambda *, n, max_length, tolerance, arithmetic: (
+            tolerance + _hash_rounding(n, max_length, tolerance, arithmetic)
+        ),
+        error_statement="the tolerance, and bounds.softmax_error",
+        safe_length=lambda *, max_length, tolerance, arithmetic: _built_within(
+            max_length, softened_hash_length(arithmetic, tolerance)
+        ),
+        why_safe="rounding moves the result by less than 1/8 (bounds.softened_hash_length): the "
+        "scores, at most 2/τ, grow as N⁴",
+        weightings=("softmax",),
+        mask="none",
+        gap=lambda *, n, max_length, tolerance: (
+            layernorm_hash_gap(n) * layernorm_hash_sharpness(max_length, tolerance),
+            4,
+        ),
+        gap_statement="at least (1/τ)/(M² + 1), M = n² − n + 1, 1/τ from "
+        "bounds.layernorm_hash_sharpness",
+        excluded={"exact": NO_SOFTMAX},
+        variants=({"max_length": 1}, {"max_length": 300, "tolerance": "1/100"}),
+        depends_on=("N",),
+        size="width 9, whatever N",
+    ),
+    sources=(
+        "the weight elsewhere is at most 2x/(1 − x³), x = e^(−1/(τ(M² + 1))), M = N² − N + 1",
+    ),
+    errata=("hash-scale", "soft-logarithm", "softmax-to-hardmax"),
+)
+def layernorm_hash_softened(max_length: int = 8, tolerance: F = F(1, 4)) -> Attention:
+    """assembly.soften of layernorm-hash-head, by bounds.layernorm_hash_sharpness."""
+    require_share(tolerance, "layernorm-hash-head-soft")
+    return soften(layernorm_hash_head.build(), layernorm_hash_sharpness(max_length, tolerance))
+
+
 def _near_a_bit(case: tuple[F, ...]) -> bool:
     return case[0] <= F(1, 4) or case[0] >= F(3, 4)
 
@@ -296,5 +611,14 @@ def round_to_bit() -> FeedForward:
     return precompose(greater_than_zero.build(epsilon=F(1, 2)), [[1]], [F(-1, 4)])
 
 
-RECIPES = (split, break_ties, softened, softened_by_precision, round_to_bit)
+RECIPES = (
+    split,
+    break_ties,
+    softened,
+    softened_by_precision,
+    first_value_softened,
+    almost_orthogonal_softened,
+    layernorm_hash_softened,
+    round_to_bit,
+)
 """Recipes of the chapter, in the order in which they are listed."""
