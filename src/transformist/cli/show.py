@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from transformist.cli.options import Model, Set
 from transformist.cli.printing import Json, out, print_json, warn, working
 from transformist.inputs import read_settings
 from transformist.named import find_model
+from transformist.named.named_model import NamedModel
 from transformist.named.named_recipe import NamedRecipe
 
+Weights = Annotated[
+    bool,
+    typer.Option("--weights", help="Print every matrix, with named rows and columns, instead."),
+]
 
-def command(name: Model, settings: Set = [], as_json: Json = False) -> None:  # noqa: B006
+
+def command(
+    name: Model,
+    settings: Set = [],  # noqa: B006
+    weights: Weights = False,
+    as_json: Json = False,
+) -> None:
     """Beside the claim of a recipe stands the first length at which each format was seen to fail.
 
     Only short inputs are searched; `precision` searches longer ones.
     """
     named = find_model(name, read_settings(settings))
+    if weights:
+        _print_weights(named, as_json)
+        return
     with working(f"reading and measuring {named.name}"):
         if isinstance(named, NamedRecipe):
             from transformist.report.recipe_sheet import recipe_facts, recipe_table
@@ -29,3 +47,20 @@ def command(name: Model, settings: Set = [], as_json: Json = False) -> None:  # 
         print_json(facts)
     else:
         out.print(table(facts))
+
+
+def _print_weights(named: NamedModel, as_json: bool) -> None:
+    """Print every matrix of a model; of large ones the rows and columns that are not all zero."""
+    from transformist.report.weights_report import weights_facts, weights_text
+
+    with working(f"building {named.name}"):
+        if isinstance(named, NamedRecipe):
+            table = named.recipe.construct(**named.settings).weights_table()
+        else:
+            model = named.shown()
+            warn(named.shortened(model.max_length))
+            table = model.weights_table()
+    if as_json:
+        print_json(weights_facts(named.name, table))
+    else:
+        out.print(weights_text(table), end="")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -20,6 +20,7 @@ from transformist.model.parameter import (
     weights,
 )
 from transformist.model.weighting import Weighting
+from transformist.model.weights_table import NamedPart, named_matrix, named_vector, numbered
 
 Rows: TypeAlias = "slice | Positions"
 """Some of the positions, counted from 0."""
@@ -154,6 +155,28 @@ class Attention(Parameterized, Function):
         j = np.arange(z.shape[-2])
         admissible = self.mask.admissible(j[rows, None], j[None, :])
         return self.weighting(self.scores(z, a, rows), admissible, a)
+
+    def named_parts(
+        self, name: str = "", reads: Sequence[str] = (), writes: Sequence[str] = ()
+    ) -> Iterator[NamedPart]:
+        """W_Q, W_K, W_V, W_O and their biases; coordinates of vectors named by their numbers."""
+        query, key = (numbered(noun, self.W_Q.shape[0]) for noun in ("query", "key"))
+        reads = reads or numbered("input", self.width)
+        writes = writes or numbered("output", self.width_out)
+        value = writes if self.W_O is None else numbered("value", self.W_V.shape[0])
+        matrices = [
+            named_matrix("W_Q", query, reads, self.W_Q),
+            named_vector("b_Q", query, self.b_Q),
+            named_matrix("W_K", key, reads, self.W_K),
+            named_vector("b_K", key, self.b_K),
+            named_matrix("W_V", value, reads, self.W_V),
+            named_vector("b_V", value, self.b_V),
+        ]
+        if self.W_O is not None:
+            matrices.append(named_matrix("W_O", writes, value, self.W_O))
+        matrices.append(named_vector("b_O", writes, self.b_O))
+        kind = f"{self.weighting}, mask {self.mask}"
+        yield NamedPart(name or "attention", kind, tuple(matrices))
 
     def _blocks(self, shape: tuple[int, ...]) -> Iterator[slice]:
         """Slices of the queries, so that a block of scores stays within `_BLOCK` entries."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Set
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -14,6 +14,7 @@ import numpy as np
 
 from transformist.arithmetic import Arithmetic, Array, number_system
 from transformist.errors import InvalidValue, NotFinite, ShapeMismatch, UnknownName
+from transformist.model.weights_table import HasWeights
 
 Member = TypeVar("Member", bound=StrEnum)
 
@@ -201,7 +202,7 @@ Observer: TypeAlias = Callable[[Array, Arithmetic], None]
 """A function of the numbers on which a model is called, and of their arithmetic."""
 
 
-class Function(ABC):
+class Function(HasWeights):
     """A definition that is called on vectors."""
 
     @abstractmethod

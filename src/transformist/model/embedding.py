@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -22,6 +22,7 @@ from transformist.model.definition import several
 from transformist.model.parameter import Parameter, Parameterized, weights
 from transformist.model.position_encoding import PositionEncoding, PositionFunctions
 from transformist.model.stream import LinearForm, Stream
+from transformist.model.weights_table import HasWeights, NamedPart, named_matrix, numbered
 
 Symbol: TypeAlias = "str | int | float | Fraction | tuple[Any, ...]"
 """Symbol of an input; a tuple consists of symbols."""
@@ -31,7 +32,7 @@ BOS, EOS, CLS = "BOS", "EOS", "CLS"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Embedding(Parameterized):
+class Embedding(Parameterized, HasWeights):
     """z⁽⁰⁾ᵢ = we(xᵢ) + peₙ(i) (Eq. 2), for the input with the symbols that the model adds.
 
     Attributes:
@@ -172,6 +173,21 @@ class Embedding(Parameterized):
         # The symbols in front have the positions …, −1, 0, and those at the back n + 1, n + 2, …
         places = range(1 - len(self.front), length + len(self.back) + 1)
         return a.add(words, self.positions.at(places, length, a))
+
+    def named_parts(
+        self, name: str = "", reads: Sequence[str] = (), writes: Sequence[str] = ()
+    ) -> Iterator[NamedPart]:
+        """The word vectors, a row for each symbol, and the parts of the positions."""
+        added = [
+            f"{' '.join(symbols)} {place} the input"
+            for symbols, place in ((self.front, "before"), (self.back, "after"))
+            if symbols
+        ]
+        writes = writes or numbered("output", self.width)
+        vectors = named_matrix("vectors", self.symbols, writes, self.vectors)
+        yield NamedPart(name or "embedding", " and ".join(added), (vectors,))
+        if self.positions is not None:
+            yield from self.positions.named_parts("positions", (), writes)
 
 
 def _are_among(symbols: Sequence[object], allowed: frozenset[Symbol]) -> bool:

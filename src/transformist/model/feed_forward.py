@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,6 +12,7 @@ from transformist.arithmetic import Arithmetic, Array
 from transformist.errors import ShapeMismatch, UnknownName
 from transformist.model.definition import Definition, Function, part, several
 from transformist.model.parameter import Parameter, Parameterized, vectors, weights
+from transformist.model.weights_table import NamedPart, named_matrix, named_vector, numbered
 
 
 def relu(x: Array, a: Arithmetic) -> Array:
@@ -112,6 +113,24 @@ class FeedForward(Parameterized, Function):
         h = ACTIVATIONS[self.activation](a.affine(x, w.W_1, w.b_1), a)
         return a.affine(h, w.W_2, w.b_2)
 
+    def named_parts(
+        self, name: str = "", reads: Sequence[str] = (), writes: Sequence[str] = ()
+    ) -> Iterator[NamedPart]:
+        """The four parameters, the hidden units named by their numbers."""
+        hidden = numbered("hidden", self.W_1.shape[0])
+        reads = reads or numbered("input", self.width)
+        writes = writes or numbered("output", self.width_out)
+        yield NamedPart(
+            name or "feed-forward",
+            self.activation,
+            (
+                named_matrix("W_1", hidden, reads, self.W_1),
+                named_vector("b_1", hidden, self.b_1),
+                named_matrix("W_2", writes, hidden, self.W_2),
+                named_vector("b_2", writes, self.b_2),
+            ),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class FeedForwardStack(Definition, Function):
@@ -152,3 +171,13 @@ class FeedForwardStack(Definition, Function):
         for each in self.parts:
             x = each.on(x, a)
         return x
+
+    def named_parts(
+        self, name: str = "", reads: Sequence[str] = (), writes: Sequence[str] = ()
+    ) -> Iterator[NamedPart]:
+        """The parts of each network, which reads the outputs of the one before."""
+        last = len(self.parts) - 1
+        for number, each in enumerate(self.parts):
+            written = writes if number == last else ()
+            yield from each.named_parts(f"{name or 'network'} {number}", reads, written)
+            reads = numbered(f"output of {number},", each.width_out)

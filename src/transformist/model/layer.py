@@ -16,6 +16,7 @@ from transformist.model.feed_forward import FeedForward
 from transformist.model.normalization import LayerNorm
 from transformist.model.parameter import sequences
 from transformist.model.stream import Stream
+from transformist.model.weights_table import NamedPart, numbered
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,14 @@ class Heads(Definition, Function):
     def total(self, outputs: Iterable[Array], a: Arithmetic) -> Array:
         """The sum of the outputs of the heads, added from the first to the last."""
         return functools.reduce(a.add, outputs)
+
+    def named_parts(
+        self, name: str = "", reads: Sequence[str] = (), writes: Sequence[str] = ()
+    ) -> Iterator[NamedPart]:
+        """The parts of each head, in order."""
+        name = f"{name}, " if name else ""
+        for number, head in enumerate(self.heads):
+            yield from head.named_parts(f"{name}head {number}", reads, writes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +137,21 @@ class Sublayer(Definition, Function):
         y = a.add(y, z)
         return y if self.post_norm is None else self.post_norm.on(y, a)
 
+    def named_parts(
+        self, name: str = "", reads: Sequence[str] = (), writes: Sequence[str] = ()
+    ) -> Iterator[NamedPart]:
+        """The parts of the function, between those of the norms."""
+        reads = reads or numbered("input", self.width)
+        writes, name = writes or reads, name or "sublayer"
+        normed: Sequence[str] = reads
+        if self.pre_norm is not None:
+            if self.pre_norm.W_N is not None:
+                normed = numbered("normed", self.pre_norm.width_out)
+            yield from self.pre_norm.named_parts(f"{name}, norm before", reads, normed)
+        yield from self.function.named_parts(name, normed, writes)
+        if self.post_norm is not None:
+            yield from self.post_norm.named_parts(f"{name}, norm after", writes, writes)
+
 
 Norms = tuple[LayerNorm | None, LayerNorm | None]
 
@@ -179,6 +203,13 @@ class Layer(Definition, Function):
             z = sublayer.on(z, a)
         return z
 
+    def named_parts(
+        self, name: str = "", reads: Sequence[str] = (), writes: Sequence[str] = ()
+    ) -> Iterator[NamedPart]:
+        """The parts of the sublayers, in order."""
+        for kind, sublayer in self.sublayers():
+            yield from sublayer.named_parts(f"{name} {kind}".strip(), reads, writes or reads)
+
 
 def require_widths(
     stream: Stream,
@@ -223,6 +254,20 @@ def passed_through(
             yield f"layer {number} {name}", z
     if final_norm is not None:
         yield "final norm", final_norm.on(z, a)
+
+
+def named_layers(
+    stream: Stream, layers: Sequence[Layer], final_norm: LayerNorm | None
+) -> Iterator[NamedPart]:
+    """The parts of layers and the final norm; coordinates have the names of what they hold then."""
+    after = 0
+    for number, layer in enumerate(layers):
+        for name, sublayer in layer.sublayers():
+            reads, writes = stream.names(after), stream.names(after + 1)
+            yield from sublayer.named_parts(f"layer {number} {name}", reads, writes)
+            after += 1
+    if final_norm is not None:
+        yield from final_norm.named_parts("final norm", stream.names(after), stream.names(after))
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,3 +341,9 @@ class LayerStack(Definition, Function):
         yield first
         for _, z in passed_through(first, self.layers, self.final_norm, a):
             yield z
+
+    def named_parts(
+        self, name: str = "", reads: Sequence[str] = (), writes: Sequence[str] = ()
+    ) -> Iterator[NamedPart]:
+        """The parts of the layers, in order, under the names of the slots."""
+        yield from named_layers(self.stream, self.layers, self.final_norm)

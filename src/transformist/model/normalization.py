@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,13 @@ from transformist.arithmetic import Arithmetic, Array
 from transformist.errors import InvalidValue, UndefinedValue
 from transformist.model.definition import Function
 from transformist.model.parameter import Parameter, Parameterized, vectors, weights
+from transformist.model.weights_table import (
+    NamedPart,
+    named_matrix,
+    named_vector,
+    number_in_words,
+    numbered,
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -91,3 +99,17 @@ class LayerNorm(Parameterized, Function):
                 + ", or coordinates that differ by more than the format loses",
             )
         return a.add(a.multiply(a.divide(centred, deviation), w.gain), w.bias)
+
+    def named_parts(
+        self, name: str = "", reads: Sequence[str] = (), writes: Sequence[str] = ()
+    ) -> Iterator[NamedPart]:
+        """The gain γ and the bias β, and W_N where it is given."""
+        reads = reads or numbered("input", self.width)
+        writes = writes or (reads if self.W_N is None else numbered("normed", self.width_out))
+        matrices = [] if self.W_N is None else [named_matrix("W_N", writes, reads, self.W_N)]
+        matrices += [
+            named_vector("gain", writes, self.gain),
+            named_vector("bias", writes, self.bias),
+        ]
+        kind = f"epsilon {number_in_words(self.epsilon.item())}"
+        yield NamedPart(name or "norm", kind, tuple(matrices))

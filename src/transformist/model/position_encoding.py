@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import NoneType
@@ -16,6 +17,13 @@ from transformist.deferred import Library
 from transformist.errors import InputTooLong, InvalidValue, UndefinedValue, UnknownName
 from transformist.model.definition import Definition, several
 from transformist.model.parameter import Parameter, Parameterized, weights
+from transformist.model.weights_table import (
+    HasWeights,
+    NamedPart,
+    named_matrix,
+    named_vector,
+    numbered,
+)
 from transformist.positions import POSITIONS, position
 
 if TYPE_CHECKING:
@@ -24,7 +32,7 @@ else:
     flint = Library("flint")
 
 
-class PositionEncoding(ABC):
+class PositionEncoding(HasWeights):
     """A position encoding: n ↦ (peₙ(1), …, peₙ(n)), an array of shape (n, d).
 
     In an `Embedding` it is added to the word vectors; symbols that a model adds in front have the
@@ -80,6 +88,12 @@ class PositionEncoding(ABC):
         )
         return self.at(range(1, length + 1), length, number_system(arithmetic))
 
+    def named_parts(
+        self, name: str = "", reads: Sequence[str] = (), writes: Sequence[str] = ()
+    ) -> Iterator[NamedPart]:
+        """The name of the class, for an encoding whose weights are unknown here."""
+        yield NamedPart(name or "positions", type(self).__name__)
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -121,6 +135,15 @@ class PositionFunctions(Definition, PositionEncoding):
         if not values:
             return a.array(np.zeros((0, self.width)))
         return a.affine(a.array(values), a.array(np.eye(self.width)[:, named]))
+
+    def named_parts(
+        self, name: str = "", reads: Sequence[str] = (), writes: Sequence[str] = ()
+    ) -> Iterator[NamedPart]:
+        """The formula of each coordinate."""
+        formulas = np.array([0 if each is None else each for each in self.names], dtype=object)
+        coordinates = writes or numbered("output", self.width)
+        kind = "formulas of the position i, from 1, and the length n"
+        yield NamedPart(name or "positions", kind, (named_vector("pe", coordinates, formulas),))
 
 
 @final
@@ -168,6 +191,15 @@ class PositionTable(Parameterized, PositionEncoding):
                 remedy="add no symbol in front, or use positions by formula",
             )
         return self.rounded(a).vectors[places.start - 1 : places.stop - 1]
+
+    def named_parts(
+        self, name: str = "", reads: Sequence[str] = (), writes: Sequence[str] = ()
+    ) -> Iterator[NamedPart]:
+        """The vectors, a row for each position from 1."""
+        rows = [f"position {i}" for i in range(1, self.max_length + 1)]
+        coordinates = writes or numbered("output", self.width)
+        table = named_matrix("vectors", rows, coordinates, self.vectors)
+        yield NamedPart(name or "positions", "a table", (table,))
 
 
 # A sinusoid is k · 2⁻²⁴ with |k| ≤ 2²⁴, which float32 (24 bits) holds exactly; the nearest multiple

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from abc import abstractmethod
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, TypeAlias, final
@@ -20,6 +20,13 @@ from transformist.model.embedding import Symbol
 from transformist.model.mask import Mask
 from transformist.model.parameter import Parameter, Parameterized, rationals, weights
 from transformist.model.weighting import softmax
+from transformist.model.weights_table import (
+    HasWeights,
+    NamedPart,
+    named_matrix,
+    named_vector,
+    numbered,
+)
 
 Label: TypeAlias = "str | int | float | Fraction | bool | tuple[Any, ...] | None"
 """Label of a position."""
@@ -36,7 +43,7 @@ read-out cannot have it: a proof covers the row of BOS only for read-outs of the
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ReadOut(Parameterized, ABC):
+class ReadOut(Parameterized, HasWeights):
     """A function of the final vectors W_out z + b_out at the positions `at`."""
 
     W_out: Parameter = weights()
@@ -91,6 +98,25 @@ class ReadOut(Parameterized, ABC):
     def join(self, answers: list[Any], n: int) -> Any:
         """The answers at the positions that are read, of one input of length n, as one answer."""
         return answers
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """Names of the rows of W_out: the labels, where there are some."""
+        labels: tuple[Label, ...] = getattr(self, "labels", ())
+        return tuple(map(str, labels)) or numbered("output", len(self.W_out))
+
+    def named_parts(
+        self, name: str = "", reads: Sequence[str] = (), writes: Sequence[str] = ()
+    ) -> Iterator[NamedPart]:
+        """W_out and b_out, a row for each label."""
+        rows = self.row_names
+        matrices = (
+            named_matrix(
+                "W_out", rows, reads or numbered("input", self.W_out.shape[1]), self.W_out
+            ),
+            named_vector("b_out", rows, self.b_out),
+        )
+        yield NamedPart(name or "read-out", f"{self._kind}, position read: {self.at}", matrices)
 
 
 @final
@@ -328,6 +354,12 @@ class Outputs(ReadOut):
                 where="Outputs",
                 remedy="give read-outs of one stream",
             )
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """Names of the rows of the parts, each after the name of its part."""
+        parts = zip(self.names, self.parts, strict=True)
+        return tuple(f"{name}: {row}" for name, part in parts for row in part.row_names)
 
     def part(self, name: str) -> ReadOut:
         """The read-out with this name.

@@ -154,6 +154,17 @@ class Stream(Definition):
         names = [span.name for span in spans if span.first <= after <= span.last]
         return names[0] if names else NOTHING if spans else self.slots[slot]
 
+    def names(self, after: int) -> tuple[str, ...]:
+        """Names of the numbers in all slots; a slot that holds none then has its own name.
+
+        Args:
+            after: the stream, 0 being the embedding and k that after the k-th sublayer.
+
+        """
+        held = [self.held(slot, after) for slot in range(self.width)]
+        pairs = zip(held, self.slots, strict=True)
+        return tuple(slot if name == NOTHING else name for name, slot in pairs)
+
     def vector(self, form: LinearForm) -> Parameter:
         """The form as a vector of d coefficients."""
         return self._rows((form,))[0]

@@ -12,18 +12,19 @@ from transformist.arithmetic import Arithmetic, Array, number_system, whole_numb
 from transformist.errors import InputTooLarge, InputTooLong, InvalidValue, UnknownSymbol
 from transformist.model.definition import Definition, part, several
 from transformist.model.embedding import BOS, CLS, EOS, Embedding, Symbol
-from transformist.model.layer import Layer, passed_through, require_widths
+from transformist.model.layer import Layer, named_layers, passed_through, require_widths
 from transformist.model.normalization import LayerNorm
 from transformist.model.read_out import EACH, LanguageModel, Outputs, ReadOut
 from transformist.model.stream import Stream
 from transformist.model.trace import Trace
+from transformist.model.weights_table import HasWeights, NamedPart
 
 _BATCH = 2**12
 """Rows, about, of inputs of one length that `answers` evaluates together."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Transformer(Definition):
+class Transformer(Definition, HasWeights):
     """A transformer (Definition 2.1): embedding, layers, read-out.
 
     Attributes:
@@ -359,6 +360,15 @@ class Transformer(Definition):
             inputs = [z[each, rows] for each in range(z.shape[0])]
             return [self.read_out.join(self.read_out(each, n, a), n) for each in inputs]
         return self.read_out(z[:, rows.start], n, a)
+
+    def named_parts(
+        self, name: str = "", reads: Sequence[str] = (), writes: Sequence[str] = ()
+    ) -> Iterator[NamedPart]:
+        """The parts of embedding, layers, final norm and read-out, under the names of the slots."""
+        last = sum(len(list(layer.sublayers())) for layer in self.layers)
+        yield from self.embedding.named_parts("embedding", (), self.stream.names(0))
+        yield from named_layers(self.stream, self.layers, self.final_norm)
+        yield from self.read_out.named_parts("read-out", self.stream.names(last), ())
 
     def rows_read(self, n: int) -> slice:
         """The rows of the final vectors that the read-out reads, of an input of length n."""
