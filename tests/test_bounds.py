@@ -450,6 +450,7 @@ BESIDES = {
     "d_key": 3,
     "n": 5,
     "term": "i/n",
+    "period": 3,
     "size": Fraction(1),
     "scores": 2.0,
     "remainder": Fraction(1, 4),

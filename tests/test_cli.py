@@ -264,6 +264,7 @@ def test_list(capsys):
     only = answer(capsys, "list", "--chapter", "examples")["recipes"]
     assert {row["name"] for row in only} == {
         "parity",
+        "count-modulo",
         "induction-most-recent",
         "induction-most-frequent",
         "dyck-1-uniform",

@@ -18,7 +18,7 @@ from transformist.catalogue.examples.induction import (
     recency_sharpness,
     softened_recency_length,
 )
-from transformist.catalogue.examples.parity import quadratic_count_length
+from transformist.catalogue.examples.parity import count_modulo_length, quadratic_count_length
 from transformist.catalogue.feed_forward import (
     GELU_BEND,
     GELU_PRODUCT,
@@ -107,6 +107,7 @@ __all__ = [
     "bilinear_norm",
     "comparator_length",
     "count_length",
+    "count_modulo_length",
     "dot_error",
     "error_after",
     "float_format_of",

@@ -110,7 +110,7 @@ STABLE = """
     first-value-soft almost-orthogonal-lookup-soft layernorm-hash-head-soft round-to-bit
     layernorm-pairs layernorm-sign selective-layernorm layernorm-hash-head layernorm-hash-lookup
     exact-step route serial parallel flag add-at-flag zero-at-flag ignore-coordinates
-    linear-to-the-right linear-in-place gate-by-flag max-of-two max-of-many parity
+    linear-to-the-right linear-in-place gate-by-flag max-of-two max-of-many parity count-modulo
     induction-most-recent induction-most-frequent dyck-1-uniform dyck-1 dyck-1-nonuniform
     dyck-1-exact-uniform dyck-1-2 dyck-k-d original-transformer
 """

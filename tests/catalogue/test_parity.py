@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 import operator
 import random
 
@@ -9,7 +10,7 @@ import pytest
 
 import transformist as tf
 from transformist.arithmetic.systems import SYSTEMS
-from transformist.bounds import quadratic_count_length
+from transformist.bounds import count_modulo_length, quadratic_count_length
 
 WEIGHTINGS = ["average-hard", "leftmost-hard", "rightmost-hard"]
 ARITHMETICS = ["exact", "float64", "float32", "float16", "bfloat16"]
@@ -97,3 +98,35 @@ def test_the_slot_is_the_sign_of_every_prefix(arithmetic):
 def test_the_size():
     model = tf.recipe("parity").build()
     assert (model.width, len(model.layers), model.max_length) == (8, 2, None)
+
+
+# Counting modulo m
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("period", [2, 3, 60])
+def test_every_count_modulo_m(weighting, period):
+    model = tf.recipe("count-modulo").build(period=period, max_length=64, weighting=weighting)
+    for n in (0, 1, 2, 64):
+        expected = [count % period for count in range(n + 1)]
+        assert model.answers(every_count(n), "float32") == expected
+
+
+@pytest.mark.parametrize("arithmetic", ["float16", "bfloat16"])
+def test_the_largest_period_of_a_format(arithmetic):
+    """All residues are told apart to the period that is claimed, at every length."""
+    periods = range(2, 200)
+    safe = [m for m in periods if count_modulo_length(period=m, arithmetic=arithmetic)]
+    assert safe == list(range(2, safe[-1] + 1)) and safe[-1] < periods[-1]
+    longest = count_modulo_length(period=safe[-1], arithmetic=arithmetic)
+    model = tf.recipe("count-modulo").build(period=safe[-1], max_length=longest)
+    for n in range(longest + 1):
+        expected = [count % safe[-1] for count in range(n + 1)]
+        assert model.answers(every_count(n), arithmetic) == expected
+
+
+def test_the_circle_is_that_of_the_definition():
+    table = tf.recipe("count-modulo").build(period=7, max_length=20).embedding.positions
+    points = table(21, "float64")[:, 4:6]
+    angles = [2 * math.pi * (i % 7) / 7 for i in range(21)]
+    assert abs(points - [[math.cos(angle), math.sin(angle)] for angle in angles]).max() < 1e-15
