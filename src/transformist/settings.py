@@ -252,6 +252,13 @@ def _one_of(*choices: str) -> Callable[[Any], str]:
     return read
 
 
+def _truth(given: Any) -> bool:
+    value = _plain(given)
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError
+    return bool(value)
+
+
 _FORMATS = tuple(each.name for each in FORMATS)
 
 SETTINGS: Mapping[str, Setting] = {
@@ -265,6 +272,7 @@ SETTINGS: Mapping[str, Setting] = {
         Setting(
             "width", "how many numbers a vector has", "a whole number from 1 to 256", _whole(1, 256)
         ),
+        Setting("printed", "whether the weights are those in print", "true or false", _truth),
         Setting("factor", "the factor c of x ↦ c x", "a number", _rational),
         Setting("epsilon", "the tolerance ε of a comparator", "a positive number", _positive),
         Setting("norm_epsilon", "ε of a layer norm", "a number of at least 0", _not_negative),

@@ -383,10 +383,14 @@ def maximum() -> FeedForward:
         exact_on_statement="inputs whose sum is representable",
         rounding_statement="at most u|x₁ + x₂|: the correctly rounded sum",
         rounding=lambda x, y, *, u: u * abs(x + y),
+        variants=({"printed": True},),
     ),
 )
-def add() -> FeedForward:
-    """W₂ = [A, −A] with A = [1, 1]."""
+def add(printed: bool = False) -> FeedForward:
+    """W₂ = [A, −A] with A = [1, 1]; in print the units of x stand before those of y."""
+    # Either order rounds once: of the four units at most two are not 0, one of each number.
+    if printed:
+        return FeedForward(W_1=[[1, 0], [-1, 0], [0, 1], [0, -1]], W_2=[[1, -1, 1, -1]])
     return _linear([[1, 1]])
 
 

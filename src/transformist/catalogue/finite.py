@@ -628,24 +628,62 @@ def _maximum(width: int, largest: F) -> LayerStack:
     section="Maximum of two numbers",
     document=PRIMITIVES,
     claim=SequenceClaim(
-        statement="y = [a, 0] where a ≥ b, [0, b] where a < b; their sum is max(a, b)",
-        reference=lambda *, x: [[a, F(0)] if a >= b else [F(0), b] for a, b in x],
+        statement="y = [a, 0] where a ≥ b, [0, b] where a < b; their sum is max(a, b); as "
+        "printed a tie keeps both",
+        reference=lambda *, x, printed: [
+            [a if a >= b else F(0), b if b > a or (printed and a == b) else F(0)] for a, b in x
+        ],
         domain=lambda *, largest: Sequences((Values("x", _apart(2, largest)),)),
-        **_CLEARED,
-        variants=({"largest": 2}, {"largest": 256}),
-        size="width 3, four layers",
+        excluded=NOT_CLAMPED,
+        only_in=lambda *, largest, printed: _holding(
+            _ending_at(largest), (1 / largest, 1 - 1 / largest) if printed else ()
+        ),
+        variants=(
+            {"largest": 2},
+            {"largest": 256},
+            {"printed": True},
+            {"printed": True, "largest": 2},
+        ),
+        size="width 3, four layers; as printed width 4, seven layers",
     ),
     sources=(
         NO_INFINITY,
-        "a tie keeps a: as printed, [a > b] and [b > a] keep neither, and crossed flags keep both",
+        "a tie keeps a: as printed, [a > b] and [b > a] keep neither, and crossed flags keep both; "
+        "printed=True has the printed circuit, where 1/B and 1 − 1/B are numbers of the arithmetic",
         "B (b − a) is at least 1, since numbers are 1/B apart, and gates as 1 does: nothing is "
         "divided by B, of which fixed point has no inverse where r > 1/B",
     ),
     errata=("multiply-twice", "divide-by-infinity", "maximum-tie"),
 )
-def max_of_two(largest: F = F(16)) -> LayerStack:
-    """One comparison."""
-    return _maximum(2, largest)
+def max_of_two(largest: F = F(16), printed: bool = False) -> LayerStack:
+    """One comparison; as printed two, each made a flag by ·B, ·B and /B."""
+    return _printed_maximum(largest) if printed else _maximum(2, largest)
+
+
+def _printed_maximum(largest: F) -> LayerStack:
+    """Return the printed stack: ReLU(a − b) and ReLU(b − a), made flags, and crossed gates."""
+    a, b = _slots(2)
+    greater, less = "a > b", "b > a"
+    stream = Stream((a, b, greater, less))
+
+    def multiplied(by: F) -> Layer:
+        """Return the layer that adds `by` times a comparison to itself."""
+        return _layer(stream, *(HiddenUnit(each, 0, {each: by}) for each in (greater, less)))
+
+    def crossed(by: F) -> Layer:
+        return _layer(stream, HiddenUnit(less, 0, {a: by}), HiddenUnit(greater, 0, {b: by}))
+
+    # A comparison is 0 or x ≥ 1/B. x + B x ≥ 1 + 1/B, and as much again is beyond B: clamped to B.
+    # B + (1/B − 1) B = 1, without rounding where the format holds 1/B and 1 − 1/B. A flag of 1
+    # then clears the other number, ((x + B) + B) − B = 0; flags of 0 leave both.
+    compared = _layer(
+        stream,
+        HiddenUnit({a: 1, b: -1}, 0, {greater: 1}),
+        HiddenUnit({a: -1, b: 1}, 0, {less: 1}),
+    )
+    flags = multiplied(largest), multiplied(largest), multiplied(1 / largest - 1)
+    gates = crossed(largest), crossed(largest), crossed(-largest)
+    return LayerStack(stream, (a, b), (compared, *flags, *gates), (a, b))
 
 
 @recipe(
