@@ -30,7 +30,9 @@ from transformist.programs import PROGRAMS
 @pytest.fixture
 def host(monkeypatch):
     """A host that evaluates by the reference; `change` may make its logits wrong."""
-    fake = SimpleNamespace(written=b"a model", change=lambda x, logits: logits, suffix=".fake")
+    fake = SimpleNamespace(
+        written=b"a model", change=lambda x, logits: logits, suffix=".fake", options={}
+    )
 
     def write(model, arithmetic, max_length, facts):
         fake.model, fake.arithmetic, fake.facts = model, arithmetic, facts

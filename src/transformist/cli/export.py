@@ -27,10 +27,15 @@ LENGTH = 64
 
 def command(
     model: Model,
-    host: Annotated[str, typer.Option(help="onnx or torch.", metavar="HOST")],
+    host: Annotated[str, typer.Option(help=f"One of {', '.join(HOSTS)}.", metavar="HOST")],
     output: Annotated[
         Path,
-        typer.Option("-o", "--output", metavar="F", help="The file; what is there is replaced."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="F",
+            help="The file, which is replaced; of a checkpoint, a new or empty directory.",
+        ),
     ],
     max_length: Annotated[
         str | None,
@@ -44,6 +49,9 @@ def command(
         str, typer.Option(help="The number format of the file.", metavar="A")
     ] = "float32",
     settings: Set = [],  # noqa: B006
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a directory that holds an earlier export.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """The exported model is loaded and compared with MODEL before the file is put in its place."""
@@ -51,17 +59,17 @@ def command(
     named.require_strings("export", f"--host {host}")
     length = LENGTH if max_length is None else read_positive(max_length, "--max-length")
     has_length = named.has_length
-    if isinstance(named, NamedProgram):
-        named = named.with_defaults(max_length=length)
     system = number_system(arithmetic)
-    export_target(output, host)  # a refusal comes before minutes of compiling
+    export_target(output, host, force)  # a refusal comes before minutes of compiling
+    if isinstance(named, NamedProgram):
+        named = named.with_defaults(max_length=length, **HOSTS[host].options)
     with working(f"exporting {named.name}"), shown_warnings():
         found = named.built(length, system)
         built = found.model
         if has_length and max_length is not None:
             _require_own_length(built, length, named.name)
         try:
-            compared = export(built, output, host, system, length, found.claim)
+            compared = export(built, output, host, system, length, found.claim, force)
         except Unhostable as refusal:
             line = ["transformist", "export", model, "--host", refusal.host]
             line += ["--arithmetic", refusal.arithmetic]
@@ -80,7 +88,7 @@ def command(
         "host": host,
         "arithmetic": system.name,
         "max_length": built.max_length,
-        "bytes": output.stat().st_size,
+        "bytes": _bytes_at(output),
         "compared": compared.inputs,
         "every_string_to": compared.every_to,
         "longest_compared": compared.longest,
@@ -96,6 +104,12 @@ def command(
             f"{compared.every_to}, hard ones to length {compared.longest}{ended}",
             markup=False,
         )
+
+
+def _bytes_at(path: Path) -> int:
+    """The bytes of a file, or of the files of a directory."""
+    files = path.iterdir() if path.is_dir() else [path]
+    return sum(each.stat().st_size for each in files)
 
 
 def _require_own_length(model: Transformer, length: int, name: str) -> None:

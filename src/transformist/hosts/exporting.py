@@ -10,9 +10,10 @@ from warnings import warn
 
 from transformist.arithmetic import Arithmetic, number_system
 from transformist.errors import CoarserFormat, InvalidValue, UnknownName, is_name
-from transformist.hosts.host import HOSTS
+from transformist.hosts.host import CHECKPOINT_FILES, HOSTS
 from transformist.hosts.host_comparison import HostComparison, compare_host, planned_comparison
 from transformist.hosts.named_arrays import require_format, require_hostable
+from transformist.hosts.whole_directory import replace_directory, require_free
 from transformist.hosts.whole_file import path_of, replace_file, require_writable, resolved
 from transformist.model import Transformer
 from transformist.rounding import is_as_fine
@@ -26,8 +27,9 @@ def export(
     arithmetic: Arithmetic | str = "float32",
     max_length: int | None = None,
     claim: str = "",
+    force: bool = False,
 ) -> HostComparison:
-    """Write a transformer to a file of other software, after a comparison of both.
+    """Write a transformer to a file or a directory of other software, after a comparison of both.
 
     The host loads the exported model, and its answers are compared with those of the transformer in
     the same format: on every short string and on hard strings up to length N, at every position
@@ -37,16 +39,20 @@ def export(
     is written only if all answers are the same. It is written whole or not at all.
 
     Args:
-        model: the transformer.
-        path: the path of the file; an existing file is replaced.
+        model: the transformer. A host of one kind of mask takes a model that is compiled for it:
+            `gpt2` one with `masks="future", reuse=False`.
+        path: the path of the file; an existing file is replaced. For a checkpoint it is that of a
+            directory, which must be new or empty.
         host: `onnx`, a graph of opset 18, or `torch`, an exported program (.pt2). Both take
             `token_ids` (batch, rows), with the symbols that the model adds, and `lengths` (batch),
-            and give the final vectors and the logits.
+            and give the final vectors and the logits. `gpt2` is a checkpoint of a stock class of
+            transformers, with its tokenizer.
         arithmetic: the number format of weights and results.
         max_length: the longest input, a whole number, of a model without N; a model with N keeps
             its own.
         claim: what the model computes, in words, for the file's metadata; the comparison does not
             read it.
+        force: true to replace a directory that holds an earlier export.
 
     Returns:
         The inputs that were compared.
@@ -91,28 +97,34 @@ def export(
         )
     if max_length is not None:
         max_length = whole_length(max_length, "export", optional=True)
-    target, room = export_target(path, host)
+    target, room = export_target(path, host, force)
     # The bytes that are compared are the bytes that are written: nothing is serialized twice. The
     # metadata in them say what is compared, so the inputs are chosen first.
     planned = planned_comparison(model, name, max_length)
     facts = {"claim": claim, "compared": dataclasses.asdict(planned)}
     data = room.write(model, name, max_length, facts)
     compare_host(model, room.run(data), name, planned)
-    replace_file(target, data, "export")
+    if isinstance(data, bytes):
+        replace_file(target, data, "export")
+    else:
+        replace_directory(target, data, "export")
     return planned
 
 
-def export_target(path: str | os.PathLike[str], host: str) -> tuple[Path, Any]:
+def export_target(path: str | os.PathLike[str], host: str, force: bool = False) -> tuple[Path, Any]:
     """Return the path of an exported model and the module of its host, before any work.
 
     Raises:
         UnknownName: for another host.
-        InvalidValue: for a missing library, the name of a file of another kind, or a place that
-            cannot be written to.
+        InvalidValue: for a missing library, the name of a file of another kind, a directory with
+            other contents, or a place that cannot be written to.
 
     """
     _require_host(host)
     target = path_of(path, "export")
+    if not HOSTS[host].suffix:
+        require_free(target, CHECKPOINT_FILES, "export", force=force)
+        return target, HOSTS[host].loaded()
     # A link may lead to a model under any name, and some disks ignore the case of names.
     if {each.suffix.lower() for each in (target, resolved(target))} & {".py", ".safetensors"}:
         raise InvalidValue(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from transformist.errors import InvalidValue
@@ -19,10 +19,12 @@ class Host:
 
     Attributes:
         module: the module that has `write(model, arithmetic, max_length, facts)`, which returns
-            the bytes of a file, and `run(data)`, which returns the function that the file computes.
+            the bytes of a file, or those of each file of a directory by its name, and `run(data)`,
+            which returns the function that the export computes.
         libraries: the libraries that `write` and `run` import.
         extra: the extra of `transformist` that installs them.
-        suffix: the usual end of a file's name.
+        suffix: the usual end of a file's name; empty if the export is a directory.
+        options: the options with which a program is compiled for the host.
 
     """
 
@@ -30,6 +32,7 @@ class Host:
     libraries: tuple[str, ...]
     extra: str
     suffix: str
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def loaded(self) -> Any:
         """Import the module and the libraries.
@@ -44,6 +47,13 @@ class Host:
 
 
 HOSTS: Mapping[str, Host] = {
+    "gpt2": Host(
+        module="transformist.hosts.gpt2",
+        libraries=("torch", "transformers"),
+        extra="huggingface",
+        suffix="",
+        options={"masks": "future", "reuse": False},
+    ),
     "onnx": Host(
         module="transformist.hosts.onnx_graph",
         libraries=("onnx", "onnxruntime"),
@@ -58,6 +68,20 @@ HOSTS: Mapping[str, Host] = {
     ),
 }
 """The hosts by name; a new one is its module and a row here."""
+
+
+CHECKPOINT_FILES = frozenset(
+    {
+        "config.json",
+        "generation_config.json",
+        "model.safetensors",
+        "README.md",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "transformist.json",
+    }
+)
+"""The files that a checkpoint may have."""
 
 
 class Unhostable(InvalidValue):

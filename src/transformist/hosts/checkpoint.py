@@ -1,0 +1,205 @@
+"""Checkpoints of transformers: the files of a directory, and what the library computes from them.
+
+A checkpoint is written without the library, from plain arrays, and loaded by its Auto classes. No
+code comes with it, and nothing is fetched from a network.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+from numpy.typing import NDArray
+
+from transformist.errors import InvalidValue
+from transformist.hosts.host import Unhostable
+from transformist.hosts.model_card import card
+from transformist.hosts.named_arrays import description
+from transformist.hosts.optional_library import optional
+from transformist.hosts.plain_model import FORMAT, as_tensor, rows_of
+from transformist.hosts.stock import Stock
+from transformist.hosts.vocabulary import Vocabulary, as_json
+from transformist.model import Binary, Transformer
+from transformist.verify import grade_of
+
+FACTS = "transformist.json"
+"""The file with the facts about the model, and the tokens of its symbols and answers."""
+
+
+def require_float32(arithmetic: str, host: str) -> None:
+    """Require the number format of checkpoints.
+
+    Raises:
+        Unhostable: for another one.
+
+    """
+    if arithmetic != FORMAT:
+        raise Unhostable(
+            f"a checkpoint must be in {FORMAT}", received=arithmetic, host=host, arithmetic=FORMAT
+        )
+
+
+def files(
+    stock: Stock,
+    model: Transformer,
+    tokens: Vocabulary,
+    config: Mapping[str, Any],
+    tensors: Mapping[str, NDArray[np.float64]],
+    max_length: int | None,
+    facts: Mapping[str, Any],
+) -> dict[str, bytes]:
+    """Return the files of a checkpoint by their names.
+
+    Args:
+        stock: the class.
+        model: the model that was written.
+        tokens: its tokens.
+        config: the settings of the class, beside those that every class has.
+        tensors: the weights by their names in the class.
+        max_length: the longest input, for a model without N.
+        facts: the claim of the model and the inputs of its comparison.
+
+    Raises:
+        NotFinite: for a weight that float32 does not hold.
+
+    """
+    rows = rows_of(model, max_length)
+    longest = rows - len(tokens.front) - len(tokens.back)
+    # A certificate is of the model's own evaluation, which the card says.
+    grade, _ = grade_of(model, FORMAT, longest)
+    described = description(model, FORMAT, facts, max_length) | {
+        "class": stock.name,
+        "max_length": longest,
+        "grade": grade,
+        "symbol_tokens": list(tokens.symbols),
+        "answer_tokens": list(tokens.answers),
+    }
+    ids = {"pad_token_id": tokens.pad, "bos_token_id": tokens.bos, "eos_token_id": tokens.eos}
+    common = {"architectures": [stock.name], "dtype": FORMAT, "tie_word_embeddings": False}
+    arrays = {name: as_tensor(name, weights) for name, weights in tensors.items()}
+    made = {
+        "config.json": as_json({**common, **ids, **config}),
+        "model.safetensors": safetensors.numpy.save(arrays, {"format": "pt"}),
+        "tokenizer.json": tokens.tokenizer(),
+        "tokenizer_config.json": tokens.settings(rows, stock.padding_side),
+        "README.md": card(stock, tokens, described).encode(),
+        FACTS: as_json(described),
+    }
+    if stock.generates:
+        new = min(rows, 20) if tokens.continues else 1
+        made["generation_config.json"] = as_json({**ids, "do_sample": False, "max_new_tokens": new})
+    return made
+
+
+def loaded(directory: Path, auto: str) -> tuple[Any, Any]:
+    """Load the tokenizer and the model of a checkpoint by Auto classes, offline.
+
+    Raises:
+        InvalidValue: if the class does not take every weight of the checkpoint, and no other.
+
+    """
+    transformers = optional("transformers", "huggingface", "export")
+    with _silent(transformers):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(directory, local_files_only=True)
+        network, found = getattr(transformers, auto).from_pretrained(
+            directory, local_files_only=True, output_loading_info=True
+        )
+    wrong = {name: keys for name, keys in found.items() if keys}
+    if wrong:
+        raise InvalidValue(
+            "transformers must load every weight of the checkpoint, and no other",
+            received=f"{wrong}"[:200],
+            where="export",
+            remedy="run: pip install 'transformist[huggingface]', for a version that is tested",
+        )
+    return tokenizer, network.eval()
+
+
+@contextlib.contextmanager
+def _silent(transformers: Any) -> Iterator[None]:
+    """Show no bar and no warning of the library while it loads."""
+    logging = transformers.utils.logging
+    level, has_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if has_bar:
+            logging.enable_progress_bar()
+
+
+def run(stock: Stock, made: Mapping[str, bytes]) -> Callable[[Any, Any], NDArray[Any]]:
+    """Return a function from tokens of the model and lengths to logits, by the stock class.
+
+    The input goes through the tokenizer as a text. Of a class that predicts the next token, the
+    largest logit of all must be that of an answer.
+
+    Raises:
+        InvalidValue: for a text that becomes other tokens, or an answer that is none.
+
+    """
+    torch = optional("torch", "huggingface", "export")
+    with TemporaryDirectory() as directory:
+        for name, data in made.items():
+            (Path(directory) / name).write_bytes(data)
+        tokenizer, network = loaded(Path(directory), stock.auto)
+    facts = json.loads(made[FACTS])
+    symbols, answers = np.array(facts["symbol_tokens"]), facts["answer_tokens"]
+    front, back = len(facts["front"]), len(facts["back"])
+    joint = "" if _is_by_character(made) else " "
+
+    def tokenized(ids: Any) -> list[int]:
+        wanted: list[int] = symbols[ids].tolist()
+        middle = wanted[front : len(wanted) - back]
+        text = joint.join(tokenizer.convert_ids_to_tokens(middle))
+        found = tokenizer(text)["input_ids"]
+        if found != wanted:
+            _refuse(f"the tokens of the text {text!r:.40} must be {wanted}"[:200], f"{found}"[:60])
+        return wanted
+
+    def logits(ids: Any, lengths: Any) -> NDArray[Any]:
+        # A batch has padding as long as the table of positions has rows.
+        width = min(len(ids[0]), tokenizer.model_max_length)
+        rows = [tokenized(np.array(each[:n], int)) for each, n in zip(ids, lengths, strict=True)]
+        given = tokenizer.pad(
+            {"input_ids": rows}, padding="max_length", max_length=width, return_tensors="pt"
+        )
+        mask = given["attention_mask"]
+        places = (mask.cumsum(-1) - 1).clamp(min=0)
+        with torch.inference_mode():
+            values = network(
+                input_ids=given["input_ids"], attention_mask=mask, position_ids=places
+            ).logits
+        numbers = values.double().numpy()
+        found = np.zeros((len(rows), len(ids[0]), numbers.shape[-1]))
+        for row, (n, is_token) in enumerate(zip(lengths, mask.bool().numpy(), strict=True)):
+            found[row, :n] = numbers[row, is_token]
+            if stock.generates and not np.isin(found[row, :n].argmax(-1), answers).all():
+                _refuse("the largest logit must be that of an answer", "that of another token")
+        if stock.generates:
+            found = found[..., answers]
+        # float64 holds the difference of two numbers of float32 with its sign.
+        return found[..., 1:] - found[..., :1] if facts["read_out"] == Binary.__name__ else found
+
+    return logits
+
+
+def _is_by_character(made: Mapping[str, bytes]) -> bool:
+    return json.loads(made["tokenizer.json"])["decoder"] is not None
+
+
+def _refuse(invariant: str, received: str) -> None:
+    raise InvalidValue(
+        invariant,
+        received=received,
+        where="export",
+        remedy="nothing was written; export the model with host='onnx'",
+    )

@@ -1,0 +1,143 @@
+"""Card of a checkpoint: the file README.md, with what the model computes and for which inputs."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Mapping
+from typing import Any
+
+from transformist.hosts.stock import Stock
+from transformist.hosts.vocabulary import Vocabulary
+
+SHOWN = 12
+"""The most symbols or answers that a card lists."""
+
+GRADES = (
+    "not certified",
+    "certified for every input (grade 1: proved from the weights)",
+    "certified for every input (grade 2: rests on the laws of the compiler's circuits)",
+)
+"""The words for each grade of a certificate."""
+
+
+def card(stock: Stock, tokens: Vocabulary, facts: Mapping[str, Any]) -> str:
+    """Return the text of a card.
+
+    Args:
+        stock: the class of the checkpoint.
+        tokens: its tokens.
+        facts: the facts about the model, as the checkpoint has them.
+
+    """
+    versions = ", ".join(f"{each} {_version(each)}" for each in ("transformers", "torch"))
+    answers = [tokens.texts[each] for each in tokens.answers]
+    symbols = [
+        tokens.texts[each] for each in tokens.symbols if each not in (*tokens.front, *tokens.back)
+    ]
+    return f"""---
+library_name: transformers
+pipeline_tag: {stock.task}
+tags:
+- transformist
+---
+
+# A compiled transformer
+
+The weights of this {stock.name} were computed from a definition by transformist, without training.
+
+- **Computes**: {facts["claim"] or "not stated by whoever exported it"}
+- **Input**: {_listed(symbols)}, {_split(tokens)}; at most {facts["max_length"]} symbols
+- **Answer**: {_place(stock, facts["at"])}: {_listed(answers)}
+
+```python
+{_example(stock, tokens, symbols)}
+```
+
+{_beyond(stock, tokens, facts["at"])}
+
+## For which inputs the answers are right
+
+| number format | N | in transformist's own evaluation | in transformers |
+|---|---|---|---|
+| float32 | {facts["max_length"]} | {GRADES[facts["grade"]]} | compared on the inputs below |
+| float16, bfloat16 | none | not certified | not compared |
+
+{_compared(facts["compared"], versions)}
+A certificate is a statement about transformist's evaluation of the weights. The evaluation by
+transformers has norms and another order of summation: it is no subject of the certificate.
+
+Load the checkpoint in float32, which is the default. `transformist.json` holds these facts, with
+the tokens of symbols and answers.
+
+## Licence and citation
+
+The definition's author decides on the licence of these weights. The constructions follow
+*The Transformer Cookbook*, [arXiv:2510.00368](https://arxiv.org/abs/2510.00368).
+"""
+
+
+def _compared(compared: Mapping[str, Any] | None, versions: str) -> str:
+    """The sentences on the inputs of the comparison."""
+    if compared is None:
+        return "The checkpoint was not compared with transformist's reference."
+    ended = f" Longer inputs were not compared: {compared['ended']}." if compared["ended"] else ""
+    return (
+        f"Compared with transformist's reference in float32 ({versions}): {compared['inputs']:,} "
+        "inputs, at every position that is read, all answers equal: every string up to length "
+        f"{compared['every_to']}, and hard strings up to length {compared['longest']}.{ended}"
+    )
+
+
+def _version(library: str) -> str:
+    try:
+        return importlib.metadata.version(library)
+    except importlib.metadata.PackageNotFoundError:
+        return "of an unknown version"
+
+
+def _listed(texts: list[str]) -> str:
+    shown = ", ".join(f"`{each}`" for each in texts[:SHOWN])
+    return shown if len(texts) <= SHOWN else f"{shown}, … ({len(texts)} in all)"
+
+
+def _split(tokens: Vocabulary) -> str:
+    return "one character each" if tokens.by_character else "separated by white space"
+
+
+def _place(stock: Stock, at: str) -> str:
+    if not stock.generates:
+        return "the label of " + ("each token of the input" if at == "every" else "the last token")
+    after = "each symbol of the input" if at == "every" else "the input"
+    return f"the most probable token after {after}"
+
+
+def _example(stock: Stock, tokens: Vocabulary, symbols: list[str]) -> str:
+    text = ("" if tokens.by_character else " ").join((symbols * 4)[:4])
+    given = ", return_full_text=False" if stock.generates else ""
+    return (
+        f"from transformers import pipeline\n"
+        f'ask = pipeline("{stock.task}", model=".")  # this directory\n'
+        f"ask({text!r}{given})"
+    )
+
+
+def _beyond(stock: Stock, tokens: Vocabulary, at: str) -> str:
+    """The paragraph on what the class gives beside an answer."""
+    if not stock.generates:
+        return (
+            "Symbols that the tokenizer adds have labels too, which mean nothing."
+            if at == "every"
+            else "The labels of all tokens but the last mean nothing."
+        )
+    if at != "every":
+        return "The logits of earlier tokens mean nothing."
+    said = (
+        "The logits at each token of the input give the answer for the input up to this token. "
+        "`generate` gives the answer at the last token"
+    )
+    if not tokens.continues:
+        return f"{said}."
+    return (
+        f"{said}, and goes on with the text that it has continued. Symbols that were generated "
+        "count as input."
+    )

@@ -1,0 +1,426 @@
+"""A transformer as plain arrays, which the writers of checkpoints read; they see no program.
+
+A stock class has a norm before or after every sublayer, one size for all heads, and no bias in the
+last map. A `PlainModel` is changed by passes until it fits: each slot gets a scale, a slot that
+holds 1 is added, and one that makes the sum of all slots 0. A pass is a linear map T of the
+residual stream with a map R that undoes it, R T = 1, so that it changes no logit.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.arithmetic import number_system
+from transformist.errors import InvalidValue, NotFinite
+from transformist.hosts.host import Unhostable
+from transformist.hosts.named_arrays import longest_input, named_arrays, require_hostable
+from transformist.model import (
+    Binary,
+    LanguageModel,
+    Layer,
+    Mask,
+    MultiClass,
+    Transformer,
+    Weighting,
+)
+from transformist.model.stream import NOTHING
+
+Matrix: TypeAlias = NDArray[Any]
+
+FORMAT = "float32"
+"""The number format of checkpoints."""
+
+# A norm computes x / √(mean(x²) + eps). With the stream times s, the sum is eps up to s² mean(x²),
+# and float32 rounds to eps all that is below eps · 2⁻²⁵. The hosts have eps ≥ 10⁻¹² > 2⁻⁴⁰, and
+# s² = 2⁻¹⁰⁰: this holds for mean(x²) < 2³⁵, where slots that were rescaled have about 1. A slot
+# keeps all its bits down to 2⁻⁷⁶, since the least normal number is 2⁻¹²⁶.
+SHRINK = 2.0**-50
+"""Factor s of the residual stream in a host with norms."""
+
+HEAD = 64
+"""Least size of a head in a checkpoint: kernels of all hosts take it."""
+
+CALIBRATED = 1024
+"""Length of the longest input from which the scales of slots are read."""
+
+
+@dataclass(frozen=True)
+class PlainHead:
+    """The arrays of a head; scores are W_Q z · W_K z with no further factor."""
+
+    W_Q: Matrix
+    b_Q: Matrix
+    W_K: Matrix
+    b_K: Matrix
+    W_V: Matrix
+    b_V: Matrix
+    W_O: Matrix
+
+
+@dataclass(frozen=True)
+class PlainLayer:
+    """The arrays of a layer; a layer without a network has no hidden units."""
+
+    heads: tuple[PlainHead, ...]
+    b_O: Matrix
+    W_1: Matrix
+    b_1: Matrix
+    W_2: Matrix
+    b_2: Matrix
+
+
+@dataclass(frozen=True)
+class PlainModel:
+    """The arrays of a transformer without norms.
+
+    Attributes:
+        words: a row for each symbol, shape (symbols, d).
+        positions: a row for each row of an input, shape (rows, d), zeros without positions.
+        layers: the layers; at least one.
+        W_out, b_out: a row for each answer; the answer is the one with the largest value.
+        answers: the labels; `no` and `yes` of a recognizer are False and True.
+        activation: the activation of all networks.
+        has_positions: true if the table of positions is not all zeros.
+
+    """
+
+    words: Matrix
+    positions: Matrix
+    layers: tuple[PlainLayer, ...]
+    W_out: Matrix
+    b_out: Matrix
+    answers: tuple[Any, ...]
+    activation: str
+    has_positions: bool
+
+    @property
+    def width(self) -> int:
+        """The number of slots."""
+        return int(self.words.shape[1])
+
+    @property
+    def most_heads(self) -> int:
+        """The largest number of heads in a layer, at least 1."""
+        return max(1, *(len(layer.heads) for layer in self.layers))
+
+    @property
+    def most_hidden(self) -> int:
+        """The largest number of hidden units in a layer, at least 1."""
+        return max(1, *(len(layer.b_1) for layer in self.layers))
+
+    @property
+    def head_size(self) -> int:
+        """The least power of 4, at least `HEAD`, that holds every query and value: √ is exact."""
+        sizes = (
+            size
+            for layer in self.layers
+            for head in layer.heads
+            for size in (len(head.b_Q), len(head.b_V))
+        )
+        return int(4 ** math.ceil(math.log(max(HEAD, *sizes, HEAD), 4)))
+
+
+def plain_model(
+    model: Transformer, host: str, masks: tuple[Mask, ...], max_length: int | None
+) -> PlainModel:
+    """Return the arrays of a transformer that a host of these masks can hold.
+
+    Args:
+        model: the transformer.
+        host: the name of the host, for refusals.
+        masks: the masks that its heads may have.
+        max_length: the longest input, for a model without N.
+
+    Raises:
+        Unhostable: for a part that the host does not have.
+        InvalidValue: for a model of any length without `max_length`.
+        NotFinite: for a weight that is too large for float32.
+
+    Example:
+        >>> import transformist as tf
+        >>> from transformist.programs import PROGRAMS
+        >>> model = tf.compile(PROGRAMS["parity"], max_length=8, masks="future", reuse=False)
+        >>> plain = plain_model(model, "gpt2", (Mask.FUTURE,), None)
+        >>> plain.words.shape, plain.positions.shape, plain.answers
+        ((3, 8), (9, 8), (False, True))
+
+    """
+    activation = require_plain(model, host, masks)
+    arrays = named_arrays(model, FORMAT)
+    is_binary = isinstance(model.read_out, Binary)
+    # A recognizer accepts if y > 0. With the rows 0 and y, the first on a tie is `no`.
+    zeros = np.zeros((int(is_binary), model.width))
+    positions = _table(model, rows_of(model, max_length))
+    return PlainModel(
+        words=arrays["embedding.vectors"],
+        positions=positions,
+        layers=tuple(
+            _layer(layer, arrays, f"layers.{number}.", model.width)
+            for number, layer in enumerate(model.layers)
+        )
+        or (_layer(Layer(), {}, "", model.width),),
+        W_out=np.concatenate([zeros, arrays["read_out.W_out"]]),
+        b_out=np.concatenate([zeros[:, 0], arrays["read_out.b_out"]]),
+        answers=(False, True) if is_binary else model.read_out.labels,  # type: ignore[attr-defined]
+        activation=activation,
+        has_positions=bool(positions.any()),
+    )
+
+
+def rows_of(model: Transformer, max_length: int | None) -> int:
+    """The rows of the longest input, with the symbols that the model adds.
+
+    Raises:
+        InvalidValue: for a model of any length, if no length is given.
+
+    """
+    longest = longest_input(model, max_length)
+    longest = max_length if longest is None else longest
+    if longest is None:
+        raise InvalidValue(
+            "a checkpoint must have a longest input",
+            received="a model for any length, and no max_length",
+            where="export",
+            remedy="give max_length, such as max_length=512",
+        )
+    return len(model.embedding.front) + longest + len(model.embedding.back)
+
+
+def _table(model: Transformer, rows: int) -> Matrix:
+    """The vector of each row's position."""
+    positions, front = model.embedding.positions, len(model.embedding.front)
+    if positions is None:
+        return np.zeros((rows, model.width))
+    a = number_system(FORMAT)
+    # Row r has the position r + 1 − front. The length does not matter: no function knows it.
+    places = range(1 - front, rows + 1 - front)
+    table: Matrix = a.numbers(positions.at(places, rows, a))
+    return table
+
+
+def _layer(layer: Layer, arrays: Mapping[str, Matrix], prefix: str, width: int) -> PlainLayer:
+    heads = []
+    b_O = np.zeros(width)
+    for number, head in enumerate(layer.heads):
+        names = ("W_Q", "b_Q", "W_K", "b_K", "W_V", "b_V")
+        own = {name: arrays[f"{prefix}heads.{number}.{name}"] for name in names}
+        W_O = arrays.get(f"{prefix}heads.{number}.W_O", np.eye(width))
+        # The definition divides scores by √d_key; here the factor is in W_Q and b_Q.
+        root = math.sqrt(head.W_Q.shape[0])
+        own |= {"W_Q": own["W_Q"] / root, "b_Q": own["b_Q"] / root}
+        heads.append(PlainHead(**own, W_O=W_O))
+        b_O = b_O + arrays[f"{prefix}heads.{number}.b_O"]
+    network = f"{prefix}feed_forward."
+    return PlainLayer(
+        heads=tuple(heads),
+        b_O=b_O,
+        W_1=arrays.get(f"{network}W_1", np.zeros((0, width))),
+        b_1=arrays.get(f"{network}b_1", np.zeros(0)),
+        W_2=arrays.get(f"{network}W_2", np.zeros((width, 0))),
+        b_2=arrays.get(f"{network}b_2", np.zeros(width)),
+    )
+
+
+def require_plain(model: Transformer, host: str, masks: tuple[Mask, ...]) -> str:
+    """Require a model that a host of these masks can hold, and return its activation.
+
+    Raises:
+        Unhostable: for a part that the host does not have, with a host that has it.
+
+    """
+    require_hostable(model, "export")
+    heads = [head for layer in model.layers for head in layer.heads]
+    norms = [
+        norm for layer in model.layers for norm in (*layer.pre_norms, *layer.post_norms) if norm
+    ]
+    networks = [layer.feed_forward for layer in model.layers if layer.feed_forward]
+    activations = sorted({each.activation for each in networks}) or ["relu"]
+    hard = sorted({str(head.weighting) for head in heads} - {str(Weighting.SOFTMAX)})
+    other = sorted({str(head.mask) for head in heads} - {str(mask) for mask in masks})
+    positions, read_out = model.embedding.positions, model.read_out
+    has_labels = isinstance(read_out, Binary | MultiClass | LanguageModel)
+    numbers = Counter(span.slot for span in model.stream.spans if span.name != NOTHING)
+    reused = [slot for slot, count in numbers.items() if count > 1]
+    masks_in_words = " or ".join(masks)
+    faults: Mapping[str, tuple[bool, str]] = {
+        "heads must have softmax": (bool(hard), f"heads with {', '.join(hard)}"),
+        f"heads must have mask {masks_in_words}, as compile gives with masks={masks_in_words}": (
+            bool(other),
+            f"heads with mask {', '.join(other)}",
+        ),
+        "a model must have no norms of its own": (bool(norms or model.final_norm), "norms"),
+        "all networks must have one activation": (len(activations) > 1, ", ".join(activations)),
+        "positions must not depend on the length of the input": (
+            positions is not None and positions.knows_n,
+            "a position function of n",
+        ),
+        "the answer must be a label": (not has_labels, type(read_out).__name__),
+        "each number must have a slot of its own, as compile gives with reuse=False": (
+            bool(reused),
+            f"{len(reused)} slots that hold several numbers",
+        ),
+    }
+    for invariant, (is_wrong, received) in faults.items():
+        if is_wrong:
+            raise Unhostable(
+                f"in {host}, {invariant}",
+                received=received,
+                host="onnx",
+                arithmetic=FORMAT,
+            )
+    return activations[0]
+
+
+def through(plain: PlainModel, writing: Matrix, reading: Matrix) -> PlainModel:
+    """The model with the residual stream T z in place of z, where R T = 1.
+
+    Args:
+        plain: the model.
+        writing: T, shape (d', d).
+        reading: R, shape (d, d').
+
+    """
+
+    def head(each: PlainHead) -> PlainHead:
+        return replace(
+            each,
+            W_Q=each.W_Q @ reading,
+            W_K=each.W_K @ reading,
+            W_V=each.W_V @ reading,
+            W_O=writing @ each.W_O,
+        )
+
+    def layer(each: PlainLayer) -> PlainLayer:
+        return replace(
+            each,
+            heads=tuple(head(one) for one in each.heads),
+            b_O=writing @ each.b_O,
+            W_1=each.W_1 @ reading,
+            W_2=writing @ each.W_2,
+            b_2=writing @ each.b_2,
+        )
+
+    return replace(
+        plain,
+        words=plain.words @ writing.T,
+        positions=plain.positions @ writing.T,
+        layers=tuple(layer(each) for each in plain.layers),
+        W_out=plain.W_out @ reading,
+    )
+
+
+def rescaled(plain: PlainModel, model: Transformer) -> PlainModel:
+    """The model with every slot divided by a power of two, so that its numbers are about 1.
+
+    A norm computes a mean over all slots, whose rounding error is added to each: next to a slot
+    with i² = 2¹⁶, all others would get an error of 2⁻⁸. Powers of two cost no rounding. The largest
+    number of a slot is read from a few inputs. Larger numbers on other inputs cost precision in the
+    other slots, and nothing else.
+    """
+    front, back = model.embedding.front, model.embedding.back
+    n = min(len(plain.positions) - len(front) - len(back), CALIBRATED)
+    alphabet, source = model.alphabet, random.Random(n)
+    inputs = [(each,) * n for each in alphabet[:: max(1, len(alphabet) // 8)]]
+    inputs += [tuple(source.choices(alphabet, k=n)) for _ in range(2)]
+    sizes = abs(plain.positions).max(axis=0, initial=0)
+    for _, z in model.streams(inputs, "float64"):
+        sizes = np.maximum(sizes, abs(np.asarray(z)).max(axis=(0, 1), initial=0))
+    scales = np.array([2.0 ** math.ceil(math.log2(size)) if size else 1.0 for size in sizes])
+    return through(plain, np.diag(1 / scales), np.diag(scales))
+
+
+def with_constant(plain: PlainModel) -> PlainModel:
+    """The model with one more slot, the last, that holds 1 in every row."""
+    wider = through(plain, *_added(plain.width, np.zeros(plain.width)))
+    words = wider.words.copy()
+    words[:, -1] = 1
+    return replace(wider, words=words)
+
+
+def with_zero_sum(plain: PlainModel) -> PlainModel:
+    """The model with one more slot, the last, that holds minus the sum of all others."""
+    return through(plain, *_added(plain.width, -np.ones(plain.width)))
+
+
+def _added(width: int, row: Matrix) -> tuple[Matrix, Matrix]:
+    """The maps T and R that add a slot with a linear form of the others."""
+    return np.vstack([np.eye(width), row]), np.eye(width, width + 1)
+
+
+def widened(plain: PlainModel, width: int) -> PlainModel:
+    """The model with slots that stay 0, up to a width."""
+    return through(plain, np.eye(width, plain.width), np.eye(plain.width, width))
+
+
+def stacked(
+    layer: PlainLayer, count: int, places: NDArray[np.int64], size: int
+) -> dict[str, Matrix]:
+    """The arrays Q, K, V, O of all heads of a layer, with biases, for heads of one size.
+
+    Args:
+        layer: the layer.
+        count: the number of heads; those that the layer does not have are zeros.
+        places: the coordinates of a head that hold its queries and keys, in their order.
+        size: d_head; the host divides scores by its root.
+
+    """
+    width = len(layer.b_O)
+    found: dict[str, Matrix] = {
+        name: np.zeros((count * size, width)) for name in ("W_Q", "W_K", "W_V")
+    }
+    found |= {name: np.zeros(count * size) for name in ("b_Q", "b_K", "b_V")}
+    found["W_O"] = np.zeros((width, count * size))
+    root = math.sqrt(size)
+    for number, head in enumerate(layer.heads):
+        keys = number * size + places[: len(head.b_Q)]
+        values = number * size + np.arange(len(head.b_V))
+        found["W_Q"][keys], found["b_Q"][keys] = head.W_Q * root, head.b_Q * root
+        found["W_K"][keys], found["b_K"][keys] = head.W_K, head.b_K
+        found["W_V"][values], found["b_V"][values] = head.W_V, head.b_V
+        found["W_O"][:, values] = head.W_O
+    return found
+
+
+def network_of(layer: PlainLayer, hidden: int) -> dict[str, Matrix]:
+    """The arrays of the network of a layer, with this number of hidden units."""
+    own = len(layer.b_1)
+    padding = ((0, hidden - own),)
+    return {
+        "W_1": np.pad(layer.W_1, (*padding, (0, 0))),
+        "b_1": np.pad(layer.b_1, padding),
+        "W_2": np.pad(layer.W_2, ((0, 0), *padding)),
+        "b_2": layer.b_2,
+    }
+
+
+def multiple_of_8(number: int) -> int:
+    """The least multiple of 8 that is at least a number."""
+    return -(-number // 8) * 8
+
+
+def as_tensor(name: str, weights: Matrix) -> NDArray[np.float32]:
+    """Round an array of a checkpoint to float32.
+
+    Raises:
+        NotFinite: for a weight beyond the range of float32, or one that would lose its bits below.
+
+    """
+    least = float(np.finfo(np.float32).tiny)
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = np.ascontiguousarray(weights, np.float32)
+    if not np.isfinite(rounded).all() or ((weights != 0) & (abs(weights) < least)).any():
+        raise NotFinite(
+            "a weight of a checkpoint must be a normal number of float32",
+            received=f"one in {name} that is too large or too small",
+            where="export",
+            remedy="export the model with host='onnx'",
+        )
+    return rounded

@@ -1,0 +1,209 @@
+"""Tokens of a checkpoint: answers, symbols and special tokens, with a tokenizer that splits texts.
+
+Tokens are texts, so that different symbols need different texts. A text is split into characters if
+every symbol is one, and else at white space. The tokenizer has no token for other symbols and
+refuses a text that holds one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from transformist.errors import InvalidValue
+from transformist.model import Transformer
+
+ENDS = ("<>", "[]", "{}", "⟨⟩", "«»", "⟦⟧")
+"""Brackets around the names of special tokens, in the order of choice."""
+
+UNUSED = 8
+"""The number of tokens is a multiple of this one, which some kernels require."""
+
+
+def text_of(value: Any) -> str:
+    """The text of a symbol or a label; a Boolean is `yes` or `no`."""
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The tokens of a checkpoint.
+
+    Attributes:
+        texts: the text of each token. The first tokens are the answers, in the order of the labels,
+            so that the first of several largest logits is that of the first label.
+        symbols: the token of each row of the word embedding.
+        answers: the token of each label.
+        front, back: the special tokens that the tokenizer adds to a text.
+        pad, bos, eos: the special tokens that every checkpoint has.
+        by_character: true if a text is split into characters.
+
+    Example:
+        >>> import transformist as tf
+        >>> tokens = vocabulary_of(tf.recipe("dyck-1").build(max_length=9), (False, True))
+        >>> tokens.texts
+        ('no', 'yes', '(', ')', '<bos>', '<pad>', '<eos>', '<unused0>')
+        >>> tokens.symbols, tokens.answers
+        ((2, 3, 4), (0, 1))
+
+    """
+
+    texts: tuple[str, ...]
+    symbols: tuple[int, ...]
+    answers: tuple[int, ...]
+    front: tuple[int, ...]
+    back: tuple[int, ...]
+    pad: int
+    bos: int
+    eos: int
+    by_character: bool
+
+    @property
+    def continues(self) -> bool:
+        """True if every answer is a symbol of the input, so that a text can be continued."""
+        return {*self.answers} <= {*self.symbols}
+
+    @property
+    def specials(self) -> tuple[int, ...]:
+        """The special tokens, each once."""
+        return tuple(dict.fromkeys((self.pad, self.bos, self.eos, *self.front, *self.back)))
+
+    def text(self, tokens: Iterable[int]) -> str:
+        """The text that the tokenizer splits into these tokens."""
+        return ("" if self.by_character else " ").join(self.texts[each] for each in tokens)
+
+    def tokenizer(self) -> bytes:
+        """The file `tokenizer.json`."""
+        # Without the entry of `unk_token` in the vocabulary, another symbol is an error.
+        pattern = {"type": "Split", "pattern": {"Regex": r"[\s\S]"}}
+        by_character = {**pattern, "behavior": "Isolated", "invert": False}
+        specials = [
+            {
+                "id": each,
+                "content": self.texts[each],
+                "single_word": False,
+                "lstrip": False,
+                "rstrip": False,
+                "normalized": False,
+                "special": True,
+            }
+            for each in sorted(self.specials)
+        ]
+        around = {self.texts[each]: each for each in (*self.front, *self.back)}
+        return as_json(
+            {
+                "version": "1.0",
+                "truncation": None,
+                "padding": None,
+                "added_tokens": specials,
+                "normalizer": None,
+                "pre_tokenizer": by_character if self.by_character else {"type": "WhitespaceSplit"},
+                "post_processor": {
+                    "type": "TemplateProcessing",
+                    "single": self._template("A"),
+                    "pair": [*self._template("A"), *self._template("B")],
+                    "special_tokens": {
+                        name: {"id": name, "ids": [each], "tokens": [name]}
+                        for name, each in around.items()
+                    },
+                },
+                "decoder": {"type": "Fuse"} if self.by_character else None,
+                "model": {
+                    "type": "WordLevel",
+                    "vocab": {text: number for number, text in enumerate(self.texts)},
+                    "unk_token": "",
+                },
+            }
+        )
+
+    def _template(self, sequence: str) -> list[dict[str, Any]]:
+        def special(token: int) -> dict[str, Any]:
+            return {"SpecialToken": {"id": self.texts[token], "type_id": 0}}
+
+        return [
+            *map(special, self.front),
+            {"Sequence": {"id": sequence, "type_id": 0}},
+            *map(special, self.back),
+        ]
+
+    def settings(self, rows: int, padding_side: str) -> bytes:
+        """The file `tokenizer_config.json`."""
+        return as_json(
+            {
+                "tokenizer_class": "PreTrainedTokenizerFast",
+                "pad_token": self.texts[self.pad],
+                "bos_token": self.texts[self.bos],
+                "eos_token": self.texts[self.eos],
+                "padding_side": padding_side,
+                "model_max_length": rows,
+                "model_input_names": ["input_ids", "attention_mask"],
+                "clean_up_tokenization_spaces": False,
+            }
+        )
+
+
+def as_json(value: Any) -> bytes:
+    """Return a value as the bytes of a file of JSON."""
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def vocabulary_of(model: Transformer, answers: Sequence[Any]) -> Vocabulary:
+    """Return the tokens for the symbols of a model and for answers.
+
+    Raises:
+        InvalidValue: for symbols or labels that have no text of their own.
+
+    """
+    embedding = model.embedding
+    added = (*embedding.front, *embedding.back)
+    by_character = all(isinstance(each, str) and len(each) == 1 for each in model.alphabet)
+    symbols = {each: text_of(each) for each in model.alphabet}
+    _require_texts([*symbols.values()], by_character)
+    characters = {*"".join(symbols.values())}
+    # The tokenizer finds special tokens inside of a text: one of their characters must be in none.
+    ends = next((each for each in ENDS if each[0] not in characters), "\ue000\ue001")
+    special: dict[Any, str] = {
+        each: f"{ends[0]}{each.lower()}{ends[1]}" for each in ("PAD", "BOS", "EOS", *added)
+    }
+    # The label EOS of a language model is the special token, unless it is a symbol.
+    labels = [
+        special["EOS"] if each == "EOS" and each not in symbols else text_of(each)
+        for each in answers
+    ]
+    if len({*labels}) < len(labels):
+        _refuse("labels", labels)
+    every = dict.fromkeys([*labels, *symbols.values(), *(special[each] for each in added)])
+    every |= dict.fromkeys(special.values())
+    texts = [*every]
+    texts += [f"{ends[0]}unused{k}{ends[1]}" for k in range(-len(texts) % UNUSED)]
+    number: dict[Any, int] = {text: k for k, text in enumerate(texts)}
+    return Vocabulary(
+        texts=tuple(texts),
+        symbols=tuple(
+            number[special[each] if each in added else symbols[each]] for each in embedding.symbols
+        ),
+        answers=tuple(number[each] for each in labels),
+        front=tuple(number[special[each]] for each in embedding.front),
+        back=tuple(number[special[each]] for each in embedding.back),
+        pad=number[special["PAD"]],
+        bos=number[special["BOS"]],
+        eos=number[special["EOS"]],
+        by_character=by_character,
+    )
+
+
+def _require_texts(texts: Sequence[str], by_character: bool) -> None:
+    is_split = any(len(each.split()) != 1 or each != each.strip() for each in texts)
+    if len({*texts}) < len(texts) or (is_split and not by_character):
+        _refuse("symbols", texts)
+
+
+def _refuse(kind: str, texts: Sequence[str]) -> None:
+    raise InvalidValue(
+        f"{kind} of a checkpoint must have different texts without white space",
+        received=f"{', '.join(map(repr, texts))[:60]}",
+        where="export",
+        remedy="build the model with other symbols, or export it with host='onnx'",
+    )

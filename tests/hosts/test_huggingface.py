@@ -1,0 +1,269 @@
+"""Checkpoints in the real classes of transformers: the answers of programs, left-padded, offline.
+
+The answers are compared with those of the program's interpreter, which knows no weights.
+"""
+
+import contextlib
+import doctest
+import json
+import random
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import transformist as tf
+from transformist.cli import main
+from transformist.errors import InvalidValue
+from transformist.hosts import gpt2, host_comparison
+from transformist.hosts.host import CHECKPOINT_FILES, HOSTS
+from transformist.hosts.vocabulary import text_of
+from transformist.programs import PROGRAMS
+
+pytestmark = [pytest.mark.hosts, pytest.mark.slow]
+
+HELD = {
+    "gpt2": (
+        "dyck-1",
+        "dyck-k-d",
+        "shuffle-dyck-2",
+        "induction-most-recent",
+        "induction-most-frequent",
+        "majority",
+        "parity",
+        "equal-abc",
+        "contains-abc",
+    ),
+}
+"""The programs that each host holds."""
+
+LONG = {"gpt2": ("dyck-k-d", "induction-most-recent", "parity", "contains-abc")}
+"""Those compared at N = 255 as well: the ones that read positions."""
+
+CASES = [(host, name, 64) for host, names in HELD.items() for name in names]
+CASES += [(host, name, 255) for host, names in LONG.items() for name in names]
+
+
+@pytest.fixture(scope="module")
+def library():
+    for each in ("torch", "transformers"):
+        pytest.importorskip(each, reason=f"{each} is not installed (pip extra huggingface)")
+    import torch
+    import transformers
+
+    transformers.utils.logging.disable_progress_bar()
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # the tensors are small
+    yield transformers
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Fewer strings in the comparison of an export: these tests compare others."""
+    monkeypatch.setattr(host_comparison, "EVERY", 16)
+    monkeypatch.setattr(host_comparison, "THOROUGH", 8)
+
+
+def exported(directory, host, name, n, **options):
+    model = tf.compile(PROGRAMS[name], max_length=n, **HOSTS[host].options, **options)
+    tf.export(model, directory, host, claim=PROGRAMS[name].description)
+    return model
+
+
+def hard(alphabet, n, drawn=4):
+    """Strings of length n: one symbol, two halves, one odd symbol at each end, in turn, drawn."""
+    source, first, last = random.Random(n), alphabet[0], alphabet[-1]
+    yield from ([each] * n for each in alphabet)
+    yield [first] * (n // 2) + [last] * (n - n // 2)
+    yield [first] + [last] * (n - 1)
+    yield [last] * (n - 1) + [first]
+    yield [alphabet[k % len(alphabet)] for k in range(n)]
+    for _ in range(drawn):
+        yield source.choices(alphabet, k=n)
+    # Deep in the string the program is decided late: a run of the first half, mirrored.
+    half = source.choices(alphabet, k=n // 2)
+    yield [*half, *reversed(half)]
+
+
+def strings(program, n):
+    for length in sorted({1, 3, n // 2, n - 1, n}):
+        yield from hard(program.alphabet, length, drawn=2 + 2 * (length == n))
+
+
+def texts(inputs):
+    """The text of each input as the card describes it."""
+    return [
+        ("" if all(len(str(each)) == 1 and isinstance(each, str) for each in x) else " ").join(
+            map(str, x)
+        )
+        for x in inputs
+    ]
+
+
+def expected(program, x):
+    """The text of the answer, or of the answers at every position."""
+    answer = program(x)
+    return [text_of(each) for each in answer] if np.ndim(answer) or isinstance(answer, str) else [
+        text_of(answer)
+    ]  # fmt: skip
+
+
+def answered(library, directory, host, inputs):
+    """The texts of the answers at every position of a batch padded by the tokenizer."""
+    import torch
+
+    causal = host != "bert"
+    auto = library.AutoModelForCausalLM if causal else library.AutoModelForTokenClassification
+    tokenizer = library.AutoTokenizer.from_pretrained(directory)
+    network = auto.from_pretrained(directory).eval()
+    batch = tokenizer(texts(inputs), padding=True, return_tensors="pt")
+    mask = batch["attention_mask"]
+    places = (mask.cumsum(-1) - 1).clamp(min=0)
+    with torch.inference_mode():
+        best = network(**batch, position_ids=places).logits.argmax(-1)
+    for row, is_token in zip(best, mask.bool(), strict=True):
+        found = row[is_token].tolist()
+        names = (
+            tokenizer.convert_ids_to_tokens(found)
+            if causal
+            else [network.config.id2label[each] for each in found]
+        )
+        yield names
+
+
+@pytest.mark.parametrize(("host", "name", "n"), CASES)
+def test_the_class_answers_as_the_program(library, few, tmp_path, host, name, n):
+    model = exported(tmp_path / "made", host, name, n)
+    program, front = PROGRAMS[name], len(model.embedding.front)
+    inputs = [*strings(program, n)]
+    size = max(1, 2**12 // n)
+    positions = 0
+    for start in range(0, len(inputs), size):
+        block = inputs[start : start + size]
+        for x, found in zip(block, answered(library, tmp_path / "made", host, block), strict=True):
+            wanted = expected(program, x)
+            read = found[front:] if model.read_out.at == "every" else found[-1:]
+            assert read == wanted, (x, read)
+            positions += len(wanted)
+    assert positions >= 40
+
+
+@pytest.mark.parametrize("host", HELD)
+def test_the_other_programs_are_refused(host, tmp_path):
+    for name in sorted({*PROGRAMS} - {*HELD[host]}):
+        with pytest.raises(InvalidValue):
+            exported(tmp_path / "made", host, name, 16)
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("cache", [True, False])
+def test_generate_continues_left_padded_texts(library, few, tmp_path, attention, cache):
+    program, path = PROGRAMS["induction-most-recent"], tmp_path / "made"
+    exported(path, "gpt2", "induction-most-recent", 40)
+    tokenizer = library.AutoTokenizer.from_pretrained(path)
+    network = library.AutoModelForCausalLM.from_pretrained(path, attn_implementation=attention)
+    given = ["abcab", "b", "cabbacacb", "aab" * 7]
+    batch = tokenizer(given, padding=True, return_tensors="pt")
+    made = network.generate(**batch, max_new_tokens=12, use_cache=cache)
+    for text, row in zip(given, made, strict=True):
+        wanted = text
+        for _ in range(12):
+            wanted += program(wanted)[-1]
+        assert tokenizer.decode(row, skip_special_tokens=True) == wanted
+
+
+def test_a_pipeline_answers_for_a_text_and_stops(library, few, tmp_path):
+    exported(tmp_path / "made", "gpt2", "dyck-1", 20)
+    ask = library.pipeline("text-generation", model=str(tmp_path / "made"))
+    given = ["(())", "(()", "", "()" * 10, ")("]
+    found = ask(given, return_full_text=False, batch_size=3)
+    assert [each["generated_text"] for (each,) in found] == ["yes", "no", "yes", "yes", "no"]
+
+
+def test_the_tokenizer_refuses_other_symbols(library, few, tmp_path):
+    exported(tmp_path / "made", "gpt2", "dyck-1", 20)
+    tokenizer = library.AutoTokenizer.from_pretrained(tmp_path / "made")
+    for text in ("(a)", "( )", "yes"):
+        with pytest.raises(Exception, match="Missing"):
+            tokenizer(text)
+
+
+@pytest.mark.parametrize("activation", ["gelu", "gelu-tanh", "gelu-sigmoid"])
+def test_other_activations_have_their_names(library, few, tmp_path, activation):
+    from drawn_models import drawn
+
+    for seed in (3, 4):
+        model = drawn("future", seed=seed, positions=False, activation=activation)
+        tf.export(model, tmp_path / f"{seed}", "gpt2", max_length=9)
+
+
+def test_a_norm_that_is_not_neutral_is_found_and_nothing_is_written(
+    library, few, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(gpt2, "SHRINK", 2.0**-8)
+    with pytest.raises(InvalidValue, match="the exported model must answer"):
+        exported(tmp_path / "made", "gpt2", "parity", 20)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_checkpoint_whose_weights_are_not_all_loaded_is_refused(library, few, tmp_path):
+    model = tf.compile(PROGRAMS["majority"], max_length=6, **HOSTS["gpt2"].options)
+    files = gpt2.write(model, "float32")
+    config = json.loads(files["config.json"])
+    files["config.json"] = json.dumps({**config, "n_layer": 2}).encode()
+    with pytest.raises(InvalidValue, match="every weight"):
+        gpt2.run(files)
+
+
+def test_the_command_writes_a_directory_and_its_card(library, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    given = ["export", "programs/majority", "--host", "gpt2", "-o", "made", "--max-length", "9"]
+    assert main([*given, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    written = {each.name: each for each in Path("made").iterdir()}
+    assert written.keys() == CHECKPOINT_FILES
+    assert facts["bytes"] == sum(each.stat().st_size for each in written.values())
+    assert main(given) == 2 and "--force" in capsys.readouterr().err
+    assert main([*given, "--force"]) == 0
+    card = " ".join(written["README.md"].read_text().split())
+    for said in (
+        "Accept strings with more 1s than 0s",
+        "`0`, `1`, one character each; at most 9 symbols",
+        "the most probable token after the input: `no`, `yes`",
+        "| float32 | 9 | certified for every input (grade 1",
+        f"{facts['compared']} inputs, at every position that is read, all answers equal: every "
+        f"string up to length {facts['every_string_to']}",
+        "it is no subject of the certificate",
+        f"transformers {library.__version__}",
+    ):
+        assert said in card
+    # The example of the card runs as it stands, in the directory.
+    monkeypatch.chdir("made")
+    (code,) = re.findall(r"```python\n(.*?)```", Path("README.md").read_text(), flags=re.S)
+    names = {}
+    exec(code, names)
+    assert names["ask"]("0111", return_full_text=False)[0]["generated_text"] == "yes"
+
+
+def test_the_command_that_a_refusal_gives_works_for_a_saved_model(
+    library, few, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed (pip extra onnx)")
+    tf.save(tf.compile(PROGRAMS["reverse"], max_length=6), "saved.safetensors")
+    assert main(["export", "saved.safetensors", "--host", "gpt2", "-o", "made"]) == 2
+    command = " ".join(capsys.readouterr().err.split()).split("run: transformist ")[1]
+    assert main(shlex.split(command)) == 0 and Path("made.onnx").exists()
+
+
+def test_the_examples_of_the_page_are_true(library, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = Path(__file__).parents[2] / "docs" / "huggingface.md"
+    text = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.S))
+    example = doctest.DocTestParser().get_doctest(text, {}, "docs/huggingface.md", None, 0)
+    with contextlib.redirect_stderr(None):
+        assert doctest.DocTestRunner().run(example).failed == 0 and len(example.examples) > 8

@@ -1,0 +1,240 @@
+"""Plain arrays, and passes that change the stream and no logit; tokens, directories, refusals."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from drawn_models import drawn
+
+import transformist as tf
+from transformist.errors import InvalidValue, NotFinite
+from transformist.hosts import gpt2
+from transformist.hosts.host import CHECKPOINT_FILES, Unhostable
+from transformist.hosts.plain_model import (
+    as_tensor,
+    plain_model,
+    rescaled,
+    stacked,
+    widened,
+    with_constant,
+    with_zero_sum,
+)
+from transformist.hosts.vocabulary import vocabulary_of
+from transformist.hosts.whole_directory import replace_directory, require_free
+from transformist.model import Mask, NearestFraction
+from transformist.programs import PROGRAMS
+
+FUTURE = {"masks": "future", "reuse": False}
+
+
+def decoder(**changes):
+    """A drawn model that GPT-2 holds."""
+    model = dataclasses.replace(drawn("future", seed=7, positions=False), max_length=6)
+    return dataclasses.replace(model, **changes)
+
+
+def logits(plain, ids):
+    """The definition of a transformer for plain arrays, with mask future and ReLU."""
+    z = plain.words[ids] + plain.positions[: len(ids)]
+    for layer in plain.layers:
+        y = z + layer.b_O
+        for head in layer.heads:
+            q, k = z @ head.W_Q.T + head.b_Q, z @ head.W_K.T + head.b_K
+            scores = np.where(np.tri(len(ids)), q @ k.T, -np.inf)
+            weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+            weights /= weights.sum(axis=1, keepdims=True)
+            y = y + weights @ (z @ head.W_V.T + head.b_V) @ head.W_O.T
+        z = y + np.maximum(y @ layer.W_1.T + layer.b_1, 0) @ layer.W_2.T + layer.b_2
+    return z @ plain.W_out.T + plain.b_out, z
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("with_output", [False, True])
+def test_a_plain_model_and_its_passes_have_the_logits_of_the_model(seed, with_output):
+    positions = tf.PositionFunctions(("i", None, "(-1)^i", None, "i^2"))
+    model = dataclasses.replace(drawn("future", seed=seed, with_output=with_output), max_length=6)
+    model = dataclasses.replace(
+        model, embedding=dataclasses.replace(model.embedding, positions=positions)
+    )
+    plain = plain_model(model, "gpt2", (Mask.FUTURE,), None)
+    scaled = rescaled(plain, model)
+    full = with_zero_sum(with_constant(scaled))
+    for x in ("abbab", "bbbbbb", "a"):
+        ids = model.embedding.encode(x)
+        expected = model.read_out.values(
+            [z for _, z in model.streams([x])][-1][0], tf.arithmetic.number_system("float64")
+        )
+        for each in (plain, scaled, full, widened(full, 64)):
+            found, _ = logits(each, ids)
+            assert found == pytest.approx(np.asarray(expected), rel=1e-5, abs=1e-5)
+        _, z = logits(full, ids)
+        assert z.sum(axis=1) == pytest.approx(np.zeros(len(ids)), abs=1e-9)
+        assert (z[:, -2] == 1).all() and abs(z[:, :-2]).max() <= 2
+
+
+def test_heads_of_one_size_have_the_scores_of_the_heads():
+    plain = plain_model(decoder(), "gpt2", (Mask.FUTURE,), None)
+    places = np.array([5, 9, 2, *range(10, 16)])
+    layer = plain.layers[0]
+    z = np.random.default_rng(0).normal(size=(4, plain.width))
+    found = stacked(layer, 3, places, 16)
+    q, k = (z @ found[f"W_{each}"].T + found[f"b_{each}"] for each in "QK")
+    for number, head in enumerate(layer.heads):
+        own = slice(16 * number, 16 * number + 16)
+        scores = q[:, own] @ k[:, own].T / 16**0.5
+        wanted = (z @ head.W_Q.T + head.b_Q) @ (z @ head.W_K.T + head.b_K).T
+        assert scores == pytest.approx(wanted)
+        values = (z @ found["W_V"].T + found["b_V"])[:, own] @ found["W_O"][:, own].T
+        assert values == pytest.approx((z @ head.W_V.T + head.b_V) @ head.W_O.T)
+    assert not found["W_Q"][32:].any() and not found["W_O"][:, 32:].any()
+
+
+def test_a_recognizer_has_the_rows_no_and_yes():
+    model = tf.compile(PROGRAMS["majority"], max_length=6, **FUTURE)
+    plain = plain_model(model, "gpt2", (Mask.FUTURE,), None)
+    assert plain.answers == (False, True)
+    found, _ = logits(plain, model.embedding.encode("0110111"[:6]))
+    assert found[-1].argmax() == 1 and found[1].argmax() == 0
+
+
+def with_norm():
+    norm = tf.LayerNorm(gain=np.ones(5), bias=np.zeros(5), epsilon=1)
+    return decoder(final_norm=norm)
+
+
+def fraction():
+    read_out = NearestFraction(
+        W_out=[[1, 0, 0, 0, 0]], at="every", scale=1, mask="future", with_bos=True
+    )
+    return decoder(read_out=read_out)
+
+
+def with_positions(*names):
+    positions = tf.PositionFunctions((*names, *[None] * (5 - len(names))))
+    return decoder(embedding=dataclasses.replace(decoder().embedding, positions=positions))
+
+
+def two_activations():
+    first, second = decoder().layers
+    network = dataclasses.replace(second.feed_forward, activation="gelu")
+    return decoder(layers=(first, dataclasses.replace(second, feed_forward=network)))
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (lambda: drawn("future", "average-hard", seed=7), "softmax; received heads with average"),
+        (lambda: drawn("past"), "masks=future gives|mask future.*; received heads with mask past"),
+        (lambda: drawn("none"), "received heads with mask none"),
+        (with_norm, "no norms of its own"),
+        (two_activations, "one activation; received gelu, relu"),
+        (lambda: with_positions("i/n"), "must not depend on the length"),
+        (fraction, "must be a label; received NearestFraction"),
+        (
+            lambda: tf.compile(PROGRAMS["dyck-k-d"], max_length=8, masks="future"),
+            "reuse=False; received .* slots that hold several numbers",
+        ),
+    ],
+)
+def test_what_a_decoder_cannot_hold_is_refused_with_a_host_that_can(model, message):
+    with pytest.raises(Unhostable, match=message) as refusal:
+        gpt2.write(model(), "float32", 6)
+    assert 'host="onnx"' in str(refusal.value)
+
+
+def test_another_format_and_a_missing_length_are_refused():
+    with pytest.raises(Unhostable, match='in float32; received bfloat16; .*host="gpt2"'):
+        gpt2.write(decoder(), "bfloat16")
+    with pytest.raises(InvalidValue, match="give max_length"):
+        gpt2.write(drawn("future", seed=7, positions=False), "float32")
+
+
+@pytest.mark.parametrize("weight", [2.0**128, -(2.0**-140)])
+def test_a_weight_beyond_float32_is_refused(weight):
+    with pytest.raises(NotFinite, match="one in lm_head"):
+        as_tensor("lm_head", np.array([[0, 1, weight]]))
+
+
+def alphabet(*symbols):
+    read_out = tf.Binary(W_out=[[1]])
+    embedding = tf.Embedding(
+        symbols=(*symbols, "BOS"), vectors=[[1]] * (len(symbols) + 1), front=("BOS",)
+    )
+    return tf.Transformer(
+        stream=tf.Stream(("p",)), embedding=embedding, layers=(), read_out=read_out
+    )
+
+
+def test_every_symbol_and_answer_has_a_token_of_its_own():
+    tokens = vocabulary_of(alphabet(*"<bos>n"), ("n", "yes", "no"))
+    assert tokens.texts[:3] == ("n", "yes", "no") and len(tokens.texts) % 8 == 0
+    # A special token whose characters are all symbols would be found inside of a text.
+    assert tokens.texts[tokens.front[0]] == "[bos]" and tokens.by_character
+    assert len({*tokens.symbols}) == 7 and tokens.text(tokens.symbols[:3]) == "<bo"
+    assert not tokens.continues and vocabulary_of(alphabet(*"ab"), ("b",)).continues
+    numbers = vocabulary_of(alphabet(1, 2, 30), (30, 1))
+    assert numbers.text(numbers.symbols[1:3]) == "2 30" and numbers.answers == (0, 1)
+    language = vocabulary_of(alphabet(*"ab"), ("a", "EOS"))
+    assert language.answers == (0, language.eos)
+    written = json.loads(language.tokenizer())
+    assert written["post_processor"]["special_tokens"]["<bos>"]["ids"] == [language.bos]
+
+
+@pytest.mark.parametrize(
+    ("model", "answers"),
+    [
+        (alphabet(1, "1"), (False, True)),
+        (alphabet("two words", "b"), (False, True)),
+        (alphabet("ab", ""), (False, True)),
+        (alphabet("a", "b"), (1, "1")),
+        (alphabet("a", "b"), (True, "yes")),
+    ],
+)
+def test_symbols_and_labels_without_a_text_of_their_own_are_refused(model, answers):
+    with pytest.raises(InvalidValue, match="different texts without white space"):
+        vocabulary_of(model, answers)
+
+
+def test_a_directory_is_replaced_whole_and_only_if_it_is_an_export(tmp_path, monkeypatch):
+    target = tmp_path / "made"
+    require_free(target, CHECKPOINT_FILES, "export", force=False)
+    replace_directory(target, {"config.json": b"{}", "README.md": b"one"}, "export")
+    assert {each.name for each in target.iterdir()} == {"config.json", "README.md"}
+    with pytest.raises(InvalidValue, match=r"must be empty; .*holds README.md; .*--force"):
+        require_free(target, CHECKPOINT_FILES, "export", force=False)
+    require_free(target, CHECKPOINT_FILES, "export", force=True)
+    replace_directory(target, {"config.json": b"two"}, "export")
+    assert [each.read_bytes() for each in target.iterdir()] == [b"two"]
+    (target / "thesis.tex").write_text("a year of work")
+    with pytest.raises(InvalidValue, match=r"earlier export alone; .*thesis.tex"):
+        require_free(target, CHECKPOINT_FILES, "export", force=True)
+    with pytest.raises(InvalidValue, match="must be a directory"):
+        require_free(target / "config.json", CHECKPOINT_FILES, "export", force=True)
+    with pytest.raises(InvalidValue, match="in a writable directory"):
+        require_free(tmp_path / "no" / "made", CHECKPOINT_FILES, "export", force=False)
+    assert [*tmp_path.iterdir()] == [target]
+
+
+@pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+@pytest.mark.parametrize("at", ["os.fsync", "pathlib.Path.rename"])
+def test_a_fault_leaves_the_old_directory_and_nothing_beside_it(tmp_path, monkeypatch, fault, at):
+    target = tmp_path / "made"
+    replace_directory(target, {"config.json": b"old"}, "export")
+    calls = []
+
+    def fails(*_):
+        calls.append(at)
+        if len(calls) == 2:
+            raise fault
+        return real(*_)
+
+    import os
+    import pathlib
+
+    real = os.fsync if at == "os.fsync" else pathlib.Path.rename
+    monkeypatch.setattr(at, fails)
+    with pytest.raises((InvalidValue, KeyboardInterrupt)):
+        replace_directory(target, {"config.json": b"new", "README.md": b""}, "export")
+    assert [*tmp_path.iterdir()] == [target]
+    assert [each.read_bytes() for each in target.iterdir()] == [b"old"]
