@@ -104,6 +104,13 @@ def test_the_printed_comparator_is_a_bit_in_exact_and_fails_for_long_ones_in_flo
     assert [x for x in every_string(5) if model(x, arithmetic="float32") != balanced(x)]
 
 
+def test_the_printed_comparator_is_certified_at_no_length_and_the_steps_are():
+    for name, holds in (("dyck-1-nonuniform", False), ("dyck-1", True)):
+        certificate = tf.certify(tf.recipe(name).build(max_length=2), "float64", 2)
+        assert certificate.holds is holds, name
+    assert any("no certificate" in each for each in tf.recipe("dyck-1-nonuniform").sources)
+
+
 def adversarial(length):
     repeated = "((()))" * (length // 6)
     strings = [repeated, repeated[:-1] + "(", ")" + repeated[1:], repeated[:-1], repeated[1:]]
