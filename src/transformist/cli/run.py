@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -242,7 +243,8 @@ def _run_on_text(
     if trace and with_trace:
         from transformist.report.trace_table import trace_table
 
-        wide.print(trace_table(trace, finding.position))
+        columns = shutil.get_terminal_size((wide.width, 0)).columns
+        wide.print(trace_table(trace, finding.position, columns), crop=False)
     by = f"{system.name}, by the structured engine" if engine == "structured" else system.name
     model, claimed = built.model, f"; {built.dependence}" if built.dependence else ""
     limit = "" if model.max_length is None else f", N = {model.max_length}"

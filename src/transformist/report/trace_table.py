@@ -2,50 +2,115 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from rich.markup import escape
+from rich.cells import cell_len
 from rich.table import Table
+from rich.text import Text
 
 from transformist.errors import visible
-from transformist.model import Trace
+from transformist.model import NOTHING, Trace
+
+Line = tuple[str, str, dict[int, str]]
+"""A line of the table: the step, the slot, and its values by row."""
 
 FIRST, LAST = 5, 2
-"""Number of positions shown from each end."""
+"""Largest number of positions shown from each end."""
 
 SLOTS = 12
 """Largest number of slots shown for one sublayer."""
 
+LEAST_NAME = 12
+"""Characters of a slot's name that are kept at least, where the table would be too wide."""
 
-def trace_table(trace: Trace, around: int | None = None) -> Table:
+
+def trace_table(trace: Trace, around: int | None = None, width: int = 160) -> Table:
     """The slots that each sublayer changed, at the first and last rows and around one position.
+
+    Numbers are always whole: names are cut short where the table would be too wide, and then fewer
+    positions are shown.
 
     Args:
         trace: the run.
         around: a position of the input (from 1) to show with its neighbours.
+        width: of the table, in characters.
 
     """
-    rows = len(trace.symbols)
-    columns = _columns(
-        rows, None if around is None else len(trace.model.embedding.front) + around - 1
+    row = None if around is None else len(trace.model.embedding.front) + around - 1
+    choices = list(_choices(len(trace.symbols), row))
+    lines = list(_lines(trace, [column for column in choices[0] if column is not None]))
+    steps = max(cell_len(step) for step, _, _ in [HEADINGS, *lines])
+    longest = max(cell_len(name) for _, name, _ in [HEADINGS, *lines])
+    for columns in choices:
+        taken = sum(_width(column, lines) for column in columns)
+        beside = steps + taken + GAP * (len(columns) + 1)
+        if width - beside >= min(longest, LEAST_NAME):
+            break
+    names = min(longest, max(width - beside, LEAST_NAME))
+    # With a width of its own rich makes no column narrower, on no terminal.
+    table = Table(
+        width=beside + names, box=None, pad_edge=False, header_style="bold", padding=(0, GAP, 0, 0)
     )
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("written by", "slot"):
+    for heading in HEADINGS[:2]:
         table.add_column(heading, no_wrap=True)
     for column in columns:
-        heading = "…" if column is None else str(column)
+        heading = ELLIPSIS if column is None else str(column)
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_row("", "symbol", *_cells(trace.symbols, columns))
-    for after, (name, slots) in enumerate(_steps(trace)):
-        for index, slot in enumerate(slots[:SLOTS]):
-            label = "" if index else name
-            held = trace.model.stream.held(trace.model.stream.index(slot), after)
-            values = _cells(trace.values(slot, after), columns)
-            table.add_row(label, escape(visible(held)), *values)
-        if len(slots) > SLOTS:
-            table.add_row("", f"… {len(slots) - SLOTS} more slots")
+    for step, name, cells in lines:
+        short = Text(name)
+        short.truncate(names, overflow="ellipsis")
+        table.add_row(step, short, *(Text(_at(column, cells)) for column in columns))
     return table
+
+
+HEADINGS: Line = ("written by", "slot", {})
+"""The headings of the first columns."""
+
+ELLIPSIS = "…"
+"""Stands for the positions that are left out."""
+
+GAP = 2
+"""Spaces between two columns."""
+
+
+def _lines(trace: Trace, rows: Sequence[int]) -> Iterator[Line]:
+    """Each line: the step at the first of its slots, the slot, and its values at these rows."""
+    yield "", "symbol", {row: visible(str(trace.symbols[row])) for row in rows}
+    stream = trace.model.stream
+    for after, (name, slots) in enumerate(_steps(trace)):
+        held = {slot: stream.held(stream.index(slot), after) for slot in slots}
+        # A slot between two numbers holds nothing that another sublayer reads.
+        shown = [slot for slot in slots if held[slot] != NOTHING]
+        for index, slot in enumerate(shown[:SLOTS]):
+            values = trace.values(slot, after)
+            cells = {row: _cell(values[row]) for row in rows}
+            yield "" if index else name, visible(held[slot]), cells
+        if len(shown) > SLOTS:
+            yield "", f"{ELLIPSIS} {len(shown) - SLOTS} more slots", {}
+        elif not shown:
+            yield name, f"({NOTHING})", {}
+
+
+def _at(column: int | None, cells: dict[int, str]) -> str:
+    """The cell of a row; a gap for rows that are left out."""
+    return "" if not cells else ELLIPSIS if column is None else cells[column]
+
+
+def _width(column: int | None, lines: list[Line]) -> int:
+    """The characters that a column takes."""
+    heading = ELLIPSIS if column is None else str(column)
+    return max(cell_len(heading), *(cell_len(_at(column, cells)) for _, _, cells in lines))
+
+
+def _choices(rows: int, around: int | None) -> Iterator[list[int | None]]:
+    """The rows to show, `None` for a gap, more first: some from each end and those around one."""
+    alone = [] if around is None else [around]
+    near = [row + k for row in alone for k in (-1, 0, 1)]
+    for first in range(FIRST, 0, -1):
+        yield _columns(rows, first, min(first, LAST), near)
+    yield _columns(rows, 1, 1, alone)
 
 
 def _steps(trace: Trace) -> list[tuple[str, list[str]]]:
@@ -62,11 +127,10 @@ def _steps(trace: Trace) -> list[tuple[str, list[str]]]:
     return [(name, each) for (name, _), each in zip(trace.streams, changed, strict=True)]
 
 
-def _columns(rows: int, around: int | None) -> list[int | None]:
-    """The rows to show in order, `None` for a gap."""
-    shown = {*range(min(FIRST, rows)), *range(max(0, rows - LAST), rows)}
-    if around is not None:
-        shown |= {row for row in (around - 1, around, around + 1) if 0 <= row < rows}
+def _columns(rows: int, first: int, last: int, others: Sequence[int]) -> list[int | None]:
+    """The first and last rows and the others that are there, in order, `None` for a gap."""
+    shown = {*range(min(first, rows)), *range(max(0, rows - last), rows)}
+    shown |= {row for row in others if 0 <= row < rows}
     columns: list[int | None] = []
     for row in sorted(shown):
         if columns and columns[-1] != row - 1:
@@ -75,14 +139,10 @@ def _columns(rows: int, around: int | None) -> list[int | None]:
     return columns
 
 
-def _cells(values: Any, columns: list[int | None]) -> list[str]:
-    return ["…" if column is None else _cell(values[column]) for column in columns]
-
-
 def _cell(value: Any) -> str:
     if isinstance(value, Fraction):
         text = str(value)
         return text if len(text) <= 9 else f"{float(value):.3g}"
     if isinstance(value, float):
         return f"{value:.4g}" if abs(value) >= 1e-4 or value == 0 else f"{value:.0e}"
-    return escape(visible(str(value)))
+    return visible(str(value))
