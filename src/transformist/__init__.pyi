@@ -39,6 +39,8 @@ from transformist.model import (
     Sublayer,
     Trace,
     Transformer,
+    ablate,
+    patch,
 )
 from transformist.running import decoder, plan, run
 from transformist.verify import (
@@ -85,6 +87,7 @@ __all__ = [
     "Transformer",
     "TransformistError",
     "Verdict",
+    "ablate",
     "activation_bounds",
     "boolean_representations",
     "certify",
@@ -101,6 +104,7 @@ __all__ = [
     "load_certificates",
     "outputs",
     "parallel",
+    "patch",
     "perturbation_bounds",
     "plan",
     "program",

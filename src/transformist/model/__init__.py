@@ -4,6 +4,7 @@ from transformist.model.attention import Attention
 from transformist.model.coded import Coded
 from transformist.model.embedding import BOS, CLS, EOS, Embedding, Symbol
 from transformist.model.feed_forward import ACTIVATIONS, FeedForward, FeedForwardStack
+from transformist.model.intervention import ablate, patch
 from transformist.model.layer import Heads, Layer, LayerStack, Sublayer
 from transformist.model.mask import Mask
 from transformist.model.normalization import LayerNorm
@@ -25,7 +26,7 @@ from transformist.model.read_out import (
     RealVector,
 )
 from transformist.model.stream import NOTHING, LinearForm, Span, Stream
-from transformist.model.trace import Trace
+from transformist.model.trace import Difference, Trace
 from transformist.model.transformer import Transformer, length_of, require_transformer
 from transformist.model.weighting import Weighting
 
@@ -38,6 +39,7 @@ __all__ = [
     "Attention",
     "Binary",
     "Coded",
+    "Difference",
     "Embedding",
     "FeedForward",
     "FeedForwardStack",
@@ -66,9 +68,11 @@ __all__ = [
     "Trace",
     "Transformer",
     "Weighting",
+    "ablate",
     "exact_product",
     "length_of",
     "parameter",
+    "patch",
     "rationals",
     "require_transformer",
 ]

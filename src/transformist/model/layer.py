@@ -244,16 +244,24 @@ def require_widths(
             )
 
 
+def steps(
+    layers: Sequence[Layer], final_norm: LayerNorm | None
+) -> Iterator[tuple[str, Sublayer | LayerNorm]]:
+    """Every sublayer and the final norm, each with its name."""
+    for number, layer in enumerate(layers):
+        for name, sublayer in layer.sublayers():
+            yield f"layer {number} {name}", sublayer
+    if final_norm is not None:
+        yield "final norm", final_norm
+
+
 def passed_through(
     z: Array, layers: Sequence[Layer], final_norm: LayerNorm | None, a: Arithmetic
 ) -> Iterator[tuple[str, Array]]:
     """Vectors (..., n, d) after every sublayer and the final norm, each with its name."""
-    for number, layer in enumerate(layers):
-        for name, sublayer in layer.sublayers():
-            z = sublayer.on(z, a)
-            yield f"layer {number} {name}", z
-    if final_norm is not None:
-        yield "final norm", final_norm.on(z, a)
+    for name, function in steps(layers, final_norm):
+        z = function.on(z, a)
+        yield name, z
 
 
 def named_layers(

@@ -19,6 +19,25 @@ _MATRIX = 2**26
 """Most entries of an attention matrix of a trace; in float64 they take half a GiB."""
 
 
+@dataclass(frozen=True)
+class Difference:
+    """A place where two traces differ.
+
+    Attributes:
+        after: the name of the step after which they differ.
+        position: of the input, from 1; that of BOS in front is 0.
+        slot: the name of the slot, or of the number that it holds there.
+        value, other: the number in the one trace and in the other.
+
+    """
+
+    after: str
+    position: int
+    slot: str
+    value: Any
+    other: Any
+
+
 @dataclass(frozen=True, eq=False)
 class Trace:
     """A run: the stream after the embedding and after every sublayer, and the answer.
@@ -96,6 +115,74 @@ class Trace:
         """
         z, attention = self._head(layer, head)
         return self.arithmetic.numbers(attention.weights(z, self.arithmetic))
+
+    def diff(self, other: Trace) -> tuple[Difference, ...]:
+        """The places where another trace has another number: step by step, each by position.
+
+        The first are where the two part; what follows from it comes after.
+
+        Args:
+            other: a run with the same steps, slots and number of positions: of another input, of an
+                ablated model, with a patch, or in another arithmetic.
+
+        Raises:
+            InvalidValue: for anything else.
+
+        Example: what follows from a violation at the second bracket.
+            >>> import transformist as tf
+            >>> model = tf.recipe("dyck-1").build(max_length=2)
+            >>> changed = model.run("()", patch={("layer 0 feed-forward", 2, "violation"): 1})
+            >>> for each in model.run("()").diff(changed):
+            ...     print(each.after, each.position, each.slot, each.value, each.other)
+            layer 0 feed-forward 2 violation 0.0 1.0
+            layer 1 attention 2 violation 0.0 1.0
+            layer 1 attention 2 violations 0.0 0.3333333333333333
+            layer 1 feed-forward 2 violation 0.0 1.0
+            layer 1 feed-forward 2 violations 0.0 0.3333333333333333
+            layer 1 feed-forward 2 accept 1.0 0.0
+
+        """
+        self._require_comparable(other)
+        stream, front = self.model.stream, len(self.model.embedding.front)
+        found = []
+        pairs = zip(self.streams, other.streams, strict=True)
+        for number, ((name, z), (_, y)) in enumerate(pairs):
+            values, others = self.arithmetic.numbers(z), other.arithmetic.numbers(y)
+            is_other = (values != others) & ~((values != values) & (others != others))
+            found += [
+                Difference(
+                    name,
+                    int(row) + 1 - front,
+                    stream.held(int(column), number),
+                    values[row, column],
+                    others[row, column],
+                )
+                for row, column in np.argwhere(is_other)
+            ]
+        return tuple(found)
+
+    def _require_comparable(self, other: Trace) -> None:
+        """Refuse what has other steps, slots or rows."""
+        if not isinstance(other, Trace):
+            raise InvalidValue(
+                "a trace must be compared with a trace",
+                received=f"{type(other).__name__}",
+                where="Trace.diff",
+                remedy="give model.run(x)",
+            )
+        for what, mine, theirs in (
+            ("steps", [name for name, _ in self.streams], [name for name, _ in other.streams]),
+            ("slots", self.model.stream.slots, other.model.stream.slots),
+            ("symbols in front", self.model.embedding.front, other.model.embedding.front),
+            ("number of positions", len(self.symbols), len(other.symbols)),
+        ):
+            if mine != theirs:
+                raise InvalidValue(
+                    f"traces must have the same {what} to be compared",
+                    received=f"{mine!r:.60} and {theirs!r:.60}",
+                    where="Trace.diff",
+                    remedy="run one model, or an ablated one, on inputs of one length",
+                )
 
     def _column(self, slot: str, stream: int | None) -> Array:
         column, last = self.model.stream.place(slot)

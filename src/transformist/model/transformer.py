@@ -12,8 +12,15 @@ from transformist.arithmetic import Arithmetic, Array, number_system, whole_numb
 from transformist.errors import InputTooLarge, InputTooLong, InvalidValue, UnknownSymbol
 from transformist.model.definition import Definition, part, several
 from transformist.model.embedding import BOS, CLS, EOS, Embedding, Symbol
-from transformist.model.layer import Layer, named_layers, passed_through, require_widths
+from transformist.model.layer import (
+    Layer,
+    named_layers,
+    passed_through,
+    require_widths,
+    steps,
+)
 from transformist.model.normalization import LayerNorm
+from transformist.model.patching import Patch, read_patch, replaced
 from transformist.model.read_out import EACH, LanguageModel, Outputs, ReadOut
 from transformist.model.stream import Stream
 from transformist.model.trace import Trace
@@ -102,22 +109,39 @@ class Transformer(Definition, HasWeights):
         built = "any length" if longest is None else f"N = {longest}"
         return f"Transformer({len(self.layers)} layers, width {self.width}, {built})"
 
-    def run(self, x: Sequence[Symbol], arithmetic: Arithmetic | str = "float64") -> Trace:
+    def run(
+        self,
+        x: Sequence[Symbol],
+        arithmetic: Arithmetic | str = "float64",
+        patch: Patch | None = None,
+    ) -> Trace:
         """Evaluate the definition on one input and keep the streams.
 
         Args:
             x: a string, or a sequence of symbols.
             arithmetic: the number system, by name.
+            patch: numbers that are put into the stream, by their places (after, position, slot):
+                the step after which (its name, or its number in `Trace.streams`), the position
+                (from 1; BOS in front has 0), and the slot. All later steps read them.
 
         Raises:
             UnknownSymbol: for a symbol outside the alphabet.
             InputTooLong: for more than `max_length` symbols.
             InputTooLarge: for more attention scores than the dense reference computes.
             NotRepresentable: for what the arithmetic cannot hold.
+            InvalidValue, UnknownName: for a place of a patch that is not there.
+
+        Example: with a violation written at the second of the four brackets, they are refused.
+            >>> import transformist as tf
+            >>> model = tf.recipe("dyck-1").build(max_length=4)
+            >>> model("(())"), model.run(
+            ...     "(())", patch={("layer 0 feed-forward", 2, "violation"): 1}
+            ... ).answer
+            (True, False)
 
         """
         a = number_system(arithmetic)
-        streams = tuple(self._streams([x], a))
+        streams = tuple(self._patched(x, a, patch) if patch else self._streams([x], a))
         answer = self._read(streams[-1][1], len(x), a)[0]
         return Trace(self, tuple(x), a, tuple((name, z[0]) for name, z in streams), answer)
 
@@ -352,6 +376,21 @@ class Transformer(Definition, HasWeights):
         z = self.embedding(inputs, a)
         yield "embedding", z
         yield from passed_through(z, self.layers, self.final_norm, a)
+
+    def _patched(
+        self, x: Sequence[Symbol], a: Arithmetic, patch: Patch
+    ) -> Iterator[tuple[str, Array]]:
+        """The streams (1, rows, d) of one input, with other numbers at some places."""
+        self._admit(x, a)
+        z, functions = self.embedding([x], a), list(steps(self.layers, self.final_norm))
+        names = ["embedding", *(name for name, _ in functions)]
+        rows, front = z.shape[1], len(self.embedding.front)
+        cells = read_patch(patch, self.stream, names, rows, front, a)
+        z = replaced(z, cells.get(0, ()), a)
+        yield names[0], z
+        for number, (name, function) in enumerate(functions, start=1):
+            z = replaced(function.on(z, a), cells.get(number, ()), a)
+            yield name, z
 
     def _read(self, z: Array, n: int, a: Arithmetic) -> list[Any]:
         """The answers from the final vectors (batch, rows, d) of inputs of length n."""

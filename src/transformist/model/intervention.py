@@ -1,0 +1,318 @@
+"""Interventions: models in which a part adds nothing, and runs with numbers of another run."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from transformist.arithmetic import EXACT, Arithmetic, Array, number_system
+from transformist.errors import InvalidValue, UnknownName
+from transformist.model.attention import Attention
+from transformist.model.embedding import Embedding, Symbol
+from transformist.model.feed_forward import ACTIVATIONS, FeedForward
+from transformist.model.parameter import exact_product
+from transformist.model.patching import column_of, row_of, stream_number
+from transformist.model.position_encoding import PositionFunctions, PositionTable
+from transformist.model.trace import Trace
+from transformist.model.transformer import Transformer, length_of, require_transformer
+
+WAYS = ("zero", "mean")
+"""What may stand in the place of what a part adds."""
+
+
+def ablate(
+    model: Transformer,
+    *,
+    head: tuple[int, int] | None = None,
+    unit: tuple[int, int] | None = None,
+    slot: str | None = None,
+    by: str = "zero",
+    inputs: Iterable[Sequence[Symbol]] | None = None,
+    arithmetic: Arithmetic | str = "float64",
+) -> Transformer:
+    """Return the model in which one part adds a constant to the stream, whatever the input.
+
+    Args:
+        model: the model.
+        head: (layer, head), from 0: what the head adds is replaced.
+        unit: (layer, unit), from 0: what the hidden unit of the feed-forward network adds.
+        slot: its name: what the embedding and every sublayer add to the slot.
+        by: `zero`, or `mean`: the mean of what the part adds, over all rows of `inputs`, those of
+            symbols that the model adds included.
+        inputs: for `mean`.
+        arithmetic: in which these are run.
+
+    Raises:
+        InvalidValue: without exactly one part, for a part that is not there, for a slot that
+            holds several numbers one after the other, and without inputs for the mean.
+        UnknownName: for a slot or a way that does not exist.
+
+    Returns:
+        A model of the same shapes. Nothing is known of its margins: its `built_for` is `None`.
+
+    Example: without the head that finds violations, a string is accepted that closes too early.
+        >>> import transformist as tf
+        >>> model = tf.recipe("dyck-1").build(max_length=4)
+        >>> model(")("), tf.ablate(model, head=(1, 0))(")(")
+        (False, True)
+
+    """
+    require_transformer(model, "ablate")
+    given = {"head": head, "unit": unit, "slot": slot}
+    parts = {name: value for name, value in given.items() if value is not None}
+    if len(parts) != 1:
+        raise InvalidValue(
+            "ablate must get one of head, unit and slot",
+            received=" and ".join(parts) or "none of them",
+            where="ablate",
+            remedy="write head=(layer, head), unit=(layer, unit) or slot='name'",
+        )
+    if by not in WAYS:
+        raise UnknownName.among("way to ablate", by, WAYS, "ablate")
+    if (by == "mean") != (inputs is not None):
+        raise InvalidValue(
+            "inputs must come with by='mean', and only with it",
+            received=f"by={by!r} {'without' if inputs is None else 'with'} inputs",
+            where="ablate",
+            remedy="give by='mean' and the inputs over which the mean is taken",
+        )
+    mean = _Mean(model, inputs, number_system(arithmetic))
+    changed = replace(model, built_for=None)
+    if slot is not None:
+        return _without_slot(changed, slot, mean)
+    if head is not None:
+        return _without_head(changed, head, mean)
+    return _without_unit(changed, unit, mean)
+
+
+class _Mean:
+    """The mean of a function of the stream over all rows of some inputs; 0 without inputs."""
+
+    def __init__(self, model: Transformer, inputs: Any, a: Arithmetic) -> None:
+        self._model, self._a = model, a
+        self._traces = None if inputs is None else [model.run(x, a) for x in inputs]
+        if self._traces is not None and not any(trace.symbols for trace in self._traces):
+            raise InvalidValue(
+                "there must be a row over which the mean is taken",
+                received="no inputs, or empty ones",
+                where="ablate",
+                remedy="give inputs with symbols",
+            )
+
+    def embedded(self) -> Any:
+        """The mean of the embedded vectors."""
+        return self._over(0, lambda z: z)
+
+    def attention(self, layer: int, head: Attention) -> Any:
+        """The mean of what a head gives."""
+        return self._of(layer, 0, lambda z: head.on(z, self._a))
+
+    def network(self, layer: int, network: FeedForward) -> Any:
+        """The mean of what a network gives."""
+        return self._of(layer, 1, lambda z: network.on(z, self._a))
+
+    def hidden(self, layer: int, network: FeedForward) -> Any:
+        """The mean of the hidden units of a network."""
+        a, w = self._a, network.rounded(self._a)
+        activation = ACTIVATIONS[network.activation]
+        return self._of(layer, 1, lambda z: activation(a.affine(z, w.W_1, w.b_1), a))
+
+    def _of(self, layer: int, sublayer: int, function: Callable[[Array], Array]) -> Any:
+        """The mean of a function of what a sublayer reads: 0 attention, 1 feed-forward."""
+        layers = self._model.layers
+        earlier = sum(len(list(each.sublayers())) for each in layers[:layer])
+        norm = layers[layer].pre_norms[sublayer]
+
+        def of_stream(z: Array) -> Array:
+            return function(z if norm is None else norm.on(z, self._a))
+
+        return self._over(earlier + (sublayer and bool(layers[layer].heads)), of_stream)
+
+    def _over(self, stream: int, function: Callable[[Array], Array]) -> Any:
+        """The mean of a function of the vectors of a stream, one number a coordinate."""
+        if self._traces is None:
+            return defaultdict(int)
+        values = [self._a.numbers(function(trace.streams[stream][1])) for trace in self._traces]
+        rows = np.concatenate(values)
+        return rows.sum(axis=0) / len(rows)
+
+
+def _without_head(model: Transformer, place: Any, mean: _Mean) -> Transformer:
+    layer, number = _numbers(place, "head", [len(each.heads) for each in model.layers])
+    heads = list(model.layers[layer].heads)
+    constant = mean.attention(layer, heads[number])
+    for row in range(heads[number].width_out):
+        heads[number] = _writing(heads[number], row, constant[row])
+    return _with_layer(model, layer, heads=tuple(heads))
+
+
+def _without_unit(model: Transformer, place: Any, mean: _Mean) -> Transformer:
+    networks = [each.feed_forward for each in model.layers]
+    layer, unit = _numbers(place, "unit", [0 if f is None else len(f.W_1) for f in networks])
+    network = networks[layer]
+    assert network is not None  # a network that has the unit
+    added = exact_product(network.W_2[:, [unit]], [mean.hidden(layer, network)[unit]])
+    W_2, b_2 = network.W_2.copy(), EXACT.add(EXACT.array(network.b_2), EXACT.array(added))
+    W_2[:, unit] = 0
+    changed = replace(network, W_2=W_2, b_2=EXACT.numbers(b_2))
+    return _with_layer(model, layer, feed_forward=changed)
+
+
+def _without_slot(model: Transformer, slot: str, mean: _Mean) -> Transformer:
+    column, _ = model.stream.place(slot)
+    if len([span for span in model.stream.spans if span.slot == column]) > 1:
+        raise InvalidValue(
+            "a slot that is ablated must hold one number",
+            received=f"{slot!r}, whose slot holds one number after another",
+            where="ablate",
+            remedy="compile the program with reuse=False, or patch the number where it is read",
+        )
+    embedding = _embedding_with(model.embedding, column, mean.embedded()[column])
+    changed = replace(model, embedding=embedding)
+    for number, layer in enumerate(model.layers):
+        heads = tuple(
+            _writing(head, column, mean.attention(number, head)[column]) for head in layer.heads
+        )
+        network = layer.feed_forward
+        if network is not None:
+            W_2, b_2 = network.W_2.copy(), list(network.b_2)
+            W_2[column], b_2[column] = 0, mean.network(number, network)[column]
+            network = replace(network, W_2=W_2, b_2=b_2)
+        changed = _with_layer(changed, number, heads=heads, feed_forward=network)
+    return changed
+
+
+def _writing(head: Attention, row: int, constant: Any) -> Attention:
+    """The head that gives a constant in one coordinate."""
+    W_O = np.eye(head.width_out) if head.W_O is None else head.W_O.copy()
+    b_O = list(head.b_O)
+    W_O[row], b_O[row] = 0, constant
+    return replace(head, W_O=W_O, b_O=b_O)
+
+
+def _embedding_with(embedding: Embedding, column: int, constant: Any) -> Embedding:
+    """The embedding that gives a constant in one coordinate."""
+    vectors, positions = list(map(list, embedding.vectors)), embedding.positions
+    for vector in vectors:
+        vector[column] = constant
+    if isinstance(positions, PositionFunctions):
+        names = list(positions.names)
+        names[column] = None
+        positions = PositionFunctions(tuple(names))
+    elif isinstance(positions, PositionTable):
+        table = positions.vectors.copy()
+        table[:, column] = 0
+        positions = PositionTable(vectors=table)
+    elif positions is not None:
+        raise InvalidValue(
+            "a slot that is ablated must have positions by functions, by a table, or none",
+            received=f"{type(positions).__name__}, which fill every slot",
+            where="ablate",
+            remedy="ablate a head or a unit, or give the model a PositionTable",
+        )
+    return replace(embedding, vectors=vectors, positions=positions)
+
+
+def _with_layer(model: Transformer, number: int, **parts: Any) -> Transformer:
+    layers = list(model.layers)
+    layers[number] = replace(layers[number], **parts)
+    return replace(model, layers=tuple(layers))
+
+
+def _numbers(place: Any, part: str, counts: Sequence[int]) -> tuple[int, int]:
+    """A layer and the number of a part in it."""
+    is_pair = isinstance(place, tuple | list) and len(place) == 2
+    if not is_pair or not all(type(each) is int and each >= 0 for each in place):
+        received = repr(place)[:40]
+    elif place[0] >= len(counts):
+        received = f"layer {place[0]} of a model with {len(counts)}"
+    elif place[1] >= counts[place[0]]:
+        received = f"{part} {place[1]} of layer {place[0]}, which has {counts[place[0]]}"
+    else:
+        return place[0], place[1]
+    raise InvalidValue(
+        f"a {part} must be given as (layer, {part}), both counted from 0",
+        received=received,
+        where="ablate",
+        remedy=f"the layers have {', '.join(map(str, counts))} of them",
+    )
+
+
+def patch(
+    model: Transformer,
+    x: Sequence[Symbol],
+    *,
+    source: Sequence[Symbol] | Trace,
+    slot: str | Sequence[str] | None = None,
+    position: int | Sequence[int] | None = None,
+    after: str | int = 0,
+    arithmetic: Arithmetic | str = "float64",
+) -> Trace:
+    """Run a model on one input, with numbers that it has on another (activation patching).
+
+    Args:
+        model: the model.
+        x: the input.
+        source: the other input, or its trace.
+        slot: the slots whose numbers are taken; when left out, all.
+        position: the positions (from 1; BOS in front has 0); when left out, all.
+        after: the step after which, by its name or its number in `Trace.streams`.
+        arithmetic: the number system, by name.
+
+    Raises:
+        InvalidValue, UnknownName: for a place that one of the two runs does not have.
+        UnknownSymbol, InputTooLong, InputTooLarge, NotRepresentable: as `Transformer.run`.
+
+    Returns:
+        The trace of the patched run.
+
+    Example: the balance of another string decides.
+        >>> import transformist as tf
+        >>> model = tf.recipe("dyck-1").build(max_length=4)
+        >>> trace = tf.patch(
+        ...     model, "()()", source="((((", slot="balance", after="layer 0 attention"
+        ... )
+        >>> model("()()"), trace.answer
+        (True, False)
+
+    """
+    require_transformer(model, "patch")
+    a = number_system(arithmetic)
+    other = source if isinstance(source, Trace) else model.run(source, a)
+    steps = [name for name, _ in other.streams]
+    if other.model.stream.slots != model.stream.slots:
+        raise InvalidValue(
+            "the source must be a run of the model, or of an ablated one",
+            received="a trace of a model with other slots",
+            where="patch",
+            remedy="give an input, or a trace of this model",
+        )
+    front, back = model.embedding.front, model.embedding.back
+    rows = len(front) + length_of(x) + len(back)
+    number = stream_number(after, steps)
+    z = other.streams[number][1]
+    numbers = z if other.arithmetic.name == a.name else other.arithmetic.numbers(z)
+    if position is None and rows != len(other.symbols):
+        raise InvalidValue(
+            "positions must be named where the inputs have different lengths",
+            received=f"{rows} and {len(other.symbols)} positions",
+            where="patch",
+            remedy="give position=, one or several",
+        )
+    everywhere = range(1 - len(front), 1 - len(front) + rows)
+    entries = {}
+    for each in _several(position, everywhere):
+        row = row_of(each, len(other.symbols), len(front))
+        for name in _several(slot, model.stream.slots):
+            column = column_of(name, model.stream, number, steps)
+            entries[number, each, name] = numbers[row, column : column + 1]
+    return model.run(x, a, entries)
+
+
+def _several(given: Any, every: Sequence[Any]) -> Sequence[Any]:
+    """What was given, one or several; all where nothing was."""
+    return every if given is None else given if isinstance(given, list | tuple) else (given,)

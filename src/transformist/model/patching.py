@@ -1,0 +1,147 @@
+"""Numbers of a residual stream that are replaced while a model runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from transformist.arithmetic import Arithmetic, Array
+from transformist.errors import InvalidValue, UnknownName
+from transformist.model.stream import Stream
+
+Patch: TypeAlias = Mapping[Any, Any]
+"""The number to put at (after, position, slot): after which step, at which position (from 1; that
+of BOS in front is 0), and in which slot."""
+
+Cells: TypeAlias = Mapping[int, Sequence[tuple[int, int, Array]]]
+"""The entries (row, column, number) that are replaced in each stream, counted from 0."""
+
+
+def read_patch(
+    patch: Patch, stream: Stream, names: Sequence[str], rows: int, front: int, a: Arithmetic
+) -> Cells:
+    """Return the entries that a patch replaces.
+
+    Args:
+        patch: what was given.
+        stream: the slots.
+        names: of the steps, the embedding first.
+        rows: the rows of the streams.
+        front: how many of them are symbols added before the input.
+        a: the arithmetic of the run.
+
+    Raises:
+        InvalidValue: for a place that is not there, or a slot that holds another number then.
+        UnknownName: for a step or a slot that does not exist.
+
+    """
+    if not isinstance(patch, Mapping):
+        raise _not_a_patch(f"{type(patch).__name__}")
+    cells: dict[int, list[tuple[int, int, Array]]] = {}
+    for place, number in patch.items():
+        if not isinstance(place, tuple) or len(place) != 3:
+            raise _not_a_patch(f"the key {place!r:.60}")
+        after = stream_number(place[0], names)
+        row = row_of(place[1], rows, front)
+        column = column_of(place[2], stream, after, names)
+        cells.setdefault(after, []).append((row, column, _number(number, a)))
+    return cells
+
+
+def _not_a_patch(received: str) -> InvalidValue:
+    return InvalidValue(
+        "a patch must map (after, position, slot) to numbers",
+        received=received,
+        where="patch",
+        remedy='write {("layer 0 attention", 2, "balance"): 0}',
+    )
+
+
+def stream_number(after: Any, names: Sequence[str]) -> int:
+    """Return the number of the stream after a step, from 0, that of the embedding.
+
+    Args:
+        after: the name of the step, or the number itself.
+        names: of the steps, the embedding first.
+
+    Raises:
+        InvalidValue, UnknownName: for a step that is not there.
+
+    """
+    if isinstance(after, str):
+        if after not in names:
+            raise UnknownName.among("step", after, names)
+        return list(names).index(after)
+    is_whole = isinstance(after, int | np.integer) and not isinstance(after, bool)
+    if not is_whole or not 0 <= after < len(names):
+        raise InvalidValue(
+            f"a step must be one of {', '.join(names)}, or its number from 0 to {len(names) - 1}",
+            received=f"after = {after!r:.40}",
+            where="patch",
+            remedy="trace.streams has the steps in order",
+        )
+    return int(after)
+
+
+def row_of(position: Any, rows: int, front: int) -> int:
+    """Return the row of a position; positions are counted from 1, that of BOS in front is 0.
+
+    Raises:
+        InvalidValue: for a position that is not there.
+
+    """
+    is_whole = isinstance(position, int | np.integer) and not isinstance(position, bool)
+    if not is_whole or not 0 <= position - 1 + front < rows:
+        raise InvalidValue(
+            f"a position must be a whole number from {1 - front} to {rows - front}",
+            received=f"{position!r:.40}",
+            where="patch",
+            remedy="count positions from 1; symbols that are added in front have 0, −1, …",
+        )
+    return int(position) - 1 + front
+
+
+def column_of(slot: Any, stream: Stream, after: int, names: Sequence[str]) -> int:
+    """Return the coordinate of a slot, or of a number that a slot holds after a step.
+
+    Raises:
+        UnknownName: for a slot that does not exist.
+        InvalidValue: for a number that no slot holds then.
+
+    """
+    column, _ = stream.place(slot)
+    is_a_number = any(span.name == slot for span in stream.spans)
+    if is_a_number and stream.held(column, after) != slot:
+        raise InvalidValue(
+            f"the stream after {names[after]} must hold the number",
+            received=f"{slot!r}, where the slot holds {stream.held(column, after)!r}",
+            where="patch",
+            remedy="name a step from the one that writes it to the last that reads it",
+        )
+    return column
+
+
+def replaced(z: Array, cells: Sequence[tuple[int, int, Array]], a: Arithmetic) -> Array:
+    """The stream (1, rows, d) with other numbers in some entries."""
+    for row, column, number in cells:
+        line = z[:, row : row + 1]
+        line = a.concatenate([line[..., :column], number, line[..., column + 1 :]], axis=-1)
+        z = a.concatenate([z[:, :row], line, z[:, row + 1 :]], axis=-2)
+    return z
+
+
+def _number(given: Any, a: Arithmetic) -> Array:
+    """A number as an array of shape (1, 1, 1)."""
+    # An array of one number is an entry of another run, which may be a ball.
+    is_entry = getattr(given, "shape", ()) == (1,)
+    number = a.array(given if is_entry else [given])[None, None]
+    if number.shape != (1, 1, 1):
+        raise InvalidValue(
+            "what a patch puts into a slot must be a number",
+            received=f"{given!r:.40}",
+            where="patch",
+            remedy="give an integer, a float or a Fraction",
+        )
+    return number
