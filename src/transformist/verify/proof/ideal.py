@@ -243,9 +243,13 @@ class Ideal:
         return dict.fromkeys(range(self.kinds), value) if value else {}
 
     def combined(self, parts: Iterable[tuple[Any, Form]]) -> Form:
-        """Return the form of Σ factor · form."""
+        """Return the form of Σ factor · form; one form alone is returned as it is."""
+        listed = [(factor, form) for factor, form in parts if form]
+        if len(listed) == 1 and listed[0][0] == 1:
+            require_terms(len(listed[0][1]), "weights", "terms in a sum")
+            return listed[0][1]
         total: dict[int, Fraction] = {}
-        for factor, form in parts:
+        for factor, form in listed:
             for number, coefficient in form.items():
                 x = coefficient if factor == 1 else factor * coefficient
                 total[number] = total[number] + x if number in total else x

@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ from numpy.typing import NDArray
 from transformist.arithmetic import Floating
 from transformist.verify.proof.grids import exponent, least, quantum
 from transformist.verify.proof.ideal import ONE, Form, Ideal
+from transformist.verify.proof.sparse_rows import exactly, sparse_rows
 from transformist.verify.proof.upwards import (
     NEARLY,
     Floats,
@@ -105,6 +107,7 @@ class Approximation:
             return self.halves.quanta
         return [quantum(ideal.grid(form)) for form in self.forms]
 
+    @cached_property
     def is_zero(self) -> NDArray[np.bool_]:
         """(coordinates,): True if the computed coordinate is exactly 0 at every row."""
         empty = np.array([not form for form in self.forms], dtype=bool)
@@ -196,7 +199,7 @@ class RoundingErrors:
         distinct = np.array(list(place), dtype=flat.dtype)  # a matrix has few distinct weights
         rounded = np.asarray(self.a.numbers(self.a.array(distinct)), dtype=float)
         pairs = zip(rounded.tolist(), place, strict=True)
-        errors = [float(abs(Fraction(x) - within_reach(Fraction(y)))) for x, y in pairs]
+        errors = [float(abs(Fraction(x) - within_reach(exactly(y)))) for x, y in pairs]
         at = np.array([place[y] for y in listed], dtype=np.intp)
         stored[used], off[used] = rounded[at], np.array(errors)[at]
         off = at_least_tiniest(up(off))
@@ -210,7 +213,7 @@ class RoundingErrors:
         scales = self.ideal.scales[:, None, None]
         stored = weights, off, shift, shift_off = Stored(*self.rounded(W), *self.rounded(b))
         forms = self._forms(W, b, z)
-        lo, hi, size = self.ideal.measured(forms)
+        lo, hi, size = self._measured(forms, [z] if z.halves is None else [])
         # Σ |term|, and W̃ z̃ + b̃ − (W z + b) = W̃ (z̃ − z) + (W̃ − W) z + (b̃ − b).
         magnitude = np.abs(weights)
         summed = up(_times(magnitude, z.reach) + np.abs(shift)[:, None] * scales)
@@ -235,11 +238,36 @@ class RoundingErrors:
 
     def _forms(self, W: Any, b: Any, z: Approximation) -> list[Form]:
         forms = []
-        for row, constant in zip(W, b, strict=True):
-            parts = [(Fraction(row[c]), z.forms[c]) for c in np.flatnonzero(row).tolist()]
-            shift = self.ideal.constant(Fraction(constant))
-            forms.append(self.ideal.combined([*parts, (ONE, shift)]))
+        for row, constant in zip(sparse_rows(W), np.asarray(b).tolist(), strict=True):
+            parts = [(exactly(x), z.forms[c]) for c, x in row]
+            if constant:
+                parts.append((ONE, self.ideal.constant(exactly(constant))))
+            forms.append(self.ideal.combined(parts))
         return forms
+
+    def _measured(
+        self, forms: Sequence[Form], known: Sequence[Approximation]
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return `Ideal.measured`; a form that is one of a known vector is not measured again."""
+        place = {id(form): (part, k) for part in known for k, form in enumerate(part.forms)}
+        shape = len(forms), self.ideal.kinds
+        lo, hi, size = np.empty(shape), np.empty(shape), np.empty((len(self.ideal.scales), *shape))
+        taken: dict[int, tuple[Approximation, list[int], list[int]]] = {}
+        new = []
+        for row, form in enumerate(forms):
+            if id(form) in place:
+                part, k = place[id(form)]
+                _, rows, sources = taken.setdefault(id(part), (part, [], []))
+                rows.append(row)
+                sources.append(k)
+            else:
+                new.append(row)
+        for part, rows, sources in taken.values():
+            lo[rows], hi[rows] = part.lo[sources], part.hi[sources]
+            size[:, rows] = part.size[:, sources]
+        if new:
+            lo[new], hi[new], size[:, new] = self.ideal.measured([forms[row] for row in new])
+        return lo, hi, size
 
     def _operations(
         self, stored: Stored, z: Approximation
@@ -278,12 +306,11 @@ class RoundingErrors:
         """
         uses, quanta = (stored.weights != 0) | (stored.off != 0), z.quanta(self.ideal)
         powers = np.full((len(W), 1), -np.inf)
-        for row, used in enumerate(uses):
-            terms = (
-                _product(exponent(Fraction(W[row][c])), quanta[c])
-                for c in np.flatnonzero(used).tolist()
-            )
-            power = least([exponent(Fraction(b[row])), *terms])
+        for row, (used, shift) in enumerate(
+            zip(sparse_rows(W), np.asarray(b).tolist(), strict=True)
+        ):
+            terms = (_product(exponent(exactly(x)), quanta[c]) for c, x in used)
+            power = least([exponent(exactly(shift)), *terms])
             powers[row] = -np.inf if power is None else power
         is_inexact = _times(uses, (z.error[0] > 0).astype(float)) > 0
         count, plain = self._summands(stored, z)
@@ -379,8 +406,8 @@ class RoundingErrors:
             self.ideal.combined([(ONE, form) for form in each])
             for each in zip(*(part.forms for part in parts), strict=True)
         ]
-        lo, hi, size = self.ideal.measured(forms)
-        additions = np.maximum(sum(~part.is_zero() for part in parts) - 1, 0)[:, None]
+        lo, hi, size = self._measured(forms, parts)
+        additions = np.maximum(sum(~part.is_zero for part in parts) - 1, 0)[:, None]
         inherited = sum(part.error for part in parts)
         reach = up(sum(part.reach for part in parts))
         growth = repeated(self.per_operation, additions)
@@ -445,10 +472,12 @@ def _times(matrix: Any, z: Floats) -> Floats:
     """Return Σ_c matrix[r, c] z[…, c, kind]; of a sparse matrix only the terms that are not 0."""
     given = np.asarray(matrix, dtype=float)
     rows, columns = np.nonzero(given)
-    if MOST_FILLED * given.size < len(rows) or not len(rows):
+    if MOST_FILLED * given.size < len(rows):
         return np.asarray(np.matmul(given, z))
-    first = np.flatnonzero(np.diff(rows, prepend=-1))  # the place of each row's first term
     found = np.zeros((*z.shape[:-2], len(given), z.shape[-1]))
+    if not len(rows):
+        return found
+    first = np.flatnonzero(np.diff(rows, prepend=-1))  # the place of each row's first term
     terms = given[rows, columns][:, None] * z[..., columns, :]
     found[..., rows[first], :] = np.add.reduceat(terms, first, axis=-2)
     return found
@@ -456,10 +485,12 @@ def _times(matrix: Any, z: Floats) -> Floats:
 
 def _largest(uses: Any, z: Floats) -> Floats:
     """(rows, kinds): the largest z[c, kind] ≥ 0 among the coordinates c that a row uses."""
+    rows, columns = np.nonzero(uses)
     found = np.zeros((len(uses), z.shape[-1]))
-    for row, used in enumerate(np.asarray(uses)):
-        found[row] = z[used].max(axis=0, initial=0.0)
-    return found
+    if len(rows):
+        first = np.flatnonzero(np.diff(rows, prepend=-1))  # the place of each row's first term
+        found[rows[first]] = np.maximum.reduceat(z[columns], first, axis=0)
+    return np.maximum(found, 0.0)
 
 
 def _where(holds: NDArray[np.bool_], mixed: Mixed, error: Floats) -> Mixed:

@@ -108,7 +108,7 @@ class Scoring:
     ) -> None:
         self.q, self.k, self.takes_one, self.where, self.sees = q, k, takes_one, where, sees
         self.rounding, self.order, self.ideal = rounding, order, rounding.ideal
-        self.reads = np.flatnonzero(~(q.is_zero() | k.is_zero())).tolist()
+        self.reads = np.flatnonzero(~(q.is_zero | k.is_zero)).tolist()
         self.root = math.sqrt(len(q.forms))
         require_terms(len(self.reads), where, "coordinates in a query")
 

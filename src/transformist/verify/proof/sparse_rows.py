@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,13 +20,30 @@ def sparse_rows(matrix: Any) -> list[SparseRow]:
         [((1, 2.0),), ()]
 
     """
-    return [sparse_row(row) for row in np.asarray(matrix)]
+    given = np.asarray(matrix)
+    rows, columns = np.nonzero(given)
+    numbers = list(zip(columns.tolist(), given[rows, columns].tolist(), strict=True))
+    ends = np.cumsum(np.bincount(rows, minlength=len(given))).tolist()
+    starts = [0, *ends[:-1]]
+    return [tuple(numbers[first:end]) for first, end in zip(starts, ends, strict=False)]
 
 
 def sparse_row(row: Any) -> SparseRow:
     """Return the nonzero entries of one row."""
     places = np.flatnonzero(row)
     return tuple(zip(places.tolist(), row[places].tolist(), strict=True))
+
+
+@lru_cache(maxsize=2**14)
+def exactly(weight: Any) -> Fraction:
+    """Return a weight as a rational; equal weights of a model are one object.
+
+    Example:
+        >>> exactly(0.5), exactly(0.5) is exactly(0.5)
+        (Fraction(1, 2), True)
+
+    """
+    return Fraction(weight)
 
 
 def negated(row: SparseRow) -> SparseRow:

@@ -83,7 +83,11 @@ def up(x: Any) -> Any:
     A bound may overflow to infinity, and infinity times a weight of 0 is NaN. NaN bounds nothing,
     so it becomes infinity.
     """
-    return np.where(x == 0, 0.0, np.where(x > 0, x * (1 + ROOM) + FLOOR, math.inf))
+    if isinstance(x, float):
+        return x * (1 + ROOM) + FLOOR if x > 0 else 0.0 if x == 0 else math.inf
+    x = np.asarray(x, dtype=float)
+    raised = x * (1 + ROOM) + FLOOR * (x > 0)
+    return raised if (x >= 0).all() else np.where(x >= 0, raised, math.inf)
 
 
 def at_least_tiniest(x: Floats) -> Floats:
