@@ -9,7 +9,7 @@ one number:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ from transformist.verify.proof.rounding_errors import (
     RoundingErrors,
 )
 from transformist.verify.proof.slack import Ledger, Margin
-from transformist.verify.proof.sparse_rows import negated, sparse_rows
+from transformist.verify.proof.sparse_rows import exactly, negated, sparse_rows
 from transformist.verify.proof.upwards import NEARLY, Floats, Unfollowed, up
 
 Group = tuple[int, ...]
@@ -89,7 +89,11 @@ def network(
     added = r.added([z, _relative_to_steps(y, W, f.b_2, hidden, found)], where)
     # z + (−z) is exactly 0 whatever the error of z: products with ±1 and the sum do not round.
     pairs_of_units = {group for group in groups if len(group) == 2}
-    empties = [read is z and _empties(f, pairs_of_units, slot) for slot in range(len(z.forms))]
+    written = [tuple(unit for unit, _ in row) for row in sparse_rows(f.W_2)]
+    empties = [
+        read is z and units in pairs_of_units and _empties(f, units, slot)
+        for slot, units in enumerate(written)
+    ]
     left = ~np.array(empties, dtype=bool) | np.array([bool(form) for form in added.forms])
     kept = {
         name: getattr(added, name) * left[:, None] for name in ("error", "absolute", "relative")
@@ -338,9 +342,10 @@ def _relative_to_steps(
     """
     absolute, relative = y.error[0].copy(), np.zeros_like(y.absolute)
     signs = np.where(hidden.lo.min(axis=1) < 0, -1, 1)
-    for slot, row in enumerate(W):
-        used = np.flatnonzero(row).tolist()
-        terms = [(Fraction(row[k]) * int(signs[k]), found[k].height) for k in used]
+    for slot, row in enumerate(sparse_rows(W)):
+        if not row:
+            continue
+        terms = [(exactly(x) * int(signs[k]), found[k].height) for k, x in row]
         heights = [abs(weight) * height for weight, height in terms if height is not None]
         one_sign = len({weight > 0 for weight, _ in terms}) == 1
         if one_sign and len(heights) == len(terms) and not b[slot]:
@@ -348,10 +353,9 @@ def _relative_to_steps(
     return replace(y, absolute=absolute, relative=relative)
 
 
-def _empties(f: FeedForward, pairs: Collection[Group], slot: int) -> bool:
-    """True if the network adds exactly −z to a slot that holds z, by a copy with weights ±1."""
-    units = tuple(np.flatnonzero(f.W_2[slot]).tolist())
-    if units not in pairs or f.b_2[slot] or f.b_1[list(units)].any():
+def _empties(f: FeedForward, units: Group, slot: int) -> bool:
+    """True if a pair of units adds exactly −z to a slot that holds z: a copy with weights ±1."""
+    if f.b_2[slot] or f.b_1[list(units)].any():
         return False
     j, k = units
     reads_it = np.flatnonzero(f.W_1[j]).tolist() == [slot] and np.array_equal(f.W_1[j], -f.W_1[k])

@@ -41,6 +41,7 @@ from transformist.verify.proof.grids import (
     best_keys,
     combined_grid,
     farey_neighbours,
+    quantum,
 )
 from transformist.verify.proof.row_functions import MOST_ROWS, NAMES, RowFunction
 from transformist.verify.proof.upwards import (
@@ -207,7 +208,8 @@ class Ideal:
         self._named: dict[Any, int] = {}
         self._shares: dict[Pattern, list[int]] = {}
         self._compositions: dict[tuple[Pattern, Pattern], Pattern] = {}
-        self._grids: dict[int, tuple[Form, Grid]] = {}
+        self._grids: dict[int, tuple[Form, Grid, int | None]] = {}
+        self._equal_grids: dict[Grid, Grid] = {}
         for kind in range(kinds):
             at = (np.arange(kinds) == kind).astype(float)
             self.add(("kind", kind), at, at, (ONE, None))
@@ -223,7 +225,7 @@ class Ideal:
                 size = self.scales[:, None] * magnitudes(lo, hi)
             size = at_least_tiniest(size)
             self._named[name] = len(self.unknowns)
-            self.unknowns.append(Unknown(lo, hi, grid, size, **of))
+            self.unknowns.append(Unknown(lo, hi, self._one_grid(grid), size, **of))
         return self._named[name]
 
     def known(self, name: Any) -> int | None:
@@ -244,17 +246,26 @@ class Ideal:
 
     def combined(self, parts: Iterable[tuple[Any, Form]]) -> Form:
         """Return the form of Σ factor · form; one form alone is returned as it is."""
-        listed = [(factor, form) for factor, form in parts if form]
+        listed = [(factor, form) for factor, form in parts if form and factor]
         if len(listed) == 1 and listed[0][0] == 1:
             require_terms(len(listed[0][1]), "weights", "terms in a sum")
             return listed[0][1]
-        total: dict[int, Fraction] = {}
+        total, is_zero = dict[int, Fraction](), set[int]()
         for factor, form in listed:
-            for number, coefficient in form.items():
-                x = coefficient if factor == 1 else factor * coefficient
-                total[number] = total[number] + x if number in total else x
+            for number, x in (form if factor == 1 else _scaled(factor, form)).items():
+                if number not in total:
+                    total[number] = x
+                    continue
+                total[number] += x
+                if not total[number]:
+                    is_zero.add(number)
         require_terms(len(total), "weights", "terms in a sum")
-        return {number: within_reach(x) for number, x in total.items() if x}
+        for number in is_zero:
+            if not total[number]:
+                del total[number]
+        for x in {id(x): x for x in total.values()}.values():
+            within_reach(x)
+        return total
 
     def is_constant(self, form: Form) -> bool:
         """Return True if the form is one number at every row of every input."""
@@ -295,15 +306,28 @@ class Ideal:
         """Return the grid of a form, computed once for each form."""
         known = self._grids.get(id(form))
         if known is None:
+            # Equal terms have one common divisor, so each pair of coefficient and grid counts once.
+            # `add` keeps equal grids as one object.
+            distinct = dict[tuple[int, int], tuple[int, int, Grid]]()
+            for number, x in form.items():
+                grid = self.unknowns[number].grid
+                if (id(x), id(grid)) not in distinct:
+                    p, q = x.as_integer_ratio()
+                    distinct[id(x), id(grid)] = abs(p), q, grid
             # A kept form stays alive, so no other form has its id.
-            known = self._grids[id(form)] = (
-                form,
-                combined_grid(
-                    (abs(x.numerator), x.denominator, self.unknowns[number].grid)
-                    for number, x in form.items()
-                ),
-            )
+            grid = self._one_grid(combined_grid(distinct.values()))
+            known = self._grids[id(form)] = form, grid, quantum(grid)
         return known[1]
+
+    def quantum(self, form: Form) -> int | None:
+        """Return the largest k such that all values of a form are multiples of 2ᵏ, or `None`."""
+        if id(form) not in self._grids:
+            self.grid(form)
+        return self._grids[id(form)][2]
+
+    def _one_grid(self, grid: Grid) -> Grid:
+        """Return the one object for all equal grids."""
+        return self._equal_grids.setdefault(grid, grid)
 
     def _tabulated(self, rows: RowFunction, lo: Floats, hi: Floats) -> tuple[Floats, Floats]:
         """Move ends inwards to those of a function of the row."""
@@ -368,14 +392,19 @@ class Ideal:
         """
         shape = len(forms), self.kinds
         constants, others, shares = np.zeros(shape), list[Term](), dict[Pattern, list[Term]]()
+        floats = dict[int, float]()  # equal coefficients are often one object
         for place, form in enumerate(forms):
-            for number, x in form.items():
+            for number, exact in form.items():
+                x = floats.get(id(exact))
+                if x is None:
+                    p, q = exact.as_integer_ratio()
+                    x = floats[id(exact)] = p / q  # correctly rounded
                 if number < self.kinds:
-                    constants[place, number] = float(x)
+                    constants[place, number] = x
                 elif (share := self.unknowns[number].share) is None:
-                    others.append((place, number, float(x)))
+                    others.append((place, number, x))
                 else:
-                    shares.setdefault(share[0], []).append((place, share[1], float(x)))
+                    shares.setdefault(share[0], []).append((place, share[1], x))
         lo, hi, terms = constants.copy(), constants.copy(), np.abs(constants)
         total = self.scales[:, None, None] * terms
         for part in _pieces(others, self.kinds):
@@ -424,10 +453,11 @@ class Ideal:
 
     def _by_grid(self, forms: Sequence[Form]) -> dict[Grid, list[int]]:
         """Places of the forms of each grid."""
-        found: dict[Grid, list[int]] = {}
+        found: dict[int, tuple[Grid, list[int]]] = {}
         for place, form in enumerate(forms):
-            found.setdefault(self.grid(form), []).append(place)
-        return found
+            grid = self.grid(form)
+            found.setdefault(id(grid), (grid, []))[1].append(place)
+        return dict(found.values())
 
     def _size_of_shares(self, head: Pattern, magnitude: Floats) -> Floats:
         """Size of Σ c_k share_k for |c_k| (forms, kinds); D times a mean is a sum (`summed`)."""
@@ -644,6 +674,14 @@ class Ideal:
         assert number is not None
         first = self.constant(ONE if self.bos is None else Fraction(0))
         return self.combined([(Fraction(1, 2), {number: ONE}), (Fraction(1, 2), first)])
+
+
+def _scaled(factor: Fraction, form: Form) -> Form:
+    """Return factor · form; equal coefficients are often one object, and then so are products."""
+    products = {id(x): x for x in form.values()}
+    for key, x in products.items():
+        products[key] = factor * x
+    return {number: products[id(x)] for number, x in form.items()}
 
 
 def _pieces(terms: Sequence[Term], kinds: int) -> Iterator[Sequence[Term]]:

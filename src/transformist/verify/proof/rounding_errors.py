@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
-from transformist.verify.proof.grids import exponent, least, quantum
+from transformist.verify.proof.grids import exponent, least
 from transformist.verify.proof.ideal import ONE, Form, Ideal
 from transformist.verify.proof.sparse_rows import exactly, sparse_rows
 from transformist.verify.proof.upwards import (
@@ -105,7 +105,7 @@ class Approximation:
         """For each coordinate, k such that it (for a pair, both units) is a multiple of 2ᵏ."""
         if self.halves is not None:
             return self.halves.quanta
-        return [quantum(ideal.grid(form)) for form in self.forms]
+        return [ideal.quantum(form) for form in self.forms]
 
     @cached_property
     def is_zero(self) -> NDArray[np.bool_]:
@@ -304,14 +304,8 @@ class RoundingErrors:
         If there are two terms, and their weights are powers of two, the result is the only partial
         sum: a multiple of 2ᵏ of at most `size`, however large the terms are.
         """
-        uses, quanta = (stored.weights != 0) | (stored.off != 0), z.quanta(self.ideal)
-        powers = np.full((len(W), 1), -np.inf)
-        for row, (used, shift) in enumerate(
-            zip(sparse_rows(W), np.asarray(b).tolist(), strict=True)
-        ):
-            terms = (_product(exponent(exactly(x)), quanta[c]) for c, x in used)
-            power = least([exponent(exactly(shift)), *terms])
-            powers[row] = -np.inf if power is None else power
+        uses = (stored.weights != 0) | (stored.off != 0)
+        powers = _powers(W, b, z.quanta(self.ideal))
         is_inexact = _times(uses, (z.error[0] > 0).astype(float)) > 0
         count, plain = self._summands(stored, z)
         total = np.where((plain & (count <= 2))[:, None], size, summed)
@@ -335,7 +329,7 @@ class RoundingErrors:
         for row in np.flatnonzero(
             (np.isfinite(error) & (error > 0) & (m > error)).any(axis=1)
         ).tolist():
-            of_grid = quantum(self.ideal.grid(forms[row]))
+            of_grid = self.ideal.quantum(forms[row])
             if of_grid is None:
                 continue
             # frexp: m is in [2^(e−1), 2^e).
@@ -463,9 +457,28 @@ class RoundingErrors:
             )
 
 
-def _product(x: int | None, y: int | None) -> int | None:
-    """Exponent of a product of multiples of two powers of 2."""
-    return None if x is None or y is None else x + y
+def _powers(W: Any, b: Any, quanta: Sequence[int | None]) -> Floats:
+    """(rows, 1): for each row k, as each W z and b is a multiple of 2ᵏ; −∞ where there is none.
+
+    `quanta` has such a k for each z. A product of multiples of 2ʲ and 2ᵏ is one of 2^(j+k).
+    """
+    W = np.asarray(W)
+    rows, columns = np.nonzero(W)
+    held = np.array([-np.inf if k is None else k for k in quanta], dtype=float)
+    terms = _exponents(W[rows, columns]) + held[columns]
+    found = _exponents(b)
+    if len(rows):
+        first = np.flatnonzero(np.diff(rows, prepend=-1))  # the place of each row's first term
+        used = rows[first]
+        found[used] = np.minimum(found[used], np.minimum.reduceat(terms, first))
+    return found[:, None]
+
+
+def _exponents(weights: Any) -> Floats:
+    """Return the `exponent` of each weight, −∞ for `None`."""
+    listed = np.asarray(weights).tolist()
+    known = {x: exponent(exactly(x)) for x in set(listed)}
+    return np.array([-np.inf if known[x] is None else known[x] for x in listed], dtype=float)
 
 
 def _times(matrix: Any, z: Floats) -> Floats:
