@@ -8,15 +8,18 @@ margin is kept starts again from its ideal value.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from transformist.arithmetic import Floating
-from transformist.circuit import READ_OUT, Form, Head, Kept, Margins
+from transformist.circuit import READ_OUT, Form, Head, Kept, Margins, total
+from transformist.circuit.readings import form_of
 from transformist.model import Transformer
 from transformist.rounding import ORDERS
 from transformist.verify.certificate.affine import read
-from transformist.verify.certificate.extraction import extract
+from transformist.verify.certificate.extraction import Extracted, extract
 from transformist.verify.certificate.identity import digest
 from transformist.verify.certificate.observing import Observations, has_no_ties, observe
 from transformist.verify.certificate.read_outs import READ_OUTS
@@ -35,6 +38,7 @@ from transformist.verify.certificate.statement import (
     Units,
     assumed,
 )
+from transformist.verify.proof.sparse_rows import sparse_rows
 
 
 class Search:
@@ -56,7 +60,7 @@ class Search:
 
     def described(self, n: int) -> Description:
         """Return the numbers, heads and units by laws alone, without margins."""
-        return _followed(self.model, self.a, n, self.order, None)[0]
+        return _followed(self.model, self.a, n, self.order, None, read_elsewhere)[0]
 
     def holds(self, n: int) -> bool:
         """True if there is a certificate and it holds; some lengths have no certificate."""
@@ -88,7 +92,7 @@ class Followed(NamedTuple):
         assumed: the sums whose ranges are assumed.
         margins: the error bounds.
         demands: the margins that have been recorded so far.
-        forms: what the read-out reads.
+        forms: what the chosen rows of the read-out read.
 
     """
 
@@ -99,15 +103,67 @@ class Followed(NamedTuple):
     forms: list[Form]
 
 
+Chosen: TypeAlias = "Callable[[Any, Any, Extracted], Sequence[int]]"
+"""Rows of a read-out that are read, from its weights, its shifts and the circuit."""
+
+
+def every_row(W_out: Any, _b_out: Any, _found: Extracted) -> Sequence[int]:
+    """Return all rows of a read-out: the margins of answers need every form."""
+    return range(len(W_out))
+
+
+def read_elsewhere(W_out: Any, b_out: Any, found: Extracted) -> Sequence[int]:
+    """Return the rows of a read-out that may be refused, or have the form of another row.
+
+    Errors of numbers do not depend on the others: no number is computed from an answer. A row is
+    not refused if its slots hold different atoms, and at most one of them, or the bias, a constant:
+    nothing cancels (`affine.together`). Its form then has the atoms of all its slots.
+    """
+    known = {form.atoms for form in found.contents.readings.sums}
+    alone = dict[tuple[tuple[int, ...], bool], bool]()
+    chosen = []
+    for row, (weights, shift) in enumerate(zip(sparse_rows(W_out), b_out, strict=True)):
+        key = tuple(slot for slot, _ in weights), bool(shift)
+        if key not in alone:
+            atoms = _atoms_together(*key, found)
+            alone[key] = atoms is not None and atoms not in known
+        if not alone[key]:
+            chosen.append(row)
+    return chosen
+
+
+def _atoms_together(
+    slots: Sequence[int], is_shifted: bool, found: Extracted
+) -> tuple[int, ...] | None:
+    """Return the atoms of slots that hold different ones and one constant at most, or `None`."""
+    held = [form_of(each) for slot in slots if (each := found.contents.held[slot]) is not None]
+    parts = [found.state[slot] for slot in slots]
+    atoms = sorted(itertools.chain.from_iterable(form.atoms for form in parts))
+    are_apart = len(set(atoms)) == len(atoms)
+    one_constant = sum(bool(form.constant) for form in parts) + is_shifted < 2
+    are_alike = total(held).linear == total(parts).linear
+    return tuple(atoms) if are_apart and one_constant and are_alike else None
+
+
 def _followed(
-    model: Transformer, a: Floating, n: int, order: str, observations: Observations | None
+    model: Transformer,
+    a: Floating,
+    n: int,
+    order: str,
+    observations: Observations | None,
+    choose: Chosen = every_row,
 ) -> Followed:
-    """Read the circuit off the weights, and bound the error of every number."""
+    """Read the circuit off the weights, and bound the error of every number.
+
+    `choose` selects the rows of the read-out that are read, too.
+    """
     found = extract(model, n, observations.held if observations else None)
     circuit = found.circuit
     read_out, readings = model.read_out, found.contents.readings
-    forms = read(read_out.W_out, read_out.b_out, found.state, {})
-    readings.add(found.contents.read(read_out.W_out, read_out.b_out))
+    rows = choose(read_out.W_out, read_out.b_out, found)
+    W_out, b_out = read_out.W_out[rows], read_out.b_out[rows]
+    forms = read(W_out, b_out, found.state, {})
+    readings.add(found.contents.read(W_out, b_out))
     margins, demands = noted(circuit, found.sharpness, a, ORDERS[order], readings, found.falling)
     for _ in circuit.atoms:
         follow_within(margins)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Iterable
 from fractions import Fraction
 
 from transformist.circuit import Circuit, Fetched, Form, Head, Match, total
-from transformist.laws import Range, hull
+from transformist.laws import Grid, Range, hull
 from transformist.model import MultiClass
 from transformist.verify.certificate.cases import cases
 
@@ -52,10 +54,42 @@ def has_one_best(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> b
 
 
 def apart(circuit: Circuit, forms: list[Form]) -> Fraction:
-    """Return the least distance of two forms that are not equal; 0 if not known."""
-    different = [(a, b) for a, b in itertools.combinations(forms, 2) if a != b]
-    gaps = [circuit.least_multiple(a - b) for a, b in different]
-    return min((gap or Fraction(0) for gap in gaps), default=Fraction(0))
+    """Return the least distance of two forms that are not equal; 0 if not known.
+
+    It is that of `Circuit.least_multiple`. Over a common denominator Q the factors and constants
+    are whole numbers, and so are those of a difference, g times whole numbers m without a common
+    divisor. Its terms m · atom lie on multiples of 1/c, the sum on those of 1/(the least common
+    multiple of the c), and the difference on those of g/Q times that.
+    """
+    numbers = sorted({number for form in forms for number in form.atoms})
+    grids = [circuit.laws[number].grid for number in numbers]
+    each = [[form.factors.get(n, Fraction(0)) for n in numbers] + [form.constant] for form in forms]
+    Q = math.lcm(*(x.denominator for row in each for x in row))
+    rows = [[int(x * Q) for x in row] for row in each]
+    least: Fraction | None = None
+    for k, m in itertools.combinations(range(len(forms)), 2):
+        difference = [x - y for x, y in zip(rows[k], rows[m], strict=True)]
+        g = math.gcd(*difference)
+        if not g:
+            continue
+        parts = [(x // g, grid) for x, grid in zip(difference, grids, strict=False) if x]
+        if any(grid is None for _, grid in parts):
+            gap = circuit.least_multiple(forms[k] - forms[m])
+        else:
+            gap = _joined(parts).separation(circuit.most_seen)  # type: ignore[arg-type]
+            gap = None if gap is None else gap * Fraction(g, Q)
+        if not gap:
+            return Fraction(0)
+        least = gap if least is None else min(least, gap)
+    return least or Fraction(0)
+
+
+def _joined(parts: Iterable[tuple[int, Grid]]) -> Grid:
+    """Return the grid of Σ m · number from each m, a whole number, and the grid of the number."""
+    c, counts = 1, frozenset[str]()
+    for m, grid in parts:
+        c, counts = math.lcm(c, grid.c // math.gcd(grid.c, m)), counts | grid.counts
+    return Grid(c, counts)
 
 
 def _as_nearest(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bool:
