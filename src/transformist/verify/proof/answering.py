@@ -91,7 +91,7 @@ def _accept(
     shift = Fraction(read_out.b_out[0])
     (near,) = r.ideal.moving(y.values.forms)
     for kind, at, side in r.ideal.neighbours(near, ZERO, kinds):
-        ledger.answer(y.error_at(0, kind, at - shift), float(at * side))
+        ledger.answer(y.error_at(0, kind, abs(float(at - shift))), float(at * side))
 
 
 def _fraction(

@@ -314,10 +314,15 @@ def _crossing(
     height = b - Fraction(f.b_1[lower])
     h, sides = float(height), np.full((2, ideal.kinds), False)
     clear, kept, lost = np.full(ideal.kinds, True), list[Margin](), list[Margin]()
-    for kind, at, side in ideal.neighbours(near, height / 2, range(ideal.kinds)):
+    known = dict[tuple[int, int], tuple[float, float]]()  # most kinds have the same values
+    neighbours = list(ideal.neighbours(near, height / 2, range(ideal.kinds)))
+    for kind, at, side in neighbours:
         sides[(side + 1) // 2, kind] = True
-        room = float(at - height if side > 0 else -at) * NEARLY
-        e_1, e_2 = (inner.error_at(unit, kind, at - b) for unit in units)
+        if (id(at), side) not in known:
+            room = float(at - height if side > 0 else -at) * NEARLY
+            known[id(at), side] = room, abs(float(at - b))
+        room, product = known[id(at), side]
+        e_1, e_2 = (inner.error_at(unit, kind, product) for unit in units)
         # e − h is a difference: where it matters e ≥ h/2, and `up` has raised e by 2⁻⁴⁰ e.
         error = max(e_2, e_1 - h) if side > 0 else max(e_1, e_2 - h)
         margin = Margin(where, "the error of a comparison", error, max(room, 0.0))

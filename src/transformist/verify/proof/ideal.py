@@ -524,10 +524,14 @@ class Ideal:
         least `above`. A side with no value is left out. `below` may be too large, and `above` too
         small, which is the safe side.
         """
+        known = dict[tuple[Fraction, float, float], list[tuple[Fraction, int]]]()
         for kind in kinds:
-            own = near.form.get(kind, ZERO)
-            for value, side in self._beside(t - own, near.lo[kind], near.hi[kind], near.grid):
-                yield kind, value + own, side
+            key = own, lo, hi = near.form.get(kind, ZERO), near.lo[kind], near.hi[kind]
+            if key not in known:  # most kinds have the same bounds
+                beside = self._beside(t - own, lo, hi, near.grid)
+                known[key] = [(value + own, side) for value, side in beside]
+            for value, side in known[key]:
+                yield kind, value, side
 
     def _beside(self, at: Fraction, lo: float, hi: float, grid: Grid) -> list[tuple[Fraction, int]]:
         """Return the values next to `at` of a number from lo to hi on a grid, and their sides."""

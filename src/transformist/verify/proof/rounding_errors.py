@@ -149,8 +149,8 @@ class AffineMap:
     mixed: Mixed
     stored: Stored
 
-    def error_at(self, row: int, kind: int, product: Fraction) -> float:
-        """Return an error bound that holds where W z without b is `product`, and beyond.
+    def error_at(self, row: int, kind: int, product: float) -> float:
+        """Return an error bound that holds where |W z| without b is `product`, and beyond.
 
         For ρ < 1 the bound a + ρ |W z| grows more slowly than |W z|, so a margin that it leaves at
         one value is left at every value further away. For ρ ≥ 1 only the constant E does that.
@@ -159,7 +159,7 @@ class AffineMap:
         error: float = self.values.error[0, row, kind]
         if relative >= 1:
             return error
-        return min(error, float(up(absolute + relative * abs(float(product)))))
+        return min(error, float(up(absolute + relative * product)))
 
 
 class RoundingErrors:
