@@ -202,7 +202,7 @@ def of_each_kind(forged, most, draw):
     return [change for changes in by_kind.values() for change in changes[:most]]
 
 
-@pytest.mark.trials(1, 10)
+@pytest.mark.trials(1, 6)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_field_of_a_certificate_is_checked(name, trials):
     with known():

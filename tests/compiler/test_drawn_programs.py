@@ -165,7 +165,7 @@ def require_refused_or_right(case):
     return what, found
 
 
-@pytest.mark.trials(1, 12)
+@pytest.mark.trials(1, 6)
 def test_each_operation_on_little_is_refused_or_right(trials):
     draw = random.Random(2)
     counts, seen = Counter(), set()

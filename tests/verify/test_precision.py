@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import sys
 from dataclasses import replace
 from fractions import Fraction
@@ -17,7 +18,7 @@ from transformist.claims import LengthClaim
 from transformist.cli import main
 from transformist.errors import InvalidValue, UnknownName
 from transformist.model import Attention
-from transformist.report.precision_table import found_facts
+from transformist.report.precision_table import found_facts, shortened
 from transformist.verify import SHORT_WORK, first_failure, formats, least_error, search
 from transformist.verify.attempt import places
 from transformist.verify.sequence_claims import _results, list_attempts
@@ -382,9 +383,9 @@ def test_rows_of_the_page_are_what_is_found(part):
         assert page.line(part, name) in rows_of(part), "run python docs/precision.py"
 
 
-SAMPLED = {"float32": "dyck-1", "float64": "dyck-1"}
-"""Formats in which a recipe's search finds nothing in 2³⁰ scores, a minute and more each: their
-rows are not searched anew, but a few of the lengths in them."""
+SAMPLED = dict.fromkeys(("bfloat16", "float16", "float32", "float64"), "dyck-1")
+"""Formats in which the search of a recipe takes about 2³⁰ scores, a minute and more each: their
+rows are not searched anew, but the failing length in them and a few that pass are tried."""
 
 
 def written_row(part, arithmetic):
@@ -407,15 +408,19 @@ def test_the_page_is_what_is_found(part, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("arithmetic", "name"), SAMPLED.items())
-def test_lengths_in_a_row_that_is_not_searched_anew_pass(arithmetic, name):
+def test_lengths_in_a_row_that_is_not_searched_anew_pass_or_fail_as_it_has_them(arithmetic, name):
     (part,) = (each for each in page.present() if each.title == name)
     recipe, row = tf.recipe(name), written_row(part, arithmetic)
-    _, _, claimed, found, _ = row.split("|", 4)
-    longest = int(found.removeprefix(" none to ").replace(",", ""))
+    _, _, claimed, found, on, _ = row.split("|", 5)
     attempt = string_attempts(recipe, recipe.settings({}), SYSTEMS[arithmetic])
-    assert int(claimed.replace(",", "")) == attempt(longest).claimed
-    for n in (*range(1, 64), 512, 1024, 4096, longest):
-        assert attempt(n).run() is None, n
+    length, *_ = map(int, re.findall(r"\d+", found.replace(",", "")))
+    assert int(re.search(r"[\d,]+", claimed)[0].replace(",", "")) == attempt(length).claimed
+    if "none to" in found:
+        assert attempt(length).run() is None
+    else:
+        assert shortened(attempt(length).run().input) == on.strip()
+    for n in (*range(1, 64), 128, 256, 418, 512, 1024, 2048, 4096, length - 1):
+        assert n >= length or attempt(n).run() is None, n
 
 
 def test_the_page_has_every_part_and_a_reason_for_every_loose_claim():

@@ -77,9 +77,10 @@ class Rationals:
 
     def fractions(self) -> NDArray[Any]:
         """An object array of `Fraction` of the same shape."""
-        flat = [Fraction(int(value), self.denominator) for value in self.numerators.ravel()]
+        flat = self.numerators.ravel().tolist()
+        ratios = {p: Fraction(p, self.denominator) for p in set(flat)}  # numbers repeat
         array = np.empty(len(flat), dtype=object)
-        array[:] = flat
+        array[:] = [ratios[p] for p in flat]
         return np.asarray(array.reshape(self.shape))
 
     def weights(self) -> NDArray[Any]:

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
-from transformist.arithmetic import Arithmetic, Array, number_system
+from transformist.arithmetic import Arithmetic, Array, Rationals, number_system
 from transformist.errors import InvalidValue, NotFinite, ShapeMismatch, UnknownName
 from transformist.model.weights_table import HasWeights
 
@@ -252,7 +252,7 @@ def finite(x: Any, a: Arithmetic, where: str) -> Array:
 
     """
     array = a.array(x)
-    if array is x:
+    if array is x and not isinstance(array, Rationals):  # rational numbers are finite
         numbers = a.numbers(array)
         if numbers.dtype != object and not np.isfinite(numbers).all():
             raise NotFinite(
