@@ -279,6 +279,38 @@ def test_list(capsys):
     assert all(f"programs/{name} " in out for name in PROGRAMS)
 
 
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_list_has_a_line_a_model_below_the_heading_of_its_chapter(capsys, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = run(capsys, "list")[1].splitlines()
+    assert max(map(len, lines)) == width
+    names = [line.split()[0] for line in lines if line.startswith("  ")]
+    assert names == [each.name for each in tf.recipes()] + [f"programs/{name}" for name in PROGRAMS]
+    headings = [line for line in lines if line and not line.startswith("  ")]
+    assert len(headings) == len({each.chapter for each in tf.recipes()}) + 1
+    assert headings[-1] == "programs" and lines[0] == headings[0] == "positions"
+
+
+def test_a_list_that_is_no_terminals_is_not_cut(capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    out = run(capsys, "list")[1]
+    assert all(each.summary in out for each in tf.recipes())
+
+
+@pytest.mark.parametrize("place", ["5.3", "3", "9.2.1"])
+def test_a_section_is_listed_with_those_below_it(capsys, place):
+    got = answer(capsys, "list", "--chapter", place)
+    cookbook = [each for each in tf.recipes() if each.cookbook_section is not None]
+    wanted = [each.name for each in cookbook if f"{each.cookbook_section}.".startswith(f"{place}.")]
+    assert [row["name"] for row in got["recipes"]] == wanted != []
+    assert got["programs"] == []
+
+
+def test_the_programs_are_listed_alone(capsys):
+    got = answer(capsys, "list", "--chapter", "programs")
+    assert got["recipes"] == [] and [row["name"] for row in got["programs"]] == list(PROGRAMS)
+
+
 by_name = pytest.mark.parametrize("recipe", tf.recipes(), ids=lambda recipe: recipe.name)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+import shutil
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from transformist.catalogue import recipes
 from transformist.claims import COOKBOOK, Recipe
@@ -15,11 +16,20 @@ from transformist.cli.printing import Json, out, print_json
 from transformist.errors import UnknownName
 from transformist.programs import PROGRAMS
 
+PROGRAMS_ALONE = "programs"
+"""The chapter of the packaged programs."""
+
+HEADINGS = {"finite": "saturating arithmetic", "original": "the original transformer"}
+"""Headings of chapters that are not the names of their modules."""
+
 
 def command(
     chapter: Annotated[
         str | None,
-        typer.Option(help="Only this chapter, by module or number: feed-forward, 4."),
+        typer.Option(
+            help="Only this chapter or section, by module or number (feed-forward, 4, 5.3), or "
+            "only the packaged programs (programs).",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -28,43 +38,61 @@ def command(
     if as_json:
         print_json(facts)
     else:
-        out.print(_table(facts))
+        for line in _lines(facts, shutil.get_terminal_size((0, 0)).columns):
+            out.print(line)
 
 
 def _facts(chapter: str | None) -> dict[str, Any]:
-    """The recipes of a chapter, by its module or number; all of them, and the programs, for none.
+    """The recipes of a chapter or a section; all of them, and the programs, for none.
 
     Raises:
         UnknownName: for a chapter that does not exist.
 
     """
-    chapters = list(dict.fromkeys(each.chapter for each in recipes()))
-    numbers = sorted({number for each in recipes() if (number := _chapter_number(each))})
-    if chapter is not None and chapter not in (*chapters, *numbers):
-        raise UnknownName.among("chapter", chapter, [*chapters, *numbers])
-    chosen = [
-        {key: getattr(each, key) for key in ("name", "chapter", "section", "document", "summary")}
-        for each in recipes()
-        if chapter is None or chapter in (each.chapter, _chapter_number(each))
-    ]
+    names: dict[str, None] = {}
+    chosen = []
+    for each in recipes():
+        places = _chapters(each)
+        names |= dict.fromkeys(places)
+        if chapter is None or chapter in places:
+            keys = ("name", "chapter", "section", "document", "summary")
+            chosen.append({key: getattr(each, key) for key in keys})
     programs = [
         {"name": name, "summary": program.description.partition("\n")[0]}
         for name, program in PROGRAMS.items()
-        if chapter is None
+        if chapter in (None, PROGRAMS_ALONE)
     ]
+    if not chosen and not programs:
+        raise UnknownName.among("chapter", str(chapter), [*names, PROGRAMS_ALONE])
     return {"recipes": chosen, "programs": programs}
 
 
-def _table(facts: Mapping[str, Any]) -> Table:
-    rows = [(each["name"], _place(each), each["summary"]) for each in facts["recipes"]]
-    rows += [(f"programs/{each['name']}", "", each["summary"]) for each in facts["programs"]]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("name", min_width=max(len(name) for name, _, _ in rows))
-    for heading in ("section", "computes"):
-        table.add_column(heading)
-    for name, place, summary in rows:
-        table.add_row(name, place, escape(summary))
-    return table
+def _lines(facts: Mapping[str, Any], width: int) -> Iterator[Text]:
+    """A line for each model below the heading of its chapter, cut at a width other than 0."""
+    rows = [
+        (
+            HEADINGS.get(each["chapter"], each["chapter"]),
+            each["name"],
+            _place(each),
+            each["summary"],
+        )
+        for each in facts["recipes"]
+    ]
+    rows += [
+        ("programs", f"programs/{each['name']}", "", each["summary"]) for each in facts["programs"]
+    ]
+    longest = max(len(name) for _, name, _, _ in rows)
+    for number, (heading, group) in enumerate(itertools.groupby(rows, lambda row: row[0])):
+        lines = list(group)
+        sections = max(len(place) for _, _, place, _ in lines)
+        yield Text(("\n" if number else "") + heading, style="bold")
+        for _, name, place, summary in lines:
+            line = Text(
+                f"  {name:{longest}}  {place:{sections}}{'  ' if sections else ''}{summary}"
+            )
+            if width:
+                line.truncate(width, overflow="ellipsis")
+            yield line
 
 
 def _place(row: Mapping[str, str]) -> str:
@@ -72,7 +100,10 @@ def _place(row: Mapping[str, str]) -> str:
     return row["section"] if row["document"] == COOKBOOK else row["document"].split(" (")[0]
 
 
-def _chapter_number(recipe: Recipe[Any]) -> str | None:
-    """The number of the chapter of the Cookbook; `None` for a recipe of another document."""
+def _chapters(recipe: Recipe[Any]) -> list[str]:
+    """The chapters that a recipe is listed under: its module, and its section with those above."""
     section = recipe.cookbook_section
-    return None if section is None else section.split(".")[0]
+    if section is None:
+        return [recipe.chapter]
+    numbers = section.split(".")
+    return [recipe.chapter, *(".".join(numbers[: k + 1]) for k in range(len(numbers)))]
