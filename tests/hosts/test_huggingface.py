@@ -13,11 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from drawn_models import drawn
 
 import transformist as tf
 from transformist.cli import main
 from transformist.errors import InvalidValue
-from transformist.hosts import gpt2, host_comparison
+from transformist.hosts import bert, gpt2, host_comparison, llama
 from transformist.hosts.host import CHECKPOINT_FILES, HOSTS
 from transformist.hosts.vocabulary import text_of
 from transformist.programs import PROGRAMS
@@ -36,11 +37,39 @@ HELD = {
         "equal-abc",
         "contains-abc",
     ),
+    "bert": (
+        "histogram",
+        "double-histogram",
+        "most-frequent-token",
+        "majority",
+        "parity",
+        "reverse",
+        "palindrome",
+        "sort",
+        "equal-abc",
+        "contains-abc",
+        "binary-increment",
+    ),
+    "llama": (
+        "dyck-1",
+        "dyck-k-d",
+        "shuffle-dyck-2",
+        "induction-most-recent",
+        "induction-most-frequent",
+        "majority",
+        "parity",
+        "equal-abc",
+        "contains-abc",
+    ),
 }
 """The programs that each host holds."""
 
-LONG = {"gpt2": ("dyck-k-d", "induction-most-recent", "parity", "contains-abc")}
-"""Those compared at N = 255 as well: the ones that read positions."""
+LONG = {
+    "gpt2": ("dyck-k-d", "induction-most-recent", "parity", "contains-abc"),
+    "bert": ("histogram", "reverse", "sort", "palindrome", "binary-increment"),
+    "llama": ("dyck-k-d", "induction-most-recent", "parity", "contains-abc"),
+}
+"""Those compared at N = 255 as well: the ones that read positions, and counts."""
 
 CASES = [(host, name, 64) for host, names in HELD.items() for name in names]
 CASES += [(host, name, 255) for host, names in LONG.items() for name in names]
@@ -161,9 +190,10 @@ def test_the_other_programs_are_refused(host, tmp_path):
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("cache", [True, False])
-def test_generate_continues_left_padded_texts(library, few, tmp_path, attention, cache):
+@pytest.mark.parametrize("host", ["gpt2", "llama"])
+def test_generate_continues_left_padded_texts(library, few, tmp_path, host, attention, cache):
     program, path = PROGRAMS["induction-most-recent"], tmp_path / "made"
-    exported(path, "gpt2", "induction-most-recent", 40)
+    exported(path, host, "induction-most-recent", 40)
     tokenizer = library.AutoTokenizer.from_pretrained(path)
     network = library.AutoModelForCausalLM.from_pretrained(path, attn_implementation=attention)
     given = ["abcab", "b", "cabbacacb", "aab" * 7]
@@ -176,12 +206,43 @@ def test_generate_continues_left_padded_texts(library, few, tmp_path, attention,
         assert tokenizer.decode(row, skip_special_tokens=True) == wanted
 
 
-def test_a_pipeline_answers_for_a_text_and_stops(library, few, tmp_path):
-    exported(tmp_path / "made", "gpt2", "dyck-1", 20)
+@pytest.mark.parametrize("host", ["gpt2", "llama"])
+def test_a_pipeline_answers_for_a_text_and_stops(library, few, tmp_path, host):
+    exported(tmp_path / "made", host, "dyck-1", 20)
     ask = library.pipeline("text-generation", model=str(tmp_path / "made"))
     given = ["(())", "(()", "", "()" * 10, ")("]
     found = ask(given, return_full_text=False, batch_size=3)
     assert [each["generated_text"] for (each,) in found] == ["yes", "no", "yes", "yes", "no"]
+
+
+def test_a_pipeline_labels_the_tokens_of_a_text(library, few, tmp_path):
+    for name in ("sort", "majority"):
+        exported(tmp_path / name, "bert", name, 20)
+    ask = library.pipeline("token-classification", model=str(tmp_path / "sort"))
+    assert [each["entity"] for each in ask("3 1 4 1")] == ["1", "1", "3", "4"]
+    ask = library.pipeline("token-classification", model=str(tmp_path / "majority"))
+    assert [found[-1]["entity"] for found in ask(["0110", "01101"])] == ["no", "yes"]
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_an_encoder_takes_padding_on_both_sides(library, few, tmp_path, attention, side):
+    import torch
+
+    exported(tmp_path / "made", "bert", "reverse", 30)
+    tokenizer = library.AutoTokenizer.from_pretrained(tmp_path / "made", padding_side=side)
+    network = library.AutoModelForTokenClassification.from_pretrained(
+        tmp_path / "made", attn_implementation=attention
+    )
+    given = ["abc", "a" * 29 + "b", "cab" * 7]
+    batch = tokenizer(given, padding=True, return_tensors="pt")
+    mask = batch["attention_mask"]
+    places = (mask.cumsum(-1) - 1).clamp(min=0)
+    with torch.inference_mode():
+        best = network(**batch, position_ids=places).logits.argmax(-1)
+    for text, row, is_token in zip(given, best, mask.bool(), strict=True):
+        found = [network.config.id2label[each] for each in row[is_token].tolist()]
+        assert "".join(found[1:]) == text[::-1]
 
 
 def test_the_tokenizer_refuses_other_symbols(library, few, tmp_path):
@@ -192,21 +253,38 @@ def test_the_tokenizer_refuses_other_symbols(library, few, tmp_path):
             tokenizer(text)
 
 
-@pytest.mark.parametrize("activation", ["gelu", "gelu-tanh", "gelu-sigmoid"])
-def test_other_activations_have_their_names(library, few, tmp_path, activation):
-    from drawn_models import drawn
-
-    for seed in (3, 4):
-        model = drawn("future", seed=seed, positions=False, activation=activation)
-        tf.export(model, tmp_path / f"{seed}", "gpt2", max_length=9)
-
-
-def test_a_norm_that_is_not_neutral_is_found_and_nothing_is_written(
-    library, few, tmp_path, monkeypatch
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu-tanh", "gelu-sigmoid"])
+@pytest.mark.parametrize(("host", "mask"), [("gpt2", "future"), ("bert", "none")])
+def test_drawn_models_with_biases_and_other_activations_are_held(
+    library, few, tmp_path, host, mask, activation
 ):
-    monkeypatch.setattr(gpt2, "SHRINK", 2.0**-8)
+    for seed in (3, 4):
+        model = drawn(mask, seed=seed, positions=False, activation=activation)
+        tf.export(model, tmp_path / f"{seed}", host, max_length=9)
+
+
+def test_drawn_models_with_biases_are_held_by_llama(library, few, tmp_path):
+    for seed in range(6):
+        model = drawn("future", seed=seed, positions=False, with_output=seed % 2 == 0)
+        tf.export(model, tmp_path / f"{seed}", "llama", max_length=9)
+
+
+@pytest.mark.parametrize(
+    ("host", "module", "name", "value"),
+    [
+        ("gpt2", gpt2, "SHRINK", 2.0**-8),
+        ("bert", bert, "SHRINK", 2.0**-8),
+        ("llama", llama, "SHRINK", 2.0**-8),
+        ("llama", llama, "SHARP", 2.0**-4),
+        ("llama", llama, "FROZEN", 2.0**9),
+    ],
+)
+def test_a_wrong_constant_is_found_and_nothing_is_written(
+    library, few, tmp_path, monkeypatch, host, module, name, value
+):
+    monkeypatch.setattr(module, name, value)
     with pytest.raises(InvalidValue, match="the exported model must answer"):
-        exported(tmp_path / "made", "gpt2", "parity", 20)
+        exported(tmp_path / "made", host, "contains-abc", 20)
     assert not [*tmp_path.iterdir()]
 
 

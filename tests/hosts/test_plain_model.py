@@ -9,7 +9,7 @@ from drawn_models import drawn
 
 import transformist as tf
 from transformist.errors import InvalidValue, NotFinite
-from transformist.hosts import gpt2
+from transformist.hosts import bert, gpt2, llama
 from transformist.hosts.host import CHECKPOINT_FILES, Unhostable
 from transformist.hosts.plain_model import (
     as_tensor,
@@ -141,6 +141,27 @@ def test_what_a_decoder_cannot_hold_is_refused_with_a_host_that_can(model, messa
     with pytest.raises(Unhostable, match=message) as refusal:
         gpt2.write(model(), "float32", 6)
     assert 'host="onnx"' in str(refusal.value)
+
+
+def test_llama_and_bert_refuse_what_they_do_not_have():
+    positions = tf.compile(PROGRAMS["parity"], max_length=8, **FUTURE)
+    with pytest.raises(Unhostable, match="in llama, .*no positions, .*positions=bos"):
+        llama.write(positions, "float32")
+    with pytest.raises(Unhostable, match="must have relu; received gelu"):
+        llama.write(drawn("future", seed=7, positions=False, activation="gelu"), "float32", 6)
+    with pytest.raises(Unhostable, match="in bert, heads must have mask none"):
+        bert.write(positions, "float32")
+    with pytest.raises(Unhostable, match="at the last or at every"):
+        gpt2.write(
+            decoder(read_out=tf.Binary(W_out=[[1] * 5], at="cls"), embedding=cls()), "float32"
+        )
+
+
+def cls():
+    embedding = decoder().embedding
+    return dataclasses.replace(
+        embedding, symbols=("a", "b", "CLS"), front=("CLS",), vectors=embedding.vectors[:3]
+    )
 
 
 def test_another_format_and_a_missing_length_are_refused():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -49,6 +49,7 @@ def files(
     stock: Stock,
     model: Transformer,
     tokens: Vocabulary,
+    answers: Sequence[str],
     config: Mapping[str, Any],
     tensors: Mapping[str, NDArray[np.float64]],
     max_length: int | None,
@@ -60,6 +61,7 @@ def files(
         stock: the class.
         model: the model that was written.
         tokens: its tokens.
+        answers: the texts of the answers, in the order of the labels.
         config: the settings of the class, beside those that every class has.
         tensors: the weights by their names in the class.
         max_length: the longest input, for a model without N.
@@ -77,6 +79,7 @@ def files(
         "class": stock.name,
         "max_length": longest,
         "grade": grade,
+        "answers": list(answers),
         "symbol_tokens": list(tokens.symbols),
         "answer_tokens": list(tokens.answers),
     }

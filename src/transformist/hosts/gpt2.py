@@ -17,14 +17,15 @@ from transformist.hosts import checkpoint
 from transformist.hosts.named_arrays import NO_FACTS
 from transformist.hosts.next_token import answer_logits, word_vectors
 from transformist.hosts.plain_model import (
+    ACTIVATIONS,
     SHRINK,
     PlainLayer,
+    in_heads,
     multiple_of_8,
     network_of,
     plain_model,
     rescaled,
     stacked,
-    widened,
     with_constant,
     with_zero_sum,
 )
@@ -38,14 +39,6 @@ MASKS = (Mask.FUTURE,)
 
 EPSILON = 1e-5
 """The usual eps of GPT-2, kept: some engines ignore the value in the file."""
-
-ACTIVATIONS: Mapping[str, str] = {
-    "relu": "relu",
-    "gelu": "gelu",
-    "gelu-tanh": "gelu_new",
-    "gelu-sigmoid": "quick_gelu",
-}
-"""The name of each activation in transformers."""
 
 
 def write(
@@ -72,9 +65,8 @@ def write(
     plain = plain_model(model, "gpt2", MASKS, max_length)
     plain = with_zero_sum(with_constant(rescaled(plain, model)))
     constant, size = plain.width - 2, plain.head_size
-    count = max(plain.most_heads, math.ceil(plain.width / size))
-    width, hidden = count * size, multiple_of_8(plain.most_hidden)
-    plain = widened(plain, width)
+    plain, count = in_heads(plain)
+    width, hidden = plain.width, multiple_of_8(plain.most_hidden)
     tokens = vocabulary_of(model, plain.answers)
     norm = {"weight": np.full(width, math.sqrt(EPSILON) / SHRINK), "bias": np.zeros(width)}
     tensors = {
@@ -99,7 +91,9 @@ def write(
         "vocab_size": len(tokens.texts),
         **dict.fromkeys(("attn_pdrop", "embd_pdrop", "resid_pdrop"), 0.0),
     }
-    return checkpoint.files(STOCK, model, tokens, config, tensors, max_length, facts)
+    return checkpoint.files(
+        STOCK, model, tokens, tokens.answer_texts, config, tensors, max_length, facts
+    )
 
 
 def _layer(layer: PlainLayer, count: int, size: int, hidden: int) -> dict[str, NDArray[np.float64]]:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from transformist.errors import InvalidValue
 from transformist.hosts.optional_library import optional
+from transformist.positions import POSITIONS
 
 Logits: TypeAlias = Callable[[Any, Any], Any]
 """Function from tokens (batch, rows) and lengths (batch) to logits (batch, rows, k)."""
@@ -46,6 +47,9 @@ class Host:
         return optional(self.module, self.extra, "export")
 
 
+OF_THE_POSITION = tuple(name for name in POSITIONS if not name.endswith("/n"))
+"""The position functions that a table holds: those that do not depend on n."""
+
 HOSTS: Mapping[str, Host] = {
     "gpt2": Host(
         module="transformist.hosts.gpt2",
@@ -53,6 +57,20 @@ HOSTS: Mapping[str, Host] = {
         extra="huggingface",
         suffix="",
         options={"masks": "future", "reuse": False},
+    ),
+    "bert": Host(
+        module="transformist.hosts.bert",
+        libraries=("torch", "transformers"),
+        extra="huggingface",
+        suffix="",
+        options={"masks": "none", "reuse": False, "positions": OF_THE_POSITION},
+    ),
+    "llama": Host(
+        module="transformist.hosts.llama",
+        libraries=("torch", "transformers"),
+        extra="huggingface",
+        suffix="",
+        options={"masks": "future", "reuse": False, "positions": "bos"},
     ),
     "onnx": Host(
         module="transformist.hosts.onnx_graph",

@@ -30,7 +30,6 @@ def card(stock: Stock, tokens: Vocabulary, facts: Mapping[str, Any]) -> str:
 
     """
     versions = ", ".join(f"{each} {_version(each)}" for each in ("transformers", "torch"))
-    answers = [tokens.texts[each] for each in tokens.answers]
     symbols = [
         tokens.texts[each] for each in tokens.symbols if each not in (*tokens.front, *tokens.back)
     ]
@@ -47,10 +46,10 @@ The weights of this {stock.name} were computed from a definition by transformist
 
 - **Computes**: {facts["claim"] or "not stated by whoever exported it"}
 - **Input**: {_listed(symbols)}, {_split(tokens)}; at most {facts["max_length"]} symbols
-- **Answer**: {_place(stock, facts["at"])}: {_listed(answers)}
+- **Answer**: {_place(stock, facts["at"])}: {_listed(facts["answers"])}
 
 ```python
-{_example(stock, tokens, symbols)}
+{_example(stock, tokens, symbols, facts["at"])}
 ```
 
 {_beyond(stock, tokens, facts["at"])}
@@ -66,7 +65,8 @@ The weights of this {stock.name} were computed from a definition by transformist
 A certificate is a statement about transformist's evaluation of the weights. The evaluation by
 transformers has norms and another order of summation: it is no subject of the certificate.
 
-Load the checkpoint in float32, which is the default. `transformist.json` holds these facts, with
+Longer inputs, and other number formats, are not covered, and need not be refused by the class. Load
+the checkpoint in float32, which is the default. `transformist.json` holds these facts, with
 the tokens of symbols and answers.
 
 ## Licence and citation
@@ -111,14 +111,16 @@ def _place(stock: Stock, at: str) -> str:
     return f"the most probable token after {after}"
 
 
-def _example(stock: Stock, tokens: Vocabulary, symbols: list[str]) -> str:
+def _example(stock: Stock, tokens: Vocabulary, symbols: list[str], at: str) -> str:
     text = ("" if tokens.by_character else " ").join((symbols * 4)[:4])
-    given = ", return_full_text=False" if stock.generates else ""
-    return (
-        f"from transformers import pipeline\n"
-        f'ask = pipeline("{stock.task}", model=".")  # this directory\n'
-        f"ask({text!r}{given})"
-    )
+    pipeline = f"""from transformers import pipeline
+ask = pipeline("{stock.task}", model=".")  # this directory
+"""
+    if stock.generates:
+        return f"{pipeline}ask({text!r}, return_full_text=False)"
+    if at == "every":
+        return f'{pipeline}[each["entity"] for each in ask({text!r})]'
+    return f'{pipeline}ask({text!r})[-1]["entity"]'
 
 
 def _beyond(stock: Stock, tokens: Vocabulary, at: str) -> str:

@@ -52,6 +52,15 @@ CALIBRATED = 1024
 """Length of the longest input from which the scales of slots are read."""
 
 
+ACTIVATIONS: Mapping[str, str] = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "gelu-tanh": "gelu_new",
+    "gelu-sigmoid": "quick_gelu",
+}
+"""The name of each activation in transformers."""
+
+
 @dataclass(frozen=True)
 class PlainHead:
     """The arrays of a head; scores are W_Q z · W_K z with no further factor."""
@@ -263,6 +272,10 @@ def require_plain(model: Transformer, host: str, masks: tuple[Mask, ...]) -> str
             "a position function of n",
         ),
         "the answer must be a label": (not has_labels, type(read_out).__name__),
+        "the answer must be read at the last or at every position": (
+            read_out.at not in ("last", "every"),
+            f"an answer at {read_out.at}",
+        ),
         "each number must have a slot of its own, as compile gives with reuse=False": (
             bool(reused),
             f"{len(reused)} slots that hold several numbers",
@@ -353,6 +366,12 @@ def with_zero_sum(plain: PlainModel) -> PlainModel:
 def _added(width: int, row: Matrix) -> tuple[Matrix, Matrix]:
     """The maps T and R that add a slot with a linear form of the others."""
     return np.vstack([np.eye(width), row]), np.eye(width, width + 1)
+
+
+def in_heads(plain: PlainModel) -> tuple[PlainModel, int]:
+    """The model with as many slots as coordinates in all heads, and the number of heads."""
+    count = max(plain.most_heads, math.ceil(plain.width / plain.head_size))
+    return widened(plain, count * plain.head_size), count
 
 
 def widened(plain: PlainModel, width: int) -> PlainModel:

@@ -61,6 +61,11 @@ class Vocabulary:
     by_character: bool
 
     @property
+    def answer_texts(self) -> tuple[str, ...]:
+        """The text of each label."""
+        return tuple(self.texts[each] for each in self.answers)
+
+    @property
     def continues(self) -> bool:
         """True if every answer is a symbol of the input, so that a text can be continued."""
         return {*self.answers} <= {*self.symbols}
@@ -192,6 +197,23 @@ def vocabulary_of(model: Transformer, answers: Sequence[Any]) -> Vocabulary:
         eos=number[special["EOS"]],
         by_character=by_character,
     )
+
+
+def label_texts(answers: Sequence[Any]) -> tuple[str, ...]:
+    """Return the texts of labels that are no tokens.
+
+    Raises:
+        InvalidValue: for labels that have no text of their own.
+
+    Example:
+        >>> label_texts((False, True)), label_texts((0, 1, 2))
+        (('no', 'yes'), ('0', '1', '2'))
+
+    """
+    labels = [text_of(each) for each in answers]
+    if len({*labels}) < len(labels):
+        _refuse("labels", labels)
+    return tuple(labels)
 
 
 def _require_texts(texts: Sequence[str], by_character: bool) -> None:

@@ -1,0 +1,174 @@
+"""A transformer as a checkpoint of Llama (LlamaForCausalLM), a decoder without position vectors.
+
+Llama normalizes before each sublayer, by the root mean square alone: with the factor s (`SHRINK`)
+in the stream, a norm is the identity up to rounding. It has no biases: they are read from the slot
+that holds 1. Rotations leave the coordinates of low frequency as they are, and only these hold
+queries and keys. A hidden unit is silu(gate) · up, with up = 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.hosts import checkpoint
+from transformist.hosts.host import Unhostable
+from transformist.hosts.named_arrays import NO_FACTS
+from transformist.hosts.next_token import answer_logits, word_vectors
+from transformist.hosts.plain_model import (
+    SHRINK,
+    PlainLayer,
+    PlainModel,
+    in_heads,
+    multiple_of_8,
+    plain_model,
+    rescaled,
+    stacked,
+    with_constant,
+)
+from transformist.hosts.stock import decoder
+from transformist.hosts.vocabulary import vocabulary_of
+from transformist.model import Mask, Transformer
+
+STOCK = decoder("LlamaForCausalLM")
+
+MASKS = (Mask.FUTURE,)
+
+EPSILON = 1e-6
+"""The usual eps of Llama, kept."""
+
+THETA = 1e30
+"""Base of the frequencies θ^(−2f/d_head), whose powers float32 holds."""
+
+# A rotation by the angle a changes a score by at most |a| |q| |k|; float32 rounds the products of
+# the score by up to 2⁻²⁴ |q| |k|.
+FROZEN = 2.0**-30
+"""Largest angle at the last row of a coordinate that holds queries and keys."""
+
+# silu(x) = x σ(x) differs from max(x, 0) by at most 0.2785, near |x| = 1.28. With the input times c
+# and the output divided by c, a hidden unit differs from ReLU by 0.2785/c = 2.6 · 10⁻¹⁰.
+SHARP = 2.0**30
+"""Factor c of the input of silu, which stands for ReLU."""
+
+
+def write(
+    model: Transformer,
+    arithmetic: str,
+    max_length: int | None = None,
+    facts: Mapping[str, Any] = NO_FACTS,
+) -> dict[str, bytes]:
+    """Return the files of a checkpoint by their names; arguments and errors are those of `gpt2`."""
+    checkpoint.require_float32(arithmetic, "llama")
+    plain = plain_model(model, "llama", MASKS, max_length)
+    size, places = plain.head_size, _frozen(plain)
+    _require_held(plain, len(places))
+    plain = with_constant(rescaled(plain, model))
+    constant = plain.width - 1
+    plain, count = in_heads(plain)
+    # One more hidden unit adds the biases of the layer to the stream.
+    hidden = multiple_of_8(plain.most_hidden + 1)
+    tokens = vocabulary_of(model, plain.answers)
+    norm = np.full(plain.width, math.sqrt(EPSILON) / SHRINK)
+    tensors = {
+        "model.embed_tokens.weight": SHRINK * word_vectors(plain, tokens),
+        "model.norm.weight": norm,
+        "lm_head.weight": answer_logits(plain, tokens, constant),
+    }
+    for number, layer in enumerate(plain.layers):
+        arrays = {
+            **_attention(layer, count, places, size, constant),
+            **_network(layer, hidden, constant),
+            "input_layernorm.weight": norm,
+            "post_attention_layernorm.weight": norm,
+        }
+        tensors |= {f"model.layers.{number}.{name}": each for name, each in arrays.items()}
+    config = {
+        "model_type": "llama",
+        "attention_bias": False,
+        "head_dim": size,
+        "hidden_act": "silu",
+        "hidden_size": plain.width,
+        "intermediate_size": hidden,
+        "max_position_embeddings": len(plain.positions),
+        "mlp_bias": False,
+        "num_attention_heads": count,
+        "num_hidden_layers": len(plain.layers),
+        "num_key_value_heads": count,
+        "rms_norm_eps": EPSILON,
+        "rope_theta": THETA,
+        "rope_parameters": {"rope_type": "default", "rope_theta": THETA},
+        "vocab_size": len(tokens.texts),
+        "attention_dropout": 0.0,
+    }
+    return checkpoint.files(
+        STOCK, model, tokens, tokens.answer_texts, config, tensors, max_length, facts
+    )
+
+
+def _frozen(plain: PlainModel) -> NDArray[np.int64]:
+    """The coordinates of a head that rotations leave as they are, up to the last row."""
+    half = plain.head_size // 2
+    frequencies = THETA ** (-np.arange(half) / half)
+    still = np.flatnonzero(frequencies * len(plain.positions) <= FROZEN)
+    # The class rotates the pairs (f, f + half).
+    return np.concatenate([still, still + half])
+
+
+def _require_held(plain: PlainModel, most: int) -> None:
+    sizes = [len(head.b_Q) for layer in plain.layers for head in layer.heads]
+    faults = {
+        "a model must have no positions, as compile gives with positions=bos": (
+            plain.has_positions,
+            "position functions or a table",
+        ),
+        "networks must have relu": (plain.activation != "relu", plain.activation),
+        f"a query must have at most {most} coordinates": (
+            max(sizes, default=0) > most,
+            f"{max(sizes, default=0)}",
+        ),
+    }
+    for invariant, (is_wrong, received) in faults.items():
+        if is_wrong:
+            raise Unhostable(
+                f"in llama, {invariant}", received=received, host="onnx", arithmetic="float32"
+            )
+
+
+def _attention(
+    layer: PlainLayer, count: int, places: NDArray[np.int64], size: int, constant: int
+) -> dict[str, NDArray[np.float64]]:
+    heads = stacked(layer, count, places, size)
+    arrays = {"self_attn.o_proj.weight": SHRINK * heads["W_O"]}
+    for letter in "QKV":
+        weights = heads[f"W_{letter}"]
+        weights[:, constant] += heads[f"b_{letter}"]
+        arrays[f"self_attn.{letter.lower()}_proj.weight"] = weights
+    return arrays
+
+
+def _network(layer: PlainLayer, hidden: int, constant: int) -> dict[str, NDArray[np.float64]]:
+    """The gated network; it also adds b_O, which the attention sublayer leaves out."""
+    own, width = len(layer.b_1), len(layer.b_O)
+    gate, up = np.zeros((hidden, width)), np.zeros((hidden, width))
+    down = np.zeros((width, hidden))
+    # W_1 reads z + b_O, where the stream still holds z.
+    gate[:own] = layer.W_1
+    gate[:own, constant] += layer.b_1 + layer.W_1 @ layer.b_O
+    gate[own, constant] = 1
+    up[: own + 1, constant] = 1
+    down[:, :own] = layer.W_2
+    down[:, own] = layer.b_O + layer.b_2
+    return {
+        "mlp.gate_proj.weight": SHARP * gate,
+        "mlp.up_proj.weight": up,
+        "mlp.down_proj.weight": down * (SHRINK / SHARP),
+    }
+
+
+def run(files: Mapping[str, bytes]) -> Callable[[Any, Any], NDArray[Any]]:
+    """Return a function from tokens and lengths to logits, by transformers."""
+    return checkpoint.run(STOCK, files)
