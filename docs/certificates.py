@@ -74,7 +74,7 @@ that are written twice, BOS with values of its own, norms, steps, lookups, match
 to 6 bits of precision and 3 to 5 of exponent, with and without subnormals, saturating and not.
 Where a certificate holds, the test evaluates every input of length up to N by the reference, and
 again with every sum in drawn orders. It compares the answers with the ideal in rational numbers.
-The suite draws 20,140 models. Runs of 18,000, 21,400 and 132,600 on earlier states of the proof, in
+The suite draws 20,670 models. Runs of 18,000, 21,400 and 132,600 on earlier states of the proof, in
 2026-11, found no false certificate. Readers of the code made false certificates by hand, most with
 numbers in extreme ranges; these defects are closed (`tests/verify/test_proofs_that_were_false.py`).
 `tests/verify/test_proofs.py` compares every range, grid and error bound of the proof with computed

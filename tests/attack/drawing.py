@@ -631,6 +631,41 @@ def steps(d):
     )
 
 
+def balances(d):
+    """Means with one weight for every key, and hidden units that subtract from a number alone."""
+    if len(d.alphabet) < 3:
+        d.N = max(d.N, d.pick(2, 3, 4))
+    x = d.embedded(lambda: d.whole(-2, 2) * (F(1) if d.benign else d.pick(F(1), F(1), F(7, 8))))
+    if d.bos and d.chance(0.6):
+        d.words["BOS"][x] = F(0)
+    mean = d.fetch({x: F(1)}, mask=masks(d), weighting=d.pick("softmax", "average-hard"))
+    form = {mean: d.pick(F(1), F(-1))}
+    if d.chance(0.3):  # the magnitude
+        size = d.slot("m")
+        for sign in (F(1), F(-1)):
+            d.unit({mean: sign}, 0, {size: F(1)})
+        form = {size: F(1)}
+    elif d.chance(0.3):
+        form[d.fetch({d.embedded(lambda: d.whole(0, 1)): F(1)}, mask=d.pick("none", "future"))] = F(
+            -1
+        )
+    if d.chance(0.6):  # ReLU(2ᵏ y − t), alone or less another
+        (slot, sign), into = next(iter(form.items())), d.slot("u")
+        k, bits = d.draw.randint(0, 3), d.draw.randint(0, d.a.precision + d.draw.randint(0, 3))
+        t = F(d.draw.randint(1, 2 ** min(bits, 3)), 2**bits) * 2**k
+        d.unit({slot: sign * 2**k}, -t, {into: F(1)})
+        if d.chance(0.6):
+            d.unit(
+                {slot: sign * 2**k},
+                -t - d.pick(F(1, 2), F(1), t) * 2 ** d.pick(0, -k),
+                {into: F(-1)},
+            )
+        form = {into: F(1)}
+        if d.chance(0.3):
+            form = {d.fetch(form, mask=d.pick("none", "future")): F(1)}
+    d.read(form, d.pick("answer", "answer", "every answer", "labels", "step", "unit", "head"))
+
+
 def lookups(d):
     """Scores 2 q j − j² of a place."""
     place, square = d.position("i"), d.position("i^2")
@@ -868,6 +903,7 @@ COSTLY = (
     "constants",
     "roundings",
     "places",
+    "balances",
     "D2",
     "D3",
     "D5",
@@ -885,7 +921,7 @@ KINDS = {
     each.__name__: each
     for each in (
         constants, cancelling, subnormals, scales, ties, heads, repeated, beside_bos, norms, steps,
-        lookups, matches, roundings, places,
+        lookups, matches, roundings, places, balances,
     )
 }  # fmt: skip
 

@@ -15,6 +15,9 @@ weight of key j before normalisation is w_j = e^(−t_j (1 + θ)) (1 + ε) + und
   best key, low = 1.
 - The sum of the weights, the quotients, the products and their sum also round
   (`SoftmaxOrder.mean_error`).
+- Equal weights: where every key has the same computed weight ω, and the values are exact multiples
+  of a power of two, the sum Σ ω v_j does not round, so it is ω Σ v_j. The error is relative to the
+  mean: a mean of 0 is exactly 0, and the sign of every other is right (`equally_weighted`).
 
 Hard attention chooses the keys of the ideal if 2η is below the distance to the next score, and if
 either there is one best key or the computed scores of all best keys are equal bit for bit.
@@ -30,10 +33,10 @@ from numpy.typing import NDArray
 
 from transformist.model import Attention, Mask
 from transformist.verify.proof.ideal import Pattern, Views
-from transformist.verify.proof.rounding_errors import Approximation, RoundingErrors
+from transformist.verify.proof.rounding_errors import Approximation, Mixed, RoundingErrors
 from transformist.verify.proof.scoring import Leads, Scoring
 from transformist.verify.proof.slack import Ledger, Margin
-from transformist.verify.proof.softmax_orders import SoftmaxOrder
+from transformist.verify.proof.softmax_orders import EqualWeight, SoftmaxOrder
 from transformist.verify.proof.upwards import ROOM, Floats, compounded, up
 
 
@@ -60,6 +63,7 @@ class Mean(NamedTuple):
         low: the least weight of a best key before normalisation, over all kinds of queries.
         growth: γ of `SoftmaxOrder.mean_error`.
         tiny: the error by underflow.
+        equal: the weight of every key, if all have the same; else `None`.
 
     """
 
@@ -67,6 +71,7 @@ class Mean(NamedTuple):
     low: float
     growth: float
     tiny: float
+    equal: EqualWeight | None = None
 
 
 class Attending:
@@ -146,7 +151,9 @@ class Attending:
         moved = up(choice.stray / choice.low + (1 / choice.low - 1) / 2)
         low = float(choice.low.min())
         even = low == 1.0 and not choice.stray.any()
-        return Mean(moved, low, *self.order.mean_error(self.rounding, self.ideal.most_rows, even))
+        r, rows = self.rounding, self.ideal.most_rows
+        equal = self.order.equal_weight(r, rows) if even else None
+        return Mean(moved, low, *self.order.mean_error(r, rows, even), equal)
 
     # Values
 
@@ -159,7 +166,8 @@ class Attending:
 
         The last sum is at most the misplaced weight times the diameter of the values.
         """
-        r, (moved, low, growth, tiny) = self.rounding, self.mean(choice, pattern.selection)
+        r, mean = self.rounding, self.mean(choice, pattern.selection)
+        moved, low, growth, tiny, equal = mean
         forms = [self.ideal.attended(pattern, form) for form in v.forms]
         lo, hi, size = r.ideal.measured(forms)
         views = self.views  # not pattern.views: every admissible row has some weight
@@ -195,7 +203,37 @@ class Attending:
         has_one_sign &= errors[0] > 0
         absolute = np.where(has_one_sign, absolute, errors[0])
         relative = np.where(has_one_sign, relative, 0.0)
+        if equal is not None:
+            of_sum = self.equally_weighted(v, reach, equal)
+            of_sizes = up(
+                self.ideal.scales[:, None, None] * of_sum.absolute + of_sum.relative * size
+            )
+            errors = np.minimum(errors, of_sizes)
+            holds = (errors[0] > 0) & np.isfinite(of_sum.relative)
+            absolute = np.where(holds, of_sum.absolute, absolute)
+            relative = np.where(holds, of_sum.relative, relative)
         return Approximation(forms, lo, hi, size, errors, absolute, relative)
+
+    def equally_weighted(self, v: Approximation, reach: Floats, weight: EqualWeight) -> Mixed:
+        """Return a and ρ of Σ ω v_j for one weight ω; ρ is infinite where they do not hold.
+
+        Let every v_j be exact, a multiple of 2ᵏ and at most M in magnitude, and let ω be a multiple
+        of 2ᵐ with D ω ≤ 1 + e. Every product and every partial sum, in any order, is a multiple of
+        2^(k + m) and at most (1 + e) M. Where the accumulator holds all of these, Σ ω v_j is
+        ω Σ v_j = D ω · mean, which is stored: |computed − mean| ≤ ((1 + e) (1 + storing) − 1)
+        |mean|. Storing underflows, by at most `tiny`, only where 2^(k + m) < `tiny`.
+        """
+        r, views = self.rounding, self.views
+        quanta = [None if k is None else k + weight.quantum for k in v.quanta(self.ideal)]
+        powers = np.array(
+            [[np.nan if k is None else float(np.clip(k, -2000, 900))] for k in quanta]
+        )
+        total = up(reach * (1 + weight.error))
+        exact = (_over(views, v.error[0]) == 0) & (total <= 2.0 ** (r.partial_precision + powers))
+        exact &= 2.0**powers >= r.tiny_partial
+        rho = float(compounded(weight.error, r.storing))
+        tiny = np.where(2.0**powers >= r.tiny, 0.0, r.tiny)
+        return Mixed(np.where(exact, tiny, 0.0), np.where(exact, rho, np.inf))
 
     def _bos_is_alone(self) -> bool:
         """True if BOS, the first row, has no key, or only itself, with weight exactly 1.

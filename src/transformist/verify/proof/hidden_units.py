@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.model import FeedForward
-from transformist.verify.proof.grids import Grid, quantum, sum_grid
+from transformist.verify.proof.grids import Grid, exponent, quantum, sum_grid
 from transformist.verify.proof.ideal import ONE, Form, Ideal, Moving
 from transformist.verify.proof.rounding_errors import (
     AffineMap,
     Approximation,
     Halves,
+    Mixed,
     RoundingErrors,
 )
 from transformist.verify.proof.slack import Ledger, Margin
@@ -68,7 +69,7 @@ def network(
     """Return z + W₂ ReLU(W₁ x + b₁) + b₂, where x is what the network reads."""
     if f.activation != "relu":
         raise Unfollowed(where, f"its activation is {f.activation}")
-    inner = r.affine(f.W_1, f.b_1, read, f"{where} units")
+    inner = _clipped(f, r.affine(f.W_1, f.b_1, read, f"{where} units"), read, r)
     groups = paired(f)
     steps = [g for g in groups if len(g) == 2 and np.array_equal(f.W_1[g[0]], f.W_1[g[1]])]
     near = r.ideal.moving([inner.values.forms[_ordered(f, g)[0]] for g in steps])
@@ -99,6 +100,55 @@ def network(
         name: getattr(added, name) * left[:, None] for name in ("error", "absolute", "relative")
     }
     return _named(replace(added, **kept), r)
+
+
+def _clipped(f: FeedForward, inner: AffineMap, read: Approximation, r: RoundingErrors) -> AffineMap:
+    """Return W₁ x + b₁ without the roundings that ReLU takes away.
+
+    Let a unit be ReLU(y − t), with y = ±2ᵏ x for a number x of the format, t > 0 a number of it,
+    and t a multiple of 2^(E − p), where y − t ≤ 2^E. The computed unit is exactly ReLU(y − t):
+
+    - y ≤ t: rounding is monotone, so the computed y − t is at most 0.
+    - y > t, 2^(e−1) ≤ y < 2ᵉ: y is a multiple of 2^(e−p). For e ≤ E so is t, and y − t < 2ᵉ; for
+      e > E both are multiples of 2^(E−p), and y − t ≤ 2^E. Either way p bits hold y − t.
+    - y and t are multiples of t's unit in the last place, 2^L with L = ⌊log₂ t⌋ + 1 − p, and so is
+      y − t. Where the format and its accumulator hold 2^L, nothing underflows.
+
+    So y − t stands for the computed number: both have the same ReLU, and only x has an error.
+    """
+    v, p, mixed = inner.values, r.a.precision, inner.mixed
+    weights, off, shift, shift_off = inner.stored
+    absolute, relative = mixed.absolute.copy(), mixed.relative.copy()
+    exact = np.zeros_like(v.lo, dtype=bool)
+    alone = ((weights != 0).sum(axis=1) == 1) & ~off.any(axis=1) & (shift < 0) & (shift_off == 0)
+    for unit in np.flatnonzero(alone).tolist():
+        (slot,) = np.flatnonzero(weights[unit]).tolist()
+        size, t = abs(float(weights[unit, slot])), -float(shift[unit])
+        place = int(np.frexp(t)[1]) - p  # L: t is in [2^(L + p − 1), 2^(L + p))
+        largest = max(r.tiny, r.tiny_partial)
+        if np.frexp(size)[0] != 0.5 or 2.0 ** max(place, -1000) < largest:
+            continue
+        most = up(np.maximum(v.hi[unit], 0) + inner.inherited[0, unit])  # of y − t
+        fits = most <= 2.0 ** min(_twos(f.b_1[unit]) + p, 1000)
+        exact[unit] = fits & np.isfinite(inner.inherited[0, unit])
+        a, rho = up(size * read.absolute[slot]), read.relative[slot]
+        absolute[unit] = np.where(exact[unit], a, absolute[unit])
+        relative[unit] = np.where(exact[unit], rho, relative[unit])
+    error = np.where(exact, np.minimum(v.error, r.least(inner.inherited)), v.error)
+    kept = [np.where(exact, x, y) for x, y in ((error[0], v.absolute), (0.0, v.relative))]
+    return replace(
+        inner,
+        values=replace(v, error=error, absolute=kept[0], relative=kept[1]),
+        rounding=np.where(exact, 0.0, inner.rounding),
+        mixed=Mixed(absolute, relative),
+    )
+
+
+def _twos(x: Fraction | float) -> int:
+    """Return the largest k such that a number of a format, not 0, is a whole multiple of 2ᵏ."""
+    k = exponent(Fraction(x))
+    assert k is not None
+    return k
 
 
 def _named(z: Approximation, r: RoundingErrors) -> Approximation:

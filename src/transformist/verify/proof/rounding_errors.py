@@ -364,13 +364,12 @@ class RoundingErrors:
         sign, Σ |W z| = |Σ W z|, so the second parts add up to a relative error of the sum.
         """
         weights, off, shift, shift_off = stored
-        if z.halves is not None:
-            return Mixed(*np.full((2, *exact.shape), -1.0))
         plus, minus = weights > 0, weights < 0
         below, above = (z.lo < 0).astype(float), (z.hi > 0).astype(float)
         has_one_sign = (_times(plus, below) + _times(minus, above) == 0) | (
             _times(plus, above) + _times(minus, below) == 0
         )
+        has_one_sign |= (weights != 0).sum(axis=1, keepdims=True) < 2  # one term has one sign
         # |W| is at least |W̃| − |W̃ − W|. Where that is not above 0, r has no bound.
         floor = np.abs(weights) - off
         r = np.where(off > 0, off / np.where(floor > 0, floor, 1), 0)
@@ -384,6 +383,8 @@ class RoundingErrors:
         rho = np.where(exact, _largest(weights != 0, z.relative), rho)
         is_rounded = np.any(off > 0, axis=1, keepdims=True)
         holds = has_one_sign & np.isfinite(r) & np.isfinite(rho) & ~(exact & is_rounded)
+        if z.halves is not None:  # the two units of a pair round, not their difference
+            holds &= ~(weights[:, z.halves.pairs] != 0).any(axis=1, keepdims=True)
         return Mixed(a, np.where(holds, rho, -1.0))
 
     # Sums of stored numbers
@@ -416,6 +417,7 @@ class RoundingErrors:
         # Terms of one sign: Σ (a_i + ρ_i |x_i|) ≤ Σ a_i + max ρ_i |Σ x_i|, and so with rounding.
         has_one_sign = np.logical_and.reduce([part.lo >= 0 for part in parts])
         has_one_sign |= np.logical_and.reduce([part.hi <= 0 for part in parts])
+        has_one_sign |= additions == 0  # all other parts are 0
         a = up(sum(part.absolute for part in parts) * (1 + growth) + underflow)
         rho = compounded(np.maximum.reduce([part.relative for part in parts]), growth)
         mixed = _where(has_one_sign, Mixed(a, rho), error[0])

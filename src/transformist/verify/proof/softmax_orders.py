@@ -9,9 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from transformist.verify.proof.rounding_errors import RoundingErrors
-from transformist.verify.proof.upwards import repeated, up
+from transformist.verify.proof.upwards import compounded, repeated, up
+
+
+class EqualWeight(NamedTuple):
+    """Weight ω that every key of a mean has, bit for bit.
+
+    Attributes:
+        error: bound of |D ω − 1|, D the number of keys.
+        quantum: the exponent k of 2ᵏ, of which ω is a multiple.
+
+    """
+
+    error: float
+    quantum: int
 
 
 @dataclass(frozen=True)
@@ -85,6 +99,24 @@ class SoftmaxOrder:
         growth = math.expm1(top + bottom) / (1 - less) if less < 0.5 else math.inf
         growth += self.further[0] * rows + self.further[1]
         return float(up(growth)), float(up(2 * rows * (r.tiny + 2 * r.tiny_partial)))
+
+    def equal_weight(self, r: RoundingErrors, rows: int) -> EqualWeight | None:
+        """Return the one weight of a mean whose computed weights are all equal, or `None`.
+
+        Every w_j is exp(0) = 1, or 1 is divided by the number of keys, D ≤ rows ≤ 2ᵗ. A sum of
+        ones is exact in the accumulator for D ≤ 1/w. It is stored, exactly for D ≤ 2ᵖ, and the
+        quotient ω = (1 + δ)/D is rounded once more. Rounding is monotone, so 2⁻ᵗ ≤ ω ≤ 1; if 2⁻ᵗ is
+        a normal number, ω has p bits, so it is a multiple of 2^(1 − t − p). Every key has this ω.
+
+        Kernels and the structured engine do not compute such weights: there is none for them.
+        """
+        if self.rescales or any(self.further) or rows > 1 / r.w:
+            return None
+        t, p = (rows - 1).bit_length(), r.a.precision
+        if 2.0**-t < r.tiny * 2.0 ** (p - 1):
+            return None
+        of_count = 0.0 if rows <= 2**p else r.per_operation
+        return EqualWeight(float(compounded(r.per_operation, of_count / (1 - of_count))), 1 - t - p)
 
 
 EVALUATIONS: Mapping[str, SoftmaxOrder] = {
