@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ LABELS = {
     "lemma": "Lemma {}",
     "proposition": "Proposition {}",
     "table": "{}",
+    "row": "{}",
 }
 
 
@@ -83,10 +84,16 @@ def read(folder: Path = DATA) -> tuple[Place, ...]:
             or of the wrong kind.
 
     """
-    return tuple(_place(entry, where) for where, entry in pages.tables(folder, "place"))
+    return tuple(place_of(entry, where) for where, entry in pages.tables(folder, "place"))
 
 
-def _place(entry: dict[str, Any], where: str) -> Place:
+def place_of(entry: dict[str, Any], where: str) -> Place:
+    """The place of a table in a file.
+
+    Raises:
+        InvalidValue: for a field too few, too many or of the wrong kind.
+
+    """
     lists = {name: entry.get(name, []) for name in ("realised", "errata")}
     strings = [value for name, value in entry.items() if name not in lists]
     known = {each.name for each in dataclasses.fields(Place)}
@@ -160,21 +167,27 @@ def check(places: Sequence[Place]) -> None:
         UnknownName: for a place that names an erratum of the Cookbook that does not exist.
 
     """
-    errata = (table for _, table in pages.tables(ERRATA, "erratum"))
-    known = [str(each.get("id")) for each in errata if each.get("source") == "cookbook"]
+    known = errata_of("cookbook")
     for place in places:
-        _check_place(place)
-        _check_errata(place, known)
+        check_place(place, NUMBERS)
+        check_errata(place, known, "the Cookbook")
         for pointer in place.realised:
             link(pointer, place)
     _check_order(places)
     _check_recipes(places)
 
 
-def _check_place(place: Place) -> None:
-    if not re.fullmatch(NUMBERS.get(place.kind, "(?!)"), place.number) or not place.title:
+def errata_of(source: str) -> list[str]:
+    """The ids of the errata of one of the documents."""
+    errata = (table for _, table in pages.tables(ERRATA, "erratum"))
+    return [str(each.get("id")) for each in errata if each.get("source") == source]
+
+
+def check_place(place: Place, numbers: Mapping[str, str]) -> None:
+    """Refuse a place of an unknown kind, without a number or title, or that says nothing."""
+    if not re.fullmatch(numbers.get(place.kind, "(?!)"), place.number) or not place.title:
         raise InvalidValue(
-            f"a place is a {', '.join(NUMBERS)}, with its number and a title",
+            f"a place is a {', '.join(numbers)}, with its number and a title",
             received=f"{place.kind} {place.number!r}, title {place.title!r}",
             where=str(place),
             remedy="write it as the places beside it",
@@ -188,10 +201,11 @@ def _check_place(place: Place) -> None:
         )
 
 
-def _check_errata(place: Place, known: Sequence[str]) -> None:
+def check_errata(place: Place, known: Sequence[str], document: str) -> None:
+    """Refuse errata that the document does not have, and errata without a correction."""
     for name in place.errata:
         if name not in known:
-            raise UnknownName.among("erratum of the Cookbook", name, known, str(place))
+            raise UnknownName.among(f"erratum of {document}", name, known, str(place))
     if place.errata and not place.note.startswith(CORRECTED):
         raise InvalidValue(
             f"a place names errata where its note says what is {CORRECTED}",
@@ -288,13 +302,14 @@ def page(places: Sequence[Place]) -> str:
     lines = [INTRODUCTION.format(count=len(places), whole=whole, part=part)]
     for section, parts in by_section(places):
         level = section.number.count(".") + 2
-        lines += [f"{'#' * level} {section.number} {section.title}", "", _content(section), ""]
-        lines += [f"- **{place}**, {place.title}: {_content(place)}" for place in parts]
+        lines += [f"{'#' * level} {section.number} {section.title}", "", content(section), ""]
+        lines += [f"- **{place}**, {place.title}: {content(place)}" for place in parts]
         lines += [""] if parts else []
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _content(place: Place) -> str:
+def content(place: Place, link: Callable[[str, Place], str] = link) -> str:
+    """The text of a place: links to what realises it, the note, and what is left out."""
     kinds = itertools.groupby(place.realised, key=lambda pointer: pointer.partition(":")[0])
     links = "; ".join(
         f"{kind} {', '.join(link(pointer, place) for pointer in group)}" for kind, group in kinds

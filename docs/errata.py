@@ -9,22 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pages
+from pages import SOURCES
 from transformist.catalogue import recipes
-from transformist.catalogue.finite import PRIMITIVES
-from transformist.claims import COOKBOOK
 from transformist.errors import InvalidValue, UnknownName
 
 DATA = Path(__file__).with_name("errata")
 PAGE = Path(__file__).with_name("errata.md")
-
-SOURCES = {
-    "cookbook": COOKBOOK,
-    "extraction": "An unpublished technical extraction of arXiv 2510.00368v1",
-    "notation": "A tensor notation with reference to Bayesuvius",
-    "summary": "An unpublished summary of the Cookbook with experiments",
-    "primitives": PRIMITIVES,
-}
-"""The sources, in the order of the page."""
 
 BY_SECTION = ("cookbook", "extraction")
 """The sources of which an entry is of a section of the Cookbook."""

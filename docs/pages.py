@@ -13,9 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import transformist
+from transformist.catalogue.finite import PRIMITIVES
+from transformist.claims import COOKBOOK
 from transformist.errors import InvalidValue, TransformistError
 
 ROOT = Path(__file__).parents[1]
+
+SOURCES = {
+    "cookbook": COOKBOOK,
+    "extraction": "An unpublished technical extraction of arXiv 2510.00368v1",
+    "notation": "A tensor notation with reference to Bayesuvius",
+    "summary": "An unpublished summary of the Cookbook with experiments",
+    "primitives": PRIMITIVES,
+}
+"""The documents that recipes and errata refer to, in the order of the pages."""
 
 # Data
 
