@@ -183,6 +183,16 @@ def _matrix(given: Any) -> tuple[tuple[Fraction, ...], ...]:
     return tuple(tuple(Fraction(value) for value in row) for row in values.tolist())
 
 
+def _polyhedra(given: Any) -> tuple[tuple[tuple[Fraction, ...], ...], ...]:
+    listed = _plain(given)
+    if not isinstance(listed, list | tuple) or not listed:
+        raise TypeError
+    polyhedra = tuple(_matrix(each) for each in listed)
+    if len({len(vertices[0]) for vertices in polyhedra}) > 1:
+        raise ValueError
+    return polyhedra
+
+
 def _table(given: Any) -> tuple[int, ...]:
     bits = given if isinstance(given, str) and set(given) <= {"0", "1"} else _plain(given)
     values = tuple(_whole(0)(bit) for bit in bits)
@@ -332,9 +342,15 @@ SETTINGS: Mapping[str, Setting] = {
         Setting("matrix", "the rows of a linear map", "a list of equally long rows", _matrix),
         Setting(
             "pieces",
-            "the affine pieces [a₁, …, a_d, b] of the maximum",
+            "the affine pieces [a₁, …, a_d, b], of a maximum or one for each polyhedron",
             "a list of equally long rows",
             _matrix,
+        ),
+        Setting(
+            "polyhedra",
+            "the polyhedra, each by its vertices [x₁, …, x_d]",
+            "a list of polyhedra, each a list of equally long vertices",
+            _polyhedra,
         ),
         Setting(
             "minus",

@@ -100,7 +100,7 @@ STABLE = """
     position-reciprocal position-fraction position-parity position-power position-one-hot
     position-almost-orthogonal position-sinusoidal position-layernorm-hash reciprocal-from-bos
     one-over-n-from-bos convert-boolean convert-category convert-integer
-    cpwl max-affine cancel-residual zero identity min max add subtract
+    cpwl max-affine cpwl-polyhedra cancel-residual zero identity min max add subtract
     linear scale relu-by-gelu multiply-by-gelu greater-than-zero greater-or-equal-zero
     equal-zero greater-than-zero-with greater-or-equal-zero-with equal-zero-with boolean and or
     not conditional clip attend-nothing mean prefix-mean first first-value predecessor

@@ -14,6 +14,7 @@ import numpy as np
 
 from transformist.arithmetic import is_power_of_two
 from transformist.assembly import beside, cancel_residual, postcompose, precompose
+from transformist.catalogue.lattice_form import affine, holds, lattice_form
 from transformist.claims import NO_GELU, FunctionClaim, everywhere, recipe
 from transformist.domains import Bits, Domain, Product, Reals, Where, WholeMultiples
 from transformist.errors import InvalidValue, ShapeMismatch, UnknownName
@@ -247,9 +248,7 @@ def max_affine(
         )
     count = max(len(pieces), len(minus))
     rows = rationals([*_padded(pieces, count), *_padded(minus, count)])
-    stages = [_pairwise_maxima(count)]
-    while (count := (count + 1) // 2) > 1:
-        stages.append(_pairwise_maxima(count))
+    stages = _halvings(MAXIMUM, 2, count)
     stages[0] = precompose(stages[0], rows[:, :-1], rows[:, -1])
     stages[-1] = postcompose([[1, -1]], stages[-1])
     return FeedForwardStack(tuple(stages))
@@ -260,18 +259,92 @@ def _padded(pieces: Any, count: int) -> list[Any]:
     return [*pieces, *[pieces[0]] * (count - len(pieces))]
 
 
-def _pairwise_maxima(count: int) -> FeedForward:
-    """Return the network that halves two groups of `count` values by the maxima of pairs."""
-    unit = np.eye(2 * count)
+def _halvings(of_two: FeedForward, groups: int, count: int) -> list[FeedForward]:
+    """Return the networks, at least one, that leave one of `count` values in each group."""
+    stages = [_halved(of_two, groups, count)]
+    while (count := (count + 1) // 2) > 1:
+        stages.append(_halved(of_two, groups, count))
+    return stages
+
+
+def _halved(of_two: FeedForward, groups: int, count: int) -> FeedForward:
+    """Return the network that halves groups of `count` values, by a function of pairs."""
+    unit = np.eye(groups * count)
     half = (count + 1) // 2
     networks = []
-    for group in (0, 1):
+    for group in range(groups):
         for pair in range(half):
             members = unit[group * count + 2 * pair : group * count + min(2 * pair + 2, count)]
-            network = MAXIMUM if len(members) == 2 else _linear([[1]])
-            column = np.eye(2 * half)[:, [group * half + pair]]
+            network = of_two if len(members) == 2 else _linear([[1]])
+            column = np.eye(groups * half)[:, [group * half + pair]]
             networks.append(postcompose(column, precompose(network, members, [0] * len(members))))
     return beside(*networks)
+
+
+def _on_polyhedra(*x: F, polyhedra: Any, pieces: Any) -> list[F]:
+    """Return the piece of the first polyhedron that holds x, at x."""
+    return next(
+        [affine(piece, x)]
+        for vertices, piece in zip(polyhedra, pieces, strict=True)
+        if holds(vertices, x)
+    )
+
+
+def _union(*, polyhedra: Any) -> Domain:
+    vertices = [x for each in polyhedra for x in each]
+    numbers = [number for x in vertices for number in x]
+    box = Reals(len(vertices[0]), min(numbers), max(numbers), points=tuple(sorted({*numbers})))
+
+    def inside(x: tuple[F, ...]) -> bool:
+        return any(holds(each, x) for each in polyhedra)
+
+    return Where(box, inside, "x lies in one of the polyhedra")
+
+
+_SQUARE = [[[0, 0], [1, 0], [1, 1]], [[0, 0], [0, 1], [1, 1]]]
+
+
+@recipe(
+    "cpwl-polyhedra",
+    section="4.1",
+    claim=FunctionClaim(
+        statement="y = a·x + b of the polyhedron that holds x, each given by its vertices and "
+        "[a₁, …, a_d, b], where this is continuous and the union of polyhedra is convex",
+        reference=_on_polyhedra,
+        domain=_union,
+        variants=(
+            {
+                "polyhedra": [[[-2], [0]], [[0], [1]], [[1], [3]]],
+                "pieces": [[-1, 0], [2, 0], [0, 2]],
+            },
+            {"polyhedra": _SQUARE, "pieces": [["1/3", 0, 1], [0, "1/3", 1]]},
+        ),
+    ),
+    sources=(
+        "Tarela & Martínez 1999 and Ovchinnikov 2002: the lattice form, maxₛ min_{j ∈ S} ℓⱼ",
+        "the form is compared with every piece, exactly, before there are weights",
+    ),
+)
+def cpwl_polyhedra(
+    polyhedra: Any = (
+        ((0, 0), (1, 0), (0, 1)),
+        ((0, 0), (-1, 0), (0, 1)),
+        ((0, 0), (-1, 0), (0, -1)),
+        ((0, 0), (1, 0), (0, -1)),
+    ),
+    pieces: Any = ((1, -1, 0), (-1, -1, 0), (-1, 1, 0), (1, 1, 0)),
+) -> FeedForwardStack:
+    """⌈log₂ s⌉ networks of minima, s pieces in the largest set, and ⌈log₂ k⌉ of maxima of k sets.
+
+    The default is |x₁| − |x₂| on the square of the points with |x₁| + |x₂| ≤ 1.
+    """
+    sets = lattice_form(polyhedra, pieces)
+    count = max(map(len, sets))
+    rows = rationals([pieces[j] for each in sets for j in _padded(each, count)])
+    stages = _halvings(MINIMUM, len(sets), count) if count > 1 else []
+    stages += _halvings(MAXIMUM, 1, len(sets)) if len(sets) > 1 or not stages else []
+    stages[0] = precompose(stages[0], rows[:, :-1], rows[:, -1])
+    return FeedForwardStack(tuple(stages))
 
 
 @recipe(
@@ -779,6 +852,7 @@ def clip(delta: F = F(1)) -> FeedForward:
 RECIPES = (
     cpwl,
     max_affine,
+    cpwl_polyhedra,
     cancel,
     zero,
     identity,
