@@ -338,6 +338,18 @@ def test_the_command_that_a_refusal_gives_works_for_a_saved_model(
     assert main(shlex.split(command)) == 0 and Path("made.onnx").exists()
 
 
+def test_a_program_that_a_class_cannot_express_is_refused_with_a_command_that_works(
+    library, few, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed (pip extra onnx)")
+    given = ["export", "programs/reverse", "--host", "llama", "-o", "made", "--max-length", "6"]
+    assert main(given) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "for llama, every head of a causal decoder must have the mask future" in said
+    assert main(shlex.split(said.split("transformist ")[-1])) == 0 and Path("made.onnx").exists()
+
+
 def test_the_examples_of_the_page_are_true(library, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = Path(__file__).parents[2] / "docs" / "huggingface.md"

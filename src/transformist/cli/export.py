@@ -11,6 +11,7 @@ import typer
 from transformist.arithmetic import number_system
 from transformist.cli.options import Model, Set
 from transformist.cli.printing import Json, out, print_json, shown_warnings, working
+from transformist.compiler.uncompilable import Uncompilable
 from transformist.errors import InvalidValue
 from transformist.hosts import export
 from transformist.hosts.exporting import export_target
@@ -63,24 +64,39 @@ def command(
     export_target(output, host, force)  # a refusal comes before minutes of compiling
     if isinstance(named, NamedProgram):
         named = named.with_defaults(max_length=length, **HOSTS[host].options)
+
+    def command_for(other: str, arithmetic: str) -> str:
+        suffix = HOSTS[other].suffix
+        line = ["transformist", "export", model, "--host", other, "--arithmetic", arithmetic]
+        line += ["-o", str(output.with_suffix(suffix) if suffix else output)]
+        line += [] if max_length is None else ["--max-length", max_length]
+        line += [part for each in settings for part in ("--set", each)]
+        return shlex.join(line)
+
     with working(f"exporting {named.name}"), shown_warnings():
-        found = named.built(length, system)
+        try:
+            found = named.built(length, system)
+        except Uncompilable as refusal:
+            if not HOSTS[host].options:
+                raise
+            # The graph of ONNX has every mask and every position function.
+            raise InvalidValue(
+                f"for {host}, {refusal.invariant}",
+                received=refusal.received,
+                where=refusal.where,
+                remedy=f"{refusal.remedy}; a host of all masks: {command_for('onnx', 'float32')}",
+            ) from None
         built = found.model
         if has_length and max_length is not None:
             _require_own_length(built, length, named.name)
         try:
             compared = export(built, output, host, system, length, found.claim, force)
         except Unhostable as refusal:
-            line = ["transformist", "export", model, "--host", refusal.host]
-            line += ["--arithmetic", refusal.arithmetic]
-            line += ["-o", str(output.with_suffix(HOSTS[refusal.host].suffix))]
-            line += [] if max_length is None else ["--max-length", max_length]
-            line += [part for each in settings for part in ("--set", each)]
             raise InvalidValue(
                 refusal.invariant,
                 received=refusal.received,
                 where=refusal.where,
-                remedy=f"run: {shlex.join(line)}",
+                remedy=f"run: {command_for(refusal.host, refusal.arithmetic)}",
             ) from None
     facts = {
         "model": named.name,
