@@ -3,6 +3,8 @@
 import functools
 import os
 import signal
+import socket
+import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,9 +12,11 @@ from dataclasses import replace
 import pytest
 
 import transformist as tf
-from command_line import run
+from command_line import answer, run
 from transformist.arithmetic import number_system
 from transformist.errors import InvalidValue
+from transformist.user_files import load_function
+from transformist.verify import Workers, check_recipes, search_formats
 from transformist.verify.runs import pieces, processes
 from transformist.verify.runs.execution import Subject
 
@@ -137,6 +141,43 @@ def test_a_process_of_another_version_refuses(monkeypatch):
         packed.unpacked()
 
 
+def same_recipes_and_formats(workers):
+    """Verdicts of recipes, and results of searches, in the order of those of one process."""
+    names = ["min", "max", "clip"]
+    assert [*check_recipes(names, workers=workers)] == [*check_recipes(names, workers=Workers(1))]
+    recipe, arithmetics = tf.recipe("quadratic-lookup"), ["bfloat16", "float32", "float16"]
+    one, other = (
+        [*search_formats(recipe, arithmetics, {}, 24, 2**12, each)]
+        for each in (Workers(1), workers)
+    )
+    assert one == other and [each.arithmetic for each in one] == arithmetics
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", [None, "loky"])
+def test_recipes_and_formats_in_two_processes(backend):
+    same_recipes_and_formats(Workers(2, backend))
+
+
+@pytest.mark.slow
+def test_precision_in_two_processes_prints_what_one_prints(capsys, tmp_path):
+    source = tmp_path / "mine.py"
+    source.write_text(
+        "import transformist as tf\n"
+        "@tf.program(alphabet='ab')\n"
+        "def last(x): return (x == 'a').any().accept(empty=False)\n"
+    )
+    for given in (
+        ("precision", "quadratic-lookup", "--work", "5000"),
+        ("precision", f"{source}:last", "--max-length", "8"),
+    ):
+        one = answer(capsys, *given)
+        assert len(one["results"]) > 3
+        assert answer(capsys, *given, "--jobs", "2") == one
+    code, _, err = run(capsys, "precision", "quadratic-lookup", "--address", "tcp://a:1")
+    assert code == 2 and "an address must come with a backend" in err
+
+
 @pytest.mark.slow
 def test_a_worker_that_ends_is_told(small):
     def reference(x):
@@ -200,6 +241,62 @@ class TestDask:
         verdict = tf.check(MODEL, is_dyck, 12, progress=kill_once, **given)
         assert len(ids) == 1 and verdict.held and verdict.cases == 2**13 - 1
         assert finished == [*range(verdict.coverage[0].pieces + 1)] and len(finished) > 60
+
+    def test_recipes_and_formats_in_order(self, cluster):
+        same_recipes_and_formats(Workers(None, "dask", cluster.scheduler_address))
+
+    @pytest.mark.slow
+    def test_a_scheduler_is_killed_half_way(self, small, tmp_path):
+        """The check ends with the address and exit code 2; the journal has what was finished."""
+        distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
+        source, file = tmp_path / "mine.py", tmp_path / "journal"
+        source.write_text(
+            "def f(x):\n    while '()' in x: x = x.replace('()', '')\n    return not x"
+        )
+        dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard"]
+        worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard"]
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        workers = [*worker, address, "--no-nanny", "--nthreads", "1"]
+        begun = [subprocess.Popen(each, **quiet) for each in ([*dask, "--host", address], workers)]
+        begun.append(subprocess.Popen(workers, **quiet))
+        # joblib would evaluate in the process that was called if there were a single worker.
+        with distributed.Client(address, timeout=60) as client:
+            client.wait_for_workers(2, timeout=60)
+        code = (
+            "import os, signal, sys\n"
+            "from transformist.cli import check, main\n"
+            "from transformist.verify.runs import journal, pieces\n"
+            "pieces.STRINGS = pieces.FEWEST_STRINGS = 64\n"
+            "record, done = journal.Journal.record, []\n"
+            "def counted(*given):\n"
+            "    record(*given)\n"
+            "    done.append(1)\n"
+            f"    if len(done) == 30: os.kill({begun[0].pid}, signal.SIGKILL)\n"
+            "journal.Journal.record = counted\n"
+            "sys.exit(main())"
+        )
+        command = ["check", "dyck-1", "--against", f"{source}:f", "--max-length", "14"]
+        command += ["--journal", str(file), "--backend", "dask", "--address", address]
+        try:
+            given = [sys.executable, "-c", code, *command]
+            done = subprocess.run(given, capture_output=True, text=True, timeout=120)
+        finally:
+            for each in begun:
+                each.kill()
+                each.wait()
+        assert (done.returncode, done.stdout) == (2, ""), done.stderr
+        (line,) = [each for each in done.stderr.splitlines() if each.startswith("error: ")]
+        assert f"backend dask at {address}, which ended with" in line and "--journal FILE" in line
+        (finished,) = sqlite3.connect(file).execute("SELECT count(*) FROM piece").fetchone()
+        assert finished >= 30
+        found = tf.check(
+            tf.recipe("dyck-1").build(max_length=14), load_function(f"{source}:f"), 14, journal=file
+        )
+        assert found.held and found.cases == 2**15 - 1
+        assert found.coverage[0].from_journal == finished
 
     def test_no_scheduler_is_refused_with_its_address(self, monkeypatch):
         pytest.importorskip("distributed", reason="the extra dask is not installed")

@@ -9,7 +9,7 @@ import pytest
 import transformist as tf
 from transformist.errors import InputTooLong, InvalidValue
 from transformist.model import BOS, Binary, Embedding, Stream, Transformer
-from transformist.verify import agrees, check_recipe, check_recipes, string_claims
+from transformist.verify import Workers, agrees, check_recipe, check_recipes, string_claims
 
 
 def test_a_right_model_is_held_on_every_string():
@@ -100,7 +100,7 @@ def test_a_claim_beyond_its_format_is_found_out_among_fewer_strings(short, monke
 def test_several_recipes_are_checked_in_order_by_several_processes():
     names = ["not", "first", "min"]
     for processes in (1, 2):
-        verdicts = list(check_recipes(names, processes=processes))
+        verdicts = list(check_recipes(names, workers=Workers(processes)))
         assert [verdict.name for verdict in verdicts] == names and all(verdicts)
 
 

@@ -16,7 +16,8 @@ from transformist.catalogue import recipes
 from transformist.cli.options import NUMBER_SYSTEMS, Set
 from transformist.cli.piece_progress import pieces_shown
 from transformist.cli.printing import Json, err, out, print_json, warn, working
-from transformist.errors import InvalidValue, UnknownName
+from transformist.cli.workers_given import Address, Backend, read_workers
+from transformist.errors import InvalidValue
 from transformist.inputs import read_length, read_seconds, read_settings, read_whole
 from transformist.model import Transformer
 from transformist.named import NamedModel, find_model
@@ -27,7 +28,6 @@ from transformist.report.values import finite_or_words, plain
 from transformist.user_code import TIMEOUT
 from transformist.user_files import load_function
 from transformist.verify import (
-    BACKENDS,
     LONGEST_DRAWN,
     Coverage,
     Drawn,
@@ -112,21 +112,6 @@ Jobs = Annotated[
         show_default=False,
     ),
 ]
-Backend = Annotated[
-    str | None,
-    typer.Option(
-        help="What runs the processes: loky (this machine), dask or ray.",
-        metavar="NAME",
-        show_default=False,
-    ),
-]
-Address = Annotated[
-    str | None,
-    typer.Option(
-        help="Address of the scheduler of Dask or Ray, as tcp://10.0.0.1:8786.",
-        show_default=False,
-    ),
-]
 Timeout = Annotated[
     str | None,
     typer.Option(
@@ -156,15 +141,14 @@ def command(
 ) -> int:
     """Exit code 1 when a claim does not hold.
 
-    --set, --arithmetic, --journal, --drawn and --backend go with --against, which tests one model
-    on every string. A program is compiled with softmax, evaluated in float32, and with average-hard
-    attention, evaluated in exact arithmetic.
+    --set, --arithmetic, --journal and --drawn go with --against, which tests one model on every
+    string; --jobs and --backend with --against, or with the whole catalogue. A program is compiled
+    with softmax, evaluated in float32, and with average-hard attention, evaluated in exact
+    arithmetic.
     """
     named = None if model is None else find_model(model, read_settings(settings))
     max_length = None if length is None else read_length(length)
-    processes = None if jobs is None else read_whole(jobs, "--jobs")
-    if backend is not None and backend not in BACKENDS:
-        raise UnknownName.among("backend", backend, BACKENDS, "--backend")
+    workers = read_workers(jobs, backend, address)
     if against is not None:
         if drawn is None and (drawn_length is not None or seed is not None):
             raise InvalidValue(
@@ -181,10 +165,10 @@ def command(
             0 if drawn is None else read_whole(drawn, "--drawn"),
             None if drawn_length is None else read_whole(drawn_length, "--drawn-length"),
             0 if seed is None else read_whole(seed, "--seed"),
-            Workers(processes, backend, address),
+            workers,
         )
         return _print_verdicts([_verdict_against(named, reference, asked)], as_json)
-    _require_against(journal, drawn, drawn_length, seed, backend, address)
+    _require_against(journal, drawn, drawn_length, seed)
     if settings or arithmetic != "float64":
         raise InvalidValue(
             "--set and --arithmetic must come with --against: a claim is checked in every "
@@ -199,13 +183,14 @@ def command(
             remedy="leave it out, or give --against FILE.py:NAME",
         )
     if named is None:
-        return _print_verdicts(_every_verdict(max_length, Workers(processes).jobs), as_json)
-    if jobs is not None:
-        raise InvalidValue(
-            "--jobs must come with --against, or without MODEL",
-            received=f"--jobs {jobs} with {named.name}",
-            remedy="leave it out, or give --against FILE.py:NAME",
-        )
+        return _print_verdicts(_every_verdict(max_length, workers), as_json)
+    for option, value in {"--jobs": jobs, "--backend": backend, "--address": address}.items():
+        if value is not None:
+            raise InvalidValue(
+                f"{option} must come with --against, or without MODEL",
+                received=f"{option} {value} with {named.name}",
+                remedy="leave it out, or give --against FILE.py:NAME",
+            )
     with working(f"checking {named.name}"):
         verdict = _verdict(named, max_length)
     code = _print_verdicts([verdict], as_json)
@@ -220,7 +205,7 @@ def command(
 
 def _require_against(*given: str | None) -> None:
     """Refuse options that a check has only with --against."""
-    options = "--journal", "--drawn", "--drawn-length", "--seed", "--backend", "--address"
+    options = "--journal", "--drawn", "--drawn-length", "--seed"
     for option, value in zip(options, given, strict=True):
         if value is not None:
             raise InvalidValue(
@@ -304,7 +289,7 @@ def _lines(verdict: Verdict) -> str:
     return f"{line}\n    {escape(str(verdict.counterexample))}"
 
 
-def _every_verdict(max_length: int | None, processes: int | None) -> Iterator[Verdict]:
+def _every_verdict(max_length: int | None, workers: Workers) -> Iterator[Verdict]:
     """Check the recipes and the packaged programs; a terminal shows a bar on standard error."""
     names = [each.name for each in recipes()]
     columns = (
@@ -316,7 +301,7 @@ def _every_verdict(max_length: int | None, processes: int | None) -> Iterator[Ve
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         task = progress.add_task("", total=len(names) + len(PROGRAMS), name="")
         for verdict in itertools.chain(
-            check_recipes(names, max_length, processes), check_programs(max_length, processes)
+            check_recipes(names, max_length, workers), check_programs(max_length, workers)
         ):
             progress.update(task, advance=1, name=verdict.name)
             yield verdict

@@ -13,6 +13,7 @@ from transformist.arithmetic import SYSTEMS, Floating, number_system
 from transformist.claims import Recipe
 from transformist.cli.options import Set
 from transformist.cli.printing import Json, err, print_json, wide, working
+from transformist.cli.workers_given import Address, Backend, read_workers
 from transformist.errors import InvalidValue
 from transformist.inputs import read_positive, read_settings
 from transformist.named import find_model
@@ -26,13 +27,15 @@ from transformist.report.precision_table import (
 )
 from transformist.report.values import plain
 from transformist.verify import (
+    THIS_PROCESS,
     WORK,
     Breakdown,
     LeastError,
+    Workers,
     float_format,
     formats,
-    search,
     search_all,
+    search_formats,
 )
 
 Searched = Annotated[
@@ -56,6 +59,16 @@ Work = Annotated[
     typer.Option(help="About how many attention scores to compute a format.", metavar="w"),
 ]
 
+Jobs = Annotated[
+    str | None,
+    typer.Option(
+        help="Number of processes, each for one format or one recipe. When left out, one with "
+        "NAME, and one for each processor without.",
+        metavar="N",
+        show_default=False,
+    ),
+]
+
 
 def command(
     name: Searched = None,
@@ -63,6 +76,9 @@ def command(
     length: Longest = None,
     work: Work = None,
     settings: Set = [],  # noqa: B006
+    jobs: Jobs = None,
+    backend: Backend = None,
+    address: Address = None,
     as_json: Json = False,
 ) -> int:
     """Exit code 1 when a length fails that is claimed.
@@ -75,13 +91,16 @@ def command(
         float_format(arithmetic)
     longest = None if length is None else read_positive(length, "--max-length")
     budget = None if work is None else read_positive(work, "--work")
+    workers = read_workers(jobs, backend, address)
     if name is None:
-        return _search_all(arithmetic, longest, budget, settings, as_json)
+        return _search_all(arithmetic, longest, budget, settings, workers, as_json)
+    if jobs is backend is None:
+        workers = THIS_PROCESS
     named = find_model(name, read_settings(settings))
     if isinstance(named, NamedProgram):
-        return _lengths_of(named, arithmetic, longest, budget, as_json)
+        return _lengths_of(named, arithmetic, longest, budget, workers, as_json)
     if isinstance(named, NamedRecipe):
-        return _search(named, arithmetic, longest, budget, as_json)
+        return _search(named, arithmetic, longest, budget, workers, as_json)
     raise InvalidValue(
         "the model must be a recipe or a program, which can be built for every length",
         received=f"{name}, a saved model",
@@ -95,6 +114,7 @@ def _search(
     arithmetic: str | None,
     longest: int | None,
     work: int | None,
+    workers: Workers,
     as_json: bool,
 ) -> int:
     """Search for what breaks one recipe, in each float format in which it claims something."""
@@ -108,9 +128,10 @@ def _search(
             remedy=_instead_of_a_search(recipe),
         )
     found = []
+    searches = search_formats(recipe, named, chosen, longest, work or WORK, workers)
     for each in named:
         with working(f"searching {recipe.name} in {each}"):
-            found.append(search(recipe, each, chosen, longest, work or WORK))
+            found.append(next(searches))
     if as_json:
         settings = {key: plain(model.settings[key]) for key in chosen}
         facts = {"recipe": recipe.name, "settings": settings}
@@ -135,6 +156,7 @@ def _lengths_of(
     arithmetic: str | None,
     longest: int | None,
     work: int | None,
+    workers: Workers,
     as_json: bool,
 ) -> int:
     """Print the largest N of a program in each float format."""
@@ -148,7 +170,7 @@ def _lengths_of(
     floats = [name for name, system in SYSTEMS.items() if isinstance(system, Floating)]
     with working(f"compiling {named.name} for one length after another"):
         most = longest or 2**17
-        found = named.largest_lengths([arithmetic] if arithmetic else floats, most)
+        found = named.largest_lengths([arithmetic] if arithmetic else floats, most, workers)
     facts = {
         "program": named.name,
         "weighting": named.options["weighting"],
@@ -179,6 +201,7 @@ def _search_all(
     longest: int | None,
     work: int | None,
     settings: Sequence[str],
+    workers: Workers,
     as_json: bool,
 ) -> int:
     """Search the recipes that have a length, one after another, a sixteenth of the work each."""
@@ -190,7 +213,7 @@ def _search_all(
         )
     only = () if arithmetic is None else (arithmetic,)
     code, rows = 0, []
-    for recipe, found in search_all(longest, work or WORK // 16, only):
+    for recipe, found in search_all(longest, work or WORK // 16, only, workers):
         code = max(code, _refuted(found))
         if as_json:
             which = {"recipe": recipe.name, **weighting_facts(recipe, {})}

@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self, final
 
 from transformist.arithmetic import Arithmetic, Floating, Saturating
@@ -17,7 +17,7 @@ from transformist.errors import InvalidValue, UnknownName
 from transformist.language import Program
 from transformist.model import Symbol, Transformer
 from transformist.named.named_model import BuiltModel, NamedModel
-from transformist.verify import built_for
+from transformist.verify import THIS_PROCESS, Workers, built_for, spread
 
 
 @final
@@ -110,8 +110,15 @@ class NamedProgram(NamedModel):
             "the largest that fits"
         )
 
-    def largest_lengths(self, formats: Sequence[str], most: int) -> dict[str, int]:
+    def largest_lengths(
+        self, formats: Sequence[str], most: int, workers: Workers = THIS_PROCESS
+    ) -> dict[str, int]:
         """The largest N, at most `most`, that the margins allow in each of these formats.
+
+        Args:
+            formats: names of float formats.
+            most: the largest N that is tried.
+            workers: the processes.
 
         Raises:
             InvalidValue: for `max_length` or `arithmetic` among the options: these two vary.
@@ -127,10 +134,12 @@ class NamedProgram(NamedModel):
                     remedy=f"write --{name.replace('_', '-')}",
                 )
         fixed = {k: v for k, v in self.options.items() if k not in ("max_length", "arithmetic")}
-        return {
-            name: largest_length(self.program, most=most, arithmetic=name, **fixed)
-            for name in formats
-        }
+        in_format = partial(_largest_length, self.program, most=most, fixed=fixed)
+        return dict(zip(formats, spread(in_format, formats, workers), strict=True))
+
+
+def _largest_length(program: Program, arithmetic: str, most: int, fixed: dict[str, Any]) -> int:
+    return largest_length(program, most=most, arithmetic=arithmetic, **fixed)
 
 
 def _value(given: Any) -> Any:

@@ -21,11 +21,12 @@ from transformist.verify.model_certificates import unproved
 from transformist.verify.proof import EVALUATIONS
 from transformist.verify.runs.execution import Progress
 from transformist.verify.runs.processes import BACKENDS, Workers
-from transformist.verify.searches import formats, search, search_all, searched
+from transformist.verify.searches import formats, search, search_all, search_formats, searched
 from transformist.verify.string_claims import enclosed_error
 from transformist.verify.suite import built_for, check_program, check_programs, check_recipes
 from transformist.verify.tolerances import LeastError, least_error
 from transformist.verify.verdict import Counterexample, Coverage, Drawn, Verdict, agrees
+from transformist.verify.workers import THIS_PROCESS, spread
 
 __all__ = [
     "BACKENDS",
@@ -33,6 +34,7 @@ __all__ = [
     "LONGEST_DRAWN",
     "SHORT_WORK",
     "TAKEN_FOR_GRANTED",
+    "THIS_PROCESS",
     "WORK",
     "AnswerInNumbers",
     "Breakdown",
@@ -69,9 +71,11 @@ __all__ = [
     "sample",
     "search",
     "search_all",
+    "search_formats",
     "searched",
     "sensitivity",
     "shortest_input",
+    "spread",
     "unproved",
     "worst_rounding",
 ]

@@ -12,8 +12,9 @@ from transformist.catalogue import recipes
 from transformist.claims import LengthClaim, Recipe, Settings
 from transformist.errors import InvalidValue
 from transformist.verify.breakdowns import LONGEST, WORK, Breakdown, first_failure
+from transformist.verify.runs.processes import Workers
 from transformist.verify.tolerances import LeastError, has_tolerance, least_error
-from transformist.verify.workers import spread
+from transformist.verify.workers import EACH_PROCESSOR, spread
 
 Found: TypeAlias = "Breakdown | LeastError"
 
@@ -66,13 +67,48 @@ def search(
     return least_error(recipe, arithmetic, **settings)
 
 
+def search_formats(
+    recipe: Recipe[Any],
+    arithmetics: Sequence[str],
+    settings: Settings,
+    longest: int | None,
+    work: int = WORK,
+    workers: Workers = EACH_PROCESSOR,
+) -> Iterator[Found]:
+    """Search in several float formats, and yield what is found in the order of the formats.
+
+    Args:
+        recipe: as for `search`.
+        arithmetics: float formats.
+        settings: as for `search`.
+        longest: as for `search`.
+        work: as for `search`, for each format.
+        workers: the processes; as many as there are processors, when left out.
+
+    Raises:
+        InvalidValue: as `search`.
+
+    """
+    in_format = partial(_search_format, recipe, settings=settings, longest=longest, work=work)
+    yield from spread(in_format, arithmetics, workers)
+
+
+def _search_format(
+    recipe: Recipe[Any], arithmetic: str, settings: Settings, longest: int | None, work: int
+) -> Found:
+    return search(recipe, arithmetic, settings, longest, work)
+
+
 def search_all(
-    longest: int | None, work: int, arithmetics: Sequence[str] = (), processes: int | None = None
+    longest: int | None,
+    work: int,
+    arithmetics: Sequence[str] = (),
+    workers: Workers = EACH_PROCESSOR,
 ) -> Iterator[tuple[Recipe[Any], list[Found]]]:
     """Search for the first failing length of every recipe that has lengths, in each format."""
     names = [each.name for each in recipes() if isinstance(each.claim, LengthClaim)]
     search_one = partial(_search_named, longest=longest, work=work, arithmetics=arithmetics)
-    for name, found in zip(names, spread(search_one, names, processes), strict=True):
+    for name, found in zip(names, spread(search_one, names, workers), strict=True):
         yield find_recipe(name), found
 
 

@@ -13,8 +13,9 @@ from transformist.programs import PROGRAMS
 from transformist.verify.checking import check
 from transformist.verify.claim_kinds import check_recipe
 from transformist.verify.feasible import length_within, require_feasible
+from transformist.verify.runs.processes import Workers
 from transformist.verify.verdict import Coverage, Verdict
-from transformist.verify.workers import spread
+from transformist.verify.workers import EACH_PROCESSOR, spread
 
 # Softmax has margins that a format may break, so a narrow format tests them; average-hard attention
 # in exact arithmetic tests the construction alone.
@@ -72,30 +73,30 @@ def check_program(name: str, program: Program, max_length: int | None = None) ->
 
 
 def check_recipes(
-    names: Sequence[str], max_length: int | None = None, processes: int | None = None
+    names: Sequence[str], max_length: int | None = None, workers: Workers = EACH_PROCESSOR
 ) -> Iterator[Verdict]:
     """Yield the verdicts of several recipes, in order, each when it is ready.
 
     Args:
         names: of the recipes.
         max_length: as for `check_recipe`.
-        processes: number of processes; as many as there are processors, when left out.
+        workers: the processes; as many as there are processors, when left out.
 
     """
-    yield from spread(partial(_check_named, max_length=max_length), names, processes)
+    yield from spread(partial(_check_named, max_length=max_length), names, workers)
 
 
 def check_programs(
-    max_length: int | None = None, processes: int | None = None
+    max_length: int | None = None, workers: Workers = EACH_PROCESSOR
 ) -> Iterator[Verdict]:
     """Yield the verdicts of the packaged programs, in order, each when it is ready.
 
     Args:
         max_length: as for `check_program`.
-        processes: number of processes; as many as there are processors, when left out.
+        workers: the processes; as many as there are processors, when left out.
 
     """
-    yield from spread(partial(_check_packaged, max_length=max_length), list(PROGRAMS), processes)
+    yield from spread(partial(_check_packaged, max_length=max_length), list(PROGRAMS), workers)
 
 
 def _check_packaged(name: str, max_length: int | None) -> Verdict:

@@ -13,14 +13,15 @@ import hashlib
 import importlib
 import io
 import itertools
+import logging
 import os
 import signal
 import sys
 from collections import ChainMap
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from transformist import __version__
 from transformist.arithmetic import Arithmetic, is_whole, number_system
@@ -41,13 +42,16 @@ WAVE = 8
 CONNECT = 10.0
 """Seconds in which a scheduler must answer."""
 
+T = TypeVar("T")
+R = TypeVar("R")
+
 
 @dataclass(frozen=True)
 class Packed:
-    """A subject of comparison in bytes, as it is sent to other processes.
+    """A subject of comparison, or a function of one argument, as it is sent to other processes.
 
     Attributes:
-        pickled: model, reference and arithmetic.
+        pickled: the model, the reference and the arithmetic; or the function.
         digest: hash of the bytes.
         version: `VERSION` of the process that pickled.
         process: id of that process.
@@ -60,19 +64,20 @@ class Packed:
     process: int
 
     @classmethod
-    def of(cls, subject: Subject) -> Packed:
-        """Pickle a subject.
+    def of(cls, work: Subject | Callable[[Any], Any]) -> Packed:
+        """Pickle a subject or a function.
 
         Raises:
-            InvalidValue: for a reference that holds something that cannot be sent.
+            InvalidValue: for one that holds something that cannot be sent.
 
         """
-        # Number systems of this library are compared by identity, so they are sent by name.
-        system: Any = subject.arithmetic
-        if is_named(system):
-            system = system.name
+        parts: Any = work, None
+        if isinstance(work, Subject):
+            # Number systems of this library are compared by identity, so they are sent by name.
+            system = work.arithmetic
+            parts = (work.model, work.reference), system.name if is_named(system) else system
         try:
-            pickled = _pickled((subject.model, subject.reference, system))
+            pickled = _pickled(parts)
         except Exception as error:  # whatever the user's own objects raise
             raise InvalidValue(
                 "a model and a reference must be picklable to be sent to other processes",
@@ -83,8 +88,8 @@ class Packed:
         digest = hashlib.sha256(pickled).hexdigest()
         return cls(pickled, digest, VERSION, os.getpid())
 
-    def unpacked(self) -> Subject:
-        """The subject, which is unpickled once in each process.
+    def unpacked(self) -> Any:
+        """The subject or the function, which is unpickled once in each process.
 
         Raises:
             InvalidValue: in a process of another version.
@@ -98,9 +103,12 @@ class Packed:
                 remedy="install that version on the worker",
             )
         if self.digest not in _UNPACKED:
-            model, reference, system = cloudpickle.loads(self.pickled)
+            work, system = cloudpickle.loads(self.pickled)
+            if system is not None:
+                model, reference = work
+                work = Subject(model, reference, number_system(system))
             _UNPACKED.clear()
-            _UNPACKED[self.digest] = Subject(model, reference, number_system(system))
+            _UNPACKED[self.digest] = work
         return _UNPACKED[self.digest]
 
 
@@ -137,18 +145,29 @@ def is_named(system: Arithmetic) -> bool:
         return False
 
 
-_UNPACKED: dict[str, Subject] = {}
-"""The subject that this process compared last, by its digest."""
+_UNPACKED: dict[str, Any] = {}
+"""The subject or the function that this process used last, by its digest."""
 
 
 def compare_packed(packed: Packed, piece: Piece) -> tuple[Piece, Compared]:
     """Compare on a piece, in a worker."""
+    _leave_interruptions(packed)
+    return piece, packed.unpacked().on(piece)
+
+
+def apply_packed(packed: Packed, item: Any) -> Any:
+    """Apply a function, in a worker."""
+    _leave_interruptions(packed)
+    return packed.unpacked()(item)
+
+
+def _leave_interruptions(packed: Packed) -> None:
+    """Ignore Ctrl-C in another process than the one that was called."""
     if packed.process != os.getpid():
         # Ctrl-C reaches every process of a terminal; only the one that was called answers it. A
         # thread of a worker of Dask cannot set a signal (ValueError), and has no terminal.
         with suppress(ValueError):
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return piece, packed.unpacked().on(piece)
 
 
 @dataclass(frozen=True)
@@ -191,12 +210,29 @@ class Workers:
 
         """
         packed = Packed.of(subject)
+        tasks = (joblib.delayed(compare_packed)(packed, each) for each in pieces)
+        return self._results(packed, tasks, "generator_unordered")
+
+    def each(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Apply a function to each item in these processes; results come in the order of the items.
+
+        Raises:
+            InvalidValue: as `spread`.
+
+        """
+        packed = Packed.of(function)
+        tasks = (joblib.delayed(apply_packed)(packed, each) for each in items)
+        return self._results(packed, tasks, "generator")
+
+    def _results(
+        self, packed: Packed, tasks: Iterator[Any], order: str
+    ) -> Generator[Any, None, None]:
+        """Yield the results of tasks, in the order that joblib has under this name."""
         with ExitStack() as stack:
             settings = self._settings(packed, stack)
-            tasks = (joblib.delayed(compare_packed)(packed, each) for each in pieces)
             try:
                 stack.enter_context(joblib.parallel_config(**settings))
-                yield from _ended(tasks)
+                yield from _ended(tasks, order)
             except (TransformistError, GeneratorExit):
                 raise
             except Exception as error:  # of joblib, of the cluster, or of what reaches it
@@ -219,13 +255,13 @@ class Workers:
         return settings
 
 
-def _ended(tasks: Iterator[Any]) -> Outcomes:
-    """Yield the results of tasks as these end; in waves where the backend gives only whole lists.
+def _ended(tasks: Iterator[Any], order: str) -> Iterator[Any]:
+    """Yield the results of tasks as joblib has them; in waves where it gives only whole lists.
 
     A wave has several tasks for each process, so that few processes wait at its end.
     """
     try:
-        pool = joblib.Parallel(return_as="generator_unordered", batch_size=1)
+        pool = joblib.Parallel(return_as=order, batch_size=1)
     except ValueError:  # Ray
         pool = joblib.Parallel(batch_size=1)
         size = WAVE * joblib.effective_n_jobs()
@@ -239,6 +275,10 @@ def _dask(address: str | None, packed: Packed, stack: ExitStack) -> dict[str, An
     distributed = _imported("distributed", "dask")
     if address is None:
         return {"scatter": [packed]}
+    # A scheduler that is lost is refused in one line; the client would log others.
+    log = logging.getLogger("distributed.client")
+    stack.callback(log.setLevel, log.level)
+    log.setLevel(logging.CRITICAL)
     try:
         client = stack.enter_context(distributed.Client(address, timeout=CONNECT))
     except (OSError, ValueError, TypeError) as error:

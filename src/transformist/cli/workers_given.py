@@ -1,0 +1,40 @@
+"""The options that say which processes do the work."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from transformist.errors import UnknownName
+from transformist.inputs import read_whole
+from transformist.verify import BACKENDS, Workers
+
+Backend = Annotated[
+    str | None,
+    typer.Option(
+        help="What runs the processes: loky (this machine), dask or ray.",
+        metavar="NAME",
+        show_default=False,
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        help="Address of the scheduler of Dask or Ray, as tcp://10.0.0.1:8786.",
+        show_default=False,
+    ),
+]
+
+
+def read_workers(jobs: str | None, backend: str | None, address: str | None) -> Workers:
+    """The processes that --jobs, --backend and --address name.
+
+    Raises:
+        InvalidValue: for a number of processes below 1, or an address without a cluster.
+        UnknownName: for a backend that the command line does not know.
+
+    """
+    if backend is not None and backend not in BACKENDS:
+        raise UnknownName.among("backend", backend, BACKENDS, "--backend")
+    return Workers(None if jobs is None else read_whole(jobs, "--jobs"), backend, address)
