@@ -61,6 +61,19 @@ def pytest_sessionfinish(session):
         LONG.write_text("".join(f"{each}\n" for each in sorted(long - kept)), encoding="utf-8")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give each worker a run of neighbours, which share what they compile; an idle one steals.
+
+    The default deals out small batches, so that every worker compiles the models of every file.
+    """
+    if config.option.dist != "load":
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
+
+
 def pytest_configure(config):
     if config.option.markexpr == "not slow":
         hypothesis.settings.load_profile("quick")

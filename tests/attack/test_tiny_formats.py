@@ -1,5 +1,6 @@
 """Tiny formats round as a definition says that is written in rational numbers."""
 
+import functools
 import itertools
 import math
 import random
@@ -36,6 +37,7 @@ QUICK = ("p3e3-own", "p3e3-wider-flushing", "p3e3-own-clamping")
 NAMES = [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in BOTH]
 
 
+@functools.lru_cache(2**14, typed=True)  # sums and products of the same numbers recur
 def nearest(x: F, shape: Shape):
     """The number nearest to x, of two that are the one with an even significand."""
     if isinstance(x, float):
