@@ -422,8 +422,7 @@ class Ideal:
             terms[places] += magnitude.max(axis=1, keepdims=True)
             total[:, places] += self._size_of_shares(head, magnitude)
         lo, hi = widened(lo, hi, terms)
-        for grid, rows in self._by_grid(forms).items():
-            lo[rows], hi[rows] = self.snapped(grid, lo[rows], hi[rows])
+        self._snap(forms, lo, hi)
         for place, form in enumerate(forms):
             function = self.row_function(form)
             if function is not None:
@@ -459,6 +458,21 @@ class Ideal:
             found.setdefault(id(grid), (grid, []))[1].append(place)
         return dict(found.values())
 
+    def _snap(self, forms: Sequence[Form], lo: Floats, hi: Floats) -> None:
+        """Move ends inwards to the grids of forms; those of multiples of a float64 all at once."""
+        places, steps, odds = list[int](), list[float](), list[float]()
+        for grid, rows in self._by_grid(forms).items():
+            g = _float_step(grid)
+            if g is None:
+                lo[rows], hi[rows] = self.snapped(grid, lo[rows], hi[rows])
+                continue
+            places += rows
+            steps += [g] * len(rows)
+            odds += [_odd_part(g)] * len(rows)
+        if places:
+            each, odd = np.array(steps)[:, None], np.array(odds)[:, None]
+            lo[places], hi[places] = _multiples_within(each, odd, lo[places], hi[places])
+
     def _size_of_shares(self, head: Pattern, magnitude: Floats) -> Floats:
         """Size of Σ c_k share_k for |c_k| (forms, kinds); D times a mean is a sum (`summed`)."""
         most = np.maximum(head.views.largest(magnitude), 0)
@@ -490,17 +504,10 @@ class Ideal:
             return lo, hi
         if not grid[0]:
             return np.zeros_like(lo), np.zeros_like(hi)
+        step = _float_step(grid)
+        if step is not None:
+            return _multiples_within(step, _odd_part(step), lo, hi)
         g = float(grid[0])
-        if grid[1] is None and Fraction(g) == grid[0]:
-            # v = m g with m whole and lo ≤ v ≤ hi has ⌈lo/g⌉ ≤ m ≤ ⌊hi/g⌋. The computed quotient
-            # is off by at most 2⁻⁵³ |lo/g|, so it is lowered by 10⁻⁶ + 10⁻¹² |lo/g| before it is
-            # rounded up, and the other one raised. m g is exact if m times the odd part of g is
-            # below 2⁵³; other ends stay.
-            odd = grid[0].numerator // (grid[0].numerator & -grid[0].numerator)
-            first = np.ceil(lo / g - (1e-6 + 1e-12 * np.abs(lo / g)))
-            last = np.floor(hi / g + (1e-6 + 1e-12 * np.abs(hi / g)))
-            fits = [np.abs(m) * odd < 2.0**53 for m in (first, last)]
-            return np.where(fits[0], first * g, lo), np.where(fits[1], last * g, hi)
         # v is 0, or |v| ≥ g/D ≥ g/`most_rows`, less 10⁻⁶ for rounding. An end between is 0.
         gap = g * (1 - 1e-6) / (self.most_rows if grid[1] is not None else 1)
         lo = np.where(lo > -gap, np.maximum(lo, 0), lo)
@@ -678,6 +685,34 @@ class Ideal:
         assert number is not None
         first = self.constant(ONE if self.bos is None else Fraction(0))
         return self.combined([(Fraction(1, 2), {number: ONE}), (Fraction(1, 2), first)])
+
+
+def _float_step(grid: Grid) -> float | None:
+    """Return g of a grid of multiples of g if it is a float64 from `FLOOR` on, else `None`."""
+    if grid is None or grid[1] is not None or not grid[0]:
+        return None
+    p, q = grid[0].as_integer_ratio()
+    g = p / q
+    return g if g >= FLOOR and g.as_integer_ratio() == (p, q) else None
+
+
+def _odd_part(g: float) -> float:
+    """Return the numerator of g without its factors 2: below 2⁵³, as g is a float64."""
+    p = int(g.as_integer_ratio()[0])
+    return float(p // (p & -p))
+
+
+def _multiples_within(g: Any, odd: Any, lo: Floats, hi: Floats) -> tuple[Floats, Floats]:
+    """Move ends inwards to the nearest multiples of g, whose odd part is given.
+
+    v = m g with m whole and lo ≤ v ≤ hi has ⌈lo/g⌉ ≤ m ≤ ⌊hi/g⌋. The computed quotient is off by
+    at most 2⁻⁵³ |lo/g|, so it is lowered by 10⁻⁶ + 10⁻¹² |lo/g| before it is rounded up, and the
+    other one raised. m g is exact if m times the odd part of g is below 2⁵³; other ends stay.
+    """
+    first = np.ceil(lo / g - (1e-6 + 1e-12 * np.abs(lo / g)))
+    last = np.floor(hi / g + (1e-6 + 1e-12 * np.abs(hi / g)))
+    fits = [np.abs(m) * odd < 2.0**53 for m in (first, last)]
+    return np.where(fits[0], first * g, lo), np.where(fits[1], last * g, hi)
 
 
 def _scaled(factor: Fraction, form: Form) -> Form:

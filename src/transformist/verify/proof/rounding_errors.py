@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
-from transformist.verify.proof.grids import exponent, least
+from transformist.verify.proof.grids import ANY_POWER, exponent, least
 from transformist.verify.proof.ideal import ONE, Form, Ideal
 from transformist.verify.proof.sparse_rows import exactly, sparse_rows
 from transformist.verify.proof.upwards import (
@@ -198,10 +198,16 @@ class RoundingErrors:
         place = {y: k for k, y in enumerate(dict.fromkeys(listed))}
         distinct = np.array(list(place), dtype=flat.dtype)  # a matrix has few distinct weights
         rounded = np.asarray(self.a.numbers(self.a.array(distinct)), dtype=float)
-        pairs = zip(rounded.tolist(), place, strict=True)
-        errors = [float(abs(Fraction(x) - within_reach(exactly(y)))) for x, y in pairs]
+        errors, values = np.zeros(len(distinct)), list(place)
+        # A float64 that the format holds has no error; its exponent shows that it is within reach.
+        is_plain = np.zeros(len(distinct), dtype=bool)
+        if distinct.dtype == np.float64:
+            is_plain = (rounded == distinct) & (np.abs(np.frexp(distinct)[1]) < 400)
+        for k in np.flatnonzero(~is_plain).tolist():
+            y = within_reach(exactly(values[k]))
+            errors[k] = float(abs(Fraction(float(rounded[k])) - y))
         at = np.array([place[y] for y in listed], dtype=np.intp)
-        stored[used], off[used] = rounded[at], np.array(errors)[at]
+        stored[used], off[used] = rounded[at], errors[at]
         off = at_least_tiniest(up(off))
         return stored.reshape(given.shape), off.reshape(given.shape)
 
@@ -478,7 +484,14 @@ def _powers(W: Any, b: Any, quanta: Sequence[int | None]) -> Floats:
 
 def _exponents(weights: Any) -> Floats:
     """Return the `exponent` of each weight, −∞ for `None`."""
-    listed = np.asarray(weights).tolist()
+    given = np.asarray(weights)
+    if given.dtype == np.float64:
+        # x = m 2^(e − 53), m whole. The lowest bit of m is 2ʲ: x is a multiple of 2^(e − 53 + j).
+        fractions, e = np.frexp(given)
+        m = (fractions * 2.0**53).astype(np.int64)
+        j = np.frexp((m & -m).astype(float))[1] - 1
+        return np.where(given == 0, float(ANY_POWER), (e - 53 + j).astype(float))
+    listed = given.tolist()
     known = {x: exponent(exactly(x)) for x in set(listed)}
     return np.array([-np.inf if known[x] is None else known[x] for x in listed], dtype=float)
 
