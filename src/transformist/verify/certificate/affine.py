@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from transformist.circuit import SHARED_ZERO, Form, total
 from transformist.verify.certificate.refusals import uncertifiable
-from transformist.verify.proof.sparse_rows import sparse_row, sparse_rows
+from transformist.verify.proof.sparse_rows import exactly, sparse_row, sparse_rows
 
 Cancelled: TypeAlias = "MutableMapping[Form, Fraction]"
 """Excess of the summed magnitudes of the constants in a form over its own constant."""
@@ -25,8 +25,8 @@ def read(
 
     """
     forms = []
-    for row, constant in zip(sparse_rows(matrix), shift, strict=True):
-        parts = [state[slot] * Fraction(weight) for slot, weight in row]
+    for row, constant in zip(sparse_rows(matrix), shift.tolist(), strict=True):
+        parts = [state[slot] * exactly(weight) for slot, weight in row]
         parts += [Form.of(constant)] * bool(constant)
         forms.append(together(parts, cancelled))
     return forms

@@ -50,7 +50,7 @@ from transformist.verify.certificate.refusals import (
 from transformist.verify.certificate.scores import attends
 from transformist.verify.certificate.slot_contents import Contents
 from transformist.verify.certificate.statement import Units
-from transformist.verify.proof.sparse_rows import SparseRow, negated, sparse_rows
+from transformist.verify.proof.sparse_rows import SparseRow, exactly, negated, sparse_rows
 
 Observed: TypeAlias = "Mapping[tuple[int, int], Rows]"
 """Ranges of the contents of slots, by slot and sublayer."""
@@ -134,6 +134,10 @@ def _pairs_matter(head: Attention) -> bool:
     return bool(np.any(reads_query & np.any(head.W_K != 0, axis=1)))
 
 
+NOTHING = Form()
+"""What most sublayers add to most slots."""
+
+
 class _Extraction:
     """State of an extraction, which goes from the embedding to the last layer."""
 
@@ -147,6 +151,7 @@ class _Extraction:
         self.falling = set[int]()
         self.assumed: list[int] = []
         self.cancelled: dict[Form, Fraction] = {}
+        self.checked = set[Form]()  # contents of slots that fit `conditions.of_slot`
 
     def extracted(self) -> Extracted:
         """Read all layers, and return the circuit."""
@@ -203,7 +208,10 @@ class _Extraction:
         kinds, parts, fetched = zip(*found, strict=True) if found else ((), (), ())
         self.contents.add_heads(layer.heads, fetched)
         self.add(
-            [together(forms) for forms in zip(*parts, strict=True)],
+            [
+                NOTHING if all(form is NOTHING for form in forms) else together(forms)
+                for forms in zip(*parts, strict=True)
+            ],
             shifted={slot for head in layer.heads for slot in np.flatnonzero(head.b_O).tolist()},
         )
         if layer.feed_forward is None:
@@ -238,6 +246,11 @@ class _Extraction:
         """
         for slot, new in enumerate(added):
             old = self.state[slot]
+            if new is NOTHING and slot not in emptied and slot not in shifted:
+                if old not in self.checked:
+                    conditions.of_slot(old, self.after(slot))
+                    self.checked.add(old)
+                continue
             form = old + new
             if slot in emptied and new == -old:
                 self.contents.empty(slot)
@@ -286,11 +299,14 @@ class _Extraction:
         if not any(output):  # no number would stand for it, and none require its scores
             raise uncertifiable("a head must write to the stream", "one whose W_O is 0", where)
         added, fetched = [], [Form()] * len(values)
-        for slot, (row, constant) in enumerate(zip(output, head.b_O, strict=True)):
+        for slot, (row, constant) in enumerate(zip(output, head.b_O.tolist(), strict=True)):
+            if not row and not constant:
+                added.append(NOTHING)
+                continue
             name = f"{where}: {self.slot(slot)}"
             for m, _ in row:
                 fetched[m] = circuit.add(Fetched(kind, values[m]), name)
-            parts = [fetched[m] * Fraction(weight) for m, weight in row]
+            parts = [fetched[m] * exactly(weight) for m, weight in row]
             added.append(together([*parts, Form.of(constant)]))
         return kind, added, fetched
 
@@ -400,8 +416,10 @@ def _emptied(network: FeedForward, units: Collection[Units]) -> set[int]:
 def _written(network: FeedForward, units: Collection[Units]) -> list[Form]:
     """Form that a network adds to each slot."""
     added = {each.units[0]: each.added for each in units}
-    rows = zip(sparse_rows(network.W_2), network.b_2, strict=True)
+    rows = zip(sparse_rows(network.W_2), network.b_2.tolist(), strict=True)
     return [
-        together([*(added[k] * Fraction(x) for k, x in row if k in added), Form.of(constant)])
+        together([*(added[k] * exactly(x) for k, x in row if k in added), Form.of(constant)])
+        if row or constant
+        else NOTHING
         for row, constant in rows
     ]

@@ -11,7 +11,7 @@ import numpy as np
 from transformist.circuit import Circuit, Embedded, Form, Number, PositionFeature, Readings, Sum
 from transformist.model import Attention, FeedForward, Transformer
 from transformist.verify.certificate.affine import column_values, is_constant
-from transformist.verify.proof.sparse_rows import sparse_rows
+from transformist.verify.proof.sparse_rows import exactly, sparse_rows
 
 
 class Contents:
@@ -45,13 +45,13 @@ class Contents:
         rows = [
             Sum(
                 tuple(
-                    (Fraction(weight), held)
+                    (exactly(weight), held)
                     for slot, weight in row
                     if (held := self.held[slot]) is not None
                 ),
-                Fraction(constant),
+                exactly(constant),
             )
-            for row, constant in zip(sparse_rows(matrix), shift, strict=True)
+            for row, constant in zip(sparse_rows(matrix), shift.tolist(), strict=True)
         ]
         self.readings.rows.extend(rows)
         return rows
@@ -61,10 +61,11 @@ class Contents:
         added: list[list[Number | None]] = [[] for _ in self.held]
         for head, values in zip(heads, fetched, strict=True):
             output = np.eye(len(values)) if head.W_O is None else head.W_O
-            rows = zip(sparse_rows(output), head.b_O, strict=True)
+            rows = zip(sparse_rows(output), head.b_O.tolist(), strict=True)
             for slot, (row, constant) in enumerate(rows):
-                parts = [(Fraction(weight), values[m]) for m, weight in row]
-                added[slot].append(_written(parts, Fraction(constant)))
+                if row or constant:
+                    parts = [(exactly(weight), values[m]) for m, weight in row]
+                    added[slot].append(_written(parts, exactly(constant)))
         self._add([_added(_present(parts)) for parts in added])
 
     def add_network(
@@ -73,10 +74,12 @@ class Contents:
         """Add the output of hidden units: each number times the weight of its first unit."""
         place_of = {group[0]: (place, x) for place, (group, x) in enumerate(units)}
         added: list[Number | None] = []
-        for row, shift in zip(sparse_rows(network.W_2), network.b_2, strict=True):
+        for row, shift in zip(sparse_rows(network.W_2), network.b_2.tolist(), strict=True):
             read = sorted((place_of[k][0], k, weight) for k, weight in row if k in place_of)
-            parts = [(Fraction(weight), place_of[k][1]) for _, k, weight in read]
-            added.append(_written(parts, Fraction(shift), is_of_units=True))
+            parts = [(exactly(weight), place_of[k][1]) for _, k, weight in read]
+            added.append(
+                _written(parts, exactly(shift), is_of_units=True) if row or shift else None
+            )
         self._add(added)
 
     def _add(self, added: Sequence[Number | None]) -> None:
