@@ -26,7 +26,7 @@ from transformist.assembly import (
     tie_break,
     units,
 )
-from transformist.errors import InvalidValue, ShapeMismatch
+from transformist.errors import InputTooLong, InvalidValue, ShapeMismatch
 from transformist.model import (
     BOS,
     EOS,
@@ -38,6 +38,7 @@ from transformist.model import (
     LayerNorm,
     LayerStack,
     PositionFunctions,
+    PositionTable,
     Sinusoids,
     Stream,
     Transformer,
@@ -318,14 +319,19 @@ def with_positions(positions):
 
 def test_parallel_keeps_the_positions_of_either():
     named, none = with_positions(PositionFunctions((None, "i/n"))), with_positions(None)
-    for first, second in itertools.product((named, none), repeat=2):
+    table = with_positions(PositionTable(vectors=[[5, 6], ["1/7", 8], [9, 10]]))
+    sinusoids = with_positions(Sinusoids(2))
+    for first, second in itertools.product((named, none, table, sinusoids), repeat=2):
         both = parallel(first, second)
         for x in ("a", "bab"):
             pairs = zip(final(first, x), final(second, x), strict=True)
             assert final(both, x) == [u + v for u, v in pairs]
     assert parallel(none, none).embedding.positions is None
-    with pytest.raises(InvalidValue, match=r"functions with names.*received Sinusoids"):
-        parallel(named, with_positions(Sinusoids(2)))
+    joint = parallel(named, table).embedding.positions
+    assert (joint.width, joint.max_length, joint.nonzero, joint.knows_n) == (4, 3, 6, True)
+    assert not parallel(sinusoids, table).embedding.positions.knows_n
+    with pytest.raises(InputTooLong, match="N = 3"):
+        parallel(sinusoids, table)("abab")
 
 
 def test_parallel_is_built_for_the_shorter_length():

@@ -39,6 +39,7 @@ from transformist.model import (
     NearZero,
     Outputs,
     PositionFunctions,
+    PositionsSideBySide,
     PositionTable,
     ReadOut,
     RealVector,
@@ -152,6 +153,10 @@ ARGUMENTS = {
     ),
     PositionFunctions: ({"names": ("i", None)}, {"names": ("i/n", None)}),
     PositionTable: ({"vectors": MATRIX}, {"vectors": OTHER_MATRIX}),
+    PositionsSideBySide: (
+        {"parts": (PositionTable(vectors=MATRIX),)},
+        {"parts": (PositionTable(vectors=OTHER_MATRIX),)},
+    ),
     Sinusoids: ({"d": 2}, {"d": 3}),
     Binary: (READ, READ_OTHERWISE),
     RealVector: (READ, READ_OTHERWISE),

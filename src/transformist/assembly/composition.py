@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -17,7 +18,9 @@ from transformist.model import (
     LayerStack,
     Outputs,
     Parameter,
+    PositionEncoding,
     PositionFunctions,
+    PositionsSideBySide,
     ReadOut,
     Stream,
     Transformer,
@@ -191,29 +194,19 @@ def _both(first: Embedding, second: Embedding) -> Embedding:
     )
 
 
-def _both_positions(first: Embedding, second: Embedding) -> PositionFunctions | None:
+def _both_positions(first: Embedding, second: Embedding) -> PositionEncoding | None:
+    """The positions of both, as functions with names where both have such or none."""
     if first.positions is None and second.positions is None:
         return None
-    return PositionFunctions((*_position_names(first), *_position_names(second)))
-
-
-def _position_names(embedding: Embedding) -> tuple[str | None, ...]:
-    """The position function of each coordinate.
-
-    Raises:
-        InvalidValue: for positions that are no functions with names.
-
-    """
-    if embedding.positions is None:
-        return (None,) * embedding.width
-    if isinstance(embedding.positions, PositionFunctions):
-        return embedding.positions.names
-    raise InvalidValue(
-        "transformers side by side must have position functions with names, or no positions",
-        received=type(embedding.positions).__name__,
-        where="parallel",
-        remedy="build both with PositionFunctions",
-    )
+    parts = [
+        PositionFunctions((None,) * each.width) if each.positions is None else each.positions
+        for each in (first, second)
+    ]
+    # Positions with names stay such: engines and proofs know more of them than of other encodings.
+    named = [each.names for each in parts if isinstance(each, PositionFunctions)]
+    if len(named) == len(parts):
+        return PositionFunctions(tuple(itertools.chain(*named)))
+    return PositionsSideBySide(tuple(parts))
 
 
 def _read(read_out: ReadOut, onto: Parameter) -> ReadOut:

@@ -12,6 +12,7 @@ from transformist.model.parameter import Parameter, exact_product, parameter, ra
 from transformist.model.position_encoding import (
     PositionEncoding,
     PositionFunctions,
+    PositionsSideBySide,
     PositionTable,
     Sinusoids,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "PositionEncoding",
     "PositionFunctions",
     "PositionTable",
+    "PositionsSideBySide",
     "ReadOut",
     "RealVector",
     "Sinusoids",

@@ -202,6 +202,54 @@ class PositionTable(Parameterized, PositionEncoding):
         yield NamedPart(name or "positions", "a table", (table,))
 
 
+@final
+@dataclass(frozen=True, eq=False)
+class PositionsSideBySide(Definition, PositionEncoding):
+    """Encodings side by side: the vector of a position has those of the parts one after the other.
+
+    Example:
+        >>> both = PositionsSideBySide((PositionFunctions(("i/n",)), PositionTable(vectors=[[7]])))
+        >>> both(1).tolist(), both.max_length
+        ([[1.0, 7.0]], 1)
+
+    """
+
+    parts: tuple[PositionEncoding, ...] = several(PositionEncoding, least=1)
+
+    @property
+    def width(self) -> int:
+        return sum(each.width for each in self.parts)
+
+    @property
+    def max_length(self) -> int | None:
+        """The least N of the parts."""
+        lengths = [each.max_length for each in self.parts]
+        return min((each for each in lengths if each is not None), default=None)
+
+    @property
+    def nonzero(self) -> int:
+        """Sum over the parts."""
+        return sum(each.nonzero for each in self.parts)
+
+    @property
+    def knows_n(self) -> bool:
+        """True if a part does."""
+        return any(each.knows_n for each in self.parts)
+
+    def at(self, places: range, n: int, a: Arithmetic) -> Array:
+        return a.concatenate([each.at(places, n, a) for each in self.parts], axis=-1)
+
+    def named_parts(
+        self, name: str = "", reads: Sequence[str] = (), writes: Sequence[str] = ()
+    ) -> Iterator[NamedPart]:
+        """The parts of each encoding, with its own coordinates."""
+        writes, start = writes or numbered("output", self.width), 0
+        for number, each in enumerate(self.parts):
+            own = writes[start : start + each.width]
+            yield from each.named_parts(f"{name or 'positions'} {number}", reads, own)
+            start += each.width
+
+
 # A sinusoid is k · 2⁻²⁴ with |k| ≤ 2²⁴, which float32 (24 bits) holds exactly; the nearest multiple
 # is within half a step, 2⁻²⁵, of the real value.
 SINUSOID_STEP = Fraction(1, 2**24)
