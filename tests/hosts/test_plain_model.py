@@ -2,6 +2,10 @@
 
 import dataclasses
 import json
+import os
+import pathlib
+import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -171,6 +175,15 @@ def test_another_format_and_a_missing_length_are_refused():
         gpt2.write(drawn("future", seed=7, positions=False), "float32")
 
 
+@pytest.mark.parametrize("host", ["gpt2", "llama", "bert"])
+def test_a_missing_library_is_named_with_its_extra_before_any_work(host, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(InvalidValue, match=r"transformers must be .*'transformist\[huggingface\]'"):
+        tf.export(decoder(), tmp_path / "made", host)
+    assert not [*tmp_path.iterdir()]
+
+
 @pytest.mark.parametrize("weight", [2.0**128, -(2.0**-140)])
 def test_a_weight_beyond_float32_is_refused(weight):
     with pytest.raises(NotFinite, match="one in lm_head"):
@@ -249,9 +262,6 @@ def test_a_fault_leaves_the_old_directory_and_nothing_beside_it(tmp_path, monkey
         if len(calls) == 2:
             raise fault
         return real(*_)
-
-    import os
-    import pathlib
 
     real = os.fsync if at == "os.fsync" else pathlib.Path.rename
     monkeypatch.setattr(at, fails)
