@@ -282,7 +282,7 @@ class TestDask:
         command += ["--journal", str(file), "--backend", "dask", "--address", address]
         try:
             given = [sys.executable, "-c", code, *command]
-            done = subprocess.run(given, capture_output=True, text=True, timeout=120)
+            done = subprocess.run(given, capture_output=True, text=True, timeout=600)
         finally:
             for each in begun:
                 each.kill()
