@@ -82,6 +82,16 @@ def test_a_unit_that_rounds_is_not_exact(arithmetic):
     assert [bool(walk.streams[2].error[0, slot].any()) for slot in (2, 3)] == [True, False]
 
 
+@pytest.mark.parametrize("arithmetic", ["float16", "bfloat16"])
+def test_a_unit_rounds_only_where_it_is_positive(arithmetic):
+    """ReLU(−3 v − t), v from −2 to 3: 6 − t is half-way between two numbers; −9 − t counts not."""
+    u = number_system(arithmetic).unit_roundoff
+    model = counter([(-3, -4 * u)], reads="value")
+    walk = walked(model, arithmetic, 3)
+    hold_against(walk, model, arithmetic, [("d",), ("c", "d", "a"), ("b",)])
+    assert walk.streams[2].error[0, 2].max() < 6.1 * u + 6.1 * u  # of the unit, and stored again
+
+
 def test_sums_that_round_in_the_accumulator_have_an_error():
     """In float32, which accumulates in itself, ±1/7 add up to 0 only by chance."""
     model = counter([(1, -1)], {"a": 1, "b": -1})

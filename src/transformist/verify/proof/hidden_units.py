@@ -115,6 +115,10 @@ def _clipped(f: FeedForward, inner: AffineMap, read: Approximation, r: RoundingE
       y − t. Where the format and its accumulator hold 2^L, nothing underflows.
 
     So y − t stands for the computed number: both have the same ReLU, and only x has an error.
+
+    For every other unit let s be the sum in the accumulator. Storing keeps its sign and is off by
+    `storing` of it, so ReLU of the stored number is ReLU(s′) with |s′ − s| ≤ storing · max(s, 0):
+    s′ is the stored number where s > 0, and s elsewhere. s is at most hi + inherited + accumulated.
     """
     v, p, mixed = inner.values, r.a.precision, inner.mixed
     weights, off, shift, shift_off = inner.stored
@@ -134,12 +138,15 @@ def _clipped(f: FeedForward, inner: AffineMap, read: Approximation, r: RoundingE
         a, rho = up(size * read.absolute[slot]), read.relative[slot]
         absolute[unit] = np.where(exact[unit], a, absolute[unit])
         relative[unit] = np.where(exact[unit], rho, relative[unit])
-    error = np.where(exact, np.minimum(v.error, r.least(inner.inherited)), v.error)
+    above = r.ideal.scales[:, None, None] * np.maximum(v.hi, 0) + inner.inherited
+    of_positive = up(inner.accumulated + r.storing * (above + inner.accumulated))
+    rounding = np.where(exact, 0.0, np.minimum(inner.rounding, of_positive))
+    error = np.minimum(v.error, r.least(inner.inherited + rounding))
     kept = [np.where(exact, x, y) for x, y in ((error[0], v.absolute), (0.0, v.relative))]
     return replace(
         inner,
         values=replace(v, error=error, absolute=kept[0], relative=kept[1]),
-        rounding=np.where(exact, 0.0, inner.rounding),
+        rounding=rounding,
         mixed=Mixed(absolute, relative),
     )
 
@@ -395,7 +402,7 @@ def _relative_to_steps(
     height m in magnitude. If it is 0, every step is 0 in the ideal and computed, and so is the
     sum. Else the error E is at most (E/m) |ideal|: a = 0, ρ = E/m.
     """
-    absolute, relative = y.error[0].copy(), np.zeros_like(y.absolute)
+    absolute, relative = y.absolute.copy(), y.relative.copy()
     signs = np.where(hidden.lo.min(axis=1) < 0, -1, 1)
     for slot, row in enumerate(sparse_rows(W)):
         if not row:

@@ -138,6 +138,8 @@ class AffineMap:
         values: W z + b.
         inherited: (1 + masks, coordinates, kinds): the part of E from errors of z, W and b.
         rounding: (1 + masks, coordinates, kinds): the part of E from this evaluation.
+        accumulated: the part of `rounding` from the accumulator and from underflow, without what it
+            costs to store the result.
         mixed: a and ρ in relation to W z without b: |error| ≤ a + ρ |W z|.
         stored: W and b in the format.
 
@@ -146,6 +148,7 @@ class AffineMap:
     values: Approximation
     inherited: Floats
     rounding: Floats
+    accumulated: Floats
     mixed: Mixed
     stored: Stored
 
@@ -228,6 +231,7 @@ class RoundingErrors:
         )
         growth, underflow, keeps = self._operations(stored, z)
         rounding = growth * summed
+        accumulated = up(rounding + underflow * scales)
         # A result of at most |W z + b| + inherited + γ Σ |term| is stored.
         rounding = rounding + self.storing * (size + inherited + rounding) + underflow * scales
         exact = self._is_exact(W, b, z, stored, summed[0], size[0]) & (inherited[0] == 0) | keeps
@@ -240,7 +244,7 @@ class RoundingErrors:
         mixed = _where(mixed.relative >= 0, mixed, error[0])
         unshifted = ((shift == 0) & (shift_off == 0))[:, None]
         values = Approximation(forms, lo, hi, size, error, *_where(unshifted, mixed, error[0]))
-        return AffineMap(values, inherited, rounding, mixed, stored)
+        return AffineMap(values, inherited, rounding, accumulated, mixed, stored)
 
     def _forms(self, W: Any, b: Any, z: Approximation) -> list[Form]:
         forms = []
