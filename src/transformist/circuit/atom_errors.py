@@ -68,8 +68,10 @@ class AtomErrors:
             error bounds of sums, and which sums have no error, each computed once.
         magnitudes, relatives: magnitudes of the factors of a sum and of the sum, and its relative
             error, each computed once.
-        sizes, heights, unit_grids: `size_of`, `height` and `grid_of_units` of atoms, each computed
-            once.
+        sizes, heights, heights_of_atoms, unit_grids: `size_of`, `height`, `height_of` and
+            `grid_of_units` of atoms, each computed once.
+        factors, grids: magnitudes of the factors of a form, by the form without its constant, and
+            `grid_everywhere`, each computed once.
 
     """
 
@@ -83,9 +85,12 @@ class AtomErrors:
     exact: dict[Sum, bool] = field(default_factory=dict)
     magnitudes: dict[Sum, tuple[list[float], float]] = field(default_factory=dict)
     relatives: dict[Sum, Relative] = field(default_factory=dict)
-    sizes: dict[int, float] = field(default_factory=dict)
+    sizes: list[float] = field(default_factory=list)
     heights: dict[int, Bound] = field(default_factory=dict)
+    heights_of_atoms: dict[int, float] = field(default_factory=dict)
     unit_grids: dict[int, Grid | None] = field(default_factory=dict)
+    factors: dict[Form, list[float]] = field(default_factory=dict)
+    grids: dict[Form, Grid | None] = field(default_factory=dict)
 
     @property
     def most(self) -> int:
@@ -118,6 +123,11 @@ class AtomErrors:
 
     def grid_everywhere(self, form: Form) -> Grid | None:
         """Grid of a form at symbols, at BOS where it is known, and where BOS stands alone."""
+        if form not in self.grids:
+            self.grids[form] = self._grid_everywhere(form)
+        return self.grids[form]
+
+    def _grid_everywhere(self, form: Form) -> Grid | None:
         grid = self.circuit.grid(form)
         if grid is None or not self.circuit.bos:
             return grid
@@ -127,9 +137,11 @@ class AtomErrors:
 
     def inherited(self, form: Form, which: str = "absolute") -> float:
         """Sum of the errors of the atoms, at the kind of row where it is largest."""
+        errors = self.errors
+        inexact = [(atom, f) for atom, f in form.terms if getattr(errors[atom], which)]
         parts = [
-            (product_bound(f, getattr(self.errors[atom], which)), self.errors[atom].silent)
-            for atom, f in form.terms
+            (product_bound(f, getattr(errors[atom], which)), errors[atom].silent)
+            for atom, f in inexact
         ]
         everywhere: float = sum(error for error, silent in parts if not silent)
         if not any(silent for _, silent in parts):
@@ -142,9 +154,25 @@ class AtomErrors:
 
     def size_of(self, number: int) -> float:
         """Largest magnitude of an atom, in float64."""
-        if number not in self.sizes:
-            self.sizes[number] = magnitude(self.circuit.laws[number].size)
-        return self.sizes[number]
+        return self.sizes_of_atoms[number]
+
+    @property
+    def sizes_of_atoms(self) -> list[float]:
+        """Largest magnitude of each atom, in float64."""
+        known = self.sizes
+        known += [magnitude(law.size) for law in self.circuit.laws[len(known) :]]
+        return known
+
+    def factors_of(self, form: Form) -> list[float]:
+        """Magnitude of each factor, in float64."""
+        linear = form.linear
+        found = self.factors.get(linear)
+        if found is None:
+            # Most forms have few factors, which are the same objects.
+            each = {id(factor): factor for _, factor in linear.terms}
+            sizes = {key: magnitude(factor) for key, factor in each.items()}
+            found = self.factors[linear] = [sizes[id(factor)] for _, factor in linear.terms]
+        return found
 
     def height(self, number: int) -> Bound:
         """Bound of each hidden unit of a step, beyond what the two come to."""
@@ -152,6 +180,12 @@ class AtomErrors:
             is_falling = number in self.falling
             self.heights[number] = self.circuit.atoms[number].height(self.circuit, is_falling)
         return self.heights[number]
+
+    def height_of(self, number: int) -> float:
+        """Magnitude of `height`, in float64."""
+        if number not in self.heights_of_atoms:
+            self.heights_of_atoms[number] = magnitude(self.height(number))
+        return self.heights_of_atoms[number]
 
     def grid_of_units(self, number: int) -> Grid | None:
         """Grid of the hidden units of an atom, as `grid_everywhere`."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, ItemsView, Iterable, Iterator
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -193,6 +193,8 @@ class Circuit:
     _numbers: dict[Atom, int] = field(default_factory=dict)
     _rows: dict[Form, Ranges] = field(default_factory=dict)
     _grids: dict[Form, Grid | None] = field(default_factory=dict)
+    _spans_of_forms_at_bos: dict[Form, Range] = field(default_factory=dict)
+    _values_over_nothing: dict[Form, Fraction] = field(default_factory=dict)
     _grids_of_forms_at_bos: dict[Form, Grid | None] = field(default_factory=dict)
     _head_atoms: dict[Head, frozenset[int]] = field(default_factory=dict)
     _clean_heads: dict[Head, bool] = field(default_factory=dict)
@@ -251,6 +253,9 @@ class Circuit:
         return ranges.mapped(lambda each: each + constant)
 
     def _summed(self, form: Form) -> Ranges:
+        found = self._summed_as_whole_numbers(form)
+        if found is not None:
+            return found
         # `apart` has, for each kind, the terms whose range at this kind is not the common one. A
         # one-hot number is 0 at most kinds: it is left out of the common range, so that a sum of
         # one-hot numbers takes time in the number of terms, not of terms times kinds.
@@ -270,6 +275,45 @@ class Circuit:
         }
         common = total_range([Range.of(form.constant), *commons.values()])
         return Ranges(len(self.alphabet) + self.bos, common, others)
+
+    def _summed_as_whole_numbers(self, form: Form) -> Ranges | None:
+        """The sum of the ranges if all factors and bounds are whole numbers, else `None`."""
+        known = self._whole_ranges
+        for law in self.laws[len(known) :]:
+            known.append(_whole_ranges(law.ranges))
+        whole = form.whole_factors
+        if whole is None:
+            return None
+        low, high = 0, 0  # sums of the common ranges
+        apart: dict[int, list[int]] = {}  # what each other kind adds to these sums
+        for number, factor in zip(form.atoms, whole, strict=True):
+            ranges = known[number]
+            if ranges is None:
+                return None
+            least, most, others = ranges
+            if factor < 0:
+                least, most = most, least
+            low += factor * least
+            high += factor * most
+            for kind, lo, hi in others:
+                if factor < 0:
+                    lo, hi = hi, lo
+                sums = apart.get(kind)
+                if sums is None:
+                    apart[kind] = [factor * lo, factor * hi]
+                else:
+                    sums[0] += factor * lo
+                    sums[1] += factor * hi
+        others_of_form = {
+            kind: Range(Fraction(low + lo), Fraction(high + hi)) for kind, (lo, hi) in apart.items()
+        }
+        common = Range(Fraction(low), Fraction(high))
+        return Ranges(len(self.alphabet) + self.bos, common, others_of_form)
+
+    @cached_property
+    def _whole_ranges(self) -> list[_WholeRanges | None]:
+        """The ranges of each atom as whole numbers; `None` for other bounds."""
+        return []
 
     @cached_property
     def _ranges(self) -> list[tuple[Range | None, ItemsView[int, Range]]]:
@@ -293,6 +337,13 @@ class Circuit:
             return ZERO
         if form in self._rows:
             return self._rows[form][-1]
+        if form.constant and form.terms:
+            return self.span_at_bos(form.linear) + Range.of(form.constant)
+        if form not in self._spans_of_forms_at_bos:
+            self._spans_of_forms_at_bos[form] = self._summed_at_bos(form)
+        return self._spans_of_forms_at_bos[form]
+
+    def _summed_at_bos(self, form: Form) -> Range:
         known = self._spans_at_bos
         for law in self.laws[len(known) :]:
             at_bos = law.ranges[-1]
@@ -316,7 +367,13 @@ class Circuit:
         if form.constant and form.terms:
             grid = self.grid(form.linear)
             return None if grid is None else grid | Grid(form.constant.denominator)
-        return _joined(form, lambda number: self.laws[number].grid)
+        known = self._grids_at_symbols
+        known += [law.grid for law in self.laws[len(known) :]]
+        return _joined(form, known)
+
+    @cached_property
+    def _grids_at_symbols(self) -> list[Grid | None]:
+        return []
 
     def grid_at_bos(self, form: Form) -> Grid | None:
         """A grid that a form lies on at BOS, whatever the input, where one is known."""
@@ -328,17 +385,14 @@ class Circuit:
         at_bos = self.span_at_bos(form)
         if at_bos.is_point:
             return Grid.of([at_bos.lo])  # type: ignore[list-item]
-        return _joined(form, self._grid_at_bos)
-
-    def _grid_at_bos(self, number: int) -> Grid | None:
         known = self._grids_at_bos
-        for each in range(len(known), number + 1):
-            at_bos = self.laws[each].rows[-1]
+        for each in range(len(known), form.atoms[-1] + 1):
+            at_bos = self.laws[each].ranges[-1]
             if at_bos.is_point:
                 known.append(Grid.of([at_bos.lo]))  # type: ignore[list-item]
             else:
                 known.append(self.atoms[each].grid_at_bos(self, each))
-        return known[number]
+        return _joined(form, known)
 
     @cached_property
     def _grids_at_bos(self) -> list[Grid | None]:
@@ -392,14 +446,22 @@ class Circuit:
 
     def is_whole(self, form: Form) -> bool:
         """True if a form is a whole number at the symbols."""
-        return self.grid(form) == Grid(1)
+        grid = self.grid(form)
+        return grid is not None and grid.c == 1 and not grid.counts
 
     def is_approximate(self, form: Form) -> bool:
         """True if stray weight of softmax gives a form an error, beside rounding."""
-        return any(self.is_atom_approximate(atom) for atom in form.atoms)
+        if form.is_constant:
+            return False
+        known = self._approximate_up_to(form.atoms[-1])
+        return any(known[atom] for atom in form.atoms)
 
     def is_atom_approximate(self, number: int) -> bool:
         """True if stray weight of softmax gives an atom an error, beside rounding."""
+        return self._approximate_up_to(number)[number]
+
+    def _approximate_up_to(self, number: int) -> list[bool]:
+        """True for each atom that stray weight gives an error, up to this one at least."""
         known = self._approximations
         for each in range(len(known), number + 1):
             atom = self.atoms[each]
@@ -408,7 +470,7 @@ class Circuit:
             known.append(
                 is_sharp or (not atom.absorbs_errors and any(known[k] for k in self.reads(each)))
             )
-        return known[number]
+        return known
 
     @cached_property
     def _approximations(self) -> list[bool]:
@@ -455,10 +517,16 @@ class Circuit:
 
     def over_nothing(self, form: Form) -> Fraction:
         """The value of a form at BOS on the empty input."""
+        linear = form.linear
+        if linear not in self._values_over_nothing:
+            self._values_over_nothing[linear] = self._linear_over_nothing(linear)
+        return self._values_over_nothing[linear] + form.constant
+
+    def _linear_over_nothing(self, form: Form) -> Fraction:
         known = self._at_nothing
         for each in range(len(known), max(form.atoms, default=-1) + 1):
             known.append(self.atoms[each].over_nothing(self) or None)
-        value = form.constant
+        value = Fraction(0)
         for number, factor in form.terms:
             alone = known[number]
             if alone is not None:
@@ -479,14 +547,31 @@ def least_magnitude(circuit: Circuit, value: Form) -> Fraction | None:
     return circuit.separation(value)
 
 
-def _joined(form: Form, of_atom: Callable[[int], Grid | None]) -> Grid | None:
+def _joined(form: Form, of_atoms: Sequence[Grid | None]) -> Grid | None:
     """The grid of a form, from those of its atoms, where all are known."""
+    # Many atoms share few grids and factors: each pair of them is joined once.
+    parts = {(id(of_atoms[n]), id(factor)): (of_atoms[n], factor) for n, factor in form.terms}
     c, counts = form.constant.denominator, frozenset[str]()
-    for number, factor in form.terms:
-        part = of_atom(number)
+    for part, factor in parts.values():
         if part is None:
             return None
         if part.c != 1 or factor.denominator != 1:
             c = math.lcm(c, part.times(factor).c)
-        counts |= part.counts
+        if part.counts:
+            counts |= part.counts
     return Grid(c, counts)
+
+
+_WholeRanges: TypeAlias = "tuple[int, int, list[tuple[int, int, int]]]"
+"""The bounds of the common range; and of other kinds, how far theirs lie above these."""
+
+
+def _whole_ranges(ranges: Ranges) -> _WholeRanges | None:
+    """The bounds of ranges as whole numbers; `None` if one is not whole."""
+    every = [ranges.common, *ranges.others.values()]
+    bounds = [bound for each in every for bound in (each.lo, each.hi)]
+    if not all(isinstance(each, Fraction) and each.denominator == 1 for each in bounds):
+        return None
+    low, high = int(ranges.common.lo), int(ranges.common.hi)
+    others = [(k, int(each.lo) - low, int(each.hi) - high) for k, each in ranges.others.items()]
+    return low, high, others

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 from transformist.rounding import power_of_two_at_most
@@ -47,16 +48,15 @@ class Form(HashedOnce):
     constant: Fraction = Fraction(0)
 
     @cached_property
-    def _key(self) -> tuple[int, ...]:
-        """All numbers of the form, as whole numbers: compared and hashed sooner than fractions."""
-        numbers = [self.constant.numerator, self.constant.denominator]
-        for atom, factor in self.terms:
-            numbers += (atom, factor.numerator, factor.denominator)
-        return tuple(numbers)
+    def _key(self) -> tuple[tuple[Any, ...], int]:
+        """The terms as whole numbers, which are compared sooner than fractions, and their hash."""
+        ratios = {id(factor): factor.as_integer_ratio() for _, factor in self.terms}
+        key = self.atoms, tuple([ratios[id(factor)] for _, factor in self.terms])
+        return key, hash(key)
 
     @cached_property
     def _hash(self) -> int:
-        return hash(self._key)
+        return hash((self.linear._key[1], self.constant.as_integer_ratio()))
 
     def __hash__(self) -> int:
         return self._hash
@@ -65,7 +65,11 @@ class Form(HashedOnce):
         """True for equal terms and constants."""
         if not isinstance(other, Form):
             return NotImplemented
-        return self is other or self._key == other._key
+        if self is other:
+            return True
+        if self.constant.as_integer_ratio() != other.constant.as_integer_ratio():
+            return False
+        return self.terms is other.terms or self.linear._key == other.linear._key
 
     @classmethod
     def atom(cls, number: int) -> Form:
@@ -81,9 +85,16 @@ class Form(HashedOnce):
     def made(cls, factors: Iterable[tuple[int, Fraction]], constant: Fraction) -> Form:
         """The form with these factors, added up where an atom comes twice."""
         total: dict[int, Fraction] = {}
+        twice = set[int]()
         for atom, factor in factors:
-            total[atom] = total[atom] + factor if atom in total else factor
-        return cls(tuple(sorted((a, f) for a, f in total.items() if f)), constant)
+            if atom in total:
+                total[atom] += factor
+                twice.add(atom)
+            else:
+                total[atom] = factor
+        terms = total.items()
+        kept = [term for term in terms if term[1] or term[0] not in twice] if twice else terms
+        return cls(tuple(sorted(kept, key=_ATOM)), constant)
 
     def __str__(self) -> str:
         """The form as text, an atom by its number in brackets."""
@@ -95,10 +106,14 @@ class Form(HashedOnce):
         """The factor of each atom."""
         return dict(self.terms)
 
-    @cached_property
+    @property
     def atoms(self) -> tuple[int, ...]:
         """The numbers of its atoms."""
-        return tuple(atom for atom, _ in self.terms)
+        return self.linear._atoms
+
+    @cached_property
+    def _atoms(self) -> tuple[int, ...]:
+        return tuple([atom for atom, _ in self.terms])
 
     @property
     def linear(self) -> Form:
@@ -109,11 +124,27 @@ class Form(HashedOnce):
     def _linear(self) -> Form:
         return Form(self.terms)
 
-    @cached_property
+    @property
     def distinct_factors(self) -> tuple[Fraction, ...]:
         """Each factor once; most forms have few."""
+        return self.linear._distinct_factors
+
+    @cached_property
+    def _distinct_factors(self) -> tuple[Fraction, ...]:
         objects = {id(factor): factor for _, factor in self.terms}.values()
         return tuple({factor.as_integer_ratio(): factor for factor in objects}.values())
+
+    @property
+    def whole_factors(self) -> tuple[int, ...] | None:
+        """The factors of the terms, if all are whole numbers."""
+        return self.linear._whole_factors
+
+    @cached_property
+    def _whole_factors(self) -> tuple[int, ...] | None:
+        ratios = {id(factor): factor.as_integer_ratio() for _, factor in self.terms}
+        if any(bottom != 1 for _, bottom in ratios.values()):
+            return None
+        return tuple([ratios[id(factor)][0] for _, factor in self.terms])
 
     @property
     def is_constant(self) -> bool:
@@ -125,9 +156,12 @@ class Form(HashedOnce):
         if not more.terms:
             if not more.constant:
                 return self
-            found = Form(self.terms, self.constant + more.constant)
-            if found.constant:  # one object for all, so that its bounds are computed once
-                found.__dict__["_linear"] = self.linear
+            # The form without its constant is one object for all: its bounds are computed once.
+            constant = self.constant + more.constant
+            if not constant:
+                return self.linear
+            found = Form(self.terms, constant)
+            found.__dict__["_linear"] = self.linear
             return found
         return Form.made((*self.terms, *more.terms), self.constant + more.constant)
 
@@ -154,11 +188,6 @@ class Form(HashedOnce):
     def __rsub__(self, other: Any) -> Form:
         return (-self).__add__(other)
 
-    def part(self, atoms: Iterable[int]) -> Form:
-        """Its terms in these atoms, without the constant."""
-        kept = set(atoms)
-        return Form(tuple(term for term in self.terms if term[0] in kept))
-
     @cached_property
     def direction(self) -> Form:
         """The form without its constant, divided by its first factor: that of all its multiples."""
@@ -181,6 +210,8 @@ class Form(HashedOnce):
         scale = common * power_of_two_at_most(abs(first) / common) * (1 if first > 0 else -1)
         return self.linear * (1 / scale), scale
 
+
+_ATOM = itemgetter(0)
 
 UNIT = Fraction(1)
 """The factor of an atom alone, one object for all."""

@@ -26,6 +26,7 @@ from transformist.circuit.atom_errors import (
 from transformist.circuit.circuit import Atom, Head
 from transformist.circuit.forms import Form
 from transformist.circuit.readings import Number, Readings, Sum, form_of
+from transformist.laws import Grid
 from transformist.rounding import mean_error
 
 MarginOwner: TypeAlias = "int | str"
@@ -65,6 +66,7 @@ class Margins(AtomErrors):
         readings: how weights read each form, where there are weights; without, a form is taken to
             be added up of its atoms, each times its factor.
         accumulated: errors of adding the units of a form, each computed once.
+        exact_forms: forms that the format computes without an error, each computed once.
         of_scores: bounds of the scores of heads, each computed once.
         separations: the least magnitudes of atoms but 0, each computed once.
 
@@ -74,15 +76,17 @@ class Margins(AtomErrors):
     on_margin: MarginHandler
     readings: Readings | None = None
     accumulated: dict[Form, float] = field(default_factory=dict)
+    exact_forms: dict[Form, bool] = field(default_factory=dict)
     of_scores: dict[Head, Any] = field(default_factory=dict)
     separations: dict[int, float] = field(default_factory=dict)
 
     def size(self, form: Form) -> float:
         """Σ |factor| |atom| + |constant|, at the symbols or BOS."""
-        total = magnitude(form.constant)
-        for atom, factor in form.terms:
-            most = self.size_of(atom)
-            total += magnitude(factor) * most if most else 0.0
+        total, sizes = magnitude(form.constant), self.sizes_of_atoms
+        for atom, share in zip(form.atoms, self.factors_of(form), strict=True):
+            most = sizes[atom]
+            if most:
+                total += share * most
         return total
 
     def reach(self, form: Form) -> float:
@@ -93,6 +97,11 @@ class Margins(AtomErrors):
         """True if the format computes the form without an error, in any order of summation."""
         if self.readings is not None:
             return all(sum_errors.is_exact(self, each) for each in self._read(form))
+        if form not in self.exact_forms:
+            self.exact_forms[form] = self._is_exact(form)
+        return self.exact_forms[form]
+
+    def _is_exact(self, form: Form) -> bool:
         grid = self.grid_everywhere(form)
         if grid is None or any(self.errors[atom].absolute for atom in form.atoms):
             return False
@@ -138,19 +147,26 @@ class Margins(AtomErrors):
     def _accumulated(self, form: Form) -> float:
         steps, sizes, c, is_dyadic = 0.0, 0.0, 1, True
         units, products = 0, False
-        for number, factor in form.terms:
+        size_of, grids = self.sizes_of_atoms, dict[tuple[int, int], tuple[Grid, Fraction]]()
+        for (number, factor), share in zip(form.terms, self.factors_of(form), strict=True):
             parts = len(self.circuit.atoms[number].hidden_units)
             if not parts:
                 continue
-            share = magnitude(factor)
             units += parts
-            products |= significant_bits(factor) > 1
-            sizes += share * self.size_of(number)
+            sizes += share * size_of[number]
             if parts > 1:
-                steps += share * magnitude(self.height(number))
+                steps += share * self.height_of(number)
             grid = self.grid_of_units(number)
-            is_dyadic &= grid is not None and not grid.counts
-            c = c if grid is None else math.lcm(c, grid.times(factor).c)
+            if grid is None:
+                products |= significant_bits(factor) > 1
+                is_dyadic = False
+            else:
+                is_dyadic &= not grid.counts
+                grids[grid.c, id(factor)] = grid, factor
+        # Many units share few grids and factors.
+        for grid, factor in grids.values():
+            products |= significant_bits(factor) > 1
+            c = math.lcm(c, grid.times(factor).c)
         # With two summands the one addition rounds the sum itself, which `rounding` counts.
         if not steps or (units < 3 and not products):
             return 0.0
@@ -171,10 +187,9 @@ class Margins(AtomErrors):
         """Error by underflow of a product and an addition for each term and for the constant."""
         return 2 * (len(form.terms) + 1) * self.a.smallest * self._divisor(form)
 
-    @staticmethod
-    def _divisor(form: Form) -> float:
+    def _divisor(self, form: Form) -> float:
         """The most that a sum may be divided by where it is kept; no factor is larger."""
-        return max(1.0, *(magnitude(factor) for factor in form.distinct_factors), 1.0)
+        return max(1.0, *self.factors_of(form), 1.0)
 
     def error(self, form: Form) -> float:
         """Error bound of a form."""
@@ -272,8 +287,10 @@ class Margins(AtomErrors):
         Where no term is negative, those with an error in relation to them are off by a part of
         `at`, and only the others by as much anywhere.
         """
+        if not self.is_from_nothing(form):
+            return math.inf
         kept = Form(tuple(t for t in form.terms if self.errors[t[0]].relative < math.inf))
-        if not self.is_from_nothing(form) or not self._is_normal(kept):
+        if not self._is_normal(kept):
             return math.inf
         share, others = self._shares(form)
         others += self._accumulation_error(form) + self._underflow(form)

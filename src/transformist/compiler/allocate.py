@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from transformist.circuit import Fetched, Form, Head
-from transformist.compiler.schedule import Schedule
+from transformist.compiler.schedule import EMBEDDING, Schedule, Site
 from transformist.errors import BrokenInvariant
 
 Key = TypeVar("Key")
@@ -90,16 +90,25 @@ class Allocation:
 
     def _factors(self, form: Form, time: int) -> dict[int, Fraction]:
         factors: dict[int, Fraction] = {}
-        for site, part in _parts(self.schedule, form):
-            for kept, factor in self._kept_of(site, part):
+        for site, part in self.schedule.parts(form):
+            key = site, part
+            if key not in self._kept_parts:
+                self._kept_parts[key] = list(self._kept_of(site, part))
+            for kept, factor in self._kept_parts[key]:
                 if not kept.born < time <= kept.last:
                     raise BrokenInvariant(
                         "a number must be read while a slot holds it",
                         received=f"{kept} at {time}",
                         where="Allocation",
                     )
-                factors[kept.slot] = factors.get(kept.slot, Fraction(0)) + factor
+                before = factors.get(kept.slot)
+                factors[kept.slot] = factor if before is None else before + factor
         return factors
+
+    @cached_property
+    def _kept_parts(self) -> dict[tuple[Site, Form], list[tuple[Placed, Fraction]]]:
+        """The numbers that make up each part of a form, with factors."""
+        return {}
 
     @cached_property
     def written(self) -> Mapping[int, Sequence[Placed]]:
@@ -126,7 +135,7 @@ class Allocation:
             found.setdefault(each.born, {})[each.form.direction] = each
         return found
 
-    def _kept_of(self, site: tuple[int, bool], part: Form) -> Iterator[tuple[Placed, Fraction]]:
+    def _kept_of(self, site: Site, part: Form) -> Iterator[tuple[Placed, Fraction]]:
         here = self._born[site[0]]
         if part.direction in here:
             kept = here[part.direction]
@@ -134,19 +143,6 @@ class Allocation:
             return
         for atom, share in part.terms:
             yield here[Form.atom(atom)], share
-
-
-def _parts(schedule: Schedule, form: Form) -> Iterator[tuple[tuple[int, bool], Form]]:
-    """The parts of a form by the time of their computation; an atom kept alone is one part."""
-    sites: dict[tuple[int, bool], list[int]] = {}
-    for atom in form.atoms:
-        is_alone = schedule.circuit.atoms[atom].is_kept_alone
-        sites.setdefault((schedule.times[atom], is_alone), []).append(atom)
-    for site in sorted(sites):
-        if site[1]:
-            yield from ((site, form.part([atom])) for atom in sites[site])
-        else:
-            yield site, form.part(sites[site])
 
 
 def allocate(schedule: Schedule, *, reuse: bool = True) -> Allocation:
@@ -194,18 +190,26 @@ def _emptying_time(networks: Sequence[int], number: Placed) -> int | None:
 def _lifetimes(schedule: Schedule) -> list[tuple[Form, int, int]]:
     """The sums that are kept, when they are written, and when they are read last."""
     reads = [*_reads(schedule), *((schedule.end, form) for form in schedule.outputs)]
-    sums: dict[tuple[int, bool], dict[Form, int]] = {}
-    atoms: dict[tuple[int, bool], dict[int, int]] = {}
-    kept: dict[tuple[tuple[int, bool], Form], Form] = {}
+    sums: dict[Site, dict[Form, int]] = {}
+    atoms: dict[Site, dict[int, int]] = {}
+    kept: dict[tuple[Site, Form], Form] = {}
+    seen: dict[tuple[Site, Form], int] = {}  # the last time at which each part is read so far
     for time, form in reads:
-        for site, part in _parts(schedule, form):
-            normal = kept.setdefault((site, part.direction), part.normalized()[0])
-            _extend(sums.setdefault(site, {}), normal, time)
+        for key in schedule.parts(form):
+            site, part = key
+            if seen.get(key, EMBEDDING) >= time:
+                continue
+            seen[key] = time
+            direction = site, part.direction
+            if direction not in kept:
+                kept[direction] = part.normalized()[0]
+            _extend(sums.setdefault(site, {}), kept[direction], time)
+            lives = atoms.setdefault(site, {})
             for atom in part.atoms:
-                _extend(atoms.setdefault(site, {}), atom, time)
-    scored: dict[tuple[int, bool], list[tuple[int, Form]]] = {}
+                _extend(lives, atom, time)
+    scored: dict[Site, list[tuple[int, Form]]] = {}
     for time, form in _scores(schedule):
-        for site, part in _parts(schedule, form):
+        for site, part in schedule.parts(form):
             scored.setdefault(site, []).append((time, part))
     found = []
     for site in sorted(sums):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from transformist.assembly import units
@@ -45,8 +46,17 @@ class Emission:
 
     def form(self, form: Form, time: int) -> tuple[dict[str, Fraction], Fraction]:
         """A form with the slots of the stream, and its constant."""
-        factors, constant = self.allocation.reading(form, time)
-        return {self.stream.slots[slot]: factor for slot, factor in factors.items()}, constant
+        key = form.linear, time
+        if key not in self._named:
+            factors, _ = self.allocation.reading(form, time)
+            slots = self.stream.slots
+            self._named[key] = {slots[slot]: factor for slot, factor in factors.items()}
+        return self._named[key], form.constant
+
+    @cached_property
+    def _named(self) -> dict[tuple[Form, int], dict[str, Fraction]]:
+        """The two hidden units of a step differ by a constant alone."""
+        return {}
 
     def sum(self, forms: list[Form], time: int) -> tuple[dict[str, Fraction], Fraction]:
         """The sum of forms that are kept each by itself."""

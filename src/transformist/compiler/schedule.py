@@ -6,14 +6,19 @@ network. Heads come as early as they can, ReLUs as late, so that sums of them sh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from typing import TypeAlias
 
 from transformist.circuit import Circuit, Embedded, Fetched, Form, Head, PositionFeature
 from transformist.errors import BrokenInvariant
 
 EMBEDDING = -1
+
+Site: TypeAlias = tuple[int, bool]
+"""The time at which atoms are computed, and whether each is kept alone."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,37 @@ class Schedule:
     def at(self, time: int) -> tuple[int, ...]:
         """The atoms that are computed at a time."""
         return tuple(self._by_time.get(time, ()))
+
+    def parts(self, form: Form) -> Sequence[tuple[Site, Form]]:
+        """The terms of a form by the site of their atoms, those kept alone one by one."""
+        linear = form.linear
+        if linear not in self._parts:
+            self._parts[linear] = list(self._parts_of(linear))
+        return self._parts[linear]
+
+    def _parts_of(self, form: Form) -> Iterator[tuple[Site, Form]]:
+        known, sites = self._sites, dict[Site, list[tuple[int, Fraction]]]()
+        for term in form.terms:
+            sites.setdefault(known[term[0]], []).append(term)
+        for site in sorted(sites):
+            of_site = sites[site]
+            for terms in [(term,) for term in of_site] if site[1] else [tuple(of_site)]:
+                part = Form(terms)
+                yield site, self._distinct_parts.setdefault(part, part)
+
+    @cached_property
+    def _sites(self) -> dict[int, Site]:
+        atoms = self.circuit.atoms
+        return {number: (time, atoms[number].is_kept_alone) for number, time in self.times.items()}
+
+    @cached_property
+    def _parts(self) -> dict[Form, list[tuple[Site, Form]]]:
+        return {}
+
+    @cached_property
+    def _distinct_parts(self) -> dict[Form, Form]:
+        """Equal parts are one object: what is computed of it is computed once."""
+        return {}
 
     @cached_property
     def _by_time(self) -> dict[int, list[int]]:

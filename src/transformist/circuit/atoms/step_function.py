@@ -24,6 +24,15 @@ from transformist.circuit.forms import Form, HashedOnce, content
 from transformist.circuit.margins import Margins, RoundedAtom
 from transformist.laws import Bound, Grid, Range, Ranges
 
+_WHOLE = Grid(1)
+
+_BITS = {
+    (is_one, is_bit): Range(Fraction(is_one), Fraction(is_bit))
+    for is_one in (False, True)
+    for is_bit in (False, True)
+}
+"""Ranges of a step, by whether it is 1 everywhere and whether it may be 1."""
+
 
 @dataclass(frozen=True)
 class StepFunction(RoundedAtom, HashedOnce):
@@ -55,14 +64,22 @@ class StepFunction(RoundedAtom, HashedOnce):
     def law(self, circuit: Circuit) -> Law:
         """Whole numbers at the symbols, where the form is at most 0 or at least the zone."""
         symbols = len(circuit.alphabet)
-        rows = circuit.rows(self.form).mapped(lambda x: Range(self._at(x.lo), self._at(x.hi)))
-        whole = rows.mapped(lambda row: Range(Fraction(row.lo >= 1), Fraction(row.hi > 0)))
-        at_bos = {symbols: rows[symbols]} if circuit.bos else {}
-        return Law(Ranges(len(rows), whole.common, {**whole.others, **at_bos}), Grid(1))
+        rows, (low, high) = circuit.rows(self.form), self._ramp
+        whole = rows.mapped(lambda x: _BITS[x.lo >= high, x.hi > low])
+        others = dict(whole.others)
+        if circuit.bos:
+            at_bos = rows[symbols]
+            others[symbols] = Range(self._at(at_bos.lo), self._at(at_bos.hi))
+        return Law(Ranges(len(rows), whole.common, others), _WHOLE)
+
+    @cached_property
+    def _ramp(self) -> tuple[Fraction, Fraction]:
+        """The numbers between which the step is straight: it is 0 below, 1 above."""
+        return self.zone / 4, 3 * self.zone / 4
 
     def _at(self, x: Bound) -> Fraction:
         """The value of the step where the form is x."""
-        low, high = self.zone / 4, 3 * self.zone / 4
+        low, high = self._ramp
         if x <= low:
             return Fraction(0)
         return Fraction(1) if x >= high else (Fraction(x) - low) * 2 / self.zone
