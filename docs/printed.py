@@ -31,8 +31,8 @@ class Side:
     settings: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        given = "".join(f", {name}={value!r}" for name, value in self.settings.items())
-        return f'recipe("{self.name}"{given})'
+        given = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        return f'tf.recipe("{self.name}").build({given})'
 
     def text(self) -> str:
         """Every matrix of the model."""

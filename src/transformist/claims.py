@@ -483,7 +483,9 @@ class Recipe(Generic[C_co]):
             )
 
     def safe_lengths(self, **given: Any) -> dict[str, int | None]:
-        """For each arithmetic, a length up to which the claim holds; `None` for every length.
+        """For each arithmetic of the claim, a length up to which it holds; `None` for every length.
+
+        An arithmetic that is not there has no such length.
 
         Args:
             given: settings by name; those left out have their defaults.

@@ -200,6 +200,23 @@ def test_generate_continues_left_padded_texts(library, few, tmp_path, host, atte
 
 
 @pytest.mark.parametrize("host", ["gpt2", "llama"])
+def test_a_text_is_continued_no_further_than_the_weights_go(library, few, tmp_path, host):
+    program, path = PROGRAMS["induction-most-recent"], tmp_path / "made"
+    exported(path, host, "induction-most-recent", 12)
+    ask = library.pipeline("text-generation", model=str(path))
+    given = ["abca", "abc" * 4, "cabbacacb"]
+    for batch_size in (1, 3):
+        for text, (found,) in zip(given, ask(given, batch_size=batch_size), strict=True):
+            wanted = text
+            while len(wanted) < 13:
+                wanted += program(wanted)[-1]
+            # Padding counts as length in a batch, so that shorter texts are continued less.
+            assert wanted.startswith(found["generated_text"])
+            assert len(found["generated_text"]) > len(text)
+            assert batch_size > 1 or found["generated_text"] == wanted
+
+
+@pytest.mark.parametrize("host", ["gpt2", "llama"])
 def test_a_pipeline_answers_for_a_text_and_stops(library, few, tmp_path, host):
     exported(tmp_path / "made", host, "dyck-1", 20)
     ask = library.pipeline("text-generation", model=str(tmp_path / "made"))

@@ -150,6 +150,15 @@ def test_a_whole_patch_goes_on_as_its_source(after):
         assert np.array_equal(same, wanted)
 
 
+@pytest.mark.parametrize("name", ["induction-most-recent", "dyck-k-d"])
+def test_a_whole_patch_of_a_compiled_model_goes_on_as_its_source(name):
+    model = tf.compile(PROGRAMS[name], max_length=5)
+    x, y = [symbol * 5 for symbol in model.alphabet[:2]]
+    source = model.run(y)
+    for after in range(len(source.streams)):
+        assert tf.patch(model, x, source=y, after=after).answer == source.answer
+
+
 def test_a_patch_replaces_one_number_at_its_step_and_position():
     model = dyck()
     place = ("layer 0 attention", 2, "balance")

@@ -95,8 +95,9 @@ def files(
         FACTS: as_json(described),
     }
     if stock.generates:
-        new = min(rows, 20) if tokens.continues else 1
-        made["generation_config.json"] = as_json({**ids, "do_sample": False, "max_new_tokens": new})
+        # The token after the last row is still an answer; a row more is beyond N.
+        until = {"max_length": rows + 1} if tokens.continues else {"max_new_tokens": 1}
+        made["generation_config.json"] = as_json({**ids, "do_sample": False, **until})
     return made
 
 

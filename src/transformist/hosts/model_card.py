@@ -141,5 +141,6 @@ def _beyond(stock: Stock, tokens: Vocabulary, at: str) -> str:
         return f"{said}."
     return (
         f"{said}, and goes on with the text that it has continued. Symbols that were generated "
-        "count as input."
+        "count as input: without `max_new_tokens` a text is continued to N + 1 symbols, and with "
+        "it the text and its continuation must stay within that."
     )

@@ -17,6 +17,7 @@ from transformist.model.feed_forward import ACTIVATIONS, FeedForward
 from transformist.model.parameter import exact_product
 from transformist.model.patching import column_of, row_of, stream_number
 from transformist.model.position_encoding import PositionFunctions, PositionTable
+from transformist.model.stream import NOTHING
 from transformist.model.trace import Trace
 from transformist.model.transformer import Transformer, length_of, require_transformer
 
@@ -258,9 +259,10 @@ def patch(
         model: the model.
         x: the input.
         source: the other input, or its trace.
-        slot: the slots whose numbers are taken; when left out, all.
+        slot: the slots whose numbers are taken; when left out, all that hold a number then.
         position: the positions (from 1; BOS in front has 0); when left out, all.
-        after: the step after which, by its name or its number in `Trace.streams`.
+        after: the step after which, by its name or its number in `Trace.streams`; when left out,
+            the embedding.
         arithmetic: the number system, by name.
 
     Raises:
@@ -303,11 +305,12 @@ def patch(
             where="patch",
             remedy="give position=, one or several",
         )
+    held = [model.stream.held(column, number) for column in range(model.width)]
     everywhere = range(1 - len(front), 1 - len(front) + rows)
     entries = {}
     for each in _several(position, everywhere):
         row = row_of(each, len(other.symbols), len(front))
-        for name in _several(slot, model.stream.slots):
+        for name in _several(slot, [each for each in held if each != NOTHING]):
             column = column_of(name, model.stream, number, steps)
             entries[number, each, name] = numbers[row, column : column + 1]
     return model.run(x, a, entries)
