@@ -13,7 +13,7 @@ from transformist.errors import InvalidValue
 
 
 def require_free(target: Path, names: frozenset[str], where: str, *, force: bool) -> None:
-    """Require a directory that is not there or is empty, or an earlier export with `force`.
+    """Require a directory that is absent or empty; with `force`, also one with an earlier export.
 
     Args:
         target: the directory.
@@ -103,7 +103,7 @@ def _unwritable_refused(target: Path, where: str) -> Iterator[None]:
         yield
     except (OSError, ValueError, RuntimeError) as error:
         raise InvalidValue(
-            "a checkpoint must be written to a directory, in a writable directory",
+            "a checkpoint must be a directory in a writable directory",
             received=f"{target} ({getattr(error, 'strerror', None) or error})",
             where=where,
             remedy="give the name of a new directory",
