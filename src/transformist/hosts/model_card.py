@@ -59,7 +59,7 @@ The weights of this {stock.name} were computed from a definition by transformist
 | number format | N | in transformist's own evaluation | in transformers |
 |---|---|---|---|
 | float32 | {facts["max_length"]} | {GRADES[facts["grade"]]} | compared on the inputs below |
-| float16, bfloat16 | none | not certified | not compared |
+| float16, bfloat16 | none | not examined | not compared |
 
 {_compared(facts["compared"], versions)}
 A certificate is a statement about transformist's evaluation of the weights. The evaluation by
