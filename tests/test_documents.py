@@ -19,6 +19,7 @@ PAGES = (
     "docs/language.md",
     "docs/coming-from-rasp.md",
     "docs/tour.md",
+    "docs/interventions.md",
     "docs/long-inputs.md",
     "docs/diagnosis.md",
 )

@@ -412,7 +412,7 @@ class Recipe(Generic[C_co]):
         Raises:
             UnknownName: for a field that does not exist.
             InvalidValue: for a construction or a claim that needs a parameter the recipe does not
-                have, and for a claim that is none.
+                have, and for a `claim` of another type.
 
         Example:
             >>> import transformist as tf

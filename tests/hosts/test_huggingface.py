@@ -325,7 +325,7 @@ def test_the_command_writes_a_directory_and_its_card(library, tmp_path, monkeypa
         "| float32 | 9 | certified for every input (grade 1",
         f"{facts['compared']} inputs, at every position that is read, all answers equal: every "
         f"string up to length {facts['every_string_to']}",
-        "it is no subject of the certificate",
+        "the certificate does not cover it",
         f"transformers {library.__version__}",
     ):
         assert said in card

@@ -243,6 +243,13 @@ def test_a_directory_is_replaced_whole_and_only_if_it_is_an_export(tmp_path, mon
     (target / "thesis.tex").write_text("a year of work")
     with pytest.raises(InvalidValue, match=r"earlier export alone; .*thesis.tex"):
         require_free(target, CHECKPOINT_FILES, "export", force=True)
+    (target / "thesis.tex").unlink()
+    for within in (target, target / "below"):
+        within.mkdir(exist_ok=True)
+        monkeypatch.chdir(within)
+        with pytest.raises(InvalidValue, match="must not hold the working directory"):
+            require_free(target, CHECKPOINT_FILES | {"below"}, "export", force=True)
+    (target / "below").rmdir()
     with pytest.raises(InvalidValue, match="must be a directory"):
         require_free(target / "config.json", CHECKPOINT_FILES, "export", force=True)
     with pytest.raises(InvalidValue, match="in a writable directory"):

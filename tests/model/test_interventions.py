@@ -182,6 +182,15 @@ def test_a_patch_of_a_number_that_a_slot_holds_for_a_time():
         tf.ablate(model, slot=late.name)
 
 
+def test_numbers_of_numpy_are_whole_numbers():
+    model, (layer, head) = dyck(), np.array([1, 0])
+    assert tf.ablate(model, head=(layer, head)) == tf.ablate(model, head=(1, 0))
+    one = np.int64(1)
+    assert model.run("()", patch={(one, one, "sign"): 0}).diff(
+        model.run("()", patch={(1, 1, "sign"): 0})
+    ) == ()  # fmt: skip
+
+
 def test_nothing_is_said_of_the_margins_of_an_ablated_model():
     model = tf.compile(PROGRAMS["majority"], max_length=4, arithmetic="float16")
     assert model.built_for == "float16"

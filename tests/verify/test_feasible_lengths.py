@@ -66,6 +66,10 @@ def test_a_sample_is_of_the_first_strings_of_the_check(monkeypatch, model, short
     assert {*map(len, asked)} == {*range(shortest, found.length + 1)}
 
 
+def test_a_string_that_is_wrong_at_once_measures_nothing():
+    assert sample(DYCK, lambda x: True, FLOAT64) is None
+
+
 def test_a_reference_that_refuses_or_hangs_is_not_measured():
     def raises(x):
         raise ValueError

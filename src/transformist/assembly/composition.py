@@ -195,14 +195,14 @@ def _both(first: Embedding, second: Embedding) -> Embedding:
 
 
 def _both_positions(first: Embedding, second: Embedding) -> PositionEncoding | None:
-    """The positions of both, as functions with names where both have such or none."""
+    """The positions of both embeddings; named functions if each has these or no positions."""
     if first.positions is None and second.positions is None:
         return None
     parts = [
         PositionFunctions((None,) * each.width) if each.positions is None else each.positions
         for each in (first, second)
     ]
-    # Positions with names stay such: engines and proofs know more of them than of other encodings.
+    # Engines and proofs know more about named functions than about other encodings.
     named = [each.names for each in parts if isinstance(each, PositionFunctions)]
     if len(named) == len(parts):
         return PositionFunctions(tuple(itertools.chain(*named)))

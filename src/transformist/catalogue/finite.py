@@ -656,7 +656,7 @@ def _maximum(width: int, largest: F) -> LayerStack:
     errata=("multiply-twice", "divide-by-infinity", "maximum-tie"),
 )
 def max_of_two(largest: F = F(16), printed: bool = False) -> LayerStack:
-    """One comparison; as printed two, each made a flag by ·B, ·B and /B."""
+    """One comparison; as printed, two, which the factors B, B and 1/B turn into flags."""
     return _printed_maximum(largest) if printed else _maximum(2, largest)
 
 

@@ -1,4 +1,4 @@
-"""Functions that are affine on each of some polyhedra, as a maximum of minima (Definition 4.1).
+"""Maximum of minima for a function that is affine on each of its polyhedra (Definition 4.1).
 
 A polyhedron is the convex hull of its vertices; a piece [a₁, …, a_d, b] is the function a·x + b on
 it. Every such function that is continuous on a convex union of polyhedra is maxₛ min_{j ∈ S} ℓⱼ for
@@ -25,7 +25,7 @@ MOST_PIECES = 24
 """Most pieces of a function: each polyhedron is cut along the crossings of all pairs of them."""
 
 MOST_CELLS = 2_000
-"""Most simplices that polyhedra are cut into; their number is a power of that of pieces."""
+"""Most simplices that polyhedra are cut into: their number grows fast with that of pieces."""
 
 
 def affine(piece: Vector, x: Vector) -> Fraction:
@@ -114,8 +114,8 @@ def _require_shapes(polyhedra: Polyhedra, pieces: Sequence[Vector]) -> None:
             f"a function must have at most {MOST_PIECES} pieces",
             received=f"{len(pieces)}",
             where=_WHERE,
-            remedy="give one of one variable by its knots (cpwl), others as a difference of maxima "
-            "(max-affine)",
+            remedy="give a function of one variable by its knots (cpwl), and others as a "
+            "difference of maxima (max-affine)",
         )
     for number, vertices in enumerate(polyhedra, start=1):
         if math.comb(len(vertices), width + 1) > MOST_CELLS:
@@ -123,12 +123,12 @@ def _require_shapes(polyhedra: Polyhedra, pieces: Sequence[Vector]) -> None:
                 f"vertices of a polyhedron must make at most {MOST_CELLS:,} simplices",
                 received=f"{len(vertices)} vertices in {width} dimensions",
                 where=_WHERE,
-                remedy="cut it into polyhedra with fewer vertices, of the same piece",
+                remedy="cut it into polyhedra with fewer vertices, and give each the same piece",
             )
         if not _simplices(vertices):
             raise InvalidValue(
                 f"a polyhedron must have an inside: {width + 1} vertices that span all dimensions",
-                received=f"polyhedron {number}, whose vertices lie in a plane of fewer",
+                received=f"polyhedron {number}, whose vertices span fewer dimensions",
                 where=_WHERE,
                 remedy="add a vertex, or leave the polyhedron out",
             )

@@ -294,7 +294,7 @@ _SHARE = Values("v", Reals(1, F(0), F(1)))
 
 
 def _built_within(max_length: int, safe: int | None) -> int | None:
-    """Return the safe length of weights for N: that of N where N is within it, else 0."""
+    """Return the safe length if the N that the weights are built for is within it, else 0."""
     # The scores grow with the N that the weights are made for, whatever the length of an input.
     return safe if safe is None or max_length <= safe else 0
 

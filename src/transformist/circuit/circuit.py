@@ -461,7 +461,7 @@ class Circuit:
         return self._approximate_up_to(number)[number]
 
     def _approximate_up_to(self, number: int) -> list[bool]:
-        """True for each atom that stray weight gives an error, up to this one at least."""
+        """For each atom up to this one, and more: True if stray weight gives it an error."""
         known = self._approximations
         for each in range(len(known), number + 1):
             atom = self.atoms[each]
@@ -563,7 +563,7 @@ def _joined(form: Form, of_atoms: Sequence[Grid | None]) -> Grid | None:
 
 
 _WholeRanges: TypeAlias = "tuple[int, int, list[tuple[int, int, int]]]"
-"""The bounds of the common range; and of other kinds, how far theirs lie above these."""
+"""Bounds of the common range, and for each other kind how far its bounds lie above them."""
 
 
 def _whole_ranges(ranges: Ranges) -> _WholeRanges | None:

@@ -43,7 +43,7 @@ def command(
 
 
 def _facts(chapter: str | None) -> dict[str, Any]:
-    """The recipes of a chapter or a section; all of them, and the programs, for none.
+    """The recipes of a chapter or a section; without one, all recipes and programs.
 
     Raises:
         UnknownName: for a chapter that does not exist.

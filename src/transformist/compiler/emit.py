@@ -55,7 +55,7 @@ class Emission:
 
     @cached_property
     def _named(self) -> dict[tuple[Form, int], dict[str, Fraction]]:
-        """The two hidden units of a step differ by a constant alone."""
+        """Slots and factors of each form at a time; forms that differ by a constant share them."""
         return {}
 
     def sum(self, forms: list[Form], time: int) -> tuple[dict[str, Fraction], Fraction]:

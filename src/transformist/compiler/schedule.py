@@ -64,7 +64,7 @@ class Schedule:
         return tuple(self._by_time.get(time, ()))
 
     def parts(self, form: Form) -> Sequence[tuple[Site, Form]]:
-        """The terms of a form by the site of their atoms, those kept alone one by one."""
+        """Parts of a form: the terms of each site, or one term where atoms are kept alone."""
         linear = form.linear
         if linear not in self._parts:
             self._parts[linear] = list(self._parts_of(linear))
@@ -91,7 +91,7 @@ class Schedule:
 
     @cached_property
     def _distinct_parts(self) -> dict[Form, Form]:
-        """Equal parts are one object: what is computed of it is computed once."""
+        """The one object for all equal parts, so that their values are computed once."""
         return {}
 
     @cached_property

@@ -105,7 +105,7 @@ def loaded(directory: Path, auto: str) -> tuple[Any, Any]:
     """Load the tokenizer and the model of a checkpoint by Auto classes, offline.
 
     Raises:
-        InvalidValue: if the class does not take every weight of the checkpoint, and no other.
+        InvalidValue: if the class leaves out a weight of the checkpoint, or needs another one.
 
     """
     transformers = optional("transformers", "huggingface", "export")
@@ -143,11 +143,12 @@ def _silent(transformers: Any) -> Iterator[None]:
 def run(stock: Stock, made: Mapping[str, bytes]) -> Callable[[Any, Any], NDArray[Any]]:
     """Return a function from tokens of the model and lengths to logits, by the stock class.
 
-    The input goes through the tokenizer as a text. Of a class that predicts the next token, the
-    largest logit of all must be that of an answer.
+    The input goes through the tokenizer as a text. If the class predicts the next token, the
+    largest logit must be that of an answer.
 
     Raises:
-        InvalidValue: for a text that becomes other tokens, or an answer that is none.
+        InvalidValue: for a text that the tokenizer splits into other tokens, or a largest logit
+            that belongs to no answer.
 
     """
     torch = optional("torch", "huggingface", "export")

@@ -29,7 +29,7 @@ def export(
     claim: str = "",
     force: bool = False,
 ) -> HostComparison:
-    """Write a transformer to a file or a directory of other software, after a comparison of both.
+    """Write a transformer for other software, to a file or a directory, if the answers agree.
 
     The host loads the exported model, and its answers are compared with those of the transformer in
     the same format: on every short string and on hard strings up to length N, at every position
@@ -42,8 +42,8 @@ def export(
         model: the transformer. A host of one kind of mask takes a model that is compiled for it:
             `gpt2` one with `masks="future", reuse=False`, `llama` one with `positions="bos"` as
             well, and `bert` one with `masks="none", reuse=False`.
-        path: the path of the file; an existing file is replaced. For a checkpoint it is that of a
-            directory, which must be new or empty.
+        path: the path of the file; an existing file is replaced. For a checkpoint, the path of a
+            directory that is new or empty.
         host: `onnx`, a graph of opset 18, or `torch`, an exported program (.pt2). Both take
             `token_ids` (batch, rows), with the symbols that the model adds, and `lengths` (batch),
             and give the final vectors and the logits. `gpt2`, `llama` and `bert` are checkpoints of

@@ -44,7 +44,7 @@ tags:
 
 The weights of this {stock.name} were computed from a definition by transformist, without training.
 
-- **Computes**: {facts["claim"] or "not stated by whoever exported it"}
+- **Computes**: {facts["claim"] or "not stated"}
 - **Input**: {_listed(symbols)}, {_split(tokens)}; at most {facts["max_length"]} symbols
 - **Answer**: {_place(stock, facts["at"])}: {_listed(facts["answers"])}
 
@@ -59,13 +59,13 @@ The weights of this {stock.name} were computed from a definition by transformist
 | number format | N | in transformist's own evaluation | in transformers |
 |---|---|---|---|
 | float32 | {facts["max_length"]} | {GRADES[facts["grade"]]} | compared on the inputs below |
-| float16, bfloat16 | none | not certified | not compared |
+| float16, bfloat16 | none | not examined | not compared |
 
 {_compared(facts["compared"], versions)}
 A certificate is a statement about transformist's evaluation of the weights. The evaluation by
-transformers has norms and another order of summation: it is no subject of the certificate.
+transformers has norms and another order of summation: the certificate does not cover it.
 
-Longer inputs, and other number formats, are not covered, and need not be refused by the class. Load
+Longer inputs and other number formats are not covered, although the class may accept them. Load
 the checkpoint in float32, which is the default. `transformist.json` holds these facts, with
 the tokens of symbols and answers.
 
@@ -140,7 +140,7 @@ def _beyond(stock: Stock, tokens: Vocabulary, at: str) -> str:
     if not tokens.continues:
         return f"{said}."
     return (
-        f"{said}, and goes on with the text that it has continued. Symbols that were generated "
-        "count as input: without `max_new_tokens` a text is continued to N + 1 symbols, and with "
-        "it the text and its continuation must stay within that."
+        f"{said}, appends it to the text, and goes on. Symbols that were generated count as input: "
+        "without `max_new_tokens` a text is continued to N + 1 symbols, and with it the text and "
+        "its continuation must stay within that."
     )

@@ -429,7 +429,7 @@ def as_tensor(name: str, weights: Matrix) -> NDArray[np.float32]:
     """Round an array of a checkpoint to float32.
 
     Raises:
-        NotFinite: for a weight beyond the range of float32, or one that would lose its bits below.
+        NotFinite: for a weight that is not 0 and not a normal number of float32.
 
     """
     least = float(np.finfo(np.float32).tiny)

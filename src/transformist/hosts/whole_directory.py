@@ -13,7 +13,7 @@ from transformist.errors import InvalidValue
 
 
 def require_free(target: Path, names: frozenset[str], where: str, *, force: bool) -> None:
-    """Require a directory that is not there or is empty, or an earlier export with `force`.
+    """Require a directory that is absent or empty; with `force`, also one with an earlier export.
 
     Args:
         target: the directory.
@@ -22,7 +22,8 @@ def require_free(target: Path, names: frozenset[str], where: str, *, force: bool
         force: true if an earlier export may be replaced.
 
     Raises:
-        InvalidValue: for a file, or a directory with other contents.
+        InvalidValue: for a file, a directory with other contents, and one that holds the working
+            directory.
 
     """
     # Only an attempt shows permissions, quotas and disks that are read only.
@@ -36,6 +37,14 @@ def require_free(target: Path, names: frozenset[str], where: str, *, force: bool
         raise InvalidValue(
             "the place of a checkpoint must be a directory",
             received=f"{target}, a file",
+            where=where,
+            remedy="give the name of a new directory",
+        )
+    if Path.cwd().is_relative_to(target.resolve()):
+        # Its place is taken by another directory: whoever is in it would be nowhere.
+        raise InvalidValue(
+            "the directory of a checkpoint must not hold the working directory",
+            received=f"{target}",
             where=where,
             remedy="give the name of a new directory",
         )
@@ -103,7 +112,7 @@ def _unwritable_refused(target: Path, where: str) -> Iterator[None]:
         yield
     except (OSError, ValueError, RuntimeError) as error:
         raise InvalidValue(
-            "a checkpoint must be written to a directory, in a writable directory",
+            "a checkpoint must be a directory in a writable directory",
             received=f"{target} ({getattr(error, 'strerror', None) or error})",
             where=where,
             remedy="give the name of a new directory",

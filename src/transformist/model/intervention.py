@@ -1,4 +1,4 @@
-"""Interventions: models in which a part adds nothing, and runs with numbers of another run."""
+"""Interventions: ablation of a part of a model, and activation patching between two runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from transformist.arithmetic import EXACT, Arithmetic, Array, number_system
+from transformist.arithmetic import EXACT, Arithmetic, Array, is_whole, number_system
 from transformist.errors import InvalidValue, UnknownName
 from transformist.model.attention import Attention
 from transformist.model.embedding import Embedding, Symbol
@@ -22,7 +22,7 @@ from transformist.model.trace import Trace
 from transformist.model.transformer import Transformer, length_of, require_transformer
 
 WAYS = ("zero", "mean")
-"""What may stand in the place of what a part adds."""
+"""Ways to ablate: the constant that replaces what a part adds."""
 
 
 def ablate(
@@ -40,17 +40,18 @@ def ablate(
     Args:
         model: the model.
         head: (layer, head), from 0: what the head adds is replaced.
-        unit: (layer, unit), from 0: what the hidden unit of the feed-forward network adds.
-        slot: its name: what the embedding and every sublayer add to the slot.
+        unit: (layer, unit), from 0: what the hidden unit of the feed-forward network adds is
+            replaced.
+        slot: the name of a slot: what the embedding and every sublayer add to it is replaced.
         by: `zero`, or `mean`: the mean of what the part adds, over all rows of `inputs`, those of
             symbols that the model adds included.
-        inputs: for `mean`.
-        arithmetic: in which these are run.
+        inputs: the inputs for `mean`.
+        arithmetic: the number system in which the inputs are run.
 
     Raises:
         InvalidValue: without exactly one part, for a part that is not there, for a slot that
             holds several numbers one after the other, and without inputs for the mean.
-        UnknownName: for a slot or a way that does not exist.
+        UnknownName: for a slot that does not exist, and for another value of `by`.
 
     Returns:
         A model of the same shapes. Nothing is known of its margins: its `built_for` is `None`.
@@ -109,11 +110,11 @@ class _Mean:
         return self._over(0, lambda z: z)
 
     def attention(self, layer: int, head: Attention) -> Any:
-        """The mean of what a head gives."""
+        """The mean of the output of a head."""
         return self._of(layer, 0, lambda z: head.on(z, self._a))
 
     def network(self, layer: int, network: FeedForward) -> Any:
-        """The mean of what a network gives."""
+        """The mean of the output of a network."""
         return self._of(layer, 1, lambda z: network.on(z, self._a))
 
     def hidden(self, layer: int, network: FeedForward) -> Any:
@@ -188,7 +189,7 @@ def _without_slot(model: Transformer, slot: str, mean: _Mean) -> Transformer:
 
 
 def _writing(head: Attention, row: int, constant: Any) -> Attention:
-    """The head that gives a constant in one coordinate."""
+    """The head with a constant in one coordinate of its output."""
     W_O = np.eye(head.width_out) if head.W_O is None else head.W_O.copy()
     b_O = list(head.b_O)
     W_O[row], b_O[row] = 0, constant
@@ -196,7 +197,7 @@ def _writing(head: Attention, row: int, constant: Any) -> Attention:
 
 
 def _embedding_with(embedding: Embedding, column: int, constant: Any) -> Embedding:
-    """The embedding that gives a constant in one coordinate."""
+    """The embedding with a constant in one coordinate of its vectors."""
     vectors, positions = list(map(list, embedding.vectors)), embedding.positions
     for vector in vectors:
         vector[column] = constant
@@ -210,7 +211,7 @@ def _embedding_with(embedding: Embedding, column: int, constant: Any) -> Embeddi
         positions = PositionTable(vectors=table)
     elif positions is not None:
         raise InvalidValue(
-            "a slot that is ablated must have positions by functions, by a table, or none",
+            "a model with an ablated slot must have positions by functions, by a table, or none",
             received=f"{type(positions).__name__}, which fill every slot",
             where="ablate",
             remedy="ablate a head or a unit, or give the model a PositionTable",
@@ -227,19 +228,19 @@ def _with_layer(model: Transformer, number: int, **parts: Any) -> Transformer:
 def _numbers(place: Any, part: str, counts: Sequence[int]) -> tuple[int, int]:
     """A layer and the number of a part in it."""
     is_pair = isinstance(place, tuple | list) and len(place) == 2
-    if not is_pair or not all(type(each) is int and each >= 0 for each in place):
+    if not is_pair or not all(is_whole(each, 0) for each in place):
         received = repr(place)[:40]
     elif place[0] >= len(counts):
         received = f"layer {place[0]} of a model with {len(counts)}"
     elif place[1] >= counts[place[0]]:
         received = f"{part} {place[1]} of layer {place[0]}, which has {counts[place[0]]}"
     else:
-        return place[0], place[1]
+        return int(place[0]), int(place[1])
     raise InvalidValue(
         f"a {part} must be given as (layer, {part}), both counted from 0",
         received=received,
         where="ablate",
-        remedy=f"the layers have {', '.join(map(str, counts))} of them",
+        remedy=f"give a {part} of the model; its layers have {', '.join(map(str, counts))} {part}s",
     )
 
 
@@ -253,16 +254,16 @@ def patch(
     after: str | int = 0,
     arithmetic: Arithmetic | str = "float64",
 ) -> Trace:
-    """Run a model on one input, with numbers that it has on another (activation patching).
+    """Run a model on one input with numbers of its run on another (activation patching).
 
     Args:
         model: the model.
         x: the input.
         source: the other input, or its trace.
-        slot: the slots whose numbers are taken; when left out, all that hold a number then.
+        slot: the slots whose numbers are replaced; when left out, all that hold a number then.
         position: the positions (from 1; BOS in front has 0); when left out, all.
-        after: the step after which, by its name or its number in `Trace.streams`; when left out,
-            the embedding.
+        after: the step after which numbers are replaced: its name, or its number in
+            `Trace.streams`, where the embedding is 0.
         arithmetic: the number system, by name.
 
     Raises:
@@ -272,7 +273,7 @@ def patch(
     Returns:
         The trace of the patched run.
 
-    Example: the balance of another string decides.
+    Example: with the balance of another string, the string is refused.
         >>> import transformist as tf
         >>> model = tf.recipe("dyck-1").build(max_length=4)
         >>> trace = tf.patch(
@@ -317,5 +318,5 @@ def patch(
 
 
 def _several(given: Any, every: Sequence[Any]) -> Sequence[Any]:
-    """What was given, one or several; all where nothing was."""
+    """The values that were given, one or several; all values for `None`."""
     return every if given is None else given if isinstance(given, list | tuple) else (given,)

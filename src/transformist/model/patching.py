@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from transformist.arithmetic import Arithmetic, Array
+from transformist.arithmetic import Arithmetic, Array, is_whole
 from transformist.errors import InvalidValue, UnknownName
 from transformist.model.stream import Stream
 
 Patch: TypeAlias = Mapping[Any, Any]
-"""The number to put at (after, position, slot): after which step, at which position (from 1; that
-of BOS in front is 0), and in which slot."""
+"""The number to put at each (after, position, slot): the step after which it is put there, the
+position (from 1; BOS in front has 0), and the slot."""
 
 Cells: TypeAlias = Mapping[int, Sequence[tuple[int, int, Array]]]
 """The entries (row, column, number) that are replaced in each stream, counted from 0."""
@@ -25,15 +23,16 @@ def read_patch(
     """Return the entries that a patch replaces.
 
     Args:
-        patch: what was given.
+        patch: the patch as it was given.
         stream: the slots.
-        names: of the steps, the embedding first.
-        rows: the rows of the streams.
-        front: how many of them are symbols added before the input.
+        names: the names of the steps, the embedding first.
+        rows: the number of rows of a stream.
+        front: the number of rows of symbols added before the input.
         a: the arithmetic of the run.
 
     Raises:
-        InvalidValue: for a place that is not there, or a slot that holds another number then.
+        InvalidValue: for a place that is not there, or a slot that holds another number after the
+            step.
         UnknownName: for a step or a slot that does not exist.
 
     """
@@ -60,11 +59,11 @@ def _not_a_patch(received: str) -> InvalidValue:
 
 
 def stream_number(after: Any, names: Sequence[str]) -> int:
-    """Return the number of the stream after a step, from 0, that of the embedding.
+    """Return the number of the stream after a step; the embedding has 0.
 
     Args:
-        after: the name of the step, or the number itself.
-        names: of the steps, the embedding first.
+        after: the name of the step, or its number.
+        names: the names of the steps, the embedding first.
 
     Raises:
         InvalidValue, UnknownName: for a step that is not there.
@@ -74,26 +73,24 @@ def stream_number(after: Any, names: Sequence[str]) -> int:
         if after not in names:
             raise UnknownName.among("step", after, names)
         return list(names).index(after)
-    is_whole = isinstance(after, int | np.integer) and not isinstance(after, bool)
-    if not is_whole or not 0 <= after < len(names):
+    if not is_whole(after, 0) or after >= len(names):
         raise InvalidValue(
             f"a step must be one of {', '.join(names)}, or its number from 0 to {len(names) - 1}",
             received=f"after = {after!r:.40}",
             where="patch",
-            remedy="trace.streams has the steps in order",
+            remedy="give one of these; trace.streams lists the steps in order",
         )
     return int(after)
 
 
 def row_of(position: Any, rows: int, front: int) -> int:
-    """Return the row of a position; positions are counted from 1, that of BOS in front is 0.
+    """Return the row of a position; positions count from 1, and BOS in front has 0.
 
     Raises:
         InvalidValue: for a position that is not there.
 
     """
-    is_whole = isinstance(position, int | np.integer) and not isinstance(position, bool)
-    if not is_whole or not 0 <= position - 1 + front < rows:
+    if not is_whole(position, 1 - front) or position - 1 + front >= rows:
         raise InvalidValue(
             f"a position must be a whole number from {1 - front} to {rows - front}",
             received=f"{position!r:.40}",
@@ -108,7 +105,7 @@ def column_of(slot: Any, stream: Stream, after: int, names: Sequence[str]) -> in
 
     Raises:
         UnknownName: for a slot that does not exist.
-        InvalidValue: for a number that no slot holds then.
+        InvalidValue: for a number that no slot holds after the step.
 
     """
     column, _ = stream.place(slot)

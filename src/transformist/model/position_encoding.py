@@ -205,7 +205,7 @@ class PositionTable(Parameterized, PositionEncoding):
 @final
 @dataclass(frozen=True, eq=False)
 class PositionsSideBySide(Definition, PositionEncoding):
-    """Encodings side by side: the vector of a position has those of the parts one after the other.
+    """Encodings side by side: the vector of a position concatenates the vectors of the parts.
 
     Example:
         >>> both = PositionsSideBySide((PositionFunctions(("i/n",)), PositionTable(vectors=[[7]])))

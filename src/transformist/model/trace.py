@@ -117,9 +117,9 @@ class Trace:
         return self.arithmetic.numbers(attention.weights(z, self.arithmetic))
 
     def diff(self, other: Trace) -> tuple[Difference, ...]:
-        """The places where another trace has another number: step by step, each by position.
+        """The places where two traces have different numbers, in order of step and position.
 
-        The first are where the two part; what follows from it comes after.
+        The first places are where the difference begins; the later ones follow from them.
 
         Args:
             other: a run with the same steps, slots and number of positions: of another input, of an
@@ -128,7 +128,7 @@ class Trace:
         Raises:
             InvalidValue: for anything else.
 
-        Example: what follows from a violation at the second bracket.
+        Example: the differences that follow from a violation at the second bracket.
             >>> import transformist as tf
             >>> model = tf.recipe("dyck-1").build(max_length=2)
             >>> changed = model.run("()", patch={("layer 0 feed-forward", 2, "violation"): 1})
@@ -162,7 +162,7 @@ class Trace:
         return tuple(found)
 
     def _require_comparable(self, other: Trace) -> None:
-        """Refuse what has other steps, slots or rows."""
+        """Refuse a trace with other steps, slots or rows."""
         if not isinstance(other, Trace):
             raise InvalidValue(
                 "a trace must be compared with a trace",

@@ -120,9 +120,9 @@ class Transformer(Definition, HasWeights):
         Args:
             x: a string, or a sequence of symbols.
             arithmetic: the number system, by name.
-            patch: numbers that are put into the stream, by their places (after, position, slot):
-                the step after which (its name, or its number in `Trace.streams`), the position
-                (from 1; BOS in front has 0), and the slot. All later steps read them.
+            patch: the numbers to put into the stream, each at (after, position, slot): the step
+                after which it is put there (its name, or its number in `Trace.streams`), the
+                position (from 1; BOS in front has 0), and the slot. All later steps read them.
 
         Raises:
             UnknownSymbol: for a symbol outside the alphabet.
@@ -131,7 +131,7 @@ class Transformer(Definition, HasWeights):
             NotRepresentable: for what the arithmetic cannot hold.
             InvalidValue, UnknownName: for a place of a patch that is not there.
 
-        Example: with a violation written at the second of the four brackets, they are refused.
+        Example: with a violation written at the second bracket, the string is refused.
             >>> import transformist as tf
             >>> model = tf.recipe("dyck-1").build(max_length=4)
             >>> model("(())"), model.run(

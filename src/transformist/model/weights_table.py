@@ -1,4 +1,4 @@
-"""Weights to look at: every matrix of a model, with names for its rows and columns."""
+"""Tables of weights: every matrix of a model, with names for its rows and columns."""
 
 from __future__ import annotations
 

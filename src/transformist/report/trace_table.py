@@ -23,19 +23,19 @@ SLOTS = 12
 """Largest number of slots shown for one sublayer."""
 
 LEAST_NAME = 12
-"""Characters of a slot's name that are kept at least, where the table would be too wide."""
+"""Least number of characters of a slot's name that are kept where the table is too wide."""
 
 
 def trace_table(trace: Trace, around: int | None = None, width: int = 160) -> Table:
     """The slots that each sublayer changed, at the first and last rows and around one position.
 
-    Numbers are always whole: names are cut short where the table would be too wide, and then fewer
-    positions are shown.
+    No number is cut short. Where the table would be too wide, names of slots are cut short first,
+    and then fewer positions are shown.
 
     Args:
         trace: the run.
         around: a position of the input (from 1) to show with its neighbours.
-        width: of the table, in characters.
+        width: the width of the table, in characters.
 
     """
     row = None if around is None else len(trace.model.embedding.front) + around - 1
@@ -105,7 +105,7 @@ def _width(column: int | None, lines: list[Line]) -> int:
 
 
 def _choices(rows: int, around: int | None) -> Iterator[list[int | None]]:
-    """The rows to show, `None` for a gap, more first: some from each end and those around one."""
+    """Rows to show, the longest choice first: some at each end and around one; `None` for gaps."""
     alone = [] if around is None else [around]
     near = [row + k for row in alone for k in (-1, 0, 1)]
     for first in range(FIRST, 0, -1):

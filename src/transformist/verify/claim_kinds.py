@@ -65,7 +65,7 @@ CLAIM_KINDS: Mapping[type, ClaimKind] = {
         answer=answer_on_vector,
     ),
     SequenceClaim: ClaimKind(
-        models=(Attention, LayerStack),
+        models=(Attention, LayerNorm, LayerStack),
         check=check_sequences,
         attempts=list_attempts,
         answer=answer_on_vectors,

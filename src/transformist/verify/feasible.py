@@ -25,7 +25,7 @@ DEFAULT_LENGTH = 14
 """The longest strings where no length is given: 2¹⁵ − 1 strings of two symbols, some seconds."""
 
 SHORT = 300.0
-"""Seconds that a refusal names the length for."""
+"""Time in seconds: a refusal names the length that fits it."""
 
 SAMPLE_SECONDS = 0.25
 """A sample of the strings is large enough once it takes this time."""
@@ -53,7 +53,7 @@ class Sample:
     seconds: float
 
     def seconds_to(self, length: int, symbols: int) -> float:
-        """Estimated time for every string to a length, over so many symbols.
+        """Estimated time in seconds for every string up to a length, over an alphabet of this size.
 
         Example:
             >>> Sample(strings=7, length=2, seconds=21.0).seconds_to(3, 2)
@@ -78,7 +78,8 @@ def sample(
     """Compare the first strings of a check, more and more, and measure the time.
 
     Returns:
-        `None` where the model or the reference refuses one of them, or one takes too long.
+        `None` where the model or the reference refuses one of them, where one takes too long, and
+        where a wrong one comes so early that nothing was measured.
 
     """
     domain = Strings(model.alphabet, lambda _: ())
@@ -97,8 +98,10 @@ def sample(
         spent = time.perf_counter() - begun
         if isinstance(found, Refusal) or not cases:
             return None
+        if found is not None and spent < SAMPLE_SECONDS:
+            return None  # the check will end as soon as this did
         taken = Sample(cases, length, max(spent, 1e-6))
-        if found is not None or spent >= SAMPLE_SECONDS:
+        if spent >= SAMPLE_SECONDS:
             break
         count *= SAMPLE_GROWTH
     return taken
@@ -115,7 +118,7 @@ def require_feasible(
     Args:
         length: of the longest strings.
         symbols: number of symbols in the alphabet.
-        is_recorded: True where a journal records the check, so that it may last.
+        is_recorded: True where a journal records the check, so that it may take long.
         measure: measures the first strings of the check, for the refusal to say what a length
             takes.
 

@@ -26,10 +26,10 @@ def spread(
     """Apply a function to each item, and yield the results in order, each when it is ready.
 
     Args:
-        function: of one argument.
+        function: a function of one argument.
         items: its arguments.
-        workers: the processes. Without a backend they are copies of this process, which begin
-            sooner than those of loky.
+        workers: the processes. Without a backend they are copies of this process, which start
+            faster than those of loky.
 
     Example:
         >>> list(spread(abs, [-1, 2], Workers(1)))

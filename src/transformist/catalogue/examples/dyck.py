@@ -312,9 +312,9 @@ def comparator_length(arithmetic: Arithmetic | str) -> int | None:
     sources=(
         "Bhattamishra et al. 2020",
         "ε is 1/(N + 1)², as BOS is one of the positions; printed for inputs of length n: 1/n²",
-        "no certificate holds at any N: a proof follows EqZero of a mean by its range, and "
-        "not by the mean being 0 or at least ε, so that it sees no margin at the read-out; dyck-1 "
-        "has steps in its place, and is certified",
+        "no certificate holds at any N: a proof bounds EqZero by the range of the mean, and does "
+        "not use that the mean is 0 or at least ε, so it finds no margin at the read-out; dyck-1 "
+        "has steps in place of EqZero, and is certified",
     ),
     explain=_unmatched,
     errata=("dyck-1-empty", "dyck-1-least-magnitudes", "dyck-1-comparator-cancels"),

@@ -179,7 +179,7 @@ def _table_length(*, period: int, arithmetic: Arithmetic) -> int:
         reference=lambda x, *, period: x.count("1") % period,
         domain=lambda: Strings(("0", "1"), _few_hard_strings),
         safe_length=_table_length,
-        why_safe="C is looked up as by parity; residues are told apart by scores that differ by "
+        why_safe="C is looked up as in parity; residues are told apart by scores that differ by "
         "8/m² at least (bounds.count_modulo_length). The table of positions has at most 1,025 rows",
         weightings=("average-hard", "leftmost-hard", "rightmost-hard"),
         mask="none",
@@ -193,7 +193,7 @@ def _table_length(*, period: int, arithmetic: Arithmetic) -> int:
     sources=(
         "printed in a sentence: sinusoids of period m, and a lookup",
         "the looked up point of the circle is read out by its scalar product with each residue's",
-        "certificates speak of inputs behind BOS: of this model, which has EOS, there is none",
+        "certificates are for models with BOS: this model has EOS instead, and so no certificate",
     ),
     errata=("sinusoid-coordinates", "sinusoid-parity", "quadratic-scaled-keys"),
 )

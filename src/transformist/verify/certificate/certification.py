@@ -115,8 +115,8 @@ def check_certificate(model: Transformer, certificate: Certificate) -> None:
     need(isinstance(certificate, Certificate), "it is a Certificate")
     need(isinstance(model, Transformer), "its model is a Transformer")
     try:
-        # The copy has none of the values that its parts compute once and keep: what a part was is
-        # not compared in place of what it is.
+        # A part keeps values that it computed once. The copy has none of them, so that the check
+        # reads what each part holds now, not what it held before.
         _check(model, deepcopy(certificate))
     except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError) as error:
         if isinstance(error, Unproved):

@@ -113,7 +113,7 @@ def every_row(W_out: Any, _b_out: Any, _found: Extracted) -> Sequence[int]:
 
 
 def read_elsewhere(W_out: Any, b_out: Any, found: Extracted) -> Sequence[int]:
-    """Return the rows of a read-out that may be refused, or have the form of another row.
+    """Return the rows of a read-out that may be refused, or whose form may be read elsewhere too.
 
     Errors of numbers do not depend on the others: no number is computed from an answer. A row is
     not refused if its slots hold different atoms, and at most one of them, or the bias, a constant:
@@ -155,7 +155,7 @@ def _followed(
 ) -> Followed:
     """Read the circuit off the weights, and bound the error of every number.
 
-    `choose` selects the rows of the read-out that are read, too.
+    `choose` selects the rows of the read-out that are read as well.
     """
     found = extract(model, n, observations.held if observations else None)
     circuit = found.circuit

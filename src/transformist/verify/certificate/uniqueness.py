@@ -56,10 +56,10 @@ def has_one_best(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> b
 def apart(circuit: Circuit, forms: list[Form]) -> Fraction:
     """Return the least distance of two forms that are not equal; 0 if not known.
 
-    It is that of `Circuit.least_multiple`. Over a common denominator Q the factors and constants
-    are whole numbers, and so are those of a difference, g times whole numbers m without a common
-    divisor. Its terms m · atom lie on multiples of 1/c, the sum on those of 1/(the least common
-    multiple of the c), and the difference on those of g/Q times that.
+    The distance is that of `Circuit.least_multiple`. Over a common denominator Q the factors and
+    constants are whole numbers, and so are those of a difference, g times whole numbers m without a
+    common divisor. Its terms m · atom lie on multiples of 1/c, the sum on those of 1/(the least
+    common multiple of the c), and the difference on those of g/Q times that.
     """
     numbers = sorted({number for form in forms for number in form.atoms})
     grids = [circuit.laws[number].grid for number in numbers]
@@ -67,14 +67,14 @@ def apart(circuit: Circuit, forms: list[Form]) -> Fraction:
     Q = math.lcm(*(x.denominator for row in each for x in row))
     rows = [[int(x * Q) for x in row] for row in each]
     least: Fraction | None = None
-    for k, m in itertools.combinations(range(len(forms)), 2):
-        difference = [x - y for x, y in zip(rows[k], rows[m], strict=True)]
+    for i, j in itertools.combinations(range(len(forms)), 2):
+        difference = [x - y for x, y in zip(rows[i], rows[j], strict=True)]
         g = math.gcd(*difference)
         if not g:
             continue
         parts = [(x // g, grid) for x, grid in zip(difference, grids, strict=False) if x]
         if any(grid is None for _, grid in parts):
-            gap = circuit.least_multiple(forms[k] - forms[m])
+            gap = circuit.least_multiple(forms[i] - forms[j])
         else:
             gap = _joined(parts).separation(circuit.most_seen)  # type: ignore[arg-type]
             gap = None if gap is None else gap * Fraction(g, Q)

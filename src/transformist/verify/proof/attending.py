@@ -225,6 +225,8 @@ class Attending:
         """
         r, views = self.rounding, self.views
         quanta = [None if k is None else k + weight.quantum for k in v.quanta(self.ideal)]
+        # A multiple of 2ᵏ is one of every smaller power of two too: k is cut to 900, so that the
+        # powers below stay within float64. 2⁻²⁰⁰⁰ is 0 there, and such a mean does not count.
         powers = np.array(
             [[np.nan if k is None else float(np.clip(k, -2000, 900))] for k in quanta]
         )

@@ -128,7 +128,9 @@ def _clipped(f: FeedForward, inner: AffineMap, read: Approximation, r: RoundingE
     for unit in np.flatnonzero(alone).tolist():
         (slot,) = np.flatnonzero(weights[unit]).tolist()
         size, t = abs(float(weights[unit, slot])), -float(shift[unit])
-        place = int(np.frexp(t)[1]) - p  # L: t is in [2^(L + p − 1), 2^(L + p))
+        # L: t is in [2^(L + p − 1), 2^(L + p)). As `within_reach` keeps t near 2⁻⁵⁰⁰ or above, the
+        # cut of L at −1000 never applies. The cut at 2¹⁰⁰⁰ below can only refuse more.
+        place = int(np.frexp(t)[1]) - p
         largest = max(r.tiny, r.tiny_partial)
         if np.frexp(size)[0] != 0.5 or 2.0 ** max(place, -1000) < largest:
             continue

@@ -122,7 +122,7 @@ def _pickled(value: Any) -> bytes:
 
 
 _Cached = type(functools.cache(len))
-"""The class of functions below `functools.cache`, which cloudpickle pickles by name alone."""
+"""The class of functions decorated with `functools.cache`, which cloudpickle pickles by name."""
 
 
 def _reduced_cached(function: Any) -> Any:
@@ -162,7 +162,7 @@ def apply_packed(packed: Packed, item: Any) -> Any:
 
 
 def _leave_interruptions(packed: Packed) -> None:
-    """Ignore Ctrl-C in another process than the one that was called."""
+    """Ignore Ctrl-C, except in the process that made the `Packed`."""
     if packed.process != os.getpid():
         # Ctrl-C reaches every process of a terminal; only the one that was called answers it. A
         # thread of a worker of Dask cannot set a signal (ValueError), and has no terminal.
@@ -227,7 +227,7 @@ class Workers:
     def _results(
         self, packed: Packed, tasks: Iterator[Any], order: str
     ) -> Generator[Any, None, None]:
-        """Yield the results of tasks, in the order that joblib has under this name."""
+        """Yield the results of tasks; `order` is `return_as` of joblib."""
         with ExitStack() as stack:
             settings = self._settings(packed, stack)
             try:

@@ -1,6 +1,6 @@
 """Shrinking of a wrong string: a shorter one, of earlier symbols, on which the answer is wrong too.
 
-Delta debugging (Zeller and Hildebrandt 2002) by itself: parts of the string are deleted, at first
+As in delta debugging (Zeller and Hildebrandt 2002), parts of the string are deleted, at first
 half of it, at last single symbols; then each symbol is replaced by one that is earlier in the
 alphabet. Every string that is taken has been compared and is wrong.
 """
@@ -29,8 +29,8 @@ def shrunk(subject: Subject, wrong: Mismatch, tries: int = TRIES) -> Mismatch:
         tries: most strings that are compared.
 
     Returns:
-        The mismatch of a string that is no longer, with no symbol that is later in the alphabet at
-        its place unless it is shorter. It does not depend on the time or on the machine.
+        The mismatch of a string that is shorter, or that is as long and has at each place the same
+        symbol or an earlier one of the alphabet. The result does not depend on the machine.
 
     """
     search = _Shrinking(subject, wrong, tries)
@@ -43,7 +43,7 @@ def shrunk(subject: Subject, wrong: Mismatch, tries: int = TRIES) -> Mismatch:
 
 
 class _NoMoreTries(Exception):
-    """Raised when as many strings have been compared as may be."""
+    """Raised when `tries` strings have been compared."""
 
 
 @dataclass
