@@ -83,7 +83,7 @@ class Form(HashedOnce):
 
     @classmethod
     def made(cls, factors: Iterable[tuple[int, Fraction]], constant: Fraction) -> Form:
-        """The form with these factors, added up where an atom comes twice."""
+        """The form with these factors, which are not 0, added up where an atom comes twice."""
         total: dict[int, Fraction] = {}
         twice = set[int]()
         for atom, factor in factors:
