@@ -233,3 +233,32 @@ def test_what_is_no_source_is_refused():
         model.run("()").diff(model.run("("))
     with pytest.raises(TransformistError, match="with a trace"):
         model.run("()").diff("()")
+
+
+def test_a_trace_of_a_model_with_other_steps_or_symbols_in_front_is_no_source():
+    def model(*layers, front=()):
+        symbols = ("x", "y", *front)
+        return tf.Transformer(
+            stream=Stream(("a", "b")),
+            embedding=tf.Embedding(symbols=symbols, vectors=[[1, 0]] * len(symbols), front=front),
+            layers=layers,
+            read_out=tf.Binary(W_out=[[1, 0]], b_out=[0]),
+        )
+
+    network = tf.FeedForward(W_1=[[1, 0]], b_1=[0], W_2=[[1], [0]], b_2=[0, 0])
+    head = tf.Attention(W_Q=[[0, 0]], W_K=[[0, 0]], W_V=[[1, 0]], W_O=[[0], [1]])
+    one = model(tf.Layer((), network), tf.Layer((head,)))
+    two = model(tf.Layer((head,), network))
+    three = model(tf.Layer((), network), tf.Layer((head,)), front=(BOS,))
+    with pytest.raises(TransformistError, match="other steps"):
+        tf.patch(one, "xy", source=two.run("yy"), after=1)
+    with pytest.raises(TransformistError, match="other symbols in front"):
+        tf.patch(one, "xyx", source=three.run("yy"))
+
+
+def test_positions_are_any_sequence():
+    model = dyck()
+    taken = [
+        tf.patch(model, "()()", source="((((", position=each) for each in (range(2, 4), [2, 3])
+    ]
+    assert not taken[0].diff(taken[1])

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from transformist.errors import InvalidValue
 from transformist.hosts.host import Unhostable
-from transformist.hosts.model_card import card
+from transformist.hosts.model_card import card, new_tokens
 from transformist.hosts.named_arrays import description
 from transformist.hosts.optional_library import optional
 from transformist.hosts.plain_model import FORMAT, as_tensor, rows_of
 from transformist.hosts.stock import Stock
-from transformist.hosts.vocabulary import Vocabulary, as_json
+from transformist.hosts.vocabulary import Vocabulary, as_json, as_utf8
 from transformist.model import Binary, Transformer
 from transformist.verify import grade_of
 
@@ -91,11 +91,11 @@ def files(
         "model.safetensors": safetensors.numpy.save(arrays, {"format": "pt"}),
         "tokenizer.json": tokens.tokenizer(),
         "tokenizer_config.json": tokens.settings(rows, stock.padding_side),
-        "README.md": card(stock, tokens, described).encode(),
+        "README.md": as_utf8(card(stock, tokens, described)),
         FACTS: as_json(described),
     }
     if stock.generates:
-        new = min(rows, 20) if tokens.continues else 1
+        new = new_tokens(longest) if tokens.continues else 1
         made["generation_config.json"] = as_json({**ids, "do_sample": False, "max_new_tokens": new})
     return made
 

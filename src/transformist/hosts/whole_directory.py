@@ -39,6 +39,16 @@ def require_free(target: Path, names: frozenset[str], where: str, *, force: bool
             where=where,
             remedy="give the name of a new directory",
         )
+    # A directory is replaced whole: a process that works in it would be left in one that is gone.
+    with _unwritable_refused(target, where):
+        is_working_directory = Path.cwd().is_relative_to(place)
+    if is_working_directory:
+        raise InvalidValue(
+            "the directory of a checkpoint must not be the working directory",
+            received=f"{target}",
+            where=where,
+            remedy="give the name of a new directory, such as model",
+        )
     held = {each.name for each in target.iterdir()}
     others = sorted(held - names)
     # A directory is replaced whole: with files of other kinds in it, `force` would delete these.

@@ -14,6 +14,7 @@ from transformist.errors import InvalidValue, UnknownName
 from transformist.model.attention import Attention
 from transformist.model.embedding import Embedding, Symbol
 from transformist.model.feed_forward import ACTIVATIONS, FeedForward
+from transformist.model.layer import steps as functions_of
 from transformist.model.parameter import exact_product
 from transformist.model.patching import column_of, row_of, stream_number
 from transformist.model.position_encoding import PositionFunctions, PositionTable
@@ -284,13 +285,19 @@ def patch(
     a = number_system(arithmetic)
     other = source if isinstance(source, Trace) else model.run(source, a)
     steps = [name for name, _ in other.streams]
-    if other.model.stream.slots != model.stream.slots:
-        raise InvalidValue(
-            "the source must be a run of the model, or of an ablated one",
-            received="a trace of a model with other slots",
-            where="patch",
-            remedy="give an input, or a trace of this model",
-        )
+    own = [name for name, _ in functions_of(model.layers, model.final_norm)]
+    for what, is_other in (
+        ("slots", other.model.stream.slots != model.stream.slots),
+        ("steps", steps != ["embedding", *own]),
+        ("symbols in front", other.model.embedding.front != model.embedding.front),
+    ):
+        if is_other:
+            raise InvalidValue(
+                "the source must be a run of the model, or of an ablated one",
+                received=f"a trace of a model with other {what}",
+                where="patch",
+                remedy="give an input, or a trace of this model",
+            )
     front, back = model.embedding.front, model.embedding.back
     rows = len(front) + length_of(x) + len(back)
     number = stream_number(after, steps)
@@ -315,4 +322,6 @@ def patch(
 
 def _several(given: Any, every: Sequence[Any]) -> Sequence[Any]:
     """What was given, one or several; all where nothing was."""
-    return every if given is None else given if isinstance(given, list | tuple) else (given,)
+    if given is None:
+        return every
+    return given if isinstance(given, list | tuple | range) else (given,)
