@@ -41,7 +41,8 @@ def ablate(
         model: the model.
         head: (layer, head), from 0: what the head adds is replaced.
         unit: (layer, unit), from 0: what the hidden unit of the feed-forward network adds.
-        slot: its name: what the embedding and every sublayer add to the slot.
+        slot: its name: what the embedding and every sublayer add to the slot. A norm after a
+            sublayer, and the final norm, still change its number.
         by: `zero`, or `mean`: the mean of what the part adds, over all rows of `inputs`, those of
             symbols that the model adds included.
         inputs: for `mean`.
