@@ -367,3 +367,52 @@ def test_the_examples_of_the_page_are_true(library, tmp_path, monkeypatch):
     example = doctest.DocTestParser().get_doctest(text, {}, "docs/huggingface.md", None, 0)
     with contextlib.redirect_stderr(None):
         assert doctest.DocTestRunner().run(example).failed == 0 and len(example.examples) > 8
+
+
+@pytest.mark.parametrize(("name", "n"), [("dyck-1", 3), ("induction-most-recent", 8)])
+def test_the_example_of_a_card_fits_a_small_n(library, few, tmp_path, monkeypatch, name, n):
+    exported(tmp_path / "made", "gpt2", name, n)
+    monkeypatch.chdir(tmp_path / "made")
+    (code,) = re.findall(r"```python\n(.*?)```", Path("README.md").read_text(), flags=re.S)
+    exec(code, {})
+
+
+def tagger(symbols, labels):
+    return tf.Transformer(
+        stream=tf.Stream(("first", "second")),
+        embedding=tf.Embedding(symbols=symbols, vectors=[[1, 0], [0, 1]]),
+        layers=(),
+        read_out=tf.MultiClass(labels=labels, W_out=[[1, 0], [0, 1]], b_out=[0, 0], at="every"),
+        max_length=4,
+    )
+
+
+def test_the_example_of_a_card_shows_the_label_o(library, few, tmp_path, monkeypatch):
+    tf.export(tagger("OX", "OX"), tmp_path / "made", "bert")
+    monkeypatch.chdir(tmp_path / "made")
+    (code,) = re.findall(r"```python\n(.*?)```", Path("README.md").read_text(), flags=re.S)
+    *before, last = code.strip().splitlines()
+    names = {}
+    exec("\n".join(before), names)
+    assert eval(last, names) == ["O", "X", "O", "X"]
+
+
+def test_a_label_with_the_name_of_a_special_token_is_a_text(library, few, tmp_path):
+    tf.export(tagger("ab", ("<pad>", "<eos>")), tmp_path / "made", "gpt2")
+    ask = library.pipeline("text-generation", model=str(tmp_path / "made"))
+    found = [ask(x, return_full_text=False)[0]["generated_text"] for x in "ab"]
+    assert found == ["<pad>", "<eos>"]
+
+
+@pytest.mark.parametrize(("symbols", "claim"), [(("\ud800", "b"), ""), ("ab", "\ud800")])
+def test_half_of_a_surrogate_pair_is_refused(library, few, tmp_path, symbols, claim):
+    with pytest.raises(InvalidValue, match="must be Unicode"):
+        tf.export(tagger(symbols, (0, 1)), tmp_path / "made", "gpt2", claim=claim)
+
+
+def test_the_working_directory_is_not_replaced(library, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("majority", "reverse"):
+        given = ["export", f"programs/{name}", "--host", "gpt2", "-o", ".", "--max-length", "4"]
+        assert main(given) == 2
+        assert "must not be or hold the working directory" in " ".join(capsys.readouterr().err.split())

@@ -247,7 +247,7 @@ def test_a_directory_is_replaced_whole_and_only_if_it_is_an_export(tmp_path, mon
     for within in (target, target / "below"):
         within.mkdir(exist_ok=True)
         monkeypatch.chdir(within)
-        with pytest.raises(InvalidValue, match="must not hold the working directory"):
+        with pytest.raises(InvalidValue, match="must not be or hold the working directory"):
             require_free(target, CHECKPOINT_FILES | {"below"}, "export", force=True)
     (target / "below").rmdir()
     with pytest.raises(InvalidValue, match="must be a directory"):

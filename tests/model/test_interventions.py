@@ -212,6 +212,8 @@ def test_nothing_is_said_of_the_margins_of_an_ablated_model():
         ({"head": (0, 0), "by": "mean"}, "inputs must come with"),
         ({"head": (0, 0), "inputs": ["()"]}, "inputs must come with"),
         ({"head": (0, 0), "by": "mean", "inputs": []}, "a row over which"),
+        ({"head": (0, 0), "by": "mean", "inputs": "()"}, "a list of strings"),
+        ({"head": (0, 0), "by": "mean", "inputs": 5}, "a list of strings"),
     ],
 )
 def test_what_cannot_be_ablated_is_refused(arguments, message):
@@ -223,6 +225,7 @@ def test_what_cannot_be_ablated_is_refused(arguments, message):
     ("patch", "message"),
     [
         ([1], "must map"),
+        (0, "must map"),
         ({(0, 1): 0}, "must map"),
         ({("layer 5", 1, "sign"): 0}, "no step"),
         ({(9, 1, "sign"): 0}, "a step must be"),
@@ -251,3 +254,32 @@ def test_what_is_no_source_is_refused():
         model.run("()").diff(model.run("("))
     with pytest.raises(TransformistError, match="with a trace"):
         model.run("()").diff("()")
+
+
+def test_a_trace_of_a_model_with_other_steps_or_symbols_in_front_is_no_source():
+    def model(*layers, front=()):
+        symbols = ("x", "y", *front)
+        return tf.Transformer(
+            stream=Stream(("a", "b")),
+            embedding=tf.Embedding(symbols=symbols, vectors=[[1, 0]] * len(symbols), front=front),
+            layers=layers,
+            read_out=tf.Binary(W_out=[[1, 0]], b_out=[0]),
+        )
+
+    network = tf.FeedForward(W_1=[[1, 0]], b_1=[0], W_2=[[1], [0]], b_2=[0, 0])
+    head = tf.Attention(W_Q=[[0, 0]], W_K=[[0, 0]], W_V=[[1, 0]], W_O=[[0], [1]])
+    one = model(tf.Layer((), network), tf.Layer((head,)))
+    two = model(tf.Layer((head,), network))
+    three = model(tf.Layer((), network), tf.Layer((head,)), front=(BOS,))
+    with pytest.raises(TransformistError, match="other steps"):
+        tf.patch(one, "xy", source=two.run("yy"), after=1)
+    with pytest.raises(TransformistError, match="other symbols in front"):
+        tf.patch(one, "xyx", source=three.run("yy"))
+
+
+def test_positions_are_any_sequence():
+    model = dyck()
+    taken = [
+        tf.patch(model, "()()", source="((((", position=each) for each in (range(2, 4), [2, 3])
+    ]
+    assert not taken[0].diff(taken[1])

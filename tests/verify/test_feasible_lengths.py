@@ -7,6 +7,7 @@ import pytest
 import transformist as tf
 from command_line import run
 from transformist.arithmetic import number_system
+from transformist.cli import main
 from transformist.errors import InvalidValue, OutOfTime
 from transformist.programs import PROGRAMS
 from transformist.verify import feasible
@@ -91,3 +92,10 @@ def test_the_check_and_the_command_measure_what_they_would_compare(capsys, monke
         capsys, "check", "dyck-1", "--against", "programs/dyck-1", "--max-length", 30
     )
     assert (code, out, err.count("\n")) == (2, "", 1) and re.search(said, err)
+
+
+@pytest.mark.parametrize("name", ["dyck-1", "programs/dyck-1"])
+def test_a_check_without_a_journal_names_none(name, capsys):
+    assert main(["check", name, "--max-length", "40"]) == 2
+    said = capsys.readouterr().err
+    assert "at most 24" in " ".join(said.split()) and "journal" not in said

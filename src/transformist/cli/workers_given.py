@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from transformist.errors import UnknownName
-from transformist.inputs import read_whole
+from transformist.inputs import read_positive
 from transformist.verify import BACKENDS, Workers
 
 Backend = Annotated[
@@ -37,4 +37,4 @@ def read_workers(jobs: str | None, backend: str | None, address: str | None) -> 
     """
     if backend is not None and backend not in BACKENDS:
         raise UnknownName.among("backend", backend, BACKENDS, "--backend")
-    return Workers(None if jobs is None else read_whole(jobs, "--jobs"), backend, address)
+    return Workers(None if jobs is None else read_positive(jobs, "--jobs"), backend, address)

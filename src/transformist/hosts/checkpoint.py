@@ -24,7 +24,7 @@ from transformist.hosts.named_arrays import description
 from transformist.hosts.optional_library import optional
 from transformist.hosts.plain_model import FORMAT, as_tensor, rows_of
 from transformist.hosts.stock import Stock
-from transformist.hosts.vocabulary import Vocabulary, as_json
+from transformist.hosts.vocabulary import Vocabulary, as_json, as_utf8
 from transformist.model import Binary, Transformer
 from transformist.verify import grade_of
 
@@ -91,7 +91,7 @@ def files(
         "model.safetensors": safetensors.numpy.save(arrays, {"format": "pt"}),
         "tokenizer.json": tokens.tokenizer(),
         "tokenizer_config.json": tokens.settings(rows, stock.padding_side),
-        "README.md": card(stock, tokens, described).encode(),
+        "README.md": as_utf8(card(stock, tokens, described)),
         FACTS: as_json(described),
     }
     if stock.generates:

@@ -12,6 +12,10 @@ from transformist.hosts.vocabulary import Vocabulary
 SHOWN = 12
 """The most symbols or answers that a card lists."""
 
+EXAMPLE = 4
+"""Symbols in the text of a card's example, where N is not smaller."""
+
+
 GRADES = (
     "not certified",
     "certified for every input (grade 1: proved from the weights)",
@@ -49,10 +53,10 @@ The weights of this {stock.name} were computed from a definition by transformist
 - **Answer**: {_place(stock, facts["at"])}: {_listed(facts["answers"])}
 
 ```python
-{_example(stock, tokens, symbols, facts["at"])}
+{_example(stock, tokens, symbols, facts)}
 ```
 
-{_beyond(stock, tokens, facts["at"])}
+{_beyond(stock, tokens, facts["at"], facts["max_length"])}
 
 ## For which inputs the answers are right
 
@@ -111,10 +115,14 @@ def _place(stock: Stock, at: str) -> str:
     return f"the most probable token after {after}"
 
 
-def _example(stock: Stock, tokens: Vocabulary, symbols: list[str], at: str) -> str:
-    text = ("" if tokens.by_character else " ").join((symbols * 4)[:4])
+def _example(stock: Stock, tokens: Vocabulary, symbols: list[str], facts: Mapping[str, Any]) -> str:
+    at, size = facts["at"], min(EXAMPLE, facts["max_length"])
+    text = ("" if tokens.by_character else " ").join((symbols * size)[:size])
+    # A pipeline leaves tokens with the label O out, unless it is told otherwise.
+    has_o = not stock.generates and "O" in facts["answers"]
+    settings = ", ignore_labels=[]" if has_o else ""
     pipeline = f"""from transformers import pipeline
-ask = pipeline("{stock.task}", model=".")  # this directory
+ask = pipeline("{stock.task}", model="."{settings})  # this directory
 """
     if stock.generates:
         return f"{pipeline}ask({text!r}, return_full_text=False)"
@@ -123,7 +131,7 @@ ask = pipeline("{stock.task}", model=".")  # this directory
     return f'{pipeline}ask({text!r})[-1]["entity"]'
 
 
-def _beyond(stock: Stock, tokens: Vocabulary, at: str) -> str:
+def _beyond(stock: Stock, tokens: Vocabulary, at: str, longest: int) -> str:
     """The paragraph on what the class gives beside an answer."""
     if not stock.generates:
         return (
@@ -141,6 +149,6 @@ def _beyond(stock: Stock, tokens: Vocabulary, at: str) -> str:
         return f"{said}."
     return (
         f"{said}, appends it to the text, and goes on. Symbols that were generated count as input: "
-        "without `max_new_tokens` a text is continued to N + 1 symbols, and with it the text and "
-        "its continuation must stay within that."
+        f"without `max_new_tokens` a text is continued to {longest + 1} symbols, and with it the "
+        "text and its continuation must stay within that."
     )

@@ -151,7 +151,25 @@ class Vocabulary:
 
 def as_json(value: Any) -> bytes:
     """Return a value as the bytes of a file of JSON."""
-    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+    return as_utf8(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def as_utf8(text: str) -> bytes:
+    """Return a text as the bytes of a file.
+
+    Raises:
+        InvalidValue: for half of a surrogate pair, which UTF-8 does not have.
+
+    """
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidValue(
+            "texts of a checkpoint must be Unicode",
+            received=f"{error.object[error.start]!a}, half of a surrogate pair",
+            where="export",
+            remedy="build the model with other symbols or labels, and correct the claim",
+        ) from None
 
 
 def vocabulary_of(model: Transformer, answers: Sequence[Any]) -> Vocabulary:
@@ -166,13 +184,15 @@ def vocabulary_of(model: Transformer, answers: Sequence[Any]) -> Vocabulary:
     by_character = all(isinstance(each, str) and len(each) == 1 for each in model.alphabet)
     symbols = {each: text_of(each) for each in model.alphabet}
     _require_texts([*symbols.values()], by_character)
-    characters = {*"".join(symbols.values())}
-    # The tokenizer finds special tokens inside of a text: one of their characters must be in none.
+    # The label EOS of a language model is the special token, unless it is a symbol.
+    named = [text_of(each) for each in answers if each != "EOS" or each in symbols]
+    characters = {*"".join([*symbols.values(), *named])}
+    # The tokenizer finds special tokens inside of a text: one of their characters must be in none,
+    # and in no label, which would become a special token.
     ends = next((each for each in ENDS if each[0] not in characters), "\ue000\ue001")
     special: dict[Any, str] = {
         each: f"{ends[0]}{each.lower()}{ends[1]}" for each in ("PAD", "BOS", "EOS", *added)
     }
-    # The label EOS of a language model is the special token, unless it is a symbol.
     labels = [
         special["EOS"] if each == "EOS" and each not in symbols else text_of(each)
         for each in answers

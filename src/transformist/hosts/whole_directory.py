@@ -40,13 +40,15 @@ def require_free(target: Path, names: frozenset[str], where: str, *, force: bool
             where=where,
             remedy="give the name of a new directory",
         )
-    if Path.cwd().is_relative_to(target.resolve()):
-        # Its place is taken by another directory: whoever is in it would be nowhere.
+    # A directory is replaced whole: a process that works in it would be left in one that is gone.
+    with _unwritable_refused(target, where):
+        is_working_directory = Path.cwd().is_relative_to(place)
+    if is_working_directory:
         raise InvalidValue(
-            "the directory of a checkpoint must not hold the working directory",
+            "the directory of a checkpoint must not be or hold the working directory",
             received=f"{target}",
             where=where,
-            remedy="give the name of a new directory",
+            remedy="give the name of a new directory, such as model",
         )
     held = {each.name for each in target.iterdir()}
     others = sorted(held - names)

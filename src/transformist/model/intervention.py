@@ -14,6 +14,7 @@ from transformist.errors import InvalidValue, UnknownName
 from transformist.model.attention import Attention
 from transformist.model.embedding import Embedding, Symbol
 from transformist.model.feed_forward import ACTIVATIONS, FeedForward
+from transformist.model.layer import steps as functions_of
 from transformist.model.parameter import exact_product
 from transformist.model.patching import column_of, row_of, stream_number
 from transformist.model.position_encoding import PositionFunctions, PositionTable
@@ -42,7 +43,8 @@ def ablate(
         head: (layer, head), from 0: what the head adds is replaced.
         unit: (layer, unit), from 0: what the hidden unit of the feed-forward network adds is
             replaced.
-        slot: the name of a slot: what the embedding and every sublayer add to it is replaced.
+        slot: the name of a slot: what the embedding and every sublayer add to it is replaced. A
+            norm after a sublayer, and the final norm, still change its number.
         by: `zero`, or `mean`: the mean of what the part adds, over all rows of `inputs`, those of
             symbols that the model adds included.
         inputs: the inputs for `mean`.
@@ -95,6 +97,13 @@ class _Mean:
     """The mean of a function of the stream over all rows of some inputs; 0 without inputs."""
 
     def __init__(self, model: Transformer, inputs: Any, a: Arithmetic) -> None:
+        if isinstance(inputs, str) or not isinstance(inputs, Iterable | None):
+            raise InvalidValue(
+                "inputs must be a list of strings, or of sequences of symbols",
+                received=f"{inputs!r:.40}",
+                where="ablate",
+                remedy="put the inputs in a list",
+            )
         self._model, self._a = model, a
         self._traces = None if inputs is None else [model.run(x, a) for x in inputs]
         if self._traces is not None and not any(trace.symbols for trace in self._traces):
@@ -287,13 +296,19 @@ def patch(
     a = number_system(arithmetic)
     other = source if isinstance(source, Trace) else model.run(source, a)
     steps = [name for name, _ in other.streams]
-    if other.model.stream.slots != model.stream.slots:
-        raise InvalidValue(
-            "the source must be a run of the model, or of an ablated one",
-            received="a trace of a model with other slots",
-            where="patch",
-            remedy="give an input, or a trace of this model",
-        )
+    own = [name for name, _ in functions_of(model.layers, model.final_norm)]
+    for what, is_other in (
+        ("slots", other.model.stream.slots != model.stream.slots),
+        ("steps", steps != ["embedding", *own]),
+        ("symbols in front", other.model.embedding.front != model.embedding.front),
+    ):
+        if is_other:
+            raise InvalidValue(
+                "the source must be a run of the model, or of an ablated one",
+                received=f"a trace of a model with other {what}",
+                where="patch",
+                remedy="give an input, or a trace of this model",
+            )
     front, back = model.embedding.front, model.embedding.back
     rows = len(front) + length_of(x) + len(back)
     number = stream_number(after, steps)
@@ -319,4 +334,6 @@ def patch(
 
 def _several(given: Any, every: Sequence[Any]) -> Sequence[Any]:
     """The values that were given, one or several; all values for `None`."""
-    return every if given is None else given if isinstance(given, list | tuple) else (given,)
+    if given is None:
+        return every
+    return given if isinstance(given, list | tuple | range) else (given,)

@@ -141,7 +141,7 @@ class Transformer(Definition, HasWeights):
 
         """
         a = number_system(arithmetic)
-        streams = tuple(self._patched(x, a, patch) if patch else self._streams([x], a))
+        streams = tuple(self._streams([x], a) if patch is None else self._patched(x, a, patch))
         answer = self._read(streams[-1][1], len(x), a)[0]
         return Trace(self, tuple(x), a, tuple((name, z[0]) for name, z in streams), answer)
 

@@ -112,6 +112,7 @@ def require_feasible(
     symbols: int,
     is_recorded: bool = False,
     measure: Callable[[], Sample | None] = lambda: None,
+    may_be_recorded: bool = True,
 ) -> None:
     """Refuse a length with too many strings to try each.
 
@@ -121,6 +122,7 @@ def require_feasible(
         is_recorded: True where a journal records the check, so that it may take long.
         measure: measures the first strings of the check, for the refusal to say what a length
             takes.
+        may_be_recorded: False for a check that takes no journal, which then none is named for.
 
     Raises:
         InvalidValue: below 0, and beyond the longest feasible length.
@@ -140,12 +142,14 @@ def require_feasible(
     if length > longest:
         recorded = _longest(MOST_RECORDED, symbols)
         others = f", or of at most {recorded} with a journal (--journal FILE)"
+        if is_recorded or not may_be_recorded:
+            others = ""
         raise InvalidValue(
             f"there must be at most {most:,} strings of one length",
             received=f"max_length = {length} over {symbols} symbols, "
             f"{_count_in_words(symbols, length)} strings",
             where="check",
-            remedy=f"give a length of at most {longest}{'' if is_recorded else others}"
+            remedy=f"give a length of at most {longest}{others}"
             f"{_in_time(measure(), longest, symbols)}",
         )
 

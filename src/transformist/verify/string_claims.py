@@ -99,7 +99,7 @@ def _length_of_all(domain: Strings, max_length: int | None, count: int) -> int:
     symbols = len(domain.alphabet)
     if max_length is None:
         return length_within(count, symbols)
-    require_feasible(max_length, symbols)
+    require_feasible(max_length, symbols, may_be_recorded=False)
     return max_length
 
 

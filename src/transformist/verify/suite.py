@@ -56,7 +56,7 @@ def check_program(name: str, program: Program, max_length: int | None = None) ->
     coverage = list[Coverage]()
     for weighting, arithmetic, count in TRIED:
         length = length_within(count, len(program.alphabet)) if max_length is None else max_length
-        require_feasible(length, len(program.alphabet))
+        require_feasible(length, len(program.alphabet), may_be_recorded=False)
         model = compile_program(program, max_length=built_for(length), weighting=weighting)
         verdict = check(model, program, length, arithmetic)
         given = {"weighting": weighting}
