@@ -415,4 +415,6 @@ def test_the_working_directory_is_not_replaced(library, tmp_path, monkeypatch, c
     for name in ("majority", "reverse"):
         given = ["export", f"programs/{name}", "--host", "gpt2", "-o", ".", "--max-length", "4"]
         assert main(given) == 2
-        assert "must not be or hold the working directory" in " ".join(capsys.readouterr().err.split())
+        assert "must not be or hold the working directory" in " ".join(
+            capsys.readouterr().err.split()
+        )
