@@ -83,17 +83,11 @@ class Form(HashedOnce):
 
     @classmethod
     def made(cls, factors: Iterable[tuple[int, Fraction]], constant: Fraction) -> Form:
-        """The form with these factors, which are not 0, added up where an atom comes twice."""
+        """The form with these factors, added up where an atom comes twice."""
         total: dict[int, Fraction] = {}
-        twice = set[int]()
         for atom, factor in factors:
-            if atom in total:
-                total[atom] += factor
-                twice.add(atom)
-            else:
-                total[atom] = factor
-        terms = total.items()
-        kept = [term for term in terms if term[1] or term[0] not in twice] if twice else terms
+            total[atom] = total[atom] + factor if atom in total else factor
+        kept = [term for term in total.items() if term[1]]
         return cls(tuple(sorted(kept, key=_ATOM)), constant)
 
     def __str__(self) -> str:
@@ -106,7 +100,7 @@ class Form(HashedOnce):
         """The factor of each atom."""
         return dict(self.terms)
 
-    @property
+    @cached_property
     def atoms(self) -> tuple[int, ...]:
         """The numbers of its atoms."""
         return self.linear._atoms
