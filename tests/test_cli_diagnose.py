@@ -68,6 +68,18 @@ def test_a_failing_input_is_searched_for(capsys):
         capsys, "diagnose", "programs/reverse", "--set", "max_length=4", "--arithmetic", "float32"
     )
     assert (none["input"], none["fails"]) == (None, False)
+    assert none["searched"]["longest"] == 4 and not none["searched"]["is_limited"]
+
+
+def test_the_limit_of_a_search(capsys):
+    command = ("diagnose", "programs/reverse", "--arithmetic", "float32", "--max-strings", "9")
+    code, out, _ = run(capsys, *command, "--seed", "3")
+    assert code == 0 and "for N up to 16" in out and "--max-strings takes another limit" in out
+    assert "9 strings to length 2, not all of each length, were compared in float32 (seed 3)" in out
+    assert answer(capsys, *command)["searched"] == {
+        "strings": 9, "longest": 2, "formats": ["float32"], "max_lengths": [16],
+        "is_limited": True, "seed": 0,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -79,6 +91,8 @@ def test_a_failing_input_is_searched_for(capsys):
         (("dyck-1", "()", "--arithmetic", "float7"), "float7"),
         (("programs/reverse", "abab", "--set", "max_length=3"), "at most N = 3"),
         (("no-such-model", "a"), "MODEL must be"),
+        (("dyck-1", "()", "--seed", "1"), "must come without INPUT"),
+        (("dyck-1", "--max-strings", "0"), "max_strings must be a whole number of at least 1"),
     ],
 )
 def test_refusals(capsys, arguments, words):

@@ -27,11 +27,13 @@ from transformist.model import (
 from transformist.programs import PROGRAMS
 from transformist.verify import first_failing
 from transformist.verify.diagnosis import (
+    MAX_STRINGS,
     BelowResolution,
     Blend,
     LinearRegion,
     MovedByNorm,
     Overflow,
+    failing_inputs,
 )
 
 # Signatures that are planted
@@ -321,10 +323,57 @@ def test_a_failing_input_is_searched_for():
         built.append(N)
         return failing.built("reverse", N)
 
-    model, x, arithmetic = first_failing(build, [4, 8, 17], "bfloat16")
+    searched = first_failing(build, [4, 8, 17], "bfloat16")
+    model, x, arithmetic = searched.failing
     assert (built, model.max_length, arithmetic) == ([4, 8, 17], 17, "bfloat16")
+    assert searched.lengths == (4, 8, 17) and searched.longest == len(x)
     assert failing.wrong(model, "reverse", x, "bfloat16") is not None
-    assert first_failing(lambda _: failing.built("reverse", 4), [4], "bfloat16") is None
+
+
+def test_a_search_says_what_it_compared(monkeypatch):
+    """Every string is counted as the model is asked about it, and none beyond the limit."""
+    asked = []
+    answers = Transformer.answers
+
+    def counted(self, inputs, a):
+        asked.extend((self.weighting_of_all, tuple(x)) for x in inputs)
+        return answers(self, inputs, a)
+
+    model = failing.built("reverse", 4)
+    ideal = failing_inputs.average_hard(model)
+    monkeypatch.setattr(failing_inputs, "average_hard", lambda _: ideal)
+    monkeypatch.setattr(Transformer, "weighting_of_all", property(id), raising=False)
+    monkeypatch.setattr(Transformer, "answers", counted)
+
+    def strings(max_strings, seed=0, alphabet=None):
+        asked.clear()
+        found = first_failing(lambda _: model, [4], "float32", max_strings=max_strings, seed=seed)
+        compared = [x for which, x in asked if which == id(model)]
+        assert found.failing is None and found.strings == len(compared) <= max_strings
+        assert found.longest == max(map(len, compared)) and found.formats == ("float32",)
+        assert f"{found.strings} strings to length {found.longest}" in str(found)
+        return found, compared
+
+    whole, compared = strings(MAX_STRINGS)
+    assert not whole.is_limited and whole.lengths == (4,)
+    symbols = len(model.alphabet)
+    assert set(map(len, compared)) == {1, 2, 3, 4} and symbols**4 <= 512
+    assert whole.strings == sum(symbols**k for k in range(1, 5)) == len(set(compared))
+    some, _ = strings(7)
+    assert some.is_limited and some.strings == 7 and "the limit" in str(some)
+
+
+def test_the_seed_of_a_search_draws_other_strings():
+    alphabet = ("(", ")")
+    drawn = [failing_inputs._some_of_length(alphabet, 30, 100, seed) for seed in (0, 0, 1)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert drawn[0][:-8] == drawn[2][:-8] and not set(drawn[0][-8:]) & set(drawn[2][-8:])
+
+
+def test_a_search_over_a_large_alphabet_ends():
+    """10⁵ symbols have 10¹⁰ pairs; the strings of one length are limited without listing them."""
+    found = failing_inputs._some_of_length(range(10**5), 3, 1000, 0)
+    assert len(found) == 1000
 
 
 def test_a_norm_without_a_rational_root_is_compared_with_intervals():
@@ -341,6 +390,8 @@ def test_a_norm_without_a_rational_root_is_compared_with_intervals():
         (lambda m: tf.diagnose(m, "()", "float7"), UnknownName, "float7"),
         (lambda m: tf.diagnose(m, "(a)", "bfloat16"), UnknownSymbol, "'a' at position 2"),
         (lambda m: tf.diagnose(m, "()" * 5, "bfloat16"), InputTooLong, "at most N = 8"),
+        (lambda m: tf.diagnose(m, max_strings=0), InvalidValue, "max_strings must be a whole"),
+        (lambda m: tf.diagnose(m, seed=-1), InvalidValue, "seed must be a whole number of at"),
         (
             lambda m: tf.diagnose(m, arithmetic="float32"),
             InvalidValue,

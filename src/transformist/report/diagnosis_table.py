@@ -21,6 +21,7 @@ from transformist.verify.diagnosis import (
     MovedByNorm,
     Overflow,
     Remedy,
+    Searched,
 )
 
 LONGEST_INPUT = 60
@@ -53,6 +54,18 @@ def diagnosis_facts(name: str, found: Diagnosis) -> dict[str, Any]:
         "chain": [_link_facts(each) for each in found.chain],
         "remedy": in_words(found.remedies[0]) if found.remedies else None,
         "remedies": [plain_fields(each) for each in found.remedies],
+    }
+
+
+def searched_facts(found: Searched) -> dict[str, Any]:
+    """The facts of a search for a failing input."""
+    return {
+        "strings": found.strings,
+        "longest": found.longest,
+        "formats": list(found.formats),
+        "max_lengths": list(found.lengths),
+        "is_limited": found.is_limited,
+        "seed": found.seed,
     }
 
 

@@ -1,6 +1,13 @@
 """Diagnosis of wrong answers: the number that left its exact value, the signature, the remedy."""
 
-from transformist.verify.diagnosis.diagnosing import Diagnosis, Link, diagnose, first_failing
+from transformist.verify.diagnosis.diagnosing import (
+    MAX_STRINGS,
+    Diagnosis,
+    Link,
+    Searched,
+    diagnose,
+    first_failing,
+)
 from transformist.verify.diagnosis.remedies import Remedy, sharpened
 from transformist.verify.diagnosis.signatures import (
     BelowResolution,
@@ -12,6 +19,7 @@ from transformist.verify.diagnosis.signatures import (
 )
 
 __all__ = [
+    "MAX_STRINGS",
     "BelowResolution",
     "Blend",
     "Diagnosis",
@@ -20,6 +28,7 @@ __all__ = [
     "MovedByNorm",
     "Overflow",
     "Remedy",
+    "Searched",
     "Signature",
     "diagnose",
     "first_failing",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from transformist.arithmetic import FORMATS, Arithmetic, Floating, number_system
+from transformist.arithmetic import FORMATS, Arithmetic, Floating, is_whole, number_system
 from transformist.errors import InvalidValue, NotFinite
 from transformist.model import Symbol, Transformer, require_transformer
 from transformist.verify.diagnosis.classifying import classify
@@ -19,6 +20,9 @@ from transformist.verify.diagnosis.failing_inputs import LONGEST, failing_input
 from transformist.verify.diagnosis.remedies import Build, Remedy, remedies
 from transformist.verify.diagnosis.signatures import Overflow, Signature
 from transformist.verify.diagnosis.stepwise import Stepwise, ideal_run, steps_of
+
+MAX_STRINGS = 2**16
+"""Most strings of a search where no number is given: for the packaged programs more than it has."""
 
 LINKS = 3
 """Most numbers of one step in a chain."""
@@ -98,6 +102,9 @@ def diagnose(
     x: Sequence[Symbol] | None = None,
     arithmetic: Arithmetic | str | None = None,
     build: Build | None = None,
+    *,
+    max_strings: int = MAX_STRINGS,
+    seed: int = 0,
 ) -> Diagnosis:
     """Find out why a model's answer in a format differs from its exact answer.
 
@@ -110,10 +117,13 @@ def diagnose(
         arithmetic: a float format; when left out, the widest in which the input fails, or the
             narrowest if it fails in none.
         build: returns the model for another N, so that a smaller N can be a remedy.
+        max_strings: most strings that are compared where x is searched for.
+        seed: of the strings that the search draws.
 
     Raises:
         InvalidValue: for an arithmetic that is no float format, a model whose answers are not right
-            or wrong or that has no exact run, or a search that finds no failing input.
+            or wrong or that has no exact run, a search that finds no failing input, or a number of
+            strings below 1.
         UnknownSymbol, InputTooLong, InputTooLarge: as `Transformer.run`.
 
     Example:
@@ -129,23 +139,30 @@ def diagnose(
     """
     require_transformer(model, "diagnose")
     if x is None:
-        failing = first_failing(lambda _: model, [model.max_length or LONGEST], arithmetic)
-        if failing is None:
+        found = first_failing(
+            lambda _: model,
+            [model.max_length or LONGEST],
+            arithmetic,
+            max_strings=max_strings,
+            seed=seed,
+        )
+        if found.failing is None:
             raise InvalidValue(
                 "the search must find an input on which the model fails, where none is given",
-                received="a model on which it found none",
+                received=f"a model on which it found none: {found}",
                 where="diagnose",
-                remedy="give an input, a narrower format, or a model for a larger N",
+                remedy="give an input, a narrower format, or a model for a larger N"
+                + ", or a larger max_strings" * found.is_limited,
             )
-        _, x, arithmetic = failing
+        _, x, arithmetic = found.failing
     formats = list(FORMATS) if arithmetic is None else [_format(arithmetic)]
-    found = None
+    diagnosis = None
     for a in formats:
-        found = _diagnosed(model, x, a, build)
-        if found.fails:
+        diagnosis = _diagnosed(model, x, a, build)
+        if diagnosis.fails:
             break
-    assert found is not None
-    return found
+    assert diagnosis is not None
+    return diagnosis
 
 
 def _format(arithmetic: Arithmetic | str) -> Floating:
@@ -164,31 +181,89 @@ SEARCHED = ("bfloat16", "float16", "float32", "float64")
 """Formats in which a failing input is searched for, one after the other, where none is given."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Searched:
+    """Result of a search for an input that fails.
+
+    Attributes:
+        failing: the model, the input and the name of the format; `None` where none was found.
+        strings: number of strings compared, those of each format and each N counted.
+        longest: length of the longest of these.
+        formats: names of the formats searched.
+        lengths: N of each model that was searched; `None` for one that has no N.
+        is_limited: true if the limit of strings ended the search.
+        seed: of the drawn strings.
+
+    """
+
+    failing: tuple[Transformer, Sequence[Symbol], str] | None
+    strings: int
+    longest: int
+    formats: tuple[str, ...]
+    lengths: tuple[int | None, ...]
+    is_limited: bool
+    seed: int
+
+    def __str__(self) -> str:
+        text = f"{self.strings:,} strings to length {self.longest}, not all of each length"
+        text += f", were compared in {', '.join(self.formats)} (seed {self.seed})"
+        return text + ", where the limit of strings ended the search" * self.is_limited
+
+
 def first_failing(
-    build: Build, lengths: Sequence[int], arithmetic: Arithmetic | str | None = None
-) -> tuple[Transformer, Sequence[Symbol], str] | None:
+    build: Build,
+    lengths: Sequence[int],
+    arithmetic: Arithmetic | str | None = None,
+    *,
+    max_strings: int = MAX_STRINGS,
+    seed: int = 0,
+) -> Searched:
     """Search models of increasing N for an input that fails.
 
     Args:
         build: returns the model for an N.
         lengths: each N that is tried.
         arithmetic: a float format; when left out, the formats of `SEARCHED` in turn.
+        max_strings: most strings that are compared in all.
+        seed: of the drawn strings.
 
     Raises:
-        InvalidValue: for an arithmetic that is no float format.
-
-    Returns:
-        The model, the input and the name of the format; `None` where no input was found.
+        InvalidValue: for an arithmetic that is no float format, a number of strings below 1, or a
+            seed below 0.
 
     """
-    for each in SEARCHED if arithmetic is None else [arithmetic]:
-        a = _format(each)
-        for length in lengths:
-            model = build(length)
-            x = failing_input(model, a)
-            if x is not None:
-                return model, x, a.name
-    return None
+    for name, value, least in (("max_strings", max_strings, 1), ("seed", seed, 0)):
+        if not is_whole(value, least):
+            raise InvalidValue(
+                f"{name} must be a whole number of at least {least}",
+                received=f"{value!r:.40}",
+                where="diagnose",
+                remedy=f"give {name}={MAX_STRINGS if least else 0}, or leave it out",
+            )
+    strings = longest = 0
+    formats: list[str] = []
+    tried: list[int | None] = []
+    failing = None
+    systems = [_format(each) for each in (SEARCHED if arithmetic is None else [arithmetic])]
+    for a, length in itertools.product(systems, lengths):
+        if failing is not None or strings == max_strings:
+            break
+        model = build(length)
+        found = failing_input(model, a, max_strings - strings, seed)
+        strings, longest = strings + found.strings, max(longest, found.longest)
+        formats += [a.name] * (a.name not in formats)
+        tried += [model.max_length] * (model.max_length not in tried)
+        if found.failing is not None:
+            failing = model, found.failing, a.name
+    return Searched(
+        failing=failing,
+        strings=strings,
+        longest=longest,
+        formats=tuple(formats),
+        lengths=tuple(tried),
+        is_limited=failing is None and strings == max_strings,
+        seed=seed,
+    )
 
 
 def _diagnosed(

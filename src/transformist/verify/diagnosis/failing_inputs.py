@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from transformist.arithmetic import FLOAT64, Arithmetic, Floating
@@ -24,26 +25,62 @@ DRAWN = 8
 WORK = 2**20
 """Most scores, heads times pairs of positions, that are computed for inputs of one length."""
 
+OF_ONE_LENGTH = 2**10
+"""Most strings of one length. An alphabet of 300 symbols has 90,000 words of two symbols."""
 
-def failing_input(model: Transformer, a: Floating) -> Sequence[Symbol] | None:
-    """A failing input; `None` where none is found.
 
-    The inputs are every short string, then strings of doubling lengths up to N: a repeated word of
-    one or two symbols, two blocks, and drawn strings. Their answers are compared with those of the
-    same weights in float64 with average-hard attention, which is fast but not exact. So the wrong
-    answer may be that of float64; `diagnose` compares with the exact run.
+@dataclass(frozen=True)
+class Tried:
+    """Strings that a search has compared.
+
+    Attributes:
+        failing: the first string on which the answers differ; `None` where there is none.
+        strings: their number.
+        longest: length of the longest one.
+
+    """
+
+    failing: Sequence[Symbol] | None
+    strings: int
+    longest: int
+
+
+def failing_input(model: Transformer, a: Floating, max_strings: int, seed: int) -> Tried:
+    """Search for a failing input among at most `max_strings` strings.
+
+    The inputs are every short string, then strings of growing lengths up to N: a repeated word of
+    one or two symbols, two blocks, and strings drawn with the seed. Their answers are compared with
+    those of the same weights in float64 with average-hard attention, which is fast but not exact.
+    So the wrong answer may be that of float64; `diagnose` compares with the exact run.
     """
     ideal = average_hard(model)
     longest = LONGEST if model.max_length is None else min(model.max_length, LONGEST)
     heads = max(1, sum(len(layer.heads) for layer in model.layers))
+    strings = reached = 0
     for length in _lengths(longest):
-        tried: list[Sequence[Symbol]] = list(dict.fromkeys(_of_length(model.alphabet, length)))
-        tried = tried[: max(1, WORK // (heads * (length + 2) ** 2))]
+        by_work = max(1, WORK // (heads * (length + 2) ** 2))
+        most = min(by_work, OF_ONE_LENGTH, max_strings - strings)
+        if not most:
+            break
+        tried = _some_of_length(model.alphabet, length, most, seed)
+        strings, reached = strings + len(tried), length
         wanted, got = _answers(ideal, tried, FLOAT64), _answers(model, tried, a)
         for x, right, answer in zip(tried, wanted, got, strict=True):
             if right is not None and answer != right:
-                return x
-    return None
+                return Tried(x, strings, reached)
+    return Tried(None, strings, reached)
+
+
+def _some_of_length(
+    alphabet: Sequence[Symbol], length: int, most: int, seed: int
+) -> list[Sequence[Symbol]]:
+    """Different strings of a length, at most so many."""
+    found: dict[Sequence[Symbol], None] = {}
+    for x in _of_length(alphabet, length, seed):
+        if len(found) == most:
+            break
+        found[x] = None
+    return list(found)
 
 
 def _lengths(longest: int) -> Iterator[int]:
@@ -55,21 +92,26 @@ def _lengths(longest: int) -> Iterator[int]:
     yield longest
 
 
-def _of_length(alphabet: Sequence[Symbol], length: int) -> Iterator[Any]:
+def _of_length(alphabet: Sequence[Symbol], length: int, seed: int) -> Iterator[Any]:
     strings = Strings(tuple(alphabet), lambda _: ())
     if len(alphabet) ** length <= EVERY:
         yield from strings.every(length, length)
         return
-    pairs = list(itertools.permutations(alphabet, 2))
-    words = [*((each,) for each in alphabet), *pairs]
-    made = [(word * length)[:length] for word in words]
-    for parts in (2, 4, 8):
-        made += [
-            (one,) * (length - length // parts) + (two,) * (length // parts) for one, two in pairs
-        ]
     one_each = all(isinstance(symbol, str) and len(symbol) == 1 for symbol in alphabet)
-    yield from ("".join(map(str, each)) if one_each else each for each in made)
-    yield from strings.drawn(length, DRAWN, seed=0)
+    for each in _regular(alphabet, length):
+        yield "".join(map(str, each)) if one_each else each
+    yield from strings.drawn(length, DRAWN, seed)
+
+
+def _regular(alphabet: Sequence[Symbol], length: int) -> Iterator[tuple[Symbol, ...]]:
+    """Repeated words of one and of two symbols, and two blocks of one symbol each."""
+    for symbol in alphabet:
+        yield (symbol,) * length
+    for pair in itertools.permutations(alphabet, 2):
+        yield (pair * length)[:length]
+    for parts in (2, 4, 8):
+        for one, two in itertools.permutations(alphabet, 2):
+            yield (one,) * (length - length // parts) + (two,) * (length // parts)
 
 
 def _answers(model: Transformer, inputs: Sequence[Any], a: Arithmetic) -> list[Any]:
