@@ -42,12 +42,12 @@ def shrink(is_wrong, x, **given):
         (lambda x: x.count(")") > 12, ")" * 13),
         (lambda x: "())(" in x and len(x) > 20, None),
         (lambda x: len(x) > 20, "(" * 21),
-        (lambda x: len(x) % 7 == 3 and len(x) > 30, None),
+        (lambda x: len(x) % 7 == 3 and len(x) > 10, "(" * 17),
     ],
 )
 def test_no_symbol_can_be_deleted_or_made_earlier(is_wrong, least):
     start = "()))(())((())(" * 4 + "))"
-    start = start if is_wrong(start) else start[:52]
+    start = start if is_wrong(start) else start[:24]
     assert is_wrong(start)
     found = shrink(is_wrong, start)
     x = found.input
@@ -56,6 +56,24 @@ def test_no_symbol_can_be_deleted_or_made_earlier(is_wrong, least):
     for k in range(len(x)):
         assert not is_wrong(x[:k] + x[k + 1 :])
         assert x[k] == "(" or not is_wrong(x[:k] + "(" + x[k + 1 :])
+
+
+def depth_of(x):
+    return max(x[:k].count("(") - x[:k].count(")") for k in range(len(x) + 1))
+
+
+@pytest.mark.parametrize(
+    ("start", "is_wrong", "least"),
+    [
+        # Single symbols cannot go: the rest of the string is not balanced. Pairs that match can.
+        ("(()(()()))()((()(())))", lambda x: is_dyck(x) and depth_of(x) >= 3, "((()))"),
+        # Of 24 symbols, halving deletes 12, 6, 3 or 1, and none of these is a multiple of 7.
+        ("(" * 24, lambda x: len(x) % 7 == 3, "((("),
+    ],
+)
+def test_pairs_that_stand_apart_and_blocks_of_any_size_are_deleted(start, is_wrong, least):
+    assert is_wrong(start)
+    assert shrink(is_wrong, start).input == least
 
 
 def test_a_drawn_counterexample_is_shrunk_and_the_count_is_kept():
