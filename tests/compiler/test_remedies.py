@@ -137,7 +137,10 @@ def test_a_place_without_source_is_described_by_its_type():
     known = {"tf": tf}
     exec(compile(source, "<stdin>", "exec"), known)
     message = refused(known["above"], max_length=10)
-    assert "received a Boolean that is computed there, up to" in message and "line 3" in message
+    assert (
+        "received a Boolean that is computed there, where it is up to" in message
+        and "line 3" in message
+    )
 
 
 @pytest.mark.parametrize(

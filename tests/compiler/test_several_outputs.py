@@ -149,7 +149,9 @@ def test_of_two_outputs_that_fail_by_length_the_refusal_names_the_line():
         share = (x == "a").prefix_mean()
         return tf.outputs(same=x.tag(), share=share.tag())
 
-    with pytest.raises(tf.TransformistError, match="'share', up to .* max_length=.* fits"):
+    with pytest.raises(
+        tf.TransformistError, match="'share', where it is up to .* max_length=.* fits"
+    ):
         tf.compile(coarse, max_length=10**6, arithmetic="float16")
 
 

@@ -1,5 +1,6 @@
 """Ablation, patches and differences of traces, from their definitions."""
 
+import dataclasses
 from fractions import Fraction as F
 
 import numpy as np
@@ -250,8 +251,14 @@ def test_what_is_no_source_is_refused():
         tf.patch(model, "()", source=two_heads().run("()"))
     with pytest.raises(TransformistError, match="same slots"):
         model.run("()").diff(two_heads().run("()"))
-    with pytest.raises(TransformistError, match="number of positions"):
+    with pytest.raises(TransformistError, match="number of positions .* received 3 and 2;"):
         model.run("()").diff(model.run("("))
+    slots = tf.recipe("dyck-1").build().stream.slots
+    other = dataclasses.replace(model, stream=tf.Stream((*slots[:-1], "other")))
+    last = len(slots) - 1
+    words = f"first different at number {last}: '{slots[-1]}' and 'other'"
+    with pytest.raises(TransformistError, match=words):
+        model.run("()").diff(other.run("()"))
     with pytest.raises(TransformistError, match="with a trace"):
         model.run("()").diff("()")
 

@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 
 import transformist as tf
-from transformist.errors import InputTooLarge, InputTooLong, InvalidValue, ShapeMismatch
+from transformist.errors import (
+    InputTooLarge,
+    InputTooLong,
+    InvalidValue,
+    ShapeMismatch,
+    UnknownName,
+)
 from transformist.model import (
     BOS,
     Attention,
@@ -144,13 +150,31 @@ def test_the_same_weights_give_the_same_bits_twice():
         (lambda _, trace: trace.attention(layer="0", head=0), "received layer '0', head 0"),
         (lambda _, trace: trace.attention(layer=0, head=9), "received layer 0, head 9"),
         (lambda _, trace: trace.values("balance", after=9), "received after = 9"),
-        (lambda _, trace: trace.shown("balance", after="1"), "received after = '1'"),
+        (lambda _, trace: trace.shown("balance", after=1.5), "received after = 1.5"),
+        (
+            lambda model, _: model.answers("()("),
+            r"not one string; received '\(\)\('; .*answers\(\['",
+        ),
+        (lambda model, _: model.values("()"), r"not one string.* values\(\['\(\)'\]\)"),
+        (lambda model, _: list(model.streams("()")), r"not one string.* streams\(\['\(\)'\]\)"),
     ],
 )
 def test_what_is_not_there_is_refused(asked, words):
     model = tf.recipe("dyck-1").build(max_length=4)
     with pytest.raises(InvalidValue, match=words):
         asked(model, model.run("()"))
+
+
+def test_a_step_is_found_by_its_name_and_by_its_number():
+    trace = tf.recipe("dyck-1").build(max_length=4).run("())(", arithmetic="exact")
+    for number, (name, z) in enumerate(trace.streams):
+        column = list(trace.model.stream.slots).index("balance")
+        assert trace.values("balance", after=name).tolist() == list(
+            trace.arithmetic.numbers(z)[:, column]
+        )
+        assert trace.shown("balance", after=name) == trace.shown("balance", after=number)
+    with pytest.raises(UnknownName, match="did you mean layer 0 attention"):
+        trace.values("balance", after="layer 0 atention")
 
 
 @pytest.mark.parametrize("arithmetic", ["float32", "exact"])

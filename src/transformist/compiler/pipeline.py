@@ -188,7 +188,7 @@ def _without_margin(program: Program, options: Options, excess: MarginExceeded) 
     return Subexpressions(program).refused(
         node,
         f"{excess.what} in {options.number_system} must be below {excess.allowed:.3g}",
-        received=f"up to {excess.error:.3g} for N = {options.max_length}",
+        received=f"where it is up to {excess.error:.3g} for N = {options.max_length}",
         remedy=_what_fits(program, options) + _a_float_in(node, program.floats),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Array
-from transformist.errors import InputTooLarge, InvalidValue
+from transformist.errors import InputTooLarge, InvalidValue, UnknownName
 from transformist.model.embedding import Symbol
 
 if TYPE_CHECKING:
@@ -79,20 +80,30 @@ class Trace:
         """
         return self.values(slot)
 
-    def values(self, slot: str, after: int | None = None) -> NDArray[Any]:
-        """The values of a slot at every row in the stream `streams[after]`.
+    def values(self, slot: str, after: int | str | None = None) -> NDArray[Any]:
+        """The values of a slot at every row, after one step of the run.
 
         Where a slot holds one number after another, each has a name, and is found by it in the
         last stream that has it when `after` is left out.
 
+        Args:
+            slot: its name, or the name of a number that it holds.
+            after: the step, by its name in `streams`, or by its number: 0 is the embedding.
+
         Raises:
-            UnknownName: for a slot that is not there.
-            InvalidValue: for a stream that is not there.
+            UnknownName: for a slot or a step that is not there.
+            InvalidValue: for the number of a step that is not there.
+
+        Example:
+            >>> import transformist as tf
+            >>> trace = tf.recipe("dyck-1").build(max_length=2).run("()")
+            >>> trace.values("balance", after="layer 0 attention").tolist()
+            [0.0, 0.5, 0.0]
 
         """
         return self.arithmetic.numbers(self._column(slot, after))
 
-    def shown(self, slot: str, after: int | None = None) -> list[Any]:
+    def shown(self, slot: str, after: int | str | None = None) -> list[Any]:
         """Values of a slot for a person: numbers, or decimal balls around the real values."""
         shown: list[Any] = self.arithmetic.shown(self._column(slot, after))
         return shown
@@ -179,14 +190,19 @@ class Trace:
             if mine != theirs:
                 raise InvalidValue(
                     f"traces must have the same {what} to be compared",
-                    received=f"{mine!r:.60} and {theirs!r:.60}",
+                    received=_where_they_differ(mine, theirs),
                     where="Trace.diff",
                     remedy="run one model, or an ablated one, on inputs of one length",
                 )
 
-    def _column(self, slot: str, stream: int | None) -> Array:
+    def _column(self, slot: str, stream: int | str | None) -> Array:
         column, last = self.model.stream.place(slot)
         after = last if stream is None else stream
+        if isinstance(after, str):
+            names = [name for name, _ in self.streams]
+            if after not in names:
+                raise UnknownName.among("step", after, names, "Trace")
+            after = names.index(after)
         if type(after) is not int or not -len(self.streams) <= after < len(self.streams):
             raise InvalidValue(
                 f"the stream must be one of {len(self.streams)}, counted from 0, or from −1 back",
@@ -217,3 +233,13 @@ class Trace:
         z = self.streams[before][1]
         norm = layers[layer].pre_norms[0]
         return (z if norm is None else norm.on(z, self.arithmetic)), layers[layer].heads[head]
+
+
+def _where_they_differ(mine: Any, theirs: Any) -> str:
+    """Two numbers, or the first entries in which two lists differ, and the lengths of the lists."""
+    if isinstance(mine, int):
+        return f"{mine} and {theirs}"
+    pairs = itertools.zip_longest(mine, theirs)
+    at = next(k for k, (one, other) in enumerate(pairs) if one != other)
+    first = (f"{each[at]!r:.60}" if at < len(each) else "none" for each in (mine, theirs))
+    return f"{len(mine)} and {len(theirs)}, first different at number {at}: {' and '.join(first)}"

@@ -497,9 +497,17 @@ def _listed(inputs: Any, where: str) -> list[Any]:
     """The inputs as a list.
 
     Raises:
-        InvalidValue: for what cannot be gone through.
+        InvalidValue: for what cannot be gone through, or a string, whose symbols would be taken for
+            inputs of length 1.
 
     """
+    if isinstance(inputs, str):
+        raise InvalidValue(
+            "inputs must be a list of strings, not one string",
+            received=f"{inputs!r:.60}",
+            where=where,
+            remedy=f"put the string in a list: {where.rpartition('.')[2]}([{inputs!r:.40}])",
+        )
     # A 0-dimensional array has the method `__iter__`, which raises a TypeError.
     try:
         each = iter(inputs)
