@@ -75,3 +75,26 @@ def test_the_largest_product_of_sparse_vectors(seed):
     assert _largest_dot(*sparse) == wanted
     x, y = dense[0][0], dense[1][0]
     assert _dot(sparse[0][0], y) == sum(a * b for a, b in zip(x, y, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_largest_product_of_many_one_hot_vectors(seed):
+    """Two coordinates that all vectors have, and eighteen one-hot ones, in order."""
+    draw = random.Random(seed)
+
+    def drawn():
+        one_hot = {draw.randrange(1, 20): draw.choice([0.1, 0.5, 0.7]) for _ in range(2)}
+        shared = {0: draw.choice([0.1, 0.3]), 20: draw.choice([0.2, 0.9])}
+        return dict(sorted({**one_hot, **shared}.items()))
+
+    x, y = ([drawn() for _ in range(24)] for _ in "xy")
+    if seed % 2:  # no vector of x shares a one-hot coordinate with one of y
+        x = [{0: each[0], 20: each[20]} for each in x]
+
+    def product(one, other):
+        total = 0.0
+        for j in range(21):
+            total += one.get(j, 0.0) * other.get(j, 0.0)
+        return total
+
+    assert _largest_dot(x, y) == max(product(one, other) for one in x for other in y)

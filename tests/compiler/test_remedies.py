@@ -125,8 +125,23 @@ def test_a_wider_format_is_named_only_where_it_fits():
     assert "arithmetic=exact" in message and "float64" not in message
     tf.compile(share_above(0.3), max_length=10, arithmetic="exact")
     message = refused(share_above("1/3"), max_length=10, arithmetic="bfloat16")
-    assert "arithmetic=float64" in message
-    tf.compile(share_above("1/3"), max_length=10, arithmetic="float64")
+    assert message.endswith("such as arithmetic=float16")
+    tf.compile(share_above("1/3"), max_length=10, arithmetic="float16")
+
+
+@pytest.mark.parametrize(
+    ("length", "arithmetic", "named", "too_few"),
+    [(1000, "float16", "float32", ""), (1000, "bfloat16", "float32", "float16")],
+)
+def test_the_format_that_is_named_has_no_more_bits_than_are_needed(
+    length, arithmetic, named, too_few
+):
+    program = share_above("1/2")
+    message = refused(program, max_length=length, arithmetic=arithmetic)
+    assert message.endswith(f"more bits, such as arithmetic={named}")
+    tf.compile(program, max_length=length, arithmetic=named)
+    if too_few:
+        refused(program, max_length=length, arithmetic=too_few)
 
 
 def test_a_place_without_source_is_described_by_its_type():

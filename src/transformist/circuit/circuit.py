@@ -465,11 +465,14 @@ class Circuit:
         known = self._approximations
         for each in range(len(known), number + 1):
             atom = self.atoms[each]
-            head = atom.fetched_by
-            is_sharp = self.weighting == "softmax" and head is not None and head.is_scored
-            known.append(
-                is_sharp or (not atom.absorbs_errors and any(known[k] for k in self.reads(each)))
-            )
+            head, forms = self.sources(each)
+            if self.weighting == "softmax" and head is not None and head.is_scored:
+                known.append(True)
+                continue
+            atoms = itertools.chain.from_iterable(form.atoms for form in forms)
+            if head is not None:
+                atoms = itertools.chain(atoms, self.atoms_of(head))
+            known.append(not atom.absorbs_errors and any(known[k] for k in atoms))
         return known
 
     @cached_property

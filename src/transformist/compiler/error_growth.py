@@ -108,7 +108,16 @@ def margined(lowered: Lowered, arithmetic: str) -> Mapping[Head, Fraction]:
 def longest_chain(circuit: Circuit) -> int:
     """Length of the longest chain of ReLUs and heads, each of which reads the one before it."""
     lengths: list[int] = []
+    of_heads: dict[Head, int] = {}  # longest chain up to queries and keys; atoms share heads
     for number, atom in enumerate(circuit.atoms):
-        hands_on = isinstance(atom, Relu | Fetched)
-        lengths.append(hands_on and 1 + max((lengths[k] for k in circuit.reads(number)), default=0))
+        if not isinstance(atom, Relu | Fetched):
+            lengths.append(0)
+            continue
+        head, forms = circuit.sources(number)
+        before = max((lengths[k] for form in forms for k in form.atoms), default=0)
+        if head is not None:
+            if head not in of_heads:
+                of_heads[head] = max((lengths[k] for k in circuit.atoms_of(head)), default=0)
+            before = max(before, of_heads[head])
+        lengths.append(1 + before)
     return max(lengths, default=0)

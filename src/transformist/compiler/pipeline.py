@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from transformist.arithmetic import FORMATS
 from transformist.bisection import largest_below
 from transformist.circuit import Circuit
 from transformist.compiler.allocate import allocate
@@ -27,6 +28,7 @@ from transformist.language import Accept, Program
 from transformist.language.across import Mean
 from transformist.language.node import Node, different
 from transformist.model import Transformer
+from transformist.rounding import float_format_of
 
 LOG = logging.getLogger(__name__)
 
@@ -200,9 +202,7 @@ def _what_fits(program: Program, options: Options) -> str:
     weights, so it may hold for a format in which these bounds exceed a margin. It may also hold for
     weights that are compiled for another format.
     """
-    finer = "an arithmetic with more bits, such as arithmetic=float64"
-    if not _fits(program, replace(options, arithmetic="float64")):
-        finer = "arithmetic=exact, in which nothing rounds"
+    finer = _finer(program, options)
     longest = _longest(program, options)
     if longest:
         return f"max_length={longest} fits; or compile it for {finer}"
@@ -212,6 +212,16 @@ def _what_fits(program: Program, options: Options) -> str:
     if options.weighting == "softmax" and _fits(program, hard):
         return f"{none}; weighting=average-hard fits; or {other}"
     return f"{none}; {other}"
+
+
+def _finer(program: Program, options: Options) -> str:
+    """The format with the fewest more bits in which the program fits; exact where none does."""
+    a = float_format_of(options.number_system)
+    more = [each for each in FORMATS if a is None or each.precision > a.precision]
+    for each in sorted(more, key=lambda each: each.precision):
+        if _fits(program, replace(options, arithmetic=each.name)):
+            return f"an arithmetic with more bits, such as arithmetic={each.name}"
+    return "arithmetic=exact, in which nothing rounds"
 
 
 def _fits(program: Program, options: Options) -> bool:

@@ -249,20 +249,29 @@ def _by_kind(rows: Sequence[Ranges], errors: Sequence[float]) -> list[Vector]:
     return list(found.values())
 
 
+FEW = 8
+"""At most this many vectors have a coordinate that counts as one-hot."""
+
+
 def _largest_dot(x: Sequence[Vector], y: Sequence[Vector]) -> float:
-    """The largest dot product of a vector of x and one of y; products known to be 0 are skipped."""
-    having: dict[int, list[int]] = {}
-    for number, vector in enumerate(y):
+    """The largest dot product of a vector of x and one of y; their coordinates are at least 0."""
+    having: dict[int, list[Vector]] = {}
+    for vector in y:
         for j in vector:
-            having.setdefault(j, []).append(number)
-    return max(
-        (
-            _dot(vector, y[number])
-            for vector in x
-            for number in {number for j in vector for number in having.get(j, ())}
-        ),
-        default=0.0,
-    )
+            having.setdefault(j, []).append(vector)
+    # Most coordinates are one-hot: a few vectors have each (`few`). The rest of a vector of y is
+    # the same for most of them, so each different rest is taken once. A vector of y that shares no
+    # coordinate of `few` with one of x has the dot product of its rest, exactly. Another has at
+    # least that of its rest, also in floating point: to add a number that is not negative never
+    # makes a sum less. So neither the largest product nor its rounding changes.
+    few = {j for j, those in having.items() if len(those) <= FEW}
+    rests = {tuple((j, size) for j, size in vector.items() if j not in few) for vector in y}
+    largest, kept = 0.0, [dict(each) for each in rests if each]
+    for vector in x:
+        sharing = {id(each): each for j in vector if j in few for each in having[j]}
+        products = (_dot(vector, each) for each in (*sharing.values(), *kept))
+        largest = max(largest, max(products, default=0.0))
+    return largest
 
 
 def _dot(x: Vector, y: Vector | Sequence[float]) -> float:
