@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, str] = {
     "compile": "Compile a program to the weights of a transformer, and save them.",
     "certify": "Prove that a format decides as exact weights do, for inputs of length up to N.",
     "export": "Write a model to a file of PyTorch or ONNX, and compare both first.",
+    "conformance": "Write known-answer tests for inference engines, and run them.",
     "precision": "Search for the first length at which a float format breaks a recipe.",
     "diagnose": "Find the number that makes an answer wrong in a format, and the remedy.",
     "plan": "Explain how the structured engine evaluates each head, and how its time grows.",

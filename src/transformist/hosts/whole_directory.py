@@ -67,7 +67,7 @@ def require_free(target: Path, names: frozenset[str], where: str, *, force: bool
 
 
 def replace_directory(target: Path, files: Mapping[str, bytes], where: str) -> None:
-    """Put a directory of files in its place, whole or not at all.
+    """Put a directory of files in its place, whole or not at all; names may have directories.
 
     Raises:
         InvalidValue: for a place that cannot be written to, or a full disk.
@@ -78,6 +78,7 @@ def replace_directory(target: Path, files: Mapping[str, bytes], where: str) -> N
         try:
             made.mkdir()
             for name, data in files.items():
+                (made / name).parent.mkdir(parents=True, exist_ok=True)
                 with (made / name).open("xb") as file:
                     file.write(data)
                     file.flush()

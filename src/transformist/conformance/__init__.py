@@ -1,0 +1,6 @@
+"""Known-answer tests for inference engines: checkpoints whose greedy tokens are known."""
+
+from transformist.conformance.case import Case
+from transformist.conformance.suite_files import cases, write
+
+__all__ = ["Case", "cases", "write"]
