@@ -8,52 +8,39 @@ the stream divides by s.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from transformist.hosts import checkpoint
-from transformist.hosts.named_arrays import NO_FACTS
 from transformist.hosts.next_token import word_vectors
 from transformist.hosts.plain_model import (
     ACTIVATIONS,
     SHRINK,
     PlainLayer,
+    PlainModel,
     in_heads,
     multiple_of_8,
     network_of,
-    plain_model,
     rescaled,
     stacked,
     with_zero_sum,
 )
-from transformist.hosts.stock import encoder
-from transformist.hosts.vocabulary import label_texts, vocabulary_of
-from transformist.model import Mask, Transformer
-
-STOCK = encoder("BertForTokenClassification")
-
-MASKS = (Mask.NONE,)
+from transformist.hosts.stock import Arrays, encoder
+from transformist.hosts.vocabulary import Vocabulary, label_texts
+from transformist.model import Transformer
 
 EPSILON = 1e-12
 """The usual eps of BERT, kept."""
 
 
-def write(
-    model: Transformer,
-    arithmetic: str,
-    max_length: int | None = None,
-    facts: Mapping[str, Any] = NO_FACTS,
-) -> dict[str, bytes]:
-    """Return the files of a checkpoint by their names; arguments and errors are those of `gpt2`."""
-    checkpoint.require_float32(arithmetic, "bert")
-    plain = plain_model(model, "bert", MASKS, max_length)
+def mapping(plain: PlainModel, model: Transformer, tokens: Vocabulary) -> Arrays:
+    """Fit a plain model to BERT, and return its settings and weights."""
     plain, count = in_heads(with_zero_sum(rescaled(plain, model)))
     size, width = plain.head_size, plain.width
     hidden = multiple_of_8(plain.most_hidden)
-    tokens, labels = vocabulary_of(model, ()), label_texts(plain.answers)
+    labels = label_texts(plain.answers)
     norm = {"weight": np.full(width, math.sqrt(EPSILON)), "bias": np.zeros(width)}
     embeddings = {
         "word_embeddings.weight": SHRINK * word_vectors(plain, tokens),
@@ -83,7 +70,7 @@ def write(
         "label2id": {label: number for number, label in enumerate(labels)},
         **dict.fromkeys(("attention_probs_dropout_prob", "hidden_dropout_prob"), 0.0),
     }
-    return checkpoint.files(STOCK, model, tokens, labels, config, tensors, max_length, facts)
+    return config, tensors
 
 
 def _layer(layer: PlainLayer, count: int, size: int, hidden: int) -> dict[str, NDArray[np.float64]]:
@@ -104,6 +91,6 @@ def _layer(layer: PlainLayer, count: int, size: int, hidden: int) -> dict[str, N
     }
 
 
-def run(files: Mapping[str, bytes]) -> Callable[[Any, Any], NDArray[Any]]:
-    """Return a function from tokens and lengths to logits, by transformers."""
-    return checkpoint.run(STOCK, files)
+STOCK = encoder("bert", "BertForTokenClassification", mapping)
+write = partial(checkpoint.write, STOCK)
+run = partial(checkpoint.run, STOCK)

@@ -1,14 +1,14 @@
 """Checkpoints of transformers: the files of a directory, and what the library computes from them.
 
-A checkpoint is written without the library, from plain arrays, and loaded by its Auto classes. No
-code comes with it, and nothing is fetched from a network.
+The mapping of a class writes a checkpoint from plain arrays, without the library. Auto classes load
+it. No code comes with it, and nothing is fetched from a network.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from transformist.errors import InvalidValue
 from transformist.hosts.host import Unhostable
 from transformist.hosts.model_card import card
-from transformist.hosts.named_arrays import description
+from transformist.hosts.named_arrays import NO_FACTS, description
 from transformist.hosts.optional_library import optional
-from transformist.hosts.plain_model import FORMAT, as_tensor, rows_of
+from transformist.hosts.plain_model import FORMAT, as_tensor, plain_model, rows_of
 from transformist.hosts.stock import Stock
-from transformist.hosts.vocabulary import Vocabulary, as_json, as_utf8
+from transformist.hosts.vocabulary import as_json, as_utf8, label_texts, vocabulary_of
 from transformist.model import Binary, Transformer
 from transformist.verify import grade_of
 
@@ -32,45 +32,41 @@ FACTS = "transformist.json"
 """The file with the facts about the model, and the tokens of its symbols and answers."""
 
 
-def require_float32(arithmetic: str, host: str) -> None:
-    """Require the number format of checkpoints.
-
-    Raises:
-        Unhostable: for another one.
-
-    """
-    if arithmetic != FORMAT:
-        raise Unhostable(
-            f"a checkpoint must be in {FORMAT}", received=arithmetic, host=host, arithmetic=FORMAT
-        )
-
-
-def files(
+def write(
     stock: Stock,
     model: Transformer,
-    tokens: Vocabulary,
-    answers: Sequence[str],
-    config: Mapping[str, Any],
-    tensors: Mapping[str, NDArray[np.float64]],
-    max_length: int | None,
-    facts: Mapping[str, Any],
+    arithmetic: str,
+    max_length: int | None = None,
+    facts: Mapping[str, Any] = NO_FACTS,
 ) -> dict[str, bytes]:
     """Return the files of a checkpoint by their names.
 
     Args:
         stock: the class.
-        model: the model that was written.
-        tokens: its tokens.
-        answers: the texts of the answers, in the order of the labels.
-        config: the settings of the class, beside those that every class has.
-        tensors: the weights by their names in the class.
+        model: the transformer.
+        arithmetic: `float32`.
         max_length: the longest input, for a model without N.
-        facts: the claim of the model and the inputs of its comparison.
+        facts: the claim of the model and the inputs of its comparison, for the card.
 
     Raises:
+        Unhostable: for a model or a format that the class does not have.
+        InvalidValue: for symbols or labels without texts, or a model of any length without
+            `max_length`.
         NotFinite: for a weight that float32 does not hold.
 
     """
+    if arithmetic != FORMAT:
+        raise Unhostable(
+            f"a checkpoint must be in {FORMAT}",
+            received=arithmetic,
+            host=stock.host,
+            arithmetic=FORMAT,
+        )
+    plain = plain_model(model, stock.host, stock.masks, max_length)
+    stock.require(plain, stock.host)
+    tokens = vocabulary_of(model, plain.answers if stock.generates else ())
+    answers = tokens.answer_texts if stock.generates else label_texts(plain.answers)
+    config, tensors = stock.mapping(plain, model, tokens)
     rows = rows_of(model, max_length)
     longest = rows - len(tokens.front) - len(tokens.back)
     # A certificate is of the model's own evaluation, which the card says.

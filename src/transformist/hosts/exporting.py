@@ -40,14 +40,15 @@ def export(
 
     Args:
         model: the transformer. A host of one kind of mask takes a model that is compiled for it:
-            `gpt2` one with `masks="future", reuse=False`, `llama` one with `positions="bos"` as
-            well, and `bert` one with `masks="none", reuse=False`.
+            `gpt2` and `opt` one with `masks="future", reuse=False`, `llama`, `qwen2`, `mistral` and
+            `gpt-neox` one with `positions="bos"` as well, and `bert` one with `masks="none",
+            reuse=False`.
         path: the path of the file; an existing file is replaced. For a checkpoint, the path of a
             directory that is new or empty.
         host: `onnx`, a graph of opset 18, or `torch`, an exported program (.pt2). Both take
             `token_ids` (batch, rows), with the symbols that the model adds, and `lengths` (batch),
-            and give the final vectors and the logits. `gpt2`, `llama` and `bert` are checkpoints of
-            stock classes of transformers, with a tokenizer.
+            and give the final vectors and the logits. The others are checkpoints of stock classes
+            of transformers, with a tokenizer.
         arithmetic: the number format of weights and results.
         max_length: the longest input, a whole number, of a model without N; a model with N keeps
             its own.

@@ -50,28 +50,26 @@ class Host:
 OF_THE_POSITION = tuple(name for name in POSITIONS if not name.endswith("/n"))
 """The position functions that a table holds: those that do not depend on n."""
 
+
+def _checkpoint(name: str, **options: Any) -> Host:
+    """The row of a stock class of transformers, whose module has the name of the host."""
+    return Host(
+        module=f"transformist.hosts.{name.replace('-', '_')}",
+        libraries=("torch", "transformers"),
+        extra="huggingface",
+        suffix="",
+        options={**options, "reuse": False},
+    )
+
+
 HOSTS: Mapping[str, Host] = {
-    "gpt2": Host(
-        module="transformist.hosts.gpt2",
-        libraries=("torch", "transformers"),
-        extra="huggingface",
-        suffix="",
-        options={"masks": "future", "reuse": False},
-    ),
-    "bert": Host(
-        module="transformist.hosts.bert",
-        libraries=("torch", "transformers"),
-        extra="huggingface",
-        suffix="",
-        options={"masks": "none", "reuse": False, "positions": OF_THE_POSITION},
-    ),
-    "llama": Host(
-        module="transformist.hosts.llama",
-        libraries=("torch", "transformers"),
-        extra="huggingface",
-        suffix="",
-        options={"masks": "future", "reuse": False, "positions": "bos"},
-    ),
+    "gpt2": _checkpoint("gpt2", masks="future"),
+    "bert": _checkpoint("bert", masks="none", positions=OF_THE_POSITION),
+    "llama": _checkpoint("llama", masks="future", positions="bos"),
+    "qwen2": _checkpoint("qwen2", masks="future", positions="bos"),
+    "mistral": _checkpoint("mistral", masks="future", positions="bos"),
+    "opt": _checkpoint("opt", masks="future"),
+    "gpt-neox": _checkpoint("gpt-neox", masks="future", positions="bos"),
     "onnx": Host(
         module="transformist.hosts.onnx_graph",
         libraries=("onnx", "onnxruntime"),

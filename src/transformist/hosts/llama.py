@@ -9,15 +9,12 @@ queries and keys. A hidden unit is silu(gate) · up, with up = 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from transformist.hosts import checkpoint
-from transformist.hosts.host import Unhostable
-from transformist.hosts.named_arrays import NO_FACTS
 from transformist.hosts.next_token import answer_logits, word_vectors
 from transformist.hosts.plain_model import (
     SHRINK,
@@ -25,18 +22,15 @@ from transformist.hosts.plain_model import (
     PlainModel,
     in_heads,
     multiple_of_8,
-    plain_model,
+    refuse_first,
+    require_no_positions,
     rescaled,
     stacked,
     with_constant,
 )
-from transformist.hosts.stock import decoder
-from transformist.hosts.vocabulary import vocabulary_of
-from transformist.model import Mask, Transformer
-
-STOCK = decoder("LlamaForCausalLM")
-
-MASKS = (Mask.FUTURE,)
+from transformist.hosts.stock import Arrays, decoder
+from transformist.hosts.vocabulary import Vocabulary
+from transformist.model import Transformer
 
 EPSILON = 1e-6
 """The usual eps of Llama, kept."""
@@ -55,23 +49,14 @@ SHARP = 2.0**30
 """Factor c of the input of silu, which stands for ReLU."""
 
 
-def write(
-    model: Transformer,
-    arithmetic: str,
-    max_length: int | None = None,
-    facts: Mapping[str, Any] = NO_FACTS,
-) -> dict[str, bytes]:
-    """Return the files of a checkpoint by their names; arguments and errors are those of `gpt2`."""
-    checkpoint.require_float32(arithmetic, "llama")
-    plain = plain_model(model, "llama", MASKS, max_length)
+def mapping(plain: PlainModel, model: Transformer, tokens: Vocabulary) -> Arrays:
+    """Fit a plain model to Llama, and return its settings and weights."""
     size, places = plain.head_size, _frozen(plain)
-    _require_held(plain, len(places))
     plain = with_constant(rescaled(plain, model))
     constant = plain.width - 1
     plain, count = in_heads(plain)
     # One more hidden unit adds the biases of the layer to the stream.
     hidden = multiple_of_8(plain.most_hidden + 1)
-    tokens = vocabulary_of(model, plain.answers)
     norm = np.full(plain.width, math.sqrt(EPSILON) / SHRINK)
     tensors = {
         "model.embed_tokens.weight": SHRINK * word_vectors(plain, tokens),
@@ -104,9 +89,7 @@ def write(
         "vocab_size": len(tokens.texts),
         "attention_dropout": 0.0,
     }
-    return checkpoint.files(
-        STOCK, model, tokens, tokens.answer_texts, config, tensors, max_length, facts
-    )
+    return config, tensors
 
 
 def _frozen(plain: PlainModel) -> NDArray[np.int64]:
@@ -118,24 +101,24 @@ def _frozen(plain: PlainModel) -> NDArray[np.int64]:
     return np.concatenate([still, still + half])
 
 
-def _require_held(plain: PlainModel, most: int) -> None:
+def require(plain: PlainModel, host: str) -> None:
+    """Require a model without positions, with ReLU and queries of few coordinates.
+
+    Raises:
+        Unhostable: for another model.
+
+    """
+    require_no_positions(plain, host)
+    most = len(_frozen(plain))
     sizes = [len(head.b_Q) for layer in plain.layers for head in layer.heads]
     faults = {
-        "a model must have no positions, as compile gives with positions=bos": (
-            plain.has_positions,
-            "position functions or a table",
-        ),
         "networks must have relu": (plain.activation != "relu", plain.activation),
         f"a query must have at most {most} coordinates": (
             max(sizes, default=0) > most,
             f"{max(sizes, default=0)}",
         ),
     }
-    for invariant, (is_wrong, received) in faults.items():
-        if is_wrong:
-            raise Unhostable(
-                f"in llama, {invariant}", received=received, host="onnx", arithmetic="float32"
-            )
+    refuse_first(host, faults)
 
 
 def _attention(
@@ -169,6 +152,6 @@ def _network(layer: PlainLayer, hidden: int, constant: int) -> dict[str, NDArray
     }
 
 
-def run(files: Mapping[str, bytes]) -> Callable[[Any, Any], NDArray[Any]]:
-    """Return a function from tokens and lengths to logits, by transformers."""
-    return checkpoint.run(STOCK, files)
+STOCK = decoder("llama", "LlamaForCausalLM", mapping, require)
+write = partial(checkpoint.write, STOCK)
+run = partial(checkpoint.run, STOCK)

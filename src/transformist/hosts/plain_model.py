@@ -281,15 +281,37 @@ def require_plain(model: Transformer, host: str, masks: tuple[Mask, ...]) -> str
             f"{len(reused)} slots that hold several numbers",
         ),
     }
+    refuse_first(host, faults)
+    return activations[0]
+
+
+def refuse_first(host: str, faults: Mapping[str, tuple[bool, str]]) -> None:
+    """Refuse a model for the first fault that it has.
+
+    Args:
+        host: the name of the host.
+        faults: for each condition, true if the model breaks it, and what was received.
+
+    Raises:
+        Unhostable: for a model with a fault, with a host that holds it.
+
+    """
     for invariant, (is_wrong, received) in faults.items():
         if is_wrong:
             raise Unhostable(
-                f"in {host}, {invariant}",
-                received=received,
-                host="onnx",
-                arithmetic=FORMAT,
+                f"in {host}, {invariant}", received=received, host="onnx", arithmetic=FORMAT
             )
-    return activations[0]
+
+
+def require_no_positions(plain: PlainModel, host: str) -> None:
+    """Require a model whose rows have no vectors of positions.
+
+    Raises:
+        Unhostable: for another model.
+
+    """
+    invariant = "a model must have no positions, as compile gives with positions=bos"
+    refuse_first(host, {invariant: (plain.has_positions, "position functions or a table")})
 
 
 def through(plain: PlainModel, writing: Matrix, reading: Matrix) -> PlainModel:

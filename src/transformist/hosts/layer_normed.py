@@ -1,0 +1,95 @@
+"""Plain models in a decoder with a layer norm before each sublayer: GPT-2, OPT and GPT-NeoX.
+
+A norm is the identity up to rounding, since the stream has the factor s (`SHRINK`), its sum is 0,
+and the gain is √eps / s.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformist.hosts.next_token import answer_logits, word_vectors
+from transformist.hosts.plain_model import (
+    SHRINK,
+    Matrix,
+    PlainModel,
+    in_heads,
+    multiple_of_8,
+    network_of,
+    rescaled,
+    stacked,
+    with_constant,
+    with_zero_sum,
+)
+from transformist.hosts.vocabulary import Vocabulary
+from transformist.model import Transformer
+
+
+@dataclass(frozen=True)
+class LayerNormed:
+    """The arrays of a decoder with layer norms, under the names of the definition.
+
+    Attributes:
+        size: d_head, the number of coordinates of a head.
+        heads: the number of heads of each layer.
+        hidden: the number of hidden units of each layer.
+        words: a row for each token, shape (tokens, d).
+        positions: a row for each row of an input, shape (rows, d).
+        logits: a row for each token, shape (tokens, d).
+        norm: the gain and the bias of every norm.
+        layers: for each layer W_Q, W_K, W_V, W_O, W_1, W_2 and the bias of each.
+
+    """
+
+    size: int
+    heads: int
+    hidden: int
+    words: Matrix
+    positions: Matrix
+    logits: Matrix
+    norm: dict[str, Matrix]
+    layers: tuple[dict[str, Matrix], ...]
+
+    @property
+    def width(self) -> int:
+        """The number of slots."""
+        return int(self.words.shape[1])
+
+
+def layer_normed(
+    plain: PlainModel, model: Transformer, tokens: Vocabulary, epsilon: float
+) -> LayerNormed:
+    """Fit a plain model to a decoder whose layer norms have this eps."""
+    plain = with_zero_sum(with_constant(rescaled(plain, model)))
+    constant, size = plain.width - 2, plain.head_size
+    plain, count = in_heads(plain)
+    hidden = multiple_of_8(plain.most_hidden)
+    gain = np.full(plain.width, math.sqrt(epsilon) / SHRINK)
+    return LayerNormed(
+        size=size,
+        heads=count,
+        hidden=hidden,
+        words=SHRINK * word_vectors(plain, tokens),
+        positions=SHRINK * plain.positions,
+        logits=answer_logits(plain, tokens, constant),
+        norm={"weight": gain, "bias": np.zeros(plain.width)},
+        layers=tuple(_layers(plain, count, size, hidden)),
+    )
+
+
+def _layers(plain: PlainModel, count: int, size: int, hidden: int) -> Iterator[dict[str, Matrix]]:
+    for layer in plain.layers:
+        heads = stacked(layer, count, np.arange(size), size)
+        network = network_of(layer, hidden)
+        yield {
+            **heads,
+            "W_O": SHRINK * heads["W_O"],
+            "b_O": SHRINK * layer.b_O,
+            **network,
+            "W_2": SHRINK * network["W_2"],
+            "b_2": SHRINK * network["b_2"],
+        }
