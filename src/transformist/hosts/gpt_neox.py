@@ -44,11 +44,13 @@ def mapping(plain: PlainModel, model: Transformer, tokens: Vocabulary) -> Arrays
         "max_position_embeddings": len(made.positions),
         "num_attention_heads": made.heads,
         "num_hidden_layers": len(made.layers),
+        # A rotation of no coordinates: queries and keys stay as they are at every distance.
         "rope_parameters": {
             "rope_type": "default",
             "rope_theta": 10000.0,
             "partial_rotary_factor": 0.0,
         },
+        # In parallel, a network would not read what the heads of its layer write.
         "use_parallel_residual": False,
         "vocab_size": len(tokens.texts),
         **dict.fromkeys(("attention_dropout", "hidden_dropout"), 0.0),

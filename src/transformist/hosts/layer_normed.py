@@ -68,6 +68,10 @@ def layer_normed(
     constant, size = plain.width - 2, plain.head_size
     plain, count = in_heads(plain)
     hidden = multiple_of_8(plain.most_hidden)
+    # A norm of s z with mean 0 is s z / √(s² mean(z²) + eps) · gain. In float32 the root is that of
+    # eps alone (`SHRINK`), so that the gain √eps / s gives z. The stream adds what a sublayer
+    # writes to s z: words, positions, W_O, b_O, W_2 and b_2 have the factor s, and what reads has
+    # none.
     gain = np.full(plain.width, math.sqrt(epsilon) / SHRINK)
     return LayerNormed(
         size=size,

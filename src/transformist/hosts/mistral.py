@@ -14,6 +14,7 @@ from transformist.model import Transformer
 def mapping(plain: PlainModel, model: Transformer, tokens: Vocabulary) -> Arrays:
     """Fit a plain model to Mistral, and return its settings and weights."""
     config, tensors = llama.mapping(plain, model, tokens)
+    # The default is a window of 4096 tokens, beyond which a mean would miss the first ones.
     return config | {"model_type": "mistral", "sliding_window": None}, tensors
 
 

@@ -16,6 +16,8 @@ from transformist.model import Transformer
 EPSILON = 1e-5
 """The eps of OPT, which its configuration does not have."""
 
+# The class adds 2 to the place of a token. A token of padding before an input has the place −1 and
+# reads row 1, which no other token does.
 EMPTY = 2
 """Rows of the table of positions before that of the first token."""
 
