@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar, final
 
 import numpy as np
@@ -30,7 +32,7 @@ from transformist.model import (
     Transformer,
     rationals,
 )
-from transformist.model.definition import Function, observed
+from transformist.model.definition import Definition, observed
 from transformist.settings import SETTINGS
 
 Model: TypeAlias = (
@@ -198,6 +200,22 @@ class LengthClaim(Claim):
         }
         return {name: length for name, length in lengths.items() if length != 0}
 
+    def outside_lengths(self, n: int, a: Arithmetic, settings: Settings) -> str:
+        """A length beyond the safe one, or an arithmetic without a claim, in words; else ""."""
+        return beyond(n, self.safe_length_in(a, settings), a)
+
+    def safe_length_in(self, a: Arithmetic, settings: Settings) -> int | None:
+        """The safe length in an arithmetic; 0 in one that the claim does not speak about."""
+        if a.name not in self.arithmetics(settings):
+            return 0
+        safe: int | None = ask(self.safe_length, arithmetic=a, **settings)
+        return safe
+
+    def covers(self, n: int, settings: Settings) -> bool:
+        """True if inputs of length n are covered in some arithmetic."""
+        names = self.arithmetics(settings)
+        return any(not self.outside_lengths(n, number_system(each), settings) for each in names)
+
     def needed_features(self, settings: Settings) -> tuple[str, ...]:
         """The positional features it needs."""
         return ()
@@ -227,10 +245,9 @@ class SequenceClaim(LengthClaim):
         n = x.shape[-2]
         if n == 0:
             return ""
-        if a.name in self.arithmetics(settings):
-            safe = ask(self.safe_length, arithmetic=a, **settings)
-            if safe is not None and n > safe:
-                return f"n = {n} in {a.name}, in which it is safe up to {safe}"
+        too_long = self.outside_lengths(n, a, settings)
+        if too_long:
+            return too_long
         domain: Sequences = ask(self.domain, **settings)
         lists = _floats(a.numbers(x)).reshape(-1, n, x.shape[-1])
         found = domain.first_outside(lists, a)
@@ -262,6 +279,20 @@ class PositionClaim(LengthClaim):
     observed: Callable[[list[list[Fraction]]], list[list[Fraction]]] = lambda vectors: vectors
     error: Callable[..., Fraction] = lambda *, arithmetic, value: rounded_once(arithmetic, value)
     error_statement: str = "exact, then each number rounded once"
+
+
+def beyond(n: int, safe: int | None, a: Arithmetic) -> str:
+    """A length beyond the safe one, in words; "" for one that is safe.
+
+    Example:
+        >>> beyond(9, 8, number_system("float16")), beyond(8, 8, number_system("float16"))
+        ('n = 9 in float16, in which it is safe up to 8', '')
+
+    """
+    if safe is None or n <= safe:
+        return ""
+    limit = f"it is safe up to {safe}" if safe else "nothing is claimed"
+    return f"n = {n} in {a.name}, in which {limit}"
 
 
 def rounded_once(arithmetic: Arithmetic, value: Fraction) -> Fraction:
@@ -533,15 +564,42 @@ class Recipe(Generic[C_co]):
             UnknownName, InvalidValue: as `settings`.
 
         Warns:
-            OutsideClaim: the first time that the model is called on vectors that the claim does
-                not cover.
+            OutsideClaim: the first time that the model is called on vectors, or on a string, that
+                the claim does not cover; at once where it covers no input of length N.
 
         """
         settings = self.settings(given)
         model = self.construct(**settings)
-        if not isinstance(model, Function):
+        _warn_beyond_every_length(self, settings)
+        if not isinstance(model, Definition):  # a position encoding of a user
             return model
-        return observed(model, _Observer(self, settings))
+        kind = _StringObserver if isinstance(model, Transformer) else _Observer
+        return observed(model, kind(self, settings))
+
+
+def _warn_beyond_every_length(recipe: Recipe[Any], settings: Settings) -> None:
+    """Warn of a longest length that the claim covers in no arithmetic."""
+    claim, longest = recipe.claim, settings.get("max_length")
+    if longest is None or not isinstance(claim, LengthClaim) or claim.covers(longest, settings):
+        return
+    lengths = [each for each in claim.safe_lengths(settings).values() if each is not None]
+    limit = f"lengths up to {max(lengths)}" if lengths else "no length under these settings"
+    sentence = f"{recipe.name} is claimed for {limit}; it is built for N = {longest}"
+    _warn_outside(sentence)
+
+
+def _warn_outside(sentence: str) -> None:
+    """Warn the caller of the package that a result may be wrong."""
+    # Models are called through several functions of the package, so the level of the caller is
+    # counted: 1 is this function, and each frame of the package adds 1.
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(OutsideClaim(f"{sentence}: the result may be wrong"), stacklevel=level)
+
+
+_PACKAGE = str(Path(__file__).parent)
+"""Directory of the modules of the package."""
 
 
 def _floats(numbers: NDArray[Any]) -> NDArray[np.float64]:
@@ -561,17 +619,35 @@ class _Observer:
     def __init__(self, recipe: Recipe[Any], settings: Settings) -> None:
         self._recipe, self._settings, self._has_warned = recipe, settings, False
 
-    def __call__(self, x: Array, a: Arithmetic) -> None:
+    def __call__(self, x: Any, a: Arithmetic) -> None:
         if self._has_warned:
             return
-        claim: Claim = self._recipe.claim
-        outside = claim.outside(x, a, self._settings)
+        outside = self._outside(x, a)
         if outside:
             self._has_warned = True
-            inputs = claim.inputs(self._settings)
-            sentence = f"{self._recipe.name} is claimed for {inputs}; got {outside}"
-            # Level 1 is this call, 2 the call of the model, 3 the caller of the model.
-            warnings.warn(OutsideClaim(f"{sentence}: the result may be wrong"), stacklevel=3)
+            inputs = self._recipe.claim.inputs(self._settings)
+            _warn_outside(f"{self._recipe.name} is claimed for {inputs}; got {outside}")
+
+    def _outside(self, x: Any, a: Arithmetic) -> str:
+        claim: Claim = self._recipe.claim
+        return claim.outside(x, a, self._settings)
+
+
+class _StringObserver(_Observer):
+    """Observer of strings, by their lengths: a model has no symbols but those of its claim.
+
+    A decoder asks at every token, so each safe length is computed once.
+    """
+
+    def __init__(self, recipe: Recipe[Any], settings: Settings) -> None:
+        super().__init__(recipe, settings)
+        self._safe: dict[str, int | None] = {}
+
+    def _outside(self, x: Any, a: Arithmetic) -> str:
+        if a.name not in self._safe:
+            claim: StringClaim = self._recipe.claim
+            self._safe[a.name] = claim.safe_length_in(a, self._settings)
+        return beyond(len(x), self._safe[a.name], a)
 
 
 def _with_parameters_of(recipe: Recipe[Any], construct: Any) -> Callable[..., Any]:

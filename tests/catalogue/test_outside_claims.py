@@ -9,7 +9,7 @@ import pytest
 
 import transformist as tf
 from transformist.arithmetic import number_system
-from transformist.claims import FunctionClaim, SequenceClaim, ask
+from transformist.claims import FunctionClaim, SequenceClaim, StringClaim, ask
 from transformist.errors import OutsideClaim
 
 OUTSIDE = [
@@ -95,3 +95,80 @@ def test_what_warns_is_no_part_of_the_model():
         warnings.simplefilter("error", OutsideClaim)
         for other in (pickle.loads(pickle.dumps(model)), replace(model, b_1=model.b_1)):
             other([0, 1, 2])
+
+
+STRINGS = [
+    (lambda model, x, a: model(x, a), "float16", 511),
+    (lambda model, x, a: model.run(x, a, patch={}), "float16", 511),
+    (lambda model, x, a: model.answers([x], a), "float16", 511),
+    (lambda model, x, a: model.values([x], a), "float16", 511),
+    (lambda model, x, a: list(model.streams([x], a)), "float16", 511),
+    (lambda model, x, a: tf.run(model, x, a, engine="structured"), "float32", 2047),
+    (lambda model, x, a: tf.decoder(model, a).take_all(x), "float32", 2047),
+    (lambda model, x, a: [*map(tf.decoder(model, a).take, x)], "float32", 2047),
+]
+WAYS = [
+    "call",
+    "run-with-a-patch",
+    "answers",
+    "values",
+    "streams",
+    "structured",
+    "decoder",
+    "token-by-token",
+]
+
+
+@pytest.mark.parametrize(("call", "arithmetic", "safe"), STRINGS, ids=WAYS)
+def test_a_string_beyond_the_safe_length_is_answered_with_one_warning(call, arithmetic, safe):
+    model = tf.recipe("dyck-1").build(max_length=4000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OutsideClaim)
+        call(model, "(" * safe, arithmetic)
+    words = f"dyck-1 .* n = {safe + 1} in {arithmetic}, .* up to {safe}"
+    with pytest.warns(OutsideClaim, match=words) as given:
+        call(model, "(" * (safe + 1), arithmetic)
+    assert len(given) == 1 and given[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OutsideClaim)
+        call(model, "(" * (safe + 1), arithmetic)
+
+
+def test_a_decoder_goes_on_after_the_warning_as_an_error():
+    """The warning comes before anything is read, so that the decoder keeps its state."""
+    decoder = tf.decoder(tf.recipe("dyck-1").build(max_length=4000), "float32")
+    decoder.take_all("(" * 2047)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OutsideClaim)
+        with pytest.raises(OutsideClaim, match="n = 2048"):
+            decoder.take(")")
+    assert decoder.length == 2047
+    decoder.take(")")
+    assert decoder.length == 2048
+
+
+def test_a_string_in_an_arithmetic_without_a_claim():
+    model = tf.recipe("induction-most-recent").build(alphabet=("a", "b"))
+    with pytest.warns(OutsideClaim, match=r"n = 1 in saturating:8:1/4, in which nothing is claim"):
+        model("a", "saturating:8:1/4")
+
+
+def test_a_longest_length_beyond_every_safe_one_is_built_with_a_warning():
+    with pytest.warns(OutsideClaim, match="lengths up to 1024; it is built for N = 1025") as given:
+        tf.recipe("count-modulo").build(max_length=1025)
+    assert [each.filename for each in given] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OutsideClaim)
+        tf.recipe("count-modulo").build(max_length=1024)
+
+
+OF_STRINGS = [each for each in tf.recipes() if isinstance(each.claim, StringClaim)]
+
+
+@pytest.mark.parametrize("recipe", OF_STRINGS, ids=lambda recipe: recipe.name)
+def test_a_model_has_the_alphabet_of_its_claim(recipe):
+    """So the definition refuses a symbol that is not in the domain, and lengths are left."""
+    for given in ({}, *recipe.claim.variants):
+        settings = recipe.settings(given)
+        domain = ask(recipe.claim.domain, **settings)
+        assert {*recipe.construct(**settings).alphabet} == {*domain.alphabet}

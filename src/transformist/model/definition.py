@@ -198,8 +198,8 @@ class Definition:
         return self
 
 
-Observer: TypeAlias = Callable[[Array, Arithmetic], None]
-"""A function of the numbers on which a model is called, and of their arithmetic."""
+Observer: TypeAlias = Callable[[Any, Arithmetic], None]
+"""A function of the numbers or symbols on which a model is called, and of the arithmetic."""
 
 
 class Function(HasWeights):
@@ -224,16 +224,14 @@ class Function(HasWeights):
         a = number_system(arithmetic)
         given = finite(x, a, type(self).__name__)
         y = self.on(given, a)
-        observe: Observer | None = vars(self).get("_observer")
-        if observe is not None:
-            observe(given, a)
+        observe(self, given, a)
         return y
 
 
-FunctionT = TypeVar("FunctionT", bound=Function)
+DefinitionT = TypeVar("DefinitionT", bound=Definition)
 
 
-def observed(model: FunctionT, observer: Observer) -> FunctionT:
+def observed(model: DefinitionT, observer: Observer) -> DefinitionT:
     """Return an equal model that calls the observer with each input of its own calls.
 
     The observer is no part of the definition: parts of other models, copies with other fields and
@@ -242,6 +240,20 @@ def observed(model: FunctionT, observer: Observer) -> FunctionT:
     shown = object.__new__(type(model))
     vars(shown).update({**vars(model), "_observer": observer})
     return shown
+
+
+def observe(model: object, given: Any, a: Arithmetic) -> None:
+    """Show an input to the observer of a model, if it has one.
+
+    Args:
+        model: the model that is called.
+        given: the numbers; of symbols, any sequence of the same length.
+        a: the arithmetic.
+
+    """
+    observer: Observer | None = vars(model).get("_observer")
+    if observer is not None:
+        observer(given, a)
 
 
 def finite(x: Any, a: Arithmetic, where: str) -> Array:

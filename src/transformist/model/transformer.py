@@ -10,7 +10,7 @@ from typing import Any
 
 from transformist.arithmetic import Arithmetic, Array, number_system, whole_number
 from transformist.errors import InputTooLarge, InputTooLong, InvalidValue, UnknownSymbol
-from transformist.model.definition import Definition, part, several
+from transformist.model.definition import Definition, observe, part, several
 from transformist.model.embedding import BOS, CLS, EOS, Embedding, Symbol
 from transformist.model.layer import (
     Layer,
@@ -491,6 +491,7 @@ class Transformer(Definition, HasWeights):
                 f"(a matrix of {rows**2 * 8 / 2**30:.1f} GiB a head in float64)",
                 remedy=f"give at most {longest} symbols, or evaluate it by the structured engine",
             )
+        observe(self, x, a)
 
 
 def _listed(inputs: Any, where: str) -> list[Any]:

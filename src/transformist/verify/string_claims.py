@@ -55,7 +55,10 @@ def check_strings(recipe: Recipe[StringClaim], max_length: int | None = None) ->
     """Check every short string, and hard and drawn ones, in models for n and for the largest N."""
     settings = recipe.settings({})
     domain: Strings = ask(recipe.claim.domain, **settings)
-    shortest, length = shortest_input(recipe.build()), _length_of_all(domain, max_length, STRINGS)
+    shortest, length = (
+        shortest_input(recipe.construct(**settings)),
+        _length_of_all(domain, max_length, STRINGS),
+    )
     reached = ", ".join(f"{n} in {name}" for name, n, _ in _reached(recipe.claim, settings, length))
     covered = (
         f"{domain}: all {lengths_in_words(shortest, length)}, hard and drawn ones to {reached}"
@@ -78,7 +81,7 @@ def _trials(recipe: Recipe[StringClaim], max_length: int | None) -> Iterator[Tri
             # In a model for n itself inputs reach the full length that it is built for.
             for declared in (N, n) if has_n and n < N else (N,):
                 built = {**given, **({"max_length": declared} if has_n else {})}
-                model = recipe.build(**built)
+                model = recipe.construct(**recipe.settings(built))
                 cases, wrong, every = 0, None, None
                 if declared == N:
                     shorter = min(length, n)

@@ -26,6 +26,7 @@ from transformist.model import (
     Symbol,
     Transformer,
 )
+from transformist.model.definition import observe
 
 FORMATS = (FLOAT64, FLOAT32)
 """The formats in which this engine computes."""
@@ -122,6 +123,7 @@ def evaluate(
     a = format_of(arithmetic)
     model.admit_length(x)
     require_memory(model, len(x), a)
+    observe(model, x, a)
     keep_memory()
     heads: list[Chosen] = []
     rows = codes(model.embedding, x)

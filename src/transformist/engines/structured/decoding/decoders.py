@@ -20,6 +20,7 @@ from transformist.engines.structured.sparse_model import sparse_model
 from transformist.engines.structured.stream_vectors import BLOCK
 from transformist.errors import InputTooLong, InvalidValue, TransformistError
 from transformist.model import NearestFraction, NearZero, Outputs, Symbol, Transformer, length_of
+from transformist.model.definition import observe
 
 BROKEN_OFF = "that was not read to its end"
 """State of a decoder during a call; an interruption leaves it, and so ends the decoder."""
@@ -100,6 +101,7 @@ class Decoder:
         with self._lock:
             if self._ended or self.length == self._longest:
                 return self.take_all([symbol])[0]
+            observe(self.model, range(self.length + 1), self._a)
             # Set before anything changes: Ctrl-C may come between any two lines, and would leave
             # some heads with the symbol and others without it.
             self._ended = BROKEN_OFF
@@ -165,6 +167,7 @@ class Decoder:
                 received=f"length {length}",
                 remedy=f"build it for {length} positions or more",
             )
+        observe(self.model, range(length), self._a)
 
     def _taken(self, rows: NDArray[Any]) -> list[Any]:
         """The answers after each of the next symbols."""
