@@ -107,16 +107,7 @@ STRINGS = [
     (lambda model, x, a: tf.decoder(model, a).take_all(x), "float32", 2047),
     (lambda model, x, a: [*map(tf.decoder(model, a).take, x)], "float32", 2047),
 ]
-WAYS = [
-    "call",
-    "run-with-a-patch",
-    "answers",
-    "values",
-    "streams",
-    "structured",
-    "decoder",
-    "token-by-token",
-]
+WAYS = ["call", "patch", "answers", "values", "streams", "structured", "decoder", "take"]
 
 
 @pytest.mark.parametrize(("call", "arithmetic", "safe"), STRINGS, ids=WAYS)
