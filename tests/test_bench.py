@@ -1,7 +1,9 @@
 """What `transformist bench` measures is what it says, and a wrong answer does not go unnoticed."""
 
+import itertools
 import json
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ import pytest
 import transformist as tf
 from command_line import answer, run
 from transformist.arithmetic import number_system
-from transformist.bench import CASES, by_numpy, by_torch, measurement, processes, workloads
+from transformist.bench import by_numpy, by_torch, every_string, measurement, processes, workloads
 from transformist.cli import bench
 from transformist.engines.structured import decoder
 
@@ -69,7 +71,7 @@ def last(answer):
     return answer[-1] if isinstance(answer, str | list) else answer
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*workloads.WHOLE, *workloads.DECODED])
 def test_what_is_called_right_is_what_the_reference_says(name):
     model, x, expected = (workloads.DECODED.get(name) or workloads.WHOLE[name])(24)
     if name in workloads.DECODED:
@@ -86,6 +88,34 @@ def test_a_wrong_answer_is_found(monkeypatch):
         assert measurement.measured(name, 9)["right"] is True
         monkeypatch.setitem(table, name, lambda _, found=(model, x, wrong): found)
         assert measurement.measured(name, 9)["right"] is False
+
+
+@pytest.mark.parametrize("name", every_string.EVERY)
+def test_a_check_of_every_string_counts_and_finds_wrong_answers(name, monkeypatch):
+    case = every_string.EVERY[name]
+    symbols = len(case.build(4).alphabet)
+    found = measurement.measured(name, 4)
+    assert found["right"] is True and found["strings"] == sum(symbols**k for k in range(5))
+    assert found["sampled"] == -(-found["strings"] // 100) and found["peak_mib"] > 1
+    assert found["one_at_a_time_seconds"] >= 0 and found["processor_seconds"] >= 0
+
+    def wrong(x):
+        return case.reference(x) != (x == "((()")
+
+    monkeypatch.setitem(every_string.EVERY, name, replace(case, reference=wrong))
+    assert measurement.measured(name, 4)["right"] is False
+
+
+def test_brackets_match():
+    """By taking out pairs, which shares nothing with the scan."""
+    for n in range(6):
+        for x in map("".join, itertools.product("()[]", repeat=n)):
+            y, depth = x, 0
+            while (shorter := y.replace("()", "").replace("[]", "")) != y:
+                y = shorter
+            depth = max(sum(+1 if s in "([" else -1 for s in x[:k]) for k in range(n + 1))
+            assert every_string.is_nested(x) == (y == "")
+            assert every_string.is_nested(x, 1) == (y == "" and depth <= 1)
 
 
 def test_what_a_decoder_compiles_is_compiled_before_it_is_measured(monkeypatch):
@@ -177,6 +207,17 @@ class TestCommand:
         assert (whole["case"], whole["n"], whole["right"]) == ("dyck-1", 40, True)
         assert whole["seconds"] > 0 and whole["peak_mib"] > 1 and whole["ratio_to_numpy"] is None
         assert decoded["take_per_second"] > 0 and decoded["right"] is True
+
+    def test_a_check_of_every_string_in_words(self, capsys, measured):
+        found = {
+            "strings": 2097151,
+            "one_at_a_time_seconds": 1234.5,
+            "ratio_to_one_at_a_time": 98.7,
+        }
+        measured("every-dyck-1", 20, seconds=13.5, right=True, **found)
+        code, out, _ = run(capsys, "bench", "every-dyck-1")
+        assert code == 0 and "2,097,151" in out and "1,234.5" in out and "99 ×" in out
+        assert "first call, s" not in out and "tokens/s, take " not in out
 
     def test_in_words(self, capsys, measured):
         measured("dyck-1", 16384, seconds=0.25, right=True, ratio_to_numpy=1234.5)

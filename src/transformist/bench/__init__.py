@@ -1,4 +1,4 @@
-"""Measurements of the structured engine on long inputs, beside dense evaluations."""
+"""Measurements: long inputs in the structured engine, and checks of every string."""
 
 from transformist.bench.processes import machine, measurements
 from transformist.bench.recorded import RECORDED

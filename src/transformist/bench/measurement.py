@@ -13,8 +13,10 @@ import numpy as np
 from transformist.arithmetic import number_system
 from transformist.bench.by_numpy import dense
 from transformist.bench.by_torch import TorchModel, is_there
+from transformist.bench.every_string import EVERY, sampled
 from transformist.bench.workloads import DECODED, WHOLE
 from transformist.engines.structured import decoder, evaluate
+from transformist.verify import check
 
 DENSE = 16_384
 """The length at which the dense evaluations are measured too; beyond it they take minutes."""
@@ -43,7 +45,8 @@ def measured(case: str, n: int) -> dict[str, Any]:
 
     """
     load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
-    return {"load": load, **(_decoded(case, n) if case in DECODED else _evaluated(case, n))}
+    found = _decoded if case in DECODED else _checked if case in EVERY else _evaluated
+    return {"load": load, **found(case, n)}
 
 
 def timed(call: Callable[[], Any], rounds: int = ROUNDS) -> tuple[Any, float, float]:
@@ -127,4 +130,33 @@ def _decoded(case: str, n: int) -> dict[str, Any]:
         "take_per_second": round(TAKEN / apart),
         "take_microseconds": round(1e6 * apart / TAKEN, 2),
         "right": [*answers, *single] == list(expected),
+    }
+
+
+def _checked(case: str, n: int) -> dict[str, Any]:
+    """Measure a check of every string, and a sample of the strings checked one at a time.
+
+    The time of the sample, times the strings for each one sampled, is what all would have taken.
+    """
+    every = EVERY[case]
+    model, reference, arithmetic = every.build(n), every.reference, every.arithmetic
+    verdict, wall, processor = timed(lambda: check(model, reference, n, arithmetic), 1)
+    peak = peak_mib()
+    strings = sum(len(model.alphabet) ** length for length in range(n + 1))
+    sample = list(sampled(model, n))
+
+    def one_at_a_time() -> bool:
+        return all(model(x, arithmetic) == reference(x) for x in sample)
+
+    same, _, alone = timed(one_at_a_time, 1)
+    apart = alone * strings / len(sample)
+    return {
+        "seconds": round(wall, 4),
+        "processor_seconds": round(processor, 4),
+        "peak_mib": peak,
+        "strings": strings,
+        "sampled": len(sample),
+        "one_at_a_time_seconds": round(apart, 1),
+        "ratio_to_one_at_a_time": round(apart / processor, 1),
+        "right": bool(verdict.held and verdict.cases == strings and same),
     }

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from transformist.bench.every_string import EVERY
 from transformist.bench.workloads import DECODED
 
 LENGTHS = (16_384, 10**5, 10**6)
@@ -25,7 +26,8 @@ NOT_MEASURED: Mapping[str, None] = dict.fromkeys(
     (
         "first_call_seconds", "seconds", "processor_seconds", "peak_mib", "exponent",
         "ratio_to_torch", "ratio_to_numpy", "take_all_per_second", "take_per_second",
-        "take_microseconds", "right", "load", "refused",
+        "take_microseconds", "strings", "sampled", "one_at_a_time_seconds",
+        "ratio_to_one_at_a_time", "right", "load", "refused",
     )
 )  # fmt: skip
 """A row before anything is measured."""
@@ -39,19 +41,26 @@ def measurements(
     """Rows for each case and length, only the first length if quick, as soon as they are measured.
 
     `exponent`, at the last length, is the exponent of n in the growth of time since the length
-    before: processor time, or the time of a single `take`. `begins` is called with the case and the
+    before: processor time, or the time of a single `take`. Checks of every string have none, as
+    their time grows with the number of strings. `begins` is called with the case and the
     length before each measurement.
     """
     for case in cases:
-        lengths = DECODED_LENGTHS if case in DECODED else LENGTHS
+        lengths = _lengths(case)
         rows: list[dict[str, Any]] = []
         for n in lengths[:1] if quick else lengths:
             begins(case, n)
             row = _in_a_process(case, n)
-            if n == lengths[-1]:
+            if n == lengths[-1] and case not in EVERY:
                 row["exponent"] = _exponent(rows[-1], row)
             rows.append(row)
             yield row
+
+
+def _lengths(case: str) -> tuple[int, ...]:
+    if case in EVERY:
+        return EVERY[case].lengths
+    return DECODED_LENGTHS if case in DECODED else LENGTHS
 
 
 def _exponent(before: dict[str, Any], row: dict[str, Any]) -> float | None:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from transformist.bench.every_string import EVERY
 from transformist.catalogue import recipe
 from transformist.compiler import compile as compiled
 from transformist.language import program
@@ -116,5 +117,5 @@ DECODED: Mapping[str, Callable[[int], Built]] = {
 }
 """Inputs that a decoder reads, with the answers after each symbol."""
 
-CASES = (*WHOLE, *DECODED)
+CASES = (*WHOLE, *DECODED, *EVERY)
 """The names of all cases."""

@@ -29,7 +29,7 @@ COMMANDS: Mapping[str, str] = {
     "precision": "Search for the first length at which a float format breaks a recipe.",
     "diagnose": "Find the number that makes an answer wrong in a format, and the remedy.",
     "plan": "Explain how the structured engine evaluates each head, and how its time grows.",
-    "bench": "Measure the structured engine on long inputs, beside torch and numpy.",
+    "bench": "Measure long inputs beside torch and numpy, and checks of every string.",
     "demo": "Judge the parentheses of a file of Python's own library with a transformer.",
 }
 """The summary of each command, in the order of the help. The file of its name in this room has the

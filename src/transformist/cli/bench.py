@@ -1,4 +1,4 @@
-"""`transformist bench`: the structured engine on long inputs, beside dense evaluations."""
+"""`transformist bench`: long inputs beside dense evaluations, and checks of every string."""
 
 from __future__ import annotations
 
@@ -83,6 +83,18 @@ WHOLE: Mapping[str, Cell] = {
     "load": _cell("load"),
     "right": lambda row: "" if row["right"] is None else "yes" if row["right"] else "NO",
 }
+EVERY: Mapping[str, Cell] = {
+    "case": WHOLE["case"],
+    "to n": WHOLE["n"],
+    "strings": _cell("strings", "{:,}"),
+    "seconds": WHOLE["seconds"],
+    "processor s": _cell("processor_seconds", "{:.1f}"),
+    "peak MiB": WHOLE["peak MiB"],
+    "one at a time, s": _cell("one_at_a_time_seconds", "{:,.1f}"),
+    "ratio": _cell("ratio_to_one_at_a_time", "{:,.0f} ×"),
+    "load": WHOLE["load"],
+    "right": WHOLE["right"],
+}
 DECODED: Mapping[str, Cell] = {
     "case": WHOLE["case"],
     "after n": WHOLE["n"],
@@ -106,6 +118,8 @@ NOTES = (
     "scaled_dot_product_attention, the best likewise, all processors; it has softmax alone, so "
     "hard heads are the softmax of their scores there, the time of which is theirs and the answer "
     "not.",
+    "every-…: a check of all strings to n, in one process; one at a time: extrapolated from the "
+    "processor's time of one string in a hundred, each checked by itself.",
     "numpy takes: the same by matrix products in blocks of 1,024 rows, once.",
     "load: processes that wanted a processor in the minute before; where they are more than there "
     "are processors, what takes long is slowed down more than what is over soon.",
@@ -113,18 +127,21 @@ NOTES = (
 
 
 def _tables(machine: str, rows: Sequence[Mapping[str, Any]]) -> Group:
-    """The rows of whole inputs, those of decoders, and below these what is recorded elsewhere."""
+    """Rows of whole inputs, decoders and checks; below these what is recorded elsewhere."""
     decoded = [row for row in rows if row["take_per_second"] is not None]
-    whole = [row for row in rows if row["seconds"] is not None and row not in decoded]
+    every = [row for row in rows if row["strings"] is not None]
+    others = [*decoded, *every]
+    whole = [row for row in rows if row["seconds"] is not None and row not in others]
     refused = [f"{row['case']}, n = {row['n']}: {row['refused']}" for row in rows if row["refused"]]
-    tables = [_table(*each) for each in ((WHOLE, whole), (DECODED, decoded)) if each[1]]
-    others = [
+    kinds = (WHOLE, whole), (DECODED, decoded), (EVERY, every)
+    tables = [_table(*each) for each in kinds if each[1]]
+    elsewhere = [
         f"recorded elsewhere, not measured here: {each['software']} ({each['attention']}), "
         f"{each['tokens_per_second']} tokens/s"
         for each in RECORDED
         if decoded
     ]
-    return Group(machine, *tables, *refused, *NOTES, *others)
+    return Group(machine, *tables, *refused, *NOTES, *elsewhere)
 
 
 def _table(columns: Mapping[str, Cell], rows: Sequence[Mapping[str, Any]]) -> Table:
