@@ -15,12 +15,14 @@ from transformist.claims import (
     Claim,
     FunctionClaim,
     LengthClaim,
+    Model,
     Recipe,
     Settings,
     ask,
 )
 from transformist.report.size import Size, size
 from transformist.report.values import at_most, dependence_in_words, length_in_words, plain
+from transformist.report.weight_cost import cost_in_words, costs_by_length, feature_bits
 from transformist.settings import SETTINGS
 from transformist.verify import SHORT_WORK, first_failure, formats, worst_rounding
 
@@ -28,7 +30,8 @@ from transformist.verify import SHORT_WORK, first_failure, formats, worst_roundi
 def recipe_facts(recipe: Recipe[Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """The facts of a recipe under these settings, as plain values."""
     settings, claim = recipe.settings(given), recipe.claim
-    built = size(recipe.construct(**settings))
+    model = recipe.construct(**settings)
+    built = size(model)
     parameters = {
         key: {"default": plain(value), "sets": SETTINGS[key].meaning}
         for key, value in recipe.settings({}).items()
@@ -45,6 +48,8 @@ def recipe_facts(recipe: Recipe[Any], given: Mapping[str, Any]) -> dict[str, Any
         "nonzero": built.nonzero,
         "depends_on": list(claim.dependence(settings)),
         "size": claim.size or "the same for every length",
+        "weight_cost": costs_by_length(recipe, settings),
+        "feature_bits": None,
         "gap": None,
         "safe_lengths": None,
         "sources": list(recipe.sources),
@@ -55,7 +60,7 @@ def recipe_facts(recipe: Recipe[Any], given: Mapping[str, Any]) -> dict[str, Any
         **(
             _function_facts(recipe, settings)
             if isinstance(claim, FunctionClaim)
-            else _length_facts(recipe, settings)
+            else _length_facts(recipe, settings, model)
         ),
     }
 
@@ -90,7 +95,7 @@ GAP_AT = 1024
 """The length at which a gap that depends on n is shown, where the recipe has no N."""
 
 
-def _length_facts(recipe: Recipe[LengthClaim], settings: Settings) -> dict[str, Any]:
+def _length_facts(recipe: Recipe[LengthClaim], settings: Settings, model: Model) -> dict[str, Any]:
     claim = recipe.claim
     facts: dict[str, Any] = {"why_safe": claim.why_safe}
     if claim.error_statement:
@@ -106,6 +111,10 @@ def _length_facts(recipe: Recipe[LengthClaim], settings: Settings) -> dict[str, 
         }
     return {
         **facts,
+        "feature_bits": {
+            "n": n,
+            "bits": feature_bits(model, claim.needed_features(settings), n),
+        },
         "safe_lengths": claim.safe_lengths(settings),
         "first_failures": _first_failures(recipe, settings),
         "weightings": list(claim.weightings),
@@ -166,6 +175,12 @@ def recipe_table(facts: Mapping[str, Any]) -> Table:
         row(f"--set {name}=", f"{setting['sets']}; default {setting['default']}")
     row("weights", f"{Size.of_facts(facts)}; {dependence_in_words(facts['depends_on'])}")
     row("size", facts["size"])
+    if facts["weight_cost"]:
+        row("cost of weights", cost_in_words(facts["weight_cost"]))
+    if facts["feature_bits"] and facts["feature_bits"]["bits"]:
+        lengths = facts["feature_bits"]["bits"].items()
+        words = ", ".join(f"{name} {count}" for name, count in lengths)
+        row("bits of features", f"at most, to n = {facts['feature_bits']['n']}: {words}")
     for source in facts["sources"]:
         row("source", source)
     if facts["errata"]:
