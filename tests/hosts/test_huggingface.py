@@ -364,6 +364,38 @@ def test_the_command_that_a_refusal_gives_works_for_a_saved_model(
     assert main(shlex.split(command)) == 0 and Path("made.onnx").exists()
 
 
+def test_a_saved_encoder_becomes_a_decoder_by_the_command_of_the_refusal(
+    library, few, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for host in ("gpt2", "llama"):
+        tf.save(tf.compile(PROGRAMS["contains-abc"], max_length=9, masks="none"), "F")
+        assert main(["export", "F", "--host", host, "-o", host]) == 2
+        said = " ".join(capsys.readouterr().err.split())
+        command = said.split("compile the program anew: transformist ")[1].split("; or ")[0]
+        given = shlex.split(command.replace("PROGRAM", "programs/contains-abc"))
+        assert main([*given, "--max-length", "9"]) == 0
+        assert main(["export", "F", "--host", host, "-o", host]) == 0
+
+
+@pytest.mark.parametrize("host", ["gpt2", "llama"])
+def test_recipes_and_saved_encoders_are_rewritten_from_their_weights(
+    library, few, tmp_path, capsys, monkeypatch, host
+):
+    monkeypatch.chdir(tmp_path)
+    for name in ("dyck-1", "dyck-1-nonuniform"):
+        tf.export(tf.recipe(name).build(max_length=16), name, host)
+        ask = library.pipeline("text-generation", model=name)
+        given = ["(())()", "(()", ")(", "()" * 8, "(" * 8 + ")" * 7]
+        found = [each["generated_text"] for (each,) in ask(given, return_full_text=False)]
+        assert found == ["yes", "no", "no", "yes", "no"]
+    tf.save(tf.compile(PROGRAMS["majority"], max_length=9, masks="none"), "saved.safetensors")
+    assert main(["export", "saved.safetensors", "--host", host, "-o", "made"]) == 0
+    ask = library.pipeline("text-generation", model="made")
+    answers = ask(["0111", "0101"], return_full_text=False)
+    assert [found["generated_text"] for (found,) in answers] == ["yes", "no"]
+
+
 def test_a_program_that_a_class_cannot_express_is_refused_with_a_command_that_works(
     library, few, tmp_path, capsys, monkeypatch
 ):

@@ -1,6 +1,7 @@
 """Plain arrays, and passes that change the stream and no logit; tokens, directories, refusals."""
 
 import dataclasses
+import itertools
 import json
 import os
 import pathlib
@@ -24,6 +25,7 @@ from transformist.hosts.plain_model import (
     with_constant,
     with_zero_sum,
 )
+from transformist.hosts.rewritten import rewritten
 from transformist.hosts.vocabulary import vocabulary_of
 from transformist.hosts.whole_directory import replace_directory, require_free
 from transformist.model import Mask, NearestFraction
@@ -145,6 +147,53 @@ def test_what_a_decoder_cannot_hold_is_refused_with_a_host_that_can(model, messa
     with pytest.raises(Unhostable, match=message) as refusal:
         gpt2.write(model(), "float32", 6)
     assert 'host="onnx"' in str(refusal.value)
+    is_cured = not message.startswith(("no norms", "one activation", "must be a label"))
+    assert ("anew with masks='future', reuse=False" in str(refusal.value)) == is_cured
+
+
+def with_silent_head(model, weighting, silent):
+    """The model whose first head has no queries (or keys), and this weighting."""
+    head, *others = model.layers[0].heads
+    names = {"W_Q": head.W_Q, "b_Q": head.b_Q} if silent == "queries" else {
+        "W_K": head.W_K, "b_K": head.b_K,
+    }  # fmt: skip
+    zeros = {name: np.zeros(np.shape(values)) for name, values in names.items()}
+    layer = dataclasses.replace(
+        model.layers[0],
+        heads=(dataclasses.replace(head, weighting=weighting, **zeros), *others),
+    )
+    return dataclasses.replace(model, layers=(layer, *model.layers[1:]))
+
+
+def last_rows(model):
+    """The final vectors that the answer is read from, on every string to length 4."""
+    strings = [x for n in range(1, 5) for x in itertools.product(model.alphabet, repeat=n)]
+    places = slice(None) if model.read_out.at == "every" else slice(-1, None)
+    return [np.asarray(list(model.streams([x], "float64"))[-1][1])[0][places] for x in strings]
+
+
+@pytest.mark.parametrize("silent", ["queries", "keys"])
+@pytest.mark.parametrize("at", ["last", "every"])
+@pytest.mark.parametrize("mask", ["none", "future", "strict-future"])
+def test_rewritten_weights_are_the_same_function(mask, at, silent):
+    model = drawn(mask, seed=5, at=at, positions=False)
+    model = with_silent_head(model, "average-hard", silent)
+    for masks in ((Mask.FUTURE,), (Mask.NONE,)):
+        found = rewritten(model, masks)
+        weightings = [str(head.weighting) for head in found.layers[0].heads]
+        assert weightings == ["softmax", "softmax"]
+        changed = {str(head.mask) for head in found.layers[-1].heads} != {mask}
+        assert changed == (at == "last" and mask != "strict-future" and mask not in masks)
+        assert {str(head.mask) for head in found.layers[0].heads} == {mask}
+        for one, other in zip(last_rows(model), last_rows(found), strict=True):
+            assert np.allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+def test_hard_heads_with_scores_and_ties_to_one_side_stay_hard():
+    scored = drawn("future", "average-hard", seed=5, positions=False)
+    leftmost = with_silent_head(drawn("future", seed=5), "leftmost-hard", "keys")
+    for model in (scored, leftmost):
+        assert rewritten(model, (Mask.FUTURE,)).layers == model.layers
 
 
 def test_llama_and_bert_refuse_what_they_do_not_have():

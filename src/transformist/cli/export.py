@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -96,7 +98,8 @@ def command(
                 refusal.invariant,
                 received=refusal.received,
                 where=refusal.where,
-                remedy=f"run: {command_for(refusal.host, refusal.arithmetic)}",
+                remedy=_anew(refusal.options)
+                + f"run: {command_for(refusal.host, refusal.arithmetic)}",
             ) from None
     facts = {
         "model": named.name,
@@ -120,6 +123,19 @@ def command(
             f"{compared.every_to}, hard ones to length {compared.longest}{ended}",
             markup=False,
         )
+
+
+def _anew(options: Mapping[str, Any]) -> str:
+    """The advice to compile a program with these options; empty without options."""
+    if not options:
+        return ""
+    settings = [
+        f"{name}={value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in options.items()
+    ]
+    line = ["transformist", "compile", "PROGRAM", "-o", "F"]
+    line += [part for each in settings for part in ("--set", each)]
+    return f"compile the program anew: {shlex.join(line)}; or "
 
 
 def _bytes_at(path: Path) -> int:

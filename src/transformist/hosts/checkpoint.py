@@ -23,6 +23,7 @@ from transformist.hosts.model_card import card
 from transformist.hosts.named_arrays import NO_FACTS, description
 from transformist.hosts.optional_library import optional
 from transformist.hosts.plain_model import FORMAT, as_tensor, plain_model, rows_of
+from transformist.hosts.rewritten import rewritten
 from transformist.hosts.stock import Stock
 from transformist.hosts.vocabulary import as_json, as_utf8, label_texts, vocabulary_of
 from transformist.model import Binary, Transformer
@@ -62,11 +63,12 @@ def write(
             host=stock.host,
             arithmetic=FORMAT,
         )
-    plain = plain_model(model, stock.host, stock.masks, max_length)
+    fitting = rewritten(model, stock.masks)
+    plain = plain_model(fitting, stock.host, stock.masks, max_length)
     stock.require(plain, stock.host)
     tokens = vocabulary_of(model, plain.answers if stock.generates else ())
     answers = tokens.answer_texts if stock.generates else label_texts(plain.answers)
-    config, tensors = stock.mapping(plain, model, tokens)
+    config, tensors = stock.mapping(plain, fitting, tokens)
     rows = rows_of(model, max_length)
     longest = rows - len(tokens.front) - len(tokens.back)
     # A certificate is of the model's own evaluation, which the card says.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from transformist.errors import InvalidValue
@@ -100,21 +101,36 @@ CHECKPOINT_FILES = frozenset(
 """The files that a checkpoint may have."""
 
 
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
+
+
 class Unhostable(InvalidValue):
     """A model that a host does not hold in a number format, and the nearest export that works.
 
     Attributes:
         host: the host that holds the model.
         arithmetic: the number format in which it does.
+        options: the options with which a program is compiled for the host that refuses; empty if
+            compiling it anew would not help.
 
     """
 
-    def __init__(self, invariant: str, *, received: str, host: str, arithmetic: str) -> None:
+    def __init__(
+        self,
+        invariant: str,
+        *,
+        received: str,
+        host: str,
+        arithmetic: str,
+        options: Mapping[str, Any] = NO_OPTIONS,
+    ) -> None:
+        given = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        anew = f"compile the program anew with {given}; or " if options else ""
         call = f'"model{HOSTS[host].suffix}", host="{host}", arithmetic="{arithmetic}"'
         super().__init__(
             invariant,
             received=received,
             where="export",
-            remedy=f"call: tf.export(model, {call})",
+            remedy=f"{anew}call: tf.export(model, {call})",
         )
-        self.host, self.arithmetic = host, arithmetic
+        self.host, self.arithmetic, self.options = host, arithmetic, options

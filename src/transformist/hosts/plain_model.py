@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import number_system
 from transformist.errors import InvalidValue, NotFinite
-from transformist.hosts.host import Unhostable
+from transformist.hosts.host import HOSTS, NO_OPTIONS, Unhostable
 from transformist.hosts.named_arrays import longest_input, named_arrays, require_hostable
 from transformist.model import (
     Binary,
@@ -259,38 +259,50 @@ def require_plain(model: Transformer, host: str, masks: tuple[Mask, ...]) -> str
     numbers = Counter(span.slot for span in model.stream.spans if span.name != NOTHING)
     reused = [slot for slot, count in numbers.items() if count > 1]
     masks_in_words = " or ".join(masks)
-    faults: Mapping[str, tuple[bool, str]] = {
-        "heads must have softmax": (bool(hard), f"heads with {', '.join(hard)}"),
-        f"heads must have mask {masks_in_words}, as compile gives with masks={masks_in_words}": (
-            bool(other),
-            f"heads with mask {', '.join(other)}",
-        ),
-        "a model must have no norms of its own": (bool(norms or model.final_norm), "norms"),
-        "all networks must have one activation": (len(activations) > 1, ", ".join(activations)),
-        "positions must not depend on the length of the input": (
-            positions is not None and positions.knows_n,
-            "a position function of n",
-        ),
-        "the answer must be a label": (not has_labels, type(read_out).__name__),
-        "the answer must be read at the last or at every position": (
-            read_out.at not in ("last", "every"),
-            f"an answer at {read_out.at}",
-        ),
-        "each number must have a slot of its own, as compile gives with reuse=False": (
-            bool(reused),
-            f"{len(reused)} slots that hold several numbers",
-        ),
-    }
-    refuse_first(host, faults)
+    masked = f"heads must have mask {masks_in_words}, as compile gives with masks={masks_in_words}"
+    refuse_first(
+        host,
+        {
+            "a model must have no norms of its own": (bool(norms or model.final_norm), "norms"),
+            "all networks must have one activation": (
+                len(activations) > 1,
+                ", ".join(activations),
+            ),
+            "the answer must be a label": (not has_labels, type(read_out).__name__),
+            "the answer must be read at the last or at every position": (
+                read_out.at not in ("last", "every"),
+                f"an answer at {read_out.at}",
+            ),
+        },
+    )
+    refuse_first(
+        host,
+        {
+            "heads must have softmax": (bool(hard), f"heads with {', '.join(hard)}"),
+            masked: (bool(other), f"heads with mask {', '.join(other)}"),
+            "positions must not depend on the length of the input": (
+                positions is not None and positions.knows_n,
+                "a position function of n",
+            ),
+            "each number must have a slot of its own, as compile gives with reuse=False": (
+                bool(reused),
+                f"{len(reused)} slots that hold several numbers",
+            ),
+        },
+        HOSTS[host].options,
+    )
     return activations[0]
 
 
-def refuse_first(host: str, faults: Mapping[str, tuple[bool, str]]) -> None:
+def refuse_first(
+    host: str, faults: Mapping[str, tuple[bool, str]], options: Mapping[str, Any] = NO_OPTIONS
+) -> None:
     """Refuse a model for the first fault that it has.
 
     Args:
         host: the name of the host.
         faults: for each condition, true if the model breaks it, and what was received.
+        options: the options of the compiler that give a model without these faults.
 
     Raises:
         Unhostable: for a model with a fault, with a host that holds it.
@@ -299,7 +311,11 @@ def refuse_first(host: str, faults: Mapping[str, tuple[bool, str]]) -> None:
     for invariant, (is_wrong, received) in faults.items():
         if is_wrong:
             raise Unhostable(
-                f"in {host}, {invariant}", received=received, host="onnx", arithmetic=FORMAT
+                f"in {host}, {invariant}",
+                received=received,
+                host="onnx",
+                arithmetic=FORMAT,
+                options=options,
             )
 
 
@@ -311,7 +327,8 @@ def require_no_positions(plain: PlainModel, host: str) -> None:
 
     """
     invariant = "a model must have no positions, as compile gives with positions=bos"
-    refuse_first(host, {invariant: (plain.has_positions, "position functions or a table")})
+    received = "position functions or a table"
+    refuse_first(host, {invariant: (plain.has_positions, received)}, HOSTS[host].options)
 
 
 def through(plain: PlainModel, writing: Matrix, reading: Matrix) -> PlainModel:
