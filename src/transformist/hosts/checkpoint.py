@@ -63,6 +63,8 @@ def write(
             host=stock.host,
             arithmetic=FORMAT,
         )
+    # The reference of the comparison is the model as it was given: a rewriting that changed an
+    # answer would be found there, as a wrong weight is.
     fitting = rewritten(model, stock.masks)
     plain = plain_model(fitting, stock.host, stock.masks, max_length)
     stock.require(plain, stock.host)

@@ -61,6 +61,7 @@ def mapping(plain: PlainModel, model: Transformer, tokens: Vocabulary) -> Arrays
 def _layer(layer: dict[str, Matrix], made: LayerNormed) -> dict[str, Matrix]:
     """The arrays of a layer; the queries, keys and values of a head are neighbours."""
 
+    # The class splits the output into heads first, and each head into its Q, K and V.
     def by_head(letter: str) -> Matrix:
         each = np.stack(
             [layer[f"{letter}_{name}"].reshape(made.heads, made.size, -1) for name in "QKV"], axis=1

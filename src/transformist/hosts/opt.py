@@ -21,6 +21,7 @@ EPSILON = 1e-5
 EMPTY = 2
 """Rows of the table of positions before that of the first token."""
 
+# The class has the matrices of the definition: a map is x W^T + b, with a row for each output.
 SUBLAYERS = {
     "Q": "self_attn.q_proj",
     "K": "self_attn.k_proj",

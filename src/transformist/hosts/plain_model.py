@@ -260,6 +260,7 @@ def require_plain(model: Transformer, host: str, masks: tuple[Mask, ...]) -> str
     reused = [slot for slot, count in numbers.items() if count > 1]
     masks_in_words = " or ".join(masks)
     masked = f"heads must have mask {masks_in_words}, as compile gives with masks={masks_in_words}"
+    # No option of the compiler cures these: they come first, so that nobody compiles in vain.
     refuse_first(
         host,
         {

@@ -31,8 +31,9 @@ def rewritten(model: Transformer, masks: tuple[Mask, ...]) -> Transformer:
     layers = [replace(each, heads=tuple(map(_softened, each.heads))) for each in model.layers]
     attending = [number for number, layer in enumerate(layers) if layer.heads]
     if model.read_out.at == "last" and attending:
-        # Later layers have no heads, so that the last row alone reaches the answer from here on. It
-        # attends to every row under both masks.
+        # The layers from here on are the last ones that mix rows. Under both masks the last row
+        # attends to all rows, with the same scores, and gets the same vector. Other rows get other
+        # vectors under the other mask, and nothing reads these.
         number = attending[-1]
         heads = tuple(_masked(each, masks) for each in layers[number].heads)
         layers[number] = replace(layers[number], heads=heads)
