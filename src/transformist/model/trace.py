@@ -10,11 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Array
+from transformist.deferred import Library
 from transformist.errors import InputTooLarge, InvalidValue, UnknownName
 from transformist.model.embedding import Symbol
 
 if TYPE_CHECKING:
     from transformist.model.transformer import Transformer
+
+_FIGURES = Library("transformist.figures")
+"""The figures, imported when one is drawn: they need matplotlib."""
 
 _MATRIX = 2**26
 """Most entries of an attention matrix of a trace; in float64 they take half a GiB."""
@@ -126,6 +130,32 @@ class Trace:
         """
         z, attention = self._head(layer, head)
         return self.arithmetic.numbers(attention.weights(z, self.arithmetic))
+
+    def plot(self) -> Any:
+        """Draw the slots that each step may change, at every position.
+
+        Returns:
+            A matplotlib `Figure`; its label is a description in words. A run too large to draw
+            whole is drawn in part, and the figure says so.
+
+        Raises:
+            InvalidValue: without matplotlib (extra `figures`).
+
+        """
+        return _FIGURES.run(self)
+
+    def plot_attention(self, *, layer: int, head: int) -> Any:
+        """Draw the attention weights of a head, as a matrix and as arcs.
+
+        Returns:
+            A matplotlib `Figure`; its label is a description in words.
+
+        Raises:
+            InvalidValue: for a layer or head that is not there, and without matplotlib.
+            InputTooLarge: when the matrix would not fit in memory.
+
+        """
+        return _FIGURES.attention(self, layer=layer, head=head)
 
     def diff(self, other: Trace) -> tuple[Difference, ...]:
         """The places where two traces have different numbers, in order of step and position.

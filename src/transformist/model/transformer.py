@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Any
 
 from transformist.arithmetic import Arithmetic, Array, number_system, whole_number
+from transformist.deferred import Library
 from transformist.errors import InputTooLarge, InputTooLong, InvalidValue, UnknownSymbol
 from transformist.model.definition import Definition, observe, part, several
 from transformist.model.embedding import BOS, CLS, EOS, Embedding, Symbol
@@ -25,6 +26,9 @@ from transformist.model.read_out import EACH, LanguageModel, Outputs, ReadOut
 from transformist.model.stream import Stream
 from transformist.model.trace import Trace
 from transformist.model.weights_table import HasWeights, NamedPart
+
+_FIGURES = Library("transformist.figures")
+"""The figures, imported when one is drawn: they need matplotlib."""
 
 _BATCH = 2**12
 """Rows, about, of inputs of one length that `answers` evaluates together."""
@@ -144,6 +148,22 @@ class Transformer(Definition, HasWeights):
         streams = tuple(self._streams([x], a) if patch is None else self._patched(x, a, patch))
         answer = self._read(streams[-1][1], len(x), a)[0]
         return Trace(self, tuple(x), a, tuple((name, z[0]) for name, z in streams), answer)
+
+    def plot(self, *, layers: Collection[int] | None = None) -> Any:
+        """Draw the circuit from the weights: slots as wires, heads and hidden units as nodes.
+
+        Args:
+            layers: the layers to draw, by number; every part of the model when left out.
+
+        Returns:
+            A matplotlib `Figure`; its label is a description in words. A model too large to draw
+            whole is drawn in part, and the figure says so.
+
+        Raises:
+            InvalidValue: for a layer that is not there, and without matplotlib (extra `figures`).
+
+        """
+        return _FIGURES.circuit(self, layers=layers)
 
     def streams(
         self, inputs: Iterable[Sequence[Symbol]], arithmetic: Arithmetic | str = "float64"

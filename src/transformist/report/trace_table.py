@@ -79,7 +79,7 @@ def _lines(trace: Trace, rows: Sequence[int]) -> Iterator[Line]:
     """Each line: the step at the first of its slots, the slot, and its values at these rows."""
     yield "", "symbol", {row: visible(str(trace.symbols[row])) for row in rows}
     stream = trace.model.stream
-    for after, (name, slots) in enumerate(_steps(trace)):
+    for after, (name, slots) in enumerate(changed_slots(trace)):
         held = {slot: stream.held(stream.index(slot), after) for slot in slots}
         # A slot between two numbers holds nothing that another sublayer reads.
         shown = [slot for slot in slots if held[slot] != NOTHING]
@@ -113,7 +113,7 @@ def _choices(rows: int, around: int | None) -> Iterator[list[int | None]]:
     yield _columns(rows, 1, 1, alone)
 
 
-def _steps(trace: Trace) -> list[tuple[str, list[str]]]:
+def changed_slots(trace: Trace) -> list[tuple[str, list[str]]]:
     """The name of each stream of the trace, with the slots that the step before it may change."""
     model = trace.model
     slots = model.stream.slots

@@ -10,7 +10,11 @@ from itertools import repeat
 from typing import Any, TypeAlias
 
 from transformist.arithmetic import is_whole
+from transformist.deferred import Library
 from transformist.errors import InvalidValue
+
+_FIGURES = Library("transformist.figures")
+"""The figures, imported when one is drawn: they need matplotlib."""
 
 WIDEST = Fraction(1, 2**40)
 """A ball wider than this, absolutely and relatively, decides no claim.
@@ -182,6 +186,18 @@ class Verdict:
     def held(self) -> bool:
         """True if no counterexample was found."""
         return self.counterexample is None
+
+    def plot(self) -> Any:
+        """Draw the number of inputs compared in each arithmetic, and the counterexample.
+
+        Returns:
+            A matplotlib `Figure`; its label is a description in words.
+
+        Raises:
+            InvalidValue: without matplotlib (extra `figures`).
+
+        """
+        return _FIGURES.verdict(self)
 
     def __bool__(self) -> bool:
         return self.held

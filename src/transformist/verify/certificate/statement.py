@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from transformist.circuit import (
     At,
@@ -21,9 +22,13 @@ from transformist.circuit import (
     StepFunction,
     Uniform,
 )
+from transformist.deferred import Library
 from transformist.errors import visible
 from transformist.laws import Grid, Range, hull
 from transformist.verify.proof import EVALUATIONS, slack
+
+_FIGURES = Library("transformist.figures")
+"""The figures, imported when one is drawn: they need matplotlib."""
 
 VERSION = 2
 """Version of certificates. Version 1 could be false for weights that no program is compiled to."""
@@ -199,6 +204,18 @@ class Certificate:
     def holds(self) -> bool:
         """True if it has a grade, and every margin is kept, given what is assumed."""
         return self.grade > 0 and self.margin > 0
+
+    def plot(self) -> Any:
+        """Draw the error bound of each slot beside the error allowed.
+
+        Returns:
+            A matplotlib `Figure`; its label is a description in words.
+
+        Raises:
+            InvalidValue: without matplotlib (extra `figures`).
+
+        """
+        return _FIGURES.certificate(self)
 
     def __bool__(self) -> bool:
         return self.holds

@@ -1,0 +1,21 @@
+"""Figures: circuits, weights, runs, certificates, lengths and functions, by matplotlib."""
+
+from transformist.deferred import handed_on
+
+_ROOMS = {
+    "accuracy": "accuracy_by_length",
+    "attention": "attention_figure",
+    "certificate": "margin_bars",
+    "circuit": "circuit_graph",
+    "function": "function_curve",
+    "lengths": "failing_lengths",
+    "run": "run_figure",
+    "verdict": "checked_cases",
+    "weights": "weight_matrices",
+    "write": "canvas",
+}
+"""Module of each function, imported when the function is first asked for."""
+
+__all__ = list(_ROOMS)
+
+__getattr__, __dir__ = handed_on(__name__, _ROOMS)

@@ -1,0 +1,112 @@
+"""New figures, their colours, and the files that they are written to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from transformist.errors import InvalidValue, visible
+from transformist.hosts.optional_library import optional
+from transformist.hosts.whole_file import path_of, replace_file, require_writable
+
+if TYPE_CHECKING:
+    from transformist.figures.drawing import Drawing
+
+ENDINGS = (".svg", ".pdf", ".png")
+"""Endings of files that a figure can be written to."""
+
+BLUE, ORANGE, GREEN, VERMILION, GREY, PALE = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#D55E00",
+    "#666666",
+    "#EEF2F5",
+)
+"""Colours of Okabe and Ito, which colour-blind readers can tell apart, and two greys."""
+
+COLOURS = (BLUE, VERMILION, GREEN, ORANGE, "#CC79A7", "#56B4E9", "#000000", GREY)
+"""Colours of curves, one after another."""
+
+MARKERS = "os^Dv<>P"
+"""Markers of curves, so that no curve is known by its colour alone."""
+
+LONGEST = 34
+"""Most characters of a name; of a longer one the middle is left out."""
+
+CHARACTER = 0.068
+"""Width of a character in inches: at 8 points, DejaVu Sans takes 0.6 em, of 1/9 inch."""
+
+
+@contextmanager
+def drawn(width: float, height: float) -> Iterator[Drawing]:
+    """Make a figure of this size in inches; what is drawn on it has the style of figures.
+
+    Raises:
+        InvalidValue: if matplotlib is not installed.
+
+    """
+    module = _drawing()
+    with module.style():
+        yield module.Drawing(figsize=(width, height))
+
+
+def _drawing() -> Any:
+    return optional("transformist.figures.drawing", "figures", "figures")
+
+
+def short(name: object, longest: int = LONGEST) -> str:
+    """A name on one line; long names often differ at their ends, so these are kept.
+
+    Example:
+        >>> short("balance"), short("count of a in [1, 2]", 12)
+        ('balance', 'count …[1, 2]')
+
+    """
+    text = visible(str(name))
+    half = longest // 2
+    return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
+
+
+def require_plot(given: Any, where: str) -> Path:
+    """Require a path that a figure can be written to, before the work that it takes.
+
+    Raises:
+        InvalidValue: for another ending, a place that cannot be written to, and without
+            matplotlib.
+
+    Example:
+        >>> require_plot("circuit.jpeg", "plot")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        transformist.errors.InvalidValue: plot: a figure must be written to .svg, .pdf or .png; ...
+
+    """
+    path = path_of(given, where)
+    if path.suffix.lower() not in ENDINGS:
+        raise InvalidValue(
+            f"a figure must be written to {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}",
+            received=f"{given!s:.60}",
+            where=where,
+            remedy="give a file name with one of these endings",
+        )
+    _drawing()
+    require_writable(path, where)
+    return path
+
+
+def write(figure: Any, path: Any) -> None:
+    """Write a figure to a file: SVG, PDF or PNG, by its ending; whole or not at all.
+
+    Args:
+        figure: a figure of this room.
+        path: the file.
+
+    Raises:
+        InvalidValue: for another ending, and a place that cannot be written to.
+
+    """
+    place = require_plot(path, "write")
+    replace_file(place, figure.bytes_of(place.suffix[1:].lower()), "write")

@@ -1,0 +1,120 @@
+"""A recipe on numbers as a curve: what its weights compute, beside the function of its claim."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from transformist.claims import FunctionClaim, Recipe, ask
+from transformist.errors import InvalidValue
+from transformist.figures.canvas import BLUE, COLOURS, VERMILION, drawn
+
+POINTS = 241
+"""Points of a curve: multiples of 1/240 of the interval, so that corners at its eighths are hit."""
+
+SECOND = (Fraction(-1, 2), Fraction(0), Fraction(1, 2))
+"""Values of the second number of a recipe on two: a curve for each."""
+
+
+def function(
+    recipe: Recipe[Any], *, interval: tuple[float, float] = (-2, 2), **settings: Any
+) -> Any:
+    """Draw what the weights of a recipe compute beside what they approximate, and the difference.
+
+    The recipe is one of one or two numbers with one output. Of two numbers, the second has a few
+    fixed values in the interval, and a curve for each.
+
+    Args:
+        recipe: a recipe with a `FunctionClaim`, such as `tf.recipe("relu-by-gelu")`.
+        interval: the values of the first number.
+        settings: parameters of the recipe.
+
+    Returns:
+        A matplotlib `Figure`; its label is a description in words.
+
+    Raises:
+        InvalidValue: for another recipe, an empty interval, and without matplotlib.
+
+    """
+    claim = recipe.claim
+    if not isinstance(claim, FunctionClaim):
+        raise _refused(recipe, "one on lists of vectors, positions or strings")
+    chosen = recipe.settings(settings)
+    domain = ask(claim.domain, **chosen)
+    if domain.dimension not in (1, 2):
+        raise _refused(recipe, f"one on {domain.dimension} numbers")
+    low, high = (Fraction(end) for end in interval)
+    if not low < high:
+        raise InvalidValue(
+            "the interval must go from a number to a larger one",
+            received=f"{interval!r:.60}",
+            where="function",
+            remedy="give one such as (-2, 2)",
+        )
+    model = recipe.build(**settings)
+    x = [low + (high - low) * Fraction(k, POINTS - 1) for k in range(POINTS)]
+    # Rationals: the domain is asked for each point exactly, and the claim's function is exact.
+    # A curve of floats would miss the ends of a domain, and steps at them.
+    middle, half = (low + high) / 2, (high - low) / 2
+    others = [()] if domain.dimension == 1 else [(middle + half * each,) for each in SECOND]
+    curves = []
+    for other in others:
+        cases = [case for each in x if (case := (each, *other)) in domain]
+        if cases:
+            curves.append((other, cases, _computed(model, cases), _claimed(claim, cases, chosen)))
+    if not curves:
+        raise _refused(recipe, f"one on {domain}, of which the interval has nothing")
+    return _draw(recipe, curves)
+
+
+def _computed(model: Any, cases: Sequence[tuple[Fraction, ...]]) -> list[float]:
+    return [float(row[0]) for row in model(np.array(cases, dtype=float))]
+
+
+def _claimed(
+    claim: FunctionClaim, cases: Sequence[tuple[Fraction, ...]], chosen: Any
+) -> list[float]:
+    return [float(ask(claim.reference, *case, **chosen)[0]) for case in cases]
+
+
+def _refused(recipe: Recipe[Any], received: str) -> InvalidValue:
+    return InvalidValue(
+        "a function that is drawn must take one or two numbers",
+        received=f"{recipe.name}, {received}",
+        where="function",
+        remedy="draw a recipe such as relu-by-gelu, greater-than-zero or multiply-by-gelu",
+    )
+
+
+def _draw(recipe: Recipe[Any], curves: Sequence[tuple[Any, Any, list[float], list[float]]]) -> Any:
+    """Draw the two functions above, and their difference below."""
+    told = []
+    with drawn(4.6, 4.0) as figure:
+        above, below = (
+            figure.add_axes((0.14, 0.42, 0.82, 0.48)),
+            figure.add_axes((0.14, 0.12, 0.82, 0.2)),
+        )
+        for number, (other, cases, computed, claimed) in enumerate(curves):
+            x = [float(case[0]) for case in cases]
+            colour = COLOURS[number % len(COLOURS)]
+            name = f"x₂ = {float(other[0]):g}" if other else "weights"
+            above.plot(
+                x, claimed, color="#BBBBBB", linewidth=3.5, label="" if number else "claimed"
+            )
+            above.plot(x, computed, color=colour, linewidth=1.1, label=name)
+            errors = [a - b for a, b in zip(computed, claimed, strict=True)]
+            below.plot(x, errors, color=colour if other else VERMILION, linewidth=1)
+            largest = max(map(abs, errors))
+            told.append(f"{name}: largest difference {largest:.3g}")
+        handles, labels = above.get_legend_handles_labels()
+        shown = [(h, text) for h, text in zip(handles, labels, strict=True) if text]
+        above.legend(*zip(*shown, strict=True), loc="best")
+        above.set_title(f"{recipe.name} ({recipe.section})", loc="left", fontweight="bold")
+        below.axhline(0, color="#BBBBBB", linewidth=0.6)
+        below.set_ylabel("difference", color=BLUE if len(curves) > 1 else VERMILION)
+        below.set_xlabel("x₁" if curves[0][0] else "x")
+        figure.set_label(f"{recipe.name}, {recipe.claim.statement}. {'; '.join(told)}.")
+    return figure

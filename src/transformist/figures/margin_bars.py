@@ -1,0 +1,99 @@
+"""The margins of a certificate: the error bound of each slot beside the error allowed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from transformist.figures.canvas import BLUE, CHARACTER, GREY, VERMILION, drawn, short
+from transformist.verify import Certificate
+
+PLACES = 40
+"""Most margins that are drawn."""
+
+SMALLEST = 2.0**-60
+"""Left end of the axis; a smaller share, and 0, is drawn there."""
+
+
+def certificate(statement: Certificate) -> Any:
+    """Draw the margins of a certificate: of each slot the one of which the largest share is used.
+
+    A bar is the error bound divided by the error allowed. The margin is kept left of 1.
+
+    Args:
+        statement: the certificate, `tf.certify(model)`.
+
+    Returns:
+        A matplotlib `Figure`; its label is a description in words. Of more than 40 slots those with
+        the least margins are drawn, and the figure says so.
+
+    Raises:
+        InvalidValue: without matplotlib.
+
+    """
+    # A slot has several margins, such as its size and the error of a comparison. The one used most
+    # decides; the others would hide it among bars that say nothing.
+    worst: dict[str, Any] = {}
+    for demand in statement.demands:
+        if demand.place not in worst or _used(demand) > _used(worst[demand.place]):
+            worst[demand.place] = demand
+    every = sorted(worst.values(), key=_used, reverse=True)
+    shown = every[:PLACES]
+    note = (
+        f"Drawn in part: {len(shown)} of {len(every)} slots, least margins first."
+        if shown != every
+        else ""
+    )
+    names = [f"{short(each.place)}: {short(each.what, 44)}" for each in shown]
+    words = [f"{each.error:.2g} of {each.allowed:.2g}" for each in shown]
+    left = max(map(len, names), default=0) * CHARACTER + 0.2
+    height, width = 0.2 * len(shown) + 1.1, left + 5.0
+    outcome = f"holds (grade {statement.grade})" if statement else "does not hold"
+    title = f"{statement.model} in {statement.arithmetic}, N = {statement.max_length}: {outcome}"
+    with drawn(width, height) as figure:
+        axes = figure.add_axes((left / width, 0.5 / height, 3.6 / width, 0.2 * len(shown) / height))
+        shares = [min(max(_used(each), SMALLEST), 2.0**20) for each in shown]
+        colours = [BLUE if each.share > 0 else VERMILION for each in shown]
+        hatches = ["" if each.share > 0 else "//" for each in shown]
+        most = max([4.0, *(4 * share for share in shares)])
+        least = max(SMALLEST, min([2.0**-8, *shares]) / 2)
+        places = range(len(shown))
+        axes.set_xscale("log", base=2)
+        # On a log axis a bar has to begin at a number above 0.
+        axes.barh(
+            places,
+            [s - least for s in shares],
+            left=least,
+            height=0.7,
+            color=colours,
+            hatch=hatches,
+            edgecolor="white",
+        )
+        axes.axvline(1, color="black", linewidth=1)
+        axes.text(1, -0.75, "allowed", ha="center", va="bottom", fontsize=7)
+        for place, text in zip(places, words, strict=True):
+            axes.text(most * 1.3, place, text, va="center", fontsize=6.5, color=GREY)
+        axes.set_yticks(places, names)
+        axes.set_ylim(len(shown) - 0.4, -0.6)
+        axes.set_xlim(least, most)
+        first, last = math.ceil(math.log2(least)), math.floor(math.log2(most))
+        step = max(1, -(-(last - first) // 8))
+        exponents = [k for k in range(first, last + 1) if k % step == 0]
+        axes.set_xticks([2.0**k for k in exponents], [f"2^{k}" for k in exponents])
+        axes.minorticks_off()
+        axes.set_xlabel("error bound divided by the error allowed")
+        axes.tick_params(axis="y", length=0)
+        figure.text(0.1 / width, 1 - 0.15 / height, title, fontweight="bold")
+        if note:
+            figure.text(0.1 / width, 0.08 / height, note, color=VERMILION)
+        told = "; ".join(f"{name}, up to {text}" for name, text in zip(names, words, strict=True))
+        figure.set_label(" ".join(f"Margins of {title}. {note} {told}.".split()))
+    return figure
+
+
+def _used(demand: Any) -> float:
+    """The share of a margin that is used; infinite where nothing is allowed, or it is unknown."""
+    if demand.error == 0 or demand.allowed == math.inf:
+        return 0.0
+    share = demand.error / demand.allowed if demand.allowed > 0 else math.inf
+    return math.inf if math.isnan(share) else float(share)
