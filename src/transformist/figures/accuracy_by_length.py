@@ -43,6 +43,7 @@ def accuracy(
             where="accuracy",
             remedy="give strings of the lengths to compare",
         )
+    # The answers of one format at one length are computed together, and the right ones only once.
     lengths = sorted(by_length)
     wanted = {length: [reference(x) for x in by_length[length]] for length in lengths}
     told = []

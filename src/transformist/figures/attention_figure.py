@@ -72,6 +72,8 @@ def attention(trace: Trace, *, layer: int, head: int) -> Any:
 
 def _draw_arcs(axes: Any, weights: NDArray[Any], symbols: list[str]) -> None:
     """Draw keys to the left above and queries below, each query joined with its keys by curves."""
+    # Two lines of symbols, not one with arcs above it: in one, the arc of a position to itself is
+    # a point, and arcs to the left look like arcs to the right.
     count = len(symbols)
     along = np.linspace(0, 1, 25)
     for query, key in zip(*np.nonzero(weights >= FAINTEST), strict=True):

@@ -108,5 +108,6 @@ def write(figure: Any, path: Any) -> None:
         InvalidValue: for another ending, and a place that cannot be written to.
 
     """
+    # Whole or not at all: a figure that fails to be drawn leaves an older file as it was.
     place = require_plot(path, "write")
     replace_file(place, figure.bytes_of(place.suffix[1:].lower()), "write")

@@ -137,6 +137,8 @@ def _head(
     writes: Sequence[str],
 ) -> CircuitNode:
     """A head: the slots of its queries, keys and values, and those that it writes."""
+    # The product W_O W_V shows what is copied from where: a slot whose values W_O drops is not
+    # read.
     uses = [
         use
         for matrix, role in ((head.W_Q, QUERY), (head.W_K, KEY), (head.value_matrix, VALUE))
@@ -306,6 +308,8 @@ def _extents(
     """The first and the last of the blocks shown in which each number is there."""
     titles = [block.title for block in shown]
     places = [titles.index(block.title) if block.title in titles else -1 for block in whole]
+    # A number is drawn from the block that writes it to the last block that can read it. Blocks
+    # that are not drawn have no place; a number that is in none of those drawn has no wire.
     found: dict[str, list[int]] = {}
     for after in range(len(whole) - 1):
         # Block k writes the stream k, and block k + 1 reads it.

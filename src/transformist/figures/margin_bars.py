@@ -52,6 +52,7 @@ def certificate(statement: Certificate) -> Any:
     title = f"{statement.model} in {statement.arithmetic}, N = {statement.max_length}: {outcome}"
     with drawn(width, height) as figure:
         axes = figure.add_axes((left / width, 0.5 / height, 3.6 / width, 0.2 * len(shown) / height))
+        # Both ends are cut: 0 and infinity have no place on a log axis.
         shares = [min(max(_used(each), SMALLEST), 2.0**20) for each in shown]
         colours = [BLUE if each.share > 0 else VERMILION for each in shown]
         hatches = ["" if each.share > 0 else "//" for each in shown]

@@ -62,6 +62,8 @@ TALLEST = 7.5
 
 def _draw(shown: list[tuple[NamedPart, NamedMatrix]], note: str) -> Any:
     """Draw the matrices one below the other, in columns."""
+    # Filled from the top: a matrix that would pass the bottom begins the next column. A column is
+    # as wide as its widest matrix or title, so that no title runs into the next column.
     columns: list[list[tuple[str, NamedMatrix, float]]] = [[]]
     filled = 0.0
     for part, matrix in shown:
