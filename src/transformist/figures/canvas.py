@@ -65,6 +65,7 @@ def short(name: object, longest: int = LONGEST) -> str:
         ('balance', 'count …[1, 2]')
 
     """
+    # Line breaks and control characters are made visible: they would spoil the layout.
     text = visible(str(name))
     half = longest // 2
     return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
@@ -84,6 +85,8 @@ def require_plot(given: Any, where: str) -> Path:
         transformist.errors.InvalidValue: plot: a figure must be written to .svg, .pdf or .png; ...
 
     """
+    # In the order of what is cheapest to mend: the name, the extra, the place. All of this comes
+    # before the model is built, so that no long work is lost to a wrong file name.
     path = path_of(given, where)
     if path.suffix.lower() not in ENDINGS:
         raise InvalidValue(

@@ -22,6 +22,8 @@ def verdict(outcome: Verdict) -> Any:
         InvalidValue: without matplotlib.
 
     """
+    # A verdict has a part for each choice of settings; one arithmetic may be in several of them.
+    # Verdicts of saved runs may have none, only the sum.
     counts: dict[str, int] = {}
     for each in outcome.coverage:
         counts[each.arithmetic] = counts.get(each.arithmetic, 0) + each.cases

@@ -256,6 +256,8 @@ def circuit(model: Transformer, *, layers: Collection[int] | None = None) -> Any
             )
         chosen = tuple(f"layer {number} " for number in layers)
         blocks = tuple(block for block in blocks if block.title.startswith(chosen))
+    # The first nodes and slots, not drawn ones: a reader can follow a circuit from its beginning,
+    # and `layers` draws any other part.
     shown = _first_nodes(blocks, NODES)
     wires = _wires(model, shown, every=layers is None and shown == blocks)
     left_out = [

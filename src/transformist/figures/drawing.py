@@ -49,6 +49,8 @@ def style() -> Iterator[None]:
     with matplotlib.rc_context(), warnings.catch_warnings():
         # A symbol that the font lacks is shown as a box; its name is in the text alternative.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
+        # The backend is left as it is: changing it would close the figures that the user has open.
+        # Everything else begins at matplotlib's defaults, so that no setting of the user is left.
         matplotlib.rcParams.update(
             {name: value for name, value in matplotlib.rcParamsDefault.items() if name != "backend"}
         )
@@ -81,6 +83,8 @@ class Drawing(Figure):
 
     def _described(self, data: bytes) -> bytes:
         """Put the text alternative into the root of an SVG."""
+        # As the first child of the root, where readers of screens look for it. Symbols such as <
+        # are escaped, since the text holds names that a user chose.
         text = escape(str(self.get_label()))
         start = data.index(b">", data.index(b"<svg")) + 1
         return data[:start] + f"\n <desc>{text}</desc>".encode() + data[start:]

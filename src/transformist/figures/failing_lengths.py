@@ -32,6 +32,8 @@ def lengths(found: Iterable[Breakdown]) -> Any:
             remedy="give [verify.first_failure(recipe, format) for format in formats]",
         )
     height, width = 0.3 * len(rows) + 1.0, 6.4
+    # Space to the right of the longest length, so that marks there are not cut, and so that a claim
+    # for every length, which ends at the right end, differs from a claim for the longest.
     most = 4 * max(max(each.claimed or 1, each.length or 1, each.searched) for each in rows)
     with drawn(width, height) as figure:
         down = 0.3 * len(rows)

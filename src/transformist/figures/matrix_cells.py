@@ -62,6 +62,8 @@ def draw_cells(
         by_row: whether colours compare the numbers of a row with each other alone.
 
     """
+    # Infinities have no share of a colour: their cells stay white, and their text says what they
+    # are. Without this one overflow would take the colour from all the others of its row.
     finite = np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
     size = np.abs(finite).max(axis=1, keepdims=True, initial=0)
     if not by_row:

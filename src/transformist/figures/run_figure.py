@@ -32,6 +32,8 @@ def run(trace: Trace) -> Any:
         InvalidValue: without matplotlib.
 
     """
+    # Only what a step may change is drawn after it: a slot that it leaves alone would repeat what
+    # stands above, and a slot between two numbers holds nothing that another step reads.
     stream, panels = trace.model.stream, []
     for after, (name, slots) in enumerate(changed_slots(trace)):
         held = [stream.held(stream.index(slot), after) for slot in slots]

@@ -43,6 +43,7 @@ def weights(model: HasWeights) -> Any:
             where="weights",
             remedy="give tf.compile(program) or tf.recipe('dyck-1').build()",
         )
+    # Biases of 0 and matrices of 0 are many in compiled models, and say only that they are 0.
     every = [(part, matrix.shown()) for part, matrix in model.weights_table() if _is_drawn(matrix)]
     shown = every[:MATRICES]
     note = f"Drawn in part: {len(shown)} of {len(every)} matrices." if shown != every else ""
