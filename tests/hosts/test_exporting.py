@@ -55,6 +55,12 @@ def host(monkeypatch):
     return fake
 
 
+@pytest.mark.parametrize("name", ["mit\ntags: [x]", "the licence", "a: b", None, "-x"])
+def test_a_licence_is_one_name(tmp_path, name):
+    with pytest.raises(InvalidValue, match="`license` must be the identifier"):
+        tf.export(tf.recipe("dyck-1").build(max_length=4), tmp_path / "made", "gpt2", license=name)
+
+
 def _system(fake):
     from transformist.arithmetic import number_system
 

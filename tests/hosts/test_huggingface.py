@@ -326,6 +326,7 @@ def test_a_checkpoint_whose_weights_are_not_all_loaded_is_refused(library, few, 
 def test_the_command_writes_a_directory_and_its_card(library, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     given = ["export", "programs/majority", "--host", "gpt2", "-o", "made", "--max-length", "9"]
+    given += ["--license", "apache-2.0"]
     assert main([*given, "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     written = {each.name: each for each in Path("made").iterdir()}
@@ -342,6 +343,8 @@ def test_the_command_writes_a_directory_and_its_card(library, tmp_path, monkeypa
         f"{facts['compared']} inputs, at every position that is read, all answers equal: every "
         f"string up to length {facts['every_string_to']}",
         "the certificate does not cover it",
+        "license: apache-2.0 tags:",
+        "These weights have the licence `apache-2.0`.",
         f"transformers {library.__version__}",
     ):
         assert said in card

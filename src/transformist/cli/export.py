@@ -55,6 +55,14 @@ def command(
     force: Annotated[
         bool, typer.Option("--force", help="Replace a directory that holds an earlier export.")
     ] = False,
+    license: Annotated[
+        str,
+        typer.Option(
+            "--license",
+            help="The identifier of the weights' licence, for the card; none when left out.",
+            metavar="L",
+        ),
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """The exported model is loaded and compared with MODEL before the file is put in its place."""
@@ -92,7 +100,7 @@ def command(
         if has_length and max_length is not None:
             _require_own_length(built, length, named.name)
         try:
-            compared = export(built, output, host, system, length, found.claim, force)
+            compared = export(built, output, host, system, length, found.claim, force, license)
         except Unhostable as refusal:
             raise InvalidValue(
                 refusal.invariant,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from pathlib import Path
 from typing import Any
 from warnings import warn
@@ -28,6 +29,7 @@ def export(
     max_length: int | None = None,
     claim: str = "",
     force: bool = False,
+    license: str = "",
 ) -> HostComparison:
     """Write a transformer for other software, to a file or a directory, if the answers agree.
 
@@ -55,6 +57,8 @@ def export(
         claim: what the model computes, in words, for the file's metadata; the comparison does not
             read it.
         force: true to replace a directory that holds an earlier export.
+        license: the identifier of the weights' licence, such as `apache-2.0`, for the metadata and
+            the card.
 
     Returns:
         The inputs that were compared.
@@ -97,13 +101,21 @@ def export(
             where="export",
             remedy="say in words what the model computes, or leave it out",
         )
+    if not _is_identifier(license):
+        raise InvalidValue(
+            "`license` must be the identifier of a licence",
+            received=f"{license!r:.60}",
+            where="export",
+            remedy="give a name of letters, digits, dots and hyphens, such as apache-2.0, or leave "
+            "it out",
+        )
     if max_length is not None:
         max_length = whole_length(max_length, "export", optional=True)
     target, room = export_target(path, host, force)
     # The bytes that are compared are the bytes that are written: nothing is serialized twice. The
     # metadata in them say what is compared, so the inputs are chosen first.
     planned = planned_comparison(model, name, max_length)
-    facts = {"claim": claim, "compared": dataclasses.asdict(planned)}
+    facts = {"claim": claim, "license": license, "compared": dataclasses.asdict(planned)}
     data = room.write(model, name, max_length, facts)
     compare_host(model, room.run(data), name, planned)
     if isinstance(data, bytes):
@@ -137,6 +149,11 @@ def export_target(path: str | os.PathLike[str], host: str, force: bool = False) 
         )
     require_writable(target, "export")
     return target, HOSTS[host].loaded()
+
+
+def _is_identifier(name: Any) -> bool:
+    # The head of a card is YAML: a value without white space, quotes and colons stays one text.
+    return isinstance(name, str) and bool(re.fullmatch(r"([A-Za-z0-9][A-Za-z0-9.+-]*)?", name))
 
 
 def _require_host(host: str) -> None:

@@ -40,7 +40,7 @@ def card(stock: Stock, tokens: Vocabulary, facts: Mapping[str, Any]) -> str:
     return f"""---
 library_name: transformers
 pipeline_tag: {stock.task}
-tags:
+{_head(facts["license"])}tags:
 - transformist
 ---
 
@@ -75,9 +75,22 @@ the tokens of symbols and answers.
 
 ## Licence and citation
 
-The definition's author decides on the licence of these weights. The constructions follow
+{_licence(facts["license"])} The constructions follow
 *The Transformer Cookbook*, [arXiv:2510.00368](https://arxiv.org/abs/2510.00368).
 """
+
+
+def _head(license: str) -> str:
+    """The line of the licence in the head of a card, if one is given."""
+    return f"license: {license}\n" if license else ""
+
+
+def _licence(license: str) -> str:
+    return (
+        f"These weights have the licence `{license}`."
+        if license
+        else "No licence is stated: the definition's author decides on that of these weights."
+    )
 
 
 def _compared(compared: Mapping[str, Any] | None, versions: str) -> str:

@@ -280,8 +280,8 @@ def fixed_positions(model: Transformer, a: Any, max_length: int | None) -> tuple
     return a.numbers(positions.at(places, longest, a)), first
 
 
-NO_FACTS: Mapping[str, Any] = {"claim": "", "compared": None}
-"""Facts about an exported model: its claim, and the inputs on which it is compared."""
+NO_FACTS: Mapping[str, Any] = {"claim": "", "license": "", "compared": None}
+"""Facts about an exported model: its claim, its licence, and the inputs of its comparison."""
 
 
 def description(
@@ -320,6 +320,7 @@ def description(
         "max_length": longest_input(model, max_length),
         "built_for": model.built_for,
         "arithmetic": arithmetic,
+        **NO_FACTS,
         **facts,
     }
 

@@ -22,7 +22,7 @@ def mapping(plain: PlainModel, model: Transformer, tokens: Vocabulary) -> Arrays
         for name, weights in tensors.items()
         if name.endswith(("q_proj.weight", "k_proj.weight", "v_proj.weight"))
     }
-    # A default of other versions of the class may be a window, which would hide the first tokens.
+    # A window would hide the first tokens of a long input.
     config |= {"model_type": "qwen2", "use_sliding_window": False}
     return config, tensors | biases
 
