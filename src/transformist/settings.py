@@ -193,6 +193,13 @@ def _polyhedra(given: Any) -> tuple[tuple[tuple[Fraction, ...], ...], ...]:
     return polyhedra
 
 
+def _rays(given: Any) -> tuple[tuple[tuple[Fraction, ...], ...], ...]:
+    listed = _plain(given)
+    if not isinstance(listed, list | tuple):
+        raise TypeError
+    return tuple(_matrix(each) if len(each) else () for each in listed)
+
+
 def _table(given: Any) -> tuple[int, ...]:
     bits = given if isinstance(given, str) and set(given) <= {"0", "1"} else _plain(given)
     values = tuple(_whole(0)(bit) for bit in bits)
@@ -351,6 +358,12 @@ SETTINGS: Mapping[str, Setting] = {
             "the polyhedra, each by its vertices [x₁, …, x_d]",
             "a list of polyhedra, each a list of equally long vertices",
             _polyhedra,
+        ),
+        Setting(
+            "rays",
+            "the rays [r₁, …, r_d] of each polyhedron, along which it reaches to infinity",
+            "a list of lists of rays, one for each polyhedron, empty for a bounded one",
+            _rays,
         ),
         Setting(
             "minus",

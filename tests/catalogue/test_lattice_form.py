@@ -123,3 +123,85 @@ def test_too_many_pieces_and_crossings_are_refused(monkeypatch):
     hat = [[[-1], [0]], [[0], [1]], [[1], [4]]]
     with pytest.raises(InvalidValue, match="at most 3 simplices"):
         tf.recipe("cpwl-polyhedra").build(polyhedra=hat, pieces=[[1, 1], [-1, 1], ["1/2", "-3/2"]])
+
+
+UNBOUNDED = {
+    "absolute value": (
+        [[[0]], [[0]]],
+        [[[-1]], [[1]]],
+        [[-1, 0], [1, 0]],
+        lambda x: abs(x),
+    ),
+    "clip, bounded in the middle": (
+        [[[-1]], [[-1], [1]], [[1]]],
+        [[[-1]], [], [[2]]],
+        [[0, -1], [1, 0], [0, 1]],
+        lambda x: max(-1, min(1, x)),
+    ),
+    "maximum of three, on cones": (
+        [[[0, 0]]] * 3,
+        [[[-1, 0], [0, -1]], [[1, 1], [0, -1]], [[1, 1], [-1, 0]]],
+        [[0, 0, 0], [1, 0, 0], [0, 1, 0]],
+        lambda x, y: max(x, y, 0),
+    ),
+    "half-planes, whose rays make a line": (
+        [[[1, 0]], [[1, 0]]],
+        [[[0, 1], [0, -1], [1, 0]], [[0, 1], [0, -1], [-1, 0]]],
+        [[2, 1, 0], [0, 1, 2]],
+        lambda x, y: y + 2 * max(x, 1),
+    ),
+    "strips": (
+        [[[-1, 0], [1, 0]], [[1, 0]], [[-1, 0]]],
+        [[[0, 1], [0, -1]], [[0, 1], [0, -1], [1, 0]], [[0, 1], [0, -1], [-1, 0]]],
+        [[0, 3, 1], [1, 3, 0], [-1, 3, 0]],
+        lambda x, y: max(abs(x), 1) + 3 * y,
+    ),
+    "difference of magnitudes, on quadrants": (
+        [[[0, 0]]] * 4,
+        [[[a, 0], [0, b]] for a in (1, -1) for b in (1, -1)],
+        [[a, -b, 0] for a in (1, -1) for b in (1, -1)],
+        lambda x, y: abs(x) - abs(y),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNBOUNDED)
+def test_polyhedra_that_reach_to_infinity(name):
+    polyhedra, rays, pieces, function = UNBOUNDED[name]
+    model = tf.recipe("cpwl-polyhedra").build(polyhedra=polyhedra, rays=rays, pieces=pieces)
+    source = random.Random(name)
+    for size in (1, 100, 10**9):
+        for _ in range(40):
+            x = [Fraction(source.randint(-9 * size, 9 * size), 4) for _ in polyhedra[0][0]]
+            assert model(np.array(x), "exact").weights().tolist() == [function(*x)]
+
+
+HALF = [[[0]], [[0]]]
+CROSS = [[[1, 0], [0, 1]], [[1, 0], [0, -1]]]
+REFUSED_RAYS = [
+    ([[[-1]], [[1]]], [[1, 0], [1, 1]], HALF, InvalidValue, "agree where their polyhedra"),
+    (CROSS, [[0, 0, 0], [1, 0, 0]], [[[0, 0]]] * 2, InvalidValue, "along"),
+    ([[[1, 0]], [[0, 1]]], [[0, 0, 0], [1, 0, 0]], [[[0, 0]]] * 2, InvalidValue, "an inside"),
+    ([[[1]]], [[1, 0], [1, 0]], HALF, ShapeMismatch, "1 lists of rays for 2 polyhedra"),
+    ([[[1, 0]], []], [[1, 0], [1, 0]], HALF, ShapeMismatch, "a ray must have a coordinate"),
+    (3, [[1, 0], [1, 0]], HALF, InvalidValue, "list of lists of rays"),
+]
+
+
+@pytest.mark.parametrize(("rays", "pieces", "polyhedra", "refusal", "words"), REFUSED_RAYS)
+def test_rays_on_which_there_is_no_continuous_function_are_refused(
+    rays, pieces, polyhedra, refusal, words
+):
+    with pytest.raises(refusal, match=words):
+        tf.recipe("cpwl-polyhedra").build(polyhedra=polyhedra, rays=rays, pieces=pieces)
+
+
+def test_three_quadrants_have_no_form_where_the_way_around_is_missing():
+    """y, 0 and −x agree on the borders, but no maximum of minima of them is all three."""
+    quadrants = [[[0, 1], [-1, 0]], [[-1, 0], [0, -1]], [[0, -1], [1, 0]]]
+    with pytest.raises(InvalidValue, match="all polyhedra together must be convex"):
+        tf.recipe("cpwl-polyhedra").build(
+            polyhedra=[[[0, 0]]] * 3,
+            rays=quadrants,
+            pieces=[[0, 1, 0], [0, 0, 0], [-1, 0, 0]],
+        )

@@ -14,7 +14,7 @@ import numpy as np
 
 from transformist.arithmetic import is_power_of_two
 from transformist.assembly import beside, cancel_residual, postcompose, precompose
-from transformist.catalogue.lattice_form import affine, holds, lattice_form
+from transformist.catalogue.lattice_form import affine, generators, holds, lattice_form
 from transformist.claims import NO_GELU, FunctionClaim, everywhere, recipe
 from transformist.domains import Bits, Domain, Product, Reals, Where, WholeMultiples
 from transformist.errors import InvalidValue, ShapeMismatch, UnknownName
@@ -281,22 +281,30 @@ def _halved(of_two: FeedForward, groups: int, count: int) -> FeedForward:
     return beside(*networks)
 
 
-def _on_polyhedra(*x: F, polyhedra: Any, pieces: Any) -> list[F]:
+def _spans(polyhedra: Any, rays: Any) -> list[tuple[tuple[F, ...], ...]]:
+    """Return the vertices and rays of each polyhedron in one form."""
+    return [
+        generators(*each) for each in zip(polyhedra, rays or [()] * len(polyhedra), strict=True)
+    ]
+
+
+def _on_polyhedra(*x: F, polyhedra: Any, pieces: Any, rays: Any) -> list[F]:
     """Return the piece of the first polyhedron that holds x, at x."""
+    spans = _spans(polyhedra, rays)
     return next(
-        [affine(piece, x)]
-        for vertices, piece in zip(polyhedra, pieces, strict=True)
-        if holds(vertices, x)
+        [affine(piece, x)] for span, piece in zip(spans, pieces, strict=True) if holds(span, x)
     )
 
 
-def _union(*, polyhedra: Any) -> Domain:
+def _union(*, polyhedra: Any, rays: Any) -> Domain:
+    spans = _spans(polyhedra, rays)
     vertices = [x for each in polyhedra for x in each]
     numbers = [number for x in vertices for number in x]
-    box = Reals(len(vertices[0]), min(numbers), max(numbers), points=tuple(sorted({*numbers})))
+    least, most = (None, None) if any(rays) else (min(numbers), max(numbers))
+    box = Reals(len(vertices[0]), least, most, points=tuple(sorted({*numbers})))
 
     def inside(x: tuple[F, ...]) -> bool:
-        return any(holds(each, x) for each in polyhedra)
+        return any(holds(each, x) for each in spans)
 
     return Where(box, inside, "x lies in one of the polyhedra")
 
@@ -308,8 +316,8 @@ _SQUARE = [[[0, 0], [1, 0], [1, 1]], [[0, 0], [0, 1], [1, 1]]]
     "cpwl-polyhedra",
     section="4.1",
     claim=FunctionClaim(
-        statement="y = a·x + b of the polyhedron that holds x, each given by its vertices and "
-        "[a₁, …, a_d, b], where this is continuous and the union of polyhedra is convex",
+        statement="y = a·x + b of the polyhedron that holds x, each given by its vertices, rays "
+        "and [a₁, …, a_d, b], where this is continuous and the union of polyhedra is convex",
         reference=_on_polyhedra,
         domain=_union,
         variants=(
@@ -318,6 +326,11 @@ _SQUARE = [[[0, 0], [1, 0], [1, 1]], [[0, 0], [0, 1], [1, 1]]]
                 "pieces": [[-1, 0], [2, 0], [0, 2]],
             },
             {"polyhedra": _SQUARE, "pieces": [["1/3", 0, 1], [0, "1/3", 1]]},
+            {  # the largest of x₁, x₂ and 0
+                "polyhedra": [[[0, 0]]] * 3,
+                "rays": [[[-1, 0], [0, -1]], [[1, 1], [0, -1]], [[1, 1], [-1, 0]]],
+                "pieces": [[0, 0, 0], [1, 0, 0], [0, 1, 0]],
+            },
         ),
     ),
     sources=(
@@ -333,12 +346,13 @@ def cpwl_polyhedra(
         ((0, 0), (1, 0), (0, -1)),
     ),
     pieces: Any = ((1, -1, 0), (-1, -1, 0), (-1, 1, 0), (1, 1, 0)),
+    rays: Any = (),
 ) -> FeedForwardStack:
     """⌈log₂ s⌉ networks of minima, s pieces in the largest set, and ⌈log₂ k⌉ of maxima of k sets.
 
     The default is |x₁| − |x₂| on the square of the points with |x₁| + |x₂| ≤ 1.
     """
-    sets = lattice_form(polyhedra, pieces)
+    sets = lattice_form(polyhedra, pieces, rays)
     count = max(map(len, sets))
     rows = rationals([pieces[j] for each in sets for j in _padded(each, count)])
     stages = _halvings(MINIMUM, len(sets), count) if count > 1 else []
