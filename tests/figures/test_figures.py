@@ -11,6 +11,7 @@ import pytest
 
 import transformist as tf
 from transformist import figures, verify
+from transformist.cli import main
 from transformist.figures.circuit_graph import WRITE, blocks_of
 from transformist.programs import PROGRAMS
 
@@ -262,3 +263,17 @@ def test_a_missing_library_is_named_with_its_extra():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "matplotlib must be installed" in done.stdout
     assert "pip install 'transformist[figures]'" in done.stdout
+
+
+@needs_matplotlib
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("dyck-1", "layer 1 feed-forward"), ("clip", "feed-forward: W_1"), ("programs/reverse", "v")],
+)
+def test_show_draws_a_model(name, told, tmp_path, capsys):
+    path = tmp_path / "figure.svg"
+    assert main(["show", name, "--plot", str(path)]) == 0
+    assert told in path.read_text() and str(path) in capsys.readouterr().out
+    assert main(["show", name, "--plot", str(path.with_suffix(".gif"))]) == 2
+    assert ".svg, .pdf or .png" in capsys.readouterr().err
+    assert [*tmp_path.iterdir()] == [path]

@@ -17,12 +17,22 @@ Weights = Annotated[
     bool,
     typer.Option("--weights", help="Print every matrix, with named rows and columns, instead."),
 ]
+Plot = Annotated[
+    str | None,
+    typer.Option(
+        help="Draw the circuit of a model on strings, or the matrices of another, in this file "
+        "(.svg, .pdf or .png), instead.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
 
 
 def command(
     name: Model,
     settings: Set = [],  # noqa: B006
     weights: Weights = False,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Beside the claim of a recipe stands the first length at which each format was seen to fail.
@@ -30,6 +40,9 @@ def command(
     Only short inputs are searched; `precision` searches longer ones.
     """
     named = find_model(name, read_settings(settings))
+    if plot is not None:
+        _draw(named, plot, as_json)
+        return
     if weights:
         _print_weights(named, as_json)
         return
@@ -64,3 +77,23 @@ def _print_weights(named: NamedModel, as_json: bool) -> None:
         print_json(weights_facts(named.name, table))
     else:
         out.print(weights_text(table), end="")
+
+
+def _draw(named: NamedModel, file: str, as_json: bool) -> None:
+    """Write a figure of a model to a file, and print the description that goes with it."""
+    from transformist.figures import circuit, write
+    from transformist.figures import weights as matrices
+    from transformist.figures.canvas import require_plot
+
+    require_plot(file, "--plot")
+    with working(f"drawing {named.name}"):
+        if isinstance(named, NamedRecipe):
+            model = named.recipe.construct(**named.settings)
+        else:
+            model = named.shown()
+        figure = circuit(model) if named.takes_strings else matrices(model)
+        write(figure, file)
+    if as_json:
+        print_json({"name": named.name, "figure": file, "description": figure.get_label()})
+    else:
+        out.print(f"wrote {file}", markup=False)
