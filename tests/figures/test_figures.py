@@ -60,6 +60,9 @@ FIGURES = {
 }
 """A figure of each kind, and those whose names, sizes or symbols make them hard to lay out."""
 
+QUICK = ("attention", "certificate", "circuit of words", "run on words", "verdict")
+"""Figures of a quick run."""
+
 
 def pixels(figure):
     from matplotlib.image import imread
@@ -68,7 +71,10 @@ def pixels(figure):
 
 
 @needs_matplotlib
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in FIGURES],
+)
 def test_nothing_is_blank_clipped_or_overlapping(name):
     figure = FIGURES[name]()
     image = pixels(figure)
@@ -148,6 +154,7 @@ def test_a_circuit_reads_and_writes_what_the_sublayers_do(name):
 
 
 @needs_matplotlib
+@pytest.mark.slow
 def test_the_same_figure_has_the_same_bytes_whatever_the_user_has_set():
     import matplotlib
 
@@ -164,6 +171,7 @@ def test_an_svg_has_the_text_alternative_and_the_symbols_as_they_are():
 
 
 @needs_matplotlib
+@pytest.mark.slow
 def test_what_is_left_out_is_said():
     label = figures.circuit(wide(200)).get_label()
     assert "Drawn in part: 60 of 202 nodes and 60 of 201 slots." in label
