@@ -15,7 +15,7 @@ from typing import Any
 from transformist.arithmetic import Floating
 from transformist.circuit.circuit import Circuit
 from transformist.circuit.forms import Form
-from transformist.circuit.readings import Sum
+from transformist.circuit.readings import Number, Sum
 from transformist.laws import Bound, Grid
 from transformist.rounding import Order
 
@@ -68,6 +68,9 @@ class AtomErrors:
             error bounds of sums, and which sums have no error, each computed once.
         magnitudes, relatives: magnitudes of the factors of a sum and of the sum, and its relative
             error, each computed once.
+        magnitudes_of_numbers: largest magnitude of each number that sums read, computed once.
+        sums_of_errors: `inherited`, by its kind and the form, each computed once; the errors of an
+            atom do not change.
         sizes, heights, heights_of_atoms, unit_grids: `size_of`, `height`, `height_of` and
             `grid_of_units` of atoms, each computed once.
         factors, grids: magnitudes of the factors of a form, by the form without its constant, and
@@ -84,6 +87,8 @@ class AtomErrors:
     rounded: dict[Sum, float] = field(default_factory=dict)
     exact: dict[Sum, bool] = field(default_factory=dict)
     magnitudes: dict[Sum, tuple[list[float], float]] = field(default_factory=dict)
+    magnitudes_of_numbers: dict[Number, float] = field(default_factory=dict)
+    sums_of_errors: dict[str, dict[Form, float]] = field(default_factory=dict)
     relatives: dict[Sum, Relative] = field(default_factory=dict)
     sizes: list[float] = field(default_factory=list)
     heights: dict[int, Bound] = field(default_factory=dict)
@@ -137,6 +142,14 @@ class AtomErrors:
 
     def inherited(self, form: Form, which: str = "absolute") -> float:
         """Sum of the errors of the atoms, at the kind of row where it is largest."""
+        known = self.sums_of_errors.setdefault(which, {})
+        linear = form.linear
+        found = known.get(linear)
+        if found is None:
+            found = known[linear] = self._inherited(linear, which)
+        return found
+
+    def _inherited(self, form: Form, which: str) -> float:
         errors = self.errors
         inexact = [(atom, f) for atom, f in form.terms if getattr(errors[atom], which)]
         parts = [

@@ -198,6 +198,7 @@ class Circuit:
     _grids_of_forms_at_bos: dict[Form, Grid | None] = field(default_factory=dict)
     _head_atoms: dict[Head, frozenset[int]] = field(default_factory=dict)
     _clean_heads: dict[Head, bool] = field(default_factory=dict)
+    _least_multiples: dict[Form, Fraction | None] = field(default_factory=dict)
 
     def add(self, atom: Atom, name: str, rows: Ranges | Rows | None = None) -> Form:
         """Add an atom if it is new, and return it as a form; `rows` may narrow its ranges."""
@@ -431,7 +432,12 @@ class Circuit:
 
     def least_multiple(self, form: Form) -> Fraction | None:
         """A separation found after the common factor of factors and constant is taken out."""
-        common = content([*form.factors.values(), form.constant])
+        if form not in self._least_multiples:
+            self._least_multiples[form] = self._least_multiple(form)
+        return self._least_multiples[form]
+
+    def _least_multiple(self, form: Form) -> Fraction | None:
+        common = content([*form.distinct_factors, form.constant])
         if not common:
             return None
         least = self.separation(form * (1 / common))

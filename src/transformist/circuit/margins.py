@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, TypeAlias, final
+from typing import Any, NamedTuple, TypeAlias, final
 
 from transformist.arithmetic import is_power_of_two
 from transformist.circuit import sum_errors
@@ -37,6 +37,27 @@ READ_OUT = "read-out"
 
 MarginHandler: TypeAlias = "Callable[[MarginOwner, str, float, float], None]"
 """Receives a margin: its owner, a quantity, the bound found, and the limit it must stay below."""
+
+
+class ComparisonBound(NamedTuple):
+    """Error bound of a form that is compared with a threshold, at values up to a number x.
+
+    Attributes:
+        others: the part that does not depend on x.
+        parts: the error in relation to x.
+        rest: error of evaluation that does not depend on x.
+
+    """
+
+    others: float
+    parts: float
+    rest: float
+
+    def at(self, x: Any) -> float:
+        """The bound at values up to x."""
+        if self.others == math.inf:
+            return math.inf
+        return self.others + self.parts * magnitude(x) + self.rest
 
 
 class RoundedHead(Head):
@@ -69,6 +90,7 @@ class Margins(AtomErrors):
         exact_forms: forms that the format computes without an error, each computed once.
         of_scores: bounds of the scores of heads, each computed once.
         separations: the least magnitudes of atoms but 0, each computed once.
+        compared: error bounds of the units of a step, each computed once.
 
     """
 
@@ -79,6 +101,7 @@ class Margins(AtomErrors):
     exact_forms: dict[Form, bool] = field(default_factory=dict)
     of_scores: dict[Head, Any] = field(default_factory=dict)
     separations: dict[int, float] = field(default_factory=dict)
+    compared: dict[int, list[tuple[float, ComparisonBound]]] = field(default_factory=dict)
 
     def size(self, form: Form) -> float:
         """Σ |factor| |atom| + |constant|, at the symbols or BOS."""
@@ -253,16 +276,16 @@ class Margins(AtomErrors):
             worst = max(worst, off + (rest / least if least else math.inf) if rest else off)
         return worst
 
-    def comparison_error_of(self, form: Form, each: Sum, scale: Fraction, at: Any) -> float:
+    def comparison_error_of(self, form: Form, each: Sum, scale: Fraction) -> ComparisonBound:
         """The bound `comparison_error` for a sum of which the form is `scale` times the terms."""
         if not self.is_from_nothing(form):
-            return math.inf
+            return ComparisonBound(math.inf, 0.0, 0.0)
         of = sum_errors.relative(self, each)
         share, others = self._shares(form)
         by = magnitude(scale)
         parts = (1 + share) * (1 + of.share) - 1
         rest = by * (of.share * of.constants + of.rest)
-        return others * (1 + of.share) + parts * magnitude(at) + rest
+        return ComparisonBound(others * (1 + of.share), parts, rest)
 
     def is_from_nothing(self, form: Form) -> bool:
         """True if no term is negative and there is no constant."""

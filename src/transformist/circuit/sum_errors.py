@@ -32,9 +32,12 @@ SLACK = 1 + 2.0**-20
 
 def magnitude_of(margins: AtomErrors, number: Number) -> float:
     """Largest magnitude of the computed number."""
-    form = form_of(number)
-    own = rounding(margins, number) if isinstance(number, Sum) else 0.0
-    return _magnitude(margins, form, own)
+    found = margins.magnitudes_of_numbers.get(number)
+    if found is None:
+        own = rounding(margins, number) if isinstance(number, Sum) else 0.0
+        found = _magnitude(margins, form_of(number), own)
+        margins.magnitudes_of_numbers[number] = found
+    return found
 
 
 def _magnitude(margins: AtomErrors, form: Form, own: float, is_split: bool = False) -> float:

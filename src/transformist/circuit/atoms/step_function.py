@@ -21,7 +21,7 @@ from transformist.circuit import sum_errors
 from transformist.circuit.atom_errors import Errors, magnitude
 from transformist.circuit.circuit import Circuit, Law, Tolerance
 from transformist.circuit.forms import Form, HashedOnce, content
-from transformist.circuit.margins import Margins, RoundedAtom
+from transformist.circuit.margins import ComparisonBound, Margins, RoundedAtom
 from transformist.laws import Bound, Grid, Range, Ranges
 
 _WHOLE = Grid(1)
@@ -98,7 +98,7 @@ class StepFunction(RoundedAtom, HashedOnce):
         """
         if all(circuit.atoms[number].is_same_everywhere for number in self.form.atoms):
             return True
-        common = content([*self.form.factors.values(), self.form.constant])
+        common = content([*self.form.distinct_factors, self.form.constant])
         grid = circuit.grid_at_bos(self.form * (1 / common))
         least = None if grid is None else grid.separation(circuit.most_seen)
         return least is not None and least * common >= self.zone
@@ -116,16 +116,22 @@ class StepFunction(RoundedAtom, HashedOnce):
         if margins.readings is None:
             anywhere = margins.error(self.form - self.zone / 4)
             return min(anywhere, margins.comparison_error(self.form, at))
-        worst, inherited = 0.0, margins.inherited(self.form)
+        if number not in margins.compared:
+            margins.compared[number] = self._compared(margins, number)
+        bounds = margins.compared[number]
+        return max((min(anywhere, up_to.at(at)) for anywhere, up_to in bounds), default=0.0)
+
+    def _compared(self, margins: Margins, number: int) -> list[tuple[float, ComparisonBound]]:
+        """Error bounds of each unit, as weights compute it: anywhere, and by the value."""
+        assert margins.readings is not None
+        found, inherited = [], margins.inherited(self.form)
         for units in margins.readings.steps[number]:
             first, second = (each.form.constant for each in units)
             scale = self.zone / abs(first - second) / 2  # they differ by half of a zone
             for each in units:
-                rounding = magnitude(scale) * sum_errors.rounding(margins, each)
-                anywhere = inherited + rounding
-                compared = margins.comparison_error_of(self.form, each, scale, at)
-                worst = max(worst, min(anywhere, compared))
-        return worst
+                anywhere = inherited + magnitude(scale) * sum_errors.rounding(margins, each)
+                found.append((anywhere, margins.comparison_error_of(self.form, each, scale)))
+        return found
 
     def _rounding(self, margins: Margins, number: int) -> float:
         """Rounding error of the difference of the two units; their inherited errors cancel."""

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from transformist.circuit import SHARED_ZERO, Form, total
 from transformist.verify.certificate.refusals import uncertifiable
-from transformist.verify.proof.sparse_rows import exactly, sparse_row, sparse_rows
+from transformist.verify.proof.sparse_rows import SparseRow, exactly, sparse_row, sparse_rows
 
 Cancelled: TypeAlias = "MutableMapping[Form, Fraction]"
 """Excess of the summed magnitudes of the constants in a form over its own constant."""
@@ -25,10 +25,24 @@ def read(
 
     """
     forms = []
+    products = dict[tuple[int, Any], Form]()  # many rows read a slot with few weights
+    # Parts of each row of W, and their sum if neither has a constant: two units of a step have one
+    # row, and b is the only constant that is added to this sum, so nothing cancels.
+    sums = dict[SparseRow, tuple[list[Form], Form | None]]()
     for row, constant in zip(sparse_rows(matrix), shift.tolist(), strict=True):
-        parts = [state[slot] * exactly(weight) for slot, weight in row]
-        parts += [Form.of(constant)] * bool(constant)
-        forms.append(together(parts, cancelled))
+        if row not in sums:
+            for slot, weight in row:
+                if (slot, weight) not in products:
+                    products[slot, weight] = state[slot] * exactly(weight)
+            parts = [products[term] for term in row]
+            form = total(parts)
+            is_plain = _are_apart(parts, form) and not form.constant
+            sums[row] = parts, form if is_plain else None
+        parts, plain = sums[row]
+        if plain is not None:
+            forms.append(plain + exactly(constant))
+        else:
+            forms.append(together([*parts, *[Form.of(constant)] * bool(constant)], cancelled))
     return forms
 
 
@@ -54,10 +68,7 @@ def together(parts: Iterable[Form], cancelled: Cancelled | None = None) -> Form:
     """
     listed = list(parts)
     form = total(listed)
-    # Different atoms and one constant at most: nothing is added up, so nothing cancels.
-    if len(form.terms) == sum(len(part.terms) for part in listed) and (
-        sum(bool(part.constant) for part in listed) < 2
-    ):
+    if _are_apart(listed, form):
         return form
     # 1/3 + 2/3 = 1 is on the grid of whole numbers, but its summands round: such sums are refused.
     if _bottom([form]) % _bottom(listed):
@@ -73,6 +84,15 @@ def together(parts: Iterable[Form], cancelled: Cancelled | None = None) -> Form:
     if lost:
         raise uncertifiable("summands must not cancel", f"{form}", "a sum")
     return form
+
+
+def _are_apart(parts: Sequence[Form], form: Form) -> bool:
+    """True if parts have different atoms and one constant at most.
+
+    Then nothing is added up, so nothing cancels.
+    """
+    are_different = len(form.terms) == sum(len(part.terms) for part in parts)
+    return are_different and sum(bool(part.constant) for part in parts) < 2
 
 
 def _bottom(forms: Iterable[Form]) -> int:

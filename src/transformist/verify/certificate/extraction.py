@@ -377,7 +377,7 @@ class _Extraction:
         rising, zone = lower + height / 2, 2 * height
         for form in (rising, zone - rising):
             common = power_of_two_at_most(
-                content([*form.factors.values(), form.constant]) or Fraction(1)
+                content([*form.distinct_factors, form.constant]) or Fraction(1)
             )
             least = circuit.least_multiple(form)
             if least is not None and least >= zone:
