@@ -141,6 +141,7 @@ def _checked(case: str, n: int) -> dict[str, Any]:
     every = EVERY[case]
     model, reference, arithmetic = every.build(n), every.reference, every.arithmetic
     verdict, wall, processor = timed(lambda: check(model, reference, n, arithmetic), 1)
+    # The peak is read before the sample is made, whose strings would count as well.
     peak = peak_mib()
     strings = sum(len(model.alphabet) ** length for length in range(n + 1))
     sample = list(sampled(model, n))

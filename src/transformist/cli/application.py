@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, str] = {
     "diagnose": "Find the number that makes an answer wrong in a format, and the remedy.",
     "plan": "Explain how the structured engine evaluates each head, and how its time grows.",
     "bench": "Measure long inputs beside torch and numpy, and checks of every string.",
+    "study": "Answer a question on the constructions by running them.",
     "demo": "Judge the parentheses of a file of Python's own library with a transformer.",
 }
 """The summary of each command, in the order of the help. The file of its name in this room has the

@@ -59,6 +59,8 @@ def failing_input(model: Transformer, a: Floating, max_strings: int, seed: int) 
     strings = reached = 0
     for length in _lengths(longest):
         by_work = max(1, WORK // (heads * (length + 2) ** 2))
+        # A length takes at most `WORK` scores, however many strings it has, so a search with few
+        # heads tries more strings of each length than one with many.
         most = min(by_work, OF_ONE_LENGTH, max_strings - strings)
         if not most:
             break
@@ -75,6 +77,8 @@ def _some_of_length(
     alphabet: Sequence[Symbol], length: int, most: int, seed: int
 ) -> list[Sequence[Symbol]]:
     """Different strings of a length, at most so many."""
+    # The strings are made one by one: all pairs of a large alphabet would not fit in memory. A
+    # dictionary keeps the order, and each string once: at length 1 a word of two is cut to one.
     found: dict[Sequence[Symbol], None] = {}
     for x in _of_length(alphabet, length, seed):
         if len(found) == most:

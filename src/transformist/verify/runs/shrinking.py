@@ -82,6 +82,8 @@ class _Shrinking:
         """
         x = self._symbols()
         n = len(x)
+        # Neighbours come first. In nested brackets some matching pair always stands side by side,
+        # so that one of the first n − 1 tries leaves a balanced string balanced.
         pairs = (
             (*x[:i], *x[i + 1 : j], *x[j + 1 :])
             for i, j in sorted(

@@ -1,0 +1,93 @@
+"""`transformist study`: a question on the constructions, answered by running them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from transformist.cli.printing import Json, err, out, print_json, wide, working
+from transformist.errors import UnknownName
+from transformist.studies import STUDIES, Findings, StudyFolder, carry_out, study_page
+from transformist.studies.study_page import shown
+
+
+def command(
+    name: Annotated[
+        str, typer.Argument(help=f"The study: {', '.join(STUDIES)}.", show_default=False)
+    ],
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer or smaller cases.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="A new folder for the page, the rows and the facts.",
+            metavar="DIR",
+            show_default=False,
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the files of a study in DIR.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Exit code 1 where a claim of the study does not hold.
+
+    With -o, finished cases are kept as they finish: after an interruption the same command goes on
+    from there.
+    """
+    if name not in STUDIES:
+        raise UnknownName.among("study", name, STUDIES, "study")
+    study = STUDIES[name]
+    folder = None if output is None else StudyFolder(output, study, quick, force)
+    done = 0
+    try:
+        with working(f"study {name}") as say:
+
+            def begins(number: int, cases: int) -> None:
+                nonlocal done
+                done = number
+                say(f"study {name}: case {number + 1} of {cases}")
+
+            found = carry_out(study, quick, folder, begins)
+    except KeyboardInterrupt:
+        if folder is not None:
+            err.print(f"{done} finished cases are kept in {folder.path}", markup=False)
+        raise
+    facts = _facts(found)
+    files = [] if folder is None else folder.write(study_page(found), facts)
+    if as_json:
+        print_json({**facts, "files": [str(each) for each in files]})
+    else:
+        _print(found, files)
+    return int(not all(found.held))
+
+
+def _facts(found: Findings) -> dict[str, Any]:
+    claims = zip(found.study.claims, found.held, strict=True)
+    return {
+        "study": found.study.name,
+        "quick": found.is_quick,
+        "held": all(found.held),
+        "claims": [{"claim": claim.text, "held": held} for claim, held in claims],
+        "answer": found.answer,
+        "rows": list(found.rows),
+    }
+
+
+def _print(found: Findings, files: list[Path]) -> None:
+    out.print(f"question: {found.study.question}", markup=False)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in found.rows[0]:
+        table.add_column(heading, overflow="fold")
+    for row in found.rows:
+        table.add_row(*(shown(each) for each in row.values()))
+    wide.print(table)
+    for claim, held in zip(found.study.claims, found.held, strict=True):
+        out.print(f"{'holds' if held else 'DOES NOT HOLD'}: {claim.text}", markup=False)
+    out.print(f"answer: {found.answer}", markup=False)
+    for each in files:
+        out.print(f"written: {each}", markup=False)
