@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -113,8 +114,8 @@ def test_another_process_writes_the_same_bytes(suite, tmp_path):
         assert (suite / each).is_dir() or (suite / each).read_bytes() == (again / each).read_bytes()
 
 
-def test_a_changed_file_and_another_version_are_refused(tmp_path):
-    write(tmp_path / "s", "gpt2", 32)
+def test_a_changed_file_and_another_version_are_refused(suite, tmp_path):
+    shutil.copytree(suite, tmp_path / "s")
     config = tmp_path / "s" / "count" / "config.json"
     original = config.read_bytes()
     config.write_bytes(original + b" ")
@@ -145,6 +146,7 @@ def test_other_families_and_lengths_are_refused(tmp_path, capsys):
     assert "write" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_command_says_what_it_wrote(tmp_path, capsys):
     target = tmp_path / "s"
     assert main(["conformance", "write", str(target), "--length", "32", "--json"]) == 0

@@ -38,3 +38,36 @@ def test_a_right_engine_gives_every_answer(family, tmp_path):
         if tuple(made.tolist()) != case.generated:
             wrong.append((case.id, made, case.generated))
     assert networks and not wrong
+
+
+MISTAKES = {
+    "gpt2": {
+        "norm": ({"layer_norm_epsilon": 1e-5}, "eps is 1e-05"),
+        "activation": ({"activation_function": "gelu"}, "the activation is gelu"),
+    },
+    "llama": {
+        "norm": ({"rms_norm_eps": 1e-6}, "eps is 1e-06"),
+        "heads": (
+            {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}},
+            "rope_theta is 10000",
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_mistake_gets_the_answer_that_names_it(family, tmp_path):
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    write(tmp_path / "s", family, 32)
+    named = {}
+    for case in cases(tmp_path / "s"):
+        if case.instrument in MISTAKES[family]:
+            settings, meaning = MISTAKES[family][case.instrument]
+            network = transformers.AutoModelForCausalLM.from_pretrained(case.checkpoint, **settings)
+            with torch.inference_mode():
+                token = int(network.eval()(torch.tensor([case.ids])).logits[0, -1].argmax())
+            assert token != case.expected[-1], case.id
+            named.setdefault(case.instrument, []).append(meaning in case.meaning(token))
+    assert {name: all(found) for name, found in named.items()} == {
+        name: True for name in MISTAKES[family]
+    }

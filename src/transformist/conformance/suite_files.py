@@ -14,6 +14,7 @@ import transformist
 from transformist.conformance.case import Case
 from transformist.conformance.compiled import INSTRUMENTS as COMPILED
 from transformist.conformance.instrument import Checkpoint, Instrument, Prompt
+from transformist.conformance.probes import INSTRUMENTS as PROBES
 from transformist.conformance.schema import SCHEMA
 from transformist.errors import InvalidValue, UnknownName, is_name
 from transformist.hosts.vocabulary import as_json
@@ -21,7 +22,7 @@ from transformist.hosts.whole_directory import replace_directory, require_free
 from transformist.hosts.whole_file import path_of
 from transformist.settings import whole_length
 
-INSTRUMENTS: Mapping[str, Instrument] = {each.name: each for each in COMPILED}
+INSTRUMENTS: Mapping[str, Instrument] = {each.name: each for each in (*COMPILED, *PROBES)}
 """The instruments by name, in the order in which they are written and run."""
 
 FAMILIES = ("gpt2", "llama")
