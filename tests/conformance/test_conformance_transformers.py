@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.hosts, pytest.mark.slow]
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_right_engine_gives_every_answer(family, tmp_path):
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
-    write(tmp_path / "s", family, 96)
+    write(tmp_path / "s", family, 40)
     networks = {}
     wrong = []
     for case in cases(tmp_path / "s"):
@@ -68,6 +68,6 @@ def test_a_mistake_gets_the_answer_that_names_it(family, tmp_path):
                 token = int(network.eval()(torch.tensor([case.ids])).logits[0, -1].argmax())
             assert token != case.expected[-1], case.id
             named.setdefault(case.instrument, []).append(meaning in case.meaning(token))
-    assert {name: all(found) for name, found in named.items()} == {
-        name: True for name in MISTAKES[family]
-    }
+    assert {name: all(found) for name, found in named.items()} == dict.fromkeys(
+        MISTAKES[family], True
+    )
