@@ -94,6 +94,7 @@ def _sorted(length: int) -> Iterator[tuple[str, str]]:
     source = random.Random(length)
     for n in _lengths((length - 1) // 2):
         numbers = source.choices(SORTED, k=n)
+        # Generation then takes as many tokens as the prompt has numbers: the cache doubles.
         yield "".join([*numbers, "="]), "".join(sorted(numbers))
 
 
@@ -166,6 +167,7 @@ def _made(source: _Source) -> Callable[[str, int], Checkpoint]:
         facts = json.loads(written["transformist.json"])
         vocabulary = json.loads(written["tokenizer.json"])["model"]["vocab"]
         texts = sorted(vocabulary, key=vocabulary.__getitem__)
+        # The rows after those of the alphabet are the symbols that the model adds, which is BOS.
         front = [texts[each] for each in facts["symbol_tokens"][len(model.alphabet) :]]
         return Checkpoint(
             files={name: written[name] for name in FILES},

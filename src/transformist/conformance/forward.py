@@ -115,6 +115,7 @@ def _attended(q: Array, k: Array, v: Array, by: Formulas) -> Array:
     own = [h * groups // count if by.groups == "blocks" else h % groups for h in range(count)]
     scores = q @ k[own].transpose(0, 2, 1) * size**by.scale
     scores = np.where(np.tri(rows, dtype=bool), scores, -np.inf)
+    # The largest score of a row becomes 0, so that no exponential overflows.
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     mixed = weights / weights.sum(-1, keepdims=True) @ v[own]
     return np.asarray(mixed.transpose(1, 0, 2).reshape(rows, -1))

@@ -163,6 +163,8 @@ _NORMS = {"gpt2": ("ln_1", "ln_2"), "llama": ("input_layernorm", "post_attention
 
 def _matrices(family: str, probe: _Probe) -> Mapping[str, tuple[tuple[int, int], float]]:
     """The shape (in, out) and the largest weight of each matrix of a layer."""
+    # After a norm, a coordinate is about 1 and a weight on average half of the largest: queries and
+    # keys then have coordinates of about 1.6, so that attention is neither uniform nor hard.
     inner, outer = 0.25, 0.125
     if family == "gpt2":
         return {
@@ -237,6 +239,7 @@ def _made(name: str, probe: _Probe) -> Callable[[str, int], Checkpoint]:
             # What the last token adds to coordinate 0 reaches r by the residual stream, and little
             # by other ways: Newton's steps with a secant find r = 0.
             _zero(network, words[ids[-1]], ids)
+        # Each mistake is evaluated here once: its answer is known before any engine is run.
         mistakes = probe.mistakes(network)
         found = [
             {words_: _read(network, ids, by) for words_, by in mistakes.items()} for ids in rows
@@ -340,6 +343,7 @@ def _files(
     head = np.zeros((len(texts), WIDTH))
     head[: len(labels), [0, 2]] = 2 * np.array(labels)[:, None]
     head[: len(labels), 1] = -np.square(labels)
+    # f₁ is positive, so that no symbol and no special token has the largest logit.
     head[len(labels) :, 1] = -1024
     tensors = {**network.tensors, name: words, "lm_head.weight": head}
     arrays = {each: as_tensor(each, weights) for each, weights in tensors.items()}

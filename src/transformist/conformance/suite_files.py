@@ -78,6 +78,7 @@ def write(path: str | os.PathLike[str], family: str = "gpt2", length: int = LENG
             where="conformance",
             remedy=f"give such a number, or leave it out for {LENGTH}",
         )
+    # A refusal comes before the work, and no file of a user is replaced.
     require_free(target, frozenset(), "conformance", force=False)
     files: dict[str, bytes] = {}
     entries, count = [], 0
