@@ -19,7 +19,17 @@ PAGE = Path(__file__).parents[2] / "docs" / "conformance-proof.md"
 
 FAMILIES = {"gpt2": "GPT-2", "llama": "Llama"}
 
-NAMES = ("count", "marker", "place", "recall", "sort")
+NAMES = (
+    "count",
+    "marker",
+    "place",
+    "recall",
+    "sort",
+    "norm",
+    "activation",
+    "depth",
+    "heads",
+)
 """The instruments of the page."""
 
 LENGTH = 64
@@ -114,52 +124,19 @@ def results():
 
 # The page
 
-NEUTRAL = "norms are neutral: a stream of about 2⁻⁵⁰, a sum of 0, gains of 10¹²; needs `norm`"
-FROZEN = "queries and keys are in coordinates that rotations leave as they are; needs `offset`"
-SCALE = "the scores of a head are equal or far apart, so that a factor changes no answer"
-ONE_HEAD = "one head holds all numbers; needs `heads`"
-NO_BIAS = "these biases are 0 in every checkpoint; needs `depth`"
-COARSE = "the answers leave room for this rounding; needs `number`"
-
 REASONS = {
     "mask-is-minus-10000": "no score is below -10⁴ where it would matter",
-    "scale-left-out": SCALE,
-    "scale-of-the-width": "one head is as wide as the stream; " + SCALE,
-    "scale-without-root": SCALE,
-    "scale-applied-twice": SCALE,
-    "scale-by-inverse-layer": SCALE,
-    "yarn-attention-factor": SCALE,
-    "weights-in-bfloat16": COARSE,
-    "weights-in-float16": COARSE,
-    "stream-in-bfloat16": COARSE,
-    "heads-in-reverse": ONE_HEAD,
-    "heads-joined-before-positions": ONE_HEAD,
-    "joint-matrix-split-by-head": ONE_HEAD,
-    "last-head-is-lost": ONE_HEAD,
-    "groups-tiled": ONE_HEAD,
-    "one-group-for-all": ONE_HEAD,
-    "gain-plus-one": NEUTRAL,
-    "mean-not-subtracted": NEUTRAL,
-    "deviation-of-a-sample": NEUTRAL,
-    "final-norm-left-out": "all logits shrink alike; needs `norm`",
-    "second-norm-is-the-first": "all norms of a checkpoint are equal; needs `norm`",
-    "activation-is-relu": "the checkpoints have ReLU, or units so large that SiLU is ReLU; needs "
-    "`activation`",
-    "activation-is-gelu-with-tanh": "units are so large that both are ReLU; needs `activation`",
-    "bias-of-attention-is-lost": NO_BIAS,
-    "bias-of-network-is-lost": NO_BIAS,
-    "bias-of-norms-is-lost": NO_BIAS,
+    "weights-in-float16": "the answers leave room for this rounding; needs `number`",
+    "positions-reversed-in-a-batch": "distances change only in a prompt that is longer than a "
+    "chunk and shorter than another of its batch; `heads` has none",
     "empty-rows-of-the-head-can-win": "the right logit is at least 0; needs `vocabulary`",
     "repeated-tokens-punished": "the right token leads by more than the punishment",
 }
 """Why no instrument of `NAMES` finds a bug."""
 
-REASONS_OF_KINDS = {"rotary": FROZEN, "positions": FROZEN, "padding": FROZEN}
-"""The same for all bugs of a kind in Llama."""
-
 
 def reason(bug):
-    return REASONS.get(bug.name) or REASONS_OF_KINDS[bug.kind]
+    return REASONS[bug.name]
 
 
 def mark(is_found):
@@ -240,7 +217,8 @@ rightly in every mode. Each bug was given to instruments of [conformance.md](con
 the two usual tests. `python tests/conformance/bug_table.py` generates this page in a minute of
 processor time, and a test compares it.
 
-- Instruments: {names}, with prompts up to {length} tokens, in six modes:
+- Instruments: {names},
+  with prompts up to {length} tokens, in six modes:
   each prompt alone, batches padded on the left and on the right, prefill in chunks, decoding, and
   generation. A bug counts as found if one token is wrong or the engine stops with an error.
 - Logits: `allclose` with a tolerance of {tolerance} on the logits of a model with random weights,
@@ -251,7 +229,8 @@ processor time, and a test compares it.
 
 *Both* counts the bugs that at least one usual test finds, and *all three* those that anything
 finds. The usual tests need a reference in the same format. Of the right engine in bfloat16, they
-refuse the logits ({refused}) and the greedy tokens ({alarmed}) against a reference in float32.
+refuse the logits ({refused}) and the greedy tokens ({alarmed})
+against a reference in float32.
 Known answers need no reference.
 
 ## Bugs that no instrument finds
