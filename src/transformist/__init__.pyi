@@ -7,6 +7,8 @@ from transformist.compiler import compile
 from transformist.domains import boolean_representations
 from transformist.errors import TransformistError
 from transformist.hosts import (
+    certify,
+    check_certificate,
     export,
     from_torch,
     load,
@@ -49,9 +51,7 @@ from transformist.verify import (
     Diagnosis,
     Drawn,
     Verdict,
-    certify,
     check,
-    check_certificate,
     diagnose,
     grade_of,
     sensitivity,

@@ -14,7 +14,15 @@ from transformist.cli.options import Set
 from transformist.cli.printing import Json, out, print_json, wide, working
 from transformist.compiler.uncompilable import Uncompilable
 from transformist.errors import InvalidValue
-from transformist.hosts import load, load_certificates, save
+from transformist.hosts import (
+    certify,
+    check_certificate,
+    load,
+    load_certificates,
+    save,
+    unproved,
+)
+from transformist.hosts.host import HOSTS
 from transformist.inputs import read_positive, read_settings
 from transformist.model import Transformer
 from transformist.named import NamedModel, find_model
@@ -27,7 +35,7 @@ from transformist.report.certificate_table import (
     certificate_table,
 )
 from transformist.rounding import float_format_of
-from transformist.verify import Certificate, certify, check_certificate, unproved
+from transformist.verify import Certificate
 
 USUAL = 256
 """The N that is asked for where neither the user nor the model has one."""
@@ -58,6 +66,14 @@ Order = Annotated[
         metavar="O",
     ),
 ]
+Host = Annotated[
+    str | None,
+    typer.Option(
+        help="gpt2 or llama: certify the evaluation of the exported checkpoint by transformers; "
+        "a program is compiled for it.",
+        metavar="H",
+    ),
+]
 Lines = Annotated[
     bool, typer.Option("--lines", help="Print every number, with its range and error bound.")
 ]
@@ -76,6 +92,7 @@ def command(
     length: Longest = None,
     arithmetic: Format = None,
     order: Order = "any",
+    host: Host = None,
     lines: Lines = False,
     output: Output = None,
     check_saved: CheckSaved = False,
@@ -102,12 +119,14 @@ def command(
     name, longest = named.name, None if length is None else read_positive(length, "--max-length")
     if isinstance(named, NamedProgram) and longest is not None:
         named = named.with_defaults(max_length=longest)
+    if isinstance(named, NamedProgram) and host is not None and host in HOSTS:
+        named = named.with_defaults(**HOSTS[host].options)
     with working(f"certifying {name}"):
         arithmetic = arithmetic or _own_format(named)
         built = _built(named, longest or USUAL, arithmetic)
         longest = longest or getattr(built, "max_length", None) or USUAL
-        orders = ("any", "reference") if order == "any" else (order,)
-        found = [certify(built, arithmetic, longest, each) for each in orders]
+        orders = ("any", "reference") if order == "any" and host is None else (order,)
+        found = [certify(built, arithmetic, longest, each, host) for each in orders]
         shorter = 0
         if isinstance(named, NamedProgram) and not found[0].holds:
             shorter = _certified_below(named, found[0])
@@ -165,7 +184,8 @@ def _certified_below(named: NamedProgram, refused: Certificate) -> int:
     if not 0 < n < refused.max_length:
         return 0
     model = free.with_defaults(max_length=n, arithmetic=name).compiled()
-    return n if certify(model, name, n, refused.order).holds else 0
+    host = None if refused.host is None else refused.host.host
+    return n if certify(model, name, n, refused.order, host).holds else 0
 
 
 def _print_found(name: str, found: Sequence[Certificate], lines: bool, output: Path | None) -> None:

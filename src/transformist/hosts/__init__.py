@@ -1,11 +1,15 @@
 """Models in files and in other software; the other software is imported when it is used."""
 
+from transformist.hosts.certifying import certify, check_certificate
 from transformist.hosts.exporting import export
+from transformist.hosts.model_certificates import unproved
 from transformist.hosts.saved_model import load, load_certificates, save
 from transformist.hosts.torch_conversion import from_torch, to_torch
 from transformist.hosts.torch_encoder import read_encoder
 
 __all__ = [
+    "certify",
+    "check_certificate",
     "export",
     "from_torch",
     "load",
@@ -13,4 +17,5 @@ __all__ = [
     "read_encoder",
     "save",
     "to_torch",
+    "unproved",
 ]

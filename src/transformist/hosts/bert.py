@@ -13,11 +13,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from transformist.host_evaluation import SHRINK
 from transformist.hosts import checkpoint
 from transformist.hosts.next_token import word_vectors
 from transformist.hosts.plain_model import (
     ACTIVATIONS,
-    SHRINK,
     PlainLayer,
     PlainModel,
     in_heads,

@@ -18,11 +18,19 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from transformist.errors import InvalidValue
+from transformist.host_evaluation import HOST_CLASSES, HostEvaluation
 from transformist.hosts.host import Unhostable
 from transformist.hosts.model_card import card
 from transformist.hosts.named_arrays import NO_FACTS, description
 from transformist.hosts.optional_library import optional
-from transformist.hosts.plain_model import FORMAT, as_tensor, plain_model, rows_of
+from transformist.hosts.plain_model import (
+    FORMAT,
+    PlainModel,
+    as_tensor,
+    host_evaluation,
+    plain_model,
+    rows_of,
+)
 from transformist.hosts.rewritten import rewritten
 from transformist.hosts.stock import Stock
 from transformist.hosts.vocabulary import as_json, as_utf8, label_texts, vocabulary_of
@@ -66,19 +74,25 @@ def write(
     # The reference of the comparison is the model as it was given: a rewriting that changed an
     # answer would be found there, as a wrong weight is.
     fitting = rewritten(model, stock.masks)
-    plain = plain_model(fitting, stock.host, stock.masks, max_length)
-    stock.require(plain, stock.host)
+    plain = _fitted(stock, fitting, max_length)
     tokens = vocabulary_of(model, plain.answers if stock.generates else ())
     answers = tokens.answer_texts if stock.generates else label_texts(plain.answers)
     config, tensors = stock.mapping(plain, fitting, tokens)
     rows = rows_of(model, max_length)
     longest = rows - len(tokens.front) - len(tokens.back)
-    # A certificate is of the model's own evaluation, which the card says.
+    # One certificate is of the model's own evaluation, the other of that by the class. The proof of
+    # the latter refuses a model that is rewritten for the class.
     grade, _ = grade_of(model, FORMAT, longest)
+    in_host = 0, f"the evaluation by {stock.name} has no error bounds"
+    if stock.host in HOST_CLASSES:
+        evaluation = host_evaluation(plain, model, stock.host)
+        in_host = grade_of(model, FORMAT, longest, host=evaluation)
     described = description(model, FORMAT, facts, max_length) | {
         "class": stock.name,
         "max_length": longest,
         "grade": grade,
+        "host_grade": in_host[0],
+        "host_stopped": in_host[1],
         "answers": list(answers),
         "symbol_tokens": list(tokens.symbols),
         "answer_tokens": list(tokens.answers),
@@ -99,6 +113,30 @@ def write(
         until = {"max_length": rows + 1} if tokens.continues else {"max_new_tokens": 1}
         made["generation_config.json"] = as_json({**ids, "do_sample": False, **until})
     return made
+
+
+def _fitted(stock: Stock, fitting: Transformer, max_length: int | None) -> PlainModel:
+    """The plain model of a transformer that the class holds."""
+    plain = plain_model(fitting, stock.host, stock.masks, max_length)
+    stock.require(plain, stock.host)
+    return plain
+
+
+def evaluation(stock: Stock, model: Transformer, max_length: int | None) -> HostEvaluation:
+    """Return the evaluation of a model by a class that can be certified.
+
+    Args:
+        stock: the class.
+        model: the transformer.
+        max_length: the longest input, for a model without N.
+
+    Raises:
+        Unhostable: for a part that the class does not have.
+        InvalidValue: for a model of any length without `max_length`.
+
+    """
+    plain = _fitted(stock, rewritten(model, stock.masks), max_length)
+    return host_evaluation(plain, model, stock.host)
 
 
 def loaded(directory: Path, auto: str) -> tuple[Any, Any]:

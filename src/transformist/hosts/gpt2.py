@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from transformist.host_evaluation import HOST_CLASSES
 from transformist.hosts import checkpoint
 from transformist.hosts.layer_normed import layer_normed
 from transformist.hosts.plain_model import ACTIVATIONS, Matrix, PlainModel
@@ -13,7 +14,7 @@ from transformist.hosts.stock import Arrays, decoder
 from transformist.hosts.vocabulary import Vocabulary
 from transformist.model import Transformer
 
-EPSILON = 1e-5
+EPSILON = HOST_CLASSES["gpt2"].epsilon
 """The usual eps of GPT-2, kept: some engines ignore the value in the file."""
 
 

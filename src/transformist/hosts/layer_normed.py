@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from transformist.host_evaluation import SHRINK
 from transformist.hosts.next_token import answer_logits, word_vectors
 from transformist.hosts.plain_model import (
-    SHRINK,
     Matrix,
     PlainModel,
     in_heads,

@@ -14,10 +14,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from transformist.host_evaluation import HOST_CLASSES, SHRINK
 from transformist.hosts import checkpoint
 from transformist.hosts.next_token import answer_logits, word_vectors
 from transformist.hosts.plain_model import (
-    SHRINK,
     PlainLayer,
     PlainModel,
     in_heads,
@@ -32,20 +32,16 @@ from transformist.hosts.stock import Arrays, decoder
 from transformist.hosts.vocabulary import Vocabulary
 from transformist.model import Transformer
 
-EPSILON = 1e-6
+EPSILON = HOST_CLASSES["llama"].epsilon
 """The usual eps of Llama, kept."""
 
 THETA = 1e30
 """Base of the frequencies θ^(−2f/d_head), whose powers float32 holds."""
 
-# A rotation by the angle a changes a score by at most |a| |q| |k|; float32 rounds the products of
-# the score by up to 2⁻²⁴ |q| |k|.
-FROZEN = 2.0**-30
+FROZEN = HOST_CLASSES["llama"].angle
 """Largest angle at the last row of a coordinate that holds queries and keys."""
 
-# silu(x) = x σ(x) differs from max(x, 0) by at most 0.2785, near |x| = 1.28. With the input times c
-# and the output divided by c, a hidden unit differs from ReLU by 0.2785/c = 2.6 · 10⁻¹⁰.
-SHARP = 2.0**30
+SHARP = HOST_CLASSES["llama"].sharpness
 """Factor c of the input of silu, which stands for ReLU."""
 
 

@@ -6,6 +6,7 @@ import importlib.metadata
 from collections.abc import Mapping
 from typing import Any
 
+from transformist.host_evaluation import HOST_ASSUMPTIONS
 from transformist.hosts.stock import Stock
 from transformist.hosts.vocabulary import Vocabulary
 
@@ -62,12 +63,11 @@ The weights of this {stock.name} were computed from a definition by transformist
 
 | number format | N | in transformist's own evaluation | in transformers |
 |---|---|---|---|
-| float32 | {facts["max_length"]} | {GRADES[facts["grade"]]} | compared on the inputs below |
+| float32 | {facts["max_length"]} | {GRADES[facts["grade"]]} | {_in_host(facts)} |
 | float16, bfloat16 | none | not examined | not compared |
 
 {_compared(facts["compared"], versions)}
-A certificate is a statement about transformist's evaluation of the weights. The evaluation by
-transformers has norms and another order of summation: the certificate does not cover it.
+{_covered(stock, facts)}
 
 Longer inputs and other number formats are not covered, although the class may accept them. Load
 the checkpoint in float32, which is the default. `transformist.json` holds these facts, with
@@ -90,6 +90,26 @@ def _licence(license: str) -> str:
         f"These weights have the licence `{license}`."
         if license
         else "No licence is stated: the definition's author decides on that of these weights."
+    )
+
+
+def _in_host(facts: Mapping[str, Any]) -> str:
+    """The cell on the evaluation by transformers."""
+    return f"{GRADES[facts['host_grade']]}, and compared on the inputs below"
+
+
+def _covered(stock: Stock, facts: Mapping[str, Any]) -> str:
+    """The sentences on what the certificates cover."""
+    if facts["host_grade"]:
+        return (
+            f"The certificate in transformers covers the evaluation by {stock.name} in float32 "
+            f"with its norms, for inputs of up to {facts['max_length']} symbols. It assumes: "
+            f"{'; '.join(HOST_ASSUMPTIONS)}."
+        )
+    return (
+        "A certificate is a statement about transformist's evaluation of the weights. The "
+        "evaluation by transformers has norms and another order of summation. It is not "
+        f"certified: {facts['host_stopped']}."
     )
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import number_system
 from transformist.errors import InvalidValue, NotFinite
+from transformist.host_evaluation import HOST_CLASSES, HostEvaluation
 from transformist.hosts.host import HOSTS, NO_OPTIONS, Unhostable
 from transformist.hosts.named_arrays import longest_input, named_arrays, require_hostable
 from transformist.model import (
@@ -37,13 +38,6 @@ Matrix: TypeAlias = NDArray[Any]
 
 FORMAT = "float32"
 """The number format of checkpoints."""
-
-# A norm computes x / √(mean(x²) + eps). With the stream times s, the sum is eps up to s² mean(x²),
-# and float32 rounds to eps all that is below eps · 2⁻²⁵. The hosts have eps ≥ 10⁻¹² > 2⁻⁴⁰, and
-# s² = 2⁻¹⁰⁰: this holds for mean(x²) < 2³⁵, where slots that were rescaled have about 1. A slot
-# keeps all its bits down to 2⁻⁷⁶, since the least normal number is 2⁻¹²⁶.
-SHRINK = 2.0**-50
-"""Factor s of the residual stream in a host with norms."""
 
 HEAD = 64
 """Least size of a head in a checkpoint: kernels of all hosts take it."""
@@ -371,7 +365,13 @@ def through(plain: PlainModel, writing: Matrix, reading: Matrix) -> PlainModel:
 
 
 def rescaled(plain: PlainModel, model: Transformer) -> PlainModel:
-    """The model with every slot divided by a power of two, so that its numbers are about 1.
+    """The model with every slot divided by a power of two, so that its numbers are about 1."""
+    scales = np.exp2(np.array(slot_exponents(plain, model), dtype=float))
+    return through(plain, np.diag(1 / scales), np.diag(scales))
+
+
+def slot_exponents(plain: PlainModel, model: Transformer) -> tuple[int, ...]:
+    """The exponents of the powers of two by which slots are divided.
 
     A norm computes a mean over all slots, whose rounding error is added to each: next to a slot
     with i² = 2¹⁶, all others would get an error of 2⁻⁸. Powers of two cost no rounding. The largest
@@ -386,8 +386,7 @@ def rescaled(plain: PlainModel, model: Transformer) -> PlainModel:
     sizes = abs(plain.positions).max(axis=0, initial=0)
     for _, z in model.streams(inputs, "float64"):
         sizes = np.maximum(sizes, abs(np.asarray(z)).max(axis=(0, 1), initial=0))
-    scales = np.array([2.0 ** math.ceil(math.log2(size)) if size else 1.0 for size in sizes])
-    return through(plain, np.diag(1 / scales), np.diag(scales))
+    return tuple(math.ceil(math.log2(size)) if size else 0 for size in sizes.tolist())
 
 
 def with_constant(plain: PlainModel) -> PlainModel:
@@ -410,8 +409,20 @@ def _added(width: int, row: Matrix) -> tuple[Matrix, Matrix]:
 
 def in_heads(plain: PlainModel) -> tuple[PlainModel, int]:
     """The model with as many slots as coordinates in all heads, and the number of heads."""
-    count = max(plain.most_heads, math.ceil(plain.width / plain.head_size))
+    count = _heads(plain, plain.width)
     return widened(plain, count * plain.head_size), count
+
+
+def _heads(plain: PlainModel, width: int) -> int:
+    """The number of heads of a host, for a number of slots."""
+    return max(plain.most_heads, math.ceil(width / plain.head_size))
+
+
+def host_evaluation(plain: PlainModel, model: Transformer, host: str) -> HostEvaluation:
+    """Return the evaluation of a transformer by a class, from which a proof bounds its errors."""
+    added = 2 if HOST_CLASSES[host].centres else 1  # the slot of 1, and minus the sum of all
+    width = _heads(plain, plain.width + added) * plain.head_size
+    return HostEvaluation(host, width, slot_exponents(plain, model))
 
 
 def widened(plain: PlainModel, width: int) -> PlainModel:

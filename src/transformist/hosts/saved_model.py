@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from transformist.errors import InvalidValue, TransformistError, UnreadableInput
+from transformist.hosts.certifying import check_certificate
 from transformist.hosts.plain_values import Tensors, decoded, encoded
 from transformist.hosts.whole_file import path_of, replace_file
 from transformist.model import Transformer, require_transformer
+from transformist.verify import Certificate
 from transformist.verify.certificate import VERSION as CERTIFICATE_VERSION
-from transformist.verify.certificate import Certificate, check_certificate
 
 VERSION = 1
 """Version of the format; a reader takes its own and earlier ones."""

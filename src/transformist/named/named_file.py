@@ -8,10 +8,10 @@ from typing import final
 from transformist.arithmetic import Arithmetic
 from transformist.claims import Settings
 from transformist.errors import InvalidValue
-from transformist.hosts import load, load_certificates
+from transformist.hosts import load, load_certificates, unproved
 from transformist.model import Symbol, Transformer
 from transformist.named.named_model import NamedModel
-from transformist.verify import Certificate, unproved
+from transformist.verify import Certificate
 
 ORDERS_OF = {"reference": ("any", "reference"), "structured": ("structured",)}
 """The orders of summation whose certificates speak about an engine."""
@@ -54,7 +54,7 @@ class NamedFile(NamedModel):
         found = [
             each
             for each in self.certificates
-            if (each.holds and each.arithmetic == system.name)
+            if (each.holds and each.arithmetic == system.name and each.host is None)
             and each.order in ORDERS_OF[engine]
             and longest is not None
             and each.max_length >= longest

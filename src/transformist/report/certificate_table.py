@@ -14,12 +14,14 @@ from transformist.circuit import (
     Form,
 )
 from transformist.errors import visible
+from transformist.host_evaluation import HOST_ASSUMPTIONS
 from transformist.laws import Grid, hull
-from transformist.verify import EVALUATIONS, TAKEN_FOR_GRANTED, Certificate
+from transformist.verify import TAKEN_FOR_GRANTED, Certificate
 
 
 def certificate_facts(name: str, found: Certificate) -> dict[str, Any]:
     """The facts of a certificate; a margin that is not finite is null."""
+    hosted = found.host is not None
     return {
         "model": name,
         "arithmetic": found.arithmetic,
@@ -33,7 +35,8 @@ def certificate_facts(name: str, found: Certificate) -> dict[str, Any]:
         "limiting_slot": found.limiting.place,
         "limiting_quantity": found.limiting.what,
         "assumes": [str(each) for each in found.assumes],
-        "takes_for_granted": list(TAKEN_FOR_GRANTED),
+        "takes_for_granted": list(TAKEN_FOR_GRANTED) + (list(HOST_ASSUMPTIONS) if hosted else []),
+        **({"host": found.host.host} if found.host is not None else {}),
     }
 
 
@@ -44,10 +47,9 @@ HEADINGS = ("line", "name", "is", "from", "to", "multiple of", "off by at most")
 def certificate_table(found: Certificate) -> Table:
     """Every number of a model: how it is made of others, its law, and its error bound."""
     where = f"{found.model} in {found.arithmetic}, N = {found.max_length}"
-    granted = f"Given that {'; '.join(TAKEN_FOR_GRANTED)}."
-    table = Table(
-        title=f"The numbers of {where}, {EVALUATIONS[found.order].words}", caption=granted
-    )
+    assumed = (*TAKEN_FOR_GRANTED, *(HOST_ASSUMPTIONS if found.host is not None else ()))
+    granted = f"Given that {'; '.join(assumed)}."
+    table = Table(title=f"The numbers of {where}, {found.words}", caption=granted)
     for heading in HEADINGS:
         table.add_column(heading, justify="right" if heading in ("line", "from", "to") else "left")
     for cells in certificate_rows(found):

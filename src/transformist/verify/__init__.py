@@ -17,7 +17,6 @@ from transformist.verify.comparison import shortest_input
 from transformist.verify.diagnosis import Diagnosis, diagnose, first_failing
 from transformist.verify.feasible import length_within, require_feasible, sample
 from transformist.verify.function_claims import worst_rounding
-from transformist.verify.model_certificates import unproved
 from transformist.verify.proof import EVALUATIONS
 from transformist.verify.runs.execution import Progress
 from transformist.verify.runs.processes import BACKENDS, Workers
@@ -76,6 +75,5 @@ __all__ = [
     "sensitivity",
     "shortest_input",
     "spread",
-    "unproved",
     "worst_rounding",
 ]

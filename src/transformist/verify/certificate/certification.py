@@ -15,6 +15,7 @@ from dataclasses import fields, replace
 from transformist.arithmetic import Arithmetic, Floating, number_system
 from transformist.bisection import largest_below
 from transformist.errors import InvalidValue, TransformistError, UnknownName, is_name
+from transformist.host_evaluation import HostEvaluation
 from transformist.model import Outputs, Transformer, require_transformer
 from transformist.rounding import ORDERS, float_format_of
 from transformist.settings import require_length
@@ -32,6 +33,7 @@ def certify(
     arithmetic: str | Arithmetic = "float32",
     max_length: int | None = None,
     order: str = "any",
+    host: HostEvaluation | None = None,
 ) -> Certificate:
     """Certify that a format decides as the weights do exactly, for all inputs of length up to N.
 
@@ -42,6 +44,8 @@ def certify(
         order: the evaluation. `any` order of summation, as linear algebra libraries choose it;
             that of the `reference`, from left to right, which `any` contains; the `structured`
             engine's own; or `flash`, what GPU kernels do, which `any` does not contain.
+        host: the evaluation by a stock class of transformers, in float32 and in every way in which
+            it computes attention; `None` for that of the model itself.
 
     Raises:
         InvalidValue: without a length, or for an arithmetic that is no float format.
@@ -62,7 +66,7 @@ def certify(
 
     """
     n = _length(model, max_length)
-    certification = Certification(model, _format(arithmetic, order), n, order)
+    certification = Certification(model, _format(arithmetic, order, host), n, order, host)
     found = certification.certificate(n)
     if found.holds:
         return found
@@ -74,6 +78,7 @@ def grade_of(
     arithmetic: str | Arithmetic = "float32",
     max_length: int | None = None,
     order: str = "any",
+    host: HostEvaluation | None = None,
 ) -> tuple[int, str]:
     """Return the grade of the certificate for N, and where the proof of the first grade stops.
 
@@ -90,7 +95,8 @@ def grade_of(
     """
     n = _length(model, max_length)
     try:
-        found = Certification(model, _format(arithmetic, order), n, order).certificate(n)
+        a = _format(arithmetic, order, host)
+        found = Certification(model, a, n, order, host).certificate(n)
     except Uncertifiable as refusal:
         return 0, refusal.received
     return found.grade, found.stopped
@@ -136,21 +142,23 @@ def _check(model: Transformer, said: Certificate) -> None:
         )
     need(said.grade in (1, 2), "its grade is 1 or 2")
     try:
-        a = _format(said.arithmetic, said.order)
+        need(said.host is None or isinstance(said.host, HostEvaluation), "its host is one")
+        a = _format(said.arithmetic, said.order, said.host)
         n = _length(model, said.max_length)
     except TransformistError as error:
         need(False, f"it is for a format, an order and a length ({error})")
         raise
     # The proof uses nothing that the certificate states, so comparison finds a forged field.
-    proof = prove_all(model, a, n, said.order)
+    proof = prove_all(model, a, n, said.order, said.host)
     need(said.grade == (1 if proof.holds else 2), "its grade is that of its proof")
     if not proof.holds:
         need(said.stopped == proof.stopped, "it says where the proof stopped")
         need(not isinstance(model.read_out, Outputs), "its grade is 1, with several outputs")
+        need(said.host is None, "its grade is 1, for a host")
         confirm(model, said)
         return
     need(isinstance(said.lines, tuple), "its lines are a tuple")
-    again = Certification(model, a, n, said.order).proved(n, proof)
+    again = Certification(model, a, n, said.order, said.host).proved(n, proof)
     for number, (line, wanted) in enumerate(zip(said.lines, again.lines, strict=False)):
         need(line == wanted, f"line {number}, {wanted.name}, is as stated")
     need(said.model == again.model, "it is of this model")
@@ -186,19 +194,27 @@ def _are_alike(said: tuple[Demand, ...], wanted: tuple[Demand, ...]) -> bool:
 class Certification:
     """Certificates of a model in a format, for lengths up to N."""
 
-    def __init__(self, model: Transformer, a: Floating, n: int, order: str) -> None:
-        self.model, self.a, self.order = model, a, order
-        has_laws = order in ORDERS and not isinstance(model.read_out, Outputs)
+    def __init__(
+        self,
+        model: Transformer,
+        a: Floating,
+        n: int,
+        order: str,
+        host: HostEvaluation | None = None,
+    ) -> None:
+        self.model, self.a, self.order, self.host = model, a, order, host
+        # The laws are about the evaluation of the model itself.
+        has_laws = order in ORDERS and not isinstance(model.read_out, Outputs) and host is None
         self.by_laws = Search(model, a, n, order) if has_laws else None
 
     def holds(self, n: int) -> bool:
         """True if a certificate of either grade holds."""
-        holds = prove_all(self.model, self.a, n, self.order).holds
+        holds = prove_all(self.model, self.a, n, self.order, self.host).holds
         return holds or (self.by_laws is not None and self.by_laws.holds(n))
 
     def certificate(self, n: int) -> Certificate:
         """Return the certificate for N, of the best grade that there is."""
-        proof = prove_all(self.model, self.a, n, self.order)
+        proof = prove_all(self.model, self.a, n, self.order, self.host)
         if proof.holds:
             return self.proved(n, proof)
         refusal = Uncertifiable(
@@ -245,11 +261,14 @@ class Certification:
             units=(),
             largest_length=n,
             assumes=(),
+            host=self.host,
         )
 
 
-def _format(arithmetic: str | Arithmetic, order: str) -> Floating:
-    """Return the format, which an order of summation may restrict."""
+def _format(
+    arithmetic: str | Arithmetic, order: str, host: HostEvaluation | None = None
+) -> Floating:
+    """Return the format, which an order of summation or a host may restrict."""
     if not is_name(order, EVALUATIONS):
         raise UnknownName.among("order of summation", order, EVALUATIONS)
     a = float_format_of(arithmetic)
@@ -259,6 +278,13 @@ def _format(arithmetic: str | Arithmetic, order: str) -> Floating:
             received=number_system(arithmetic).name,
             where="certify",
             remedy="give float32, float16 or another",
+        )
+    if host is not None and (a.name, order) != ("float32", "any"):
+        raise InvalidValue(
+            f"{host.host} must be certified in float32, for every order of its kernels",
+            received=f"{a.name}, order {order}",
+            where="certify",
+            remedy="leave out the order, and give float32",
         )
     if order == "structured" and a.name not in ("float64", "float32"):
         raise InvalidValue(

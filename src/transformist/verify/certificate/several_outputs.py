@@ -10,11 +10,14 @@ the name of the output.
 from __future__ import annotations
 
 from transformist.arithmetic import Floating
+from transformist.host_evaluation import HostEvaluation
 from transformist.model import Outputs, Transformer
 from transformist.verify.proof import Proof, prove
 
 
-def prove_all(model: Transformer, a: Floating, longest: int, order: str) -> Proof:
+def prove_all(
+    model: Transformer, a: Floating, longest: int, order: str, host: HostEvaluation | None = None
+) -> Proof:
     """Prove that a format decides as the ideal does, for every output.
 
     Args:
@@ -22,13 +25,14 @@ def prove_all(model: Transformer, a: Floating, longest: int, order: str) -> Proo
         a: the format.
         longest: N.
         order: a key of `EVALUATIONS`.
+        host: the evaluation by a stock class; `None` for that of the model itself.
 
     """
     if not isinstance(model.read_out, Outputs):
-        return prove(model, a, longest, order)
+        return prove(model, a, longest, order, host)
     margins, stopped = [], ""
     for name in model.read_out.names:
-        proof = prove(model.part(name), a, longest, order)
+        proof = prove(model.part(name), a, longest, order, host)
         margins += [
             each._replace(where=f"{each.where} {name}") if each.where == READ_OUT else each
             for each in proof.margins

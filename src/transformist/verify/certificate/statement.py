@@ -24,6 +24,7 @@ from transformist.circuit import (
 )
 from transformist.deferred import Library
 from transformist.errors import visible
+from transformist.host_evaluation import HostEvaluation
 from transformist.laws import Grid, Range, hull
 from transformist.verify.proof import EVALUATIONS, slack
 
@@ -168,6 +169,8 @@ class Certificate:
             where it does not hold.
         stopped: where the proof of the first grade stopped, and why.
         version: of the laws that it was made by.
+        host: the evaluation by a stock class of transformers, for which it holds; `None` for that
+            of the model itself.
 
     """
 
@@ -186,6 +189,14 @@ class Certificate:
     grade: int = 0
     stopped: str = ""
     version: int = VERSION
+    host: HostEvaluation | None = None
+
+    @property
+    def words(self) -> str:
+        """The evaluation, within a sentence."""
+        if self.host is None:
+            return EVALUATIONS[self.order].words
+        return f"by {self.host.host} of transformers, with eager or sdpa attention"
 
     @property
     def limiting(self) -> Demand:
@@ -239,7 +250,7 @@ class Certificate:
         ended = self.stopped if not self.holds and limit.share > 0 else least
         return visible(
             f"{self.model} in {self.arithmetic} for N = {self.max_length}, "
-            f"{EVALUATIONS[self.order].words}: {verdict}{given}; {ended}"
+            f"{self.words}: {verdict}{given}; {ended}"
         )
 
 
@@ -254,6 +265,7 @@ PARTS = (
     Fetched,
     Form,
     Grid,
+    HostEvaluation,
     Kept,
     Law,
     Line,

@@ -69,7 +69,55 @@ def network(
     """Return z + W₂ ReLU(W₁ x + b₁) + b₂, where x is what the network reads."""
     if f.activation != "relu":
         raise Unfollowed(where, f"its activation is {f.activation}")
-    inner = _clipped(f, r.affine(f.W_1, f.b_1, read, f"{where} units"), read, r)
+    inner = clipped(f, r.affine(f.W_1, f.b_1, read, f"{where} units"), read, r)
+    layer = hidden_layer(f, inner, r, ledger, where)
+    groups, W, hidden = layer.groups, layer.W_2, layer.values
+    y = r.affine(W, f.b_2, hidden, f"{where} output").values
+    added = r.added([z, relative_to_steps(y, W, f.b_2, hidden, layer.heights)], where)
+    # z + (−z) is exactly 0 whatever the error of z: products with ±1 and the sum do not round.
+    pairs_of_units = {group for group in groups if len(group) == 2}
+    written = [tuple(unit for unit, _ in row) for row in sparse_rows(f.W_2)]
+    empties = [
+        read is z and units in pairs_of_units and _empties(f, units, slot)
+        for slot, units in enumerate(written)
+    ]
+    left = ~np.array(empties, dtype=bool) | np.array([bool(form) for form in added.forms])
+    kept = {
+        name: getattr(added, name) * left[:, None] for name in ("error", "absolute", "relative")
+    }
+    return named_positions(replace(added, **kept), r)
+
+
+class HiddenLayer(NamedTuple):
+    """The contributions of the hidden units, and the columns of W₂ that multiply them.
+
+    Attributes:
+        values: the contributions, one for each group.
+        W_2: the column of each group.
+        groups: the units of each group.
+        heights: h for a step, `None` for other groups.
+
+    """
+
+    values: Approximation
+    W_2: Any
+    groups: Sequence[Group]
+    heights: Sequence[Fraction | None]
+
+
+def hidden_layer(
+    f: FeedForward, inner: AffineMap, r: RoundingErrors, ledger: Ledger, where: str
+) -> HiddenLayer:
+    """Return the contributions of all hidden units, single or in pairs.
+
+    Args:
+        f: the network.
+        inner: W₁ x + b₁.
+        r: the error bounds of the format.
+        ledger: the margins, to which those of steps are added.
+        where: the place of the network.
+
+    """
     groups = paired(f)
     steps = [g for g in groups if len(g) == 2 and np.array_equal(f.W_1[g[0]], f.W_1[g[1]])]
     near = r.ideal.moving([inner.values.forms[_ordered(f, g)[0]] for g in steps])
@@ -85,24 +133,11 @@ def network(
     pairs = np.array([len(group) == 2 for group in groups])
     halves = Halves(pairs, stacked.pop("reach"), [each.quantum for each in found])
     hidden = Approximation([each.form for each in found], **stacked, halves=halves)
-    W = f.W_2[:, [group[0] for group in groups]]
-    y = r.affine(W, f.b_2, hidden, f"{where} output").values
-    added = r.added([z, _relative_to_steps(y, W, f.b_2, hidden, found)], where)
-    # z + (−z) is exactly 0 whatever the error of z: products with ±1 and the sum do not round.
-    pairs_of_units = {group for group in groups if len(group) == 2}
-    written = [tuple(unit for unit, _ in row) for row in sparse_rows(f.W_2)]
-    empties = [
-        read is z and units in pairs_of_units and _empties(f, units, slot)
-        for slot, units in enumerate(written)
-    ]
-    left = ~np.array(empties, dtype=bool) | np.array([bool(form) for form in added.forms])
-    kept = {
-        name: getattr(added, name) * left[:, None] for name in ("error", "absolute", "relative")
-    }
-    return _named(replace(added, **kept), r)
+    W_2 = f.W_2[:, [group[0] for group in groups]]
+    return HiddenLayer(hidden, W_2, groups, [each.height for each in found])
 
 
-def _clipped(f: FeedForward, inner: AffineMap, read: Approximation, r: RoundingErrors) -> AffineMap:
+def clipped(f: FeedForward, inner: AffineMap, read: Approximation, r: RoundingErrors) -> AffineMap:
     """Return W₁ x + b₁ without the roundings that ReLU takes away.
 
     Let a unit be ReLU(y − t), with y = ±2ᵏ x for a number x of the format, t > 0 a number of it,
@@ -160,7 +195,7 @@ def _twos(x: Fraction | float) -> int:
     return k
 
 
-def _named(z: Approximation, r: RoundingErrors) -> Approximation:
+def named_positions(z: Approximation, r: RoundingErrors) -> Approximation:
     """Return the stream with position functions in place of sums of hidden units equal to them."""
     forms = [r.ideal.named(form) for form in z.forms]
     if all(new is old for new, old in zip(forms, z.forms, strict=True)):
@@ -395,8 +430,8 @@ def _crossing(
 # Outputs
 
 
-def _relative_to_steps(
-    y: Approximation, W: Any, b: Any, hidden: Approximation, found: Sequence[Contribution]
+def relative_to_steps(
+    y: Approximation, W: Any, b: Any, hidden: Approximation, steps: Sequence[Fraction | None]
 ) -> Approximation:
     """Replace the errors of sums of steps by relative ones.
 
@@ -409,7 +444,7 @@ def _relative_to_steps(
     for slot, row in enumerate(sparse_rows(W)):
         if not row:
             continue
-        terms = [(exactly(x) * int(signs[k]), found[k].height) for k, x in row]
+        terms = [(exactly(x) * int(signs[k]), steps[k]) for k, x in row]
         heights = [abs(weight) * height for weight, height in terms if height is not None]
         one_sign = len({weight > 0 for weight, _ in terms}) == 1
         if one_sign and len(heights) == len(terms) and not b[slot]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from transformist.arithmetic import Floating
 from transformist.errors import NotFinite
+from transformist.host_evaluation import HostEvaluation
 from transformist.model import Transformer
+from transformist.verify.proof.host_walking import HostWalk
 from transformist.verify.proof.slack import Ledger, Margin
-from transformist.verify.proof.softmax_orders import EVALUATIONS
+from transformist.verify.proof.softmax_orders import EVALUATIONS, SoftmaxOrder, host_orders
 from transformist.verify.proof.upwards import Unfollowed
 from transformist.verify.proof.walking import Walk
 
@@ -35,7 +39,9 @@ class Proof:
         return not self.stopped and all(each.slack > 0 for each in self.margins)
 
 
-def prove(model: Transformer, a: Floating, longest: int, order: str) -> Proof:
+def prove(
+    model: Transformer, a: Floating, longest: int, order: str, host: HostEvaluation | None = None
+) -> Proof:
     """Prove that a format decides as the ideal does, on all inputs of up to `longest` symbols.
 
     Args:
@@ -43,13 +49,39 @@ def prove(model: Transformer, a: Floating, longest: int, order: str) -> Proof:
         a: the format.
         longest: N.
         order: a key of `EVALUATIONS`.
+        host: the evaluation by a stock class of transformers, in every way in which it computes
+            attention; `None` for that of the model itself.
 
     """
+    if host is None:
+        return _proved(lambda ledger: Walk(model, a, longest, EVALUATIONS[order], ledger).run())
+    margins: list[Margin] = []
+    for each in host_orders(host.constants.angle):
+        found = _proved(partial(_walk_in, host, model, a, longest, each))
+        margins += found.margins
+        if not found.holds:
+            return Proof(tuple(dict.fromkeys(margins)), found.stopped)
+    return Proof(tuple(dict.fromkeys(margins)))
+
+
+def _walk_in(
+    host: HostEvaluation,
+    model: Transformer,
+    a: Floating,
+    longest: int,
+    order: SoftmaxOrder,
+    ledger: Ledger,
+) -> None:
+    HostWalk(model, a, longest, order, ledger, host).run()
+
+
+def _proved(walk: Callable[[Ledger], None]) -> Proof:
+    """The margins that a walk notes, and where it stopped."""
     ledger, why = Ledger(), ""
     try:
         # Bounds that overflow are infinite or NaN, which no requirement and no margin accepts.
         with np.errstate(all="ignore"):
-            Walk(model, a, longest, EVALUATIONS[order], ledger).run()
+            walk(ledger)
     except Unfollowed as stop:
         why = str(stop)
     except NotFinite as refusal:

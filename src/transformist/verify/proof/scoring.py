@@ -29,7 +29,7 @@ from transformist.verify.proof.grids import Grid, common_divisor, least
 from transformist.verify.proof.ideal import Form
 from transformist.verify.proof.rounding_errors import Approximation, RoundingErrors
 from transformist.verify.proof.softmax_orders import SoftmaxOrder
-from transformist.verify.proof.upwards import Floats, compounded, require_terms, up
+from transformist.verify.proof.upwards import Floats, Unfollowed, compounded, require_terms, up
 
 DISTANCES = 200
 """Number of distances m whose exponentials are added one by one; any number is sound.
@@ -115,8 +115,18 @@ class Scoring:
     def leads(self) -> Leads:
         """Return the leads by the first of the four cases that applies."""
         if not self.reads:
+            self._require_unrotated()
             return self._even(np.zeros(self.ideal.kinds))
         return self._nearest() or self._placed() or self._gridded()
+
+    def _require_unrotated(self) -> None:
+        """Require that a rotation does not mix the coordinates of queries with those of keys.
+
+        Where no coordinate has a product, a rotation may still make one, unless all queries or all
+        keys are 0.
+        """
+        if self.order.angle and not (self.q.is_zero.all() or self.k.is_zero.all()):
+            raise Unfollowed(self.where, "rotations make scores of queries and keys without any")
 
     # The four cases
 
@@ -231,7 +241,7 @@ class Scoring:
         summed, of_queries, of_keys = up(mq @ mk.T), up(eq @ mk.T), up(mq @ ek.T)
         # c products and c − 1 sums: at most c roundings one after the other. The result is stored,
         # unless kernels keep scores in the accumulator.
-        growth = r.growth(len(reads))
+        growth = r.growth(len(reads) + self.order.scalings)
         storing = 0.0 if self.order.scores_in_accumulator else r.storing
         rounding = growth * summed * (1 + storing) + storing * summed
         rounding = rounding + (2 * len(reads) * r.tiny_partial + r.tiny) * scale_of
@@ -240,11 +250,13 @@ class Scoring:
             for x, y in [(self.q.quanta(self.ideal), self.k.quanta(self.ideal))]
             for c in reads
         )
-        if powers is not None:
+        if powers is not None and not self.order.scalings:
             # Products of exact numbers that are multiples of one 2ᵏ that fits: nothing rounds.
             inexact = ((eq > 0).astype(float) @ (mk > 0).T.astype(float)) > 0
             inexact |= ((mq > 0).astype(float) @ (ek > 0).T.astype(float)) > 0
             rounding = np.where(r.fits(powers, summed, True) & ~inexact, 0.0, rounding)
+        if self.order.angle:
+            rounding = rounding + self._rotated(index)
         # Equal products q·k of exact numbers, summed without rounding, give one computed number.
         tied = (rounding == 0) & (of_queries == 0) & (of_keys == 0)
         if not index:
@@ -257,6 +269,17 @@ class Scoring:
             np.where(self.sees, apart, 0.0).max(axis=1),
             np.asarray(np.where(self.sees, tied, True).all(axis=1)),
         )
+
+    def _rotated(self, index: int) -> Floats:
+        """Error of scores by rotations of pairs of coordinates by an angle of up to a.
+
+        Each coordinate of q moves by at most a |q′|, q′ being its partner, beside roundings that
+        `SoftmaxOrder.scalings` counts; and so does each of k. So q · k moves by at most
+        a Σ |q′||k| + a Σ |q||k′| + a² Σ |q′||k′| ≤ (2a + a²) Σ |q| Σ |k| ≤ 3a Σ |q| Σ |k|. The
+        factor 4 covers the rounding of these small terms, which are 2 d_key more in the sum.
+        """
+        of_queries, of_keys = self.q.reach[index].sum(axis=0), self.k.reach[0].sum(axis=0)
+        return np.asarray(up(4 * self.order.angle * np.outer(of_queries, of_keys)))
 
     def _divided(
         self, error: Floats, of_queries: Floats, summed: Floats, power: int | None, scale_of: float

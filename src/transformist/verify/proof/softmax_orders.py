@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from transformist.verify.proof.rounding_errors import RoundingErrors
@@ -41,6 +41,8 @@ class SoftmaxOrder:
         scores_in_accumulator: True if scores are not rounded to the format.
         exp_error: relative error of an exponential; `None` for 2 units in the last place.
         further: additional error of a mean, relative to the largest value: (per row, constant).
+        scalings: roundings of a product of a query and a key where their coordinates are scaled.
+        angle: largest angle by which pairs of coordinates of queries and keys are rotated.
 
     """
 
@@ -50,6 +52,8 @@ class SoftmaxOrder:
     scores_in_accumulator: bool = False
     exp_error: float | None = None
     further: tuple[float, float] = (0.0, 0.0)
+    scalings: int = 0
+    angle: float = 0.0
 
     def distance_error(self, r: RoundingErrors) -> float:
         """θ: relative error of the distance t of a score below the largest.
@@ -141,3 +145,17 @@ EVALUATIONS: Mapping[str, SoftmaxOrder] = {
     )
 }
 """Ways of evaluating softmax attention, by name."""
+
+
+def host_orders(angle: float) -> tuple[SoftmaxOrder, ...]:
+    """Ways in which a stock class evaluates attention: eager, and the kernels of sdpa.
+
+    - Eager attention normalises first, and the kernel of sdpa without blocks does so, too. This
+      kernel scales queries and keys by the root of 1/√d_head: the root and each product round, 4
+      roundings in all. A rotation computes q cos a + q′ sin a, with cos a = 1 up to 2u: it rounds
+      by less than 4u each for q and k. So a product has fewer than 4 + 8 roundings of its own.
+    - The kernels in blocks normalise last: `flash`.
+    - Softmax may multiply by a rounded 1/Σ instead of dividing by Σ: less than 8u more.
+    """
+    shared = {"scalings": 12, "angle": angle, "further": (0.0, 8 * 2.0**-24)}
+    return tuple(replace(EVALUATIONS[name], **shared) for name in ("any", "flash"))  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from transformist.arithmetic import Floating
 from transformist.model import (
     Attention,
     FeedForward,
+    LayerNorm,
     PositionFunctions,
     Transformer,
 )
@@ -62,9 +63,9 @@ class Walk:
             for name, sublayer in layer.sublayers():
                 where = f"layer {number}"
                 pre, post, f = sublayer.pre_norm, sublayer.post_norm, sublayer.function
-                read = z if pre is None else normalized(pre, z, r, f"{where} {name} pre-norm")
+                read = self.read(z, pre, f"{where} {name} pre-norm")
                 if isinstance(f, FeedForward):
-                    z = network(f, read, z, r, self.ledger, where)
+                    z = self.networked(f, read, z, where)
                 else:
                     z = self.attended(f.heads, read, z, where)
                 z = z if post is None else normalized(post, z, r, f"{where} {name} post-norm")
@@ -72,10 +73,29 @@ class Walk:
         if model.final_norm is not None:
             z = normalized(model.final_norm, z, r, "final norm")
             self.streams.append(z)
-        decide(model.read_out, z, r, self.ledger)
+        self.decided(z)
+
+    def read(self, z: Approximation, norm: LayerNorm | None, where: str) -> Approximation:
+        """Return what a sublayer reads."""
+        return z if norm is None else normalized(norm, z, self.rounding, where)
+
+    def networked(
+        self, f: FeedForward, read: Approximation, z: Approximation, where: str
+    ) -> Approximation:
+        """Return z plus the output of a network."""
+        return network(f, read, z, self.rounding, self.ledger, where)
+
+    def decided(self, z: Approximation) -> None:
+        """Note the margins of the read-out."""
+        decide(self.model.read_out, z, self.rounding, self.ledger)
 
     def embedded(self) -> Approximation:
-        """Return word vectors plus position functions; both are rounded to the format first."""
+        """Return word vectors plus position functions."""
+        parts = self.embeddings()
+        return parts[0] if len(parts) == 1 else self.rounding.added(parts, "embedding")
+
+    def embeddings(self) -> list[Approximation]:
+        """Return word vectors and position functions; both are rounded to the format first."""
         embedding, r, kinds = self.model.embedding, self.rounding, self.ideal.kinds
         order = [embedding.symbols.index(s) for s in (*self.model.alphabet, *embedding.front)]
         vectors = embedding.vectors[order]
@@ -87,7 +107,7 @@ class Walk:
         words = r.values(forms, off.T)
         r.require(words.size[0] + words.error[0], r.a.largest, "embedding")
         if embedding.positions is None:
-            return words
+            return [words]
         if not isinstance(embedding.positions, PositionFunctions):
             raise Unfollowed("embedding", "its positions are not named functions")
         given: list[tuple[Form, float, float]] = [
@@ -98,7 +118,7 @@ class Walk:
         places = r.values([form for form, _, _ in given], errors)
         r.require(places.size[0] + places.error[0], r.a.largest, "positions")
         tiny = np.where(ratios > 0, r.tiny, 0.0)
-        return r.added([words, replace(places, absolute=tiny, relative=ratios)], "embedding")
+        return [words, replace(places, absolute=tiny, relative=ratios)]
 
     def position(self, name: str) -> tuple[Form, float, float]:
         """Return a position function, its absolute and its relative error.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from transformist.hosts.certifying import check_certificate
 from transformist.model import Transformer
-from transformist.verify.certificate import Certificate, Unproved, check_certificate
+from transformist.verify import Certificate, Unproved
 
 
 def unproved(model: Transformer, certificates: Iterable[Certificate]) -> list[Unproved]:
