@@ -117,10 +117,7 @@ def command(
         return _check_saved(model, as_json)
     named = find_model(model, read_settings(settings))
     name, longest = named.name, None if length is None else read_positive(length, "--max-length")
-    if isinstance(named, NamedProgram) and longest is not None:
-        named = named.with_defaults(max_length=longest)
-    if isinstance(named, NamedProgram) and host is not None and host in HOSTS:
-        named = named.with_defaults(**HOSTS[host].options)
+    named = _with_options(named, longest, host)
     with working(f"certifying {name}"):
         arithmetic = arithmetic or _own_format(named)
         built = _built(named, longest or USUAL, arithmetic)
@@ -149,6 +146,14 @@ def command(
         if shorter:
             out.print(f"compiled for N = {shorter}, {name} is shown to hold", markup=False)
     return 0 if found[0].holds else 1
+
+
+def _with_options(named: NamedModel, longest: int | None, host: str | None) -> NamedModel:
+    """A program with the options of N and of a host; any other model as it is."""
+    if not isinstance(named, NamedProgram):
+        return named
+    options = dict(HOSTS[host].options) if host is not None and host in HOSTS else {}
+    return named.with_defaults(**options, **({} if longest is None else {"max_length": longest}))
 
 
 def _given(context: typer.Context) -> set[str]:

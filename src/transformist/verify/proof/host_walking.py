@@ -126,12 +126,12 @@ class HostWalk(Walk):
     # The stream
 
     def embedded(self) -> Approximation:
-        """Return word vectors plus positions; both are tables, rounded to float32.
-
-        The last slot of each table holds minus the sum of the others, 1 included. It is computed in
-        float64, off by 2⁻⁴² Σ |y|, and rounded (u). Both tables and the two sums of a row, that of
-        the slots and that of the last one, round by less than 5u (1 + Σ |y|).
-        """
+        """Return word vectors plus positions; both are tables, rounded to float32."""
+        # The last slot of each table holds minus the sum of the others, 1 included. It is computed
+        # in
+        # float64, off by 2⁻⁴² Σ |y|, and rounded (u). Both tables and the two sums of a row, that
+        # of
+        # the slots and that of the last one, round by less than 5u (1 + Σ |y|).
         parts = self.embeddings()
         together = sum(self._magnitude(part.reach[0]) for part in parts)
         self.residue = up(8 * self.rounding.u * (1 + together))
@@ -146,13 +146,12 @@ class HostWalk(Walk):
         return np.asarray(up(2 * (1 + self._magnitude(z.reach[0])) + self.residue))
 
     def _wrote(self, W: Any, b: Any, reach: Floats, inner: int, z: Approximation) -> None:
-        """Add to the residue what z = z + W x + b rounds.
-
-        All rows of the checkpoint, the one of minus the sum included, multiply the same computed x.
-        So the exact W x + b of all rows add up to what the rounding of the last row is off by:
-        2u P, P = Σ_c (|W_c| |x| + |b_c|) / 2^(k_c). Each row rounds by γ of its terms, in any
-        order, together 2γ P, and its sum with the stream by u of the result, together u Σ |y|.
-        """
+        """Add to the residue what z = z + W x + b rounds."""
+        # All rows of the checkpoint, the one of minus the sum included, multiply the same computed
+        # x.
+        # So the exact W x + b of all rows add up to what the rounding of the last row is off by:
+        # 2u P, P = Σ_c (|W_c| |x| + |b_c|) / 2^(k_c). Each row rounds by γ of its terms, in any
+        # order, together 2γ P, and its sum with the stream by u of the result, together u Σ |y|.
         r = self.rounding
         terms = np.abs(r.rounded(W)[0]) @ reach + np.abs(r.rounded(b)[0])[:, None]
         P, rows = self._magnitude(terms), len(self.scales) + 2
@@ -163,26 +162,24 @@ class HostWalk(Walk):
     # Norms
 
     def read(self, z: Approximation, norm: LayerNorm | None, where: str) -> Approximation:
-        """Return what a norm of the host makes of the stream: z itself, up to rounding.
-
-        With T ≥ Σ |y| ≥ |y_c|, every way of computing v gives |v| ≤ 4 s² T², also where terms
-        cancel. For t = 4 s² T² / eps ≤ 1/4 the factor 1/√(1 + v/eps) is within t of 1: 1.155 at
-        v = −eps/4. With δ for this and for `NORM_ROUNDINGS`, and m for the bound of |μ|/s,
-
-            |x_c − z_c| ≤ (1 + δ) |z̃_c − z_c| + δ |z_c| + (1 + δ) 2^(k_c) m.
-
-        The exact mean of D coordinates is at most residue/D. Computed, it is off by at most
-        ((1 + u)^(2D + 16) − 1) Σ |y| / D, in any order: a sum has at most D roundings, and one
-        rounds in the division. By updates m ← m + (y_k − m)/k (Welford), update k is off by
-        u |m| + 3u (|y_k| + |m|)/k, which later updates multiply by k/D; since |m| ≤ Σ |y| / k,
-        these add up to (D + 6 + 3 ln D) u Σ |y| / D.
-
-        In a class that reads biases from the slot that holds 1, this slot must be read as exactly
-        1: a network may add and subtract a large bias, to round to whole numbers. It is, if the
-        class computes fl(gain · fl(s / √fl(eps))), which `_reads_one` evaluates. For t ≤ 2⁻²⁶ the
-        sum v + eps rounds to fl(eps), as 0 ≤ v ≤ 2⁻²⁶ eps is less than half a unit of its last
-        place.
-        """
+        """Return what a norm of the host makes of the stream: z itself, up to rounding."""
+        # With T ≥ Σ |y| ≥ |y_c|, every way of computing v gives |v| ≤ 4 s² T², also where terms
+        # cancel. For t = 4 s² T² / eps ≤ 1/4 the factor 1/√(1 + v/eps) is within t of 1: 1.155 at
+        # v = −eps/4. With δ for this and for `NORM_ROUNDINGS`, and m for the bound of |μ|/s,
+        #
+        # |x_c − z_c| ≤ (1 + δ) |z̃_c − z_c| + δ |z_c| + (1 + δ) 2^(k_c) m.
+        #
+        # The exact mean of D coordinates is at most residue/D. Computed, it is off by at most
+        # ((1 + u)^(2D + 16) − 1) Σ |y| / D, in any order: a sum has at most D roundings, and one
+        # rounds in the division. By updates m ← m + (y_k − m)/k (Welford), update k is off by
+        # u |m| + 3u (|y_k| + |m|)/k, which later updates multiply by k/D; since |m| ≤ Σ |y| / k,
+        # these add up to (D + 6 + 3 ln D) u Σ |y| / D.
+        #
+        # In a class that reads biases from the slot that holds 1, this slot must be read as exactly
+        # 1: a network may add and subtract a large bias, to round to whole numbers. It is, if the
+        # class computes fl(gain · fl(s / √fl(eps))), which `_reads_one` evaluates. For t ≤ 2⁻²⁶ the
+        # sum v + eps rounds to fl(eps), as 0 ≤ v ≤ 2⁻²⁶ eps is less than half a unit of its last
+        # place.
         r, constants, D = self.rounding, self.host.constants, self.host.width
         total = self._total(z)
         r.require(total, 2.0**40, where)
@@ -264,13 +261,12 @@ class HostWalk(Walk):
         return named_positions(added, r)
 
     def _gated(self, layer: HiddenLayer, inner: AffineMap) -> HiddenLayer:
-        """Return the hidden units silu(c x)/c · 1, which stand for ReLU(x).
-
-        silu(x) = x σ(x). From x = 32 on 1 + exp(−x) rounds to 1, so the computed silu(x) is x. At
-        −32 and below it is nearly 0, off by less than 32 exp(−32) < 10⁻¹². Between, it is within
-        0.2785 of ReLU(x), and 8u of itself (4 units in the last place): 0.2785 + 8u · 32 < 0.28. So
-        a unit is off by at most 0.28/c, and by nothing where c x̃ ≥ 32.
-        """
+        """Return the hidden units silu(c x)/c · 1, which stand for ReLU(x)."""
+        # silu(x) = x σ(x). From x = 32 on 1 + exp(−x) rounds to 1, so the computed silu(x) is x. At
+        # −32 and below it is nearly 0, off by less than 32 exp(−32) < 10⁻¹². Between, it is within
+        # 0.2785 of ReLU(x), and 8u of itself (4 units in the last place): 0.2785 + 8u · 32 < 0.28.
+        # So
+        # a unit is off by at most 0.28/c, and by nothing where c x̃ ≥ 32.
         c, values = self.host.constants.sharpness, layer.values
         assert values.halves is not None
         # The lower end of x̃: a difference, which rounds by 2⁻⁵³ of its terms. NEARLY covers it
