@@ -342,7 +342,7 @@ def test_the_command_writes_a_directory_and_its_card(library, tmp_path, monkeypa
         "| float32 | 9 | certified for every input (grade 1",
         f"{facts['compared']} inputs, at every position that is read, all answers equal: every "
         f"string up to length {facts['every_string_to']}",
-        "the certificate does not cover it",
+        "The certificate in transformers covers the evaluation by GPT2LMHeadModel",
         "license: apache-2.0 tags:",
         "These weights have the licence `apache-2.0`.",
         f"transformers {library.__version__}",

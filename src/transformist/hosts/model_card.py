@@ -109,7 +109,7 @@ def _covered(stock: Stock, facts: Mapping[str, Any]) -> str:
     return (
         "A certificate is a statement about transformist's evaluation of the weights. The "
         "evaluation by transformers has norms and another order of summation. It is not "
-        f"certified: {facts['host_stopped']}."
+        f"certified ({facts['host_stopped']}): the certificate does not cover it."
     )
 
 
