@@ -37,7 +37,7 @@ ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Network:
+class DenseModel:
     """A checkpoint of GPT-2 or Llama: the settings and the tensors by their names in the class."""
 
     family: str
@@ -81,12 +81,12 @@ class Formulas:
     zeros: Sequence[str] = field(default=())
 
 
-def final_vectors(network: Network, ids: Sequence[int], by: Formulas) -> Array:
+def final_vectors(network: DenseModel, ids: Sequence[int], by: Formulas) -> Array:
     """Return the vectors (rows, d) that the head over the vocabulary reads."""
     return (_gpt2 if network.family == "gpt2" else _llama)(network, ids, by)
 
 
-def _tensor(network: Network, by: Formulas, name: str) -> Array:
+def _tensor(network: DenseModel, by: Formulas, name: str) -> Array:
     found = network.tensors.get(name, np.zeros(1))
     return np.zeros_like(found) if name in by.zeros else found
 
@@ -96,7 +96,7 @@ def _product(x: Array, matrix: Array) -> Array:
     return np.asarray(np.einsum("ij,jk->ik", x, matrix))
 
 
-def _norm(network: Network, by: Formulas, name: str, x: Array) -> Array:
+def _norm(network: DenseModel, by: Formulas, name: str, x: Array) -> Array:
     is_gpt2 = network.family == "gpt2"
     own = network.config["layer_norm_epsilon" if is_gpt2 else "rms_norm_eps"]
     epsilon = own if by.epsilon is None else by.epsilon
@@ -131,7 +131,7 @@ def _sum(by: Formulas, name: str, x: Array, added: Array) -> Array:
     return added if name in by.without_residual else x + added
 
 
-def _gpt2(network: Network, ids: Sequence[int], by: Formulas) -> Array:
+def _gpt2(network: DenseModel, ids: Sequence[int], by: Formulas) -> Array:
     def get(name: str) -> Array:
         return _tensor(network, by, f"transformer.{name}")
 
@@ -155,7 +155,7 @@ def _gpt2(network: Network, ids: Sequence[int], by: Formulas) -> Array:
     return norm("ln_f", x) if by.has_final_norm else x
 
 
-def _llama(network: Network, ids: Sequence[int], by: Formulas) -> Array:
+def _llama(network: DenseModel, ids: Sequence[int], by: Formulas) -> Array:
     def linear(name: str, x: Array) -> Array:
         weight = _tensor(network, by, f"model.layers.{name}.weight")
         return _product(x, weight.T) + _tensor(network, by, f"model.layers.{name}.bias")

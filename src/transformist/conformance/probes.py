@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
-from transformist.conformance.forward import Array, Formulas, Network, final_vectors
+from transformist.conformance.forward import Array, Formulas, DenseModel, final_vectors
 from transformist.conformance.instrument import OTHER, Checkpoint, Instrument, Prompt
 from transformist.hosts.plain_model import as_tensor
 from transformist.hosts.vocabulary import Vocabulary, as_json
@@ -54,7 +54,7 @@ class _Probe:
     """The settings of a network that differ from the usual ones, and the mistakes that it names."""
 
     layers: int
-    mistakes: Callable[[Network], Mapping[str, Formulas]]
+    mistakes: Callable[[DenseModel], Mapping[str, Formulas]]
     epsilon: float | None = None
     theta: float = 10000.0
     groups: int = HEADS
@@ -63,7 +63,7 @@ class _Probe:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _norm_mistakes(network: Network) -> Mapping[str, Formulas]:
+def _norm_mistakes(network: DenseModel) -> Mapping[str, Formulas]:
     is_gpt2 = network.family == "gpt2"
     usual = 1e-5 if is_gpt2 else 1e-6
     mean = "does not subtract the mean" if is_gpt2 else "subtracts the mean"
@@ -75,7 +75,7 @@ def _norm_mistakes(network: Network) -> Mapping[str, Formulas]:
     }
 
 
-def _activation_mistakes(network: Network) -> Mapping[str, Formulas]:
+def _activation_mistakes(network: DenseModel) -> Mapping[str, Formulas]:
     own = network.config["activation_function" if network.family == "gpt2" else "hidden_act"]
     others = [each for each in ("gelu_new", "gelu", "quick_gelu", "silu", "relu") if each != own]
     found = {f"the activation is {each}": Formulas(activation=each) for each in others}
@@ -84,7 +84,7 @@ def _activation_mistakes(network: Network) -> Mapping[str, Formulas]:
     return found
 
 
-def _depth_mistakes(network: Network) -> Mapping[str, Formulas]:
+def _depth_mistakes(network: DenseModel) -> Mapping[str, Formulas]:
     is_gpt2 = network.family == "gpt2"
     count = network.config["n_layer" if is_gpt2 else "num_hidden_layers"]
     found = {}
@@ -99,7 +99,7 @@ def _depth_mistakes(network: Network) -> Mapping[str, Formulas]:
     return found | {f"{name} is missing": Formulas(zeros=[name]) for name in biases}
 
 
-def _head_mistakes(network: Network) -> Mapping[str, Formulas]:
+def _head_mistakes(network: DenseModel) -> Mapping[str, Formulas]:
     found = {
         "scores have no scale": Formulas(scale=0.0),
         "scores are divided by the size of a head": Formulas(scale=-1.0),
@@ -114,7 +114,7 @@ def _head_mistakes(network: Network) -> Mapping[str, Formulas]:
     return found
 
 
-def _network(family: str, probe: _Probe, length: int, source: random.Random) -> Network:
+def _network(family: str, probe: _Probe, length: int, source: random.Random) -> DenseModel:
     """A network with weights that are multiples of 2⁻¹⁰, the same on every machine."""
 
     def drawn(*shape: int, most: float) -> Array:
@@ -153,7 +153,7 @@ def _network(family: str, probe: _Probe, length: int, source: random.Random) -> 
             values[..., 1] = 0
         elif name.endswith(("o_proj.weight", "down_proj.weight")):
             values[1] = 0
-    return Network(
+    return DenseModel(
         family=family, config=_config(family, probe, length) | dict(probe.settings), tensors=tensors
     )
 
@@ -265,18 +265,18 @@ def _made(name: str, probe: _Probe) -> Callable[[str, int], Checkpoint]:
 _EMBEDDING = {"gpt2": "transformer.wte.weight", "llama": "model.embed_tokens.weight"}
 
 
-def _read(network: Network, ids: Sequence[int], by: Formulas) -> tuple[float, float]:
+def _read(network: DenseModel, ids: Sequence[int], by: Formulas) -> tuple[float, float]:
     """The numbers f₀ + f₂ and f₁ after the last token."""
     found = final_vectors(network, ids, by)[-1]
     return float(found[0] + found[2]), float(found[1])
 
 
-def _ratio(network: Network, ids: Sequence[int]) -> float:
+def _ratio(network: DenseModel, ids: Sequence[int]) -> float:
     above, below = _read(network, ids, Formulas())
     return above / below
 
 
-def _zero(network: Network, word: Array, ids: Sequence[int]) -> None:
+def _zero(network: DenseModel, word: Array, ids: Sequence[int]) -> None:
     """Set coordinate 0 of the last word, a multiple of 2⁻¹⁸, so that r = 0."""
     x0, r0 = 0.0, _ratio(network, ids)
     x1 = 1.0
@@ -320,7 +320,7 @@ def _meanings(labels: Sequence[float], reads: Mapping[str, tuple[float, float]])
 
 
 def _files(
-    network: Network, labels: Sequence[float], inputs: Sequence[str], length: int
+    network: DenseModel, labels: Sequence[float], inputs: Sequence[str], length: int
 ) -> tuple[tuple[str, ...], dict[str, bytes]]:
     """The texts of the tokens, and the files of the checkpoint."""
     front = [*map(_text, labels), *inputs, "<pad>", "<eos>"]
