@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
-from transformist.conformance.forward import Array, Formulas, DenseModel, final_vectors
+from transformist.conformance.forward import Array, DenseModel, Formulas, final_vectors
 from transformist.conformance.instrument import OTHER, Checkpoint, Instrument, Prompt
 from transformist.hosts.plain_model import as_tensor
 from transformist.hosts.vocabulary import Vocabulary, as_json
