@@ -11,6 +11,7 @@ from laws import by_laws, confirmed, holds_by_laws, require_refused_by_laws
 from transformist.arithmetic import number_system
 from transformist.circuit import Circuit, Embedded, Fetched, Form, Match
 from transformist.cli import main
+from transformist.host_evaluation import HostEvaluation
 from transformist.programs import PROGRAMS
 from transformist.verify.certificate import Certificate, Uncertifiable, Unproved, certify
 from transformist.verify.certificate.recorded_margins import follow_within, noted
@@ -454,6 +455,7 @@ CHANGES = {
     "grade": 2,
     "stopped": "the read-out",
     "version": 1,
+    "host": HostEvaluation("gpt2", 64, (0,) * 9),
 }
 """A forgery of each field."""
 
