@@ -21,7 +21,7 @@ class HostClass:
         centres: True if a norm subtracts the mean; a slot of the stream then makes the sum 0.
         epsilon: eps of the norms.
         shrink: s, a power of two.
-        sharpness: c where a hidden unit is silu(c x) / c times 1; 0 where it is ReLU(x).
+        silu_factor: c where a hidden unit is silu(c x) / c times 1; 0 where it is ReLU(x).
         angle: largest angle by which queries and keys are rotated.
         biases_from_slot: True if biases of queries, keys, values and hidden units are weights of
             the slot that holds 1. The bias of the read-out is such a weight in every class.
@@ -31,7 +31,7 @@ class HostClass:
     centres: bool
     epsilon: float
     shrink: float
-    sharpness: float = 0.0
+    silu_factor: float = 0.0
     angle: float = 0.0
     biases_from_slot: bool = False
 
@@ -51,7 +51,7 @@ HOST_CLASSES: Mapping[str, HostClass] = {
         shrink=SHRINK,
         # silu(x) = x σ(x) differs from max(x, 0) by at most 0.2785, near |x| = 1.28. With the input
         # times c and the output divided by c, a unit differs from ReLU by 0.2785/c = 2.6 · 10⁻¹⁰.
-        sharpness=2.0**30,
+        silu_factor=2.0**30,
         # A rotation by the angle a changes a score by at most about 2 |a| |q| |k|; float32 rounds
         # the products of the score by up to 2⁻²⁴ |q| |k|.
         angle=2.0**-30,
@@ -103,10 +103,11 @@ class HostEvaluation:
         whole = type(self.exponents) is tuple and all(type(k) is int for k in self.exponents)
         if not whole or type(self.width) is not int or self.width < len(self.exponents) + 2:
             raise InvalidValue(
-                "a host must have a whole exponent for each slot, and two coordinates more",
+                "exponents must be a tuple of whole numbers, and width at least two more than "
+                "their number",
                 received=f"width {self.width!r:.20}, exponents {self.exponents!r:.60}",
                 where="HostEvaluation",
-                remedy="take the one that the host gives for the model",
+                remedy="call certify(model, host=...), which makes the evaluation of a model",
             )
 
     @property

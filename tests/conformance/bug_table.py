@@ -1,6 +1,6 @@
 """What known answers and the usual tests find of the planted bugs, as `docs/conformance-proof.md`.
 
-`python tests/conformance/bug_table.py` writes the page anew, in a minute and a half.
+`python tests/conformance/bug_table.py` writes the page anew, in a minute of processor time.
 """
 
 import sys
@@ -228,15 +228,15 @@ processor time, and a test compares it.
 {counts}
 
 *Both* counts the bugs that at least one usual test finds, and *all three* those that anything
-finds. The usual tests need a reference in the same format. Of the right engine in bfloat16, they
-refuse the logits ({refused}) and the greedy tokens ({alarmed})
-against a reference in float32.
+finds. The usual tests need a reference in the same format. Against a reference in float32, they
+refuse the right engine in bfloat16: its logits ({refused}) and its greedy tokens
+({alarmed}).
 Known answers need no reference.
 
 ## Bugs that no instrument finds
 
-An instrument cannot find a bug that changes nothing in its checkpoint. The instruments that are
-named here do not exist yet, or are not on this page.
+An instrument cannot find a bug that changes nothing in its checkpoint. An instrument after *needs*
+does not exist yet.
 
 {missed}
 

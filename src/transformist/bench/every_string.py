@@ -50,6 +50,7 @@ def is_nested(x: str, depth: int | None = None) -> bool:
 
 
 CLOSES = {"(": ")", "[": "]"}
+"""The closing bracket of each opening one."""
 
 DEPTH = 3
 """Depth of the case of two kinds of brackets."""
@@ -62,7 +63,7 @@ def sampled(model: Transformer, n: int) -> Iterator[Any]:
 
 
 IN_SAMPLE = 100
-"""One string in so many is checked by itself."""
+"""Number of strings for each one that is checked by itself."""
 
 
 def _dyck_1(n: int) -> Transformer:

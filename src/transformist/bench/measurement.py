@@ -136,7 +136,8 @@ def _decoded(case: str, n: int) -> dict[str, Any]:
 def _checked(case: str, n: int) -> dict[str, Any]:
     """Measure a check of every string, and a sample of the strings checked one at a time.
 
-    The time of the sample, times the strings for each one sampled, is what all would have taken.
+    The time of all strings one at a time is extrapolated: that of the sample, times the number of
+    strings for each one in the sample.
     """
     every = EVERY[case]
     model, reference, arithmetic = every.build(n), every.reference, every.arithmetic

@@ -118,9 +118,9 @@ NOTES = (
     "scaled_dot_product_attention, the best likewise, all processors; it has softmax alone, so "
     "hard heads are the softmax of their scores there, the time of which is theirs and the answer "
     "not.",
+    "numpy takes: the same by matrix products in blocks of 1,024 rows, once.",
     "every-…: a check of all strings to n, in one process; one at a time: extrapolated from the "
     "processor's time of one string in a hundred, each checked by itself.",
-    "numpy takes: the same by matrix products in blocks of 1,024 rows, once.",
     "load: processes that wanted a processor in the minute before; where they are more than there "
     "are processors, what takes long is slowed down more than what is over soon.",
 )

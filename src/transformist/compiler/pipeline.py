@@ -215,7 +215,7 @@ def _what_fits(program: Program, options: Options) -> str:
 
 
 def _finer(program: Program, options: Options) -> str:
-    """The format with the fewest more bits in which the program fits; exact where none does."""
+    """The coarsest of the finer formats in which the program fits; exact where none does."""
     a = float_format_of(options.number_system)
     more = [each for each in FORMATS if a is None or each.precision > a.precision]
     for each in sorted(more, key=lambda each: each.precision):

@@ -18,10 +18,10 @@ class Case:
         id: the name of the prompt.
         checkpoint: the directory of the checkpoint.
         ids: the tokens, with the special tokens.
-        text: the text that the tokenizer splits into these tokens.
+        text: the text that the tokenizer splits into `ids[:length]`.
         reads: the positions in `ids`, from 0, at which the next token is known.
         expected: the next token at each of these positions.
-        length: greedy generation continues `ids[:length]` with `ids[length:]`.
+        length: the number of tokens of the prompt; `generated` continues it.
         formats: the number formats in which the answers must hold.
         wrong: the meanings of wrong tokens.
         depends_on: the parts of an engine that the answers depend on.

@@ -1,7 +1,7 @@
 """Evaluation of a checkpoint in float64, by the formulas of its class or by other formulas.
 
-The other formulas are the known mistakes of engines. What they make of an input tells how an
-instrument answers in an engine that has the mistake.
+The other formulas are the known mistakes of engines. Evaluation by them gives the answers of an
+instrument in an engine that has the mistake.
 """
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ class Formulas:
         has_final_norm: true if the final norm is applied.
         activation: the name of the activation.
         swaps_gate: true if the activation is applied to `up_proj`.
-        scale: factor of the scores, as a power of the size of a head.
-        groups: `blocks` if a group of key and value has consecutive heads, else `turns`.
+        scale: exponent of d_head in the factor of the scores.
+        groups: `blocks` if consecutive heads share keys and values; `turns` if every g-th head
+            does, for g groups.
         theta: base of the rotary frequencies; 0 for no rotation.
         pairs: `halves` if a rotation pairs f with f + d/2, `neighbours` if 2f with 2f + 1.
         skipped: the sublayers that add nothing, such as `0.attention` and `1.network`.

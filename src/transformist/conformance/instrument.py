@@ -15,7 +15,7 @@ class Prompt:
 
     Attributes:
         tokens: the texts of all tokens, with the special tokens.
-        text: the text that the tokenizer splits into these tokens.
+        text: the text that the tokenizer splits into the first `length` tokens.
         reads: the positions, from 0, at which the next token is known.
         expected: the text of the next token at each of these positions.
         length: the number of tokens of the prompt; greedy generation continues it with the others.

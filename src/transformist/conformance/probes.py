@@ -3,7 +3,8 @@
 A network with fixed weights ends each prompt with one number r = (f₀ + f₂)/f₁, a ratio of
 coordinates of the vector f that the head over the vocabulary reads. By the formulas of the class,
 r = 0. The labels are values of r, and the head answers with the nearest to it, since the logit of v
-is 2 v (f₀ + f₂) − v² f₁. Each known mistake has its own r, computed in float64, and its own label.
+is 2 v (f₀ + f₂) − v² f₁. The r of each known mistake is computed in float64. Most mistakes have a
+label of their own; others share one.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ LENGTH = 256
 """The longest input of a suite, in tokens, unless another length is given."""
 
 SHORTEST = 32
-"""The least length of a suite: shorter prompts would not pass the chunk of any prefill."""
+"""The least length of a suite: one chunk of a prefill would hold any shorter prompt."""
 
 # The comparisons of `sort` need errors below 1/2048, which float32 gives up to this length.
 LONGEST = 256

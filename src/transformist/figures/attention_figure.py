@@ -15,7 +15,7 @@ POSITIONS = 48
 """Most positions that are drawn."""
 
 FAINTEST = 1 / 32
-"""An arc of less weight would not be seen, and is left out."""
+"""Least weight of an arc that is drawn: a fainter one would not be seen."""
 
 
 def attention(trace: Trace, *, layer: int, head: int) -> Any:

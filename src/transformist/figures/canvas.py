@@ -34,7 +34,7 @@ MARKERS = "os^Dv<>P"
 """Markers of curves, so that no curve is known by its colour alone."""
 
 LONGEST = 34
-"""Most characters of a name; of a longer one the middle is left out."""
+"""Characters of a longer name that are kept, half at its start and half at its end."""
 
 CHARACTER = 0.068
 """Width of a character in inches: at 8 points, DejaVu Sans takes 0.6 em, of 1/9 inch."""
@@ -42,7 +42,7 @@ CHARACTER = 0.068
 
 @contextmanager
 def drawn(width: float, height: float) -> Iterator[Drawing]:
-    """Make a figure of this size in inches; what is drawn on it has the style of figures.
+    """Make a figure of this size in inches, in the style of all figures.
 
     Raises:
         InvalidValue: if matplotlib is not installed.

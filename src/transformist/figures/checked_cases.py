@@ -23,7 +23,7 @@ def verdict(outcome: Verdict) -> Any:
 
     """
     # A verdict has a part for each choice of settings; one arithmetic may be in several of them.
-    # Verdicts of saved runs may have none, only the sum.
+    # Verdicts of saved runs may have no parts, only the sum.
     counts: dict[str, int] = {}
     for each in outcome.coverage:
         counts[each.arithmetic] = counts.get(each.arithmetic, 0) + each.cases

@@ -90,10 +90,10 @@ def blocks_of(model: Transformer) -> tuple[Block, ...]:
             title = " ".join([f"layer {number} {kind}", *normed])
             blocks.append(Block(title, tuple(nodes)))
             after += 1
+    # Some read-outs have a name for each row of W_out, others one answer, or names of outputs.
     labels = getattr(model.read_out, "labels", None) or ["answer"] * len(model.read_out.W_out)
     if len(labels) != len(model.read_out.W_out):
         labels = range(len(model.read_out.W_out))
-    # Some read-outs have a name for each row of W_out, others one answer, or names of outputs.
     reads = stream.names(after)
     rows = [
         (str(label), _uses(row, reads, READ))
@@ -151,7 +151,7 @@ def _head(
 def _units(
     network: FeedForward, norm: LayerNorm | None, reads: Sequence[str], writes: Sequence[str]
 ) -> list[CircuitNode]:
-    """The hidden units, those together that use the same slots; and the bias of the output."""
+    """One node for all hidden units that use the same slots, and one for the output's bias."""
     W_1 = _before(norm, network.W_1)
     # A step takes two units, and a compiler writes several steps of one number side by side: units
     # with the same slots are one node, or a page would hold no layer of a compiled program.
@@ -189,7 +189,7 @@ def _uses(matrix: NDArray[Any], names: Sequence[str], role: str) -> tuple[Use, .
 
 
 def _merged(rows: Iterable[tuple[str, tuple[Use, ...]]], noun: str) -> Iterator[CircuitNode]:
-    """Nodes of rows; those with uses of the same slots are one."""
+    """One node for all rows that use the same slots."""
     groups: dict[tuple[str, ...], list[tuple[str, tuple[Use, ...]]]] = {}
     for label, uses in rows:
         groups.setdefault(tuple(use.wire for use in uses), []).append((label, uses))
@@ -256,8 +256,8 @@ def circuit(model: Transformer, *, layers: Collection[int] | None = None) -> Any
             )
         chosen = tuple(f"layer {number} " for number in layers)
         blocks = tuple(block for block in blocks if block.title.startswith(chosen))
-    # The first nodes and slots, not drawn ones: a reader can follow a circuit from its beginning,
-    # and `layers` draws any other part.
+    # The first nodes and slots, not a random sample: a reader can follow a circuit from its
+    # beginning, and `layers` draws any other part.
     shown = _first_nodes(blocks, NODES)
     wires = _wires(model, shown, every=layers is None and shown == blocks)
     left_out = [
@@ -280,7 +280,7 @@ def _count(blocks: Iterable[Block]) -> int:
 
 
 def _first_nodes(blocks: Sequence[Block], most: int) -> tuple[Block, ...]:
-    """The first blocks, with at most so many nodes in all."""
+    """The first blocks, with at most `most` nodes in all."""
     shown = []
     for block in blocks:
         if most <= 0:
@@ -307,7 +307,7 @@ def _wires(model: Transformer, blocks: Sequence[Block], every: bool) -> list[str
 def _extents(
     model: Transformer, whole: Sequence[Block], shown: Sequence[Block]
 ) -> dict[str, tuple[int, int]]:
-    """The first and the last of the blocks shown in which each number is there."""
+    """The first and the last block shown in which the stream holds each number."""
     titles = [block.title for block in shown]
     places = [titles.index(block.title) if block.title in titles else -1 for block in whole]
     # A number is drawn from the block that writes it to the last block that can read it. Blocks
@@ -330,7 +330,7 @@ COLUMN, ROW, GAP = 0.34, 0.24, 0.22
 def _draw(
     blocks: Sequence[Block], wires: Mapping[str, tuple[int, int]], note: str, label: str
 ) -> Any:
-    """Draw a wire where its number is there, and each node as a line down through its wires."""
+    """Draw a wire where the stream holds its number, and each node as a line down to its wires."""
     # Inches throughout: the axes span the figure, so that a text never changes the sizes of others.
     # The origin is the left end of the first wire; wires go down from 0, labels of nodes up.
     rows: dict[str, float] = {name: -ROW * k for k, name in enumerate(wires)}

@@ -16,7 +16,10 @@ POINTS = 241
 """Points of a curve: multiples of 1/240 of the interval, so that corners at its eighths are hit."""
 
 SECOND = (Fraction(-1, 2), Fraction(0), Fraction(1, 2))
-"""Values of the second number of a recipe on two: a curve for each."""
+"""Second numbers of a recipe on two numbers, a curve for each.
+
+They are measured from the middle of the interval, in halves of its length.
+"""
 
 
 def function(
@@ -66,7 +69,12 @@ def function(
         if cases:
             curves.append((other, cases, _computed(model, cases), _claimed(claim, cases, chosen)))
     if not curves:
-        raise _refused(recipe, f"one on {domain}, of which the interval has nothing")
+        raise InvalidValue(
+            f"the interval must have inputs of {recipe.name}, which takes {domain}",
+            received=f"{interval!r:.60}, which has none at the points of the curve",
+            where="function",
+            remedy="give another interval",
+        )
     return _draw(recipe, curves)
 
 

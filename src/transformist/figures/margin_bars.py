@@ -16,7 +16,7 @@ SMALLEST = 2.0**-60
 
 
 def certificate(statement: Certificate) -> Any:
-    """Draw the margins of a certificate: of each slot the one of which the largest share is used.
+    """Draw the margins of a certificate: of each slot the margin with the largest share used.
 
     A bar is the error bound divided by the error allowed. The margin is kept left of 1.
 
@@ -34,9 +34,9 @@ def certificate(statement: Certificate) -> Any:
     # A slot has several margins, such as its size and the error of a comparison. The one used most
     # decides; the others would hide it among bars that say nothing.
     worst: dict[str, Any] = {}
-    for demand in statement.demands:
-        if demand.place not in worst or _used(demand) > _used(worst[demand.place]):
-            worst[demand.place] = demand
+    for margin in statement.demands:
+        if margin.place not in worst or _used(margin) > _used(worst[margin.place]):
+            worst[margin.place] = margin
     every = sorted(worst.values(), key=_used, reverse=True)
     shown = every[:PLACES]
     note = (
@@ -92,9 +92,9 @@ def certificate(statement: Certificate) -> Any:
     return figure
 
 
-def _used(demand: Any) -> float:
-    """The share of a margin that is used; infinite where nothing is allowed, or it is unknown."""
-    if demand.error == 0 or demand.allowed == math.inf:
+def _used(margin: Any) -> float:
+    """The share of a margin that is used; infinite where no error is allowed, or it is unknown."""
+    if margin.error == 0 or margin.allowed == math.inf:
         return 0.0
-    share = demand.error / demand.allowed if demand.allowed > 0 else math.inf
+    share = margin.error / margin.allowed if margin.allowed > 0 else math.inf
     return math.inf if math.isnan(share) else float(share)

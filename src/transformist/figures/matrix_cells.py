@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.figures.canvas import CHARACTER, short
+from transformist.figures.canvas import CHARACTER, LONGEST, short
 
 CELL = 0.24
 """Side of a cell in inches."""
@@ -18,7 +18,6 @@ WIDEST = 0.5
 
 DIGITS = 5
 """Most characters of the number in a cell."""
-
 
 NEGLIGIBLE = 2.0**-20
 """A number of less than this share of the largest is shown as ≈0: its digits say nothing."""
@@ -92,6 +91,6 @@ def draw_cells(
         spine.set_visible(False)
 
 
-def margin_of(names: Sequence[str], longest: int = 34) -> float:
+def margin_of(names: Sequence[str], longest: int = LONGEST) -> float:
     """Return the width in inches of the longest of these names."""
     return max((len(short(each, longest)) for each in names), default=0) * CHARACTER

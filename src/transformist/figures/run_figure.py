@@ -56,7 +56,7 @@ def run(trace: Trace) -> Any:
 
 
 def _first_rows(panels: list[tuple[str, list[Any]]], most: int) -> list[tuple[str, list[Any]]]:
-    """The first panels, with at most so many rows in all."""
+    """The first panels, with at most `most` rows in all."""
     shown = []
     for name, rows in panels:
         if most > 0:

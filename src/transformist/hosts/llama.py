@@ -41,7 +41,7 @@ THETA = 1e30
 FROZEN = HOST_CLASSES["llama"].angle
 """Largest angle at the last row of a coordinate that holds queries and keys."""
 
-SHARP = HOST_CLASSES["llama"].sharpness
+SHARP = HOST_CLASSES["llama"].silu_factor
 """Factor c of the input of silu, which stands for ReLU."""
 
 

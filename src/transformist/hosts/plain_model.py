@@ -300,7 +300,7 @@ def refuse_first(
         options: the options of the compiler that give a model without these faults.
 
     Raises:
-        Unhostable: for a model with a fault, with a host that holds it.
+        Unhostable: for the first fault; it names a host that holds the model.
 
     """
     for invariant, (is_wrong, received) in faults.items():

@@ -1,6 +1,6 @@
-"""Other weights of the same function: a transformer whose heads have masks that a host has.
+"""Masks and weightings of a host for a transformer of the same answers and the same weights.
 
-The rewritings read weights alone, and change no answer in exact arithmetic.
+The changes are made where the weights alone show that no answer changes in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ WHOLE_AT_THE_LAST = (Mask.NONE, Mask.FUTURE)
 
 
 def rewritten(model: Transformer, masks: tuple[Mask, ...]) -> Transformer:
-    """Return a transformer with the same answers and, where that is possible, masks of a host.
+    """Return a transformer of the same answers with masks of a host, where that is possible.
+
+    An average-hard head whose scores are all 0 gets softmax.
 
     Args:
         model: the transformer.
@@ -51,7 +53,7 @@ def _softened(head: Attention) -> Attention:
 
 
 def _masked(head: Attention, masks: tuple[Mask, ...]) -> Attention:
-    """The head of the last row with a mask of the host, if it admits every row."""
+    """The head with a mask of the host, if its own and that one admit every row at the last."""
     others = [mask for mask in WHOLE_AT_THE_LAST if mask in masks]
     if head.mask in masks or head.mask not in WHOLE_AT_THE_LAST or not others:
         return head

@@ -17,7 +17,7 @@ Arrays: TypeAlias = tuple[dict[str, Any], dict[str, NDArray[Any]]]
 
 
 def _all_are_held(plain: PlainModel, host: str) -> None:
-    """Require nothing more than masks."""
+    """Refuse no plain model: the class has no condition but its masks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +33,8 @@ class Stock:
         generates: true if the answer is the next token; else it is a label of each token.
         masks: the masks that its heads may have.
         mapping: the function that fits a plain model to the class and returns its arrays.
-        require: the function that refuses a plain model which the class, a host of this name, does
-            not hold.
+        require: the function of a plain model and of the name of the host that refuses a model
+            which the class does not hold.
 
     """
 

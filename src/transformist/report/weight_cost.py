@@ -18,7 +18,7 @@ from transformist.report.size import counted
 
 @dataclass(frozen=True)
 class WeightCost:
-    """Count and bits of the weights of a model, which no computation of them can go below.
+    """Count and bits of the weights of a model; a computation of the weights writes all of them.
 
     The bits of a number p/q in lowest terms are those of p and of q, and of an integer those of p.
     Positions by formula have no weights.

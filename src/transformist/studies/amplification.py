@@ -101,7 +101,7 @@ AMPLIFICATION = Study(
         # δ/√(δ² + ε) is at least ½ up to n² = 3/ε. A second norm needs x² ≥ ε/3 from the first, and
         # δ² ≥ ε²/(3 − ε) gives that: n is then about √3/ε, which is n²/√3 for the n before.
         Claimed(
-            "A second norm of the same ε more than squares the largest n, divided by 2, for 1/n.",
+            "For 1/n, the largest n with two norms exceeds half the square of that with one.",
             lambda rows: all(
                 _of(rows, each, 2)[0] > _of(rows, each, 1)[0] ** 2 / 2 for each in EPSILONS
             ),

@@ -43,7 +43,9 @@ class StudyFolder:
             for name in self._names:
                 (path / name).unlink(missing_ok=True)
         elif any(path.iterdir()) and not self._read():
-            raise self._refused(f"the folder {path}, which holds other files")
+            raise self._refused(
+                f"the folder {path}, which holds other files, or another or a finished run"
+            )
         # The file is written anew, so that a line that was cut off does not stay in front of the
         # next case.
         lines = [self._header]

@@ -142,7 +142,10 @@ def _check(model: Transformer, said: Certificate) -> None:
         )
     need(said.grade in (1, 2), "its grade is 1 or 2")
     try:
-        need(said.host is None or isinstance(said.host, HostEvaluation), "its host is one")
+        need(
+            said.host is None or isinstance(said.host, HostEvaluation),
+            "its host is a host evaluation",
+        )
         a = _format(said.arithmetic, said.order, said.host)
         n = _length(model, said.max_length)
     except TransformistError as error:

@@ -22,7 +22,7 @@ from transformist.verify.diagnosis.signatures import Overflow, Signature
 from transformist.verify.diagnosis.stepwise import Stepwise, ideal_run, steps_of
 
 MAX_STRINGS = 2**16
-"""Most strings of a search where no number is given: for the packaged programs more than it has."""
+"""Default limit on the strings of a search; no search of a packaged program has as many."""
 
 LINKS = 3
 """Most numbers of one step in a chain."""

@@ -76,7 +76,7 @@ def failing_input(model: Transformer, a: Floating, max_strings: int, seed: int) 
 def _some_of_length(
     alphabet: Sequence[Symbol], length: int, most: int, seed: int
 ) -> list[Sequence[Symbol]]:
-    """Different strings of a length, at most so many."""
+    """At most `most` different strings of a length."""
     # The strings are made one by one: all pairs of a large alphabet would not fit in memory. A
     # dictionary keeps the order, and each string once: at length 1 a word of two is cut to one.
     found: dict[Sequence[Symbol], None] = {}

@@ -1,9 +1,9 @@
 """Error bounds of a model as a stock class of transformers evaluates its checkpoint.
 
-Let y_c = z_c / 2^(k_c) be the slots in the units of the checkpoint, and s its shrink: the stream
+Let y_c = z_c / 2^(k_c) be the slots in the scales of the checkpoint, and s its shrink: the stream
 holds h = s y. Weights have the same powers of two, which cost no rounding, so products, sums and
 attention round as in the model itself, and the bounds of `RoundingErrors` hold for them in the
-units of the model. What a class does besides is bounded here:
+scales of the model. What a class does besides is bounded here:
 
 - *Norms*. Every sublayer and the read-out read x = (h − μ) √eps / (s √(v + eps)), where μ is the
   mean of h (0 in a class that does not centre), and v its variance or mean square: `read`.
@@ -13,7 +13,7 @@ units of the model. What a class does besides is bounded here:
 - *Activation*. In a gated network a unit is silu(c x)/c times 1: `_gated`.
 - *Attention* sums the outputs of all heads of a layer at once: `attended`. Its weights are bounded
   for each way of `host_orders`.
-- *Underflow* is larger in the units of the model, as the stream is shrunk: `HostRounding`.
+- *Underflow* is larger in the scales of the model, as the stream is shrunk: `HostRounding`.
 
 Weights in the checkpoint are those of the model, rounded to float32. This asks that √d_key is a
 power of two, and it excludes biases that a class adds elsewhere than the model does.
@@ -93,7 +93,7 @@ class HostRounding(RoundingErrors):
             raise Unfollowed("norms", "the factors of the checkpoint are too small for float32")
 
     def require(self, size: Any, largest: float, where: str) -> None:
-        """Require that numbers overflow in no unit of the host (`LARGEST`)."""
+        """Require that numbers overflow in no scale of the host (`LARGEST`)."""
         super().require(size, min(largest, LARGEST), where)
 
 
@@ -128,10 +128,8 @@ class HostWalk(Walk):
     def embedded(self) -> Approximation:
         """Return word vectors plus positions; both are tables, rounded to float32."""
         # The last slot of each table holds minus the sum of the others, 1 included. It is computed
-        # in
-        # float64, off by 2⁻⁴² Σ |y|, and rounded (u). Both tables and the two sums of a row, that
-        # of
-        # the slots and that of the last one, round by less than 5u (1 + Σ |y|).
+        # in float64, off by 2⁻⁴² Σ |y|, and rounded (u). Both tables and the two sums of a row,
+        # that of the slots and that of the last one, round by less than 5u (1 + Σ |y|).
         parts = self.embeddings()
         together = sum(self._magnitude(part.reach[0]) for part in parts)
         self.residue = up(8 * self.rounding.u * (1 + together))
@@ -148,8 +146,7 @@ class HostWalk(Walk):
     def _wrote(self, W: Any, b: Any, reach: Floats, inner: int, z: Approximation) -> None:
         """Add to the residue what z = z + W x + b rounds."""
         # All rows of the checkpoint, the one of minus the sum included, multiply the same computed
-        # x.
-        # So the exact W x + b of all rows add up to what the rounding of the last row is off by:
+        # x. So the exact W x + b of all rows add up to the rounding of the last row's weights:
         # 2u P, P = Σ_c (|W_c| |x| + |b_c|) / 2^(k_c). Each row rounds by γ of its terms, in any
         # order, together 2γ P, and its sum with the stream by u of the result, together u Σ |y|.
         r = self.rounding
@@ -251,10 +248,10 @@ class HostWalk(Walk):
             raise Unfollowed(where, f"its activation is {f.activation}")
         inner = clipped(f, r.affine(f.W_1, f.b_1, read, f"{where} units"), read, r)
         layer = hidden_layer(f, inner, r, self.ledger, where)
-        if self.host.constants.sharpness:
+        if self.host.constants.silu_factor:
             layer = self._gated(layer, inner)
         y = r.affine(layer.W_2, f.b_2, layer.values, f"{where} output").values
-        if not self.host.constants.sharpness:  # a step of 0 is exactly 0
+        if not self.host.constants.silu_factor:  # a step of 0 is exactly 0
             y = relative_to_steps(y, layer.W_2, f.b_2, layer.values, layer.heights)
         added = r.added([z, y], where)
         self._wrote(layer.W_2, f.b_2, layer.values.reach[0], len(f.b_1), added)
@@ -265,9 +262,8 @@ class HostWalk(Walk):
         # silu(x) = x σ(x). From x = 32 on 1 + exp(−x) rounds to 1, so the computed silu(x) is x. At
         # −32 and below it is nearly 0, off by less than 32 exp(−32) < 10⁻¹². Between, it is within
         # 0.2785 of ReLU(x), and 8u of itself (4 units in the last place): 0.2785 + 8u · 32 < 0.28.
-        # So
-        # a unit is off by at most 0.28/c, and by nothing where c x̃ ≥ 32.
-        c, values = self.host.constants.sharpness, layer.values
+        # So a unit is off by at most 0.28/c, and by nothing where c x̃ ≥ 32.
+        c, values = self.host.constants.silu_factor, layer.values
         assert values.halves is not None
         # The lower end of x̃: a difference, which rounds by 2⁻⁵³ of its terms. NEARLY covers it
         # where the error is at most half of the end.

@@ -120,13 +120,15 @@ class Scoring:
         return self._nearest() or self._placed() or self._gridded()
 
     def _require_unrotated(self) -> None:
-        """Require that a rotation does not mix the coordinates of queries with those of keys.
+        """Require that rotations make no scores where queries and keys share no coordinate.
 
-        Where no coordinate has a product, a rotation may still make one, unless all queries or all
-        keys are 0.
+        A rotation mixes coordinates, so there may be a product, unless all queries or all keys are
+        0.
         """
         if self.order.angle and not (self.q.is_zero.all() or self.k.is_zero.all()):
-            raise Unfollowed(self.where, "rotations make scores of queries and keys without any")
+            raise Unfollowed(
+                self.where, "rotations may make scores of queries and keys that share no coordinate"
+            )
 
     # The four cases
 

@@ -78,7 +78,7 @@ class _Shrinking:
     def deletes_more(self) -> bool:
         """Delete a block of any size, or two symbols; True if this succeeds.
 
-        Small parts come first: they are what mostly can be deleted where single symbols cannot.
+        Small parts come first: where no single symbol can be deleted, a small part often can.
         """
         x = self._symbols()
         n = len(x)
