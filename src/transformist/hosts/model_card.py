@@ -9,6 +9,7 @@ from typing import Any
 from transformist.host_evaluation import HOST_ASSUMPTIONS
 from transformist.hosts.stock import Stock
 from transformist.hosts.vocabulary import Vocabulary
+from transformist.verify import TAKEN_FOR_GRANTED
 
 SHOWN = 12
 """The most symbols or answers that a card lists."""
@@ -104,7 +105,7 @@ def _covered(stock: Stock, facts: Mapping[str, Any]) -> str:
         return (
             f"The certificate in transformers covers the evaluation by {stock.name} in float32 "
             f"with its norms, for inputs of up to {facts['max_length']} symbols. It assumes: "
-            f"{'; '.join(HOST_ASSUMPTIONS)}."
+            f"{'; '.join((*TAKEN_FOR_GRANTED, *HOST_ASSUMPTIONS))}."
         )
     return (
         "A certificate is a statement about transformist's evaluation of the weights. The "
