@@ -73,7 +73,7 @@ writes, as transformers evaluates it in float32. The proof also bounds the other
 class: its norms, which divide by the root of eps plus a small variance; the mean, which is 0 but
 for rounding; biases that are weights of a constant slot; silu in place of ReLU; rotations; the
 underflow of the shrunken stream. It is made for eager attention and for the kernels of sdpa, and
-holds only if both proofs do. It assumes that products accumulate in float32 (no TF32), and that
+holds only if both proofs do. It assumes that products take and add up float32 (no TF32), and that
 padding is masked. For Llama it assumes as well that 1/√x is a division by √x, as on processors: the
 network that rounds positions to whole numbers needs the constant 1 exactly, and the approximate 1/√
 of a GPU may not give it. `HOST_ASSUMPTIONS` has the whole list.

@@ -62,7 +62,8 @@ HOST_CLASSES: Mapping[str, HostClass] = {
 
 HOST_ASSUMPTIONS = (
     "the checkpoint is the one that export writes, evaluated in float32 by transformers",
-    "matrix products and sums accumulate in float32 (no TF32), in any order and grouping",
+    "matrix products take factors in float32 (no TF32, no bfloat16), and they and sums accumulate "
+    "in float32, in any order and grouping",
     "attention is eager or sdpa: weights are normalised before or after they are applied",
     "1/√x is within 2 units in the last place; in llama it is 1 divided by √x, as on processors "
     "(the 1/√ of a GPU is not covered)",
