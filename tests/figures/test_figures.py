@@ -234,6 +234,7 @@ def test_what_cannot_be_drawn_is_refused():
     for call, words in (
         (lambda: figures.function(tf.recipe("dyck-1")), "must take one or two numbers"),
         (lambda: figures.function(tf.recipe("conditional")), "must take one or two numbers"),
+        (lambda: figures.function(tf.recipe("identity")), "one with 2 outputs"),
         (lambda: figures.function(tf.recipe("clip"), interval=(1, 1)), "interval"),
         (lambda: figures.weights("dyck-1"), "must have weights"),
         (lambda: figures.lengths([]), "first_failure"),

@@ -73,6 +73,25 @@ def test_what_has_no_bounds_is_refused(arguments, error):
         tf.certify(compiled("majority", "gpt2", 8), **arguments)
 
 
+def test_what_export_refuses_is_not_certified():
+    model = compiled("majority", "gpt2", 8)
+    # Two different labels with one text cannot be two tokens.
+    labels = tf.MultiClass(W_out=[[1, 0], [0, 1]], b_out=[0, 0], labels=(1, "1"), at="last")
+    with pytest.raises(InvalidValue, match="different texts"):
+        tf.certify(replace(model, read_out=labels), host="gpt2")
+
+
+@pytest.mark.parametrize("host", MODULES)
+def test_a_number_that_is_kept_may_underflow(host):
+    model = compiled("majority", host, 8)
+    evaluation = tf.certify(model, host=host).host
+    walk = next(iter(walks(model, host, evaluation, 8)))
+    z = walk.streams[-1]  # it has means, which are on no grid
+    assert not walk.rounding.ideal.quantum(z.forms[-1])
+    kept = walk.rounding.affine(np.eye(model.width), np.zeros(model.width), z, "copy")
+    assert (kept.rounding[0, -1] >= 2.0**-76).all()
+
+
 def test_forged_hosts_are_refused():
     model = compiled("parity", "gpt2", 16)
     found = tf.certify(model, host="gpt2")

@@ -67,6 +67,9 @@ def function(
     for other in others:
         cases = [case for each in x if (case := (each, *other)) in domain]
         if cases:
+            outputs = len(ask(claim.reference, *cases[0], **chosen))
+            if outputs != 1:
+                raise _refused(recipe, f"one with {outputs} outputs")
             curves.append((other, cases, _computed(model, cases), _claimed(claim, cases, chosen)))
     if not curves:
         raise InvalidValue(
@@ -90,7 +93,7 @@ def _claimed(
 
 def _refused(recipe: Recipe[Any], received: str) -> InvalidValue:
     return InvalidValue(
-        "a function that is drawn must take one or two numbers",
+        "a function that is drawn must take one or two numbers and give one",
         received=f"{recipe.name}, {received}",
         where="function",
         remedy="draw a recipe such as relu-by-gelu, greater-than-zero or multiply-by-gelu",

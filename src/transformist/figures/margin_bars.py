@@ -49,7 +49,9 @@ def certificate(statement: Certificate) -> Any:
     left = max(map(len, names), default=0) * CHARACTER + 0.2
     height, width = 0.2 * len(shown) + 1.1, left + 5.0
     outcome = f"holds (grade {statement.grade})" if statement else "does not hold"
-    title = f"{statement.model} in {statement.arithmetic}, N = {statement.max_length}: {outcome}"
+    where = f", in {statement.host.host}" if statement.host else ""
+    title = f"{statement.model} in {statement.arithmetic}{where}, N = {statement.max_length}: "
+    title += outcome
     with drawn(width, height) as figure:
         axes = figure.add_axes((left / width, 0.5 / height, 3.6 / width, 0.2 * len(shown) / height))
         # Both ends are cut: 0 and infinity have no place on a log axis.

@@ -30,7 +30,7 @@ def certify(
         order: the evaluation. `any` order of summation, as linear algebra libraries choose it;
             that of the `reference`, from left to right, which `any` contains; the `structured`
             engine's own; or `flash`, what GPU kernels do, which `any` does not contain.
-        host: `gpt2` or `llama`, for the evaluation of the checkpoint, if `export` writes it, by the
+        host: `gpt2` or `llama`, for the evaluation of the checkpoint that `export` writes, by the
             class of transformers: in float32, with its norms and its activation, in any order of
             summation, with eager attention and with the kernels of sdpa. Left out, the certificate
             is for the evaluation of the model itself.

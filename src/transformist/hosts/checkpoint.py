@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors.numpy
@@ -33,7 +33,13 @@ from transformist.hosts.plain_model import (
 )
 from transformist.hosts.rewritten import rewritten
 from transformist.hosts.stock import Stock
-from transformist.hosts.vocabulary import as_json, as_utf8, label_texts, vocabulary_of
+from transformist.hosts.vocabulary import (
+    Vocabulary,
+    as_json,
+    as_utf8,
+    label_texts,
+    vocabulary_of,
+)
 from transformist.model import Binary, Transformer
 from transformist.verify import grade_of
 
@@ -71,13 +77,7 @@ def write(
             host=stock.host,
             arithmetic=FORMAT,
         )
-    # The reference of the comparison is the model as it was given: a rewriting that changed an
-    # answer would be found there, as a wrong weight is.
-    fitting = rewritten(model, stock.masks)
-    plain = _fitted(stock, fitting, max_length)
-    tokens = vocabulary_of(model, plain.answers if stock.generates else ())
-    answers = tokens.answer_texts if stock.generates else label_texts(plain.answers)
-    config, tensors = stock.mapping(plain, fitting, tokens)
+    plain, tokens, answers, config, arrays = _fitted(stock, model, max_length)
     rows = rows_of(model, max_length)
     longest = rows - len(tokens.front) - len(tokens.back)
     # One certificate is of the model's own evaluation, the other of that by the class. The proof of
@@ -99,7 +99,6 @@ def write(
     }
     ids = {"pad_token_id": tokens.pad, "bos_token_id": tokens.bos, "eos_token_id": tokens.eos}
     common = {"architectures": [stock.name], "dtype": FORMAT, "tie_word_embeddings": False}
-    arrays = {name: as_tensor(name, weights) for name, weights in tensors.items()}
     made = {
         "config.json": as_json({**common, **ids, **config}),
         "model.safetensors": safetensors.numpy.save(arrays, {"format": "pt"}),
@@ -115,11 +114,28 @@ def write(
     return made
 
 
-def _fitted(stock: Stock, fitting: Transformer, max_length: int | None) -> PlainModel:
-    """The plain model of a transformer that the class holds."""
+class _Fitted(NamedTuple):
+    """A model that the class holds, as the class has it."""
+
+    plain: PlainModel
+    tokens: Vocabulary
+    answers: tuple[str, ...]
+    config: Mapping[str, Any]
+    arrays: dict[str, NDArray[Any]]
+
+
+def _fitted(stock: Stock, model: Transformer, max_length: int | None) -> _Fitted:
+    """Fit a model to the class; what the class does not hold is refused."""
+    # The reference of the comparison is the model as it was given: a rewriting that changed an
+    # answer would be found there, as a wrong weight is.
+    fitting = rewritten(model, stock.masks)
     plain = plain_model(fitting, stock.host, stock.masks, max_length)
     stock.require(plain, stock.host)
-    return plain
+    tokens = vocabulary_of(model, plain.answers if stock.generates else ())
+    answers = tokens.answer_texts if stock.generates else label_texts(plain.answers)
+    config, tensors = stock.mapping(plain, fitting, tokens)
+    arrays = {name: as_tensor(name, weights) for name, weights in tensors.items()}
+    return _Fitted(plain, tokens, tuple(answers), config, arrays)
 
 
 def evaluation(stock: Stock, model: Transformer, max_length: int | None) -> HostEvaluation:
@@ -132,10 +148,13 @@ def evaluation(stock: Stock, model: Transformer, max_length: int | None) -> Host
 
     Raises:
         Unhostable: for a part that the class does not have.
-        InvalidValue: for a model of any length without `max_length`.
+        InvalidValue: for symbols or labels without texts, or a model of any length without
+            `max_length`.
+        NotFinite: for a weight that float32 does not hold.
 
     """
-    plain = _fitted(stock, rewritten(model, stock.masks), max_length)
+    # What `write` refuses is refused here as well: a certificate is of a checkpoint that exists.
+    plain = _fitted(stock, model, max_length).plain
     return host_evaluation(plain, model, stock.host)
 
 

@@ -97,11 +97,11 @@ ARITHMETIC = Study(
     name="arithmetic",
     question="Do the networks for min, max and add (sections 4.4 and 4.5) give the expected values "
     "with zero error?",
-    method="Pairs of integers, of integers divided by 16, and of normal numbers are drawn. The "
-    "integers are at most 2^(p − 1), p being the precision of the format, so that the format has "
-    "their sums and differences; normal numbers are rounded to the format first. Each recipe "
-    "computes in each format and in exact arithmetic. The result is compared with that of rational "
-    "arithmetic, and the error is given in units of u max(|x|, |y|), where u = 2^−p.",
+    method="Pairs of integers, of integers divided by 16, and of normal numbers are drawn with "
+    "seed 0. The integers are at most 2^(p − 1), p being the precision of the format, so that the "
+    "format has their sums and differences; normal numbers are rounded to the format first. Each "
+    "recipe computes in each format and in exact arithmetic. The result is compared with that of "
+    "rational arithmetic, and the error is given in units of u max(|x|, |y|), where u = 2^−p.",
     cases=_cases,
     rows=_rows,
     claims=(
@@ -131,7 +131,8 @@ ARITHMETIC = Study(
     ),
     answer=lambda rows: (
         "Only where the format has the difference x − y, on which min and max "
-        f"rest. In float64, {_inexact(rows, 'min'):.1%} of the minima and "
+        "rest, or the sum that add gives. "
+        f"In float64, {_inexact(rows, 'min'):.1%} of the minima and "
         f"{_inexact(rows, 'max'):.1%} of the maxima of normal numbers are not exact, although the "
         "right value is one of the two numbers given. The error stays within the bound that the "
         "recipes claim. Integers and dyadics are exact in every format that has their sums and "

@@ -26,8 +26,7 @@ def study_page(found: Findings) -> str:
         "**Claims, checked on these rows.**",
         "\n".join(claims),
         f"**Answer.** {found.answer}",
-        f"Made by `{command} -o DIR` with Python {platform.python_version()} on {_machine()}. "
-        "Drawn numbers have seed 0.",
+        f"Made by `{command} -o DIR` with Python {platform.python_version()} on {_machine()}.",
     ]
     return "\n\n".join(parts) + "\n"
 

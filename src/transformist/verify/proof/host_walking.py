@@ -27,6 +27,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
 from transformist.host_evaluation import HostClass, HostEvaluation
@@ -53,6 +54,7 @@ from transformist.verify.proof.rounding_errors import (
     AffineMap,
     Approximation,
     RoundingErrors,
+    Stored,
 )
 from transformist.verify.proof.slack import Ledger
 from transformist.verify.proof.softmax_orders import SoftmaxOrder
@@ -91,6 +93,13 @@ class HostRounding(RoundingErrors):
         self.tiny_partial = self.tiny
         if not self.tiny <= 2.0**-30:
             raise Unfollowed("norms", "the factors of the checkpoint are too small for float32")
+
+    def _operations(
+        self, stored: Stored, z: Approximation
+    ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        # A number that the model keeps as it is gets smaller in the checkpoint, and may underflow.
+        growth, underflow, keeps = super()._operations(stored, z)
+        return growth, underflow, np.zeros_like(keeps)
 
     def require(self, size: Any, largest: float, where: str) -> None:
         """Require that numbers overflow in no scale of the host (`LARGEST`)."""
