@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -13,6 +14,7 @@ from command_line import answer, run
 from transformist.errors import InvalidValue
 from transformist.studies import STUDIES, StudyFolder, carry_out, experiment
 from transformist.studies.study_page import study_page
+from transformist.verify import Workers
 
 ROOT = Path(__file__).parents[1]
 
@@ -124,6 +126,35 @@ def test_an_interruption_keeps_what_is_finished(capsys, monkeypatch, tmp_path):
     assert (folder / "quick-checks.md").read_text().startswith("# Study: quick-checks\n")
     assert json.loads((folder / "study.json").read_text())["rows"] == found["rows"]
     assert len((folder / "rows.jsonl").read_text().splitlines()) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", [None, "loky"])
+def test_rows_are_the_same_from_two_processes(quick, backend, tmp_path):
+    """In the order of the cases, and kept as in one process."""
+    study = STUDIES["amplification"]
+    folder = StudyFolder(tmp_path, study, is_quick=True)
+    ours = os.getpid()
+    told = replace(
+        study, rows=lambda case: [{**row, "id": os.getpid()} for row in study.rows(case)]
+    )
+    found = carry_out(told, True, folder, workers=Workers(2, backend))
+    assert all(row["id"] != ours for row in found.rows)
+    rows = [{name: row[name] for name in row if name != "id"} for row in found.rows]
+    assert rows == list(quick["amplification"].rows)
+    assert all(
+        folder.finished(case) is None for case in study.cases(True)
+    )  # written, not read again
+    kept = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()[1:]]
+    assert [each["case"] for each in kept] == list(study.cases(True))
+    assert [row for each in kept for row in each["rows"]] == list(found.rows)
+
+
+def test_the_processes_of_a_study_are_checked(capsys):
+    for given, said in (("--jobs", "0"), "--jobs"), (("--backend", "dusk"), "dask"):
+        code, out, err = run(capsys, "study", "quick-checks", *given)
+        assert (code, out) == (2, "") and said in err, err
+    assert answer(capsys, "study", "quick-checks", "--jobs", "2")["held"]
 
 
 def test_a_folder_that_exists(capsys, tmp_path):

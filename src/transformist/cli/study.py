@@ -9,9 +9,11 @@ import typer
 from rich.table import Table
 
 from transformist.cli.printing import Json, err, out, print_json, wide, working
+from transformist.cli.workers_given import Address, Backend, read_workers
 from transformist.errors import UnknownName
 from transformist.studies import STUDIES, Findings, StudyFolder, carry_out, study_page
 from transformist.studies.study_page import shown
+from transformist.verify import THIS_PROCESS
 
 
 def command(
@@ -32,6 +34,16 @@ def command(
     force: Annotated[
         bool, typer.Option("--force", help="Replace the files of a study in DIR.")
     ] = False,
+    jobs: Annotated[
+        str | None,
+        typer.Option(
+            help="Number of processes, each for one case. When left out, one.",
+            metavar="N",
+            show_default=False,
+        ),
+    ] = None,
+    backend: Backend = None,
+    address: Address = None,
     as_json: Json = False,
 ) -> int:
     """Exit code 1 where a claim of the study does not hold.
@@ -42,6 +54,9 @@ def command(
     if name not in STUDIES:
         raise UnknownName.among("study", name, STUDIES, "study")
     study = STUDIES[name]
+    workers = read_workers(jobs, backend, address)
+    if jobs is backend is None:
+        workers = THIS_PROCESS
     folder = None if output is None else StudyFolder(output, study, quick, force)
     done = 0
     try:
@@ -52,7 +67,7 @@ def command(
                 done = number
                 say(f"study {name}: case {number + 1} of {cases}")
 
-            found = carry_out(study, quick, folder, begins)
+            found = carry_out(study, quick, folder, begins, workers)
     except KeyboardInterrupt:
         if folder is not None:
             err.print(f"{done} finished cases are kept in {folder.path}", markup=False)

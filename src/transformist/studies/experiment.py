@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from transformist.verify import THIS_PROCESS, Workers, spread
+
 Row: TypeAlias = Mapping[str, Any]
 """A row of the table, or the settings of a case: names and values that JSON has."""
 
@@ -89,14 +91,16 @@ def carry_out(
     is_quick: bool = False,
     record: FinishedCases | None = None,
     begins: Callable[[int, int], None] = lambda *_: None,
+    workers: Workers = THIS_PROCESS,
 ) -> Findings:
     """Run the cases of a study that are not finished.
 
     Args:
         study: the study.
         is_quick: true for the quick cases.
-        record: where finished cases are found and kept.
+        record: where finished cases are found and kept. A case is kept once those before it are.
         begins: called with the number of finished cases and of all, before each case.
+        workers: the processes, each of which takes a case at a time.
 
     Example:
         >>> from transformist.studies import STUDIES
@@ -104,14 +108,15 @@ def carry_out(
         (True, True, True)
 
     """
-    rows: list[Row] = []
     cases = study.cases(is_quick)
-    for number, case in enumerate(cases):
+    kept = [None if record is None else record.finished(case) for case in cases]
+    missing = [case for case, rows in zip(cases, kept, strict=True) if rows is None]
+    found = spread(study.rows, missing, workers)
+    rows: list[Row] = []
+    for number, (case, finished) in enumerate(zip(cases, kept, strict=True)):
         begins(number, len(cases))
-        found = None if record is None else record.finished(case)
-        if found is None:
-            found = study.rows(case)
-            if record is not None:
-                record.keep(case, found)
-        rows += found
+        of_case = next(found) if finished is None else finished
+        if finished is None and record is not None:
+            record.keep(case, of_case)
+        rows += of_case
     return Findings(study, is_quick, tuple(rows))
