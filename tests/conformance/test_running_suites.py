@@ -1,5 +1,6 @@
 """Suites given to engines: right ones, planted bugs, engines that fail, and bad requests."""
 
+import itertools
 import json
 import sys
 from dataclasses import replace
@@ -109,10 +110,18 @@ def raising(ids, count):
     raise RuntimeError("no kernel for\n this shape")
 
 
+def raising_within_a_stream(ids, count):
+    yield 0
+    raise RuntimeError("out of memory")
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
         (raising, "RuntimeError: no kernel for this shape"),
+        (raising_within_a_stream, "RuntimeError: out of memory"),
+        (lambda ids, count: itertools.repeat(0), "or more"),
+        (lambda ids, count: 0, "a list of token ids; it gave a int"),
         (lambda ids, count: [], "stopped after 0 of 1 tokens"),
         (lambda ids, count: [*ids, *[0] * count], "without the prompt"),
         (lambda ids, count: [0] * (count + 1), "at most 1 tokens; it gave 2"),

@@ -42,7 +42,7 @@ class WrongToken:
 
     @property
     def mistakes(self) -> tuple[str, ...]:
-        """The mistakes that give this very token; none if its meaning is that of all others."""
+        """The mistakes that give this token; none if the suite has no meaning for it alone."""
         words = self.case.wrong.get(str(self.got), "")
         return tuple(re.split(BETWEEN_MISTAKES, words)) if words else ()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -54,18 +55,23 @@ def generation(run: Greedy, case: Case) -> Answer:
     """Answers of greedy generation after a prompt alone."""
     wanted = len(case.generated)
     reads = range(case.length - 1, len(case.ids))
+    # A stream of tokens may have no end. One token more than the prompt and the answer have shows
+    # that it is too long.
+    most = case.length + wanted + 1
     try:
         given: Any = run(list(case.prompt), wanted)
+        tokens: Any = list(islice(given, most)) if isinstance(given, Iterable) else None
     except Exception as error:
         return reads, (), in_words(error)
     try:
-        found = [_whole(each) for each in given]
+        found = [_whole(each) for each in tokens]
     except Exception:
         return reads, (), f"run must return a list of token ids; it gave a {type(given).__name__}"
-    if len(found) == case.length + wanted and tuple(found[: case.length]) == case.prompt:
+    if len(found) == most - 1 and tuple(found[: case.length]) == case.prompt:
         return reads, (), "run must return the new tokens without the prompt; it gave both"
     if len(found) > wanted:
-        return reads, (), f"run must return at most {wanted} tokens; it gave {len(found)}"
+        count = f"{len(found)}{' or more' * (len(found) == most)}"
+        return reads, (), f"run must return at most {wanted} tokens; it gave {count}"
     short = f"the engine stopped after {len(found)} of {wanted} tokens"
     return reads, found, short if len(found) < wanted else ""
 
