@@ -11,10 +11,11 @@ from typing import Any
 
 import pages
 from transformist.catalogue import recipes
+from transformist.catalogue.cookbook_place import Place
 from transformist.errors import InvalidValue, UnknownName
 
 PAGE = Path(__file__).with_name("cookbook.md")
-DATA = Path(__file__).with_name("cookbook")
+DATA = pages.ROOT / "src" / "transformist" / "catalogue" / "cookbook_places"
 ERRATA = Path(__file__).with_name("errata")
 
 EQUATIONS = 49
@@ -30,47 +31,8 @@ NUMBERS = {
 }
 """By kind of place, what its number looks like; a row of a table is numbered by its name."""
 
-LABELS = {
-    "section": "Section {}",
-    "definition": "Definition {}",
-    "equation": "Eq. {}",
-    "lemma": "Lemma {}",
-    "proposition": "Proposition {}",
-    "table": "{}",
-    "row": "{}",
-}
-
-
 CORRECTED = "corrected:"
 """What a note on a formula that does not hold begins with."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Place:
-    """A place of the paper.
-
-    Attributes:
-        kind: one of `NUMBERS`.
-        number: as printed.
-        title: what it is about.
-        realised: what realises it: `recipe:NAME`, `code:IMPORTABLE.NAME`, `test:FILE::NAME`,
-            `page:FILE`.
-        left_out: what is not realised, and why.
-        note: where what is realised differs from what is printed.
-        errata: the entries of docs/errata.md on what the note says is corrected, by id.
-
-    """
-
-    kind: str
-    number: str
-    title: str
-    realised: tuple[str, ...] = ()
-    left_out: str = ""
-    note: str = ""
-    errata: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return LABELS.get(self.kind, f"{self.kind} {{}}").format(self.number)
 
 
 # Reading
@@ -248,7 +210,7 @@ def _dotted(order: tuple[int, ...]) -> str:
 
 def _disorder(invariant: str, received: str) -> None:
     raise InvalidValue(
-        invariant, received=received, where="the map", remedy="go through docs/cookbook/*.toml"
+        invariant, received=received, where="the map", remedy="go through cookbook_places/*.toml"
     )
 
 
@@ -267,7 +229,7 @@ def _check_recipes(places: Sequence[Place]) -> None:
                 "every recipe of a section of the Cookbook stands on the map there",
                 received=f"no recipe:{each.name} in section {due}",
                 where="the map",
-                remedy="add it in docs/cookbook/ where it realises something",
+                remedy="add it in cookbook_places/ where it realises something",
             )
 
 
@@ -282,8 +244,9 @@ def by_section(places: Sequence[Place]) -> Iterator[tuple[Place, list[Place]]]:
 
 INTRODUCTION = """# A map of the Cookbook
 
-Made by `python docs/cookbook.py` from `docs/cookbook/*.toml`. Every section, definition, numbered
-equation, lemma, proposition and row of a table of *The Transformer Cookbook*
+Made by `python docs/cookbook.py` from `src/transformist/catalogue/cookbook_places/*.toml`.
+`transformist show 5.7`, `show lemma-5.3` and `show table-2` look a place up. Every section,
+definition, numbered equation, lemma, proposition and row of a table of *The Transformer Cookbook*
 ([arXiv 2510.00368](https://arxiv.org/abs/2510.00368)), in the order of the paper, and what realises
 it here: a recipe (`transformist show NAME` has its claim, which `tests/catalogue/test_claims.py`
 checks in every arithmetic that it names), code that can be imported, a test, or a page.

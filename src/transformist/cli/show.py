@@ -1,18 +1,34 @@
-"""`transformist show`: the claim, the parameters, the size and the slots of a model."""
+"""`transformist show`: the claim, the parameters, the size and the slots of a model.
+
+A place of the Cookbook, such as 5.7 or lemma-5.3, is answered with what realises it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from transformist.cli.options import Model, Set
+from transformist.catalogue.cookbook_place import find_places, is_place
+from transformist.cli.options import Set
 from transformist.cli.printing import Json, out, print_json, warn, working
+from transformist.errors import InvalidValue
 from transformist.inputs import read_settings
 from transformist.named import find_model
 from transformist.named.named_model import NamedModel
 from transformist.named.named_recipe import NamedRecipe
 
+ModelOrPlace = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A recipe's name, a packaged program (programs/NAME), a program in a file "
+        "(FILE.py:NAME), a saved file, or a place of the Cookbook (5.7, lemma-5.3, equation-25, "
+        "table-2).",
+    ),
+]
 Weights = Annotated[
     bool,
     typer.Option("--weights", help="Print every matrix, with named rows and columns, instead."),
@@ -29,7 +45,7 @@ Plot = Annotated[
 
 
 def command(
-    name: Model,
+    name: ModelOrPlace,
     settings: Set = [],  # noqa: B006
     weights: Weights = False,
     plot: Plot = None,
@@ -39,6 +55,9 @@ def command(
 
     Only short inputs are searched; `precision` searches longer ones.
     """
+    if is_place(name) and not Path(name).exists():
+        _show_places(name, {"--set": settings, "--weights": weights, "--plot": plot}, as_json)
+        return
     named = find_model(name, read_settings(settings))
     if plot is not None:
         _draw(named, plot, as_json)
@@ -60,6 +79,32 @@ def command(
         print_json(facts)
     else:
         out.print(table(facts))
+
+
+def _show_places(name: str, options: Mapping[str, object], as_json: bool) -> None:
+    """Print what realises the places of the Cookbook that a name refers to.
+
+    Raises:
+        UnknownName: for a place that the paper does not have.
+        InvalidValue: for an option that only models have.
+
+    """
+    from transformist.report.place_table import place_facts, place_lines
+
+    places = find_places(name)
+    for option, given in options.items():
+        if given:
+            raise InvalidValue(
+                f"{option} must come with a model",
+                received=f"{option} with {places[0]}, a place of the Cookbook",
+                remedy=f"choose one of the recipes that transformist show {name} lists",
+            )
+    facts = place_facts(places)
+    if as_json:
+        print_json({"places": facts})
+    else:
+        for line in place_lines(facts):
+            out.print(line)
 
 
 def _print_weights(named: NamedModel, as_json: bool) -> None:
