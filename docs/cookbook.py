@@ -11,7 +11,7 @@ from typing import Any
 
 import pages
 from transformist.catalogue import recipes
-from transformist.catalogue.cookbook_place import Place
+from transformist.catalogue.cookbook_place import PrintedPlace
 from transformist.errors import InvalidValue, UnknownName
 
 PAGE = Path(__file__).with_name("cookbook.md")
@@ -38,7 +38,7 @@ CORRECTED = "corrected:"
 # Reading
 
 
-def read(folder: Path = DATA) -> tuple[Place, ...]:
+def read(folder: Path = DATA) -> tuple[PrintedPlace, ...]:
     """The places of every file of a folder, in the order of their names.
 
     Raises:
@@ -49,7 +49,7 @@ def read(folder: Path = DATA) -> tuple[Place, ...]:
     return tuple(place_of(entry, where) for where, entry in pages.tables(folder, "place"))
 
 
-def place_of(entry: dict[str, Any], where: str) -> Place:
+def place_of(entry: dict[str, Any], where: str) -> PrintedPlace:
     """The place of a table in a file.
 
     Raises:
@@ -58,7 +58,7 @@ def place_of(entry: dict[str, Any], where: str) -> Place:
     """
     lists = {name: entry.get(name, []) for name in ("realised", "errata")}
     strings = [value for name, value in entry.items() if name not in lists]
-    known = {each.name for each in dataclasses.fields(Place)}
+    known = {each.name for each in dataclasses.fields(PrintedPlace)}
     if (
         not {"kind", "number", "title"} <= entry.keys() <= known
         or not all(isinstance(each, list) for each in lists.values())
@@ -71,7 +71,7 @@ def place_of(entry: dict[str, Any], where: str) -> Place:
             where=where,
             remedy="correct its fields",
         )
-    return Place(**{**entry, **{name: tuple(each) for name, each in lists.items()}})
+    return PrintedPlace(**{**entry, **{name: tuple(each) for name, each in lists.items()}})
 
 
 # What a pointer leads to
@@ -95,7 +95,7 @@ LEADS: dict[str, Callable[[str], Path | None]] = {
 """By kind of pointer, the file it leads into, from the root of the project; `None` for none."""
 
 
-def link(pointer: str, place: Place) -> str:
+def link(pointer: str, place: PrintedPlace) -> str:
     """A pointer as a link from the page.
 
     Raises:
@@ -118,7 +118,7 @@ def link(pointer: str, place: Place) -> str:
 # What a map must be
 
 
-def check(places: Sequence[Place]) -> None:
+def check(places: Sequence[PrintedPlace]) -> None:
     """Refuse a map that is not one.
 
     Raises:
@@ -145,7 +145,7 @@ def errata_of(source: str) -> list[str]:
     return [str(each.get("id")) for each in errata if each.get("source") == source]
 
 
-def check_place(place: Place, numbers: Mapping[str, str]) -> None:
+def check_place(place: PrintedPlace, numbers: Mapping[str, str]) -> None:
     """Refuse a place of an unknown kind, without a number or title, or that says nothing."""
     if not re.fullmatch(numbers.get(place.kind, "(?!)"), place.number) or not place.title:
         raise InvalidValue(
@@ -163,7 +163,7 @@ def check_place(place: Place, numbers: Mapping[str, str]) -> None:
         )
 
 
-def check_errata(place: Place, known: Sequence[str], document: str) -> None:
+def check_errata(place: PrintedPlace, known: Sequence[str], document: str) -> None:
     """Refuse errata that the document does not have, and errata without a correction."""
     for name in place.errata:
         if name not in known:
@@ -177,7 +177,7 @@ def check_errata(place: Place, known: Sequence[str], document: str) -> None:
         )
 
 
-def _check_order(places: Sequence[Place]) -> None:
+def _check_order(places: Sequence[PrintedPlace]) -> None:
     sections = [_order(each.number) for each in places if each.kind == "section"]
     equations = [int(each.number) for each in places if each.kind == "equation"]
     seen: set[tuple[str, str]] = set()
@@ -214,7 +214,7 @@ def _disorder(invariant: str, received: str) -> None:
     )
 
 
-def _check_recipes(places: Sequence[Place]) -> None:
+def _check_recipes(places: Sequence[PrintedPlace]) -> None:
     """Each recipe of the Cookbook stands in its section."""
     here = {
         (section.number, pointer)
@@ -233,7 +233,7 @@ def _check_recipes(places: Sequence[Place]) -> None:
             )
 
 
-def by_section(places: Sequence[Place]) -> Iterator[tuple[Place, list[Place]]]:
+def by_section(places: Sequence[PrintedPlace]) -> Iterator[tuple[PrintedPlace, list[PrintedPlace]]]:
     """Each section, with the places between its heading and the next."""
     starts = [index for index, place in enumerate(places) if place.kind == "section"]
     for start, end in zip(starts, [*starts[1:], len(places)], strict=True):
@@ -257,7 +257,7 @@ and another one is realised; the [errata](errata.md) that it names have the coun
 """
 
 
-def page(places: Sequence[Place]) -> str:
+def page(places: Sequence[PrintedPlace]) -> str:
     """The whole page."""
     check(places)
     whole = sum(not place.realised for place in places)
@@ -271,7 +271,7 @@ def page(places: Sequence[Place]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def content(place: Place, link: Callable[[str, Place], str] = link) -> str:
+def content(place: PrintedPlace, link: Callable[[str, PrintedPlace], str] = link) -> str:
     """The text of a place: links to what realises it, the note, and what is left out."""
     kinds = itertools.groupby(place.realised, key=lambda pointer: pointer.partition(":")[0])
     links = "; ".join(

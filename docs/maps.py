@@ -9,7 +9,7 @@ from pathlib import Path
 
 import cookbook
 import pages
-from cookbook import Place
+from cookbook import PrintedPlace
 from transformist.catalogue import recipes
 from transformist.errors import InvalidValue
 
@@ -22,27 +22,27 @@ KINDS = {"section": ".+", "equation": r"\d+", "row": ".+"}
 SOURCES = [name for name in pages.SOURCES if name != "cookbook"]
 """The documents, by the names that they have in the errata."""
 
-Map = Sequence[Place]
+Map = Sequence[PrintedPlace]
 
 
 # Reading, and what a pointer leads to
 
 
-def read(folder: Path = DATA) -> dict[str, tuple[Place, ...]]:
+def read(folder: Path = DATA) -> dict[str, tuple[PrintedPlace, ...]]:
     """The map of each document, read from the file of its name.
 
     Raises:
         InvalidValue: as `cookbook.read`.
 
     """
-    maps: dict[str, list[Place]] = {}
+    maps: dict[str, list[PrintedPlace]] = {}
     for where, entry in pages.tables(folder, "place"):
         source = Path(where.partition(",")[0]).stem
         maps.setdefault(source, []).append(cookbook.place_of(entry, where))
     return {source: tuple(places) for source, places in maps.items()}
 
 
-def link(pointer: str, place: Place) -> str:
+def link(pointer: str, place: PrintedPlace) -> str:
     """A pointer as a link from the page; `paper:PLACE` leads to the map of the Cookbook.
 
     Raises:
@@ -175,7 +175,7 @@ def page(maps: Mapping[str, Map]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _heading(section: Place) -> str:
+def _heading(section: PrintedPlace) -> str:
     """The heading of a section, and its subject after it where that says more."""
     separator = " " if re.fullmatch(r"[\d.]+", section.number) else ": "
     return f"{section.number}{separator}{section.title}"

@@ -27,7 +27,8 @@ def test_the_section_of_a_recipe_shows_it(name):
 
 def test_a_section_has_those_below_it_and_no_other():
     assert [place.number for place in find_places("5.1")] == ["5.1", "5.1.1", "5.1.2"]
-    assert [place.number for place in find_places("1")] == ["1"]  # and neither 10 nor 11
+    assert [str(place) for place in find_places("4.8")] == ["Section 4.8", "Eq. 35"]
+    assert {place.number for place in find_places("1")} == {"1"}  # and neither 10 nor 11
 
 
 def test_a_table_has_its_rows_alone():

@@ -42,7 +42,7 @@ KINDS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class PrintedPlace:
     """A place of the paper.
 
     Attributes:
@@ -75,7 +75,7 @@ class Place:
 
 
 @functools.cache
-def cookbook_places() -> tuple[Place, ...]:
+def cookbook_places() -> tuple[PrintedPlace, ...]:
     """Every place of the Cookbook, in the order of the paper.
 
     Example:
@@ -94,9 +94,9 @@ def cookbook_places() -> tuple[Place, ...]:
     )
 
 
-def _place(entry: Mapping[str, Any]) -> Place:
+def _place(entry: Mapping[str, Any]) -> PrintedPlace:
     lists = {name: tuple(entry.get(name, ())) for name in ("realised", "errata")}
-    return Place(**{**entry, **lists})
+    return PrintedPlace(**{**entry, **lists})
 
 
 def is_place(given: str) -> bool:
@@ -110,10 +110,10 @@ def is_place(given: str) -> bool:
     return _split(given) is not None
 
 
-def find_places(given: str) -> tuple[Place, ...]:
+def find_places(given: str) -> tuple[PrintedPlace, ...]:
     """The places of the Cookbook that a name refers to.
 
-    A section comes with the sections below it, a table with its rows.
+    A section comes with all that stands in it and in the sections below it, a table with its rows.
 
     Args:
         given: `5.7` or `section-5.7`, `definition-4.1`, `equation-25`, `lemma-5.3`,
@@ -139,10 +139,10 @@ def find_places(given: str) -> tuple[Place, ...]:
             remedy="write 5.7, lemma-5.3, equation-25 or table-2",
         )
     kind, number = split
-    of_kind = [each for each in cookbook_places() if each.kind == kind]
-    found = tuple(each for each in of_kind if number in _numbers(each))
+    reached = [(each, _numbers(each, section)) for each, section in _in_sections(kind)]
+    found = tuple(each for each, numbers in reached if number in numbers)
     if not found:
-        known = dict.fromkeys(f"{kind}-{n}" for each in of_kind for n in _numbers(each))
+        known = dict.fromkeys(f"{kind}-{each}" for _, numbers in reached for each in numbers)
         raise UnknownName.among("place of the Cookbook", f"{kind}-{number}", known)
     return found
 
@@ -155,13 +155,21 @@ def _split(given: str) -> tuple[str, str] | None:
     return KINDS[match[1] or "section"], match[2]
 
 
-def _numbers(place: Place) -> Iterator[str]:
-    """The numbers that lead to a place: its own, those of the sections above, or its table's."""
-    if place.kind == "table":
-        yield place.number.removeprefix("Table ").partition(",")[0]
-        return
-    yield place.number
-    above = place.number.rpartition(".")[0]
-    while place.kind == "section" and above:
-        yield above
-        above = above.rpartition(".")[0]
+def _in_sections(kind: str) -> Iterator[tuple[PrintedPlace, str]]:
+    """The places that a name of this kind can refer to, each with the section it stands in.
+
+    A section is all that stands in it.
+    """
+    section = ""
+    for each in cookbook_places():
+        section = each.number if each.kind == "section" else section
+        if kind in (each.kind, "section"):
+            yield each, section if kind == "section" else ""
+
+
+def _numbers(place: PrintedPlace, section: str) -> tuple[str, ...]:
+    """The numbers that lead to a place: its own or its table's, or its section and those above."""
+    if section:
+        parts = section.split(".")
+        return tuple(".".join(parts[:length]) for length in range(1, len(parts) + 1))
+    return (place.number.removeprefix("Table ").partition(",")[0],)

@@ -8,10 +8,10 @@ from typing import Any
 from rich.text import Text
 
 from transformist.catalogue import recipe as find_recipe
-from transformist.catalogue.cookbook_place import Place
+from transformist.catalogue.cookbook_place import PrintedPlace
 
 
-def place_facts(places: Sequence[Place]) -> list[dict[str, Any]]:
+def place_facts(places: Sequence[PrintedPlace]) -> list[dict[str, Any]]:
     """The facts of each place, as plain values.
 
     Example:
