@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import json
 import re
 import subprocess
 import sys
@@ -286,3 +287,54 @@ def test_show_draws_a_model(name, told, tmp_path, capsys):
     assert main(["show", name, "--plot", str(path.with_suffix(".gif"))]) == 2
     assert ".svg, .pdf or .png" in capsys.readouterr().err
     assert [*tmp_path.iterdir()] == [path]
+
+
+@needs_matplotlib
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (["dyck-1", "(())"], "layer 1 feed-forward"),
+        (["programs/parity", "0110", "--arithmetic", "float32"], "layer 0 attention"),
+    ],
+)
+def test_run_draws_its_layers(line, told, tmp_path, capsys):
+    path = tmp_path / "run.svg"
+    assert main(["run", *line]) == 0
+    plain = capsys.readouterr().out
+    assert main(["run", *line, "--plot", str(path)]) == 0
+    assert capsys.readouterr().out == f"{plain}wrote {path}\n"  # and the answer is still printed
+    assert told in path.read_text()
+
+
+@needs_matplotlib
+def test_run_describes_its_figure_in_json(tmp_path, capsys):
+    path = tmp_path / "run.png"
+    assert main(["run", "dyck-1", "())(", "--plot", str(path), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["figure"] == str(path) and path.read_bytes().startswith(b"\x89PNG")
+    assert "answer False" in facts["description"]
+
+
+@needs_matplotlib
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (["dyck-1", "()", "--engine", "structured"], "--plot with --engine structured"),
+        (["min", "[1, 2]"], "--plot must come with a model on strings"),
+    ],
+)
+def test_a_run_without_layers_to_draw_is_refused(line, words, tmp_path, capsys):
+    assert main(["run", *line, "--plot", str(tmp_path / "run.svg")]) == 2
+    assert words in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@needs_matplotlib
+@pytest.mark.parametrize("file", ["run.gif", "no/run.svg", ""])
+def test_a_file_that_cannot_be_a_figure_is_refused_before_the_input_is_read(
+    file, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", None)  # to read it would be another error
+    assert main(["run", "dyck-1", "--plot", file]) == 2
+    assert "--plot: " in capsys.readouterr().err

@@ -144,9 +144,10 @@ OUTPUT_FILES = st.sampled_from(
         "a" * 300,
     ]
 )
+FIGURE_FILES = mostly(["figure.svg", "figure.png", "none/figure.pdf", "directory"])
 OPTIONS = {
     "list": {"--chapter": mostly(["feed-forward", "4", "examples"])},
-    "show": {"--set": set_values()},
+    "show": {"--set": set_values(), "--weights": None, "--plot": FIGURE_FILES},
     "run": {
         "--set": set_values(),
         "--arithmetic": FORMATS,
@@ -154,6 +155,7 @@ OPTIONS = {
         "--file": st.sampled_from([*TEXTS, "none.txt", "directory", "-", "", "/dev/null"]),
         "--ignore-others": None,
         "--trace": None,
+        "--plot": FIGURE_FILES,
     },
     "check": {
         "--against": FUNCTIONS,

@@ -292,7 +292,7 @@ class TestTheFile:
         monkeypatch.setattr(os, "fsync", _full)
         with pytest.raises(
             InvalidValue,
-            match=r"save: a model must be saved to a file.*No "
+            match=r"save: the output must be a file.*No "
             "space left",
         ):
             tf.save(small(max_length=3), path)
@@ -320,7 +320,7 @@ class TestTheFile:
     @pytest.mark.parametrize("path", ["", "no/such/directory", "\0", "a" * 300, "/dev/null"])
     def test_a_place_that_is_none(self, tmp_path, path):
         with pytest.raises(
-            InvalidValue, match="save: a model must be saved to a file, in a writable directory"
+            InvalidValue, match="save: the output must be a file in a writable directory"
         ):
             tf.save(small(), path if path.startswith("/") else tmp_path / path)
         assert not list(tmp_path.iterdir())

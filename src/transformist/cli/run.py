@@ -80,6 +80,15 @@ Engine = Annotated[
     ),
 ]
 ShowLayers = Annotated[bool, typer.Option("--trace", help="Show the layers at work.")]
+Plot = Annotated[
+    str | None,
+    typer.Option(
+        help="Also draw the layers at work in this file (.svg, .pdf or .png): the slots that each "
+        "step may change, at every position.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
 
 STRUCTURED_ENGINE = "--engine structured"
 """The option that asks for the structured engine."""
@@ -97,6 +106,7 @@ def command(
     arithmetic: InArithmetic = None,
     engine: Engine = "reference",
     trace: ShowLayers = False,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """A newline at the very end of a file or of standard input is not part of the input.
@@ -110,24 +120,30 @@ def command(
     for option, received, is_given in (
         ("the structured engine", STRUCTURED_ENGINE, engine == "structured"),
         ("--trace", "--trace", trace),
+        ("--plot", "--plot", plot is not None),
         ("--ignore-others", "--ignore-others", ignore_others),
     ):
         if is_given:
             named.require_strings(option, received)
-    if trace and engine == "structured":
+    shown = "--trace" if trace else None if plot is None else "--plot"
+    if shown and engine == "structured":
         raise InvalidValue(
             "the layers must be shown by the reference engine",
-            received="--trace with --engine structured",
+            received=f"{shown} with --engine structured",
             remedy="leave one of the two out",
         )
+    if plot is not None:
+        from transformist.figures.canvas import require_plot
+
+        require_plot(plot, "--plot")
     system = number_system(arithmetic or named.usual_arithmetic)
     source = _input(given, file)
     if isinstance(named, NamedRecipe) and not named.takes_strings:
         _run_on_numbers(named, source.text(), system, as_json)
         return
-    engine = "reference" if trace else engine
+    engine = "reference" if shown else engine
     named, text = _read_text(named, source, system, engine, ignore_others)
-    _run_on_text(named, text, system, engine, as_json, with_trace=trace)
+    _run_on_text(named, text, system, engine, as_json, with_trace=trace, plot=plot)
 
 
 def _input(given: str | None, file: str | None) -> TextSource:
@@ -203,6 +219,7 @@ def _run_on_text(
     engine: str,
     as_json: bool,
     with_trace: bool,
+    plot: str | None,
 ) -> None:
     """Evaluate a text, and print the answer with the findings of its claim and its trace."""
     length = len(text.symbols)
@@ -225,6 +242,7 @@ def _run_on_text(
     finding = built.explained(trace) if trace else Finding(sentence="")
     in_numbers = built.recipe is not None and built.recipe.claim.in_numbers
     error = _error_beyond_claim(trace) if trace and in_numbers and not built.covered else None
+    drawn = {} if plot is None or trace is None else _drawn(trace, plot)
     if as_json:
         facts: dict[str, Any] = {"within_claim": built.covered} if built.recipe else {}
         if trace and built.recipe:
@@ -233,7 +251,7 @@ def _run_on_text(
                 facts["error_bound"] = None if error is None or math.isinf(error) else [error]
         if trace and with_trace:
             facts["trace"] = _trace_facts(trace)
-        _print_facts(named.name, length, plain(answer), system, engine, facts)
+        _print_facts(named.name, length, plain(answer), system, engine, facts | drawn)
         return
     if trace and in_numbers:
         _print_vectors(trace)
@@ -250,6 +268,19 @@ def _run_on_text(
     limit = "" if model.max_length is None else f", N = {model.max_length}"
     line = f"{named.name} on {counted(length, 'symbol')} in {by}: {size(model)}{claimed}{limit}"
     out.print(line, style="dim", markup=False)
+    if drawn:
+        out.print(f"wrote {plot}", markup=False)
+
+
+def _drawn(trace: Trace, file: str) -> dict[str, str]:
+    """Write the figure of a run to a file; the file, and the description of the figure."""
+    from transformist.figures import run as run_figure
+    from transformist.figures import write
+
+    with working("drawing the layers"):
+        figure = run_figure(trace)
+        write(figure, file)
+    return {"figure": file, "description": figure.get_label()}
 
 
 @contextmanager

@@ -91,7 +91,7 @@ def require_plot(given: Any, where: str) -> Path:
     if path.suffix.lower() not in ENDINGS:
         raise InvalidValue(
             f"a figure must be written to {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}",
-            received=f"{given!s:.60}",
+            received=f"{str(given)!r:.60}",
             where=where,
             remedy="give a file name with one of these endings",
         )

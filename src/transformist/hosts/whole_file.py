@@ -82,7 +82,7 @@ def _unwritable_refused(path: Path, where: str) -> Iterator[None]:
         yield
     except (OSError, ValueError, RuntimeError) as error:
         raise InvalidValue(
-            "a model must be saved to a file, in a writable directory",
+            "the output must be a file in a writable directory",
             received=f"{path} ({getattr(error, 'strerror', None) or error})",
             where=where,
             remedy="give the path of a new file, or of one to replace",
