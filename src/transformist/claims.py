@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import SYSTEMS, Arithmetic, Array, number_system
+from transformist.deferred import Library
 from transformist.domains import Domain, Reals, Sequences, Strings
 from transformist.errors import InputTooLong, InvalidValue, OutsideClaim, UnknownName
 from transformist.model import (
@@ -34,6 +35,9 @@ from transformist.model import (
 )
 from transformist.model.definition import Definition, observed
 from transformist.settings import SETTINGS
+
+_NOTEBOOK = Library("transformist.report.notebook_html")
+"""What notebooks show, imported when a notebook asks for it."""
 
 Model: TypeAlias = (
     FeedForward
@@ -407,6 +411,11 @@ class Recipe(Generic[C_co]):
         for name in self.parameters:
             if name not in SETTINGS:
                 raise UnknownName.among("setting", name, SETTINGS, f"recipe {self.name}")
+
+    def _repr_html_(self) -> str:
+        """The claim, the parameters and the size, for notebooks."""
+        html: str = _NOTEBOOK.recipe_html(self)
+        return html
 
     @property
     def chapter(self) -> str:

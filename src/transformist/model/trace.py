@@ -17,6 +17,9 @@ from transformist.model.embedding import Symbol
 if TYPE_CHECKING:
     from transformist.model.transformer import Transformer
 
+_NOTEBOOK = Library("transformist.report.notebook_html")
+"""What notebooks show, imported when a notebook asks for it."""
+
 _FIGURES = Library("transformist.figures")
 """The figures, imported when one is drawn: they need matplotlib."""
 
@@ -130,6 +133,11 @@ class Trace:
         """
         z, attention = self._head(layer, head)
         return self.arithmetic.numbers(attention.weights(z, self.arithmetic))
+
+    def _repr_html_(self) -> str:
+        """The answer and the layers at work, for notebooks."""
+        html: str = _NOTEBOOK.trace_html(self)
+        return html
 
     def plot(self) -> Any:
         """Draw the slots that each step may change, at every position.

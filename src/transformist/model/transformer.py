@@ -27,6 +27,9 @@ from transformist.model.stream import Stream
 from transformist.model.trace import Trace
 from transformist.model.weights_table import HasWeights, NamedPart
 
+_NOTEBOOK = Library("transformist.report.notebook_html")
+"""What notebooks show, imported when a notebook asks for it."""
+
 _FIGURES = Library("transformist.figures")
 """The figures, imported when one is drawn: they need matplotlib."""
 
@@ -148,6 +151,11 @@ class Transformer(Definition, HasWeights):
         streams = tuple(self._streams([x], a) if patch is None else self._patched(x, a, patch))
         answer = self._read(streams[-1][1], len(x), a)[0]
         return Trace(self, tuple(x), a, tuple((name, z[0]) for name, z in streams), answer)
+
+    def _repr_html_(self) -> str:
+        """The size and the slots, for notebooks."""
+        html: str = _NOTEBOOK.model_html(self)
+        return html
 
     def plot(self, *, layers: Collection[int] | None = None) -> Any:
         """Draw the circuit from the weights: slots as wires, heads and hidden units as nodes.

@@ -13,6 +13,9 @@ from transformist.arithmetic import is_whole
 from transformist.deferred import Library
 from transformist.errors import InvalidValue
 
+_NOTEBOOK = Library("transformist.report.notebook_html")
+"""What notebooks show, imported when a notebook asks for it."""
+
 _FIGURES = Library("transformist.figures")
 """The figures, imported when one is drawn: they need matplotlib."""
 
@@ -186,6 +189,11 @@ class Verdict:
     def held(self) -> bool:
         """True if no counterexample was found."""
         return self.counterexample is None
+
+    def _repr_html_(self) -> str:
+        """The inputs compared and the outcome, for notebooks."""
+        html: str = _NOTEBOOK.verdict_html(self)
+        return html
 
     def plot(self) -> Any:
         """Draw the number of inputs compared in each arithmetic, and the counterexample.

@@ -28,6 +28,9 @@ from transformist.host_evaluation import HostEvaluation
 from transformist.laws import Grid, Range, hull
 from transformist.verify.proof import EVALUATIONS, slack
 
+_NOTEBOOK = Library("transformist.report.notebook_html")
+"""What notebooks show, imported when a notebook asks for it."""
+
 _FIGURES = Library("transformist.figures")
 """The figures, imported when one is drawn: they need matplotlib."""
 
@@ -215,6 +218,11 @@ class Certificate:
     def holds(self) -> bool:
         """True if it has a grade, and every margin is kept, given what is assumed."""
         return self.grade > 0 and self.margin > 0
+
+    def _repr_html_(self) -> str:
+        """The statement and every bound, for notebooks."""
+        html: str = _NOTEBOOK.certificate_html(self)
+        return html
 
     def plot(self) -> Any:
         """Draw the error bound of each slot beside the error allowed.
