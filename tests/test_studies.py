@@ -128,6 +128,25 @@ def test_an_interruption_keeps_what_is_finished(capsys, monkeypatch, tmp_path):
     assert len((folder / "rows.jsonl").read_text().splitlines()) == 4
 
 
+def test_a_run_killed_while_it_begins_loses_no_finished_case(monkeypatch, tmp_path):
+    study = STUDIES["quick-checks"]
+    case, rows = study.cases(True)[0], [{"x": 1}]
+    killed = pytest.raises(KeyboardInterrupt)
+    for kept in ([], rows):  # at the first start, and where a run goes on
+        with monkeypatch.context() as patched, killed:
+
+            def cut(path, text, encoding):
+                with path.open("w") as file:
+                    file.write(text[: len(text) // 2])
+                raise KeyboardInterrupt
+
+            patched.setattr(Path, "write_text", cut)
+            StudyFolder(tmp_path, study, is_quick=True)
+        folder = StudyFolder(tmp_path, study, is_quick=True)
+        assert list(folder.finished(case) or []) == kept
+        folder.keep(case, rows)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", [None, "loky"])
 def test_rows_are_the_same_from_two_processes(quick, backend, tmp_path):

@@ -12,6 +12,9 @@ from transformist.studies.experiment import Row, Study
 
 ROWS, FACTS = "rows.jsonl", "study.json"
 
+PART = "rows.jsonl.part"
+"""The rows while they are written anew; a run that is killed then leaves it beside the old rows."""
+
 
 class StudyFolder:
     """A folder that one study writes to.
@@ -42,16 +45,17 @@ class StudyFolder:
         if force:
             for name in self._names:
                 (path / name).unlink(missing_ok=True)
-        elif any(path.iterdir()) and not self._read():
+        elif any(each.name != PART for each in path.iterdir()) and not self._read():
             raise self._refused(
                 f"the folder {path}, which holds other files, or another or a finished run"
             )
         # The file is written anew, so that a line that was cut off does not stay in front of the
-        # next case.
+        # next case. It is replaced in one step: a run killed here leaves the old rows or the new.
         lines = [self._header]
         lines += [{"case": json.loads(case), "rows": rows} for case, rows in self._found.items()]
         text = "".join(f"{json.dumps(line)}\n" for line in lines)
-        (path / ROWS).write_text(text, "utf-8")
+        (path / PART).write_text(text, "utf-8")
+        (path / PART).replace(path / ROWS)
 
     @property
     def _names(self) -> tuple[str, ...]:
