@@ -3,10 +3,10 @@
 check: format lint types layers quick  ## everything before a commit
 
 format:
-	ruff format --check src tests benchmarks examples docs
+	ruff format --check src tests benchmarks examples docs notebooks
 
 lint:
-	ruff check src tests benchmarks examples docs
+	ruff check src tests benchmarks examples docs notebooks
 
 types:
 	mypy
