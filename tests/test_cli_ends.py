@@ -305,3 +305,16 @@ def test_help_that_nobody_reads_ends_well_with_standard_error_closed():
     )
     called.stdout.close()
     assert called.wait(60) == 0
+
+
+@pytest.mark.parametrize(("code", "answered"), [(15, 143), (3, 131), ("words", 2), (200, 2)])
+def test_a_library_that_ends_the_process_is_no_success(capsys, monkeypatch, code, answered):
+    """Ray answers SIGTERM with `sys.exit(15)`: with 0 a check would seem to have held."""
+
+    def end(*_, **__):
+        raise SystemExit(code)
+
+    monkeypatch.setattr("transformist.cli.list.print_json", end)
+    found, out, err = run(capsys, "list", "--json")
+    assert (found, out) == (answered, "")
+    assert err == "error: the command was terminated before its end\n"

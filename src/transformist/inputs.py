@@ -144,7 +144,7 @@ def read_length(text: str) -> int:
     raise InvalidValue(
         "--max-length must be a whole number of at least 0",
         received=repr(text),
-        remedy="strings one and all are feasible up to about 16",
+        remedy="write --max-length 12",
     )
 
 
@@ -213,5 +213,5 @@ def read_positive(text: str, option: str) -> int:
     raise InvalidValue(
         f"{option} must be a whole number from 1 to 10^12 − 1",
         received=repr(text)[:60],
-        remedy=f"write {option} 1000",
+        remedy=f"write {option} {2 if option == '--jobs' else 1000}",
     )

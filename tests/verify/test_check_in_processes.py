@@ -312,6 +312,31 @@ def test_ray(small):
     same_as_in_one_process(backend="ray", jobs=2)
 
 
+@pytest.mark.hosts
+@pytest.mark.parametrize("place", ["address", "file", "environment"])
+def test_a_head_of_ray_that_is_not_there_is_refused(place, monkeypatch, tmp_path):
+    """At once: `ray.init` would wait for minutes."""
+    pytest.importorskip("ray", reason="the extra ray is not installed")
+    dead = "127.0.0.1:9"
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    if place == "file":  # a head that was killed leaves its address there
+        (tmp_path / "ray").mkdir()
+        (tmp_path / "ray" / "ray_current_cluster").write_text(dead)
+    if place == "environment":
+        monkeypatch.setenv("RAY_ADDRESS", dead)
+    for address in [dead] if place == "address" else [None, "auto"]:
+        with pytest.raises(InvalidValue, match=rf"Ray must answer.*{dead}, where none.*ray stop"):
+            tf.check(MODEL, is_dyck, 3, backend="ray", address=address)
+
+
+def test_the_end_by_a_signal_is_what_it_was_before_a_cluster_is_connected():
+    before = signal.getsignal(signal.SIGTERM)
+    with processes._same_end_by_sigterm():
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(15))  # as ray.init does
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
 def test_a_number_system_goes_by_its_name_where_that_is_its_own():
     for name in ("exact", "float32", "interval", "interval:80"):
         sent = processes.Packed.of(Subject(MODEL, is_dyck, number_system(name)))

@@ -40,7 +40,10 @@ def dispatch(given: Sequence[str]) -> int:
         )
     except MemoryError:
         return _refuse("the request does not fit in memory; give a smaller one")
-    except (BrokenPipeError, SystemExit):  # the parser's own text, of --help, found no reader
+    except (BrokenPipeError, SystemExit) as ended:
+        if isinstance(ended, SystemExit) and ended.code not in PARSER_ENDS:
+            return _terminated(ended.code)
+        # The parser's own text, of --help, found no reader.
         sys.stdout, sys.stderr = streams  # the parser wraps both, a closed one (None) too
         drop(sys.stdout)
         return 0
@@ -56,6 +59,17 @@ def dispatch(given: Sequence[str]) -> int:
     if code == INTERRUPTED:
         return _refuse("interrupted", code)
     return code if isinstance(code, int) else 0
+
+
+PARSER_ENDS = (None, 0, 1)
+"""Codes of SystemExit with which the argument parser ends when its text has no reader."""
+
+
+def _terminated(code: object) -> int:
+    """Answer a library that ends the process: Ray does so on SIGTERM, with the signal's number."""
+    # As a shell has it: 128 and the signal's number; 0 would say that the work is done.
+    exit_code = 128 + code if isinstance(code, int) and 1 < code < 65 else 2
+    return _refuse("the command was terminated before its end", exit_code)
 
 
 _USAGE_ERROR: Any = typer.BadParameter.__mro__[2]

@@ -175,6 +175,8 @@ def _remedy(found: Remedy) -> str:
     if found.kind == "sharpness":
         layer, head = found.head or (0, 0)
         return f"sharpness: multiply the queries of layer {layer} head {head} by {found.value}"
+    if found.kind == "max_length":
+        return f"max_length={found.value} for this input (`precision` has the N for every input)"
     return f"{found.kind}={found.value}"
 
 

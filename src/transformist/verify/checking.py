@@ -176,12 +176,14 @@ def _draws(drawn: Drawn | int, model: Transformer) -> Drawn | None:
 
 def _run(subject: Subject, max_length: int, draws: Drawn | None) -> dict[str, str]:
     """What the pieces of a check depend on, as its journal records it."""
+    # The strings first: a refusal names the first thing that differs, and a recipe that is checked
+    # to another length is also built for another N.
     return {
+        "strings": f"every string to length {max_length}" + (f", {draws}" if draws else ""),
         "version": VERSION,
         "model": fingerprint(subject.model),
         "reference": fingerprint(subject.reference),
         "arithmetic": _arithmetic(subject.arithmetic),
-        "strings": f"every string to length {max_length}" + (f", {draws}" if draws else ""),
     }
 
 

@@ -16,11 +16,13 @@ import itertools
 import logging
 import os
 import signal
+import socket
 import sys
 from collections import ChainMap
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from transformist import __version__
@@ -288,14 +290,59 @@ def _dask(address: str | None, packed: Packed, stack: ExitStack) -> dict[str, An
 
 def _ray(address: str | None, _packed: Packed, stack: ExitStack) -> dict[str, Any]:
     ray = _imported("ray", "ray")
-    try:
-        if not ray.is_initialized():
-            ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-            stack.callback(ray.shutdown)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise _no_scheduler("Ray", str(address), error) from None
+    if not ray.is_initialized():
+        _require_ray(address)
+        try:
+            with _same_end_by_sigterm():
+                ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+        except (OSError, ValueError, RuntimeError) as error:
+            raise _no_scheduler("Ray", str(address), error) from None
+        stack.callback(ray.shutdown)
     _imported("ray.util.joblib", "ray").register_ray()
     return {}
+
+
+def _require_ray(address: str | None) -> None:
+    """Require that the head of Ray answers, if there is one to connect to.
+
+    Raises:
+        InvalidValue: if none does within `CONNECT` seconds.
+
+    """
+    # ray.init waits for minutes for a head that is not there, also for one that has ended and left
+    # its address in the file where ray.init looks for it.
+    where = address
+    if address in (None, "auto"):
+        where = os.environ.get("RAY_ADDRESS") or _last_head()
+    host, _, port = (where or "").removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        try:
+            socket.create_connection((host, int(port)), CONNECT).close()
+        except (OSError, OverflowError) as error:
+            raise _no_scheduler("Ray", str(where), error) from None
+
+
+def _last_head() -> str:
+    """The address of the head that `ray start` started last on this machine; empty if unknown."""
+    places = (os.environ.get(name) for name in ("RAY_TMPDIR", "TMPDIR"))
+    folder = next(filter(None, places), "/tmp")
+    try:
+        return Path(folder, "ray", "ray_current_cluster").read_text("utf-8").strip()
+    except OSError:
+        return ""
+
+
+@contextmanager
+def _same_end_by_sigterm() -> Iterator[None]:
+    """Undo the handler of SIGTERM that a block sets: Ray's would end the process like any exit."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        # Only the main thread sets handlers, Ray too (ValueError); `before` is None where a library
+        # in C has set one (TypeError).
+        with suppress(ValueError, TypeError):
+            signal.signal(signal.SIGTERM, before)
 
 
 CONNECTED = {"dask": _dask, "ray": _ray}
@@ -323,5 +370,6 @@ def _no_scheduler(kind: str, address: str, error: Exception) -> InvalidValue:
         f"a scheduler of {kind} must answer at its address within {CONNECT:g} s",
         received=f"{address}, where none does ({type(error).__name__})",
         where="check",
-        remedy="start one, or give another address",
+        remedy="start one, or give another address"
+        + (" (`ray stop` forgets a head that has ended)" if kind == "Ray" else ""),
     )
