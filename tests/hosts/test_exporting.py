@@ -406,7 +406,7 @@ def test_a_place_that_cannot_be_written_to_is_refused_before_the_work(
         pytest.fail("the work had begun")
 
     host.loaded = lambda: SimpleNamespace(write=work, run=work)
-    with pytest.raises(InvalidValue, match="to a file, in a writable directory"):
+    with pytest.raises(InvalidValue, match="a file in a writable directory"):
         tf.export(dyck(), tmp_path / place, "fake")
     monkeypatch.setattr(NamedProgram, "transformer", work)
     given = ["export", "programs/majority", "--host", "fake", "-o", str(tmp_path / place)]

@@ -207,7 +207,8 @@ def test_options_that_are_refused(capsys):
         (["--jobs", "2"], "--jobs must come with --against"),
         (["--against", "programs/dyck-1", "--backend", "daks"], "did you mean dask?"),
         (["--against", "programs/dyck-1", "--jobs", "x"], "--jobs must be a whole number"),
-        (["--backend", "dask"], "--backend must come with --against"),
+        (["--backend", "loky"], "--backend must come with --against"),
+        (["--against", "programs/dyck-1", "--backend", "dask"], "dask must come with the address"),
     ):
         code, out, err = run(capsys, "check", "dyck-1", *given)
         assert (code, out) == (2, "") and words in err and err.count("\n") == 1

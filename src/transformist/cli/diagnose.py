@@ -157,7 +157,9 @@ def _print_none(
 ) -> None:
     """Print that the search found no failing input, and how far it went."""
     if as_json:
+        of_a_failure = "answer", "exact", "signature", "slot", "position", "layer", "remedy"
         facts = {"model": named.name, "input": None, "arithmetic": arithmetic, "fails": False}
+        facts |= dict.fromkeys(of_a_failure)
         print_json({**facts, "searched": searched_facts(searched)})
         return
     most = "to its N" if named.has_length else f"for N up to {searched.lengths[-1]}"

@@ -27,9 +27,9 @@ from transformist.domains import String, Strings
 from transformist.model import Attention, Heads, NearestFraction, Outputs, ReadOut, Transformer
 
 MOST_NUMBERS = 2**23
-"""Largest number of numbers that strings evaluated together keep: 64 MiB in float64.
+"""Most cached numbers of strings that are evaluated together: 64 MiB in float64.
 
-While these strings are extended, twice as much is taken beside them.
+Extending the strings takes twice as much again.
 """
 
 SCORES = 6
@@ -216,7 +216,7 @@ class _Tree:
         self.of_one = list(domain.every(1, 1))
 
     def split(self, length: int, most_numbers: int, least: int) -> int:
-        """The least p for which the strings with a prefix of length p keep few enough numbers."""
+        """The least p for which strings that share a prefix of length p fit in `most_numbers`."""
         heads = [head for layer in self.model.layers for head in layer.heads]
         row = SCORES + sum(head.W_K.shape[0] + head.W_V.shape[0] for head in heads)
         fit = max(1, most_numbers // (row * (length + len(self.front) + 1) + self.model.width))

@@ -166,7 +166,7 @@ class SideBySide:
         return [int(row) for row in rows]
 
     def _needed(self, stream: int, row: int) -> tuple[int, ...]:
-        """Slots of a row none of which can be left out, the one that is furthest off first."""
+        """Slots that together restore the answer, all of them needed; the largest error first."""
         needed = list(self.written(stream))
         for slot in tuple(needed):
             fewer = [each for each in needed if each != slot]

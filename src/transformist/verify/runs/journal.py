@@ -106,7 +106,7 @@ def _lock(path: Path, connection: sqlite3.Connection) -> None:
     """Take the lock of the file, and keep it until the connection is closed."""
     # SQLite takes a file of a single byte for an empty one.
     if path.exists() and path.is_file() and 0 < path.stat().st_size < SMALLEST:
-        _refuse(path, "which is too short", "name another file")
+        _refuse(path, "which is not a journal", "name another file")
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     connection.execute("BEGIN EXCLUSIVE")
     (damage,) = connection.execute("PRAGMA quick_check(1)").fetchone()

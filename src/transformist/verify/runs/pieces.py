@@ -14,8 +14,8 @@ from typing import TypeAlias
 from transformist.verify.verdict import Drawn
 
 FEWEST_STRINGS = 2**9
-"""A piece of so many strings of the longest length is not cut further: in halves they would take
-about 1.4 times as long (`dyck-1` in float64)."""
+"""Strings of the longest length in the smallest piece: halving it makes a check about 1.4 times as
+long (`dyck-1` in float64)."""
 
 STRINGS = 2**14
 """Most strings of the longest length in a piece, if this makes at most `MOST_PIECES` pieces.
@@ -25,7 +25,7 @@ takes most of the time, and 33 s where a function takes a millisecond for each o
 """
 
 LEAST_PIECES = 2**4
-"""A check is cut into at least about so many pieces, if they keep `FEWEST_STRINGS` strings."""
+"""Aim for at least this many pieces, each with `FEWEST_STRINGS` strings."""
 
 MOST_PIECES = 2**12
 """From about this many pieces on, pieces become larger instead of more."""

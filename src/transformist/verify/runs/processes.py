@@ -140,7 +140,7 @@ def _reduced_cached(function: Any) -> Any:
 
 
 def is_named(system: Arithmetic) -> bool:
-    """True if the name of a number system means this one: that of `Interval(64)` means 128 bits."""
+    """True if its name stands for this system: the name of `Interval(64)` stands for 128 bits."""
     try:
         return bool(number_system(system.name) == system)
     except TransformistError:
@@ -258,7 +258,7 @@ class Workers:
 
 
 def _ended(tasks: Iterator[Any], order: str) -> Iterator[Any]:
-    """Yield the results of tasks as joblib has them; in waves where it gives only whole lists.
+    """Yield the results of tasks as they arrive; in waves if a backend returns whole lists.
 
     A wave has several tasks for each process, so that few processes wait at its end.
     """
@@ -346,7 +346,7 @@ def _same_end_by_sigterm() -> Iterator[None]:
 
 
 CONNECTED = {"dask": _dask, "ray": _ray}
-"""Backends that are connected to a cluster, each with what it adds to the settings of joblib."""
+"""Backends that are connected to a cluster, with functions that return settings of joblib."""
 
 
 BACKENDS = ("loky", *CONNECTED)
