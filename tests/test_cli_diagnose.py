@@ -43,6 +43,11 @@ def test_a_smaller_length_is_a_remedy(capsys):
     )  # fmt: skip
     assert found["remedy"] == "max_length=15" and not found["exact"]
     assert found["signature"] == "comparison falls in its linear region"
+    _, out, _ = run(
+        capsys, "diagnose", "programs/dyck-k-d", "([()]]", "--set", "max_length=16",
+        "--arithmetic", "bfloat16",
+    )  # fmt: skip
+    assert "remedy: max_length=15 for this input (`precision` has" in out
 
 
 def test_an_input_that_does_not_fail(capsys):

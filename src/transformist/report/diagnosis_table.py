@@ -109,7 +109,9 @@ def diagnosis_lines(name: str, found: Diagnosis) -> Iterator[str]:
         origin = found.origin
         yield f"it comes from: {origin.after}, {_place(origin)}, {visible(origin.slot)}"
     for each in found.remedies:
-        yield f"remedy: {in_words(each)}"
+        is_length = each.kind == "max_length"
+        scope = " for this input (`precision` has the N for every input)" * is_length
+        yield f"remedy: {in_words(each)}{scope}"
     if not found.remedies:
         yield "remedy: none found; no float format of higher precision gives the right answer"
 
@@ -175,8 +177,6 @@ def _remedy(found: Remedy) -> str:
     if found.kind == "sharpness":
         layer, head = found.head or (0, 0)
         return f"sharpness: multiply the queries of layer {layer} head {head} by {found.value}"
-    if found.kind == "max_length":
-        return f"max_length={found.value} for this input (`precision` has the N for every input)"
     return f"{found.kind}={found.value}"
 
 
