@@ -524,6 +524,23 @@ class TestCommandLine:
         code, out, err = run(capsys, "check", "dyck-1", *given)
         assert (code, out) == (2, "") and words in err and err.count("\n") == 1
 
+    def test_what_the_journal_has_is_said(self, capsys, monkeypatch, tmp_path):
+        file = tmp_path / "journal"
+        line = ["check", "dyck-1", "--against", "programs/dyck-1", "--max-length", "8"]
+        line += ["--journal", str(file)]
+
+        def interrupted(*_, **__):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr("transformist.cli.check.check", interrupted)
+            code, out, err = run(capsys, *line)
+        assert (code, out) == (130, "")
+        assert f"finished pieces are kept in {file}; the same command goes on" in err
+        assert "from the journal" not in run(capsys, *line)[1]
+        pieces = answer(capsys, *line)["recipes"][0]["coverage"][0]["pieces"]
+        assert f"; {pieces} of {pieces} pieces from the journal" in run(capsys, *line)[1]
+
     def test_more_time_goes_on_with_the_journal(self, capsys, tmp_path):
         source, file = tmp_path / "mine.py", tmp_path / "journal"
         source.write_text("def f(x): return x.replace('()', '') == ''\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any
 
@@ -284,6 +285,10 @@ def _lines(verdict: Verdict) -> str:
         f"{verdict.name:<28} {mark}  {verdict.cases:>6} inputs in "
         f"{', '.join(verdict.arithmetics)}; {escape(verdict.covered)}"
     )
+    recorded = sum(each.from_journal for each in verdict.coverage)
+    if recorded:
+        pieces = sum(each.pieces for each in verdict.coverage)
+        line += f"; {recorded} of {pieces} pieces from the journal"
     if verdict.counterexample is None:
         return line
     return f"{line}\n    {escape(str(verdict.counterexample))}"
@@ -331,6 +336,19 @@ class _Asked:
         return Drawn(self.drawn, shortest_input(model), longest, self.seed)
 
 
+@contextmanager
+def _kept_said(journal: str | None) -> Iterator[None]:
+    """Say on Ctrl-C that the finished pieces are in the journal."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if journal is not None:
+            err.print(
+                f"finished pieces are kept in {journal}; the same command goes on", markup=False
+            )
+        raise
+
+
 def _verdict_against(
     named: NamedModel | None, reference: Callable[[Any], Any], asked: _Asked
 ) -> Verdict:
@@ -359,7 +377,8 @@ def _verdict_against(
     if max_length is None and model.max_length is not None:
         length = min(length, model.max_length)
     warn(named.caution(model, system, "reference"))
-    with pieces_shown(f"checking every string to length {length} over {symbols} symbols") as show:
+    shown = pieces_shown(f"checking every string to length {length} over {symbols} symbols")
+    with shown as show, _kept_said(asked.journal):
         verdict = check(
             model,
             reference,
