@@ -106,6 +106,18 @@ def test_a_long_value_is_cut_short_and_says_so():
     assert len(MODEL.run("()" * 32)._repr_html_()) < 40_000
 
 
+def test_a_long_symbol_is_cut_in_the_middle():
+    symbol = "<" + "x" * 10_000 + ">"
+
+    @tf.program(alphabet=[symbol, "b"])
+    def copy(x):
+        return x.tag()
+
+    html = tf.compile(copy, max_length=2).run([symbol])._repr_html_()
+    longest = max(map(len, Page(html).texts))
+    assert " … " in html and longest <= 4 * notebook_html.LONGEST_TEXT + 3
+
+
 def test_the_package_starts_without_what_notebooks_need():
     code = (
         "import sys, transformist as tf; tf.recipe('dyck-1').build(max_length=4)\n"
