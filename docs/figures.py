@@ -55,7 +55,7 @@ EXAMPLES = (
         "The circuit of a model",
         "A horizontal line is a slot of the residual stream, a column a step. Heads and hidden "
         "units are drawn from the weights alone: a circle or a letter reads the slot, a square "
-        "writes to it.",
+        "writes to it, a cross clears it.",
         "import transformist as tf\n\n"
         'model = tf.recipe("dyck-1").build(max_length=16)\n'
         "figure = model.plot()\n",

@@ -60,7 +60,15 @@ assert [j for j, weight in enumerate(rounded) if weight] == [61, 62]
 
 # %% [markdown]
 # The two attention rows show it: all weight on 62, or 0.5 on each of 61 and 62. So the slot `next A` holds 0.5
-# instead of 0. With this one number put right, the answer at position 63 is right.
+# instead of 0. Put this one number right:
+
+# %%
+mended = model.run(x, arithmetic="bfloat16", patch={(first.after, first.position, first.slot): 0})
+print(mended.answer[62], exact[62])
+assert mended.answer[63 - 1] == exact[63 - 1] != found.answer[63 - 1]
+
+# %% [markdown]
+# Then the answer at position 63 is right.
 #
 # ## Remedy
 

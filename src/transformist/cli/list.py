@@ -63,7 +63,7 @@ def _facts(chapter: str | None) -> dict[str, Any]:
         if chapter in (None, PROGRAMS_ALONE)
     ]
     if not chosen and not programs:
-        raise UnknownName.among("chapter", str(chapter), [*names, PROGRAMS_ALONE])
+        raise UnknownName.among("chapter", str(chapter), [*sorted(names), PROGRAMS_ALONE])
     return {"recipes": chosen, "programs": programs}
 
 

@@ -59,6 +59,12 @@ def command(
         _show_places(name, {"--set": settings, "--weights": weights, "--plot": plot}, as_json)
         return
     named = find_model(name, read_settings(settings))
+    if plot is not None and weights:
+        raise InvalidValue(
+            "--weights and --plot must come one at a time",
+            received="both",
+            remedy="leave one of the two out",
+        )
     if plot is not None:
         _draw(named, plot, as_json)
         return

@@ -7,7 +7,7 @@ from operator import eq
 from typing import Any
 
 from transformist.errors import InvalidValue
-from transformist.figures.canvas import COLOURS, MARKERS, drawn
+from transformist.figures.canvas import COLOURS, MARKERS, drawn, require_kind
 from transformist.model import Symbol, Transformer
 
 
@@ -30,18 +30,19 @@ def accuracy(
         A matplotlib `Figure`; its label is a description in words.
 
     Raises:
-        InvalidValue: without inputs, and without matplotlib.
+        InvalidValue: without inputs or formats, and without matplotlib.
 
     """
+    require_kind(model, Transformer, "accuracy", "give tf.compile(program)")
     by_length: dict[int, list[Sequence[Symbol]]] = {}
     for x in inputs:
         by_length.setdefault(len(x), []).append(x)
-    if not by_length:
+    if not by_length or not arithmetics:
         raise InvalidValue(
-            "there must be inputs",
-            received="none",
+            "there must be inputs and number formats",
+            received="no inputs" if arithmetics else "no number formats",
             where="accuracy",
-            remedy="give strings of the lengths to compare",
+            remedy="give strings of the lengths to compare, and formats such as float32",
         )
     # The answers of one format at one length are computed together, and the right ones only once.
     lengths = sorted(by_length)

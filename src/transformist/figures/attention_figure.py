@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.errors import visible
-from transformist.figures.canvas import BLUE, GREY, VERMILION, drawn, short
+from transformist.figures.canvas import BLUE, GREY, VERMILION, drawn, listed, require_kind, short
 from transformist.model import Trace
 
 POSITIONS = 48
@@ -35,11 +35,17 @@ def attention(trace: Trace, *, layer: int, head: int) -> Any:
         InputTooLarge: if the matrix would not fit in memory.
 
     """
-    weights = np.array([[float(value) for value in row] for row in trace.attention(layer, head)])
-    count = len(weights)
-    weights = weights[:POSITIONS, :POSITIONS]
-    symbols = [short(visible(str(each)), 10) for each in trace.symbols[:POSITIONS]]
-    note = f"Drawn in part: {POSITIONS} of {count} positions." if count > POSITIONS else ""
+    require_kind(trace, Trace, "attention", "give model.run(x)")
+    whole = np.array([[float(value) for value in row] for row in trace.attention(layer, head)])
+    count, weights = len(whole), whole[:POSITIONS, :POSITIONS]
+    every = [short(visible(str(each)), 10) for each in trace.symbols]
+    symbols, note = every[:POSITIONS], ""
+    if count > POSITIONS:
+        beyond = float(whole[:POSITIONS, POSITIONS:].sum(axis=1).max())
+        note = (
+            f"Drawn in part: {POSITIONS} of {count} positions. A query that is drawn has up to "
+            f"{beyond:.3g} of its weight on keys that are not."
+        )
     kind = trace.model.layers[layer].heads[head]
     title = f"layer {layer}, head {head}: {kind.weighting}, mask {kind.mask}"
     side = max(0.2 * len(symbols), 1.6)
@@ -50,7 +56,7 @@ def attention(trace: Trace, *, layer: int, head: int) -> Any:
         axes = figure.add_axes(((0.6 + names) / width, 0.45 / height, side / width, side / height))
         image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=1, interpolation="none")
         axes.set_yticks(range(len(symbols)), symbols)
-        axes.set_xticks(range(len(symbols)), symbols, rotation=90 if names > 0.15 else 0)
+        axes.set_xticks(range(len(symbols)), symbols, rotation=_turned(symbols))
         axes.xaxis.tick_top()
         axes.tick_params(length=0)
         axes.set_ylabel("query")
@@ -65,7 +71,7 @@ def attention(trace: Trace, *, layer: int, head: int) -> Any:
         if note:
             figure.text(0.1 / width, 0.1 / height, note, color=VERMILION)
         figure.set_label(
-            " ".join(f"Attention of {title}. {note} {_described(weights, symbols)}".split())
+            " ".join(f"Attention of {title}. {note} {_described(whole[:POSITIONS], every)}".split())
         )
     return figure
 
@@ -82,7 +88,7 @@ def _draw_arcs(axes: Any, weights: NDArray[Any], symbols: list[str]) -> None:
         weight = float(weights[query, key])
         axes.plot(x, along, color=BLUE, alpha=min(weight, 1.0), linewidth=0.4 + 1.4 * weight)
     for place, symbol in enumerate(symbols):
-        turned = 90 if max(map(len, symbols)) > 2 else 0
+        turned = _turned(symbols)
         axes.text(place, 1.03, symbol, ha="center", va="bottom", fontsize=7, rotation=turned)
         axes.text(place, -0.03, symbol, ha="center", va="top", fontsize=7, rotation=turned)
     axes.text(count, 1.03, "keys", ha="left", va="bottom", fontsize=7, color=GREY)
@@ -92,14 +98,31 @@ def _draw_arcs(axes: Any, weights: NDArray[Any], symbols: list[str]) -> None:
     axes.axis("off")
 
 
+def _turned(symbols: list[str]) -> int:
+    """The angle of symbols above a column: a name of more than BOS's three letters is too wide."""
+    return 90 if max(map(len, symbols)) > 3 else 0
+
+
 def _described(weights: NDArray[Any], symbols: list[str]) -> str:
-    """Return the text alternative: the key of most weight of every query."""
+    """Return the text alternative: the keys of most weight of every query that is drawn.
+
+    Args:
+        weights: of the queries that are drawn, over all keys.
+        symbols: of all keys.
+
+    """
     told = []
-    for row, (symbol, line) in enumerate(zip(symbols, weights, strict=True)):
-        best = int(np.argmax(line))
-        told.append(
-            f"row {row} ({symbol}) attends most to row {best} ({symbols[best]}), {line[best]:.3g}"
-            if line[best] > 0
-            else f"row {row} ({symbol}) attends to nothing"
-        )
+    for row, line in enumerate(weights):
+        most = float(line.max())
+        best = np.flatnonzero(line == most).tolist()
+        query = f"row {row} ({symbols[row]})"
+        if most <= 0:
+            told.append(f"{query} attends to nothing")
+        elif len(best) > 1:
+            told.append(f"{query} attends most to rows {listed(best)}, {most:.3g} each")
+        else:
+            hidden = "" if best[0] < POSITIONS else ", not drawn"
+            told.append(
+                f"{query} attends most to row {best[0]} ({symbols[best[0]]}), {most:.3g}{hidden}"
+            )
     return "; ".join(told) + "."

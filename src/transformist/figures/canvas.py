@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +73,58 @@ def short(name: object, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
 
 
+def listed(numbers: Sequence[int]) -> str:
+    """Whole numbers in words, neighbours as a range.
+
+    Example:
+        >>> listed([0, 1, 4, 5, 6])
+        '0, 1, 4–6'
+
+    """
+    runs: list[Any] = []
+    for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+        first, *rest = [number for _, number in run]
+        runs += [first, *rest] if len(rest) < 2 else [f"{first}–{rest[-1]}"]
+    return ", ".join(map(str, runs))
+
+
+def short_labels(names: Iterable[str]) -> dict[str, str]:
+    """The names cut short, each as little as it takes that no two look alike.
+
+    Example:
+        >>> short_labels(["balance", "a" * 40 + "b" * 40, "a" * 39 + "c" + "b" * 40])["balance"]
+        'balance'
+
+    """
+    labels = {name: short(name) for name in names}
+    longest = LONGEST
+    while len(set(labels.values())) < len(labels):
+        longest *= 2
+        seen = Counter(labels.values())
+        labels = {
+            name: short(name, longest) if seen[text] > 1 else text for name, text in labels.items()
+        }
+        if longest > max(map(len, labels)):  # names that only invisible characters tell apart
+            break
+    return labels
+
+
+def require_kind(given: Any, kind: type, where: str, remedy: str) -> None:
+    """Require that a function of this room is given what it draws.
+
+    Raises:
+        InvalidValue: for anything else.
+
+    """
+    if not isinstance(given, kind):
+        raise InvalidValue(
+            f"what is drawn must be a {kind.__name__}",
+            received=f"{given!r:.60}",
+            where=where,
+            remedy=remedy,
+        )
+
+
 def require_plot(given: Any, where: str) -> Path:
     """Require a path that a figure can be written to, before the work that it takes.
 
@@ -113,4 +167,11 @@ def write(figure: Any, path: Any) -> None:
     """
     # Whole or not at all: a figure that fails to be drawn leaves an older file as it was.
     place = require_plot(path, "write")
+    if not hasattr(figure, "bytes_of"):
+        raise InvalidValue(
+            "what is written must be a figure of transformist",
+            received=f"{figure!r:.60}",
+            where="write",
+            remedy="give one such as model.plot(); a figure of matplotlib has savefig",
+        )
     replace_file(place, figure.bytes_of(place.suffix[1:].lower()), "write")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from transformist.figures.canvas import BLUE, VERMILION, drawn, short
+from transformist.figures.canvas import BLUE, VERMILION, drawn, require_kind, short
 from transformist.report.precision_table import shortened
 from transformist.verify import Verdict
 
@@ -22,6 +22,7 @@ def verdict(outcome: Verdict) -> Any:
         InvalidValue: without matplotlib.
 
     """
+    require_kind(outcome, Verdict, "verdict", "give tf.check(model, reference)")
     # A verdict has a part for each choice of settings; one arithmetic may be in several of them.
     # Verdicts of saved runs may have no parts, only the sum.
     counts: dict[str, int] = {}

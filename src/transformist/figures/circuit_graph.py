@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.errors import InvalidValue
-from transformist.figures.canvas import BLUE, CHARACTER, GREY, PALE, VERMILION, drawn, short
-from transformist.model import Attention, FeedForward, LayerNorm, Transformer
+from transformist.arithmetic import is_whole
+from transformist.errors import InvalidValue, visible
+from transformist.figures.canvas import (
+    BLUE,
+    CHARACTER,
+    GREY,
+    PALE,
+    VERMILION,
+    drawn,
+    listed,
+    require_kind,
+    short,
+    short_labels,
+)
+from transformist.model import NOTHING, Attention, FeedForward, LayerNorm, Stream, Transformer
 from transformist.model.parameter import exact_product
 
 NODES, WIRES = 60, 64
@@ -21,7 +32,7 @@ NODES, WIRES = 60, 64
 SYMBOLS = 12
 """Most nodes of symbols; more are drawn as one."""
 
-QUERY, KEY, VALUE, READ, WRITE = "q", "k", "v", "read", "write"
+QUERY, KEY, VALUE, READ, WRITE, CLEAR = "q", "k", "v", "read", "write", "clear"
 """Uses of a slot by a node."""
 
 
@@ -31,7 +42,8 @@ class Use:
 
     Attributes:
         wire: the name of the slot, or of the number that it holds then.
-        role: `q`, `k` or `v` for the queries, keys and values of a head, else `read` or `write`.
+        role: `q`, `k` or `v` for the queries, keys and values of a head, else `read`, `write`, or
+            `clear` where the slot holds nothing afterwards.
         sign: of the weights: 1, −1, or 0 where both signs occur.
 
     """
@@ -76,7 +88,8 @@ def blocks_of(model: Transformer) -> tuple[Block, ...]:
     blocks, after = [_embedding(model)], 0
     for number, layer in enumerate(model.layers):
         for kind, sublayer in layer.sublayers():
-            reads, writes = stream.names(after), stream.names(after + 1)
+            reads = _held(stream, after)
+            writes, cleared = _written(stream, after)
             function = sublayer.function
             if isinstance(function, FeedForward):
                 nodes = _units(function, sublayer.pre_norm, reads, writes)
@@ -85,29 +98,75 @@ def blocks_of(model: Transformer) -> tuple[Block, ...]:
                     _head(index, head, sublayer.pre_norm, reads, writes)
                     for index, head in enumerate(function.heads)
                 ]
+            nodes += _post_norm(sublayer.post_norm, reads, writes)
             norms = {"pre-norm": sublayer.pre_norm, "post-norm": sublayer.post_norm}
             normed = [name for name, norm in norms.items() if norm is not None]
             title = " ".join([f"layer {number} {kind}", *normed])
-            blocks.append(Block(title, tuple(nodes)))
+            blocks.append(Block(title, tuple(_clearing(node, cleared) for node in nodes)))
             after += 1
     # Some read-outs have a name for each row of W_out, others one answer, or names of outputs.
     labels = getattr(model.read_out, "labels", None) or ["answer"] * len(model.read_out.W_out)
     if len(labels) != len(model.read_out.W_out):
         labels = range(len(model.read_out.W_out))
-    reads = stream.names(after)
+    reads = _held(stream, after)
     rows = [
-        (str(label), _uses(row, reads, READ))
-        for label, row in zip(labels, model.read_out.W_out, strict=True)
+        (_label(label), _uses(row, reads, READ))
+        for label, row in zip(labels, _before(model.final_norm, model.read_out.W_out), strict=True)
     ]
-    blocks.append(Block("read-out", tuple(_merged(rows, "labels"))))
+    title = "read-out" if model.final_norm is None else "read-out final-norm"
+    blocks.append(Block(title, tuple(_merged(rows, "labels"))))
     return tuple(blocks)
+
+
+def _label(symbol: Any) -> str:
+    """A symbol or a label of an answer as a label of a node."""
+    return visible(str(symbol)) or "the empty symbol"
+
+
+def _held(stream: Stream, after: int) -> tuple[str, ...]:
+    """Names of the numbers that the slots hold; a slot that holds none has its number."""
+    held = [stream.held(slot, after) for slot in range(stream.width)]
+    return tuple(
+        f"slot {slot}, empty" if name == NOTHING else name for slot, name in enumerate(held)
+    )
+
+
+def _written(stream: Stream, after: int) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Names of what the next sublayer may write, and those of them that it clears."""
+    # A compiled model subtracts a number that is no longer needed, so that its slot holds nothing
+    # until another number is written there. This is no new number: it belongs to the old wire.
+    before, names = _held(stream, after), list(_held(stream, after + 1))
+    cleared = [slot for slot in range(stream.width) if stream.held(slot, after + 1) == NOTHING]
+    for slot in cleared:
+        names[slot] = before[slot]
+    return tuple(names), frozenset(before[slot] for slot in cleared)
+
+
+def _clearing(node: CircuitNode, cleared: frozenset[str]) -> CircuitNode:
+    """The node with the role `clear` for the numbers that its sublayer clears."""
+    uses = tuple(
+        replace(use, role=CLEAR) if use.role == WRITE and use.wire in cleared else use
+        for use in node.uses
+    )
+    return replace(node, uses=uses)
+
+
+def _post_norm(
+    norm: LayerNorm | None, reads: Sequence[str], writes: Sequence[str]
+) -> list[CircuitNode]:
+    """A node for a post-norm that mixes or shifts slots; any other only scales what is there."""
+    if norm is None or (norm.W_N is None and not np.any(norm.bias != 0)):
+        return []
+    taken = np.ones(len(reads)) if norm.W_N is None else norm.W_N
+    uses = [replace(use, sign=0) for use in _uses(taken, reads, READ)]
+    return [CircuitNode("post-norm", (*uses, *(Use(name, WRITE, 0) for name in writes)))]
 
 
 def _embedding(model: Transformer) -> Block:
     """The nodes of the symbols, and one of the positional features."""
-    embedding, names = model.embedding, model.stream.names(0)
+    embedding, names = model.embedding, _held(model.stream, 0)
     rows = [
-        (str(symbol), _uses(row, names, WRITE))
+        (_label(symbol), _uses(row, names, WRITE))
         for symbol, row in zip(embedding.symbols, embedding.vectors, strict=True)
     ]
     nodes = list(_merged(rows, ""))
@@ -166,15 +225,18 @@ def _units(
             *_uses(W_1[units], reads, READ),
             *_uses(network.W_2[:, units].T, writes, WRITE),
         )
-        nodes.append(CircuitNode(f"unit{'s' if len(units) > 1 else ''} {_listed(units)}", uses))
+        nodes.append(CircuitNode(f"unit{'s' if len(units) > 1 else ''} {listed(units)}", uses))
     if (network.b_2 != 0).any():
         nodes.append(CircuitNode("bias", _uses(network.b_2, writes, WRITE)))
     return nodes
 
 
 def _before(norm: LayerNorm | None, matrix: NDArray[Any]) -> NDArray[Any]:
-    """A matrix on the stream: after a pre-norm with W_N it reads the slots that W_N reads."""
-    return matrix if norm is None or norm.W_N is None else exact_product(matrix, norm.W_N)
+    """A matrix on the stream: after a norm with W_N it reads the slots that W_N reads."""
+    if norm is None:
+        return matrix
+    scaled: NDArray[Any] = exact_product(matrix, np.diag(norm.gain))
+    return scaled if norm.W_N is None else exact_product(scaled, norm.W_N)
 
 
 def _uses(matrix: NDArray[Any], names: Sequence[str], role: str) -> tuple[Use, ...]:
@@ -201,17 +263,13 @@ def _merged(rows: Iterable[tuple[str, tuple[Use, ...]]], noun: str) -> Iterator[
         )
         labels = " ".join(label for label, _ in group)
         yield CircuitNode(
-            labels if len(labels) <= 24 else f"{len(group)} {noun or 'symbols'}", uses
+            labels if len(labels) <= 24 or len(group) == 1 else f"{len(group)} {noun or 'symbols'}",
+            uses,
         )
 
 
-def _listed(numbers: Sequence[int]) -> str:
-    """Whole numbers in words, neighbours as a range: `0, 1, 4–9`."""
-    runs = []
-    for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
-        first, *rest = [number for _, number in run]
-        runs.append([first, *rest] if len(rest) < 2 else [f"{first}–{rest[-1]}"])
-    return ", ".join(str(each) for run in runs for each in run)
+VERBS = {WRITE: "writes", CLEAR: "clears"}
+"""Verbs of the roles that are no reading."""
 
 
 def describe(blocks: Sequence[Block]) -> str:
@@ -219,12 +277,12 @@ def describe(blocks: Sequence[Block]) -> str:
     lines = []
     for block in blocks:
         for node in block.nodes:
-            read = dict.fromkeys(use.wire for use in node.uses if use.role != WRITE)
-            written = dict.fromkeys(use.wire for use in node.uses if use.role == WRITE)
-            text = f"{block.title}, {node.label}"
-            text += f" reads {', '.join(read)}" if read else ""
-            text += f"{' and' if read else ''} writes {', '.join(written)}" if written else ""
-            lines.append(text)
+            verbs: dict[str, dict[str, None]] = {}
+            for use in node.uses:
+                verb = VERBS.get(use.role, "reads")
+                verbs.setdefault(verb, {})[visible(use.wire)] = None
+            done = " and ".join(f"{verb} {', '.join(wires)}" for verb, wires in verbs.items())
+            lines.append(f"{block.title}, {node.label} {done}".rstrip())
     return ". ".join(lines) + "."
 
 
@@ -245,21 +303,15 @@ def circuit(model: Transformer, *, layers: Collection[int] | None = None) -> Any
         InvalidValue: for a layer that is not there, and without matplotlib.
 
     """
+    require_kind(model, Transformer, "circuit", "give tf.compile(program), or a recipe's model")
     blocks = blocks_of(model)
     if layers is not None:
-        if not layers or not all(each in range(len(model.layers)) for each in layers):
-            raise InvalidValue(
-                f"layers must be numbers from 0 to {len(model.layers) - 1}",
-                received=f"{layers!r:.60}",
-                where="circuit",
-                remedy="leave it out to draw the whole model",
-            )
-        chosen = tuple(f"layer {number} " for number in layers)
+        chosen = tuple(f"layer {number} " for number in _numbers(layers, len(model.layers)))
         blocks = tuple(block for block in blocks if block.title.startswith(chosen))
     # The first nodes and slots, not a random sample: a reader can follow a circuit from its
     # beginning, and `layers` draws any other part.
     shown = _first_nodes(blocks, NODES)
-    wires = _wires(model, shown, every=layers is None and shown == blocks)
+    wires = _wires(model, shown, every=layers is None and shown == blocks and model.width <= WIRES)
     left_out = [
         f"{kept} of {count} {noun}"
         for kept, count, noun in (
@@ -273,6 +325,24 @@ def circuit(model: Transformer, *, layers: Collection[int] | None = None) -> Any
     extents = _extents(model, blocks_of(model), shown)
     label = f"Circuit of a model with {len(model.layers)} layers. {note} {describe(shown)}"
     return _draw(shown, {name: extents[name] for name in wires}, note, " ".join(label.split()))
+
+
+def _numbers(layers: Any, count: int) -> list[int]:
+    """The numbers of layers.
+
+    Raises:
+        InvalidValue: for a layer that is not there, and for none.
+
+    """
+    given = list(layers) if isinstance(layers, Iterable) else []
+    if not given or not all(is_whole(each, 0) and each < count for each in given):
+        raise InvalidValue(
+            f"layers must be numbers from 0 to {count - 1}",
+            received=f"{layers!r:.60}",
+            where="circuit",
+            remedy="leave it out to draw the whole model",
+        )
+    return [int(each) for each in given]
 
 
 def _count(blocks: Iterable[Block]) -> int:
@@ -299,7 +369,7 @@ def _wires(model: Transformer, blocks: Sequence[Block], every: bool) -> list[str
     # several names would have to change its label on the way.
     order: dict[str, None] = {}
     for slot, name in enumerate(stream.slots):
-        held = dict.fromkeys(stream.names(k)[slot] for k in range(after + 1))
+        held = dict.fromkeys(_held(stream, k)[slot] for k in range(after + 1))
         order |= dict.fromkeys([*held, name] if every and not stream.spans else held)
     return [name for name in order if name in used or (every and not stream.spans)]
 
@@ -315,7 +385,7 @@ def _extents(
     found: dict[str, list[int]] = {}
     for after in range(len(whole) - 1):
         # Block k writes the stream k, and block k + 1 reads it.
-        for name in model.stream.names(after):
+        for name in _held(model.stream, after):
             found.setdefault(name, []).extend(p for p in places[after : after + 2] if p >= 0)
     return {name: (min(each), max(each)) for name, each in found.items() if each}
 
@@ -342,7 +412,8 @@ def _draw(
         width = max(len(block.nodes) * COLUMN, title)
         places.append((x, width))
         x += width + GAP
-    margin = max((len(short(name)) for name in wires), default=0) * CHARACTER + 0.15
+    names = short_labels(wires)
+    margin = max(map(len, names.values()), default=0) * CHARACTER + 0.15
     bottom = -ROW * max(len(wires) - 1, 0)
     with drawn(margin + x, header - bottom + 1.2) as figure:
         axes = figure.add_axes((0, 0, 1, 1))
@@ -350,7 +421,7 @@ def _draw(
         axes.set_ylim(bottom - 0.6, header + 0.6)
         axes.axis("off")
         for name, y in rows.items():
-            axes.text(-0.1, y, short(name), ha="right", va="center", fontsize=8)
+            axes.text(-0.1, y, names[name], ha="right", va="center", fontsize=8)
             first, last = wires[name]
             ends = [places[first][0], sum(places[last])]
             axes.plot(ends, [y, y], color="#BBBBBB", linewidth=0.7, zorder=1)
@@ -403,7 +474,8 @@ def _draw_node(axes: Any, x: float, node: CircuitNode, rows: Mapping[str, float]
         written = [use for use in uses if use.role == WRITE]
         read = [use for use in uses if use.role == READ]
         # A node that reads and writes a slot has both marks there, side by side.
-        beside = 0.075 if written and (letters or read) else 0
+        cleared = [use for use in uses if use.role == CLEAR]
+        beside = 0.075 if (written or cleared) and (letters or read) else 0
         if letters:
             _draw_letters(axes, x - beside, y, letters)
         for use in read:
@@ -418,6 +490,8 @@ def _draw_node(axes: Any, x: float, node: CircuitNode, rows: Mapping[str, float]
             )
         for use in written:
             axes.plot(x + beside, y, "s", color=_colour(use), markersize=5, zorder=4)
+        for _ in cleared:
+            axes.plot(x + beside, y, "x", color="#333333", markersize=5, zorder=4)
 
 
 def _draw_letters(axes: Any, x: float, y: float, letters: str) -> None:
@@ -438,7 +512,7 @@ def _colour(use: Use) -> str:
 def _draw_legend(axes: Any, y: float, note: str) -> None:
     """Explain the marks in one line below the wires, and what is left out below it."""
     text = (
-        "q k v: query, key, value   ○ read   ■ written   blue: weights > 0   "
+        "q k v: query, key, value   ○ read   ■ written   × cleared   blue: weights > 0   "
         "red: weights < 0   dark: both signs, or written by a head"
     )
     left = axes.get_xlim()[0]

@@ -13,6 +13,8 @@ from xml.sax.saxutils import escape
 import matplotlib
 from matplotlib.figure import Figure
 
+from transformist.errors import visible
+
 STYLE = {
     "font.family": ["DejaVu Sans"],  # comes with matplotlib, so that every machine has it
     "font.size": 8,
@@ -85,7 +87,7 @@ class Drawing(Figure):
         """Put the text alternative into the root of an SVG."""
         # As the first child of the root, where readers of screens look for it. Symbols such as <
         # are escaped, since the text holds names that a user chose.
-        text = escape(str(self.get_label()))
+        text = escape(visible(str(self.get_label())))
         start = data.index(b">", data.index(b"<svg")) + 1
         return data[:start] + f"\n <desc>{text}</desc>".encode() + data[start:]
 

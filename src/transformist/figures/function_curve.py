@@ -10,7 +10,10 @@ import numpy as np
 
 from transformist.claims import FunctionClaim, Recipe, ask
 from transformist.errors import InvalidValue
-from transformist.figures.canvas import BLUE, COLOURS, VERMILION, drawn
+from transformist.figures.canvas import COLOURS, VERMILION, drawn, require_kind
+
+LARGEST = 1e30
+"""Largest magnitude of an end of the interval: sums and products of two such numbers are finite."""
 
 POINTS = 241
 """Points of a curve: multiples of 1/240 of the interval, so that corners at its eighths are hit."""
@@ -42,6 +45,7 @@ def function(
         InvalidValue: for another recipe, an empty interval, and without matplotlib.
 
     """
+    require_kind(recipe, Recipe, "function", "give one such as tf.recipe('relu-by-gelu')")
     claim = recipe.claim
     if not isinstance(claim, FunctionClaim):
         raise _refused(recipe, "one on lists of vectors, positions or strings")
@@ -49,14 +53,7 @@ def function(
     domain = ask(claim.domain, **chosen)
     if domain.dimension not in (1, 2):
         raise _refused(recipe, f"one on {domain.dimension} numbers")
-    low, high = (Fraction(end) for end in interval)
-    if not low < high:
-        raise InvalidValue(
-            "the interval must go from a number to a larger one",
-            received=f"{interval!r:.60}",
-            where="function",
-            remedy="give one such as (-2, 2)",
-        )
+    low, high = _ends(interval)
     model = recipe.build(**settings)
     x = [low + (high - low) * Fraction(k, POINTS - 1) for k in range(POINTS)]
     # Rationals: the domain is asked for each point exactly, and the claim's function is exact.
@@ -79,6 +76,27 @@ def function(
             remedy="give another interval",
         )
     return _draw(recipe, curves)
+
+
+def _ends(interval: Any) -> tuple[Fraction, Fraction]:
+    """The two ends of an interval.
+
+    Raises:
+        InvalidValue: for anything but two finite numbers, the smaller first, within float32.
+
+    """
+    try:
+        low, high = (Fraction(end) for end in interval)
+        if low < high and max(abs(low), abs(high)) <= LARGEST:
+            return low, high
+    except (TypeError, ValueError, ArithmeticError):
+        pass
+    raise InvalidValue(
+        f"the interval must go from a number to a larger one, neither beyond {LARGEST:.0e}",
+        received=f"{interval!r:.60}",
+        where="function",
+        remedy="give one such as (-2, 2)",
+    )
 
 
 def _computed(model: Any, cases: Sequence[tuple[Fraction, ...]]) -> list[float]:
@@ -125,7 +143,7 @@ def _draw(recipe: Recipe[Any], curves: Sequence[tuple[Any, Any, list[float], lis
         above.legend(*zip(*shown, strict=True), loc="best")
         above.set_title(f"{recipe.name} ({recipe.section})", loc="left", fontweight="bold")
         below.axhline(0, color="#BBBBBB", linewidth=0.6)
-        below.set_ylabel("difference", color=BLUE if len(curves) > 1 else VERMILION)
+        below.set_ylabel("difference", color="black" if len(curves) > 1 else VERMILION)
         below.set_xlabel("x₁" if curves[0][0] else "x")
         figure.set_label(f"{recipe.name}, {recipe.claim.statement}. {'; '.join(told)}.")
     return figure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from transformist.figures.canvas import BLUE, CHARACTER, GREY, VERMILION, drawn, short
+from transformist.figures.canvas import BLUE, CHARACTER, GREY, VERMILION, drawn, require_kind, short
 from transformist.verify import Certificate
 
 PLACES = 40
@@ -31,6 +31,7 @@ def certificate(statement: Certificate) -> Any:
         InvalidValue: without matplotlib.
 
     """
+    require_kind(statement, Certificate, "certificate", "give tf.certify(model)")
     # A slot has several margins, such as its size and the error of a comparison. The one used most
     # decides; the others would hide it among bars that say nothing.
     worst: dict[str, Any] = {}

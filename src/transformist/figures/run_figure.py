@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from transformist.errors import visible
-from transformist.figures.canvas import VERMILION, drawn, short
+from transformist.figures.canvas import VERMILION, drawn, require_kind, short
 from transformist.figures.matrix_cells import CELL, WIDEST, draw_cells, margin_of
 from transformist.model import NOTHING, Trace
 from transformist.report.trace_table import changed_slots
@@ -32,6 +32,7 @@ def run(trace: Trace) -> Any:
         InvalidValue: without matplotlib.
 
     """
+    require_kind(trace, Trace, "run", "give model.run(x)")
     # Only what a step may change is drawn after it: a slot that it leaves alone would repeat what
     # stands above, and a slot between two numbers holds nothing that another step reads.
     stream, panels = trace.model.stream, []

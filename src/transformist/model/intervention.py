@@ -333,7 +333,19 @@ def patch(
 
 
 def _several(given: Any, every: Sequence[Any]) -> Sequence[Any]:
-    """The values that were given, one or several; all values for `None`."""
+    """The values that were given, one or several; all values for `None`.
+
+    Raises:
+        InvalidValue: for an empty list, which would leave the run as it is.
+
+    """
     if given is None:
         return every
+    if isinstance(given, list | tuple | range) and not given:
+        raise InvalidValue(
+            "slots and positions to patch must be at least one",
+            received=f"{given!r}",
+            where="patch",
+            remedy="name one, or leave it out for all",
+        )
     return given if isinstance(given, list | tuple | range) else (given,)

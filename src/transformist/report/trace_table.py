@@ -114,7 +114,10 @@ def _choices(rows: int, around: int | None) -> Iterator[list[int | None]]:
 
 
 def changed_slots(trace: Trace) -> list[tuple[str, list[str]]]:
-    """The name of each stream of the trace, with the slots that the step before it may change."""
+    """The name of each stream of the trace, with the slots that the step before it may change.
+
+    A patch counts as a change too.
+    """
     model = trace.model
     slots = model.stream.slots
     embedded = [slot for slot in slots if trace.values(slot, 0).astype(bool).any()]
@@ -124,7 +127,19 @@ def changed_slots(trace: Trace) -> list[tuple[str, list[str]]]:
         for _, sublayer in layer.sublayers()
     ]
     changed = [embedded, *written, *([list(slots)] if model.final_norm else [])]
+    # A patch may put a number where the step writes nothing.
+    for after in range(1, len(changed)):
+        others = [slot for slot in slots if slot not in changed[after]]
+        patched = {slot for slot in others if _differs(trace, slot, after)}
+        if patched:
+            changed[after] = [slot for slot in slots if slot in {*changed[after], *patched}]
     return [(name, each) for (name, _), each in zip(trace.streams, changed, strict=True)]
+
+
+def _differs(trace: Trace, slot: str, after: int) -> bool:
+    """True if a slot has other numbers after a step than before it; NaN equals NaN."""
+    now, before = trace.values(slot, after), trace.values(slot, after - 1)
+    return bool(((now != before) & ((now == now) | (before == before))).any())
 
 
 def _columns(rows: int, first: int, last: int, others: Sequence[int]) -> list[int | None]:
