@@ -192,6 +192,8 @@ CALLS = [
     ("tf.recipe(np.array([1, 2]))", "ValueError"),
     ("tf.plan(model, 0.5)", "TypeError"),
     ("tf.certify(model, order=[])", "TypeError"),
+    ("tf.grade_of(model, host='gpt2')", "AttributeError"),
+    ("tf.ablate(model, head=(0, 0), by=np.array([]))", "ValueError"),
     ("tf.program(alphabet='ab')(lambda x: (x == np.array([1, 2])).abs())", "ValueError"),
     ("tf.program(alphabet='ab')(lambda x: x.position(np.array([1, 2])))", "ValueError"),
     ("tf.run(model, '()', engine=np.array([1, 2]))", "ValueError"),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from transformist.arithmetic import EXACT, Arithmetic, Array, is_whole, number_system
-from transformist.errors import InvalidValue, UnknownName
+from transformist.errors import InvalidValue, UnknownName, is_name
 from transformist.model.attention import Attention
 from transformist.model.embedding import Embedding, Symbol
 from transformist.model.feed_forward import ACTIVATIONS, FeedForward
@@ -75,7 +75,7 @@ def ablate(
             where="ablate",
             remedy="write head=(layer, head), unit=(layer, unit) or slot='name'",
         )
-    if by not in WAYS:
+    if not is_name(by, WAYS):
         raise UnknownName.among("way to ablate", by, WAYS, "ablate")
     if (by == "mean") != (inputs is not None):
         raise InvalidValue(

@@ -282,6 +282,13 @@ def _format(
             where="certify",
             remedy="give float32, float16 or another",
         )
+    if host is not None and not isinstance(host, HostEvaluation):
+        raise InvalidValue(
+            "host must be a HostEvaluation",
+            received=f"{host!r:.40}",
+            where="certify",
+            remedy="for a host by its name take tf.certify(model, host='gpt2'), and its grade",
+        )
     if host is not None and (a.name, order) != ("float32", "any"):
         raise InvalidValue(
             f"{host.host} must be certified in float32, for every order of its kernels",
