@@ -166,12 +166,16 @@ def growth():
         yield {"family": name, "size": unit, "points": points, "exponents": exponents}
 
 
+SHORTEST = 0.001
+"""Seconds that a shorter time counts as: some clocks of the processor show it as 0."""
+
+
 def exponent(points, unit, part):
     """p of the least-squares fit log time = p log size + log c; None where a time is missing."""
     if any(point[part] is None for point in points):
         return None
     x = [math.log(point[unit]) for point in points]
-    y = [math.log(point[part]) for point in points]
+    y = [math.log(max(point[part], SHORTEST)) for point in points]
     return round(statistics.linear_regression(x, y).slope, 2)
 
 

@@ -13,7 +13,7 @@ import math
 import random
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,15 @@ NEARBY = 8
 """Near what fails, where inputs are made of it, a search takes so many times less."""
 
 EXHAUSTIVE = 4096
+
+KNOWN = {
+    ("shuffle-dyck-2", "float16"): (512, "(" * 300),
+    ("double-histogram", "float16"): (512, "aab" * 170 + "aa"),
+    ("most-frequent-token", "float16"): (512, "acc" * 170 + "ac"),
+    ("equal-abc", "float16"): (512, "a" * 300),
+    ("parity", "float16"): (41, "1" * 35 + "0" * 6),
+}
+"""Failures that were found before the search had inputs of their kind: N, and the input."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +151,23 @@ def wrong(model: Transformer, name: str, x: str, arithmetic: str) -> str | None:
     return None if answer == REFERENCES[name](x) else f"{answer}"
 
 
+def with_known(found: Searched) -> Searched:
+    """What a search found, or an earlier failure of `KNOWN`, which is evaluated.
+
+    Raises:
+        ValueError: if the input of `KNOWN` does not fail.
+
+    """
+    name, arithmetic = found.program, found.arithmetic
+    N, x = KNOWN.get((name, arithmetic), (sys.maxsize, ""))
+    if (found.max_length or sys.maxsize) <= N:
+        return found
+    answer = wrong(built(name, N), name, x, arithmetic)
+    if answer is None:
+        raise ValueError(f"{name} must fail in {arithmetic} on its input in KNOWN; it does not")
+    return replace(found, max_length=N, input=folded(x), made="known", answer=answer[:80])
+
+
 # How near a decision is to another
 
 
@@ -202,8 +228,9 @@ def makers(alphabet: str) -> list[Maker]:
     """Constants, short words repeated, two and three blocks."""
     words = ["".join(w) for k in (1, 2, 3) for w in itertools.product(alphabet, repeat=k)]
     periodic = [((word, 1.0),) for word in words if len(word) == 1 or len(set(word)) > 1]
-    pairs = list(itertools.permutations(alphabet, 2))
-    halves = [((a, s), (b, 1 - s)) for a, b in pairs for s in (0.03, 0.25, 0.5, 0.75, 0.97)]
+    halves = [
+        ((a, s), (b, 1 - s)) for a, b in _pairs(alphabet) for s in (0.03, 0.25, 0.5, 0.75, 0.97)
+    ]
     thirds = [
         ((a, 0.25), (b, 0.5), (c, 0.25))
         for a, b, c in itertools.product(alphabet, repeat=3)
@@ -322,6 +349,10 @@ class Search:
         for each in self._makers(alphabet)[: max(1, most // 2)]:
             kinds.setdefault(shown(each), []).append(made(each, N))
         yield from kinds.items()
+        yield "a shorter constant", [c * (k * N // 8) for c in alphabet for k in (7, 6, 5, 4)]
+        if N <= 2 * EACH:
+            cuts = [a * k + b * (N - k) for a, b in _pairs(alphabet) for k in range(1, N)]
+            yield "two blocks", draw.sample(cuts, min(len(cuts), max(1, most // 4)))
         near = self.near[: max(1, most // 8)]
         yield "near a threshold before", [(x * (N // max(len(x), 1) + 1))[:N] for x in near]
         yield "hard", draw.sample(hard, min(len(hard), max(1, most // 4)))
@@ -400,11 +431,16 @@ def changed(x: str, alphabet: str, draw: random.Random) -> str:
 
 
 def lengths(after: int, longest: int) -> Iterator[int]:
-    """The N that are tried."""
+    """The N that are tried: powers of two among them, from which on weights are larger."""
     N = after
     while longest > N:
-        N = N + 1 if N < EACH else min(longest, max(N + 1, int(N * GROWTH)))
+        power = 2 ** N.bit_length()
+        N = N + 1 if N < EACH else min(longest, max(N + 1, int(N * GROWTH)), power)
         yield N
+
+
+def _pairs(alphabet: str) -> list[tuple[str, str]]:
+    return list(itertools.permutations(alphabet, 2))
 
 
 def _count(alphabet: str, N: int) -> int:

@@ -15,19 +15,23 @@ VERSION = FOLDER / "matplotlib-version.txt"
 
 HEAD = """# Figures
 
-Every figure is an object of matplotlib, and a method of what it shows: `model.plot()`,
-`trace.plot()`, `trace.plot_attention(layer=, head=)`, `certificate.plot()`, `verdict.plot()`.
-`tf.figures.weights(model)` and `tf.figures.function(recipe)` draw matrices and functions. A
-notebook shows the object; `tf.figures.write(figure, FILE)` writes SVG, PDF or PNG. The extra
-`figures` installs matplotlib: `pip install 'transformist[figures]'`.
+Every figure is an object of matplotlib. Models, traces, certificates and verdicts have methods
+that draw one: `model.plot()`, `trace.plot()`, `trace.plot_attention(layer=, head=)`,
+`certificate.plot()`, `verdict.plot()`. `tf.figures.weights(model)` draws the matrices of a model,
+of an attention head or of a feed-forward network; `tf.figures.function(recipe)` draws a recipe on
+numbers, and `tf.figures.curves` named curves through points of your own. A notebook shows the
+object; `tf.figures.write(figure, FILE)` writes SVG, PDF or PNG. The extra `figures` installs
+matplotlib: `pip install 'transformist[figures]'`.
 
 On the command line, `transformist show MODEL --plot FILE` draws a circuit and `transformist run
 MODEL INPUT --plot FILE` a run.
 
 The label of a figure (`figure.get_label()`) describes it in words; an SVG has this description for
-screen readers. A figure of something large shows a part, and says so. The same input gives the
-same bytes with the same version of matplotlib. `python docs/figures.py` makes this page from the
-code on it, each block continuing the one before.
+screen readers. A figure of something large shows a part, and says which; a run and the attention
+of a head show the first and the last positions, or the positions in `positions=`. A model that was
+ablated and a run that was patched say so. The same input gives the same bytes with the same version
+of matplotlib. `python docs/figures.py` makes this page from the code on it, each block continuing
+the one before.
 """
 
 
@@ -63,9 +67,10 @@ EXAMPLES = (
     Example(
         "run",
         "A run",
-        "Each block is a step, each row a slot that it changes, each column a position. Blue is "
-        "above 0, red below. The `violations` of the second layer come from the closing bracket at "
-        "position 3.",
+        "Each block is a step, each row a slot that it may change, each column a position. Blue is "
+        "above 0, red below. A slot has full colour at its largest magnitude in the run, which "
+        "counts as 2⁻¹⁰ where it is smaller. The `violations` of the second layer come from the "
+        "closing bracket at position 3.",
         'figure = model.run("())(").plot()\n',
     ),
     Example(
@@ -79,13 +84,14 @@ EXAMPLES = (
     Example(
         "certificate",
         "A certificate",
-        "The error bound of each decision beside the error allowed.",
+        "The bound of each error, size or count, beside what is allowed.",
         'figure = tf.certify(model, "float32").plot()\n',
     ),
     Example(
         "function",
         "A recipe on numbers",
-        "GELU(c x)/c beside ReLU, and the difference, which is largest near 0.",
+        "GELU(c x)/c beside ReLU, and the difference, which is largest near 0. The "
+        "points are closest there; the largest difference that is told is the largest at a point.",
         'figure = tf.figures.function(tf.recipe("relu-by-gelu"))\n',
     ),
     Example(

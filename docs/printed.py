@@ -59,22 +59,40 @@ PAIRS = (
     ),
     Pair(
         "Dyck-1 with weights that know N (Cookbook, 9.2.1)",
-        Side("dyck-1-nonuniform", {"max_length": 4}),
+        Side("dyck-1", {"printed": True, "weighting": "average-hard", "max_length": 4}),
         Side("dyck-1", {"max_length": 4}),
         "EqZero has a comparator of width ε = 1/(N + 1)² around 0, so the weights of its "
         "three units are about (N + 1)² and cancel: a rounding by u becomes about (N + 1)² u."
         " Ours compares with half of the least magnitude, with steps that do not cancel at 0,"
-        " and is safe to larger N in every float format. The printed one is also a recipe of "
-        "its own, since its claim is another one.",
+        " and is safe to larger N in every float format. dyck-1-nonuniform is the printed one as a "
+        "recipe of its own.",
     ),
     Pair(
         "Lookup by layer norm hashes (Cookbook, 5.3.3)",
-        Side("layernorm-hash-head"),
+        Side("layernorm-hash-lookup", {"printed": True}),
         Side("layernorm-hash-lookup"),
         "The printed head is given lh(qᵢ) and lh(j), and returns any value. Ours computes "
         "both hashes first, from qᵢ, 1 and 1/i, with a norm for each, since one norm over all"
         " of them scales each by the others; the value passes through a norm, so it must be "
-        "−1 or 1. The printed one is also a recipe of its own.",
+        "−1 or 1. layernorm-hash-head is the printed one as a recipe of its own.",
+    ),
+    Pair(
+        "Softmax in place of hard attention (Cookbook, 5.7)",
+        Side("soften", {"printed": True, "max_length": 4}),
+        Side("soften", {"max_length": 4}),
+        "Printed is τ = γ/(log 8N), with the natural logarithm, for an error of 1/4. The gap γ of "
+        "scores is 1/√N here, so that 1/τ = √N ln 8N stands in W_Q. Ours takes the error as a "
+        "parameter, and by the exact form of Lemma 5.3 needs no more than 1/τ = √N ln((N − "
+        "1)/error): √N ln 4(N − 1) for 1/4. Scores are smaller, and so is their rounding. Both "
+        "are rounded up to 4 significant bits, which every format holds.",
+    ),
+    Pair(
+        "Linear transformation storing to the right (Primitives of transformers)",
+        Side("linear-to-the-right", {"printed": True}),
+        Side("linear-to-the-right"),
+        "Printed are the scores −∞ at all positions but the flagged one, which has 0: they need a "
+        "coordinate that is 1 where the flag is 0, here computed by the first layer. Ours has the "
+        "score B at the flag and 0 elsewhere, which differ as much, and needs no such coordinate.",
     ),
     Pair(
         "Maximum of two numbers (Primitives of transformers)",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,9 @@ import pages
 from transformist import certify
 from transformist import compile as compiled
 from transformist.compiler import TARGETS, largest_length
+from transformist.compiler.compile_options import POSITION_CODES
 from transformist.compiler.uncompilable import Uncompilable
-from transformist.language import Program
+from transformist.language import Categories, Program, Tag, program
 from transformist.programs import PROGRAMS
 from transformist.report.size import size
 from transformist.verify.certificate import Certificate
@@ -64,6 +65,43 @@ positions, with a slot for each number, up to N = 511:
 MOST_COMPUTED = 511
 """The largest N with computed positions that the page tries, which takes N hidden units."""
 
+NARROW = (511, 255, 127, 64, 32, 16, 8, 4, 2)
+"""The N that are tried in narrow formats, the largest first."""
+
+CODED = f"""
+## In narrow formats
+
+With `position_codes="sinusoidal"` heads find neighbours, and lookups of i + c, c and c − i, by
+cosines and sines ([language](language.md#codes-of-positions)). Tried:
+N = {", ".join(map(str, NARROW))}. *Certified* is the largest of
+them for which `certify` holds in the format. The model is compiled for this N and for
+{FORMAT}, with a slot for each number.
+
+| format | program | masks | width, quadratic | certified | width, sinusoidal | certified |
+|---|---|---|---|---|---|---|
+"""
+
+
+@program(alphabet="abc")
+def third_before(x: Categories) -> Tag:
+    """The symbol three positions before."""
+    return x.predecessor(3, default="a").tag()
+
+
+@program(alphabet="abc")
+def second_after(x: Categories) -> Tag:
+    """The symbol two positions after."""
+    return x.successor(2, default="a").tag()
+
+
+BY_NEIGHBOURS: Mapping[str, tuple[Program, Sequence[str]]] = {
+    "x.predecessor(3)": (third_before, ("future", "none")),
+    "x.successor(2)": (second_after, ("none",)),
+    "contains-abc": (PROGRAMS["contains-abc"], ("future", "none")),
+    "induction-most-recent": (PROGRAMS["induction-most-recent"], ("future",)),
+}
+"""Programs that find neighbours, and the targets that they are compiled for."""
+
 REFUSED = """
 ## Refused
 
@@ -72,16 +110,19 @@ gives each tag before it reads the rest of the input, so it cannot count the who
 from its end, for a tag. In an encoder every row sees all rows, so no head takes a mean, a count or
 the last match up to a row.
 
-The rows with `future` lack one rewriting: the input, then `=`, then the answers, one a step. The
-rewritten program has another alphabet (`=` and every answer, so N + 1 symbols for a count), other
-inputs (those in which an answer follows `=`), and predictions in place of tags. The other
-rewritings keep all three, and `check` and `certify` compare a model with its program on the same
-inputs. At row m of the answers, with `=` at position p, the value of position i = m − p + 1 is read
-by a lookup of i, n is p − 1, and means, counts and `any` of mask none are taken at row m over the
-rows before p. This suffices for histogram, most-frequent-token, reverse, sort and
-binary-increment, and for double-histogram, whose counts are the same at every position. palindrome
-accepts instead of tagging: step i would compare positions i and n + 1 − i, and the last step would
-read the results of all.
+`tf.answered_after(program)` returns a program that reads the input, then `=`, and then predicts the
+tags, one a step ([huggingface](huggingface.md#answers-after-the-input)). Its alphabet also has `=`
+and the tags that are no symbols. double-histogram, most-frequent-token, reverse, sort and
+binary-increment are compiled in this form with `masks="future"`. Let `=` stand at position p. Then
+row m of the answers is computed so:
+
+- it predicts the tag i = m − p + 1, and reads values at position i by a lookup;
+- n is p − 1;
+- means, counts and `any` of mask none are taken over the rows before p.
+
+Tags without listed values are refused: each of the N counts of histogram would be a symbol.
+palindrome accepts instead of tagging: step i would compare positions i and n + 1 − i, and the last
+step would read the results of all.
 
 | program | masks | line | needs |
 |---|---|---|---|
@@ -91,7 +132,28 @@ read the results of all.
 def page() -> str:
     """The page."""
     computed = COMPUTED + "".join(map(computed_rows, PROGRAMS))
-    return HEAD + "".join(map(rows, PROGRAMS)) + computed + REFUSED + _refused()
+    return HEAD + "".join(map(rows, PROGRAMS)) + computed + coded() + REFUSED + _refused()
+
+
+def coded() -> str:
+    """The section of narrow formats."""
+    return CODED + "".join(
+        _row(each, name, masks, *_by_codes(program, masks, each))
+        for each in ("float16", "bfloat16")
+        for name, (program, targets) in BY_NEIGHBOURS.items()
+        for masks in targets
+    )
+
+
+def _by_codes(program: Program, masks: str, arithmetic: str) -> Iterator[str]:
+    """Width and largest certified N with each code of positions."""
+    for codes in POSITION_CODES:
+        given = {"masks": masks, "reuse": False, "position_codes": codes}
+        models = (compiled(program, max_length=N, **given) for N in NARROW)
+        fits = (each for each in models if certify(each, arithmetic).holds)
+        found = next(fits, None)
+        yield "" if found is None else f"{found.width}"
+        yield "no" if found is None else f"{found.max_length}"
 
 
 def _refused() -> str:

@@ -86,9 +86,11 @@ assert safe["float16"] == 409 and safe["float32"] == 3355443
 # %%
 other = recipe.build()
 print(other(x, "bfloat16") == exact)
+print(other.layers[1].heads[0].weighting, "- safe to length", recipe.safe_lengths()["bfloat16"])
 assert other(x, "bfloat16") == exact
 assert recipe.safe_lengths()["bfloat16"] is None
 
 # %% [markdown]
 # Another remedy is a different construction. With rightmost-hard attention, the head breaks ties by position, and no
-# number has to tell neighbouring positions apart. Then bfloat16 is safe at every length.
+# number has to tell neighbouring positions apart. Then bfloat16 is safe at every length: `None` says that there is no
+# limit.

@@ -25,19 +25,38 @@ slots = list(model.weights_table()["embedding", "vectors"].columns)
 print(model)
 print(len(model.layers), "layers,", len(slots), "slots, non-zero weights:", model.nonzero)
 print(slots)
+print("heads of each layer:", [len(layer.heads) for layer in model.layers])
 assert all(len(layer.heads) == 1 for layer in model.layers)
 
 # %% [markdown]
 # The model has 2 layers with 1 head each. The residual stream has 6 slots, and every slot has a name. Of all
-# weights, 26 are not zero, so we can look at each of them.
-#
+# weights, 26 are not zero, so we can look at each of them. The circuit shows what reads and writes each slot. (A cell
+# with a picture needs matplotlib: `pip install 'transformist[figures]'`.)
+
+
+# %%
+def picture(draw):
+    """Return the figure that `draw` makes, with its description printed; None without matplotlib."""
+    try:
+        figure = draw()
+    except tf.TransformistError as error:
+        print(error)
+        return None
+    print(figure.get_label())
+    return figure
+
+
+picture(model.plot)
+
+# %% [markdown]
 # ## The first layer: the balance of each prefix (fifteen minutes)
 
 # %%
 trace = model.run("())(", arithmetic="exact")
 for name in ("sign", "balance"):
     print(f"{name:8}", [str(value) for value in trace[name]])
-print([str(value) for value in trace.attention(layer=0, head=0)[3]])
+for row in trace.attention(layer=0, head=0):
+    print(" ".join(f"{value!s:>4}" for value in row))
 assert [str(value) for value in trace["sign"]] == ["0", "1", "-1", "-1", "1"]
 assert [str(value) for value in trace["balance"]] == ["0", "1/2", "0", "-1/4", "0"]
 
@@ -46,20 +65,27 @@ assert [str(value) for value in trace["balance"]] == ["0", "1/2", "0", "-1/4", "
 # same weight to every row up to its own. In the row of the third bracket each of the 4 rows gets 1/4. So the slot
 # `balance` holds the mean of the signs: -1/4 there, as one bracket too many was closed.
 #
+# The same weights as a picture, from each query below to its keys above:
+
+# %%
+picture(lambda: trace.plot_attention(layer=0, head=0))
+
+# %% [markdown]
 # A mean is as good as a sum here. It is 0 where the sum is 0, and below 0 where the sum is below 0.
 
 # %%
 for name in ("imbalance", "violation"):
     print(f"{name:9}", [str(value) for value in trace[name]])
-table = model.weights_table()
-print(table["layer 0 feed-forward", "b_1"].values.tolist())
-unit = table["layer 0 feed-forward", "W_2"].values[3].tolist()
-assert unit == [2048, -2048, 0, 0]
+for matrix in ("W_1", "b_1", "W_2"):
+    print(matrix)
+    for cells in model.weights_table()["layer 0 feed-forward", matrix].grid():
+        print(" ".join(f"{cell:>10}" for cell in cells))
 
 # %% [markdown]
-# The feed-forward network computes two things from the balance. `imbalance` is its absolute value, from the two
-# hidden units ReLU(b) and ReLU(-b). `violation` is 1 where the balance is below 0, and 0 elsewhere. This step
-# comes from two more hidden units with output weights 2048 and -2048: their difference is a steep ramp.
+# The feed-forward network computes two things from the balance b. `imbalance` is its absolute value, from the hidden
+# units 2 and 3: their rows of W_1 are 1 and -1 at `balance`, so they are ReLU(b) and ReLU(-b), and W_2 adds them up.
+# `violation` is 1 where the balance is below 0, and 0 elsewhere. This step comes from the hidden units 0 and 1 with
+# output weights 2048 and -2048 in W_2: their difference is a steep ramp.
 #
 # ## The second layer: was there any violation? (ten minutes)
 
@@ -68,6 +94,12 @@ for name in ("violations", "imbalance", "accept"):
     print(f"{name:10}", [str(value) for value in trace[name]])
 assert str(trace["violations"][4]) == "1/5" and str(trace["imbalance"][4]) == "0"
 assert not trace.answer
+
+# %% [markdown]
+# The whole run, step by step, in one picture:
+
+# %%
+picture(trace.plot)
 
 # %% [markdown]
 # The second head takes the mean of `violation`, again over all rows so far. In the last row the mean is 1/5: the
@@ -90,7 +122,7 @@ def well_nested(x):
 
 without = tf.ablate(model, head=(1, 0))
 failed = tf.check(without, well_nested, max_length=10)
-print(failed)
+print(failed.counterexample)
 assert failed.counterexample.input == ")("
 assert without(")(") and not model(")(")
 

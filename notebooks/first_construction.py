@@ -119,7 +119,7 @@ print(refused)
 assert not refused.holds and refused.largest_length == 50
 
 # %% [markdown]
-# In float8_e4m3, with N = 63, no certificate holds for all lengths; it holds for inputs of at most 50 symbols. The
+# In float8_e4m3, with N = 63, no certificate holds for all lengths; one holds for inputs of at most 50 symbols. The
 # text names the place where the margin ends: the read-out.
 #
 # ## See what a part is for

@@ -177,6 +177,7 @@ def test_the_examples_run(path):
 def test_the_check_of_certificates_is_short_and_apart_from_what_finds_them():
     path = ROOT / "src" / "transformist" / "verify" / "certificate" / "confirming.py"
     text = path.read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 345
+    code = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    assert len(code) < 340
     for finder in ("extraction", "affine", "scores", "finding"):
         assert not re.search(rf"certificate\.{finder} |import .*\b{finder}\b", text)

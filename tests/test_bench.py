@@ -11,7 +11,14 @@ import pytest
 import transformist as tf
 from command_line import answer, run
 from transformist.arithmetic import number_system
-from transformist.bench import by_numpy, by_torch, every_string, measurement, processes, workloads
+from transformist.bench import (
+    by_numpy,
+    by_torch,
+    every_string,
+    measured_processes,
+    measurement,
+    workloads,
+)
 from transformist.cli import bench
 from transformist.engines.structured import decoder
 
@@ -159,19 +166,26 @@ def test_vectors_that_differ_are_found(monkeypatch):
 )
 def test_growth_is_between_the_last_two_lengths(monkeypatch, case, measure, lengths):
     def row(case, n):
-        return {**processes.NOT_MEASURED, "n": n, "processor_seconds": 1.0, measure: n**1.5}
+        return {
+            **measured_processes.NOT_MEASURED,
+            "n": n,
+            "processor_seconds": 1.0,
+            measure: n**1.5,
+        }
 
-    monkeypatch.setattr(processes, "_in_a_process", row)
-    found = list(processes.measurements([case]))
+    monkeypatch.setattr(measured_processes, "_in_a_process", row)
+    found = list(measured_processes.measurements([case]))
     assert tuple(each["n"] for each in found) == lengths
     assert [each["exponent"] for each in found] == [None] * (len(lengths) - 1) + [1.5]
-    assert [each["n"] for each in processes.measurements([case], quick=True)] == [lengths[0]]
+    assert [each["n"] for each in measured_processes.measurements([case], quick=True)] == [
+        lengths[0]
+    ]
 
 
 @pytest.mark.slow
 def test_a_length_that_is_refused_is_a_row_that_says_so(monkeypatch):
-    monkeypatch.setattr(processes, "LENGTHS", (10**15, 2 * 10**15))
-    for row in processes.measurements(["dyck-1"]):
+    monkeypatch.setattr(measured_processes, "LENGTHS", (10**15, 2 * 10**15))
+    for row in measured_processes.measurements(["dyck-1"]):
         assert row["refused"] == "MemoryError" and row["right"] is None
         assert row["seconds"] is None and row["exponent"] is None
 
@@ -190,15 +204,15 @@ def measured(monkeypatch):
 
     monkeypatch.setattr(bench, "measurements", measurements)
     return lambda case, n, **found: rows.append(
-        {**processes.NOT_MEASURED, "case": case, "n": n, **found}
+        {**measured_processes.NOT_MEASURED, "case": case, "n": n, **found}
     )
 
 
 class TestCommand:
     @pytest.mark.slow
     def test_json(self, capsys, monkeypatch):
-        monkeypatch.setattr(processes, "LENGTHS", (40, 50))
-        monkeypatch.setattr(processes, "DECODED_LENGTHS", (30, 50))
+        monkeypatch.setattr(measured_processes, "LENGTHS", (40, 50))
+        monkeypatch.setattr(measured_processes, "DECODED_LENGTHS", (30, 50))
         got = answer(capsys, "bench", "dyck-1", "decode-dyck-1", "--quick")
         assert "numpy" in got["machine"]
         whole, decoded = got["results"]
@@ -243,9 +257,15 @@ class TestCommand:
 
         def row(case, n):
             err.append(capsys.readouterr().err)
-            return {**processes.NOT_MEASURED, "case": case, "n": n, "seconds": 1.0, "right": True}
+            return {
+                **measured_processes.NOT_MEASURED,
+                "case": case,
+                "n": n,
+                "seconds": 1.0,
+                "right": True,
+            }
 
-        monkeypatch.setattr(processes, "_in_a_process", row)
+        monkeypatch.setattr(measured_processes, "_in_a_process", row)
         assert run(capsys, "bench", "dyck-1", "dyck-2-8", "--quick")[0] == 0
         assert err == [f"measuring {case}, n = 16384\n" for case in ("dyck-1", "dyck-2-8")]
 

@@ -251,7 +251,8 @@ def test_list(capsys):
     assert answer(capsys, "list", "--chapter", "9")["programs"] == []
     assert {"name", "chapter", "section", "document", "summary"} == set(got["recipes"][0])
     chapters = """
-        positions representations feed-forward attention lookup weighting normalization rounding
+        positions representations feed-forward other-activations attention lookup weighting
+        normalization rounding
         composition finite examples original
     """
     assert list(dict.fromkeys(row["chapter"] for row in got["recipes"])) == chapters.split()
@@ -469,7 +470,7 @@ def bad_requests(tmp_path):
         (["run", "min", "[1, NaN]"], "finite"),
         (["run", "min", "[1, 1e999]", "--arithmetic", "float32"], "finite"),
         (["run", "scale", "[60000]", "--arithmetic", "float16"], "inf"),
-        (["run", "relu-by-gelu", "[1]", "--arithmetic", "exact"], "GELU", "float64"),
+        (["run", "relu-by-gelu", "[1]", "--arithmetic", "exact"], "other than ReLU", "float64"),
         (["run", "min", "[1, 2]", "--arithmetic", "flaot32"], "did you mean float32"),
         (["run", "min", "[1, 2]", "--engine", "fast"], "engine"),
         (["list", "--chapter", "feedforward"], "did you mean feed-forward"),

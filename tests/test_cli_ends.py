@@ -267,6 +267,31 @@ def test_ctrl_c_that_a_callback_would_swallow():
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
 
 
+CTRL_C_IN_SIGNAL = """
+import os, signal, sys
+from transformist.cli import entry
+
+set_handler, calls = signal.signal, []
+
+def interrupted(number, handler):
+    calls.append(handler)
+    if len(calls) == {which}:
+        os.kill(os.getpid(), signal.SIGINT)
+    return set_handler(number, handler)
+
+signal.signal = interrupted
+sys.argv[1:] = ["list"]
+sys.exit(entry.main())
+"""
+
+
+@pytest.mark.parametrize("which", [1, 2], ids=["at the start", "at the end"])
+def test_ctrl_c_while_its_handler_is_set(which):
+    done = in_python(CTRL_C_IN_SIGNAL.format(which=which))
+    assert done.returncode == 130 and "Traceback" not in done.stderr
+    assert (which == 1) == (done.stderr == "error: interrupted\n")
+
+
 def test_ctrl_c_stays_ignored_where_it_was():
     source = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
     source += INTERRUPTED_WHILE.format(name="numba", arguments=RUN)

@@ -4,6 +4,7 @@ import dataclasses
 import io
 import json
 import os
+import re
 
 import pytest
 
@@ -12,7 +13,7 @@ from command_line import answer, run
 from transformist.arithmetic import number_system
 from transformist.cli import printing
 from transformist.cli.options import COMPILER_OPTIONS
-from transformist.compiler import HEADS, TARGETS, WEIGHTINGS
+from transformist.compiler import HEADS, POSITION_CODES, TARGETS, WEIGHTINGS
 from transformist.errors import UnknownName
 from transformist.named import find_model
 from transformist.named.named_file import NamedFile
@@ -426,9 +427,9 @@ class TestShow:
 
     def test_in_words(self, capsys, models, short):
         code, out, _ = run(capsys, "show", models["file"])
-        assert code == 0 and "N = 256, softmax" in out and "float32" in out and "line 7" in out
+        assert code == 0 and "N = 256 symbols" in out and "float32" in out and "line 7" in out
         code, out, _ = run(capsys, "show", models["saved"])
-        assert code == 0 and "N = 16" in out and "not told" in out and "balance" in out
+        assert code == 0 and "N = 16" in out and "no format is recorded" in out and "balance" in out
         code, out, _ = run(capsys, "show", models["recipe"])
         assert code == 0 and "claim" in out
 
@@ -468,14 +469,16 @@ def test_the_help_names_what_the_compiler_takes():
     assert f"heads ({' or '.join(HEADS)} a layer)" in COMPILER_OPTIONS
     *others, last = TARGETS
     assert f"masks ({', '.join(others)} or {last})" in COMPILER_OPTIONS
+    assert f"position_codes ({' or '.join(POSITION_CODES)})" in COMPILER_OPTIONS
 
 
 def test_the_options_of_the_compiler_are_in_the_help(capsys):
     for command in ("run", "compile"):
         code, out, _ = run(capsys, command, "--help")
         assert code == 0
+        unwrapped = re.sub(r"-\n +", "-", out)
         for word in ("max_length", "average-hard", "rightmost-hard", "bfloat16", "positions"):
-            assert word in out
+            assert word in unwrapped
 
 
 def test_what_failed_says_what_was_tried(capsys, models, source):
@@ -512,6 +515,8 @@ def bad_requests(source, saved):
         (["run", "programs/dyck-1", "()", "--set", "kinds=2"], "no option of the compiler"),
         (["run", "programs/dyck-1", "()", "--set", "weighting=hard"], "'hard'"),
         (["run", "programs/dyck-1", "()", "--arithmetic", "flaot32"], "did you mean float32"),
+        (["certify", "programs/dyck-1", "--arithmetic", "int8"], "choose from exact, interval, fl"),
+        (["run", "equal-zero", "[1]", "--set", "foo=1"], "the only one is epsilon"),
         (["check", saved], "no --against", "give --against"),
         (["check", saved, "--against", "programs/nothing"], "no packaged program has this name"),
         (
@@ -534,6 +539,13 @@ def bad_requests(source, saved):
         (["precision", "programs/dyck-1", "--set", "max_length=3"], "write --max-length"),
         (["precision", "programs/dyck-1", "--set", "arithmetic=x"], "write --arithmetic"),
         (["precision", "programs/dyck-1", "--set", "weighting=hard"], "'hard'"),
+        (["compile", f"{source}:", "-o", out], f"write {source}:nested or {source}:share or"),
+        (["compile", out / "none.py:f", "-o", out], "the file must exist", "No such file"),
+        (
+            ["compile", "programs/dyck-1", "-o", "q.txt"],
+            "must not end in .txt",
+            "name it q.safetensors",
+        ),
         (["compile", "dyck-1", "-o", out], "a program must be programs/NAME, or a file"),
         (["compile", saved, "-o", out], "a program must be programs/NAME, or a file"),
         (["compile", "programs/dyck1", "-o", out], "did you mean dyck-1"),
@@ -555,6 +567,33 @@ def bad_requests(source, saved):
             "allow",
         ),
     ]
+
+
+def test_a_program_that_is_refused_leaves_the_others_of_its_file(capsys, tmp_path):
+    """Imports from `__future__` hold for the whole file; none of it runs if its syntax is wrong."""
+    file = tmp_path / "both.py"
+    head = """from __future__ import annotations
+import transformist as tf
+print("begun")
+"""
+    program = """@tf.program(alphabet="ab")
+def {}(x: NoSuchName):
+    return {}.tag()
+"""
+    refused, good = program.format("refused", "x.first()"), program.format("good", "x")
+    file.write_text(head + refused + good)
+    assert answer(capsys, "run", f"{file}:good", "ab")["answer"] == "ab"
+    code, _, err = run(capsys, "run", f"{file}:refused", "ab")
+    assert code == 2 and "both.py, line 6: x.first(): a category must have a default" in err
+    code, _, err = run(capsys, "run", f"{file}:", "ab")
+    assert code == 2 and f"write {file}:refused or {file}:good" in err
+    code, _, err = run(capsys, "check", f"{file}:good", "--against", f"{file}:refused")
+    assert code == 2 and "a category must have a default" in err
+    file.write_text(head + good + "return 1")
+    code, out, err = run(capsys, "run", f"{file}:good", "ab")
+    assert (code, out) == (2, "") and "SyntaxError" in err and "begun" not in err
+    file.write_text(head + "tf.compile(1)\n" + good)  # which is no program of the file
+    assert run(capsys, "run", f"{file}:good", "ab")[0] == 2
 
 
 def test_every_bad_request_is_one_line_and_exit_code_2(capsys, source, models):

@@ -126,7 +126,7 @@ def test_errata_are_linked_after_the_note():
     ("pointer", "text"),
     [
         ("recipe:min", "[`min`](../src/transformist/catalogue/feed_forward.py)"),
-        ("code:transformist.parallel", "[`parallel`](../src/transformist/assembly/composition.py)"),
+        ("code:transformist.parallel", "[`parallel`](../src/transformist/assembly/joining.py)"),
         (
             "code:transformist.model.Attention.W_V",
             "[`model.Attention.W_V`](../src/transformist/model/attention.py)",

@@ -79,13 +79,28 @@ def test_links_lead_to_files():
             assert (path.parent / link).exists(), (path, link)
 
 
+def the_program_of_the_readme(directory):
+    """Write it to `mine.py` of a directory; return the commands that follow it there."""
+    (program,) = (each for each in blocks("README.md", "python") if ">>>" not in each)
+    (directory / "mine.py").write_text(program)
+    _, _, after = README.read_text().partition(program)
+    return commands("README.md", after)
+
+
 @pytest.mark.slow
 def test_the_program_of_the_readme_goes_through_its_commands(tmp_path):
-    (program,) = (each for each in blocks("README.md", "python") if ">>>" not in each)
-    (tmp_path / "mine.py").write_text(program)
-    _, _, after = README.read_text().partition(program)
-    for arguments in commands("README.md", after):
-        require_success(arguments, tmp_path)
+    for arguments in the_program_of_the_readme(tmp_path):
+        if arguments[0] != "export":  # needs torch: the next test
+            require_success(arguments, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.hosts
+def test_the_program_of_the_readme_is_exported(tmp_path):
+    pytest.importorskip("torch", reason="needs the extra hosts")
+    (export,) = (each for each in the_program_of_the_readme(tmp_path) if each[0] == "export")
+    require_success(export, tmp_path)
+    assert (tmp_path / export[-1] / "config.json").exists()
 
 
 @pytest.mark.slow

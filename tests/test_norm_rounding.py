@@ -19,7 +19,7 @@ from transformist.model import (
     Sublayer,
     rationals,
 )
-from transformist.rounding import network_error, rounding_error
+from transformist.rounding import near_values, rounding_error
 
 FORMATS = [
     name
@@ -215,10 +215,10 @@ def test_errors_larger_than_what_they_are_of(name):
 
 
 OPERATIONS = {
-    "product": (network_error._product, lambda x, y: x * y),
-    "quotient": (network_error._quotient, lambda x, y: x / y),
-    "sum": (network_error._sum, lambda x, y: x + y),
-    "root": (lambda x, _, a: network_error._root(x, a), lambda x, _: np.sqrt(x)),
+    "product": (near_values.product, lambda x, y: x * y),
+    "quotient": (near_values.quotient, lambda x, y: x / y),
+    "sum": (near_values.summed, lambda x, y: x + y),
+    "root": (lambda x, _, a: near_values.root(x, a), lambda x, _: np.sqrt(x)),
 }
 
 

@@ -69,7 +69,7 @@ def test_the_sinusoids_are_those_of_equation_15(D):
     printed = "E_pos^Δ,α = sin(α/10^(4Δ/D)) for even Δ, cos(α/10^(4(Δ−1)/D)) for odd Δ"
     assert corrected(15) == printed
     expected = [[sinusoid(alpha, Delta, D) for Delta in range(D)] for alpha in range(5)]
-    assert np.abs(tf.Sinusoids(D)(5) - expected).max() <= 2.0**-24
+    assert np.abs(tf.Sinusoids(D)(5) - expected).max() <= 2.0**-52
 
 
 def equations(where):

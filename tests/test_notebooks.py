@@ -3,6 +3,8 @@
 import ast
 import io
 import re
+import subprocess
+import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -62,7 +64,7 @@ def test_a_notebook_has_prose_of_comments_only_and_imports_the_public_name(path)
         if is_prose:
             assert all(line.startswith("#") or not line for line in body.splitlines()), body
         else:
-            assert asserted(body) or "print(" in body, body
+            assert asserted(body) or "print(" in body or "picture(" in body, body
     imports = {
         name.name if isinstance(node, ast.Import) else node.module
         for node in ast.walk(ast.parse(text))
@@ -87,3 +89,28 @@ def test_each_notebook_is_linked_from_the_tour():
     tour = (Path(__file__).parents[1] / "docs/tour.md").read_text()
     assert NOTEBOOKS
     assert [each.name for each in NOTEBOOKS if f"../notebooks/{each.name}" not in tour] == []
+
+
+LECTURE = next(each for each in NOTEBOOKS if each.stem == "dyck1_in_two_layers")
+
+
+@pytest.mark.hosts
+def test_the_lecture_shows_its_circuit_its_head_and_its_run(capsys):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra `figures`)")
+    exec(compile(LECTURE.read_text(), LECTURE, "exec"), {"__name__": "__main__"})
+    out = capsys.readouterr().out
+    for told in (
+        "Circuit of a model with 2 layers",
+        "Attention of layer 0, head 0",
+        "Run on BOS (",
+    ):
+        assert told in out
+
+
+def test_the_lecture_runs_without_matplotlib():
+    code = (
+        "import sys, runpy; sys.modules['matplotlib'] = None\n"
+        f"runpy.run_path({str(LECTURE)!r}, run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.count("matplotlib must be installed") == 3

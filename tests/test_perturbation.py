@@ -25,7 +25,7 @@ from transformist.bounds import (
 )
 from transformist.errors import InvalidValue, ShapeMismatch, UnknownName
 from transformist.model import (
-    ACTIVATIONS,
+    PLAIN_ACTIVATIONS,
     Attention,
     Binary,
     Embedding,
@@ -43,7 +43,7 @@ from transformist.model import (
     Sublayer,
     Transformer,
 )
-from transformist.positions import POSITIONS
+from transformist.position_features import POSITIONS
 from transformist.theory.activations import FRACTIONS, POWERS, WITHIN_ONE, embedding_bound, steps
 from transformist.theory.norms import root_above
 
@@ -230,7 +230,7 @@ def largest_ratio(f, K, norm, seed, width, spread=1.0):
 
 
 @in_norms
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", PLAIN_ACTIVATIONS)
 @pytest.mark.trials(12, 20)
 def test_networks(activation, norm, trials):
     """Drawn ones come within a factor; one whose matrices add up reaches the constant."""
@@ -238,17 +238,20 @@ def test_networks(activation, norm, trials):
     for seed in range(trials):
         drawn = network(seed, activation)
         found.append(largest_ratio(drawn, lipschitz_constant(drawn, norm), norm, seed, 3))
-    assert max(found) > {"l1": 0.6, "l2": 0.7, "linf": 0.6}[norm]
+    # The steepest slopes of sigmoid and tanh are those of the least numbers alone.
+    least = {"l1": 0.6, "l2": 0.7, "linf": 0.6}[norm]
+    assert max(found) > least * (2 / 3 if activation in ("sigmoid", "tanh") else 1)
     aligned = FeedForward(W_1=[[2, -1, 3]], W_2=[[1], [-5]], activation=activation)
     K = lipschitz_constant(aligned, norm)
     centre = {"relu": 3.0, "gelu": math.sqrt(2), "gelu-tanh": 1.4185, "gelu-sigmoid": 1.4097}
+    centre |= {"silu": 2.3994, "sigmoid": 0.0, "tanh": 0.0, "elu": 3.0}
     x = np.array([0, 0, centre[activation] / 3])
     step = steepest(np.array([[2.0, -1, 3]]), norm) * 1e-5
     reached = length(aligned(x + step) - aligned(x - step), norm) / (2e-5 * float(K))
     assert 0.999 < reached <= 1 + 1e-8
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", PLAIN_ACTIVATIONS)
 def test_slopes_are_reached_and_not_exceeded(activation):
     x = np.linspace(-8, 8, 400_001).reshape(-1, 1)
     act = FeedForward(W_1=[[1]], W_2=[[1]], activation=activation)
@@ -627,7 +630,7 @@ def test_compositions_move_no_further_than_stated(norm, trials):
     nearest = 0.0
     for seed in range(trials):
         rng = np.random.default_rng(seed)
-        layers, _ = drawn_layers(rng, ["softmax"], 0.5, rng.choice(list(ACTIVATIONS)))
+        layers, _ = drawn_layers(rng, ["softmax"], 0.5, rng.choice(list(PLAIN_ACTIVATIONS)))
         stack = LayerStack(Stream(("a", "b", "c")), ("a", "b", "c"), layers, ("a",))
         bounds = tf.perturbation_bounds(stack, 0.125, norm, size=2)
         x = inside(rng, (40, 4, 3), norm, 2)

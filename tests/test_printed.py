@@ -2,13 +2,16 @@
 
 import importlib.util
 import itertools
+import math
 import sys
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import transformist as tf
+from transformist.errors import InvalidValue
 
 _spec = importlib.util.spec_from_file_location(
     "printed_page", Path(__file__).parents[1] / "docs" / "printed.py"
@@ -36,6 +39,39 @@ def test_addition_is_printed_in_section_4_5():
     assert printed.W_1.tolist() == [[1, 0], [-1, 0], [0, 1], [0, -1]]
     assert printed.W_2.tolist() == [[1, -1, 1, -1]]
     assert not printed.b_1.any() and not printed.b_2.any()
+
+
+@pytest.mark.parametrize("N", [1, 2, 64, 1000])
+def test_the_temperature_is_printed_in_section_5_7(N):
+    head = tf.recipe("soften").build(printed=True, max_length=N)
+    (inverse,) = {float(w) for w in head.W_Q[:, :N].diagonal()}
+    # τ = γ/ln 8N and the gap of scores is γ = 1/√N; rounded up to 4 significant bits.
+    assert 1 <= inverse / (math.sqrt(N) * math.log(8 * N)) <= 9 / 8
+    with pytest.raises(InvalidValue, match="for which the temperature is printed"):
+        tf.recipe("soften").build(printed=True, tolerance="1/8")
+
+
+def test_eq_zero_is_printed_in_section_9_2_1():
+    N = 4
+    table = tf.recipe("dyck-1").build(printed=True, max_length=N).weights_table()
+    read, bias = (table["layer 1 feed-forward", name] for name in ("W_1", "b_1"))
+    writes = table["layer 1 feed-forward", "W_2"]
+    epsilon = Fraction(1, (N + 1) ** 2)  # BOS is a position too
+    for slot, bit in (("balance", "balanced"), ("shortfalls", "unviolated")):
+        units = np.flatnonzero(read.values[:, read.columns.index(slot)])
+        assert [Fraction(b) for b in bias.values.ravel()[units]] == [epsilon, 0, -epsilon]
+        written = writes.values[writes.rows.index(bit), units]
+        assert [Fraction(w) for w in written] == [1 / epsilon, -2 / epsilon, 1 / epsilon]
+
+
+def test_the_printed_hash_lookup_returns_any_value():
+    hashes = [[math.sqrt(2 / (i * i + 1)) * x for x in (i, 1, -i, -1)] for i in (1, 2, 3)]
+    rows = [
+        [*hashes[query - 1], *key, value]
+        for query, key, value in zip((3, 1, 2), hashes, (5, 7, -1.5), strict=True)
+    ]
+    head = tf.recipe("layernorm-hash-lookup").build(printed=True)
+    assert head(rows).ravel().tolist() == [-1.5, 5, 7]
 
 
 def entries(stack, layer):

@@ -7,13 +7,13 @@ import sys
 import prose
 import pytest
 
-AT_LEAST = {"comment_percent": 2.1}
+AT_LEAST = {"comment_percent": 2.9}
 AT_MOST = {
     "docstring_opening_percent": 0.5,
-    "file_names_used_twice": 8,
+    "file_names_used_twice": 4,
     "class_names_used_twice": 2,
     "isinstance_ladders": 7,
-    "import_cycles": 1,
+    "import_cycles": 0,
 }
 """Limits of the source as it is: a change that improves a measure lowers its limit with it."""
 

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 import transformist as tf
+from transformist.cli import main
 from transformist.programs import PROGRAMS
 from transformist.report.trace_table import trace_table
 
@@ -65,3 +66,34 @@ def test_many_slots_are_counted():
     model = tf.Transformer(stream=stream, embedding=embedding, layers=(), read_out=read_out)
     last, more = printed(model.run("a"))[-2:]
     assert last.split() == ["s11", "1"] and more.strip() == "… 3 more slots"
+
+
+def test_names_are_cut_where_they_are_equal():
+    model = tf.compile(PROGRAMS["sort"], max_length=16)
+    slots = model.stream.slots
+    lines = printed(model.run([3, 1, 4, 2]), None, 80)
+    assert len([line for line in lines if "[value=2]" in line]) == len(
+        [slot for slot in slots if "[value=2]" in slot]
+    )
+    assert any("…" in line for line in lines) and max(map(len, lines)) <= 80
+
+
+def test_a_trace_that_no_terminal_shows_is_whole(capsys, monkeypatch, tmp_path):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    words = ["a" * 40, "b" * 40]
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import transformist as tf\n"
+        f"@tf.program(alphabet={words})\n"
+        f"def mine(x): return ((x == {words[0]!r}).prefix_mean() > '1/3').accept()\n"
+    )
+    assert main(["run", f"{file}:mine", str(words * 3).replace("'", '"'), "--trace"]) == 0
+    out = capsys.readouterr().out
+    table = out.splitlines()[1:-1]
+    assert max(map(len, table)) > 200 and not any("…" in line for line in table)
+    assert table[1].split()[2:] == words * 3
+
+
+def test_several_arithmetics_are_refused_with_the_remedy():
+    with pytest.raises(tf.TransformistError, match="one arithmetic.*float16.*once for each"):
+        tf.check(tf.recipe("dyck-1").build(max_length=3), bool, arithmetic=["float32", "float16"])

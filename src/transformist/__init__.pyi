@@ -3,7 +3,7 @@
 from transformist.assembly import parallel, route, serial, soften, split_heads, tie_break
 from transformist.bounds import activation_bounds, lipschitz_constant, perturbation_bounds
 from transformist.catalogue import recipe, recipes
-from transformist.compiler import compile
+from transformist.compiler import answered_after, compile
 from transformist.domains import boolean_representations
 from transformist.errors import TransformistError
 from transformist.hosts import (
@@ -15,6 +15,7 @@ from transformist.hosts import (
     load_certificates,
     read_encoder,
     save,
+    search_host,
     to_torch,
 )
 from transformist.language import Program, outputs, program
@@ -89,6 +90,7 @@ __all__ = [
     "Verdict",
     "ablate",
     "activation_bounds",
+    "answered_after",
     "boolean_representations",
     "certify",
     "check",
@@ -114,6 +116,7 @@ __all__ = [
     "route",
     "run",
     "save",
+    "search_host",
     "sensitivity",
     "serial",
     "soften",

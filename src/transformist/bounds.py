@@ -31,6 +31,7 @@ from transformist.catalogue.normalization import (
     layernorm_hash_head_length,
     layernorm_hash_length,
 )
+from transformist.catalogue.other_activations import sigmoid_scale, tanh_scale
 from transformist.catalogue.positions import almost_orthogonal_dimension, printed_dimension
 from transformist.catalogue.representations import (
     hash_range_length,
@@ -85,6 +86,7 @@ from transformist.theory import (
     sharpness,
     size_bound,
     softmax_remainder,
+    transformer_error,
     underflow_sharpness,
     vector_norm,
 )
@@ -145,6 +147,7 @@ __all__ = [
     "scaled_quadratic_length",
     "share_length",
     "sharpness",
+    "sigmoid_scale",
     "size_bound",
     "softened_first_length",
     "softened_hash_length",
@@ -155,7 +158,9 @@ __all__ = [
     "step_zone",
     "sum_error",
     "sum_error_within",
+    "tanh_scale",
     "tie_break_length",
+    "transformer_error",
     "underflow_sharpness",
     "vector_norm",
 ]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from transformist.arithmetic import SYSTEMS, Arithmetic, Array, number_system
 from transformist.deferred import Library
 from transformist.domains import Domain, Reals, Sequences, Strings
-from transformist.errors import InputTooLong, InvalidValue, OutsideClaim, UnknownName
+from transformist.errors import InputTooLong, InvalidValue, OutsideClaim, UnknownName, require_type
 from transformist.model import (
     Attention,
     FeedForward,
@@ -55,6 +55,7 @@ COOKBOOK = "The Transformer Cookbook (arXiv 2510.00368)"
 """The paper that most recipes are from."""
 
 NO_GELU = "GELU takes irrational values"
+NO_EXPONENTIAL = "the activation takes irrational values"
 NO_ROOT = "the root of a variance is irrational, but for squares"
 NO_SOFTMAX = "e to a power other than 0 is irrational"
 
@@ -136,8 +137,8 @@ class FunctionClaim(Claim):
         exact_on_statement: those inputs, in words.
         rounding_statement: the effect of rounding elsewhere, in words.
         rounding: a bound of the rounding error, which may also name `u`, the unit roundoff of the
-            format, and `w`, that of the accumulator (0 where it is u itself); `None` leaves it to
-            `bounds.rounding_error`.
+            format, and `w`, the unit roundoff of the accumulator (0 where it is u itself);
+            `None` leaves it to `bounds.rounding_error`.
 
     """
 
@@ -325,7 +326,7 @@ class StringClaim(LengthClaim):
             one a position read.
         domain: the alphabet, and strings on which the construction is most likely to fail.
         features: the positional features it needs, or a function that returns them.
-        error: given where answers are in numbers; it may name n and `arithmetic`.
+        error: given where answers are in numbers; it may name the input x, n and `arithmetic`.
 
     """
 
@@ -400,14 +401,14 @@ class Recipe(Generic[C_co]):
     document: str = COOKBOOK
 
     def __post_init__(self) -> None:
-        if not isinstance(self.claim, Claim):
-            raise InvalidValue(
-                "the claim of a recipe must be a FunctionClaim, SequenceClaim, PositionClaim or "
-                "StringClaim",
-                received=f"{self.claim!r:.60}",
-                where=self.name,
-                remedy="give one, such as tf.recipe('min').claim",
-            )
+        require_type(
+            self.claim,
+            Claim,
+            "the claim of a recipe must be a FunctionClaim, SequenceClaim, PositionClaim or "
+            "StringClaim",
+            where=self.name,
+            remedy="give one, such as tf.recipe('min').claim",
+        )
         for name in self.parameters:
             if name not in SETTINGS:
                 raise UnknownName.among("setting", name, SETTINGS, f"recipe {self.name}")
@@ -487,13 +488,13 @@ class Recipe(Generic[C_co]):
 
         """
         known = self.parameters
-        if not isinstance(given, Mapping):
-            raise InvalidValue(
-                "settings must be a mapping from names of parameters to values",
-                received=f"{given!r:.60}",
-                where=self.name,
-                remedy='give one such as {"max_length": 8}',
-            )
+        require_type(
+            given,
+            Mapping,
+            "settings must be a mapping from names of parameters to values",
+            where=self.name,
+            remedy='give one such as {"max_length": 8}',
+        )
         for name in given:
             if name not in known:
                 if not known:
@@ -643,7 +644,7 @@ class _Observer:
 
 
 class _StringObserver(_Observer):
-    """Observer of strings, by their lengths: a model has no symbols but those of its claim.
+    """Observer of strings, by their lengths: a model has only the symbols of its claim.
 
     A decoder asks at every token, so each safe length is computed once.
     """
@@ -677,7 +678,7 @@ def _with_parameters_of(recipe: Recipe[Any], construct: Any) -> Callable[..., An
     needed = {each.name for each in named if each.default is each.empty} & taken
     if not needed <= {*recipe.parameters}:
         raise InvalidValue(
-            f"a construction of {recipe.name} must need no parameters but those of the recipe: "
+            f"a construction of {recipe.name} must need only parameters that the recipe has: "
             f"{', '.join(recipe.parameters) or 'none'}",
             received=f"one that needs {', '.join(sorted(needed - {*recipe.parameters}))}",
             where=recipe.name,
@@ -701,7 +702,7 @@ def _require_parameters(recipe: Recipe[Any]) -> None:
     missing = (named & {*SETTINGS}) - {*recipe.parameters}
     if missing:
         raise InvalidValue(
-            f"a claim of {recipe.name} must need no parameters but those of the recipe: "
+            f"a claim of {recipe.name} must need only parameters that the recipe has: "
             f"{', '.join(recipe.parameters) or 'none'}",
             received=f"one that needs {', '.join(sorted(missing))}",
             where=recipe.name,
@@ -710,7 +711,7 @@ def _require_parameters(recipe: Recipe[Any]) -> None:
 
 
 def ask(function: Callable[..., Any], *case: Any, **known: Any) -> Any:
-    """Call a function of a claim with the case and those of the known settings that it names.
+    """Call a function of a claim with the case, and with each known setting that it names.
 
     Example:
         >>> ask(lambda x, *, delta: x + delta, 1, delta=2, epsilon=3)

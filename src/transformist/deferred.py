@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-TYPE_CHECKING = False  # that of `typing`, which takes longer to import than all that is here
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all that is here
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any

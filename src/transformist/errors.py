@@ -19,6 +19,7 @@ import difflib
 import traceback
 from collections.abc import Container, Iterable
 from pathlib import Path
+from types import UnionType
 from typing import Self
 
 LONGEST_LINE = 70
@@ -125,6 +126,11 @@ class TransformistError(Exception):
         longer = f"{self.remedy} {remedy}"
         return type(self)(self.invariant, received=self.received, remedy=longer, where=self.where)
 
+    def with_received(self, more: str) -> Self:
+        """Return the refusal with more words on what came, such as the input."""
+        received = f"{self.received} {more}"
+        return type(self)(self.invariant, received=received, remedy=self.remedy, where=self.where)
+
     def __reduce__(self) -> tuple[object, ...]:
         """Keep the four fields when the exception crosses a process."""
         return (_restore, (type(self), self.invariant, self.received, self.remedy, self.where))
@@ -138,6 +144,36 @@ def _restore(
 
 class InvalidValue(TransformistError, ValueError):
     """A parameter or option out of its range, or of the wrong kind."""
+
+
+LONGEST_SHOWN = 60
+"""Most characters of a value in a message."""
+
+
+def require_type(
+    value: object,
+    types: type | UnionType | tuple[type, ...],
+    invariant: str,
+    *,
+    where: str | None,
+    remedy: str,
+) -> None:
+    """Refuse an argument that is no object of a type, or of one of several.
+
+    Raises:
+        InvalidValue: with the invariant, the type, and the value if it is short.
+
+    Example:
+        >>> require_type("2", int, "N must be an int", where="build", remedy="give 2")
+        Traceback (most recent call last):
+        ...
+        transformist.errors.InvalidValue: build: N must be an int; received '2' (str); give 2
+
+    """
+    if not isinstance(value, types):
+        kind, shown = type(value).__name__, repr(value)
+        received = f"{shown} ({kind})" if len(shown) <= LONGEST_SHOWN else kind
+        raise InvalidValue(invariant, received=received, where=where, remedy=remedy)
 
 
 class ShapeMismatch(TransformistError, ValueError):
@@ -176,8 +212,13 @@ class UnknownName(TransformistError, LookupError):
                 where=where,
                 remedy="there are none",
             )
-        near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
-        remedy = f"did you mean {' or '.join(near)}?" if near else f"choose from {', '.join(names)}"
+        # Names of which half of the letters differ are not near: int8 is not interval.
+        near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.51)
+        remedy = f"choose from {', '.join(names)}"
+        if near:
+            remedy = f"did you mean {' or '.join(near)}?"
+        elif len(names) == 1:
+            remedy = f"the only one is {names[0]}"
         return cls(f"no {kind} has this name", received=f"{name!r:.60}", where=where, remedy=remedy)
 
 
@@ -232,6 +273,14 @@ class CoarserFormat(UserWarning):
 
 class OutsideClaim(UserWarning):
     """Warning that a recipe's model is called on an input that its claim does not cover."""
+
+
+class QuadraticCode(UserWarning):
+    """Warning that lookups of a program keep the quadratic code of positions."""
+
+
+class NothingChanged(UserWarning):
+    """An intervention that puts into a run the numbers that the run has anyway."""
 
 
 class TakesLong(UserWarning):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -131,6 +131,28 @@ def read_settings(given: Sequence[str]) -> dict[str, str]:
                 remedy="write --set epsilon=1/8",
             )
     return {name.strip().replace("-", "_"): value for name, _, value in pairs}
+
+
+def with_options(settings: Mapping[str, str], options: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the settings of --set and those of options, which are `None` when left out.
+
+    Raises:
+        InvalidValue: for a setting that an option gives another value.
+
+    Example:
+        >>> with_options({"width": "8"}, {"width": None, "max_length": "9"})
+        {'width': '8', 'max_length': '9'}
+
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    for name, value in given.items():
+        if settings.get(name, value) != value:
+            raise InvalidValue(
+                f"{name} must be given once",
+                received=f"{value} by an option and --set {name}={settings[name]}",
+                remedy="give one of the two",
+            )
+    return {**settings, **given}
 
 
 def read_length(text: str) -> int:

@@ -76,7 +76,7 @@ ZERO = Range.of(0)
 
 
 class Ranges(Sequence[Range]):
-    """The ranges of a number at each kind of row: one that most have, and those of the others.
+    """The ranges of a number at each kind of row: one for most kinds, and one for each other kind.
 
     A sum of such ranges takes as many steps as there are others, however large the alphabet is.
 
@@ -119,7 +119,7 @@ class Ranges(Sequence[Range]):
     def __getitem__(self, index: slice) -> tuple[Range, ...]: ...
 
     def __getitem__(self, index: int | slice) -> Range | tuple[Range, ...]:
-        """The range of one kind, or those of several."""
+        """The range of one kind, or the ranges of several."""
         if isinstance(index, slice):
             return tuple(self[kind] for kind in range(self._kinds)[index])
         return self.others.get(range(self._kinds)[index], self.common)
@@ -135,6 +135,7 @@ class Ranges(Sequence[Range]):
         if not isinstance(other, Ranges) or self._kinds != other._kinds:
             return False
         named = {*self.others, *other.others}
+        # If every kind is named, no kind has the common range, which may then be any.
         are_alike = len(named) == self._kinds or self.common == other.common
         return are_alike and all(self[kind] == other[kind] for kind in named)
 
@@ -165,8 +166,22 @@ class Ranges(Sequence[Range]):
         """The kinds for whose range a condition holds."""
         if not holds(self.common):
             return (kind for kind, each in self.others.items() if holds(each))
+        # The condition holds of the common range, so it fails for a few named kinds at most.
         wrong = {kind for kind, each in self.others.items() if not holds(each)}
         return (kind for kind in range(self._kinds) if kind not in wrong)
+
+    def plus(self, other: Ranges) -> Ranges:
+        """Return the ranges of the sum of two independent numbers.
+
+        Example:
+            >>> bit = Ranges(3, ZERO, {1: Range.of(1)})
+            >>> bit.plus(bit.mapped(lambda each: each + Range.of(2)))[1].lo
+            Fraction(4, 1)
+
+        """
+        named = {*self.others, *other.others}
+        others = {kind: self[kind] + other[kind] for kind in named}
+        return Ranges(self._kinds, self.common + other.common, others)
 
     def mapped(self, of: Callable[[Range], Range]) -> Ranges:
         """Return the ranges with a function applied to each."""
@@ -185,6 +200,7 @@ def _sum(values: Sequence[Bound]) -> Bound:
     for each in values:
         if isinstance(each, float):
             return sum(values, Fraction(0))
+        # Infinite ends are floats: then the sum is one, and the rest is of no account.
         top, bottom = each.as_integer_ratio()
         numerators[bottom] = numerators.get(bottom, 0) + top
     return sum((Fraction(top, bottom) for bottom, top in numerators.items()), Fraction(0))

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from transformist.arithmetic import Arithmetic, number_system
-from transformist.errors import InputTooLarge, InvalidValue, UnknownName, is_name
+from transformist.errors import InputTooLarge, UnknownName, is_name
 from transformist.memory import beyond_memory, free_memory
-from transformist.model import Symbol, Transformer, length_of
+from transformist.model import Symbol, Transformer, length_of, require_transformer
 
 if TYPE_CHECKING:
     from transformist.engines.structured import Decoder, Plan
@@ -62,19 +62,9 @@ def run(
         True
 
     """
-    _require_transformer(model, "run")
+    require_transformer(model, "run")
     require_engine(engine)
     return ENGINES[chosen_engine(engine, length_of(x), arithmetic)](model, x, arithmetic)
-
-
-def _require_transformer(model: Any, where: str) -> None:
-    if not isinstance(model, Transformer):
-        raise InvalidValue(
-            "the model must be a Transformer",
-            received=f"{model!r:.60}, a {type(model).__name__}",
-            where=where,
-            remedy="give tf.compile(program), or the model that a recipe on strings builds",
-        )
 
 
 def require_engine(engine: str) -> None:
@@ -275,7 +265,7 @@ def plan(
         [('by query', 'the weights make scores 0'), ('by query', 'the weights make scores 0')]
 
     """
-    _require_transformer(model, "plan")
+    require_transformer(model, "plan")
     from transformist.engines.structured import plan as planned
 
     return planned(model, x, arithmetic, length)
@@ -298,7 +288,7 @@ def decoder(model: Transformer, arithmetic: Arithmetic | str = "float64") -> Dec
         ([False, False, False, True], True, 4)
 
     """
-    _require_transformer(model, "decoder")
+    require_transformer(model, "decoder")
     from transformist.engines.structured import decoder as begun
 
     return begun(model, arithmetic)

@@ -392,4 +392,4 @@ SYMBOLS = Setting(
     "a string of different characters, or a list of different strings, numbers and tuples of these",
     _symbols,
 )
-"""The alphabet of a program; that of a recipe is narrower."""
+"""The alphabet of a program; the alphabet of a recipe is narrower."""

@@ -252,8 +252,8 @@ def _listed(text: str, alphabet: Sequence[Symbol]) -> list[Any]:
         symbols = None
     if symbols is None:
         raise InvalidValue(
-            "the input must be a JSON list of symbols, since those of this model are not all "
-            "characters",
+            "the input must be a JSON list of symbols, since not all symbols of this model "
+            "are characters",
             received=repr(text)[:60],
             remedy=f"give one such as '{_as_json(alphabet[:2])}'",
         )
@@ -309,7 +309,7 @@ def read_pieces(path: Path) -> Iterator[str]:
             yield from decoded(opened, str(path))
     except OSError as error:
         raise UnreadableInput(
-            "the input must be a file that can be read",
+            "the file must exist, and must be readable",
             received=f"{path} ({error.strerror or error})",
             remedy="check the path and its permissions",
         ) from None

@@ -1,10 +1,15 @@
 """Functions and programs of a user: programs/NAME, or FILE.py:NAME."""
 
 from __future__ import annotations
+import __future__
 
+import ast
 import difflib
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from transformist.errors import (
@@ -20,8 +25,23 @@ from transformist.programs import PROGRAMS
 from transformist.texts import read_text
 from transformist.user_code import TIMEOUT, TimeIsOver, guarded, limited, printing_aside
 
+MODULE = "transformist_reference"
+"""Name of the module that a user's file runs as."""
+
 PACKAGED = "programs/"
 """Prefix of the names of packaged programs."""
+
+
+@dataclass(frozen=True)
+class _Refused:
+    """A program of a file that the language refuses; the file's other programs can be used.
+
+    Attributes:
+        error: the refusal.
+
+    """
+
+    error: TransformistError
 
 
 def load_function(against: str, timeout: float = TIMEOUT) -> Callable[[Any], Any]:
@@ -46,7 +66,7 @@ def load_function(against: str, timeout: float = TIMEOUT) -> Callable[[Any], Any
         return load_program(against)
     with limited(timeout, "the file of a reference must run to its end", against):
         path, name, values = _run_file(against, "--against")
-    if not callable(values.get(name)):
+    if not callable(_value(values, name)):
         known = [key for key, value in values.items() if callable(value)]
         raise UnknownName.among("function of the file", name, known, path)
     function: Callable[[Any], Any] = values[name]
@@ -68,17 +88,17 @@ def load_program(given: str) -> Program:
         if name not in PROGRAMS:
             raise UnknownName.among("packaged program", name, PROGRAMS)
         return PROGRAMS[name]
-    if given.endswith(".py"):
-        known = _programs_in(_values_of(given))
+    if given.removesuffix(":").endswith(".py"):
+        known = _programs_in(_values_of(given.removesuffix(":")))
         raise InvalidValue(
             "a program must be programs/NAME, or a file and a name in it, FILE.py:NAME",
             received=repr(given),
-            remedy=f"write {' or '.join(f'{given}:{name}' for name in known)}"
+            remedy="write " + " or ".join(f"{given.removesuffix(':')}:{name}" for name in known)
             if known
             else "write a program in the file, a function below @tf.program",
         )
     path, name, values = _run_file(given, "a program")
-    found = values.get(name)
+    found = _value(values, name)
     if not isinstance(found, Program):
         known = _programs_in(values)
         raise UnknownName.among("program (a function below @tf.program)", name, known, path)
@@ -86,7 +106,15 @@ def load_program(given: str) -> Program:
 
 
 def _programs_in(values: dict[str, Any]) -> list[str]:
-    return [name for name, value in values.items() if isinstance(value, Program)]
+    return [name for name, value in values.items() if isinstance(value, (Program, _Refused))]
+
+
+def _value(values: dict[str, Any], name: str) -> Any:
+    """The value of a name, `None` for none; what the language says of a program that it refuses."""
+    found = values.get(name)
+    if isinstance(found, _Refused):
+        raise found.error
+    return found
 
 
 def _run_file(given: str, what: str) -> tuple[str, str, dict[str, Any]]:
@@ -102,7 +130,7 @@ def _run_file(given: str, what: str) -> tuple[str, str, dict[str, Any]]:
 
 
 def _packaged_like(given: str) -> str:
-    """The remedy for a name that resembles that of a packaged program."""
+    """The remedy for a name that resembles the name of a packaged program."""
     near = difflib.get_close_matches(given.removeprefix(PACKAGED), PROGRAMS, n=1)
     if near:
         return f"write {PACKAGED}{near[0]} for the packaged program"
@@ -111,10 +139,14 @@ def _packaged_like(given: str) -> str:
 
 def _values_of(path: str) -> dict[str, Any]:
     """The names that a file defines, with their values."""
-    values: dict[str, Any] = {"__name__": "transformist_reference"}
+    # Dataclasses, among others, look up the module of a class by its name. It has the name only
+    # while the file runs: cloudpickle would send functions of a module by their names alone.
+    module = sys.modules[MODULE] = ModuleType(MODULE)
+    module.__file__ = path
+    values = vars(module)
     try:
         with printing_aside():
-            exec(compile(read_text(Path(path)), path, "exec"), values)
+            _execute(ast.parse(read_text(Path(path)), path), path, values)
     except (KeyboardInterrupt, TimeIsOver, TransformistError):
         raise
     except BaseException as error:  # SystemExit and GeneratorExit too: none may end the command
@@ -124,4 +156,25 @@ def _values_of(path: str) -> dict[str, Any]:
             where=raised_at(error) or None,
             remedy="mend the file",
         ) from None
+    finally:
+        del sys.modules[MODULE]
     return values
+
+
+def _execute(file: ast.Module, path: str, values: dict[str, Any]) -> None:
+    """Run a file statement by statement, and go on after a function that the language refuses."""
+    compile(file, path, "exec", dont_inherit=True)  # nothing runs of a file with wrong syntax
+    flags = 0
+    for statement in file.body:
+        # Otherwise the file would take over the `from __future__` imports of this one.
+        code = compile(ast.Module([statement], []), path, "exec", flags, dont_inherit=True)
+        if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+            # These imports hold for all that follows, which is compiled apart.
+            for each in statement.names:
+                flags |= getattr(__future__, each.name).compiler_flag
+        try:
+            exec(code, values)
+        except TransformistError as refusal:
+            if not isinstance(statement, ast.FunctionDef):
+                raise
+            values[statement.name] = _Refused(refusal)

@@ -441,6 +441,7 @@ def test_definitions_of_the_model_enclose_their_values(bits, tolerance, x):
             t / 2 * (1 + ((2 / arb.pi()).sqrt() * (t + arb(fmpq(44715, 10**6)) * t**3)).tanh())
         ),
         "gelu-sigmoid": lambda t: t / (1 + (arb(fmpq(-1702, 1000)) * t).exp()),
+        "silu": lambda t: t / (1 + (-t).exp()),
     }
     for name, form in forms.items():
         values = [precisely(form, t) for t in x]

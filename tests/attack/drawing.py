@@ -701,6 +701,44 @@ def matches(d):
     d.read({into: F(1)}, d.pick("answer", "labels", "every answer", "head"))
 
 
+def wins(d):
+    """Comparisons of means of symbols, sums of them, and comparisons of these sums."""
+    size, into = len(d.symbols), masks(d)
+    weighting = d.pick("softmax", "average-hard")
+    means = [
+        d.fetch(
+            {d.put([F(k == m) for m in range(size)], "f"): F(1)},
+            mask=into if d.benign or d.chance(0.7) else masks(d),
+            weighting=weighting,
+        )
+        for k in range(size)
+    ]
+    gap = F(1, 2 ** max(1, d.N.bit_length() + (0 if d.benign else d.pick(-1, 0, 0, 1))))
+    sums = [d.slot("r") for _ in range(d.draw.randint(1, 2))]
+    d.layer()
+    pairs = [(a, b) for a in means for b in means if a != b] or [(means[0], d.slots[0])]
+    for a, b in d.draw.sample(pairs, min(len(pairs), d.draw.randint(1, 5))):
+        height = F(1) if d.benign else d.pick(1, 1, 1, 2, F(1, 2))
+        for shift, sign in ((0, 1), (-height, -1)):
+            out = {each: F(sign * (1 if b < a else -1)) for each in sums}
+            d.unit({a: 2 / gap, b: -2 / gap}, shift - F(1, 2), out)
+    found = d.slot("t")
+    for each in sums:
+        d.layer()
+        form = {each: F(d.pick(1, 1, -1))}
+        if d.chance(0.3):
+            form[d.slots[0]] = F(d.pick(1, -1))
+        d.step(form, d.draw.randint(-2, 1) + F(1, 2), F(1), found, d.pick(1, 1, -1))
+    if d.chance(0.4):
+        d.layer()
+        again = d.slot("t")
+        d.step({found: F(1)}, d.draw.randint(-1, 1) + F(1, 2), F(1), again)
+        found = again
+    if d.chance(0.3):
+        found = d.fetch({found: F(1)}, mask=masks(d), weighting=weighting)
+    d.read({found: F(1)}, d.pick("answer", "every answer", "unit"))
+
+
 # Holes that certificates once had, each where a number is read in each of several ways.
 
 
@@ -904,6 +942,7 @@ COSTLY = (
     "roundings",
     "places",
     "balances",
+    "wins",
     "D2",
     "D3",
     "D5",
@@ -921,7 +960,7 @@ KINDS = {
     each.__name__: each
     for each in (
         constants, cancelling, subnormals, scales, ties, heads, repeated, beside_bos, norms, steps,
-        lookups, matches, roundings, places, balances,
+        lookups, matches, roundings, places, balances, wins,
     )
 }  # fmt: skip
 

@@ -87,7 +87,7 @@ class Permuted:
         """eˣ, rounded, and now and then the number beside it: within 2 units in the last place."""
         found = self.a.exp(x)
         moved = np.array([self.draw.choice((-1, 0, 0, 1)) for _ in range(x.size)]).reshape(x.shape)
-        step = np.ldexp(1.0, np.frexp(found)[1] - self.a.precision)
+        step = np.where(found > 0, np.ldexp(1.0, np.frexp(found)[1] - self.a.precision), 0.0)
         beside = self.a._store(found + moved * np.maximum(step, self.a.smallest))
         return np.where((x == 0) | (beside < 0) | (beside > 1), found, beside)
 

@@ -3,13 +3,17 @@
 python tests/attack/run.py --models 1000000 --journal FILE
 
 The journal is a SQLite file with a row for each chunk of models that is done: what became of them,
-and every false certificate. It goes with one state of the library and of the drawing, which it
-names; another state needs another journal.
+and every false certificate. It goes with one state of the code that certifies and of the drawing,
+which it names; another state needs another journal.
+
+`record.json`, beside this file, has the totals of the chunks that are done for every kind. A run on
+another machine goes on after them, if the state is the same. `--record` writes the file.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import hashlib
 import json
 import multiprocessing
@@ -19,10 +23,19 @@ import sqlite3
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
+
+RECORD = HERE / "record.json"
+
+TRIES = ("drawing", "evaluations", "in_rationals", "tiny", "trying")
+"""The modules beside this one that draw models and try their certificates."""
+
+CERTIFIES = "transformist.verify.certificate.certification"
+"""The module that makes a certificate; it imports all that a certificate depends on."""
 
 CHUNK = 100
 """Models of one kind that are one piece of work."""
@@ -32,14 +45,57 @@ VERDICTS = ("refused", "open", "grade 1", "grade 2", "false", "broken")
 
 
 def state() -> str:
-    """A digest of the library's source and of this directory."""
+    """Return a digest of the code that makes certificates, and of `TRIES`.
+
+    Of the library it has the modules that `CERTIFIES` imports, directly or not. Docstrings and
+    comments are left out: they change no certificate.
+    """
     import transformist
 
+    source = Path(transformist.__file__).parents[1]
     found = hashlib.sha256()
-    for root in (Path(transformist.__file__).parent, HERE):
-        for path in sorted(root.rglob("*.py")):
-            found.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    for path in (*certifying_files(source), *(HERE / f"{name}.py" for name in TRIES)):
+        found.update(path.name.encode() + code_of(path.read_text("utf-8")).encode())
     return found.hexdigest()[:16]
+
+
+def certifying_files(source: Path) -> list[Path]:
+    """Return the files of `CERTIFIES` and of every module that it imports, directly or not."""
+    found: set[Path] = set()
+    left = [CERTIFIES]
+    while left:
+        name = left.pop()
+        base = source.joinpath(*name.split("."))
+        files = [path for path in (base.with_suffix(".py"), base / "__init__.py") if path.exists()]
+        if name.startswith("transformist.") and files and files[0] not in found:
+            found.add(files[0])
+            left += imported(ast.parse(files[0].read_text("utf-8")))
+    return sorted(found)
+
+
+def imported(module: ast.Module) -> Iterator[str]:
+    """Yield the names after `import`, and both M and M.name of `from M import name`."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{each.name}" for each in node.names)
+
+
+def code_of(text: str) -> str:
+    """Return the syntax tree of a module as text, without its docstrings."""
+    module = ast.parse(text)
+    for node in ast.walk(module):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [each for each in body if not _is_text(each)]
+    return ast.dump(module)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def done(task: tuple[str, int]) -> tuple[str, int, dict[str, int], list[str]]:
@@ -85,10 +141,14 @@ class Journal:
         self.file.execute("insert or replace into chunks values (?, ?, ?, ?)", row)
         self.file.commit()
 
+    def counts_by_chunk(self) -> dict[tuple[str, int], dict[str, int]]:
+        rows = self.file.execute("select kind, chunk, counts from chunks")
+        return {(kind, chunk): json.loads(counts) for kind, chunk, counts in rows}
+
     def counts(self) -> dict[str, Counter[str]]:
         found: dict[str, Counter[str]] = {}
-        for kind, counts in self.file.execute("select kind, counts from chunks"):
-            found.setdefault(kind, Counter()).update(json.loads(counts))
+        for (kind, _), counts in self.counts_by_chunk().items():
+            found.setdefault(kind, Counter()).update(counts)
         return found
 
     def wrong(self) -> list[str]:
@@ -96,6 +156,34 @@ class Journal:
             "select wrong from chunks where wrong != '[]' order by kind, chunk"
         )
         return [each for (wrong,) in rows for each in json.loads(wrong)]
+
+
+class Record:
+    """Totals of the first chunks of every kind, for one state.
+
+    Attributes:
+        chunks: how many chunks of every kind are in the totals.
+        counts: what became of the models of each kind.
+
+    """
+
+    def __init__(self, path: Path) -> None:
+        held = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        valid = held.get("state") == state()
+        self.chunks: int = held["chunks"] if valid else 0
+        self.counts = {k: Counter(c) for k, c in held["counts"].items()} if valid else {}
+
+    def write(self, path: Path, journal: Journal, kinds: tuple[str, ...]) -> None:
+        """Add the chunks of the journal that follow, as far as every kind has them."""
+        done = journal.counts_by_chunk()
+        counts = {kind: Counter(self.counts.get(kind, {})) for kind in kinds}
+        chunks = self.chunks
+        while all((kind, chunks) in done for kind in kinds):
+            for kind in kinds:
+                counts[kind].update(done[kind, chunks])
+            chunks += 1
+        written = {"state": state(), "chunks": chunks, "counts": counts}
+        path.write_text(json.dumps(written, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def table(counts: dict[str, Counter[str]]) -> str:
@@ -123,13 +211,19 @@ def main() -> int:
     )
     parser.add_argument("--kinds", nargs="*", choices=ALL, default=ALL, metavar="KIND")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument(
+        "--record", action="store_true", help=f"write the totals to {RECORD.name} at the end"
+    )
     given = parser.parse_args()
+    if given.record and tuple(given.kinds) != ALL:
+        parser.error("--record must come with all kinds; leave out --kinds")
+    record = Record(RECORD)
     try:
         journal = Journal(given.journal)
     except (ValueError, sqlite3.Error) as error:
         parser.error(f"--journal: {error}")
     each = -(-given.models // (CHUNK * len(given.kinds)))
-    tasks = [(kind, chunk) for chunk in range(each) for kind in given.kinds]
+    tasks = [(kind, chunk) for chunk in range(record.chunks, each) for kind in given.kinds]
     left = [task for task in tasks if task not in journal.chunks()]
     begun, ready = time.monotonic(), len(tasks) - len(left)
     context = multiprocessing.get_context("spawn")
@@ -153,8 +247,14 @@ def main() -> int:
             pool.terminate()
             print(f"\ninterrupted; go on with the journal {given.journal}", file=sys.stderr)
             return 130
+        finally:
+            if given.record:
+                record.write(RECORD, journal, ALL)
     print(file=sys.stderr)
-    print(table(journal.counts()))
+    counts = {kind: Counter(record.counts.get(kind, {})) for kind in given.kinds}
+    for kind, more in journal.counts().items():
+        counts.setdefault(kind, Counter()).update(more)
+    print(table(counts))
     return 1 if journal.wrong() else 0
 
 

@@ -171,6 +171,9 @@ class Tiny(Floating):
             )
         return rounded
 
+    def near(self, values):
+        return self.array(values(128))
+
     def numbers(self, x):
         return np.asarray(x)
 

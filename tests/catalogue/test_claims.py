@@ -103,7 +103,8 @@ STABLE = """
     cpwl max-affine cpwl-polyhedra cancel-residual zero identity min max add subtract
     linear scale relu-by-gelu multiply-by-gelu greater-than-zero greater-or-equal-zero
     equal-zero greater-than-zero-with greater-or-equal-zero-with equal-zero-with boolean and or
-    not conditional clip attend-nothing mean prefix-mean first first-value predecessor
+    not conditional clip step-by-sigmoid identity-by-tanh relu-by-elu switch-by-glu multiply-by-gate
+    attend-nothing mean prefix-mean first first-value predecessor
     predecessor-strict predecessor-quadratic successor-strict nearest-left nearest-right
     one-hot-lookup almost-orthogonal-lookup quadratic-lookup quadratic-lookup-soft
     modulo-by-sinusoids split-heads tie-break soften soften-by-precision

@@ -54,7 +54,7 @@ def test_every_string_to_length_14(name, arithmetic):
 
 @pytest.mark.parametrize("arithmetic", ["float64", "float32", "float16"])
 def test_short_strings_in_a_long_declared_model(arithmetic):
-    longest = tf.recipe("dyck-1").claim.safe_lengths({})[arithmetic]
+    longest = tf.recipe("dyck-1").safe_lengths()[arithmetic]
     model = tf.recipe("dyck-1").build(max_length=min(longest, 2047))
     assert_right(model, every_string(9), arithmetic)
 

@@ -6,7 +6,7 @@ from fractions import Fraction as F
 import pytest
 
 from transformist.circuit import SHARED_ZERO, Circuit, Embedded, Form, PositionFeature
-from transformist.circuit.heads.match_head import _dot, _largest_dot
+from transformist.circuit.heads.product_head import _dot, _largest_dot
 from transformist.laws import Range, Ranges
 
 KINDS = 6
@@ -32,6 +32,8 @@ def test_ranges_are_those_of_each_kind(seed):
     assert list(ranges.below(first)) == listed[:first] == list(ranges[:first])
     assert sorted(ranges.where(lambda x: x.lo > 0)) == [k for k, x in enumerate(listed) if x.lo > 0]
     assert ranges == tuple(listed) == ranges and Ranges.of(tuple(listed)) == ranges
+    more, also = drawn(draw)
+    assert list(ranges.plus(more)) == [x + y for x, y in zip(listed, also, strict=True)]
     listed[first - 1] = Range(F(5), F(7))
     assert ranges != tuple(listed) and Ranges.of(listed) != ranges
 

@@ -5,7 +5,7 @@ import random
 from fractions import Fraction
 
 from transformist.circuit import At, Embedded, PositionFeature, Relu, StepFunction, Uniform
-from transformist.positions import POSITIONS
+from transformist.position_features import POSITIONS
 
 
 def seen(mask, i, rows):

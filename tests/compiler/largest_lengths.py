@@ -66,4 +66,7 @@ if __name__ == "__main__":
         ):
             given = {"weighting": weighting, "arithmetic": arithmetic}
             print(name, weighting, arithmetic, largest_length(program, most=MOST, **given))
+            if name == "lookup of i - 2":
+                given["position_codes"] = "sinusoidal"
+                print(name, "by sinusoids", largest_length(program, most=MOST, **given))
     print("gap of 8 sinusoids to N = 2047:", sinusoidal_gap(8, 2047))

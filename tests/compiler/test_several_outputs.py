@@ -174,7 +174,7 @@ def test_assembled_models_keep_all_outputs():
     ("make", "message"),
     [
         (lambda x: tf.outputs(), "outputs must be given by name; received none"),
-        (lambda x: tf.outputs(a=x), "each of several outputs must be what accept, tag or"),
+        (lambda x: tf.outputs(a=x), "each of several outputs must be made by accept, tag or"),
         (lambda x: tf.outputs(a=tf.outputs(b=x.tag())), r"write tf.outputs\(a=y.tag\(\)\)"),
         (lambda x: (x.tag(), tf.outputs(b=x.tag()))[1], "must return one output.*2 outputs"),
         (lambda x: tf.outputs(a=x.tag()) + 1, r"\+ on an output that hands out several values"),

@@ -1,23 +1,21 @@
 """What known answers and the usual tests find of the planted bugs, as `docs/conformance-proof.md`.
 
-`python tests/conformance/bug_table.py` writes the page anew, in a minute of processor time.
+`python tests/conformance/bug_table.py` writes the page anew, in about ten minutes of processor
+time.
 """
 
 import sys
-import tempfile
 from functools import cache
 from pathlib import Path
 
+import named_faults
 import numpy as np
 from eager_engines import ENGINES, random_model
-from judging import CHUNK, MODES, instruments, padded, wrong_tokens
+from judging import CHUNK, instruments, modes_of, padded, wrong_tokens
 from planted_bugs import BUGS, WINDOW
-
-from transformist.conformance import write
+from planted_suites import FAMILIES, LENGTH, suite_directory
 
 PAGE = Path(__file__).parents[2] / "docs" / "conformance-proof.md"
-
-FAMILIES = {"gpt2": "GPT-2", "llama": "Llama"}
 
 NAMES = (
     "count",
@@ -25,6 +23,9 @@ NAMES = (
     "place",
     "recall",
     "sort",
+    "offset",
+    "number",
+    "vocabulary",
     "norm",
     "activation",
     "depth",
@@ -32,31 +33,22 @@ NAMES = (
 )
 """The instruments of the page."""
 
-LENGTH = 64
-"""The longest prompts of the suites: longer than a window and several chunks."""
-
 TOLERANCE, TOKENS = 1e-3, 32
 """The usual tests: logits within this of the right ones, and as many equal greedy tokens."""
 
 
 @cache
 def suite(family):
-    """The instruments of a family, written to a directory that stays until the process ends."""
-    directory = tempfile.TemporaryDirectory()
-    HELD.append(directory)
-    write(Path(directory.name) / "suite", family, length=LENGTH)
-    found = {each.name: each for each in instruments(Path(directory.name) / "suite")}
+    """The instruments of a family."""
+    found = {each.name: each for each in instruments(suite_directory(family))}
     return [found[name] for name in NAMES if name in found]
-
-
-HELD = []
 
 
 def finds(engine, instrument):
     """The first mode in which an instrument finds the engine wrong; an error counts as found."""
     try:
         made = engine.read(instrument.directory)
-        return next((each for each in MODES if found_in(made, instrument, each)), None)
+        return next((each for each in modes_of(engine) if found_in(made, instrument, each)), None)
     except (ValueError, IndexError):
         return "error"
 
@@ -84,11 +76,16 @@ def outputs(engine):
     """Logits at tokens in each mode, and greedy tokens after a left-padded batch."""
     logits = []
     for ids, mask in batches():
-        for engine.chunk in (None, CHUNK):
+        for chunk in (None, CHUNK) if engine.generates else (None,):
+            engine.chunk = chunk
             logits.append(engine.logits(ids, mask)[mask])
     engine.chunk = None
     (ids, mask), _ = batches()
-    return np.concatenate(logits), engine.generate(ids, mask, TOKENS)
+    if engine.generates:
+        return np.concatenate(logits), engine.generate(ids, mask, TOKENS)
+    # In place of greedy tokens, an encoder gives the label of each token.
+    labels = np.where(mask, engine.logits(ids, mask).argmax(-1), -1)
+    return np.concatenate(logits), labels
 
 
 @cache
@@ -118,20 +115,13 @@ def alarms(family):
 
 @cache
 def results():
-    """For each bug the instruments that find it, and whether each usual test does."""
-    return {bug.id: (caught(bug), *usual(bug)) for bug in BUGS}
+    """For each bug the instruments that find it, whether each usual test does, and its names."""
+    return {bug.id: (caught(bug), *usual(bug), *named_faults.named(bug)) for bug in BUGS}
 
 
 # The page
 
-REASONS = {
-    "mask-is-minus-10000": "no score is below -10⁴ where it would matter",
-    "weights-in-float16": "the answers leave room for this rounding; needs `number`",
-    "positions-reversed-in-a-batch": "distances change only in a prompt that is longer than a "
-    "chunk and shorter than another of its batch; `heads` has none",
-    "empty-rows-of-the-head-can-win": "the right logit is at least 0; needs `vocabulary`",
-    "repeated-tokens-punished": "the right token leads by more than the punishment",
-}
+REASONS = {"mask-is-minus-10000": "no score is below -10⁴ where it would matter"}
 """Why no instrument of `NAMES` finds a bug."""
 
 
@@ -146,7 +136,7 @@ def mark(is_found):
 def rows(found):
     """A row of the table for each bug and family, as cells."""
     for bug in BUGS:
-        names, logits, tokens = found[bug.id]
+        names, logits, tokens, faults, _ = found[bug.id]
         report = f"[{bug.report}](https://github.com/{bug.report.replace('#', '/issues/')})"
         yield (
             bug.name,
@@ -155,6 +145,7 @@ def rows(found):
             ", ".join(names) or "**none**",
             mark(logits),
             mark(tokens),
+            ", ".join(faults),
             report if bug.report else "",
         )
 
@@ -167,7 +158,7 @@ def table(header, rows):
 def counts(found):
     for family, title in FAMILIES.items():
         own = [found[bug.id] for bug in BUGS if bug.family == family]
-        usual_tests = [any(each[1:]) for each in own]
+        usual_tests = [any(each[1:3]) for each in own]
         either = [bool(names) or test for (names, *_), test in zip(own, usual_tests, strict=True)]
         yield (
             title,
@@ -196,34 +187,52 @@ def page(found, false_alarms):
         refused=", ".join(FAMILIES[each] for each, alarm in false_alarms.items() if alarm[0]),
         alarmed="; ".join(alarmed),
         counts=table(header, counts(found)),
+        diagnosed=table(
+            ("family", "found", "true class named", "named alone", "no known mistake fits"),
+            named_faults.counts({key: each[3:] for key, each in found.items()}),
+        ),
         missed=table(
             ("bug", "family", "usual tests", "reason"),
             [
-                (bug.name, FAMILIES[bug.family], mark(any(found[bug.id][1:])), reason(bug))
+                (bug.name, FAMILIES[bug.family], mark(any(found[bug.id][1:3])), reason(bug))
                 for bug in missed
             ],
         ),
         rows=table(
-            ("bug", "family", "kind", "instruments", "logits", "greedy", "report"), rows(found)
+            (
+                "bug",
+                "family",
+                "class",
+                "instruments",
+                "logits",
+                "greedy",
+                "diagnosis",
+                "report",
+            ),
+            rows(found),
         ),
     )
 
 
 TEXT = """# What known answers find
 
-Bugs of inference engines were planted in two eager engines, for GPT-2 and for Llama, which agree
-with transformers (`tests/conformance/`). The right engines answer every prompt of the suites
-rightly in every mode. Each bug was given to instruments of [conformance.md](conformance.md) and to
-the two usual tests. `python tests/conformance/bug_table.py` generates this page in a minute of
-processor time, and a test compares it.
+Bugs of inference engines were planted in eager engines for GPT-2, Llama and BERT, which agree with
+transformers (`tests/conformance/`). Bugs about biases of queries, about windows of the file, and a
+few others were planted in such engines for Qwen2 and Mistral. Without a bug these engines answer
+every prompt of the suites rightly in every mode. Each bug was tested with the instruments of
+[conformance.md](conformance.md) and with the two usual tests.
+`python tests/conformance/bug_table.py` generates this page in about ten minutes of processor time,
+and a test compares it.
 
 - Instruments: {names},
   with prompts up to {length} tokens, in six modes:
   each prompt alone, batches padded on the left and on the right, prefill in chunks, decoding, and
-  generation. A bug counts as found if one token is wrong or the engine stops with an error.
+  generation. BERT has the first three modes. A bug counts as found if one token is wrong or the
+  engine stops with an error.
 - Logits: `allclose` with a tolerance of {tolerance} on the logits of a model with random weights,
   N(0, 0.02), in batches padded on each side, whole and in chunks.
-- Greedy: the {tokens} tokens after a left-padded batch of four prompts, with the same model.
+- Greedy: the {tokens} tokens after a left-padded batch of four prompts, with the same model; of
+  BERT, the labels of all tokens of this batch.
 
 {counts}
 
@@ -233,10 +242,24 @@ refuse the right engine in bfloat16: its logits ({refused}) and its greedy token
 ({alarmed}).
 Known answers need no reference.
 
+## Diagnosis
+
+The class of each bug was written down before any diagnosis was made. A diagnosis names at most two
+classes; *true class named* counts the bugs whose class is among them, *named alone* those for which
+it is the only one. The last column counts the same as *true class named*, after the known mistakes
+that fit were taken away: every bug is then of an unknown sort.
+
+{diagnosed}
+
+An earlier test had 196 bugs, under 116 names, in GPT-2 and Llama, and the nine instruments before
+`offset`, `number` and `vocabulary`. 187 bugs were found. The known mistakes then covered two thirds
+of the names: those whose number in the list is not a multiple of three. Of the bugs found, the true
+class was named for all 129 with such a name, and for 42 of the 58 others. Later, most sorts of the
+others became known mistakes as well.
+
 ## Bugs that no instrument finds
 
-An instrument cannot find a bug that changes nothing in its checkpoint. An instrument after *needs*
-does not exist yet.
+An instrument cannot find a bug that changes nothing in its checkpoint.
 
 {missed}
 

@@ -1,4 +1,4 @@
-"""Eager engines for GPT-2 and Llama, in numpy: what a directory of Hugging Face says, and no more.
+"""Eager engines in numpy, which evaluate a directory of Hugging Face: GPT-2, Llama and BERT.
 
 They share no code with the package, and every step that an inference engine can get wrong is a
 method of its own, which `planted_bugs` replaces. A number format is kept by rounding each result to
@@ -72,6 +72,8 @@ class Engine:
     True at tokens and False at padding, and covers the cache and the new positions.
     """
 
+    generates = True
+
     def __init__(self, config, tensors, number_format="float32", chunk=None):
         self.config, self.format, self.chunk = config, number_format, chunk
         self.weights = {name: self.loaded(name, each) for name, each in tensors.items()}
@@ -109,7 +111,13 @@ class Engine:
         """True where a query sees a key, shape (rows, 1, queries, keys)."""
         keys = np.arange(mask.shape[1])
         causal = keys <= keys[past:, None]
+        if self.window(layer) is not None:
+            causal = causal & (keys > keys[past:, None] - self.window(layer))
         return (causal & mask[:, None, :])[:, None]
+
+    def window(self, layer):
+        """The number of keys that a query sees; None for all."""
+        return self.config.get("sliding_window")
 
     # Attention
 
@@ -315,7 +323,125 @@ class Llama(Engine):
         return self.linear(hidden, f"{prefix}.down_proj")
 
 
-ENGINES = {"gpt2": GPT2, "llama": Llama}
+class Qwen2(Llama):
+    """Qwen2ForCausalLM: Llama with biases of queries, keys and values."""
+
+
+class Mistral(Llama):
+    """MistralForCausalLM: Llama with a sliding window, if the file has one."""
+
+
+class Bert(Engine):
+    """BertForTokenClassification: no causal mask, token types, norms after the sublayers."""
+
+    generates = False
+    WORDS, FINAL = "bert.embeddings.word_embeddings.weight", "bert.embeddings.LayerNorm"
+
+    def set_up(self):
+        self.heads = self.config["num_attention_heads"]
+        self.depth = self.config["num_hidden_layers"]
+        self.size = self.config["hidden_size"] // self.heads
+        self.activation_name = self.config.get("hidden_act", "gelu")
+        self.eps = np.float32(self.config.get("layer_norm_eps", 1e-12))
+
+    def matrix(self, name):
+        return self.weights[f"{name}.weight"].T
+
+    def norms(self, layer):
+        prefix = f"bert.encoder.layer.{layer}"
+        return f"{prefix}.attention.output.LayerNorm", f"{prefix}.output.LayerNorm"
+
+    def seen(self, mask, past, layer):
+        """True at the tokens of a row: every query sees all of them, shape (rows, 1, 1, keys)."""
+        return mask[:, None, None, :]
+
+    def embedding(self, ids, places):
+        x = self.weights[self.WORDS][ids] + self.positions(places) + self.types(ids)
+        return self.norm(self.round(x), self.FINAL)
+
+    def positions(self, places):
+        return self.weights["bert.embeddings.position_embeddings.weight"][places]
+
+    def types(self, ids):
+        """The vectors of token types: all tokens have type 0."""
+        return self.weights["bert.embeddings.token_type_embeddings.weight"][0]
+
+    def norm(self, x, name):
+        x = x - x.mean(-1, keepdims=True)
+        x = x / np.sqrt((x * x).mean(-1, keepdims=True) + self.eps)
+        return self.round(x * self.weights[f"{name}.weight"] + self.bias(name))
+
+    def layer(self, x, layer, places, mask, cache):
+        first, second = self.norms(layer)
+        x = self.norm(self.round(x + self.attention(x, layer, places, mask, cache)), first)
+        return self.norm(self.round(x + self.network(x, layer)), second)
+
+    def queries_keys_values(self, x, layer):
+        names = ("query", "key", "value")
+        prefix = f"bert.encoder.layer.{layer}.attention.self"
+        return (self.split(self.linear(x, f"{prefix}.{each}")) for each in names)
+
+    def output(self, mixed, layer):
+        return self.linear(mixed, f"bert.encoder.layer.{layer}.attention.output.dense")
+
+    def network(self, x, layer):
+        prefix = f"bert.encoder.layer.{layer}"
+        hidden = self.round(self.activation(self.linear(x, f"{prefix}.intermediate.dense")))
+        return self.linear(hidden, f"{prefix}.output.dense")
+
+    def final_norm(self, x):
+        return x
+
+    def head(self, x):
+        return self.linear(x, "classifier")
+
+
+DECODERS = {"gpt2": GPT2, "llama": Llama, "qwen2": Qwen2, "mistral": Mistral}
+"""Engines that predict the next token."""
+
+ENGINES = {**DECODERS, "bert": Bert}
+
+
+def random_encoder(matrix, gains, tokens, width, heads, depth, positions):
+    """`random_model` of BERT, with as many labels as tokens."""
+    shapes = {
+        **{f"attention.self.{each}": (width, width) for each in ("query", "key", "value")},
+        "attention.output.dense": (width, width),
+        "intermediate.dense": (4 * width, width),
+        "output.dense": (width, 4 * width),
+    }
+    rows = {"word": tokens, "position": positions, "token_type": 2}
+    tensors = {
+        f"bert.embeddings.{name}_embeddings.weight": matrix(count, width)
+        for name, count in rows.items()
+    }
+    tensors |= gains("bert.embeddings.LayerNorm", True)
+    for layer in range(depth):
+        prefix = f"bert.encoder.layer.{layer}."
+        for name, shape in shapes.items():
+            tensors[f"{prefix}{name}.weight"] = matrix(*shape)
+            tensors[f"{prefix}{name}.bias"] = np.zeros(shape[0], np.float32)
+        for name in ("attention.output.LayerNorm", "output.LayerNorm"):
+            tensors |= gains(prefix + name, True)
+    tensors["classifier.weight"] = matrix(tokens, width)
+    tensors["classifier.bias"] = np.zeros(tokens, np.float32)
+    labels = [f"label {k}" for k in range(tokens)]
+    config = {
+        "model_type": "bert",
+        "vocab_size": tokens,
+        "pad_token_id": 0,
+        "hidden_act": "gelu",
+        "hidden_size": width,
+        "intermediate_size": 4 * width,
+        "layer_norm_eps": 1e-12,
+        "max_position_embeddings": positions,
+        "num_attention_heads": heads,
+        "num_hidden_layers": depth,
+        "type_vocab_size": 2,
+        "id2label": dict(enumerate(labels)),
+        "label2id": {label: k for k, label in enumerate(labels)},
+    }
+    return config, tensors
 
 
 def random_model(family, seed=1, tokens=96, width=64, heads=4, depth=2, positions=256):
@@ -333,6 +459,8 @@ def random_model(family, seed=1, tokens=96, width=64, heads=4, depth=2, position
         made = {f"{name}.weight": np.ones(width, np.float32)}
         return made | ({f"{name}.bias": np.zeros(width, np.float32)} if has_bias else {})
 
+    if family == "bert":
+        return random_encoder(matrix, gains, tokens, width, heads, depth, positions)
     tensors = {"lm_head.weight": matrix(tokens, width)}
     common = {"eos_token_id": None, "pad_token_id": 0, "tie_word_embeddings": False}
     if family == "gpt2":
@@ -373,8 +501,12 @@ def random_model(family, seed=1, tokens=96, width=64, heads=4, depth=2, position
         tensors |= {f"{prefix}{name}.weight": matrix(*shape) for name, shape in shapes.items()}
         for name in ("input_layernorm", "post_attention_layernorm"):
             tensors |= gains(prefix + name, False)
+    for layer in range(depth if family == "qwen2" else 0):
+        for name in ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"):
+            bias = np.zeros(shapes[name][0], np.float32)
+            tensors[f"model.layers.{layer}.{name}.bias"] = bias
     config = {
-        "model_type": "llama",
+        "model_type": family,
         "vocab_size": tokens,
         **common,
         "hidden_size": width,
@@ -386,5 +518,6 @@ def random_model(family, seed=1, tokens=96, width=64, heads=4, depth=2, position
         "hidden_act": "silu",
         "rms_norm_eps": 1e-6,
         "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0},
+        **({"sliding_window": 12} if family == "mistral" else {}),
     }
     return config, tensors

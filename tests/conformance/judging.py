@@ -18,6 +18,7 @@ class Prompt:
     length: int
     reads: tuple
     expected: tuple
+    formats: tuple
 
     @property
     def continued(self):
@@ -61,11 +62,11 @@ def _instrument(suite, entry):
             each["length"],
             tuple(each["reads"]),
             tuple(each["expected"]),
+            tuple(each["formats"]),
         )
         for each in records
     )
-    formats = set.intersection(*(set(each["formats"]) for each in records))
-    return Instrument(entry["name"], directory, tuple(sorted(formats)), prompts)
+    return Instrument(entry["name"], directory, tuple(entry["formats"]), prompts)
 
 
 def padded(rows, side):
@@ -143,7 +144,15 @@ MODES = {
 }
 
 
-def wrong_tokens(engine, prompts, modes=tuple(MODES)):
-    """Wrong tokens of each mode."""
+OF_ENCODERS = ("alone", "left-padded", "right-padded")
+
+
+def modes_of(engine):
+    """The modes of an engine, or of a class of engines."""
+    return tuple(MODES) if engine.generates else OF_ENCODERS
+
+
+def wrong_tokens(engine, prompts, modes=None):
+    """Wrong tokens of each mode; of all that the engine has when `modes` is left out."""
     with np.errstate(all="ignore"):
-        return {mode: MODES[mode](engine, prompts) for mode in modes}
+        return {mode: MODES[mode](engine, prompts) for mode in modes or modes_of(engine)}

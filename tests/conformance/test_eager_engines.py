@@ -5,9 +5,14 @@ import json
 import numpy as np
 import pytest
 import safetensors.numpy
-from eager_engines import ENGINES, random_model
+from eager_engines import DECODERS, ENGINES, random_model
 
-CLASSES = {"gpt2": "GPT2LMHeadModel", "llama": "LlamaForCausalLM"}
+CLASSES = {
+    "gpt2": "GPT2LMHeadModel",
+    "llama": "LlamaForCausalLM",
+    "qwen2": "Qwen2ForCausalLM",
+    "mistral": "MistralForCausalLM",
+}
 
 
 def lively(tensors, seed=5):
@@ -30,7 +35,7 @@ def batch(seed=3):
 
 @pytest.mark.hosts
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ENGINES)
+@pytest.mark.parametrize("family", DECODERS)
 def test_logits_and_greedy_tokens_are_those_of_transformers(family, tmp_path):
     torch = pytest.importorskip("torch", reason="torch is not installed")
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
@@ -58,13 +63,34 @@ def test_logits_and_greedy_tokens_are_those_of_transformers(family, tmp_path):
     assert tokens.tolist() == continued[:, ids.shape[1] :].tolist()
 
 
+@pytest.mark.hosts
+@pytest.mark.slow
+def test_logits_of_bert_are_those_of_transformers(tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    config, tensors = random_model("bert")
+    classes = {"architectures": ["BertForTokenClassification"]}
+    (tmp_path / "config.json").write_text(json.dumps(config | classes), encoding="utf-8")
+    safetensors.numpy.save_file(lively(tensors), tmp_path / "model.safetensors", {"format": "pt"})
+    network = transformers.AutoModelForTokenClassification.from_pretrained(tmp_path).eval()
+    ids, mask = batch()
+    with torch.inference_mode():
+        wanted = network(
+            input_ids=torch.tensor(ids),
+            attention_mask=torch.tensor(mask, dtype=torch.int64),
+            position_ids=torch.tensor(np.maximum(mask.cumsum(1) - 1, 0)),
+        ).logits.numpy()
+    found = ENGINES["bert"].read(tmp_path).logits(ids, mask)
+    assert abs(found - wanted)[mask].max() < 2**-17 * abs(wanted).max()
+
+
 @pytest.mark.parametrize("family", ENGINES)
 def test_chunks_and_padding_do_not_change_logits(family):
     config, tensors = random_model(family)
     ids, mask = batch()
     engine = ENGINES[family](config, lively(tensors))
     wanted = engine.logits(ids, mask)
-    for chunk in (1, 7):
+    for chunk in (1, 7) if engine.generates else ():
         found = ENGINES[family](config, lively(tensors), chunk=chunk).logits(ids, mask)
         assert abs(found - wanted)[mask].max() < 2**-17 * abs(wanted).max()
     for row, real in zip(ids, mask, strict=True):

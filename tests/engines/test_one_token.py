@@ -12,7 +12,7 @@ from test_decoding import MODELS
 import transformist as tf
 from transformist.engines.structured.decoding import one_token, reading
 from transformist.engines.structured.heads import method
-from transformist.positions import POSITIONS
+from transformist.position_features import POSITIONS
 
 LENGTH = 60
 """Longer than the room for keys is at first."""

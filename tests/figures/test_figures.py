@@ -13,7 +13,7 @@ import pytest
 import transformist as tf
 from transformist import figures, verify
 from transformist.cli import main
-from transformist.figures.circuit_graph import WRITE, blocks_of
+from transformist.figures.circuit_blocks import WRITE, blocks_of
 from transformist.programs import PROGRAMS
 
 needs_matplotlib = pytest.mark.hosts
@@ -55,6 +55,12 @@ FIGURES = {
     "verdict": lambda: tf.check(compiled("dyck-1"), PROGRAMS["dyck-1"], max_length=4).plot(),
     "lengths": lambda: figures.lengths(
         [verify.first_failure(tf.recipe("quadratic-lookup"), "bfloat16", longest=20)]
+    ),
+    "curves": lambda: figures.curves(
+        {"a": [(10, 1e-9), (1000, 3), (30, 7)], "b": [(20, 1e9)]}, x="n", y="m", logarithmic="xy"
+    ),
+    "curves over names": lambda: figures.curves(
+        {"a": [("float8_e4m3", 1), ("float8_e5m2", 2), ("exact", 0)]}, x="arithmetic", y="share"
     ),
     "function": lambda: figures.function(tf.recipe("relu-by-gelu")),
     "function of two": lambda: figures.function(tf.recipe("multiply-by-gelu"), interval=(-1, 1)),
@@ -175,7 +181,7 @@ def test_an_svg_has_the_text_alternative_and_the_symbols_as_they_are():
 @pytest.mark.slow
 def test_what_is_left_out_is_said():
     label = figures.circuit(wide(200)).get_label()
-    assert "Drawn in part: 60 of 202 nodes and 60 of 201 slots." in label
+    assert "Drawn in part: 60 of 202 nodes and 59 of 201 slots." in label
     assert "Drawn in part" not in compiled("dyck-k-d").plot().get_label()
     assert "of layer 9" not in label
     long = compiled("dyck-1", max_length=80).run("()" * 40)
@@ -193,6 +199,32 @@ def wide(width):
         layers=(tf.Layer((), network),),
         read_out=tf.Binary(W_out=np.eye(1, width + 1)),
     )
+
+
+CURVES = {
+    "a dict from names to lists of points": ([(1, 2)], {"a": 3}, {"a": [1, 2]}, {"a": [(1, "b")]}),
+    "every curve must have a point": ({}, {"a": [(1, 2)], "b": []}),
+    "a number in every point, or a text in every point": ({"a": [(1, 2), ("b", 2)]},),
+    "must be finite": ({"a": [(1, float("nan"))]}, {"a": [(float("inf"), 1)]}),
+    "positive": ({"a": [(1, 0)]}, {"a": [(-1, 1)]}, {"a": [("b", 1)]}),
+}
+
+
+@pytest.mark.parametrize("said", CURVES)
+def test_points_that_no_curve_has_are_refused(said):
+    for points in CURVES[said]:
+        with pytest.raises(tf.TransformistError, match=said):
+            figures.curves(points, x="x", y="y", logarithmic="xy")
+    with pytest.raises(tf.TransformistError, match="logarithmic must be"):
+        figures.curves({"a": [(1, 2)]}, x="x", y="y", logarithmic="yx")
+
+
+@needs_matplotlib
+def test_the_description_of_a_long_curve_has_both_ends():
+    points = [(k, k * k) for k in range(100)]
+    label = figures.curves({"square": points}, x="k", y="m").get_label()
+    assert label.startswith("m by k. square: 0 at 0, 121 at 11, ")
+    assert "9801 at 99 (10 of 100 points)." in label
 
 
 @needs_matplotlib
@@ -218,8 +250,10 @@ def test_a_certificate_shows_the_least_margin_first():
     told = statement.plot().get_label().split(": holds (grade 1).")[1].rstrip(".").split(";")
     used = [float(e) / float(a) for each in told for e, a in re.findall("up to (.*) of (.*)", each)]
     limit = statement.limiting
-    assert len(used) == len(told) and used == pytest.approx(sorted(used, reverse=True), rel=0.2)
-    assert f"{limit.error:.2g} of {limit.allowed:.2g}" in told[0]
+    assert len(used) == len(told) and used == pytest.approx(sorted(used, reverse=True), rel=0.02)
+    assert (used[0], float(told[0].split()[-1])) == pytest.approx(
+        (limit.error / limit.allowed, limit.allowed), rel=0.01
+    )
 
 
 @needs_matplotlib

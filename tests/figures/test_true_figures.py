@@ -9,7 +9,7 @@ import transformist as tf
 from transformist import figures
 from transformist.cli import main
 from transformist.figures.canvas import short_labels
-from transformist.figures.circuit_graph import CLEAR, WRITE, blocks_of
+from transformist.figures.circuit_blocks import CLEAR, WRITE, blocks_of
 from transformist.programs import PROGRAMS
 
 pytestmark = pytest.mark.hosts
@@ -30,11 +30,11 @@ def attending(weighting):
 
 
 def test_a_key_that_is_not_drawn_is_named():
-    trace = attending("leftmost-hard").run("a" * 60 + "b")
+    trace = attending("leftmost-hard").run("a" * 40 + "b" + "a" * 20)
     label = trace.plot_attention(layer=0, head=0).get_label()
-    assert "row 0 (a) attends most to row 60 (b), 1, not drawn" in label
+    assert "row 0 (a) attends most to row 40 (b), 1, not drawn" in label
     assert "attends to nothing" not in label
-    assert "A query that is drawn has up to 1 of its weight on keys that are not." in label
+    assert "Queries that are drawn have up to 1 of their weight on keys that are not." in label
 
 
 @pytest.mark.parametrize("length", [3, 60])

@@ -145,6 +145,7 @@ OUTPUT_FILES = st.sampled_from(
     ]
 )
 FIGURE_FILES = mostly(["figure.svg", "figure.png", "none/figure.pdf", "directory"])
+PAGE_FILES = mostly(["page.html", "page.HTM", "none/page.html", "directory", "page.pdf"])
 OPTIONS = {
     "list": {"--chapter": mostly(["feed-forward", "4", "examples"])},
     "show": {"--set": set_values(), "--weights": None, "--plot": FIGURE_FILES},
@@ -169,6 +170,7 @@ OPTIONS = {
         "--set": set_values(),
         "--max-length": LENGTHS,
         "--arithmetic": FORMATS,
+        "--width": mostly(["20", "3", "1"]),
     },
     "certify": {
         "--max-length": LENGTHS,
@@ -189,6 +191,7 @@ OPTIONS = {
         "--arithmetic": FORMATS,
         "--set": set_values(),
     },
+    "explain": {"--output": PAGE_FILES, "--no-certificates": None, "--set": set_values()},
     "plan": {
         "--arithmetic": FORMATS,
         "--length": mostly(["1", "10", "5000"]),
@@ -205,13 +208,15 @@ def command_lines(draw):
     """A command, what it is given, its options, and what stands on standard input."""
     command = draw(st.sampled_from([*OPTIONS, "run", "check", "certify"]))
     given = [draw(NAMES)] if command != "list" else []
-    if command == "certify" and given[0] in LONG_TO_CERTIFY:
+    if command in ("certify", "explain") and given[0] in LONG_TO_CERTIFY:
         given = ["dyck-1"]
-    if command == "diagnose" or (command in ("run", "plan") and draw(st.booleans())):
+    if command == "diagnose" or (command in ("run", "plan", "explain") and draw(st.booleans())):
         given.append(draw(INPUTS))
     options = OPTIONS[command]
     chosen = draw(st.lists(st.sampled_from([*options]), max_size=3)) if options else []
     if command == "compile" and draw(st.integers(0, 9)):
+        chosen = ["--output", *(each for each in chosen if each != "--output")]
+    if command == "explain" and draw(st.integers(0, 9)):
         chosen = ["--output", *(each for each in chosen if each != "--output")]
     chosen = bounded(command, given, chosen)
     if "--set" in chosen and draw(st.integers(0, 2)):  # few models take what is drawn

@@ -9,7 +9,7 @@ import pytest
 import transformist as tf
 from transformist.catalogue import recipes
 from transformist.claims import StringClaim
-from transformist.model import Mask, Outputs, Weighting
+from transformist.model import GATES, Mask, Outputs, Weighting
 
 CASES = [(str(m), str(w)) for m, w in itertools.product(Mask, Weighting)]
 
@@ -47,9 +47,11 @@ def drawn(mask="none", weighting="softmax", seed=0, at="every", norms="none", po
         accept = tf.Binary(W_out=numbers(1, 5), b_out=numbers(1))
         return Outputs(names=("tag", "ok"), parts=(labels("xyz", "every"), accept))
 
+    rows = 8 if activation in GATES else 4
+
     def layer(chosen):
         network = tf.FeedForward(
-            W_1=numbers(4, 5), b_1=numbers(4), W_2=numbers(5, 4), b_2=numbers(5),
+            W_1=numbers(rows, 5), b_1=numbers(rows), W_2=numbers(5, 4), b_2=numbers(5),
             activation=activation,
         )  # fmt: skip
         pre = (norm(), norm()) if norms in ("pre", "selecting") else (None, None)
@@ -80,9 +82,12 @@ def uniform(activation="relu", norm=None, weighting="average-hard", width=51):
         W_Q=rng.normal(size=(3, width)), W_K=rng.normal(size=(3, width)),
         W_V=rng.normal(size=(4, width)), W_O=rng.normal(size=(width, 4)),
     )  # fmt: skip
+    # Products of large values and gates would overflow in float16.
+    rows, divisor = (14, 8) if activation in GATES else (7, 1)
     network = tf.FeedForward(
-        W_1=rng.normal(size=(7, width)), W_2=rng.normal(size=(width, 7)) / 8, activation=activation
-    )
+        W_1=rng.normal(size=(rows, width)) / divisor, W_2=rng.normal(size=(width, 7)) / 8,
+        activation=activation,
+    )  # fmt: skip
     hard = replace(mixing, weighting=weighting)
     return tf.Transformer(
         stream=tf.Stream(tuple(f"x{k}" for k in range(width))),

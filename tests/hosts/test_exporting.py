@@ -55,6 +55,21 @@ def host(monkeypatch):
     return fake
 
 
+def test_each_phase_is_a_step_of_the_progress(tmp_path, host, caplog):
+    """The last record of the library is what the command shows on standard error."""
+    caplog.set_level("DEBUG", "transformist.hosts")
+    model = tf.compile(PROGRAMS["majority"], max_length=9)
+    planned = tf.export(model, tmp_path / "m.fake", "fake")
+    weights, comparing, *_, last = (each.getMessage() for each in caplog.records)
+    assert weights == "making the weights for fake in float32"
+    assert comparing == f"comparing {planned.inputs} inputs in float32"
+    assert last == f"{planned.inputs} of {planned.inputs} inputs compared in float32, length 9"
+    caplog.clear()
+    logits = host.loaded().run(host.written)
+    host_comparison.search_logits(model, logits, "fake", "bfloat16", planned, "float32")
+    assert caplog.messages[0] == "searching for a wrong answer of fake in bfloat16"
+
+
 @pytest.mark.parametrize("name", ["mit\ntags: [x]", "the licence", "a: b", None, "-x"])
 def test_a_licence_is_one_name(tmp_path, name):
     with pytest.raises(InvalidValue, match="`license` must be the identifier"):

@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import json
 import random
+import sys
 from dataclasses import replace
 from fractions import Fraction
 
@@ -15,9 +16,11 @@ import pytest
 
 import transformist as tf
 from transformist.arithmetic import number_system
+from transformist.cli import main
 from transformist.errors import InvalidValue, TransformistError
 from transformist.host_evaluation import HOST_CLASSES, HostEvaluation
-from transformist.hosts import checkpoint, gpt2, llama
+from transformist.hosts import certifying, checkpoint, gpt2, llama
+from transformist.hosts.certifying import OnlySearched, SearchedCertificate
 from transformist.hosts.host import HOSTS
 from transformist.programs import PROGRAMS
 from transformist.verify.proof.host_walking import HostWalk
@@ -26,12 +29,16 @@ from transformist.verify.proof.softmax_orders import host_orders
 from transformist.verify.proof.upwards import Unfollowed
 
 MODULES = {"gpt2": gpt2, "llama": llama}
-CERTIFIED = ("dyck-1", "majority", "parity", "induction-most-recent")
+CERTIFIED = ("dyck-1", "majority", "parity", "induction-most-recent", "sort")
 IN_HOSTS = [(name, host) for name in CERTIFIED for host in MODULES]
 
 
 def compiled(name, host, n):
-    return tf.compile(PROGRAMS[name], max_length=n, **HOSTS[host].options)
+    """The model for inputs of n symbols; `sort` answers after these and `=`."""
+    program, longest = PROGRAMS[name], n
+    if name == "sort":
+        program, longest = tf.answered_after(program), 2 * n + 1
+    return tf.compile(program, max_length=longest, **HOSTS[host].options)
 
 
 @pytest.mark.slow
@@ -39,10 +46,23 @@ def compiled(name, host, n):
 def test_programs_are_certified_in_hosts_at_64(name, host):
     model = compiled(name, host, 64)
     found = tf.certify(model, "float32", host=host)
-    assert (found.grade, found.holds, found.largest_length) == (1, True, 64)
+    assert (found.grade, found.holds, found.largest_length) == (1, True, model.max_length)
     assert found.host.host == host
     assert host in str(found)
     tf.check_certificate(model, found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("host", MODULES)
+def test_the_command_certifies_a_tagger_that_answers_after_its_input(host, capsys):
+    given = ["certify", "programs/sort", "--host", host, "--max-length", "64"]
+    assert main(given) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "answers after its input: N = 129 is 64 symbols, =, and 64 tags" in said
+    assert "in float32 for N = 129" in said and "first grade" in said
+    assert main([*given, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["answers_after"], facts["max_length"], facts["grade"]) == ("=", 129, 1)
 
 
 @pytest.mark.parametrize("host", MODULES)
@@ -54,7 +74,7 @@ def test_a_bound_in_a_host_is_wider_than_in_the_model(host):
 @pytest.mark.slow
 def test_no_certificate_says_which_operation_stopped_it():
     model = compiled("parity", "gpt2", 1023)
-    found = tf.certify(model, host="gpt2")
+    found = certifying.certify_unsearched(model, host="gpt2")
     assert not found.holds
     assert "layer 1 head 0" in found.stopped
 
@@ -62,15 +82,89 @@ def test_no_certificate_says_which_operation_stopped_it():
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ({"host": "bert"}, "one of gpt2, llama"),
+        ({"host": "onnx"}, "a class of transformers: gpt2, bert"),
         ({"host": "gtp2"}, "did you mean gpt2"),
-        ({"host": "gpt2", "arithmetic": "float16"}, "float32"),
+        ({"host": "gpt2", "arithmetic": "float8_e4m3"}, "one of float32, float64, bfloat16"),
         ({"host": "gpt2", "order": "flash"}, "every order"),
+        ({"host": "gpt2", "max_length": 9}, "at most the model's"),
+        ({"host": "bert", "max_length": 9}, "at most the model's"),
     ],
 )
 def test_what_has_no_bounds_is_refused(arguments, error):
     with pytest.raises(TransformistError, match=error):
         tf.certify(compiled("majority", "gpt2", 8), **arguments)
+
+
+@pytest.fixture
+def without_torch(monkeypatch):
+    """An environment in which PyTorch cannot be imported."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+
+
+def test_where_there_is_no_certificate_a_missing_library_is_named(without_torch):
+    model = compiled("majority", "gpt2", 8)
+    for given in ({"host": "bert"}, {"host": "gpt2", "arithmetic": "bfloat16"}):
+        with pytest.raises(OnlySearched, match="no input was tried: torch must be") as refusal:
+            tf.certify(model, **given)
+        searched = refusal.value.searched
+        assert (searched.inputs, searched.failed, searched.host) == (0, None, given["host"])
+        assert "pip install 'transformist[huggingface]'" in searched.ended
+    with pytest.raises(InvalidValue, match="pip install"):
+        tf.search_host(model, "gpt2")
+
+
+@pytest.mark.slow
+def test_a_certificate_that_does_not_hold_says_that_nothing_was_searched(without_torch):
+    found = tf.certify(compiled("parity", "gpt2", 1023), host="gpt2")
+    assert isinstance(found, SearchedCertificate) and not found.holds
+    assert "no input was tried: torch must be installed" in str(found)
+
+
+@pytest.mark.parametrize("host", MODULES)
+def test_a_certificate_that_holds_runs_no_host(host, monkeypatch):
+    monkeypatch.setattr(certifying, "search_host", None)
+    assert tf.certify(compiled("majority", host, 8), host=host).holds
+
+
+def test_the_command_says_what_was_searched(without_torch, capsys):
+    given = ["certify", "programs/majority", "--max-length", "8", "--json", "--host"]
+    assert main([*given, "gpt2"]) == 0
+    held = json.loads(capsys.readouterr().out)
+    assert held["searched"] is None and held["holds"]
+    for other in (["opt"], ["gpt2", "--arithmetic", "bfloat16"]):
+        assert main([*given, *other]) == 1
+        found = json.loads(capsys.readouterr().out)
+        assert found["host"] == other[0] and found["grade"] == 0 and not found["holds"]
+        assert held.keys() == found.keys()
+        assert "pip install" in found["searched"]["ended"]
+    assert main([*given[:-2], "--host", "opt"]) == 1
+    assert "searched opt in float32: no input was tried" in capsys.readouterr().out
+
+
+@pytest.mark.hosts
+@pytest.mark.slow
+@pytest.mark.parametrize("host", ["gpt2", "bert"])
+def test_without_a_certificate_the_class_is_searched(torch, host, capsys, tmp_path):
+    """In bfloat16 parity fails early; in float32 no wrong answer is known."""
+    model = compiled("parity", host, 24)
+    with pytest.raises(OnlySearched) as refusal:
+        tf.certify(model, "bfloat16", host=host)
+    found = refusal.value.searched
+    assert found == tf.search_host(model, host, "bfloat16")
+    assert 0 <= found.right_to < found.failed <= 24 and found.inputs > 0
+    tf.export(model, tmp_path / "made", host)
+    (row,) = [
+        each
+        for each in (tmp_path / "made" / "README.md").read_text().splitlines()
+        if each.startswith("| bfloat16 |")
+    ]
+    assert row.startswith(f"| bfloat16 | {found.right_to} | searched |")
+    right = tf.search_host(model, host, max_length=20)
+    assert (right.failed, right.right_to, right.longest) == (None, 20, 20)
+    given = ["certify", "programs/parity", "--host", host, "--max-length", "24"]
+    assert main([*given, "--arithmetic", "bfloat16", "--json"]) == 1
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["searched"]["failed"] is not None and facts["searched"]["host"] == host
 
 
 def test_what_export_refuses_is_not_certified():
@@ -237,7 +331,7 @@ def test_programs_stay_within_their_bounds_in_a_class(torch, name, host, tmp_pat
     model, draw = compiled(name, host, 64), random.Random(name)
     alphabet = model.alphabet
     inputs = [tuple(draw.choices(alphabet, k=64)), (alphabet[0],) * 20 + (alphabet[-1],) * 20, ()]
-    worst = hold_in_class(torch, model, host, 64, inputs, tmp_path)
+    worst = hold_in_class(torch, model, host, model.max_length, inputs, tmp_path)
     assert 0 < worst < 1
 
 

@@ -324,11 +324,11 @@ def nearly(answer):
 
 
 @pytest.mark.hosts
-def test_the_examples_of_to_torch_and_export_are_true(tmp_path, monkeypatch):
-    for library in ("torch", "onnx", "onnxruntime"):
+def test_the_examples_of_functions_with_other_software_are_true(tmp_path, monkeypatch):
+    for library in ("torch", "transformers", "onnx", "onnxruntime"):
         pytest.importorskip(library, reason=f"{library} is not installed (pip extra hosts)")
     monkeypatch.chdir(tmp_path)
-    for function in (tf.to_torch, tf.export):
+    for function in (tf.to_torch, tf.export, tf.search_host):
         text = function.__doc__.replace("# doctest: +SKIP", "")
         example = doctest.DocTestParser().get_doctest(text, {}, function.__name__, None, 0)
         assert example.examples and doctest.DocTestRunner().run(example).failed == 0

@@ -5,72 +5,39 @@ The answers are compared with those of the program's interpreter, which knows no
 
 import contextlib
 import doctest
+import itertools
 import json
-import random
 import re
 import shlex
+import shutil
+import socket
+import tomllib
 from pathlib import Path
 
-import numpy as np
 import pytest
 from drawn_models import drawn
+from exported_programs import (
+    ANSWERED,
+    CASES,
+    DECODERS,
+    HELD,
+    IN_HALF,
+    expected,
+    exported,
+    exported_after,
+    hard,
+    strings,
+    texts,
+)
 
 import transformist as tf
 from transformist.cli import main
 from transformist.errors import InvalidValue
 from transformist.hosts import bert, gpt2, host_comparison, layer_normed, llama
 from transformist.hosts.host import CHECKPOINT_FILES, HOSTS
-from transformist.hosts.vocabulary import text_of
 from transformist.programs import PROGRAMS
 
 pytestmark = [pytest.mark.hosts, pytest.mark.slow]
-
-IN_DECODERS = (
-    "dyck-1",
-    "dyck-k-d",
-    "shuffle-dyck-2",
-    "induction-most-recent",
-    "induction-most-frequent",
-    "majority",
-    "parity",
-    "equal-abc",
-    "contains-abc",
-)
-
-IN_ENCODERS = (
-    "histogram",
-    "double-histogram",
-    "most-frequent-token",
-    "majority",
-    "parity",
-    "reverse",
-    "palindrome",
-    "sort",
-    "equal-abc",
-    "contains-abc",
-    "binary-increment",
-)
-
-DECODERS = ("gpt2", "llama", "qwen2", "mistral", "opt", "gpt-neox")
-
-HELD = {**dict.fromkeys(DECODERS, IN_DECODERS), "bert": IN_ENCODERS}
-"""The programs that each host holds."""
-
-# 255 is the largest N of dyck-k-d in float32. The other classes differ from GPT-2 or Llama in the
-# names and the layout of their weights: some programs at one N show these.
-CASES = [
-    *(
-        (host, name, n)
-        for host in ("gpt2", "bert", "llama")
-        for name in HELD[host]
-        for n in (64, 255)
-    ),
-    *(
-        (host, name, 64)
-        for host in ("qwen2", "mistral", "opt", "gpt-neox")
-        for name in ("dyck-k-d", "induction-most-recent", "majority", "parity", "contains-abc")
-    ),
-]
 
 
 @pytest.fixture(scope="module")
@@ -94,59 +61,19 @@ def few(monkeypatch):
     monkeypatch.setattr(host_comparison, "THOROUGH", 8)
 
 
-def exported(directory, host, name, n, **options):
-    model = tf.compile(PROGRAMS[name], max_length=n, **HOSTS[host].options, **options)
-    tf.export(model, directory, host, claim=PROGRAMS[name].description)
-    return model
+def answered(library, directory, host, inputs, dtype="float32", as_texts=False):
+    """The texts of the answers at every position of a batch padded by the tokenizer.
 
-
-def hard(alphabet, n, drawn=4):
-    """Strings of length n: one symbol, two halves, one odd symbol at each end, in turn, drawn."""
-    source, first, last = random.Random(n), alphabet[0], alphabet[-1]
-    yield from ([each] * n for each in alphabet)
-    yield [first] * (n // 2) + [last] * (n - n // 2)
-    yield [first] + [last] * (n - 1)
-    yield [last] * (n - 1) + [first]
-    yield [alphabet[k % len(alphabet)] for k in range(n)]
-    for _ in range(drawn):
-        yield source.choices(alphabet, k=n)
-    # Deep in the string the program is decided late: a run of the first half, mirrored.
-    half = source.choices(alphabet, k=n // 2)
-    yield [*half, *reversed(half)]
-
-
-def strings(program, n):
-    for length in sorted({1, 3, n // 2, n - 1, n}):
-        yield from hard(program.alphabet, length, drawn=2 + 2 * (length == n))
-
-
-def texts(inputs):
-    """The text of each input as the card describes it."""
-    return [
-        ("" if all(len(str(each)) == 1 and isinstance(each, str) for each in x) else " ").join(
-            map(str, x)
-        )
-        for x in inputs
-    ]
-
-
-def expected(program, x):
-    """The text of the answer, or of the answers at every position."""
-    answer = program(x)
-    return [text_of(each) for each in answer] if np.ndim(answer) or isinstance(answer, str) else [
-        text_of(answer)
-    ]  # fmt: skip
-
-
-def answered(library, directory, host, inputs):
-    """The texts of the answers at every position of a batch padded by the tokenizer."""
+    The inputs are symbols, or texts where `as_texts` says so.
+    """
     import torch
 
     causal = host != "bert"
     auto = library.AutoModelForCausalLM if causal else library.AutoModelForTokenClassification
     tokenizer = library.AutoTokenizer.from_pretrained(directory)
-    network = auto.from_pretrained(directory).eval()
-    batch = tokenizer(texts(inputs), padding=True, return_tensors="pt")
+    network = auto.from_pretrained(directory, dtype=getattr(torch, dtype)).eval()
+    given = inputs if as_texts else texts(inputs)
+    batch = tokenizer(given, padding=True, return_tensors="pt")
     mask = batch["attention_mask"]
     places = (mask.cumsum(-1) - 1).clamp(min=0)
     with torch.inference_mode():
@@ -176,6 +103,96 @@ def test_the_class_answers_as_the_program(library, few, tmp_path, host, name, n)
             assert read == wanted, (x, read)
             positions += len(wanted)
     assert positions >= 40
+
+
+@pytest.mark.parametrize(("host", "name", "n"), ANSWERED)
+def test_the_class_answers_after_the_input(library, few, tmp_path, host, name, n):
+    """Every position of the input, `=` and the tags, and a few texts continued by `generate`."""
+    program, path = PROGRAMS[name], tmp_path / "made"
+    exported_after(path, host, name, n)
+    inputs = [*strings(program, n)]
+    tags = [[*program(x)] for x in inputs]
+    whole = [[*map(str, (*x, "=", *y))] for x, y in zip(inputs, tags, strict=True)]
+    joint = "" if all(isinstance(each, str) for y in tags for each in y) else " "
+    # For Qwen2, AutoTokenizer takes another class (see the test below).
+    kind = library.PreTrainedTokenizerFast if host == "qwen2" else library.AutoTokenizer
+    tokenizer = kind.from_pretrained(path)
+    wanted = [[*"=" * len(y), *map(str, y), tokenizer.eos_token] for y in tags]
+    size = max(1, 2**11 // n)
+    positions = 0
+    for start in range(0, len(inputs), size):
+        block = [joint.join(each) for each in whole[start : start + size]]
+        found = answered(library, path, host, block, as_texts=True)
+        for x, names, y in zip(inputs[start:], found, wanted[start:], strict=False):
+            assert names[1:] == y, (x, names)
+            positions += len(y)
+    assert positions >= 40 * n
+    network = library.AutoModelForCausalLM.from_pretrained(path)
+    given = [*range(0, len(inputs), max(1, len(inputs) // 4))]
+    begun = [joint.join(map(str, inputs[k])) for k in given]
+    batch = tokenizer(begun, padding=True, return_tensors="pt")
+    for cache in (True, False) if n == 64 else (True,):
+        made = network.generate(**batch, max_new_tokens=n + 2, use_cache=cache)
+        for k, row in zip(given, made, strict=True):
+            assert tokenizer.decode(row, skip_special_tokens=True) == joint.join(whole[k])
+
+
+@pytest.mark.parametrize(
+    ("host", "name"), [(host, name) for host, held in IN_HALF.items() for name in held]
+)
+def test_the_class_answers_in_float16(library, few, tmp_path, host, name):
+    """At the largest N that the compiler admits in float16, at every position."""
+    import torch
+
+    program, n = PROGRAMS[name], IN_HALF[host][name]
+    model = exported(tmp_path / "made", host, name, n, arithmetic="float16")
+    assert library.AutoConfig.from_pretrained(tmp_path / "made").dtype == torch.float16
+    front, inputs = len(model.embedding.front), [*strings(program, n)]
+    for start in range(0, len(inputs), 32):
+        block = inputs[start : start + 32]
+        found = answered(library, tmp_path / "made", host, block, dtype="float16")
+        for x, names in zip(block, found, strict=True):
+            read = names[front:] if model.read_out.at == "every" else names[-1:]
+            assert read == expected(program, x), x
+    card = (tmp_path / "made" / "README.md").read_text()
+    assert f"| float16 | {n} | searched |" in card and "Load the checkpoint in\nfloat16" in card
+    assert "| float32 | " in card and "| bfloat16 | " in card
+
+
+@pytest.mark.parametrize(
+    ("host", "program", "module", "pins"),
+    [
+        ("gpt2", "majority", layer_normed, (4.0, -4.0)),
+        ("gpt2", "majority", layer_normed, ()),
+        ("bert", "parity", bert, (4.0, -4.0)),
+        ("bert", "parity", bert, (2.0**15, -(2.0**15))),
+        ("bert", "majority", bert, (2.0**12,)),
+        ("llama", "equal-abc", llama, (4.0,)),
+        ("llama", "majority", llama, ()),
+    ],
+)
+def test_a_wrong_pin_is_found_and_nothing_is_written(
+    library, few, tmp_path, monkeypatch, host, program, module, pins
+):
+    """Pins that are too small or too large, none, or in a layer norm one without its opposite."""
+    name = "MEAN_SQUARE_PINS" if host == "llama" else "LAYER_PINS"
+    monkeypatch.setattr(module, name, pins)
+    with pytest.raises(InvalidValue):
+        exported(tmp_path / "made", host, program, IN_HALF[host][program], arithmetic="float16")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_the_command_exports_in_float16_for_the_lengths_that_fit(
+    library, few, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    given = ["export", "programs/dyck-1", "--host", "gpt2", "-o", "made", "--arithmetic", "float16"]
+    assert main(given) == 2 and "max_length=63 fits" in " ".join(capsys.readouterr().err.split())
+    assert main([*given, "--max-length", "63"]) == 0
+    assert "gpt2, float16" in capsys.readouterr().out
+    model = tf.compile(PROGRAMS["dyck-1"], max_length=9, masks="future", reuse=False)
+    with pytest.raises(InvalidValue, match="must be in float32 or float16"):
+        tf.export(model, "other", "gpt2", "float64")
 
 
 @pytest.mark.parametrize("host", HELD)
@@ -230,6 +247,38 @@ def test_a_pipeline_answers_for_a_text_and_stops(library, few, tmp_path, host):
     assert [each["generated_text"] for (each,) in found] == ["yes", "no", "yes", "yes", "no"]
 
 
+@pytest.mark.parametrize(("host", "name"), [("gpt2", "dyck-1"), ("bert", "majority")])
+def test_nothing_asks_a_network(library, few, tmp_path, monkeypatch, host, name):
+    """Export, Auto classes and pipeline, without the variables that forbid it to the library."""
+    asked = []
+
+    def refused(*address, **_):
+        asked.append(address)
+        raise OSError("no network")
+
+    for each in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        monkeypatch.delenv(each, raising=False)
+    for place, each in ((socket.socket, "connect"), (socket, "getaddrinfo")):
+        monkeypatch.setattr(place, each, refused)
+    exported(tmp_path / "made", host, name, 9)
+    assert [*answered(library, tmp_path / "made", host, ["()" if host == "gpt2" else "01"])]
+    task = "text-generation" if host == "gpt2" else "token-classification"
+    ask = library.pipeline(task, model=str(tmp_path / "made"))
+    assert ask("()" if host == "gpt2" else "01") and not asked
+
+
+def test_the_installed_versions_are_those_of_the_extra(library):
+    """Another version is beyond the tested range, which pip keeps."""
+    from packaging.requirements import Requirement
+
+    path = Path(__file__).parents[2] / "pyproject.toml"
+    extras = tomllib.loads(path.read_text())["project"]["optional-dependencies"]
+    (wanted,) = [each for each in extras["huggingface"] if each.startswith("transformers")]
+    wanted = Requirement(wanted).specifier
+    assert library.__version__ in wanted
+    assert not any(each in wanted for each in ("4.57.1", "5.22.9", "6.0.0"))
+
+
 def test_a_pipeline_labels_the_tokens_of_a_text(library, few, tmp_path):
     for name in ("sort", "majority"):
         exported(tmp_path / name, "bert", name, 20)
@@ -266,6 +315,19 @@ def test_the_tokenizer_refuses_other_symbols(library, few, tmp_path):
     for text in ("(a)", "( )", "yes"):
         with pytest.raises(Exception, match="Missing"):
             tokenizer(text)
+
+
+def test_the_tokenizer_of_qwen2_leaves_other_symbols_out(library, few, tmp_path):
+    """The page and the card say so; PreTrainedTokenizerFast refuses them."""
+    exported(tmp_path / "made", "qwen2", "majority", 9)
+    found = library.AutoTokenizer.from_pretrained(tmp_path / "made")
+    assert found("0a1")["input_ids"] == found("01")["input_ids"]
+    with pytest.raises(Exception, match="Missing"):
+        library.PreTrainedTokenizerFast.from_pretrained(tmp_path / "made")("0a1")
+    card = " ".join((tmp_path / "made" / "README.md").read_text().split())
+    assert "PreTrainedTokenizerFast" in card and "leaves other symbols out" in card
+    exported(tmp_path / "other", "llama", "majority", 9)
+    assert "PreTrainedTokenizerFast" not in (tmp_path / "other" / "README.md").read_text()
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu", "gelu-tanh", "gelu-sigmoid"])
@@ -356,6 +418,43 @@ def test_the_command_writes_a_directory_and_its_card(library, tmp_path, monkeypa
     assert names["ask"]("0111", return_full_text=False)[0]["generated_text"] == "yes"
 
 
+def test_the_card_says_where_bfloat16_breaks(library, tmp_path):
+    """Against the program, in the class loaded in bfloat16."""
+    program, path, host = PROGRAMS["induction-most-recent"], tmp_path / "made", "llama"
+    exported(path, host, "induction-most-recent", 12)
+    card = (path / "README.md").read_text()
+    row = r"\| bfloat16 \| (\d+) \| searched \| .* wrong answer at length (\d+) \|"
+    (said,) = re.findall(row, card)
+    right, failed = map(int, said)
+    assert right < failed <= 12
+    wrong = set()
+    for n in range(1, failed + 1):
+        inputs = [*map("".join, itertools.product(program.alphabet, repeat=n))][:512]
+        inputs += (x for x in hard(program.alphabet, n) if len(x) == n)
+        found = answered(library, path, host, inputs, dtype="bfloat16")
+        for x, names in zip(inputs, found, strict=True):
+            wanted = expected(program, x)
+            if names[-len(wanted) :] != wanted:
+                wrong.add(n)
+    assert wrong and min(wrong) == failed
+    assert "| float16 | none | searched | 0 inputs were right;" in card
+    assert "| float64 | none | untried |" in card
+
+
+def test_the_grades_of_a_card_are_those_of_the_exported_weights(library, few, tmp_path):
+    """The model given has the mask none, with which no error bound for GPT-2 exists."""
+    model = tf.compile(PROGRAMS["majority"], max_length=16, masks="none", reuse=False)
+    tf.export(model, tmp_path / "made", "gpt2")
+    with pytest.raises(InvalidValue, match="heads in gpt2 must have mask future"):
+        tf.certify(model, host="gpt2")
+    held = tf.compile(PROGRAMS["majority"], max_length=16, masks="future", reuse=False)
+    assert tf.certify(held, host="gpt2").holds
+    facts = json.loads((tmp_path / "made" / "transformist.json").read_text())
+    assert (facts["grade"], facts["host_grade"]) == (1, 1)
+    card = (tmp_path / "made" / "README.md").read_text()
+    assert "| float32 | 16 | certified for every input (grade 1" in card
+
+
 def test_the_command_that_a_refusal_gives_works_for_a_saved_model(
     library, few, tmp_path, capsys, monkeypatch
 ):
@@ -376,6 +475,11 @@ def test_a_saved_encoder_becomes_a_decoder_by_the_command_of_the_refusal(
         assert main(["export", "F", "--host", host, "-o", host]) == 2
         said = " ".join(capsys.readouterr().err.split())
         command = said.split("compile the program anew: transformist ")[1].split("; or ")[0]
+        direct = said.split("export its program: transformist ")[1].split("; or ")[0]
+        direct = shlex.split(direct.replace("FILE.py:NAME", "programs/contains-abc"))
+        assert main([*direct, "--max-length", "9", "--json"]) == 0
+        assert Path(host, "config.json").exists()
+        shutil.rmtree(host)
         given = shlex.split(command.replace("PROGRAM", "programs/contains-abc"))
         assert main([*given, "--max-length", "9"]) == 0
         assert main(["export", "F", "--host", host, "-o", host]) == 0
@@ -399,12 +503,71 @@ def test_recipes_and_saved_encoders_are_rewritten_from_their_weights(
     assert [found["generated_text"] for (found,) in answers] == ["yes", "no"]
 
 
+SOFTENED = [
+    *(
+        ("gpt2", name)
+        for name in (
+            "dyck-1",
+            "dyck-k-d",
+            "shuffle-dyck-2",
+            "induction-most-recent",
+            "induction-most-frequent",
+            "parity",
+            "contains-abc",
+        )
+    ),
+    ("bert", "reverse"),
+    ("bert", "parity"),
+    ("llama", "parity"),
+]
+
+
+@pytest.mark.parametrize(("host", "name"), SOFTENED)
+def test_a_saved_model_of_hard_attention_is_softened(library, few, tmp_path, host, name):
+    program, n = PROGRAMS[name], 64
+    options = {**HOSTS[host].options, "weighting": "average-hard"}
+    tf.save(tf.compile(program, max_length=n, **options), tmp_path / "saved.safetensors")
+    model = tf.load(tmp_path / "saved.safetensors")
+    assert any(head.weighting == "average-hard" for each in model.layers for head in each.heads)
+    tf.export(model, tmp_path / "made", host)
+    asked, front = [*strings(program, n)], len(model.embedding.front)
+    found = answered(library, tmp_path / "made", host, asked)
+    for x, each in zip(asked, found, strict=True):
+        read = each[front:] if model.read_out.at == "every" else each[-1:]
+        assert read == expected(program, x), x
+
+
+@pytest.mark.parametrize("name", ["parity", "dyck-1-nonuniform"])
+def test_a_recipe_of_hard_attention_is_softened(library, few, tmp_path, name):
+    built = tf.recipe(name)
+    model = built.build(**({"max_length": 64} if "max_length" in built.parameters else {}))
+    tf.export(model, tmp_path / "made", "gpt2", max_length=64)
+    asked = [x for n in (0, 1, 2, 9, 10, 11, 12, 64) for x in hard(model.alphabet, n)]
+    asked += [x for n in range(8) for x in itertools.product(model.alphabet, repeat=n)]
+    found = answered(library, tmp_path / "made", "gpt2", asked)
+    for x, each in zip(asked, found, strict=True):
+        assert each[-1] == ("yes" if model(x, "exact") else "no"), x
+
+
+def test_hard_attention_without_a_gap_is_refused_with_a_command_that_works(
+    library, few, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed (pip extra onnx)")
+    assert main(["export", "induction-most-recent", "--host", "gpt2", "-o", "made"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "layer 0 head 0: several scores may be the largest, of which rightmost-hard" in said
+    assert not Path("made").exists()
+    assert main(shlex.split(said.split("run: transformist ")[1])) == 0
+    assert Path("made.onnx").exists()
+
+
 def test_a_program_that_a_class_cannot_express_is_refused_with_a_command_that_works(
     library, few, tmp_path, capsys, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
     pytest.importorskip("onnxruntime", reason="onnxruntime is not installed (pip extra onnx)")
-    given = ["export", "programs/reverse", "--host", "llama", "-o", "made", "--max-length", "6"]
+    given = ["export", "programs/histogram", "--host", "llama", "-o", "made", "--max-length", "6"]
     assert main(given) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "for llama, every head of a causal decoder must have the mask future" in said
@@ -418,6 +581,25 @@ def test_the_examples_of_the_page_are_true(library, tmp_path, monkeypatch):
     example = doctest.DocTestParser().get_doctest(text, {}, "docs/huggingface.md", None, 0)
     with contextlib.redirect_stderr(None):
         assert doctest.DocTestRunner().run(example).failed == 0 and len(example.examples) > 8
+
+
+def test_the_command_exports_a_tagger_that_answers_after_its_input(
+    library, few, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    given = ["export", "programs/reverse", "--host", "gpt2", "-o", "made", "--max-length", "6"]
+    assert main(given) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "answers after its input: N = 13 is 6 symbols, =, and 6 tags, one a step" in said
+    ask = library.pipeline("text-generation", model="made")
+    found = ask(["abca", "c=", ""], return_full_text=False)
+    assert [each["generated_text"] for (each,) in found] == ["=acba", "c", "="]
+    card = " ".join(Path("made/README.md").read_text().split())
+    assert "after the input and =, one tag a step, then EOS" in card
+    assert "goes on, until the answer is `<eos>`" in card
+    monkeypatch.chdir("made")
+    (code,) = re.findall(r"```python\n(.*?)```", Path("README.md").read_text(), flags=re.S)
+    exec(code, {})
 
 
 @pytest.mark.parametrize(("name", "n"), [("dyck-1", 3), ("induction-most-recent", 8)])

@@ -39,9 +39,10 @@ def evaluated(model, inputs, arithmetic, max_length=None):
 def agree(model, inputs, arithmetic="float64", max_length=None):
     found = evaluated(model, inputs, arithmetic, max_length)
     for x, row, expected in zip(inputs, found, model.values(inputs, arithmetic), strict=True):
-        assert row[model.rows_read(len(x))] == pytest.approx(
-            np.asarray(expected, float), rel=0, abs=WITHIN[arithmetic]
-        ), x
+        wanted = np.asarray(expected, float)
+        # Products of drawn numbers, as in gated units, may be larger than 100.
+        within = WITHIN[arithmetic] * max(1, np.abs(wanted).max(initial=0) / 100)
+        assert row[model.rows_read(len(x))] == pytest.approx(wanted, rel=0, abs=within), x
 
 
 @pytest.mark.parametrize("arithmetic", WITHIN)
@@ -103,7 +104,7 @@ def test_activations_agree(activation):
 @pytest.mark.parametrize("arithmetic", ["float32", "float64"])
 def test_equal_rows_have_equal_vectors_in_every_place(activation, arithmetic):
     """Sums along the last axis, and Exp and Tanh in float64, would tell equal rows apart."""
-    if (activation, arithmetic) == ("gelu", "float64"):
+    if activation in ("gelu", "geglu") and arithmetic == "float64":
         pytest.skip("ONNX Runtime has no Erf in float64")
     for width in (6, 51):
         norm = tf.LayerNorm(gain=np.ones(width), epsilon=1e-5)

@@ -16,6 +16,7 @@ import transformist as tf
 from transformist.errors import InvalidValue, NotFinite
 from transformist.hosts import bert, gpt2, llama
 from transformist.hosts.host import CHECKPOINT_FILES, Unhostable
+from transformist.hosts.neutral_norms import LAYER_PINS, MEAN_SQUARE_PINS, neutral_norm
 from transformist.hosts.plain_model import (
     as_tensor,
     plain_model,
@@ -76,7 +77,7 @@ def test_a_plain_model_and_its_passes_have_the_logits_of_the_model(seed, with_ou
             assert found == pytest.approx(np.asarray(expected), rel=1e-5, abs=1e-5)
         _, z = logits(full, ids)
         assert z.sum(axis=1) == pytest.approx(np.zeros(len(ids)), abs=1e-9)
-        assert (z[:, -2] == 1).all() and abs(z[:, :-2]).max() <= 2
+        assert (z[:, scaled.width] == 1).all() and abs(z[:, :-1]).max() <= 2
 
 
 def test_heads_of_one_size_have_the_scores_of_the_heads():
@@ -121,6 +122,14 @@ def with_positions(*names):
     return decoder(embedding=dataclasses.replace(decoder().embedding, positions=positions))
 
 
+def other_networks(**changes):
+    layers = [
+        dataclasses.replace(layer, feed_forward=dataclasses.replace(layer.feed_forward, **changes))
+        for layer in decoder().layers
+    ]
+    return decoder(layers=tuple(layers))
+
+
 def two_activations():
     first, second = decoder().layers
     network = dataclasses.replace(second.feed_forward, activation="gelu")
@@ -130,10 +139,18 @@ def two_activations():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (lambda: drawn("future", "average-hard", seed=7), "softmax; received heads with average"),
+        (lambda: drawn("future", "rightmost-hard", seed=7), "softmax, .* rightmost-hard takes one"),
         (lambda: drawn("past"), "masks=future gives|mask future.*; received heads with mask past"),
         (lambda: drawn("none"), "received heads with mask none"),
         (with_norm, "no norms of its own"),
+        (
+            lambda: other_networks(activation="elu"),
+            "networks must have relu, gelu, .*received elu",
+        ),
+        (
+            lambda: drawn("future", seed=7, positions=False, activation="swiglu"),
+            "networks must have relu, gelu, .*received swiglu",
+        ),
         (two_activations, "one activation; received gelu, relu"),
         (lambda: with_positions("i/n"), "must not depend on the length"),
         (fraction, "must be a label; received NearestFraction"),
@@ -147,7 +164,8 @@ def test_what_a_decoder_cannot_hold_is_refused_with_a_host_that_can(model, messa
     with pytest.raises(Unhostable, match=message) as refusal:
         gpt2.write(model(), "float32", 6)
     assert 'host="onnx"' in str(refusal.value)
-    is_cured = not message.startswith(("no norms", "one activation", "must be a label"))
+    uncured = "no norms", "networks must have", "one activation", "must be a label"
+    is_cured = not message.startswith(uncured)
     assert ("anew with masks='future', reuse=False" in str(refusal.value)) == is_cured
 
 
@@ -218,7 +236,7 @@ def cls():
 
 
 def test_another_format_and_a_missing_length_are_refused():
-    with pytest.raises(Unhostable, match='in float32; received bfloat16; .*host="gpt2"'):
+    with pytest.raises(Unhostable, match='in float32 or float16; received bfloat16; .*host="gpt2"'):
         gpt2.write(decoder(), "bfloat16")
     with pytest.raises(InvalidValue, match="give max_length"):
         gpt2.write(drawn("future", seed=7, positions=False), "float32")
@@ -237,6 +255,49 @@ def test_a_missing_library_is_named_with_its_extra_before_any_work(host, tmp_pat
 def test_a_weight_beyond_float32_is_refused(weight):
     with pytest.raises(NotFinite, match="one in lm_head"):
         as_tensor("lm_head", np.array([[0, 1, weight]]))
+
+
+@pytest.mark.parametrize("weight", [2.0**16, 2.0**-26])
+def test_a_weight_that_float16_does_not_hold_is_refused(weight):
+    with pytest.raises(NotFinite, match="number of float16"):
+        as_tensor("lm_head", np.array([[0, 1, weight]]), "float16")
+    held = as_tensor("lm_head", np.array([[0, 1, 2.0**-24]]), "float16")
+    assert held.dtype == np.float16 and held[0, 2] > 0
+
+
+@pytest.mark.parametrize(("pins", "is_layer"), [(LAYER_PINS, True), (MEAN_SQUARE_PINS, False)])
+def test_a_norm_with_pins_keeps_the_stream(pins, is_layer):
+    plain = plain_model(decoder(), "gpt2", (Mask.FUTURE,), None)
+    plain = dataclasses.replace(plain, arithmetic="float16")
+    neutral = neutral_norm(plain, 2.0**-50, pins)
+    pinned = neutral.pinned(plain)
+    found = widened(with_zero_sum(pinned) if is_layer else pinned, 64)
+    written = found.words[:, plain.width : plain.width + len(pins)]
+    assert neutral.factor == 1 and (written == pins).all()
+    for z in found.words:
+        less = z.mean() if is_layer else 0.0
+        root = np.sqrt(((z - less) ** 2).mean() + 1e-5)
+        out = (z - less) / root * neutral.gain(1e-5, 64)
+        off = abs(out - z)[: plain.width]
+        assert off.max() <= 2.0**-15 * max(1, abs(plain.words).max())
+    # Nothing reads a pin: the logits are those of the model without pins.
+    assert not found.W_out[:, plain.width :].any()
+    assert all(not head.W_Q[:, plain.width :].any() for head in found.layers[0].heads)
+
+
+def test_queries_and_keys_of_a_balanced_head_have_the_same_products():
+    plain = plain_model(decoder(), "gpt2", (Mask.FUTURE,), None)
+    (layer, *_), places = plain.layers, np.arange(64)
+    count = len(layer.heads)
+    plainly = stacked(layer, count, places, 64)
+    balanced = stacked(layer, count, places, 64, are_balanced=True)
+    for q, k in itertools.product(("W_Q", "b_Q"), ("W_K", "b_K")):
+        for number in range(count):
+            own = slice(64 * number, 64 * number + 64)
+            products = [each[q][own].T @ each[k][own] for each in (plainly, balanced)]
+            assert np.array_equal(*products)
+            sizes = [abs(each[q][own]).max() for each in (plainly, balanced)]
+            assert sizes[0] == 0 or np.log2(sizes[0] / sizes[1]).is_integer()
 
 
 def alphabet(*symbols):

@@ -204,7 +204,7 @@ def test_names_that_do_not_exist_are_refused():
     with pytest.raises(UnknownName, match="mask"):
         tf.read_encoder(tensors(), heads=2, mask="causal")
     with pytest.raises(UnknownName, match="activation"):
-        tf.read_encoder(tensors(), heads=2, activation="silu")
+        tf.read_encoder(tensors(), heads=2, activation="mish")
     with pytest.raises(InvalidValue, match="ε must be at least 0"):
         tf.read_encoder(tensors(), heads=2, norm_epsilon=-1)
 

@@ -22,7 +22,7 @@ from transformist.errors import (
 )
 from transformist.hosts.named_arrays import answer_from
 from transformist.hosts.plain_values import encoded
-from transformist.model.feed_forward import ACTIVATIONS
+from transformist.model.feed_forward import ACTIVATIONS, PLAIN_ACTIVATIONS
 from transformist.programs import PROGRAMS
 
 torch = pytest.importorskip("torch", reason="torch is not installed (pip extra torch)")
@@ -40,8 +40,10 @@ def agree(model, inputs, dtype="float64"):
     with torch.no_grad():
         logits = module(*module.encode_batch(inputs)).logits.double().numpy()
     for x, row, expected in zip(inputs, logits, model.values(inputs, dtype), strict=True):
-        found = row[model.rows_read(len(x))]
-        assert found == pytest.approx(np.asarray(expected, float), rel=0, abs=WITHIN[dtype]), x
+        wanted = np.asarray(expected, float)
+        # Products of drawn numbers, as in gated units, may be larger than 100.
+        within = WITHIN[dtype] * max(1, np.abs(wanted).max(initial=0) / 100)
+        assert row[model.rows_read(len(x))] == pytest.approx(wanted, rel=0, abs=within), x
     assert module.answers(inputs) == model.answers(inputs, dtype)
 
 
@@ -134,7 +136,7 @@ def test_equal_rows_have_equal_vectors_in_every_place(activation, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", PLAIN_ACTIVATIONS)
 def test_activations_take_every_place_alike(activation, dtype):
     function = torch_module.ACTIVATIONS[activation]
     for each in np.random.default_rng(4).normal(size=200) * 3:
@@ -157,11 +159,13 @@ def test_activations_are_rounded_as_in_the_reference(activation, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", PLAIN_ACTIVATIONS)
 def test_gradients_are_finite_where_an_exponential_overflows(activation, dtype):
     x = torch.tensor([-500.0, -60, -8, 0, 8, 30], dtype=getattr(torch, dtype), requires_grad=True)
     torch_module.ACTIVATIONS[activation](x).sum().backward()
-    assert x.grad.isfinite().all() and x.grad[-2:].tolist() == pytest.approx([1, 1], abs=2.0**-7)
+    slope = 0 if activation in ("sigmoid", "tanh") else 1
+    assert x.grad.isfinite().all()
+    assert x.grad[-2:].tolist() == pytest.approx([slope, slope], abs=2.0**-7)
 
 
 def test_padding_may_stand_anywhere_and_hold_anything():
@@ -370,7 +374,7 @@ def test_compiled_activations_are_those_of_the_module():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", PLAIN_ACTIVATIONS)
 def test_exported_activations_are_those_of_the_module(activation):
     class Activation(torch.nn.Module):
         def forward(self, x):

@@ -99,7 +99,7 @@ def test_a_default_of_none_is_left_out_for_numbers_and_booleans():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda x: x.predecessor().tag(), "a category must have a default; received none"),
+        (lambda x: x.predecessor().tag(), "a category must have a default .* received none"),
         (lambda x: x.select(x).rightmost(x).tag(), "a category must have a default"),
         (lambda x: x.map(lambda a: None).tag(), "must return a value other than None"),
         (

@@ -294,8 +294,10 @@ NUMBER = (
         ("balance.clamp(0, 1)", "no operation on a number has this name; received 'clamp'; "
          "did you mean clip"),
         ("x.position('j')", "a function of the position must be one of i, n, "),
-        ("x.predecessor()", "where there is no such position, a category must have a "
-            "default; received "
+        ("x.first()", "a category must have a default where there is no such position, as in an "
+            "empty input"),
+        ("x.predecessor()", "a category must have a default where there is no such position, "
+            "as in an empty input; received "
          "none; give default=…, a symbol or any other value such as 'none'"),
         ("x.predecessor(0, default='(')", "k must be a whole number of at least 1; received 0; "
          "give the distance in positions"),
@@ -306,7 +308,7 @@ NUMBER = (
         ("x == ['(']", "x, a category, must be compared with values that it can have: '(' ')'; "
          "received ['(']; compare it with one of these"),
         ("balance.values", "the values of a number must be known and few, to be listed; received "
-         "balance, a number; list those of the category or Boolean that it is made of"),
+         "balance, a number; list the values of the category or Boolean that it is made of"),
     ],
 )  # fmt: skip
 def test_types_that_do_not_fit(refused, body, message):

@@ -38,6 +38,7 @@ from transformist.model import (
     NearestFraction,
     NearZero,
     Outputs,
+    PositionFlags,
     PositionFunctions,
     PositionsSideBySide,
     PositionTable,
@@ -152,6 +153,7 @@ ARGUMENTS = {
         },
     ),
     PositionFunctions: ({"names": ("i", None)}, {"names": ("i/n", None)}),
+    PositionFlags: ({"places": (1,), "values": [1]}, {"places": (0,), "values": [2]}),
     PositionTable: ({"vectors": MATRIX}, {"vectors": OTHER_MATRIX}),
     PositionsSideBySide: (
         {"parts": (PositionTable(vectors=MATRIX),)},
@@ -429,6 +431,7 @@ FUNCTIONS = [
     HEAD,
     NETWORK,
     FeedForwardStack((FeedForward(W_1=[[1, 1]], W_2=[[1]]),)),
+    FeedForward(W_1=[[1, 1], [1, 0]], W_2=[[1]], activation="reglu"),
     NORM,
     Heads((HEAD,)),
     Sublayer(NETWORK),

@@ -1,13 +1,14 @@
 """Ablation, patches and differences of traces, from their definitions."""
 
 import dataclasses
+import warnings
 from fractions import Fraction as F
 
 import numpy as np
 import pytest
 
 import transformist as tf
-from transformist.errors import TransformistError
+from transformist.errors import NothingChanged, TransformistError
 from transformist.model import BOS, PositionFunctions, Stream
 from transformist.programs import PROGRAMS
 
@@ -131,6 +132,7 @@ def test_a_mean_is_over_every_row_of_every_input():
     assert set(changed.run("))", "exact")["sign"]) == {F(3, 5)}
 
 
+@pytest.mark.filterwarnings("ignore::transformist.errors.NothingChanged")
 @pytest.mark.parametrize("arithmetic", ["exact", "float16", "interval"])
 def test_a_patch_with_the_same_numbers_changes_nothing(arithmetic):
     model = dyck()
@@ -290,3 +292,38 @@ def test_positions_are_any_sequence():
         tf.patch(model, "()()", source="((((", position=each) for each in (range(2, 4), [2, 3])
     ]
     assert not taken[0].diff(taken[1])
+
+
+def test_a_patch_of_equal_numbers_names_the_steps_at_which_they_differ():
+    model = dyck()
+    said = (
+        "after embedding are equal in both runs, so that the patch changes nothing; these slots "
+        "differ after layer 0 feed-forward, layer 1 attention, layer 1 feed-forward"
+    )
+    with pytest.warns(NothingChanged, match=said):
+        assert tf.patch(model, "(())", source="())(", slot="violation").answer
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        after = "layer 0 feed-forward"
+        assert not tf.patch(model, "(())", source="())(", slot="violation", after=after).answer
+        # One other number among equal ones is a change.
+        tf.patch(model, "(())", source="())(", slot="violation", position=[1, 3], after=after)
+
+
+def test_several_slots_are_ablated_as_one_after_the_other():
+    model = dyck()
+    both = tf.ablate(model, slot=["violations", "imbalance"])
+    assert both == tf.ablate(tf.ablate(model, slot="violations"), slot="imbalance") != model
+    assert both.changes == ("ablated: slots violations, imbalance by zero",)
+    with pytest.raises(TransformistError, match="at least one"):
+        tf.ablate(model, slot=[])
+
+
+def test_differences_are_plain_numbers():
+    differences = dyck().run("()").diff(dyck().run(")("))
+    assert differences and all(
+        type(each.value) is type(each.other) is float for each in differences
+    )
+    assert "np." not in repr(differences)
+    exact = dyck().run("()", "exact").diff(dyck().run(")(", "exact"))
+    assert str(exact[0].value) == "1"

@@ -52,8 +52,11 @@ class TestFeedForward:
         for arithmetic in ("exact", "float64", "float32", "float16", "bfloat16"):
             assert (np.array(network(x, arithmetic).tolist(), dtype=float) == expected).all()
 
-    def test_the_forms_of_gelu(self):
+    def test_activations_that_are_not_rational(self):
         forms = {
+            "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
+            "tanh": math.tanh,
+            "elu": lambda x: x if x > 0 else math.expm1(x),
             "gelu": lambda x: x * (1 + math.erf(x / math.sqrt(2))) / 2,
             "gelu-tanh": lambda x: (
                 x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))

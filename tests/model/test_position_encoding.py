@@ -1,11 +1,13 @@
 """Position encodings: shapes, exactness, one rounding, and what they refuse."""
 
+import decimal
+import itertools
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from transformist.arithmetic import SYSTEMS
+from transformist.arithmetic import SYSTEMS, Interval, number_system
 from transformist.errors import (
     InputTooLong,
     InvalidValue,
@@ -14,7 +16,7 @@ from transformist.errors import (
     UnknownName,
 )
 from transformist.model import PositionFunctions, PositionTable, Sinusoids
-from transformist.positions import POSITIONS
+from transformist.position_features import POSITIONS
 
 FUNCTIONS = {
     "1": lambda i, n: Fraction(1),
@@ -112,19 +114,50 @@ def test_which_encodings_know_n():
         assert PositionFunctions((name,)).knows_n == any(row != rows[0] for row in rows), name
 
 
+def real_sinusoid(p, delta, d):
+    """The sinusoid to some 200 digits: the Taylor series of the equation's angle."""
+    with decimal.localcontext(prec=400):
+        angle = p / decimal.Decimal(10000) ** (decimal.Decimal(delta - delta % 2) / d)
+        total = decimal.Decimal(0)
+        k = 1 - delta % 2
+        term = angle if k else decimal.Decimal(1)
+        while abs(term) > decimal.Decimal(10) ** -200 or k < angle:
+            total, k = total + term, k + 2
+            term = -term * angle * angle / (k * (k - 1))
+        return Fraction(total)
+
+
 @pytest.mark.parametrize("d", [1, 2, 5, 16, 512])
-def test_sinusoids_are_the_nearest_multiples_of_their_step(d):
-    p, delta = np.arange(40)[:, None], np.arange(d)[None, :]
-    wavelength = 2 * np.pi * 10.0 ** (4 * (delta - delta % 2) / d)
-    angle = 2 * np.pi * p / wavelength
-    real = np.where(delta % 2 == 0, np.sin(angle), np.cos(angle))
-    got = Sinusoids(d)(40)
-    assert np.abs(got - real).max() <= 2.0**-25 + 1e-13  # of float64
-    assert np.abs(got - real).max() > 2.0**-26 or d < 3
-    assert ((got * 2**24) % 1 == 0).all()
-    assert (Sinusoids(d)(40, "float32") == got).all()
-    assert Sinusoids(d)(40, "exact").tolist() == got.tolist()
+@pytest.mark.parametrize(
+    "name", ["float64", "float32", "float16", "bfloat16", "saturating:16:1/16"]
+)
+def test_sinusoids_are_the_nearest_numbers_of_each_format(d, name):
+    system = number_system(name)
+    places = [0, 1, 2, 22, 39, 333]  # 22 and 333 are near multiples of π
+    got = system.numbers(Sinusoids(d)(334, system))[places]
+    step = system.unit_roundoff
+    for p, row in zip(places, got, strict=True):
+        for delta in {0, 1, 2, 3, d - 2, d - 1} & set(range(d)):
+            real, number = real_sinusoid(p, delta, d), Fraction(row[delta])
+            for away in (1 + 2 * step, 1 - 2 * step) if step else ():
+                other = Fraction(system.numbers(system.array([number * away]))[0])
+                assert abs(number - real) <= abs(other - real)
+            assert abs(number - real) <= (step * abs(real) if step else Fraction(1, 32))
     assert got[0].tolist() == [delta % 2 for delta in range(d)]  # position 1 is 0 from 0
+
+
+def test_exact_sinusoids_are_rationals_and_balls_hold_the_real_values():
+    for bits in (128, 512):
+        balls = Interval(bits)
+        exact = Sinusoids(4)(30, "exact").fractions() if bits == 128 else None
+        got = Sinusoids(4)(30, balls)
+        middle, radius = balls.numbers(got), balls.radius(got)
+        assert radius.max() < Fraction(1, 2 ** (bits - 2))
+        for p, delta in itertools.product(range(30), range(4)):
+            real = real_sinusoid(p, delta, 4)
+            assert abs(middle[p, delta] - real) <= radius[p, delta]
+            if exact is not None:
+                assert abs(exact[p, delta] - real) < Fraction(1, 2**128)
 
 
 def test_sinusoids_go_on_to_both_sides():

@@ -25,6 +25,7 @@ from transformist.model import (
     Transformer,
 )
 from transformist.programs import PROGRAMS
+from transformist.report import diagnosis_table
 from transformist.verify import first_failing
 from transformist.verify.diagnosis import (
     MAX_STRINGS,
@@ -283,7 +284,8 @@ def test_each_signature_of_a_recorded_failure():
     kinds = {
         ("reverse", "bfloat16"): (Blend, "layer 1 attention"),
         ("sort", "bfloat16"): (LinearRegion, "layer 1 feed-forward"),
-        ("parity", "float16"): (Overflow, "layer 1 attention"),
+        ("reverse", "float16"): (Overflow, "layer 1 attention"),
+        ("parity", "float16"): (BelowResolution, "layer 0 attention"),
         ("histogram", "float16"): (BelowResolution, "layer 0 attention"),
     }
     for (name, arithmetic), (kind, after) in kinds.items():
@@ -434,3 +436,33 @@ def test_a_comparison_far_beyond_its_region_is_not_to_blame():
     assert isinstance(found.signature, LinearRegion)
     numbers = found.signature.value, found.signature.exact, found.signature.epsilon
     assert numbers == (-0.25, 0.75, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "arithmetic", "N", "after", "position"),
+    [
+        # The exact values at all positions of this slot do not restore the answer; one alone does.
+        ("palindrome", "aabbbbbbbbbbbbaa", "float8_e5m2", 16, "layer 1 attention", 3),
+        ("dyck-k-d", "[[[[[[[[", "float8_e5m2", 8, "layer 4 feed-forward", 5),
+    ],
+)
+def test_a_number_that_decides_at_one_position_alone_is_found(
+    name, x, arithmetic, N, after, position
+):
+    model = tf.compile(PROGRAMS[name], max_length=N, arithmetic="exact")
+    found = tf.diagnose(model, x, arithmetic=arithmetic)
+    (first,) = found.first
+    assert (first.after, first.position) == (after, position)
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "arithmetic", "N"),
+    [("sort", [4], "float8_e5m2", 16), ("histogram", "a" * 32, "bfloat16", 64)],
+)
+def test_no_number_is_named_where_none_restores_the_answer(name, x, arithmetic, N):
+    """The exact scores of two labels are rounded to one number of the format."""
+    model = tf.compile(PROGRAMS[name], max_length=N, arithmetic="exact")
+    found = tf.diagnose(model, x, arithmetic=arithmetic)
+    assert found.fails and found.first == () and found.chain == (found.origin,)
+    lines = [*diagnosis_table.diagnosis_lines(name, found)]
+    assert any(line.startswith("no number decides") for line in lines)

@@ -24,6 +24,11 @@ def test_the_rows_of_computed_positions_are_those_of_the_programs():
     assert written in WRITTEN, "run python docs/targets.py"
 
 
+@pytest.mark.slow
+def test_the_rows_of_narrow_formats_are_those_of_the_programs():
+    assert page.coded() in WRITTEN, "run python docs/targets.py"
+
+
 def test_the_refusals_are_those_of_the_programs():
     found = "".join(map(page.refusals, PROGRAMS))
     assert WRITTEN.startswith(page.HEAD) and WRITTEN.endswith(page.REFUSED + found)

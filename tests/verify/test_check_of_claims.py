@@ -69,7 +69,7 @@ def test_a_changed_recipe_is_checked_for_its_claim():
             "one that needs depth, kinds",
         ),
         (
-            lambda: tf.check(tf.recipe("min").replace(claim=tf.recipe("dyck-1").claim)),
+            lambda: tf.check(tf.recipe("min").replace(claim=tf.recipe("dyck-1-uniform").claim)),
             InvalidValue,
             "of the kind Transformer; received FeedForward",
         ),

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import transformist as tf
 from transformist.circuit import Circuit, Embedded, Form, total
 from transformist.programs import PROGRAMS
-from transformist.verify.certificate import finding
+from transformist.verify.certificate import finding, uniqueness
 from transformist.verify.certificate.uniqueness import apart
 
 
@@ -64,10 +65,62 @@ def test_equal_labels_have_no_distance_and_one_pair_alone_decides():
     assert apart(circuit, [x, x * 3, x + Fraction(1, 4)]) == Fraction(1, 4)
 
 
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("unknown", [0, 1])
+def test_the_distance_of_many_labels_is_the_least_of_all_pairs(seed, unknown):
+    """Most labels read one number or two: many pairs have no number in common."""
+    drawn = random.Random(seed)
+    values = [Fraction(drawn.randint(1, 3), drawn.choice((1, 1, 4))) for _ in range(5)]
+    circuit, atoms = numbers_of_two_symbols(values)
+    for number in range(unknown):
+        law = circuit.laws[number]
+        circuit.laws[number] = replace(law, grid=None, least=values[number])
+    labels = [
+        total(
+            atom * drawn.choice((1, 1, -1, 2, Fraction(1, 3)))
+            for atom in drawn.sample(atoms, drawn.choice((0, 1, 1, 2)))
+        )
+        + drawn.choice((0, 0, Fraction(1, 2), 1))
+        for _ in range(drawn.randint(2, 7))
+    ]
+    pairs = [pair for pair in itertools.combinations(labels, 2) if pair[0] != pair[1]]
+    distances = [apart(circuit, [*pair]) for pair in pairs]
+    assert apart(circuit, labels) == min(distances, default=0)
+
+
+def test_labels_alike_are_nearer_where_they_have_no_number_in_common():
+    """a + q and b + q differ by a − b, a whole number; a + q and c + r by a multiple of 1/4."""
+    values = [1, 2, 3, Fraction(1, 4), Fraction(3, 4)]
+    circuit, (a, b, c, q, r) = numbers_of_two_symbols([Fraction(x) for x in values])
+    assert apart(circuit, [a + q, b + q]) == 1
+    assert apart(circuit, [a + q, b + q, c + r]) == Fraction(1, 4)
+
+
+def test_without_a_grid_labels_of_one_kind_are_told_apart_by_their_signs():
+    """x − (−y) is at least 1 where x and y are at least that or 0; x − z may be anything."""
+    circuit, (x, one, two) = numbers_of_two_symbols([Fraction(1), Fraction(2), Fraction(3)])
+    circuit.laws[0] = replace(circuit.laws[0], grid=None, least=Fraction(1))
+    assert apart(circuit, [x, -one]) == 1
+    assert apart(circuit, [x, -one, two]) == 0
+
+
+def test_pairs_of_labels_that_read_different_numbers_are_looked_at_once(monkeypatch):
+    circuit, atoms = numbers_of_two_symbols([Fraction(k) for k in range(1, 41)])
+    pairs, distance = [], uniqueness._distance_by_terms
+
+    def noted(circuit, terms, *rows):
+        pairs.append(rows)
+        return distance(circuit, terms, *rows)
+
+    monkeypatch.setattr(uniqueness, "_distance_by_terms", noted)
+    assert apart(circuit, atoms) == 1 and len(pairs) == 1
+
+
 @pytest.mark.parametrize("name", ["histogram", "majority", "reverse"])
 def test_rows_of_the_read_out_that_are_left_out_change_no_line(name, monkeypatch):
     model = tf.compile(PROGRAMS[name], max_length=6)
     found, asked = tf.certify(model), []
+    assert found.grade == 1 and found.lines
 
     def every(W_out, b_out, extracted):
         asked.append((len(W_out), finding_rows(W_out, b_out, extracted)))
@@ -75,7 +128,7 @@ def test_rows_of_the_read_out_that_are_left_out_change_no_line(name, monkeypatch
 
     finding_rows = finding.read_elsewhere
     monkeypatch.setattr(finding, "read_elsewhere", every)
-    assert tf.certify(model) == found and found.grade == 1 and found.lines
+    assert tf.certify(model) == found
     ((rows, read),) = asked
     assert len(read) < rows or name == "majority"
 

@@ -11,7 +11,7 @@ from transformist.arithmetic import number_system
 from transformist.verify.proof import answering, ideal, prove, walking
 from transformist.verify.proof.enumerating import case_keys, combinations
 from transformist.verify.proof.ideal import Ideal, Pattern, Views
-from transformist.verify.proof.rounding_errors import _times
+from transformist.verify.proof.sparse_products import Entries
 
 
 def shifted(size, by=2):
@@ -46,7 +46,22 @@ def test_products_with_sparse_matrices_have_every_term(filled):
         [[sum(matrix[r, c] * each[c, k] for c in range(30)) for k in range(4)] for r in range(12)]
         for each in z
     ]
-    assert (_times(matrix, z) == np.array(expected)).all()
+    at = Entries.of(matrix)
+    assert (at.times(at.at(matrix), z) == np.array(expected)).all()
+    most = [
+        [max([z[0, c, k] for c in np.flatnonzero(row)], default=0.0) for k in range(4)]
+        for row in matrix
+    ]
+    assert (at.reduced(np.maximum, z[0, at.columns], 0.0) == np.array(most)).all()
+    assert at.count(at.at(matrix) % 2).tolist() == (matrix % 2 != 0).sum(axis=1).tolist()
+
+
+def test_a_weight_of_0_times_infinity_is_no_term():
+    matrix, z = np.eye(20), np.ones((20, 1))
+    matrix[4, 3], z[3] = 1.0, np.inf
+    at = Entries.of(matrix)
+    values = np.where((at.rows == 4) & (at.columns == 3), 0.0, 1.0)
+    assert at.times(values, z)[:, 0].tolist() == [1.0] * 3 + [np.inf] + [1.0] * 16
 
 
 def unknowns(draw, kinds):
@@ -78,6 +93,26 @@ def test_forms_bounded_together_have_the_bounds_of_each(seed, monkeypatch):
             assert np.array_equal(pieces[0][place], lo[0])
             assert np.array_equal(pieces[1][place], hi[0])
             assert np.array_equal(pieces[2][:, place], size[:, 0])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sums_of_sums_have_the_bounds_of_their_terms(seed):
+    """A form is bounded by the forms that it was made of; the plain terms bound it alike."""
+    draw = random.Random(seed)
+    found, forms = unknowns(draw, kinds=4)
+    sums = []
+    for _ in range(30):
+        parts = [(Fraction(draw.choice([-2, 1, 3]), 2), form) for form in draw.sample(forms, 2)]
+        constant = Fraction(draw.randint(-2, 2))
+        sums.append(found.shifted(found.combined(parts), constant))
+        assert sums[-1] == found.combined([*parts, (Fraction(1), found.constant(constant))])
+        moving = {n: x for n, x in sums[-1].items() if n >= found.kinds}
+        assert found.rest(sums[-1]) == moving
+    assert found._sums
+    plain = [dict(each) for each in sums]
+    assert [found.grid(each) for each in sums] == [found.grid(each) for each in plain]
+    for one, other in zip(found.measured(sums), found.measured(plain), strict=True):
+        assert np.allclose(one, other, rtol=1e-11, atol=1e-11)
 
 
 def answers(model, monkeypatch):

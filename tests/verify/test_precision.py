@@ -124,9 +124,9 @@ def test_a_recipe_for_N_is_built_for_each_length():
     built = []
     recipe = tf.recipe("dyck-1")
 
-    def construct(max_length=1024):
+    def construct(max_length=1024, printed=False):
         built.append(max_length)
-        return recipe.construct(max_length)
+        return recipe.construct(max_length, printed=printed)
 
     found = first_failure(replace(recipe, construct=construct), "bfloat16", longest=6, work=2**24)
     assert {1, 2, 3, 4, 5, 6} <= set(built)

@@ -16,7 +16,7 @@ import transformist as tf
 from transformist.arithmetic import number_system
 from transformist.errors import TransformistError
 from transformist.programs import PROGRAMS
-from transformist.verify.proof import EVALUATIONS, prove
+from transformist.verify.proof import EVALUATIONS, prove, upwards
 from transformist.verify.proof.grids import SYMBOLS, best_keys
 from transformist.verify.proof.ideal import Ideal
 from transformist.verify.proof.slack import Ledger
@@ -297,7 +297,8 @@ def test_a_proof_knows_of_no_other_law():
     import pathlib
 
     root = pathlib.Path(tf.__file__).parent / "verify" / "proof"
-    allowed = {"arithmetic", "errors", "host_evaluation", "model", "positions", "verify.proof"}
+    allowed = {"arithmetic", "errors", "host_evaluation", "model", "position_features"}
+    allowed |= {"verify.proof"}
     for path in root.glob("*.py"):
         for line in path.read_text().splitlines():
             if line.startswith("from transformist."):
@@ -326,6 +327,38 @@ def test_the_structured_engine_is_within_what_is_proved_of_it(name, arithmetic):
                 assert abs(Fraction(float(y)) - Fraction(z)) <= last.error[0, slot, kind], (x, slot)
 
 
+def test_an_error_relative_to_the_largest_value_is_not_relative_to_a_mean():
+    """The values of a mean are 2²⁰ and 1: the mean may be a small share of the largest value."""
+    stream = tf.Stream(("x", "mean"))
+    head = tf.Attention(
+        W_Q=[[0, 0]], W_K=[[0, 0]], W_V=[[1, 0]], W_O=[[0], [1]], mask="future", weighting="softmax"
+    )
+    model = tf.Transformer(
+        stream=stream,
+        embedding=tf.Embedding.of(stream, {"a": {"x": 2**20}, "b": {"x": 1}}),
+        layers=(tf.Layer(heads=(head,)),),
+        read_out=tf.Binary(W_out=[[0, 1]], b_out=[-1]),
+        max_length=100,
+    )
+    known = walked(model, "float64", 100, "structured").streams[-1]
+    of_largest = 2.0**20 * (5000 * 2.0**-53 + 2.0**-40)
+    assert (known.relative[1] < 1e-13).all() and (known.absolute[1] >= of_largest).all()
+    assert (known.error[0, 1] >= of_largest).all()
+
+
 def test_what_is_not_a_number_is_no_bound():
     """0 · ∞ and 0/0 stand where a bound is missing; as 0 they would say "exact"."""
     assert up(np.array([0.0, 1.0, np.nan, np.inf])).tolist() == [0.0, up(1.0), np.inf, np.inf]
+
+
+def test_bounds_that_are_mostly_0_are_raised_as_one_by_one():
+    drawn = np.random.default_rng(1)
+    x = np.zeros((2, 100, 200))
+    at = drawn.integers(0, x.size, 900)
+    x.reshape(-1)[at] = drawn.choice([1.0, 3e-308, 2.0**-600, -1.0, np.nan, np.inf, 1e300], 900)
+    assert x.size > upwards.FEW
+    for given in (x, x.swapaxes(1, 2)):
+        wanted = np.array([float(up(value)) for value in given.ravel().tolist()])
+        assert np.array_equal(up(given).ravel(), wanted)
+        raised = upwards.at_least_tiniest(up(given)).ravel()
+        assert np.array_equal(raised, np.where(wanted > 0, np.maximum(wanted, upwards.TINIEST), 0))

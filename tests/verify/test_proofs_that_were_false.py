@@ -289,3 +289,40 @@ def test_the_first_symbol_sees_bos_alone_under_a_strict_mask(weighting):
     assert hardened(built)("a", "exact") and not built("a", "float16")
     for order in ("any", "reference", "flash"):
         assert not prove(built, number_system("float16"), 4, order).holds
+
+
+@pytest.mark.parametrize("order", ["any", "reference"])
+def test_a_bias_that_rounds_to_0_is_no_part_of_a_common_factor(order):
+    """Three means of one mask have one factor; a bias of 2⁻²⁶ is 0 in float16, and decides."""
+
+    def unit(k, size=1):
+        return [size if j == k else 0 for j in range(6)]
+
+    def mean(into, b):
+        return tf.Attention(
+            W_Q=[[0] * 6],
+            W_K=[[0] * 6],
+            W_V=[unit(1)],
+            W_O=[[int(k == into)] for k in range(6)],
+            b_O=unit(into, b),
+            mask="future",
+            weighting="average-hard",
+        )
+
+    row = [-64, 0, 1024, -512, -512, 0]
+    step = tf.FeedForward(
+        W_1=[row, row], b_1=[0, -F(1, 2**17)], W_2=[[0, 0]] * 5 + [[2**14, -(2**14)]]
+    )
+    built = tf.Transformer(
+        stream=tf.Stream(tuple("sxabcy")),
+        embedding=tf.Embedding(
+            symbols=("a", "b", "BOS"),
+            vectors=[[1, F(1, 512), 0, 0, 0, 0], unit(0), [0] * 6],
+            front=("BOS",),
+        ),
+        layers=(tf.Layer((mean(2, F(1, 2**26)), mean(3, 0), mean(4, 0)), step),),
+        read_out=accept(*unit(5), b=-F(1, 16)),
+        max_length=3,
+    )
+    assert built("", "exact") and not built("", "float16")
+    assert not prove(built, number_system("float16"), 3, order).holds

@@ -206,7 +206,7 @@ REFUSED = {
             W_K=[[1, 0, 0], [0] * 3, [0] * 3, [0] * 3],
             b_K=[0, 2**25, 0, 0],
         ),
-        "constant",
+        "read with weight 1",
     ),
     "scores that are all the same, and too large": (
         attending("vpo", {"p": "i"}, W_Q=[[0, 300, 0]], W_K=[[0] * 3], b_K=[300]),

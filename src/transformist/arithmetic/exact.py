@@ -38,6 +38,8 @@ class Rationals:
 
     def __init__(self, numerators: NDArray[Any], denominator: int = 1) -> None:
         if denominator != 1:
+            # The array has one denominator: it is divided by what divides all numerators too. If
+            # all are 0, gcd(D, 0) = D, and the denominator becomes 1.
             common = int(np.gcd.reduce(numerators.ravel())) if numerators.size else 0
             divisor = math.gcd(denominator, common)
             shortened = numerators // divisor if common else numerators * 0
@@ -59,6 +61,7 @@ class Rationals:
         distinct, places = exact.ravel(), np.arange(exact.size)
         if exact.dtype == np.float64:
             distinct, places = np.unique(distinct, return_inverse=True)  # weights repeat
+        # pₖ/qₖ = pₖ (D/qₖ)/D with D the least common multiple of all qₖ.
         ratios = [value.as_integer_ratio() for value in distinct.tolist()]
         denominator = math.lcm(*(q for _, q in ratios))
         numerators = _integers([p * (denominator // q) for p, q in ratios])
@@ -128,6 +131,10 @@ class Exact:
         """The numbers themselves."""
         return values if isinstance(values, Rationals) else Rationals.of(values)
 
+    def near(self, values: Callable[[int], Any]) -> Array:
+        """Rationals within 2⁻¹²⁸ of the real numbers."""
+        return self.array(values(128))
+
     def numbers(self, x: Array) -> NDArray[Any]:
         """An object array of `Fraction`."""
         return Rationals.of(x).fractions() if not isinstance(x, Rationals) else x.fractions()
@@ -178,6 +185,7 @@ class Exact:
         return self.matmul(q, Rationals(np.swapaxes(k.numerators, -1, -2), k.denominator))
 
     def sum(self, x: Array) -> Array:
+        # Each partial sum of n numerators of magnitude at most P is at most n P.
         return _map(lambda n: n.sum(axis=-1, keepdims=True), x, growth=x.shape[-1])
 
     def maximum(self, x: Array, among: Flags) -> Array:
@@ -240,6 +248,8 @@ class Exact:
         return Rationals(np.where(where, x.numerators, 0), x.denominator)
 
     def maximal(self, x: Array, among: Flags) -> Flags:
+        # `maximum` may shorten the fraction: over the denominator of x, equal rationals have equal
+        # numerators.
         largest = self.maximum(x, among).over(x.denominator)
         return np.asarray(among & (x.numerators == largest), dtype=bool)
 
@@ -255,7 +265,7 @@ class Exact:
     def _no_gelu() -> NotRepresentable:
         return NotRepresentable(
             "in exact arithmetic an activation must have rational values",
-            received="a GELU activation",
+            received="an activation other than ReLU",
             remedy="evaluate in float64, or use ReLU",
         )
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -156,6 +157,9 @@ class Floating:
             numbers = self.numbers(bits.view(self.dtype))
         return np.asarray(numbers[np.abs(numbers) <= self.largest], dtype=np.float64)
 
+    def near(self, values: Callable[[int], Any]) -> Array:
+        return self.array(values(128))
+
     @_ieee
     def numbers(self, x: Array) -> NDArray[Any]:
         """The values as float64, which holds each of them exactly."""
@@ -234,6 +238,8 @@ class Floating:
 
     @_ieee
     def maximum(self, x: Array, among: Flags) -> Array:
+        # −∞ stands for what is not admissible; a row without anything admissible has the maximum 0,
+        # which no caller reads.
         lowest = np.where(among, self._load(x), -np.inf).max(
             axis=-1, keepdims=True, initial=-np.inf
         )

@@ -52,6 +52,8 @@ def exact_numbers(values: Any, where: str = "array") -> NDArray[Any]:
     # of objects keeps each number as it was given.
     if not isinstance(values, np.ndarray) and given.dtype.kind not in "iub":
         given = np.array(values, dtype=object)
+    if given.dtype == np.float64 and np.isfinite(given).all():
+        return given.copy(order="K")
     if given.dtype.kind == "f":
         floats = given.astype(np.float64)
         if np.isfinite(floats).all() and np.array_equal(floats, given):

@@ -113,6 +113,12 @@ class Interval:
             return values
         return Balls(_ball(exact_numbers(values)))
 
+    @_at_precision
+    def near(self, values: Callable[[int], Any]) -> Array:
+        """Balls of radius 2⁻ᵇ, b the precision, around the rationals."""
+        around = flint.arb(0, flint.arb(2) ** -self.bits)
+        return Balls(_ball(exact_numbers(values(self.bits))) + around)
+
     def numbers(self, x: Array) -> NDArray[Any]:
         """The midpoints, an object array of `Fraction`.
 

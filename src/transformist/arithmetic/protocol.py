@@ -8,6 +8,7 @@ left to right, and are rounded to the format at their end only.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Protocol, TypeAlias
 
@@ -49,6 +50,12 @@ class Arithmetic(Protocol):
 
     def array(self, values: Any) -> Array:
         """Numbers (nested lists, numpy arrays, rationals) rounded to the format, each once."""
+
+    def near(self, values: Callable[[int], Any]) -> Array:
+        """Real numbers, each rounded once; `values(b)` gives rationals within 2⁻ᵇ of them.
+
+        The rationals for b = 128 round as the real numbers do. In `interval` the balls hold these.
+        """
 
     def numbers(self, x: Array) -> NDArray[Any]:
         """The exact values of `x`: float64 where every one fits, else rationals.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -114,8 +115,13 @@ class Saturating:
                 remedy="scale the values down, or use a wider range (widths and counts count too)",
             )
         if exact.dtype == object:
+            # Rationals are rounded to whole steps before they become float64, which would round
+            # them first.
             exact = np.asarray(_rounded(exact / self.resolution), np.float64) * self._step
         return self._store(exact)
+
+    def near(self, values: Callable[[int], Any]) -> Array:
+        return self.array(values(128))
 
     def numbers(self, x: Array) -> NDArray[Any]:
         return np.asarray(x, dtype=np.float64)

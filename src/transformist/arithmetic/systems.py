@@ -14,7 +14,7 @@ from transformist.arithmetic.floating import FORMATS, Clamped, Floating
 from transformist.arithmetic.interval import INTERVAL, Interval
 from transformist.arithmetic.protocol import Arithmetic
 from transformist.arithmetic.saturating import SATURATING, Saturating
-from transformist.errors import UnknownName
+from transformist.errors import InvalidValue, UnknownName
 
 SYSTEMS: dict[str, Arithmetic] = {system.name: system for system in (EXACT, INTERVAL, *FORMATS)}
 
@@ -32,7 +32,7 @@ def number_system(arithmetic: str | Arithmetic) -> Arithmetic:
 
     Raises:
         UnknownName: for a name of no arithmetic.
-        InvalidValue: for a family whose numbers are out of range.
+        InvalidValue: for a family whose numbers are out of range, and for several arithmetics.
 
     Example:
         >>> number_system("bfloat16").unit_roundoff
@@ -43,6 +43,12 @@ def number_system(arithmetic: str | Arithmetic) -> Arithmetic:
     """
     if isinstance(arithmetic, str):
         return SYSTEMS.get(arithmetic) or _member(arithmetic)
+    if isinstance(arithmetic, list | tuple | set):
+        raise InvalidValue(
+            "there must be one arithmetic, by its name",
+            received=f"{arithmetic!r:.60}",
+            remedy="call it once for each",
+        )
     if not hasattr(arithmetic, "unit_roundoff"):
         raise _unknown(arithmetic)
     return arithmetic

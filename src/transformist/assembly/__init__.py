@@ -1,7 +1,19 @@
 """Putting constructions together: pure functions from models to models."""
 
-from transformist.assembly.composition import move, parallel, serial, split_heads
+from transformist.assembly.flags import (
+    add_at_flag,
+    gate_by_flags,
+    ignoring,
+    linear_in_place,
+    linear_to_the_right,
+    with_flags,
+    with_layers,
+    with_slots,
+    zero_at_flag,
+)
 from transformist.assembly.heads import attend, soften, tie_break
+from transformist.assembly.joining import move, parallel, serial, split_heads
+from transformist.assembly.maxima import keep_larger_as_printed, keep_largest
 from transformist.assembly.networks import (
     beside,
     cancel_residual,
@@ -12,10 +24,17 @@ from transformist.assembly.networks import (
 from transformist.assembly.routing import between, route
 
 __all__ = [
+    "add_at_flag",
     "attend",
     "beside",
     "between",
     "cancel_residual",
+    "gate_by_flags",
+    "ignoring",
+    "keep_larger_as_printed",
+    "keep_largest",
+    "linear_in_place",
+    "linear_to_the_right",
     "move",
     "parallel",
     "postcompose",
@@ -26,4 +45,8 @@ __all__ = [
     "split_heads",
     "tie_break",
     "units",
+    "with_flags",
+    "with_layers",
+    "with_slots",
+    "zero_at_flag",
 ]

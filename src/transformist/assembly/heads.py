@@ -134,6 +134,8 @@ def _is_positive(value: Any) -> bool:
 def _scaled(W: Parameter, factor: object) -> Parameter:
     """The weights times a number, without rounding; zeros, which are many, stay as they are."""
     entries = W != 0
+    # As a matrix of one column times a vector of one number, which `exact_product` multiplies
+    # exactly.
     products = exact_product(W[entries].reshape(-1, 1), [factor])
     scaled = np.zeros(W.shape, dtype=products.dtype)
     scaled[entries] = products

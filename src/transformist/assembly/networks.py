@@ -34,6 +34,7 @@ def precompose(network: FeedForward, A: object, b: object = None) -> FeedForward
 
     """
     b = np.zeros(network.width) if b is None else b
+    # W₁ (A x + b) + b₁ = (W₁ A) x + (W₁ b + b₁).
     offset = exact_product(network.W_1, rationals(b).ravel())
     return replace(network, W_1=exact_product(network.W_1, A), b_1=_exact_sum(offset, network.b_1))
 
@@ -61,9 +62,14 @@ def beside(*networks: FeedForward) -> FeedForward:
     total = networks[0].b_2
     for network in networks[1:]:
         total = _exact_sum(total, network.b_2)
+    # Of gated units W₁ has all values before all gates.
+    sides = range(2 if networks[0].is_gated else 1)
+    places = [
+        (f, slice(side * f.hidden, (side + 1) * f.hidden)) for side in sides for f in networks
+    ]
     return FeedForward(
-        W_1=np.concatenate([f.W_1 for f in networks]),
-        b_1=np.concatenate([f.b_1 for f in networks]),
+        W_1=np.concatenate([f.W_1[rows] for f, rows in places]),
+        b_1=np.concatenate([f.b_1[rows] for f, rows in places]),
         W_2=np.concatenate([f.W_2 for f in networks], axis=1),
         b_2=total,
         activation=networks[0].activation,

@@ -9,27 +9,28 @@ from typing import TypeAlias, overload
 import numpy as np
 
 from transformist.assembly.networks import postcompose, precompose
-from transformist.errors import InvalidValue, ShapeMismatch
+from transformist.errors import InvalidValue, ShapeMismatch, require_type
 from transformist.model import Attention, FeedForward, LinearForm, Stream, exact_product, rationals
 
 Part: TypeAlias = FeedForward | Attention
 
 
-def expect(value: object, kind: type, where: str) -> None:
-    """Refuse an argument that is not a model of this kind.
+def expect(value: object, kinds: type | tuple[type, ...], where: str) -> None:
+    """Refuse an argument that is not a model of one kind, or of one of several.
 
     Raises:
         InvalidValue: when it is not.
 
     """
-    if not isinstance(value, kind):
-        raise InvalidValue(
-            f"the model that {where} takes must be of the kind {kind.__name__}",
-            received=type(value).__name__,
-            where=where,
-            remedy="give a model of this kind (parallel composes transformers, serial stacks of "
-            "layers, soften and tie_break take a head)",
-        )
+    kinds = kinds if isinstance(kinds, tuple) else (kinds,)
+    require_type(
+        value,
+        kinds,
+        f"the model that {where} takes must be of the kind "
+        f"{' or '.join(kind.__name__ for kind in kinds)}",
+        where=where,
+        remedy=f"give a {' or a '.join(kind.__name__ for kind in kinds)}",
+    )
 
 
 @overload

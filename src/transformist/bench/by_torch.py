@@ -78,6 +78,8 @@ class TorchModel:
     def _attended(self, head: Attention, q: Any, k: Any, v: Any) -> Any:
         """The mixed values, without a mask or with one to the left."""
         if head.mask.is_strict:
+            # Row i of a strict mask sees rows before i: the causal mask over keys and values one
+            # row earlier. The first row sees none.
             nothing = self._torch.zeros_like(v[:1])
             seen = self._causal(q[1:], k[:-1], v[:-1], is_causal=True)
             return self._torch.cat([nothing, seen])

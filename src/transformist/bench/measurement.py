@@ -89,7 +89,7 @@ def _evaluated(case: str, n: int) -> dict[str, Any]:
 
 
 def _ratios(model: Any, x: str, seconds: float, right: Any) -> dict[str, Any]:
-    """Ratios of the times of the dense evaluations to that of the engine, vectors compared."""
+    """Ratios of the times of dense evaluations to the time of the engine, vectors compared."""
     z = model.embedding([x], number_system("float64"))[0]
     vectors = evaluate(model, x).vectors
     final, by_numpy, _ = timed(lambda: dense(model, z), 1)

@@ -96,7 +96,10 @@ def _is_deep(x: str) -> bool:
 
 
 def _shorter(*, arithmetic: Arithmetic) -> int | None:
-    lengths = [ask(other.claim.safe_length, arithmetic=arithmetic) for other in (dyck_1, dyck_1_2)]
+    both = dyck_1, dyck_1_2
+    lengths = [
+        ask(each.claim.safe_length, arithmetic=arithmetic, **each.settings({})) for each in both
+    ]
     return min((length for length in lengths if length is not None), default=None)
 
 
@@ -109,7 +112,7 @@ def _shorter(*, arithmetic: Arithmetic) -> int | None:
         reference=_is_deep,
         domain=lambda: ask(dyck_1.claim.domain),
         safe_length=_shorter,
-        why_safe="the least of those of dyck-1 and dyck-1-2",
+        why_safe="the smaller of the safe lengths of dyck-1 and dyck-1-2",
         weightings=("softmax", "average-hard"),
         mask="as of the two",
         features=("i/n",),

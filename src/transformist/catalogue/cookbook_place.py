@@ -24,7 +24,7 @@ LABELS = {
     "table": "{}",
     "row": "{}",
 }
-"""By kind of place, its name in print."""
+"""Printed name of each kind of place."""
 
 KINDS = {
     "sec": "section",
@@ -38,7 +38,7 @@ KINDS = {
     "proposition": "proposition",
     "table": "table",
 }
-"""Kinds of places as they may be written before a number."""
+"""Kind of place for each word that may stand before a number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,7 @@ def find_places(given: str) -> tuple[PrintedPlace, ...]:
 
     Raises:
         UnknownName: for a place that the paper does not have, with those of its kind.
-        InvalidValue: for a name that has not this form.
+        InvalidValue: for a name of another form.
 
     Example:
         >>> [str(place) for place in find_places("lemma-5.3")]
@@ -158,7 +158,7 @@ def _split(given: str) -> tuple[str, str] | None:
 def _in_sections(kind: str) -> Iterator[tuple[PrintedPlace, str]]:
     """The places that a name of this kind can refer to, each with the section it stands in.
 
-    A section is all that stands in it.
+    The name of a section refers to all that stands in it.
     """
     section = ""
     for each in cookbook_places():

@@ -246,6 +246,8 @@ def max_affine(
             where="max-affine",
             remedy="give rows [a₁, …, a_d, b] of one length, d at least 1",
         )
+    # Both maxima are taken by the same networks side by side, so both get the same number of
+    # pieces.
     count = max(len(pieces), len(minus))
     rows = rationals([*_padded(pieces, count), *_padded(minus, count)])
     stages = _halvings(MAXIMUM, 2, count)
@@ -269,6 +271,7 @@ def _halvings(of_two: FeedForward, groups: int, count: int) -> list[FeedForward]
 
 def _halved(of_two: FeedForward, groups: int, count: int) -> FeedForward:
     """Return the network that halves groups of `count` values, by a function of pairs."""
+    # An odd value at the end has no partner and is copied.
     unit = np.eye(groups * count)
     half = (count + 1) // 2
     networks = []
@@ -352,6 +355,7 @@ def cpwl_polyhedra(
 
     The default is |x₁| − |x₂| on the square of the points with |x₁| + |x₂| ≤ 1.
     """
+    # f = max over sets of the min over the pieces of a set: first all minima, then one maximum.
     sets = lattice_form(polyhedra, pieces, rays)
     count = max(map(len, sets))
     rows = rationals([pieces[j] for each in sets for j in _padded(each, count)])
@@ -399,6 +403,8 @@ def cancel(matrix: Any = ((1, -1), (2, 0))) -> Sublayer:
 
 # 4.4–4.6: minimum, maximum, sums, products
 
+# min(x₁, x₂) = x₁ − ReLU(x₁ − x₂) and max(x₁, x₂) = x₁ + ReLU(x₂ − x₁), with x₁ = ReLU(x₁) −
+# ReLU(−x₁).
 MINIMUM = FeedForward(W_1=[[1, 0], [-1, 0], [1, -1]], W_2=[[1, -1, -1]])
 MAXIMUM = FeedForward(W_1=[[1, 0], [-1, 0], [-1, 1]], W_2=[[1, -1, 1]])
 
@@ -565,6 +571,7 @@ def multiply_by_gelu(
     """Three hidden units; √(π/2) is the rational that is its nearest float64."""
     require_interval(lo, hi, "multiply-by-gelu")
     s = gelu_product_scale(tolerance, _radius(lo, hi), activation)
+    # The float64 nearest to √(π/2) is taken as a rational: `_product_error` counts its distance.
     c = F(math.sqrt(math.pi / 2)) / s**2
     return FeedForward(W_1=[[s, s], [s, 0], [0, s]], W_2=[[c, -c, -c]], activation=activation)
 
@@ -656,6 +663,8 @@ def greater_or_equal_zero(epsilon: F = F(1, 8)) -> FeedForward:
 def equal_zero(epsilon: F = F(1, 8)) -> FeedForward:
     """Eq. 31: (ReLU(x + ε) − 2 ReLU(x) + ReLU(x − ε))/ε."""
     e = 1 / epsilon
+    # The slope is 0 up to −ε, then 1/ε, then −1/ε from 0 on, and 0 again from ε on: a hat of height
+    # 1.
     return FeedForward(W_1=[[1]] * 3, b_1=[epsilon, 0, -epsilon], W_2=[[e, -2 * e, e]])
 
 
@@ -772,6 +781,7 @@ _GATE: Any = {
 )
 def conjunction(width: int = 2) -> FeedForward:
     """ReLU(Σ x − (m − 1))."""
+    # Σ x − (m − 1) is 1 if all m bits are 1, and at most 0 if one is 0.
     return FeedForward(W_1=[[1] * width], b_1=[1 - width], W_2=[[1]])
 
 
@@ -786,6 +796,7 @@ def conjunction(width: int = 2) -> FeedForward:
 )
 def disjunction(width: int = 2) -> FeedForward:
     """1 − ReLU(1 − Σ x)."""
+    # 1 − Σ x is 1 if all bits are 0, and at most 0 if one is 1.
     return FeedForward(W_1=[[-1] * width], b_1=[1], W_2=[[-1]], b_2=[1])
 
 
@@ -809,6 +820,8 @@ def negation() -> FeedForward:
 
 
 def _conditional_grid(*, p: int, lo: F, hi: F) -> tuple[Domain, ...]:
+    # All numbers are below 2^size in magnitude and multiples of 2^(size + 3 − p): sums of up to
+    # eight are below 2^(size + 3), of p bits, and do not round.
     size = int(max(abs(lo), abs(hi), hi - lo)).bit_length()
     step = F(2) ** (size + 3 - p)
     if lo % step or hi % step:
@@ -832,6 +845,10 @@ def _conditional_grid(*, p: int, lo: F, hi: F) -> tuple[Domain, ...]:
         exact_on_statement="lo, hi, x₁ and x₂ multiples of one power of two, with three bits of "
         "the significand to spare",
         rounding_statement="at most 6u(hi − lo + max(|lo|, |hi|))",
+        # With M = hi − lo and S = max(|lo|, |hi|), to first order: the unit that is read has errors
+        # of u M and u |hi| or u |lo| from its weights, u (M + S) and u M from its sums; the other
+        # one, at most 0 but for errors, u M and 2 u S where it comes near 0; and their sum, lo
+        # and its sum u M, u |lo| and u S. That is at most 5 u M + 6 u S.
         rounding=lambda _p, _x, _y, *, lo, hi, u: 6 * u * (hi - lo + max(abs(lo), abs(hi))),
         variants=({"lo": -2, "hi": 3}, {"lo": "1/3", "hi": "5/2"}, {"lo": -8, "hi": -1}),
     ),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from fractions import Fraction as F
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from transformist.arithmetic import (
     Saturating,
     number_system,
 )
+from transformist.assembly import flags as on_models
+from transformist.assembly import units
+from transformist.assembly.maxima import keep_larger_as_printed, keep_largest
 from transformist.catalogue.positions import require_size
 from transformist.claims import PositionClaim, SequenceClaim, recipe
 from transformist.domains import (
@@ -40,11 +43,8 @@ from transformist.model import (
     FeedForward,
     Layer,
     LayerStack,
-    LinearForm,
     PositionTable,
     Stream,
-    exact_product,
-    rationals,
 )
 from transformist.rounding import dot_error
 
@@ -65,6 +65,7 @@ def _ending_at(largest: F) -> list[Arithmetic]:
     """Return the arithmetics whose largest number is B."""
     # Resolutions are powers of two up to 1, B being one. The finest is 1/B, with which B r = 1 and
     # numbers are 1/B apart, or the finest that the system keeps.
+    # From the finest on, each twice as coarse as the one before, up to 1.
     finest = max(1 / largest, largest / 2**MOST_BITS)
     steps = [finest * 2**k for k in range(int(1 / finest).bit_length())]
     formats = [name for name, each in SYSTEMS.items() if isinstance(each, Floating)]
@@ -128,44 +129,9 @@ def _slots(width: int, letter: str = "x") -> tuple[str, ...]:
     return tuple(f"{letter}{k}" for k in range(1, width + 1))
 
 
-class HiddenUnit(NamedTuple):
-    """A hidden unit: ReLU(form + shift), times `adds`, is added to the stream."""
-
-    form: LinearForm
-    shift: int
-    adds: LinearForm
-
-
-def _layer(stream: Stream, *units: HiddenUnit) -> Layer:
-    """Return the layer that adds Σ ReLU(form + shift) · adds to the stream."""
-    return Layer(
-        feed_forward=FeedForward(
-            W_1=stream.reading(*(unit.form for unit in units)),
-            b_1=[unit.shift for unit in units],
-            W_2=stream.writing(*(unit.adds for unit in units)),
-        )
-    )
-
-
-class Gate(NamedTuple):
-    """Slots that are cleared where form + shift is at least 1, and stay where it is at most 0."""
-
-    form: LinearForm
-    shift: int
-    slots: Sequence[str]
-
-
-def _clearing(stream: Stream, largest: F, *gates: Gate) -> tuple[Layer, ...]:
-    """Return three layers: ((x + B g) + B g) − B g of the slots x of each gate g."""
-    # Where g ≥ 1, B g is clamped to B. x + B ≥ 0, as x ≥ −B; B more is B, clamped; less B it is 0.
-    # Where g ≤ 0 its ReLU is 0 and x stays.
-    return tuple(
-        _layer(
-            stream,
-            *(HiddenUnit(gate.form, gate.shift, dict.fromkeys(gate.slots, by)) for gate in gates),
-        )
-        for by in (largest, largest, -largest)
-    )
+def _stack(*slots: str, gives: Sequence[str], takes: Sequence[str] | None = None) -> LayerStack:
+    """Return a stack of no layers on these slots, to which functions add layers."""
+    return LayerStack(Stream(slots), tuple(slots if takes is None else takes), (), tuple(gives))
 
 
 _CLEARED: dict[str, Any] = {
@@ -244,12 +210,12 @@ def add_at_flag(vector: tuple[F, ...] = (F(1), F(-1)), largest: F = F(16)) -> La
             f"v must have numbers of the arithmetic, at most B = {largest}",
             received=f"v = [{', '.join(map(str, vector))}]",
             where="add-at-flag",
-            remedy="give smaller numbers, or a larger largest",
+            remedy="give smaller numbers, or set largest, which is B, to a larger one",
         )
     x = _slots(len(vector))
-    stream = Stream((*x, "flag"))
-    added = _layer(stream, HiddenUnit("flag", 0, dict(zip(x, vector, strict=True))))
-    return LayerStack(stream, stream.slots, (added,), x)
+    return on_models.add_at_flag(
+        _stack(*x, "flag", gives=x), "flag", dict(zip(x, vector, strict=True))
+    )
 
 
 @recipe(
@@ -278,8 +244,7 @@ def add_at_flag(vector: tuple[F, ...] = (F(1), F(-1)), largest: F = F(16)) -> La
 def zero_at_flag(width: int = 2, largest: F = F(16)) -> LayerStack:
     """((x + B) + B) − B where the flag is 1."""
     x = _slots(width)
-    stream = Stream((*x, "flag"))
-    return LayerStack(stream, stream.slots, _clearing(stream, largest, Gate("flag", 0, x)), x)
+    return on_models.zero_at_flag(_stack(*x, "flag", gives=x), "flag", x, largest)
 
 
 # What passes by
@@ -287,6 +252,9 @@ def zero_at_flag(width: int = 2, largest: F = F(16)) -> LayerStack:
 
 def _with_sums(*, x: list[tuple[F, ...]], ignored: tuple[int, ...]) -> list[list[F]]:
     """Return z + ReLU(sum of z), z the kept numbers each plus the sum of the first vector's."""
+    # The reference writes the layer out by hand: leftmost-hard attention with equal scores fetches
+    # the first position, whose sum is added to every kept number, and then the network adds up the
+    # slots.
     kept = [k for k in range(len(x[0])) if k + 1 not in ignored]
     first = sum((x[0][k] for k in kept), F(0))
     rows = []
@@ -354,12 +322,14 @@ def ignore_coordinates(
             where="ignore-coordinates",
             remedy="give smaller ones, or a larger width",
         )
-    kept = np.array([[float(k + 1 not in ignored) for k in range(width)]])
-    none = np.zeros_like(kept)
-    head = Attention(W_Q=none, W_K=none, W_V=kept, W_O=kept.T, weighting="leftmost-hard")
-    layer = Layer((head,), FeedForward(W_1=kept, W_2=kept.T))
-    stream = Stream(_slots(width))
-    return LayerStack(stream, stream.slots, (layer,), stream.slots)
+    # Every coordinate is read and written; then those that are ignored are neither.
+    # With W_Q = W_K = 0 all scores are 0, so the leftmost of the largest is the first position.
+    every, none = np.ones((1, width)), np.zeros((1, width))
+    head = Attention(W_Q=none, W_K=none, W_V=every, W_O=every.T, weighting="leftmost-hard")
+    layer = Layer((head,), FeedForward(W_1=every, W_2=every.T))
+    x = _slots(width)
+    stack = on_models.with_layers(_stack(*x, gives=x), (layer,))
+    return on_models.ignoring(stack, [slot for k, slot in enumerate(x, 1) if k in ignored])
 
 
 # Linear maps
@@ -438,32 +408,40 @@ def _mapped_at_receivers(*, x: Any, flags: Any, matrix: Matrix) -> Any:
             {"matrix": [[3]], "largest": 8},
             {"matrix": [["1/2", 0], [1, "-1/2"]]},
             {"largest": 128},
+            {"printed": True},
+            {"printed": True, "matrix": [[3]], "largest": 8},
         ),
-        size="width d + 2, four layers",
+        size="width d + 2, four layers; as printed width d + 3, five layers",
     ),
     sources=(
         NO_INFINITY,
-        "the score B at the flag needs no coordinate for its complement, as −∞ elsewhere does",
+        "the score B at the flag needs no coordinate for its complement, as −∞ elsewhere does; "
+        "printed=True has the printed scores, with the complement in a slot of its own",
         "the head has d_key = 1, so that exp(−B) is 0 in fixed point of every resolution; with "
         "d_key = d it would be exp(−B/√d)",
         "M x may not be clamped on its way: 7 + 7 − 7 is 0 where B = 7",
     ),
     errata=("zero-times-infinity", "exp-of-minus-infinity", "product-saturates"),
 )
-def linear_to_the_right(matrix: Matrix = _M, largest: F = F(16)) -> LayerStack:
-    """The receiver is cleared; a head then adds M x of the flag: its score is B, others have 0."""
+def linear_to_the_right(
+    matrix: Matrix = _M, largest: F = F(16), printed: bool = False
+) -> LayerStack:
+    """The receiver is cleared; a head then adds M x of the flag: its score is B, others have 0.
+
+    As printed the flag has 0 and the others −B: minus B times their complement of the flag.
+    """
     _require_square(matrix, "linear-to-the-right")
     x = _slots(len(matrix))
-    stream = Stream((*x, "flag", "receiver"))
-    head = Attention(
-        W_Q=stream.reading({"receiver": largest}),
-        W_K=stream.reading("flag"),
-        W_V=stream.reading(*x),
-        W_O=exact_product(stream.writing(*x), matrix),
-        mask="future",
-    )
-    cleared = _clearing(stream, largest, Gate("receiver", 0, x))
-    return LayerStack(stream, stream.slots, (*cleared, Layer((head,))), x)
+    stack = _stack(*x, "flag", "receiver", gives=x)
+    if not printed:
+        return on_models.linear_to_the_right(stack, x, matrix, largest)
+    stack = on_models.with_slots(stack, ["other"])
+    stream = stack.stream
+    # The complement is 1 − flag, so the printed scores are −B · 1 elsewhere and 0 at the flag.
+    others = Layer(feed_forward=units(stream, ({"flag": -1}, 1, "other")))
+    cleared = on_models.clearing(stream, largest, on_models.Gate("receiver", 0, x))
+    fetched = on_models.fetching(stream, {"other": -largest}, "other", x, matrix)
+    return on_models.with_layers(stack, (others, *cleared, Layer((fetched,))))
 
 
 def _mapped_at_flag(*, x: Any, flag: Any, matrix: Matrix) -> Any:
@@ -514,22 +492,8 @@ def linear_in_place(matrix: Matrix = _M, largest: F = F(16)) -> LayerStack:
     """A head moves M x to the scratch and takes x away; another moves it back."""
     _require_square(matrix, "linear-in-place")
     x, scratch = _slots(len(matrix)), _slots(len(matrix), "scratch ")
-    stream = Stream((*x, *scratch, "flag"))
-
-    def moved(source: Sequence[str], target: Sequence[str], by: Any) -> Layer:
-        """Return the layer that adds `by` · source to target and clears source, if by itself."""
-        adds = rationals(exact_product(stream.writing(*target), by))
-        head = Attention(
-            W_Q=stream.reading({"flag": largest}),
-            W_K=stream.reading("flag"),
-            W_V=stream.reading(*source),
-            W_O=adds - rationals(stream.writing(*source)),
-            mask="future",
-        )
-        return Layer((head,))
-
-    layers = moved(x, scratch, matrix), moved(scratch, x, np.eye(len(matrix)))
-    return LayerStack(stream, (*x, "flag"), layers, (*x, *scratch))
+    stack = _stack(*x, *scratch, "flag", takes=(*x, "flag"), gives=(*x, *scratch))
+    return on_models.linear_in_place(stack, x, scratch, matrix, largest)
 
 
 # Gates and maxima
@@ -562,9 +526,8 @@ def linear_in_place(matrix: Matrix = _M, largest: F = F(16)) -> LayerStack:
 def gate_by_flag(width: int = 2, largest: F = F(16)) -> LayerStack:
     """Each number is cleared where 1 − flag is 1."""
     x, flags = _slots(width), _slots(width, "flag ")
-    stream = Stream((*x, *flags))
-    gates = [Gate({bit: -1}, 1, [slot]) for slot, bit in zip(x, flags, strict=True)]
-    return LayerStack(stream, stream.slots, _clearing(stream, largest, *gates), x)
+    stack = _stack(*x, *flags, gives=x)
+    return on_models.gate_by_flags(stack, dict(zip(x, flags, strict=True)), largest)
 
 
 def _first_maximum(x: Sequence[F]) -> list[F]:
@@ -581,46 +544,9 @@ def _apart(width: int, largest: F) -> Domain:
         return all(low == high or high - low >= 1 / largest for low, high in pairs)
 
     text = "numbers are equal or at least 1/B apart, as all are in fixed point"
+    # At these numbers the comparison B (b − a) bends or is clamped.
     points = 1 / largest, F(1), largest / 2
     return Where(_numbers(width, largest, points), apart, text)
-
-
-Block: TypeAlias = "tuple[str, ...]"
-"""Slots of which at most one is not 0."""
-
-
-def _rounds(width: int) -> list[list[tuple[Block, Block, str]]]:
-    """Return rounds of pairs of blocks, each pair with a slot of its own, until one is left."""
-    blocks: list[Block] = [(slot,) for slot in _slots(width)]
-    rounds, names = [], (f"less {k}" for k in itertools.count(1))
-    while len(blocks) > 1:
-        pairs = list(zip(blocks[::2], blocks[1::2], strict=False))
-        rounds.append([(left, right, next(names)) for left, right in pairs])
-        blocks = [left + right for left, right in pairs] + blocks[2 * len(pairs) :]
-    return rounds
-
-
-def _keep_larger(
-    stream: Stream, largest: F, matches: Sequence[tuple[Block, Block, str]]
-) -> tuple[Layer, ...]:
-    """Return layers that clear the block with the smaller sum of each pair; if equal the right."""
-    # A slot becomes B ReLU(right − left). Numbers are 1/B apart, so it is 0 or at least 1: left is
-    # cleared where it is at least 1, right where 1 less it is 1.
-    compared = [
-        HiddenUnit({**dict.fromkeys(left, -1), **dict.fromkeys(right, 1)}, 0, {less: largest})
-        for left, right, less in matches
-    ]
-    gates = [Gate(less, 0, left) for left, _, less in matches]
-    gates += [Gate({less: -1}, 1, right) for _, right, less in matches]
-    return _layer(stream, *compared), *_clearing(stream, largest, *gates)
-
-
-def _maximum(width: int, largest: F) -> LayerStack:
-    """Return the stack of rounds of comparisons on slots x1, …, with a slot for each."""
-    rounds = _rounds(width)
-    stream = Stream((*_slots(width), *(less for each in rounds for _, _, less in each)))
-    layers = [_keep_larger(stream, largest, matches) for matches in rounds]
-    return LayerStack(stream, _slots(width), tuple(itertools.chain(*layers)), _slots(width))
 
 
 @recipe(
@@ -657,33 +583,9 @@ def _maximum(width: int, largest: F) -> LayerStack:
 )
 def max_of_two(largest: F = F(16), printed: bool = False) -> LayerStack:
     """One comparison; as printed, two, which the factors B, B and 1/B turn into flags."""
-    return _printed_maximum(largest) if printed else _maximum(2, largest)
-
-
-def _printed_maximum(largest: F) -> LayerStack:
-    """Return the printed stack: ReLU(a − b) and ReLU(b − a), made flags, and crossed gates."""
-    a, b = _slots(2)
-    greater, less = "a > b", "b > a"
-    stream = Stream((a, b, greater, less))
-
-    def multiplied(by: F) -> Layer:
-        """Return the layer that adds `by` times a comparison to itself."""
-        return _layer(stream, *(HiddenUnit(each, 0, {each: by}) for each in (greater, less)))
-
-    def crossed(by: F) -> Layer:
-        return _layer(stream, HiddenUnit(less, 0, {a: by}), HiddenUnit(greater, 0, {b: by}))
-
-    # A comparison is 0 or x ≥ 1/B. x + B x ≥ 1 + 1/B, and as much again is beyond B: clamped to B.
-    # B + (1/B − 1) B = 1, without rounding where the format holds 1/B and 1 − 1/B. A flag of 1
-    # then clears the other number, ((x + B) + B) − B = 0; flags of 0 leave both.
-    compared = _layer(
-        stream,
-        HiddenUnit({a: 1, b: -1}, 0, {greater: 1}),
-        HiddenUnit({a: -1, b: 1}, 0, {less: 1}),
-    )
-    flags = multiplied(largest), multiplied(largest), multiplied(1 / largest - 1)
-    gates = crossed(largest), crossed(largest), crossed(-largest)
-    return LayerStack(stream, (a, b), (compared, *flags, *gates), (a, b))
+    x = _slots(2)
+    keep = keep_larger_as_printed if printed else keep_largest
+    return keep(_stack(*x, gives=x), x, largest)
 
 
 @recipe(
@@ -707,7 +609,8 @@ def _printed_maximum(largest: F) -> LayerStack:
 )
 def max_of_many(width: int = 4, largest: F = F(16)) -> LayerStack:
     """Rounds of comparisons of blocks, of which one number each is left."""
-    return _maximum(width, largest)
+    x = _slots(width)
+    return keep_largest(_stack(*x, gives=x), x, largest)
 
 
 RECIPES = (

@@ -218,6 +218,8 @@ def _cut(simplex: tuple[Vector, ...], plane: Vector) -> list[tuple[Vector, ...]]
     # The edge from one side to the other is cut where it meets the plane. Each part keeps one of
     # its ends, and so has a corner less on the other side: the recursion ends.
     pairs = zip(simplex[above], simplex[below], strict=True)
+    # With s(p) > 0 > s(q) for the plane's s, the sum s(p) q − s(q) p has s = 0 and factors above 0:
+    # it lies on the edge once it is scaled.
     sums = [sides[above] * q - sides[below] * p for p, q in pairs]
     scale = sums[-1] or max(map(abs, sums))  # a vertex ends in 1, a ray in 0
     crossing = tuple(each / scale for each in sums)

@@ -101,6 +101,8 @@ def _near_length(
     m = len(almost_orthogonal(max_length, epsilon, width, seed)[0])
     if not isinstance(arithmetic, Floating):
         return None
+    # Partial sums of m products ±1 are whole numbers of at most m ≤ 1/w, which the accumulator
+    # holds.
     return None if m <= min(1 / arithmetic.accumulator_roundoff, F(arithmetic.largest)) else 0
 
 
@@ -223,6 +225,7 @@ def _soft_length(*, arithmetic: Arithmetic, tolerance: F) -> int | None:
     if not isinstance(arithmetic, Floating):
         return None
     longest = 0
+    # The error grows with n, so the first power of two beyond 1/8 ends the search.
     while _soft_rounding(2 * longest or 1, tolerance, arithmetic) <= 1 / 8:
         longest = 2 * longest or 1
     return longest

@@ -295,58 +295,6 @@ def _found_by_hash(weighting: str) -> Layer:
     return Layer((head,), pre_norms=(_norm_of(*_QUERY, *_KEY, "v", {"v": -1}), None))
 
 
-@recipe(
-    "layernorm-hash-lookup",
-    section="5.3.3",
-    claim=SequenceClaim(
-        statement="yᵢ = v at position qᵢ, for v of −1 or 1, positions as their layernorm hashes, "
-        "which norms compute from qᵢ and 1, and from 1 and 1/i",
-        reference=looked_up,
-        domain=lambda: Sequences(
-            (
-                Query(lambda q, _n: (q,)),
-                Feature.of("1"),
-                Feature.of("1/i"),
-                Values("v", Signs(1)),
-            )
-        ),
-        # With the errors of `layernorm_hash_length`: v is divided by a root that is off by 0.8a and
-        # (2u + 8w + v)/2 + u, and the quotient rounds (u). Where w = u, v = 0 and a = 7u/2, that is
-        # 9.8u; where w is far below u, v = u and a = 3u, 5.9u. 12u has room for higher orders.
-        error=lambda *, arithmetic: 12 * arithmetic.unit_roundoff,
-        error_statement="12 u: v is divided by √(σ² + 0), which is 1 up to rounding",
-        safe_length=lambda *, arithmetic: layernorm_hash_length(arithmetic),
-        why_safe="bounds.layernorm_hash_length",
-        weightings=HARD,
-        mask="none",
-        gap=lambda *, n: (layernorm_hash_gap(n), 4),
-        gap_statement="at least 1/(M² + 1), M = n² − n + 1: about 1/n⁴",
-        excluded={"exact": NO_ROOT},
-        variants=each("weighting", HARD),
-        size="width 13, 3 layers",
-    ),
-    sources=(
-        "Merrill & Sabharwal 2024a",
-        "lh is LN(k [x, 1, −x, −1]) for every k > 0; of k < 0 it is the opposite",
-        "one norm over qᵢ, i and v at once, as printed, scales each by the others and fails",
-        "the pairs stand side by side, so that sums over them are 0 in every format",
-    ),
-    errata=("hash-scale", "hash-selective-norm"),
-)
-def layernorm_hash_lookup(weighting: str = "average-hard") -> LayerStack:
-    """lh(qᵢ) and lh(i) by norms of their own, then the score lh(qᵢ) · lh(j)/2.
-
-    The norm before the head sees both hashes and v, −v: mean 0 and variance (4 + 4 + 2)/10 = 1 at
-    every position, so that it changes nothing.
-    """
-    return LayerStack(
-        stream=_HASHES,
-        inputs=("q", "1", "1/i", "v"),
-        layers=(_hash("q", "1", _QUERY), _hash("1", "1/i", _KEY), _found_by_hash(weighting)),
-        outputs=("found",),
-    )
-
-
 def hash_code(i: int, n: int) -> Sequence[F]:
     """Return lh(i) as rationals, near enough for the gap between positions up to n."""
     # A root off by 2^−bits turns no vector: it scales lh(i) by 1 − i 2^−bits at most, and so the
@@ -409,6 +357,68 @@ def layernorm_hash_head_length(arithmetic: Arithmetic | str) -> int | None:
 def layernorm_hash_head(weighting: str = "average-hard") -> Attention:
     """The score lh(qᵢ) · lh(j)/2 is largest at j = qᵢ. The hashes are given, so that v is free."""
     return match_codes(4, weighting)
+
+
+def _given_to_the_lookup(*, printed: bool) -> Sequences:
+    """Return the columns: qᵢ, 1, 1/i and a sign; as printed both hashes, and any number."""
+    if printed:
+        return coded_positions(hash_code, 4, "lh(j)")
+    query = Query(lambda q, _n: (q,))
+    return Sequences((query, Feature.of("1"), Feature.of("1/i"), Values("v", Signs(1))))
+
+
+@recipe(
+    "layernorm-hash-lookup",
+    section="5.3.3",
+    claim=SequenceClaim(
+        statement="yᵢ = v at position qᵢ, for v of −1 or 1, positions as their layernorm hashes, "
+        "which norms compute from qᵢ and 1, and from 1 and 1/i; as printed the hashes "
+        "are given, and v is any number",
+        reference=looked_up,
+        domain=_given_to_the_lookup,
+        # With the errors of `layernorm_hash_length`: v is divided by a root that is off by 0.8a and
+        # (2u + 8w + v)/2 + u, and the quotient rounds (u). Where w = u, v = 0 and a = 7u/2, that is
+        # 9.8u; where w is far below u, v = u and a = 3u, 5.9u. 12u has room for higher orders.
+        error=lambda *, arithmetic, printed: 0 if printed else 12 * arithmetic.unit_roundoff,
+        error_statement="12 u: v is divided by √(σ² + 0), which is 1 up to rounding; as printed 0",
+        safe_length=lambda *, arithmetic, printed: (
+            layernorm_hash_head_length(arithmetic) if printed else layernorm_hash_length(arithmetic)
+        ),
+        why_safe="bounds.layernorm_hash_length; as printed bounds.layernorm_hash_head_length",
+        weightings=HARD,
+        mask="none",
+        gap=lambda *, n: (layernorm_hash_gap(n), 4),
+        gap_statement="at least 1/(M² + 1), M = n² − n + 1: about 1/n⁴",
+        excluded={"exact": NO_ROOT},
+        variants=(*each("weighting", HARD), {"printed": True}),
+        size="width 13, 3 layers; as printed a head of width 9",
+    ),
+    sources=(
+        "Merrill & Sabharwal 2024a",
+        "lh is LN(k [x, 1, −x, −1]) for every k > 0; of k < 0 it is the opposite",
+        "one norm over qᵢ, i and v at once, as printed, scales each by the others and fails",
+        "the pairs stand side by side, so that sums over them are 0 in every format",
+        "printed=True has the head of Table 5, layernorm-hash-head, to which the hashes are given",
+    ),
+    errata=("hash-scale", "hash-selective-norm"),
+)
+def layernorm_hash_lookup(
+    weighting: str = "average-hard", printed: bool = False
+) -> LayerStack | Attention:
+    """lh(qᵢ) and lh(i) by norms of their own, then the score lh(qᵢ) · lh(j)/2.
+
+    The norm before the head sees both hashes and v, −v: mean 0 and variance (4 + 4 + 2)/10 = 1 at
+    every position, so that it changes nothing.
+    """
+    if printed:
+        head: Attention = layernorm_hash_head.build(weighting=weighting)
+        return head
+    return LayerStack(
+        stream=_HASHES,
+        inputs=("q", "1", "1/i", "v"),
+        layers=(_hash("q", "1", _QUERY), _hash("1", "1/i", _KEY), _found_by_hash(weighting)),
+        outputs=("found",),
+    )
 
 
 RECIPES = (

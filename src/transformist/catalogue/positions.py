@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from transformist.arithmetic import Arithmetic, Floating
 from transformist.assembly import attend
 from transformist.catalogue.safe_lengths import count_length, longest
-from transformist.claims import PositionClaim, SequenceClaim, recipe
+from transformist.claims import PositionClaim, SequenceClaim, recipe, rounded_once
 from transformist.domains import Feature, Sequences
 from transformist.errors import InvalidValue
 from transformist.model import Attention, PositionFunctions, PositionTable, Stream
+from transformist.model.position_encoding import sinusoid
 from transformist.rounding import mean_error
 
 
@@ -312,13 +313,8 @@ def _root(x: F, degree: int) -> F:
     claim=PositionClaim(
         statement="pe(i) = [cos(i/10000^(2c/d)), sin(i/10000^(2c/d))] for c = 0, …, d/2 − 1",
         reference=lambda *, i, width: _sinusoid(i, width),
-        # An angle is i times a rate, both float64. The rate r = 10000^−e is off by the rounding of
-        # e, at most 2⁻⁵³ r ln(1/r) ≤ 0.37 · 2⁻⁵³, and by the power, below 0.6 · 2⁻⁵³ where that is
-        # off by at most 0.6 units in the last place and r < 1 (r = 1 is exact). The product rounds
-        # by at most 2⁻⁵³ i: in all below 2⁻⁵² i. Cosine and sine pass that on, and are off by less
-        # than 4 · 2⁻⁵² themselves.
-        error=lambda *, arithmetic, max_length: F(max_length + 4, 2**52) + arithmetic.unit_roundoff,
-        error_statement="within (N + 4) 2⁻⁵² of the real values, as rationals; then rounded once",
+        error=lambda *, arithmetic, value: rounded_once(arithmetic, value) + F(1, 2**70),
+        error_statement="rounded once from the real value, which the rationals are within 2⁻⁷⁰ of",
         variants=({"width": 2, "max_length": 12},),
         depends_on=("N",),
         size="width d, whatever N",
@@ -327,7 +323,7 @@ def _root(x: F, degree: int) -> F:
     errata=("sinusoid-coordinates",),
 )
 def position_sinusoidal(max_length: int = 64, width: int = 8) -> PositionTable:
-    """The float64 values of cosine and sine, taken exactly."""
+    """Rationals near cosine and sine, which every float format rounds as it rounds these."""
     if width % 2:
         raise InvalidValue(
             "sinusoids must come in pairs",
@@ -336,12 +332,10 @@ def position_sinusoidal(max_length: int = 64, width: int = 8) -> PositionTable:
             remedy="give an even width",
         )
     require_size(max_length, width, "position-sinusoidal")
-    rates = [10000 ** (-2 * c / width) for c in range(width // 2)]
+    # Coordinate 2c is a cosine here, and a sine in the original transformer.
+    places = [(2 * c + odd) for c in range(width // 2) for odd in (1, 0)]
     return PositionTable(
-        vectors=[
-            [f(i * rate) for rate in rates for f in (math.cos, math.sin)]
-            for i in range(1, max_length + 1)
-        ]
+        vectors=[[sinusoid(i, each, width) for each in places] for i in range(1, max_length + 1)]
     )
 
 

@@ -29,7 +29,7 @@ from transformist.domains import (
 )
 from transformist.errors import InvalidValue, UnknownName
 from transformist.model import Attention, FeedForward, LayerNorm, rationals
-from transformist.positions import PositionFunction
+from transformist.position_features import PositionFunction
 from transformist.rounding import float_format_of, power_of_two_at_most
 from transformist.rounding.float_format import storing_roundoff
 from transformist.rounding.powers import SLACK
@@ -154,6 +154,8 @@ def convert_boolean(source: str = "zero-one", target: str = "pair") -> FeedForwa
     # Sources without a gap are half-lines from 0, which a linear map takes to the target's.
     if not here.minimum_gap:
         return _along(here.true.of_size(F(1)), there.true.of_size(F(1)))
+    # Where there is a gap, false is a single point in every row of Table 4, whatever size is asked
+    # for.
     p = here.false.of_size(F(1))
     u = np.array(here.true.nearest(p)) - np.array(p)
     false, true = (np.array(side.of_size(F(1))) for side in (there.false, there.true))
@@ -274,6 +276,7 @@ def convert_category(
     """
     here, there = (_codes(name, categories, epsilon, width, seed) for name in (source, target))
     m = len(here[0])
+    # A power of two, so that the entries ±1/P of W₂ do not round.
     P = 1 if source == "one-hot" else _signal(m, epsilon)
     dot = 1 if source == "one-hot" else m
     return FeedForward(
@@ -520,6 +523,7 @@ def convert_integer(
     unit = np.eye(width)
     if target == "layernorm-hash":
         return LayerNorm(gain=np.ones(4), W_N=np.concatenate([unit[:2], -unit[:2]]))
+    # The columns of C come first, then j, j², and j/n where it is fetched.
     held = sum(column.width for column in _SOURCES[source])
     return Attention(
         W_Q=unit[:2],

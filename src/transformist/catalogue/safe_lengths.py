@@ -24,6 +24,7 @@ def longest(holds: Callable[[int], bool]) -> int:
         7
 
     """
+    # The condition holds at `low` (0 counts as held) and fails at `high`, from the doubling on.
     low, high = 0, 1
     while holds(high):
         low, high = high, 2 * high
@@ -41,6 +42,7 @@ def longest_apart(x: Fraction) -> int:
         (7, 7)
 
     """
+    # 1/n > x is n < 1/x: the largest such n is ⌈1/x⌉ − 1, also where 1/x is whole.
     return math.ceil(1 / x) - 1
 
 

@@ -32,6 +32,7 @@ from transformist.domains import Bits, Feature, Reals, Sequences, Values, Where
 from transformist.errors import InvalidValue
 from transformist.model import Attention, FeedForward, Layer, LayerStack, Stream
 from transformist.rounding import float_format_of, mean_error, rounded_up, softmax_error
+from transformist.rounding.powers import log
 from transformist.theory import sharpness, underflow_sharpness
 from transformist.theory.softening import required_share
 
@@ -191,18 +192,31 @@ def break_ties(
 # 5.7: hard by soft
 
 
-def _one_hot_sharpness(max_length: int, tolerance: F) -> F:
-    return sharpness((F(1), max_length), max_length, tolerance)
+PRINTED_TOLERANCE = F(1, 4)
+"""The error for which τ is printed."""
 
 
-def _soft_rounding(n: int, max_length: int, tolerance: F, arithmetic: Arithmetic) -> float:
+def _one_hot_sharpness(max_length: int, tolerance: F, printed: bool) -> F:
+    if not printed:
+        return sharpness((F(1), max_length), max_length, tolerance)
+    # τ = γ/ln 8N, and γ = 1/√N is the gap after 1/√d_key. 1/τ has 4 significant bits, as that of
+    # `sharpness`, and is rounded up: τ is at most the printed one, and 2N e^(−γ/τ) ≤ 1/4.
+    return rounded_up(F(math.sqrt(max_length) * log(F(8 * max_length))))
+
+
+def _soft_rounding(
+    n: int, max_length: int, tolerance: F, printed: bool, arithmetic: Arithmetic
+) -> float:
     # The largest dot product is 1, times the sharpness, over √d_key = √N.
-    scores = float(_one_hot_sharpness(max_length, tolerance)) / math.sqrt(max_length)
+    scores = float(_one_hot_sharpness(max_length, tolerance, printed)) / math.sqrt(max_length)
     return softmax_error(n, scores, tolerance, arithmetic)
 
 
-def _soft_length(*, max_length: int, tolerance: F, arithmetic: Arithmetic) -> int | None:
-    return None if _soft_rounding(max_length, max_length, tolerance, arithmetic) < 1 / 4 else 0
+def _soft_length(
+    *, max_length: int, tolerance: F, printed: bool, arithmetic: Arithmetic
+) -> int | None:
+    moved = _soft_rounding(max_length, max_length, tolerance, printed, arithmetic)
+    return None if moved < 1 / 4 else 0
 
 
 @recipe(
@@ -214,32 +228,47 @@ def _soft_length(*, max_length: int, tolerance: F, arithmetic: Arithmetic) -> in
         domain=lambda *, max_length: one_hot(
             max_length=max_length, value=Values("v", Reals(1, F(0), F(1)))
         ),
-        error=lambda *, n, max_length, tolerance, arithmetic: (
-            tolerance + _soft_rounding(n, max_length, tolerance, arithmetic)
+        error=lambda *, n, max_length, tolerance, printed, arithmetic: (
+            tolerance + _soft_rounding(n, max_length, tolerance, printed, arithmetic)
         ),
         error_statement="the tolerance, and bounds.softmax_error",
         safe_length=_soft_length,
         why_safe="rounding moves the result by less than 1/4 (bounds.softmax_error)",
         weightings=("softmax",),
         mask="none",
-        gap=lambda *, max_length, tolerance: (
-            _one_hot_sharpness(max_length, tolerance),
+        gap=lambda *, max_length, tolerance, printed: (
+            _one_hot_sharpness(max_length, tolerance, printed),
             max_length,
         ),
-        gap_statement="(1/τ)/√N, 1/τ ≥ √N ln((N − 1)/tolerance)",
+        gap_statement="(1/τ)/√N, 1/τ ≥ √N ln((N − 1)/tolerance); as printed 1/τ ≥ √N ln 8N",
         excluded={"exact": NO_SOFTMAX},
-        variants=({"max_length": 1}, {"max_length": 11, "tolerance": "1/100"}),
+        variants=(
+            {"max_length": 1},
+            {"max_length": 11, "tolerance": "1/100"},
+            {"max_length": 11, "printed": True},
+        ),
         depends_on=("N",),
         size="width 2N + 1",
     ),
-    sources=("τ = γ/ln 8N, with the natural logarithm and γ after 1/√d_key",),
+    sources=(
+        "τ = γ/ln 8N, with the natural logarithm and γ after 1/√d_key: printed=True has this one",
+    ),
     errata=("soft-logarithm", "softmax-to-hardmax", "one-hot-gap"),
 )
-def softened(max_length: int = 64, tolerance: F = F(1, 4)) -> Attention:
+def softened(
+    max_length: int = 64, tolerance: F = PRINTED_TOLERANCE, printed: bool = False
+) -> Attention:
     """assembly.soften of one-hot-lookup, by bounds.sharpness of its gap, N and the tolerance."""
     require_share(tolerance, "soften")
+    if printed and tolerance != PRINTED_TOLERANCE:
+        raise InvalidValue(
+            f"the tolerance must be {PRINTED_TOLERANCE}, for which the temperature is printed",
+            received=f"tolerance = {tolerance}, printed = true",
+            where="soften",
+            remedy="leave printed out, and the temperature is derived from the tolerance",
+        )
     head = one_hot_lookup.build(max_length=max_length)
-    return soften(head, _one_hot_sharpness(max_length, tolerance))
+    return soften(head, _one_hot_sharpness(max_length, tolerance, printed))
 
 
 def _underflowing(max_length: int, arithmetic: Arithmetic) -> F:

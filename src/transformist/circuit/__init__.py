@@ -17,17 +17,21 @@ from transformist.circuit.atoms import (
 )
 from transformist.circuit.circuit import Atom, Circuit, Head, Law, Rows, Tolerance
 from transformist.circuit.forms import Form, content, total
-from transformist.circuit.heads import At, Match, ScoredHead, Uniform
+from transformist.circuit.heads import ALWAYS_THERE, At, AtCoded, Match, ScoredHead, Uniform
 from transformist.circuit.margins import READ_OUT, MarginHandler, MarginOwner, Margins, follow
+from transformist.circuit.position_code import LONGEST_CODED, PositionCode
 from transformist.circuit.readings import Number, Readings, Sum
 from transformist.circuit.seen_rows import CAUSAL, SEES_BOS, rows_under
 
 __all__ = [
+    "ALWAYS_THERE",
     "CAUSAL",
+    "LONGEST_CODED",
     "READ_OUT",
     "SEES_BOS",
     "SHARED_ZERO",
     "At",
+    "AtCoded",
     "Atom",
     "Circuit",
     "Embedded",
@@ -43,6 +47,7 @@ __all__ = [
     "Margins",
     "Match",
     "Number",
+    "PositionCode",
     "PositionFeature",
     "Readings",
     "Relu",

@@ -115,10 +115,13 @@ class AtomErrors:
     @property
     def is_wide(self) -> bool:
         """True if the accumulator holds every product of two numbers of the format."""
+        # A product of two significands of p bits has 2p. An accumulator of P bits holds it if 2p ≤
+        # P, that is u² = 2^−2p ≥ 2^−P = w.
         return self.u**2 >= self.w
 
     def held(self, weight: Fraction) -> Fraction | None:
         """A weight as the format holds it; `None` where it is too large."""
+        # Hashing a `Fraction` computes a power modulo a prime; a pair of integers is hashed faster.
         key = weight.as_integer_ratio()
         if key not in self.weights:
             fits = abs(weight) <= Fraction(self.a.largest)
@@ -136,6 +139,7 @@ class AtomErrors:
         grid = self.circuit.grid(form)
         if grid is None or not self.circuit.bos:
             return grid
+        # At BOS nothing else may be seen: what a head fetches there is its value over no positions.
         alone = Grid.of([self.circuit.over_nothing(form)])
         at_bos = self.circuit.grid_at_bos(form)
         return None if at_bos is None else grid | alone | at_bos
@@ -151,6 +155,8 @@ class AtomErrors:
 
     def _inherited(self, form: Form, which: str) -> float:
         errors = self.errors
+        # An atom that is exactly 0 at a kind of row adds no error there. So errors add up for each
+        # kind, and only the largest of these sums counts: of many flags, one is 1 at a row.
         inexact = [(atom, f) for atom, f in form.terms if getattr(errors[atom], which)]
         parts = [
             (product_bound(f, getattr(errors[atom], which)), errors[atom].silent)

@@ -55,7 +55,7 @@ class Law:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """A form, and by how much it may be off."""
+    """A form, and the largest error that is allowed in it."""
 
     form: Form
     allowed: Fraction
@@ -160,7 +160,7 @@ class Atom(ABC):
         return None
 
     def tolerances(self, _allowed: Fraction | None) -> list[Tolerance]:
-        """Tolerances of what is read, given that of the atom; `None` if it has none."""
+        """Tolerances of what is read, from the tolerance of the atom; `None` if it has none."""
         return []
 
     @abstractmethod
@@ -231,6 +231,7 @@ class Circuit:
     @property
     def reach(self) -> int:
         """P, the least power of two above N."""
+        # A power of two, so that scales of scores that are made of it multiply without rounding.
         return 1 << int(self.max_length or 0).bit_length()
 
     def is_bos(self, form: Form) -> bool:
@@ -238,6 +239,8 @@ class Circuit:
         if not self.bos:
             return False
         symbols = len(self.alphabet)
+        # Each of these ranges is a single number, so the form has exactly these values on every
+        # input.
         return self.rows(form) == Ranges(symbols + 1, ZERO, {symbols: Range.of(1)})
 
     def rows(self, form: Form) -> Ranges:
@@ -254,6 +257,9 @@ class Circuit:
         return ranges.mapped(lambda each: each + constant)
 
     def _summed(self, form: Form) -> Ranges:
+        # The ranges of terms are added as if the terms were independent. That is sound for terms
+        # that depend on each other, as the sum of ranges holds every sum of numbers from them; it
+        # may be too wide.
         found = self._summed_as_whole_numbers(form)
         if found is not None:
             return found
@@ -282,6 +288,9 @@ class Circuit:
         known = self._whole_ranges
         for law in self.laws[len(known) :]:
             known.append(_whole_ranges(law.ranges))
+        # Sums of `int` are much faster than sums of `Fraction`, which reduces each result. The
+        # bounds of all atoms are read as whole numbers once, and a circuit has far more forms than
+        # atoms.
         whole = form.whole_factors
         if whole is None:
             return None
@@ -292,6 +301,7 @@ class Circuit:
             if ranges is None:
                 return None
             least, most, others = ranges
+            # A negative factor swaps the ends of a range.
             if factor < 0:
                 least, most = most, least
             low += factor * least
@@ -305,6 +315,9 @@ class Circuit:
                 else:
                     sums[0] += factor * lo
                     sums[1] += factor * hi
+        # `low` and `high` hold the common ends of every atom. An atom that has another range at a
+        # kind added its factor times the distance of its ends from the common ones: with it the
+        # common end of this atom cancels, and its own end is left.
         others_of_form = {
             kind: Range(Fraction(low + lo), Fraction(high + hi)) for kind, (lo, hi) in apart.items()
         }
@@ -318,11 +331,13 @@ class Circuit:
 
     @cached_property
     def _ranges(self) -> list[tuple[Range | None, ItemsView[int, Range]]]:
-        """The common range of each atom, `None` for 0, and those of the other kinds."""
+        """The common range of each atom, `None` for 0, and the ranges of the other kinds."""
         return []
 
     def size(self, form: Form, is_split: bool = False) -> Bound:
-        """The largest magnitude of a form at any row; if split, the sum of those of its terms."""
+        """The largest magnitude of a form at any row; if split, its terms' magnitudes, added up."""
+        # Split, the terms stand in several numbers that are added one by one: the sum of magnitudes
+        # bounds every partial sum, in any order, even where the terms cancel in the end.
         if is_split and len(form.terms) > 1:
             parts = [abs(factor) * self.laws[number].size for number, factor in form.terms]
             return sum(parts, abs(form.constant))
@@ -338,6 +353,8 @@ class Circuit:
             return ZERO
         if form in self._rows:
             return self._rows[form][-1]
+        # The kept form is the one without its constant: many thresholds of one sum differ in it
+        # alone.
         if form.constant and form.terms:
             return self.span_at_bos(form.linear) + Range.of(form.constant)
         if form not in self._spans_of_forms_at_bos:
@@ -404,6 +421,10 @@ class Circuit:
 
         The step of its grid; or, where no term is negative, the least of its terms but 0.
         """
+        # On a grid of step s every number is a multiple of s, so the least magnitude other than 0
+        # is s. Without a grid there is a bound for sums x = Σ fₖ xₖ + c of terms ≥ 0, c ≥ 0: x ≥ c,
+        # which is the bound if c > 0; and with c = 0, x is 0 only if all terms are, and else at
+        # least the least value of a term that is not 0.
         grid = self.grid(form)
         if grid is not None:
             return grid.separation(self.most_seen)
@@ -437,6 +458,9 @@ class Circuit:
         return self._least_multiples[form]
 
     def _least_multiple(self, form: Form) -> Fraction | None:
+        # The form is g · f, where f has whole factors without a common divisor. The grid of 2x with
+        # whole x has the step 1, since a grid knows denominators only; the grid of x has the step 1
+        # as well, and 2 · 1 is the separation that holds of 2x.
         common = content([*form.distinct_factors, form.constant])
         if not common:
             return None
@@ -468,6 +492,9 @@ class Circuit:
 
     def _approximate_up_to(self, number: int) -> list[bool]:
         """For each atom up to this one, and more: True if stray weight gives it an error."""
+        # Atoms come after those that they read, so one pass in their order is enough. An atom is
+        # approximate if its own head leaves weight off target, or if it reads one that is, unless
+        # it absorbs errors: a step is exactly 0 or 1 again.
         known = self._approximations
         for each in range(len(known), number + 1):
             atom = self.atoms[each]
@@ -488,6 +515,9 @@ class Circuit:
     def is_clean(self, form: Form) -> bool:
         """True if a form is computed from whole numbers alone, so that nothing rounds."""
         known = self._clean
+        # A whole number that is computed from a mean, such as n · (1/n), may round on its way: so
+        # all atoms that it is computed from must be whole too, those of the scores of its head
+        # included.
         for each in range(len(known), max(form.atoms, default=-1) + 1):
             head, forms = self.sources(each)
             if head is not None and head not in self._clean_heads:
@@ -526,6 +556,7 @@ class Circuit:
 
     def over_nothing(self, form: Form) -> Fraction:
         """The value of a form at BOS on the empty input."""
+        # The value of the constant is the same on every input, so it is added at the end.
         linear = form.linear
         if linear not in self._values_over_nothing:
             self._values_over_nothing[linear] = self._linear_over_nothing(linear)
@@ -550,6 +581,8 @@ class Circuit:
 
 def least_magnitude(circuit: Circuit, value: Form) -> Fraction | None:
     """Least magnitude but 0, at any row, of a number that is nowhere negative."""
+    # At BOS the separation is not known, since `separation` looks at symbols alone. So a value that
+    # may be other than 0 at BOS has no least magnitude here.
     rows = circuit.rows(value)
     if rows.hull().lo < 0 or (circuit.bos and rows[-1] != ZERO):
         return None
@@ -564,6 +597,7 @@ def _joined(form: Form, of_atoms: Sequence[Grid | None]) -> Grid | None:
     for part, factor in parts.values():
         if part is None:
             return None
+        # A whole factor of a whole number is whole: lcm with 1 would change nothing.
         if part.c != 1 or factor.denominator != 1:
             c = math.lcm(c, part.times(factor).c)
         if part.counts:

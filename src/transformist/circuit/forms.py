@@ -84,6 +84,8 @@ class Form(HashedOnce):
     @classmethod
     def made(cls, factors: Iterable[tuple[int, Fraction]], constant: Fraction) -> Form:
         """The form with these factors, added up where an atom comes twice."""
+        # A factor that comes to 0 is left out: a term with the factor 0 would make equal forms
+        # unequal, and its atom would count as read.
         total: dict[int, Fraction] = {}
         for atom, factor in factors:
             total[atom] = total[atom] + factor if atom in total else factor
@@ -184,7 +186,7 @@ class Form(HashedOnce):
 
     @cached_property
     def direction(self) -> Form:
-        """The form without its constant, divided by its first factor: that of all its multiples."""
+        """The form without its constant, over its first factor: the same for all multiples."""
         first = self.terms[0][1]
         if first == 1:
             return self.linear
@@ -229,6 +231,8 @@ def content(values: Iterable[Fraction]) -> Fraction:
         Fraction(1, 4)
 
     """
+    # Over the common denominator L all numbers are whole, tₖ/L. The numbers that divide all of them
+    # are the multiples of 1/L that divide gcd(tₖ)/L, which is the greatest one.
     given = [value.as_integer_ratio() for value in values]
     bottom = math.lcm(*(each for _, each in given))
     return Fraction(math.gcd(*(top * (bottom // each) for top, each in given)), bottom)

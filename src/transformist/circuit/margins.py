@@ -73,7 +73,7 @@ class RoundedAtom(Atom):
 
     @abstractmethod
     def errors(self, margins: Margins, number: int) -> Errors:
-        """Errors of the atom, from those of what it reads; its margins are required, too."""
+        """Errors of the atom, from errors of what it reads; its margins are required, too."""
 
 
 @final
@@ -168,6 +168,9 @@ class Margins(AtomErrors):
         return self.accumulated[linear]
 
     def _accumulated(self, form: Form) -> float:
+        # A network adds the units of several atoms into one slot. The two units of a step cancel,
+        # but each is rounded by its own size, and so is every partial sum that holds one without
+        # the other. `steps` adds up the heights of these units and `sizes` what atoms come to.
         steps, sizes, c, is_dyadic = 0.0, 0.0, 1, True
         units, products = 0, False
         size_of, grids = self.sizes_of_atoms, dict[tuple[int, int], tuple[Grid, Fraction]]()
@@ -237,6 +240,8 @@ class Margins(AtomErrors):
             near = rounded.get(factor)
             if near is None:
                 continue
+            # `_relative` counts u for a factor that the format does not hold. A factor that
+            # underflows is off by more than u times itself: only what is beyond that is added here.
             off = magnitude(near - factor) - self.u * magnitude(factor)
             total += max(off, 0.0) * magnitude(self.circuit.laws[atom].size)
         return total
@@ -257,6 +262,8 @@ class Margins(AtomErrors):
         """Relative error bound of a sum without negative terms, whose 0 is exact."""
         if form.constant or any(factor < 0 for _, factor in form.terms):
             return math.inf
+        # No term is negative, so each is at most the sum: if every term is off by at most the part
+        # `shared` of itself, the sum is off by at most this part of itself, however small it is.
         shared = max((self.errors[atom].relative for atom in form.atoms), default=0.0)
         least = magnitude(self.circuit.separation(form) or 0)
         if self.readings is None:
@@ -316,6 +323,8 @@ class Margins(AtomErrors):
         if not self._is_normal(kept):
             return math.inf
         share, others = self._shares(form)
+        # These errors do not shrink with the value of the form, so they count in full at every
+        # value.
         others += self._accumulation_error(form) + self._underflow(form)
         rounded = self._relative(form)
         # Terms have the relative error `share`, sums of them `rounded`, and the threshold, a bias
@@ -424,6 +433,9 @@ class Margins(AtomErrors):
         """
         if sum_errors.is_exact(self, each):
             return 0.0
+        # Everything here is times D. An atom of w is 1/D, which times D is 1; any other atom is at
+        # most D times its largest magnitude. Errors are those of D times the atom, and a constant
+        # counts D times.
         sizes = [
             sum(
                 magnitude(factor) * (1.0 if atom in w.factors else self._scaled_size(atom))

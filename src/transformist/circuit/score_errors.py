@@ -44,6 +44,9 @@ def has_plain_root(scoring: ScoreReading) -> bool:
 
 def is_exact(margins: Margins, scoring: ScoreReading) -> bool:
     """True if all products are multiples of one number, and the format holds their sums."""
+    # Query m is a multiple of 1/c_q and key m of 1/c_k, so their product is one of 1/(c_q c_k). All
+    # products and partial sums are multiples of 1/c with c the least common multiple, and at most
+    # `total` in magnitude: the significand holds them if total · c ≤ 2ᵖ.
     c, total = 1, Fraction(0)
     for pair in scoring.pairs:
         if not all(sum_errors.is_exact(margins, each) for each in pair):
@@ -54,6 +57,9 @@ def is_exact(margins: Margins, scoring: ScoreReading) -> bool:
         c = math.lcm(c, math.prod(grid.c for grid in grids if grid is not None))
         sizes = [Fraction(margins.circuit.size(each.form)) for each in pair]
         total += sizes[0] * sizes[1]
+    # The quotient by a root 2ᵏ is a multiple of 1/(c 2ᵏ), which must not be below the least number.
+    # By a root that is no power of two the quotient rounds; equal products still give equal
+    # quotients.
     root = math.isqrt(scoring.size) if has_plain_root(scoring) else 1
     a = margins.a
     fits = total * c <= 2**a.precision and c * root * Fraction(a.smallest) <= 1
@@ -67,11 +73,17 @@ def rounding(margins: Margins, pairs: int, products: float, top: float) -> float
     off = (pairs - 1) * w * (top if pairs == 2 else products)
     off += 0.0 if margins.is_wide else w * products
     off += margins.u * top if margins.u > w else 0.0
+    # The terms above are of first order. A product passes through at most pairs + 1 roundings: its
+    # own, pairs − 1 additions and the store. Each multiplies what it finds by at most 1 + u, so the
+    # factor, which has pairs + 3 of them, covers all products of errors.
     return off * (1 + sum_errors.off_by(pairs + 2, max(margins.u, w)))
 
 
 def underflow(margins: Margins, scoring: ScoreReading) -> float:
     """Error by underflow of products, sums, stored results and quotients."""
     a = margins.a
+    # A product and an addition for each pair, then the stored dot product and the quotient. Errors
+    # are counted in the dot product: a quotient that loses `smallest` loses √d_key times that of
+    # it.
     partial = 2 * len(scoring.pairs) * a.smallest_partial
     return partial + a.smallest * (1 + math.sqrt(scoring.size))

@@ -41,6 +41,8 @@ def magnitude_of(margins: AtomErrors, number: Number) -> float:
 
 
 def _magnitude(margins: AtomErrors, form: Form, own: float, is_split: bool = False) -> float:
+    # The true number is at most `size`, the computed one is off by its atoms and by its own
+    # rounding.
     size = magnitude(margins.circuit.size(form, is_split))
     return (size + margins.inherited(form) + own) * SLACK
 
@@ -78,6 +80,9 @@ def rounding_apart(margins: AtomErrors, each: Sum) -> float:
     """
     if is_exact(margins, each):
         return 0.0
+    # Both sums read the same computed factors and the same rounded weights: a factor off by ρ adds
+    # w̃ρ to both, and the difference has none of it. What is left is how each sum rounds on its
+    # own.
     return rounding_within(margins, each, *_sizes(margins, each), 1.0, is_apart=True)
 
 
@@ -97,6 +102,7 @@ def rounding_within(
     a, w, u = margins.a, margins.w, _stored(margins)
     shift = margins.held(each.shift)
     weights = [margins.held(weight) for weight, _ in each.parts]
+    # A weight beyond the largest number of the format is infinite there, and so is the sum.
     if shift is None or any(weight is None for weight in weights):
         return math.inf
     # |b̃ − b|
@@ -143,6 +149,9 @@ def _is_plain(margins: AtomErrors, each: Sum) -> bool:
     """True if the sum is one number times a power of two, and is held as exactly as the number."""
     if len(each.parts) > 1 or each.shift:
         return False
+    # A power of two times a stored number is stored without rounding. A weight that is 0 in the
+    # format or does not fit it is no such power: 3 stands for it. A form of several terms is not
+    # one stored number.
     ((weight, x),) = each.parts
     return _is_a_power(margins.held(weight) or Fraction(3)) and (
         isinstance(x, Sum) or len(x.terms) < 2
@@ -156,6 +165,10 @@ def off_by(terms: int, w: float) -> float:
 
 def underflow(margins: AtomErrors, each: Sum) -> float:
     """Error by underflow of products, additions and the stored result."""
+    # Every product and every addition may underflow in the accumulator, and the bias is one more
+    # addition. The result is stored once, or once after each addition where the sum is a slot of
+    # the stream. Where results are stored as they are accumulated, with the same range, the store
+    # loses nothing more.
     a = margins.a
     partial = (2 * len(each.parts) + 1) * a.smallest_partial
     stored = a.smallest * (len(each.parts) if each.is_stored_each else 1)
@@ -176,6 +189,8 @@ def _relative(margins: AtomErrors, number: Sum) -> Relative:
     if is_exact(margins, number):
         return Relative(0.0, 0.0, constants)
     w, u = margins.w, _stored(margins)
+    # Every term carries (1 + its own relative error)(1 + that of its weight)(1 + that of the
+    # product). For terms of one sign the largest of these bounds the relative error of their sum.
     shares, rest = [0.0], 0.0
     for weight, x in ((number.shift, None), *number.parts):
         near = margins.held(weight)
@@ -196,6 +211,7 @@ def _relative(margins: AtomErrors, number: Sum) -> Relative:
         rest += margins.order.accumulation(units, steps, total, w) + w * (2 * steps + total)
     # m summands are rounded by at most m − 1 additions, each by w, and by u where it is stored.
     each = w + u + w * u if number.is_stored_each else w
+    # off_by(k) has k + 1 roundings, so k = m − 2 stands for m − 1 additions.
     share = (1 + max(shares)) * (1 + off_by(max(units, 1) - 2, each)) - 1
     rest = rest * (1 + off_by(units, each))
     if not number.is_stored_each and number.parts and not _is_plain(margins, number):
@@ -213,6 +229,9 @@ def is_exact(margins: AtomErrors, number: Number) -> bool:
 
 
 def _is_exact(margins: AtomErrors, each: Sum) -> bool:
+    # A sum is exact if its factors are, the format holds every weight, and every partial sum is a
+    # multiple of one power of two within the significand. Of a step both units are added, each up
+    # to its height: their magnitudes are 2 · height beyond the step itself.
     if not all(is_exact(margins, x) for _, x in each.parts):
         return False
     if any(margins.held(x) != x for x in (each.shift, *(weight for weight, _ in each.parts))):
@@ -242,6 +261,8 @@ def _is_exact(margins: AtomErrors, each: Sum) -> bool:
 
 def _units(margins: AtomErrors, each: Sum) -> tuple[float, int]:
     """Return the sum of the magnitudes of the second units of steps, and the number of terms."""
+    # A step u₁ − u₂ is between 0 and 1, but u₁ and u₂ may be as large as the height h. Any order of
+    # additions may hold both at once: |u₁| + |u₂| ≤ 2h + |step|.
     steps, units = 0.0, int(bool(each.shift))
     for weight, x in each.parts:
         numbers = 1

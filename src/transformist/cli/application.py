@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "conformance": "Write known-answer tests for inference engines.",
     "precision": "Search for the first length at which a float format breaks a recipe.",
     "diagnose": "Find the number that makes an answer wrong in a format, and the remedy.",
+    "explain": "Write a page in which a model works on a string of yours, step by step.",
     "plan": "Explain how the structured engine evaluates each head, and how its time grows.",
     "bench": "Measure long inputs beside torch and numpy, and checks of every string.",
     "study": "Answer a question on the constructions by running them.",
@@ -49,7 +50,7 @@ class Commands(TyperGroup):
 def _command(name: str) -> Any:
     """The parser of one command; an argument that begins with `-` may be an INPUT."""
     function = importlib.import_module(f"transformist.cli.{name}").command
-    alone, takes_dashes = _parser(), name in ("run", "diagnose")
+    alone, takes_dashes = _parser(), name in ("run", "diagnose", "explain")
     alone.command(
         name,
         cls=WithDashes if takes_dashes else None,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from transformist.arithmetic import number_system
+from transformist.cli.large_programs import warn_of_symbols, warn_of_weights
 from transformist.cli.options import Set
-from transformist.cli.printing import Json, out, print_json, wide, working
+from transformist.cli.printing import Json, out, print_json, shown_warnings, wide, working
 from transformist.compiler.uncompilable import Uncompilable
 from transformist.errors import InvalidValue
 from transformist.hosts import (
@@ -22,6 +23,7 @@ from transformist.hosts import (
     save,
     unproved,
 )
+from transformist.hosts.certifying import OnlySearched, SearchedCertificate, certify_unsearched
 from transformist.hosts.host import HOSTS
 from transformist.inputs import read_positive, read_settings
 from transformist.model import Transformer
@@ -69,8 +71,9 @@ Order = Annotated[
 Host = Annotated[
     str | None,
     typer.Option(
-        help="gpt2 or llama: certify the evaluation of the exported checkpoint by transformers; "
-        "a program is compiled for it.",
+        help="A class of transformers: certify the exported checkpoint as this class evaluates it "
+        "(gpt2 and llama, in float32), or search for its first wrong answer there. A program is "
+        "compiled for the class.",
         metavar="H",
     ),
 ]
@@ -118,42 +121,69 @@ def command(
     named = find_model(model, read_settings(settings))
     name, longest = named.name, None if length is None else read_positive(length, "--max-length")
     named = _with_options(named, longest, host)
-    with working(f"certifying {name}"):
+    after, in_words = "", ""
+    if isinstance(named, NamedProgram) and named.answers_after:
+        after, in_words = named.answers_after, named.after_in_words
+        longest = None  # the model's own N has the separator and the tags as well
+    _say_how_long_to_compile(named)
+    with working(f"certifying {name}"), shown_warnings():
         arithmetic = arithmetic or _own_format(named)
         built = _built(named, longest or USUAL, arithmetic)
         longest = longest or getattr(built, "max_length", None) or USUAL
         orders = ("any", "reference") if order == "any" and host is None else (order,)
-        found = [certify(built, arithmetic, longest, each, host) for each in orders]
+        _say_how_long_to_prove(built, 2 * len(orders))  # each is found, and then checked
+        try:
+            found = [certify(built, arithmetic, longest, each, host) for each in orders]
+        except OnlySearched as refusal:
+            _save(built, output, ())
+            return _print_searched(name, refusal, longest, after, output, as_json)
         shorter = 0
         if isinstance(named, NamedProgram) and not found[0].holds:
             shorter = _certified_below(named, found[0])
         held = [each for each in found if each.holds]
         for each in held:
             check_certificate(built, each)
-    if output is not None:
-        save(built, output, held)
+    _save(built, output, held)
     if as_json:
         beside = [certificate_facts(name, each) for each in found[1:]]
         saved: dict[str, Any] = {"beside": beside, "saved": str(output) if output else None}
         if lines:
             rows = certificate_rows(found[0])
             saved["lines"] = [dict(zip(HEADINGS, cells, strict=True)) for cells in rows]
+        if host is not None:
+            saved["searched"] = _searched(found[0])
         if isinstance(named, NamedProgram):
             saved["compiled_for"] = shorter or None
+            saved["answers_after"] = after or None
         print_json(certificate_facts(name, found[0]) | saved)
     else:
+        if after:
+            out.print(in_words, markup=False)
         _print_found(name, found, lines, output)
         if shorter:
             out.print(f"compiled for N = {shorter}, {name} is shown to hold", markup=False)
     return 0 if found[0].holds else 1
 
 
+def _say_how_long_to_compile(named: NamedModel) -> None:
+    if isinstance(named, NamedProgram):
+        warn_of_symbols(len(named.program.alphabet), "compiling", "writes nothing")
+
+
+def _say_how_long_to_prove(model: Transformer, proofs: int) -> None:
+    if isinstance(model, Transformer):  # a recipe of vectors is refused later
+        warn_of_symbols(len(model.alphabet), f"each of {proofs} proofs", "writes nothing")
+        warn_of_weights(model, "writes nothing")
+
+
 def _with_options(named: NamedModel, longest: int | None, host: str | None) -> NamedModel:
     """A program with the options of N and of a host; any other model as it is."""
     if not isinstance(named, NamedProgram):
         return named
-    options = dict(HOSTS[host].options) if host is not None and host in HOSTS else {}
-    return named.with_defaults(**options, **({} if longest is None else {"max_length": longest}))
+    own = {} if longest is None else {"max_length": longest}
+    if host is None or host not in HOSTS:
+        return named.with_defaults(**own)
+    return named.with_defaults(**HOSTS[host].options, **own).for_masks()
 
 
 def _given(context: typer.Context) -> set[str]:
@@ -190,7 +220,58 @@ def _certified_below(named: NamedProgram, refused: Certificate) -> int:
         return 0
     model = free.with_defaults(max_length=n, arithmetic=name).compiled()
     host = None if refused.host is None else refused.host.host
-    return n if certify(model, name, n, refused.order, host).holds else 0
+    return n if certify_unsearched(model, name, n, refused.order, host).holds else 0
+
+
+def _save(model: Transformer, output: Path | None, held: Sequence[Certificate]) -> None:
+    if output is not None:
+        save(model, output, held)
+
+
+def _searched(found: Certificate) -> dict[str, Any] | None:
+    """The search for the first wrong answer in a host, where a certificate does not hold."""
+    return asdict(found.searched) if isinstance(found, SearchedCertificate) else None
+
+
+def _print_searched(
+    name: str,
+    refusal: OnlySearched,
+    longest: int,
+    after: str,
+    output: Path | None,
+    as_json: bool,
+) -> int:
+    """Print why there is no certificate and what a search found; return the exit code."""
+    if as_json:
+        searched = refusal.searched
+        print_json(
+            {
+                "model": name,
+                "arithmetic": searched.arithmetic,
+                "max_length": longest,
+                "order": "any",
+                "holds": False,
+                "grade": 0,
+                "stopped": f"{refusal.invariant}; received {refusal.received}",
+                "margin": None,
+                "largest_length": 0,
+                "limiting_slot": None,
+                "limiting_quantity": None,
+                "assumes": [],
+                "takes_for_granted": [],
+                "host": searched.host,
+                "beside": [],
+                "saved": str(output) if output else None,
+                "searched": asdict(searched),
+                "compiled_for": None,
+                "answers_after": after or None,
+            }
+        )
+        return 1
+    out.print(f"{name}: {refusal}", markup=False)
+    if output is not None:
+        out.print(f"saved to {output}, with 0 certificates", markup=False)
+    return 1
 
 
 def _print_found(name: str, found: Sequence[Certificate], lines: bool, output: Path | None) -> None:
@@ -214,10 +295,10 @@ def _check_saved(path: str, as_json: bool) -> int:
     model, found = load(path), load_certificates(path)
     if not found:
         raise InvalidValue(
-            "a file must have certificates to be checked",
+            "a file whose certificates are checked must have at least one",
             received=f"{path}, which has none",
             where="certify",
-            remedy="give certify the option --output to save them",
+            remedy="save certificates with a model by certify --output",
         )
     reasons = [str(refusal) for refusal in unproved(model, found)]
     if as_json:

@@ -16,7 +16,7 @@ from transformist.arithmetic import number_system
 from transformist.catalogue import recipes
 from transformist.cli.options import NUMBER_SYSTEMS, Set
 from transformist.cli.piece_progress import pieces_shown
-from transformist.cli.printing import Json, err, out, print_json, warn, working
+from transformist.cli.printing import Json, err, out, print_json, shown_warnings, warn, working
 from transformist.cli.workers_given import Address, Backend, read_workers
 from transformist.errors import InvalidValue
 from transformist.inputs import read_length, read_seconds, read_settings, read_whole
@@ -64,8 +64,8 @@ Longest = Annotated[
     str | None,
     typer.Option(
         "--max-length",
-        help="Try every string up to this length; when left out, up to the length to which "
-        "there are some thousand, and of a recipe besides hard and drawn ones.",
+        help="Try every string up to this length. When left out, up to a length with some "
+        "thousand strings; a recipe is then also tried on hard and drawn ones.",
         metavar="n",
         show_default=False,
     ),
@@ -169,8 +169,32 @@ def command(
             workers,
         )
         return _print_verdicts([_verdict_against(named, reference, asked)], as_json)
-    _require_against(journal, drawn, drawn_length, seed)
-    if settings or arithmetic != "float64":
+    _refuse_without_against(journal, drawn, drawn_length, seed)
+    _refuse_settings(is_given=bool(settings) or arithmetic != "float64", timeout=timeout)
+    if named is None:
+        return _print_verdicts(_every_verdict(max_length, workers), as_json)
+    for option, value in {"--jobs": jobs, "--backend": backend, "--address": address}.items():
+        if value is not None:
+            raise InvalidValue(
+                f"{option} must come with --against, or without MODEL",
+                received=f"{option} {value} with {named.name}",
+                remedy="leave it out, or give --against FILE.py:NAME",
+            )
+    with working(f"checking {named.name}"), shown_warnings():
+        verdict = _verdict(named, max_length)
+    code = _print_verdicts([verdict], as_json)
+    if isinstance(named, NamedProgram) and verdict.held and not as_json:
+        out.print(
+            "    the weights compute what the program says; to compare it with a function of your "
+            f"own: transformist check {named.name} --against FILE.py:NAME",
+            markup=False,
+        )
+    return code
+
+
+def _refuse_settings(is_given: bool, timeout: str | None) -> None:
+    """Refuse --set, --arithmetic and --timeout without --against."""
+    if is_given:
         raise InvalidValue(
             "--set and --arithmetic must come with --against: a claim is checked in every "
             "arithmetic and setting it names",
@@ -183,29 +207,10 @@ def command(
             received="--timeout without --against",
             remedy="leave it out, or give --against FILE.py:NAME",
         )
-    if named is None:
-        return _print_verdicts(_every_verdict(max_length, workers), as_json)
-    for option, value in {"--jobs": jobs, "--backend": backend, "--address": address}.items():
-        if value is not None:
-            raise InvalidValue(
-                f"{option} must come with --against, or without MODEL",
-                received=f"{option} {value} with {named.name}",
-                remedy="leave it out, or give --against FILE.py:NAME",
-            )
-    with working(f"checking {named.name}"):
-        verdict = _verdict(named, max_length)
-    code = _print_verdicts([verdict], as_json)
-    if isinstance(named, NamedProgram) and verdict.held and not as_json:
-        out.print(
-            "    the weights compute what the program says; to compare it with a function of your "
-            f"own: transformist check {named.name} --against FILE.py:NAME",
-            markup=False,
-        )
-    return code
 
 
-def _require_against(*given: str | None) -> None:
-    """Refuse options that a check has only with --against."""
+def _refuse_without_against(*given: str | None) -> None:
+    """Refuse the options of drawn strings and of a journal without --against."""
     options = "--journal", "--drawn", "--drawn-length", "--seed"
     for option, value in zip(options, given, strict=True):
         if value is not None:
@@ -313,7 +318,7 @@ def _every_verdict(max_length: int | None, workers: Workers) -> Iterator[Verdict
 
 
 AGAINST = 2**14
-"""About how many strings --against tries where --max-length is left out."""
+"""About this many strings are tried with --against where --max-length is left out."""
 
 
 @dataclass(frozen=True)
@@ -337,7 +342,7 @@ class _Asked:
 
 
 @contextmanager
-def _kept_said(journal: str | None) -> Iterator[None]:
+def _journal_named(journal: str | None) -> Iterator[None]:
     """Say on Ctrl-C that the finished pieces are in the journal."""
     try:
         yield
@@ -378,7 +383,7 @@ def _verdict_against(
         length = min(length, model.max_length)
     warn(named.caution(model, system, "reference"))
     shown = pieces_shown(f"checking every string to length {length} over {symbols} symbols")
-    with shown as show, _kept_said(asked.journal):
+    with shown as show, _journal_named(asked.journal):
         verdict = check(
             model,
             reference,

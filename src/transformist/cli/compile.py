@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -10,10 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+from transformist.cli.large_programs import warn_of_symbols, warn_of_weights
 from transformist.cli.options import Set
-from transformist.cli.printing import Json, out, print_json, warn, working
+from transformist.cli.printing import Json, out, print_json, shown_warnings, warn, working
 from transformist.hosts import save
-from transformist.inputs import read_settings
+from transformist.hosts.saved_model import model_path
+from transformist.inputs import read_settings, with_options
 from transformist.model import Transformer
 from transformist.named import find_program
 from transformist.report.size import Size, size
@@ -51,6 +52,23 @@ def command(
         bool,
         typer.Option("--no-reuse", help="A slot for each number; the same as --set reuse=false."),
     ] = False,
+    width: Annotated[
+        str | None,
+        typer.Option(
+            help="The width of the residual stream, at least that of the numbers, which is taken "
+            "when it is left out; the same as --set width=D.",
+            metavar="D",
+        ),
+    ] = None,
+    position_codes: Annotated[
+        str | None,
+        typer.Option(
+            help="The code by which heads find a position: quadratic, or sinusoidal for narrow "
+            "formats, whose sines, cosines and (-1)^i need not be in positions; the same as --set "
+            "position_codes=C.",
+            metavar="C",
+        ),
+    ] = None,
     settings: Set = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:
@@ -61,13 +79,13 @@ def command(
         "arithmetic": arithmetic,
         "masks": masks,
         "reuse": reuse,
+        "width": width,
+        "position_codes": position_codes,
     }
-    given = [f"{name}={value}" for name, value in options.items() if value is not None]
-    named = find_program(program, read_settings([*settings, *given]))
-    symbols = len(named.program.alphabet)
-    if symbols > LARGE_ALPHABET:
-        warn(f"{symbols:,} symbols: compiling takes {_duration(symbols)}; Ctrl-C leaves no file")
-    with working(f"compiling {named.name}"):
+    model_path(output, "-o")  # before the model is compiled, which may take minutes
+    named = find_program(program, with_options(read_settings(settings), options))
+    warn_of_symbols(len(named.program.alphabet), "compiling", "leaves no file")
+    with working(f"compiling {named.name}"), shown_warnings():
         model = named.compiled()
         save(model, output)
     warn(named.shortened(model.max_length))
@@ -87,21 +105,6 @@ def command(
         out.print(_line(facts), markup=False)
 
 
-LARGE_ALPHABET, LARGE_MODEL = 5_000, 1_000_000
-"""Symbols, and weights that are not 0, beyond which the command says how long it will take."""
-
-SECONDS_PER_SYMBOL = 0.001, 0.004
-"""Seconds of the processor for a symbol. Time grows linearly with the alphabet: a shift over 1,000
-symbols compiles in about 1 s, a selection over 300 symbols in 0.6 s. The larger number leaves a
-factor of two for programs that read their input more often."""
-
-
-def _duration(symbols: int) -> str:
-    """Time to compile a program over an alphabet of this size, in words."""
-    least, most = (math.ceil(symbols * seconds) for seconds in SECONDS_PER_SYMBOL)
-    return f"about {least} s" if least == most else f"about {least} to {most} s"
-
-
 def _certified(model: Transformer, output: Path) -> int | None:
     """Return the grade of the certificate for the N and the format that a model is compiled for.
 
@@ -111,8 +114,8 @@ def _certified(model: Transformer, output: Path) -> int | None:
     arithmetic = model.built_for
     if model.max_length is None or arithmetic is None or float_format_of(arithmetic) is None:
         return None
-    if model.nonzero > LARGE_MODEL:
-        warn(f"{model.nonzero:,} weights: certifying may take minutes; Ctrl-C keeps the saved file")
+    warn_of_symbols(len(model.alphabet), "certifying", "keeps the saved file")
+    warn_of_weights(model, "keeps the saved file")
     with working(f"certifying it for {arithmetic}"):
         grade, stopped = grade_of(model, arithmetic)
     if not grade:

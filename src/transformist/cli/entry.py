@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 
-TYPE_CHECKING = False  # that of `typing`, which is not imported: it takes as long as all the rest
+TYPE_CHECKING = False  # as in `typing`, which is not imported: it takes as long as all the rest
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
@@ -36,15 +36,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is not None:
         return _answered(arguments)
-    # Started with SIGINT ignored, as by nohup, the process goes on ignoring it.
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _interrupt)
     try:
-        return _answered(sys.argv[1:])
-    except KeyboardInterrupt:  # a second one, while the first is answered
+        # Started with SIGINT ignored, as by nohup, the process goes on ignoring it.
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, _interrupt)
+    except KeyboardInterrupt:  # it came before the handler was in place
+        _leave()
+    try:
+        try:
+            return _answered(sys.argv[1:])
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left takes no time
+    except KeyboardInterrupt:  # a second one, while the first is answered, or one at the very end
         return INTERRUPTED
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left takes no time
 
 
 def _answered(arguments: Sequence[str]) -> int:

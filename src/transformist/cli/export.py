@@ -19,9 +19,10 @@ from transformist.hosts import export
 from transformist.hosts.exporting import export_target
 from transformist.hosts.host import HOSTS, Unhostable
 from transformist.hosts.named_arrays import longest_input
-from transformist.inputs import read_positive, read_settings
+from transformist.inputs import read_positive, read_settings, with_options
 from transformist.model import Transformer
-from transformist.named import find_model
+from transformist.named import NamedModel, find_model
+from transformist.named.named_file import NamedFile
 from transformist.named.named_program import NamedProgram
 
 LENGTH = 64
@@ -51,6 +52,14 @@ def command(
     arithmetic: Annotated[
         str, typer.Option(help="The number format of the file.", metavar="A")
     ] = "float32",
+    position_codes: Annotated[
+        str | None,
+        typer.Option(
+            help="The code by which heads find a position: quadratic, or sinusoidal for narrow "
+            "formats; the same as --set position_codes=C.",
+            metavar="C",
+        ),
+    ] = None,
     settings: Set = [],  # noqa: B006
     force: Annotated[
         bool, typer.Option("--force", help="Replace a directory that holds an earlier export.")
@@ -66,20 +75,25 @@ def command(
     as_json: Json = False,
 ) -> None:
     """The exported model is loaded and compared with MODEL before the file is put in its place."""
-    named = find_model(model, read_settings(settings))
-    named.require_strings("export", f"--host {host}")
+    code = {"position_codes": position_codes}
+    named = find_model(model, with_options(read_settings(settings), code))
+    named.require_strings("export", f"export --host {host}")
     length = LENGTH if max_length is None else read_positive(max_length, "--max-length")
     has_length = named.has_length
     system = number_system(arithmetic)
     export_target(output, host, force)  # a refusal comes before minutes of compiling
     if isinstance(named, NamedProgram):
-        named = named.with_defaults(max_length=length, **HOSTS[host].options)
+        named = named.with_defaults(max_length=length, **HOSTS[host].options).for_masks()
+    after, in_words = "", ""
+    if isinstance(named, NamedProgram):
+        after, in_words = named.answers_after, named.after_in_words
 
     def command_for(other: str, arithmetic: str) -> str:
         suffix = HOSTS[other].suffix
         line = ["transformist", "export", model, "--host", other, "--arithmetic", arithmetic]
         line += ["-o", str(output.with_suffix(suffix) if suffix else output)]
         line += [] if max_length is None else ["--max-length", max_length]
+        line += [] if position_codes is None else ["--position-codes", position_codes]
         line += [part for each in settings for part in ("--set", each)]
         return shlex.join(line)
 
@@ -106,7 +120,7 @@ def command(
                 refusal.invariant,
                 received=refusal.received,
                 where=refusal.where,
-                remedy=_anew(refusal.options)
+                remedy=_of_program(named, host, output, refusal.options)
                 + f"run: {command_for(refusal.host, refusal.arithmetic)}",
             ) from None
     facts = {
@@ -120,10 +134,13 @@ def command(
         "every_string_to": compared.every_to,
         "longest_compared": compared.longest,
         "ended": compared.ended,
+        "answers_after": after or None,
     }
     if as_json:
         print_json(facts)
     else:
+        if after:
+            out.print(in_words, markup=False)
         ended = f" ({compared.ended})" if compared.ended else ""
         out.print(
             f"{named.name} → {output}: {host}, {system.name}, {facts['bytes']:,} bytes; "
@@ -133,17 +150,22 @@ def command(
         )
 
 
-def _anew(options: Mapping[str, Any]) -> str:
-    """The advice to compile a program with these options; empty without options."""
+def _of_program(named: NamedModel, host: str, output: Path, options: Mapping[str, Any]) -> str:
+    """The advice to export the program of a saved model, or to compile it with these options.
+
+    It is empty without options, which are those of the compiler for the host.
+    """
     if not options:
         return ""
+    own = ["transformist", "export", "FILE.py:NAME", "--host", host, "-o", str(output)]
+    direct = f"export its program: {shlex.join(own)}; or " if isinstance(named, NamedFile) else ""
     settings = [
         f"{name}={value if isinstance(value, str) else json.dumps(value)}"
         for name, value in options.items()
     ]
     line = ["transformist", "compile", "PROGRAM", "-o", "F"]
     line += [part for each in settings for part in ("--set", each)]
-    return f"compile the program anew: {shlex.join(line)}; or "
+    return f"{direct}compile the program anew: {shlex.join(line)}; or "
 
 
 def _bytes_at(path: Path) -> int:

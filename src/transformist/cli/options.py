@@ -17,12 +17,15 @@ Model = Annotated[
         show_default=False,
     ),
 ]
-# The names are those of WEIGHTINGS, HEADS and TARGETS of the compiler; a test compares them. To
-# import the compiler for a line of help would make `run` start a third more slowly.
+# The names are those of WEIGHTINGS, HEADS, TARGETS and POSITION_CODES of the compiler; a test
+# compares them. To import the compiler for a line of help would make `run` start a third more
+# slowly.
 COMPILER_OPTIONS = (
     "max_length (a number, or None), weighting (softmax, average-hard, rightmost-hard), "
     f"arithmetic ({', '.join(SYSTEMS)}), heads (many or one a layer), "
-    "positions (a JSON list of names), masks (any, future or none), reuse (true or false)"
+    "positions (a JSON list of names), masks (any, future or none), "
+    "reuse (true or false), width (a number), position_codes (quadratic or sinusoidal), whose "
+    "sines, cosines and (-1)^i need not be in positions"
 )
 
 Set = Annotated[

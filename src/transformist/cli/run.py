@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from transformist.arithmetic import Arithmetic, number_system
+from transformist.arithmetic import Arithmetic, Interval, number_system
 from transformist.claims import Finding, PositionClaim
 from transformist.cli.options import NUMBER_SYSTEMS, Model, Set
 from transformist.cli.printing import (
@@ -30,7 +30,7 @@ from transformist.cli.printing import (
 )
 from transformist.errors import InvalidValue, UnknownSymbol, UnreadableInput
 from transformist.inputs import read_settings
-from transformist.model import NOTHING, Trace
+from transformist.model import NOTHING, Trace, Transformer
 from transformist.named import BuiltModel, NamedModel, find_model
 from transformist.named.named_recipe import NamedRecipe
 from transformist.report.size import counted, size
@@ -97,6 +97,10 @@ STANDARD_INPUT = "-"
 """The name of standard input for --file; a file of this name is ./-."""
 
 
+NO_WIDTH = 10**6
+"""Characters of a line that is not shown on a terminal."""
+
+
 def command(
     model: Model,
     given: Given = None,
@@ -113,7 +117,8 @@ def command(
 
     Without --set max_length, the model is built for the length of the input, rounded up to a power
     of two. A program is built for at least 16, or for the length itself if it cannot be compiled
-    for more. A recipe is built for at most the length that its claim covers if the input fits in.
+    for more. A recipe is built for at most the length that its claim covers, unless the input is
+    longer.
     """
     require_engine(engine)
     named = find_model(model, read_settings(settings))
@@ -224,24 +229,11 @@ def _run_on_text(
     """Evaluate a text, and print the answer with the findings of its claim and its trace."""
     length = len(text.symbols)
     engine = chosen_engine(engine, length, system)
-    is_long = engine == "reference" and length >= STRUCTURED_FROM
-    densely = " densely (--engine auto has another way for long inputs)" if is_long else ""
-    with (
-        working(f"evaluating {length} symbols{densely}"),
-        shown_warnings(),
-        _naming_options(system),
-    ):
-        built = named.built(length, system)
-        trace = None
-        if engine == "structured":
-            answer = evaluate(built.model, text.symbols, system, engine)
-        else:
-            trace = built.model.run(text.whole, system)
-            answer = trace.answer
+    built, answer, trace = _evaluated(named, text, system, engine)
     _warn_of(named, built, length, system, engine)
     finding = built.explained(trace) if trace else Finding(sentence="")
     in_numbers = built.recipe is not None and built.recipe.claim.in_numbers
-    error = _error_beyond_claim(trace) if trace and in_numbers and not built.covered else None
+    error = _error_of_numbers(built.model, trace) if trace and in_numbers else None
     drawn = {} if plot is None or trace is None else _drawn(trace, plot)
     if as_json:
         facts: dict[str, Any] = {"within_claim": built.covered} if built.recipe else {}
@@ -261,7 +253,8 @@ def _run_on_text(
     if trace and with_trace:
         from transformist.report.trace_table import trace_table
 
-        columns = shutil.get_terminal_size((wide.width, 0)).columns
+        # A file or another program has no width: there the names are whole.
+        columns = shutil.get_terminal_size((NO_WIDTH, 0)).columns
         wide.print(trace_table(trace, finding.position, columns), crop=False)
     by = f"{system.name}, by the structured engine" if engine == "structured" else system.name
     model, claimed = built.model, f"; {built.dependence}" if built.dependence else ""
@@ -272,8 +265,27 @@ def _run_on_text(
         out.print(f"wrote {plot}", markup=False)
 
 
+def _evaluated(
+    named: NamedModel, text: Text, system: Arithmetic, engine: str
+) -> tuple[BuiltModel, Any, Trace | None]:
+    """The model for a text, its answer, and its trace; the structured engine gives no trace."""
+    length = len(text.symbols)
+    is_long = engine == "reference" and length >= STRUCTURED_FROM
+    densely = " densely (--engine auto has another way for long inputs)" if is_long else ""
+    with (
+        working(f"evaluating {length} symbols{densely}"),
+        shown_warnings(),
+        _naming_options(system),
+    ):
+        built = named.built(length, system)
+        if engine == "structured":
+            return built, evaluate(built.model, text.symbols, system, engine), None
+        trace = built.model.run(text.whole, system)
+        return built, trace.answer, trace
+
+
 def _drawn(trace: Trace, file: str) -> dict[str, str]:
-    """Write the figure of a run to a file; the file, and the description of the figure."""
+    """Write the figure of a run to a file, and return the file and the figure's description."""
     from transformist.figures import run as run_figure
     from transformist.figures import write
 
@@ -309,16 +321,16 @@ def _warn_of(
         warn(f"{named.name} claims nothing in {system.name}: the answer may be wrong")
 
 
-def _error_beyond_claim(trace: Trace) -> float | None:
-    """Error bound of an answer in numbers that the claim does not cover; `None` for no bound."""
+def _error_of_numbers(model: Transformer, trace: Trace) -> float | None:
+    """Error bound of an answer in numbers by balls; `None` for no bound, and for balls."""
     from transformist.verify import enclosed_error
 
-    return enclosed_error(trace)
+    return None if isinstance(trace.arithmetic, Interval) else enclosed_error(model, trace)
 
 
 def _nearness(built: BuiltModel, error: float | None) -> str:
     """The largest distance of the numbers from the real values, as a sentence."""
-    if built.covered:
+    if error is None and built.covered:
         return built.recipe.claim.error_statement if built.recipe else ""
     if error is None:
         return "no error bound: the input is too long for intervals, or the intervals are too wide"

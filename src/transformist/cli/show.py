@@ -75,16 +75,18 @@ def command(
         if isinstance(named, NamedRecipe):
             from transformist.report.recipe_sheet import recipe_facts, recipe_table
 
-            facts, table = recipe_facts(named.recipe, named.given), recipe_table
+            facts = recipe_facts(named.recipe, named.given)
+            table = recipe_table(facts)
         else:
             from transformist.report.model_sheet import model_facts, model_table
 
-            facts, table = model_facts(named.name, named.shown()), model_table
+            facts = model_facts(named.name, named.shown())
+            table = model_table(facts)
     warn(named.shortened(facts.get("max_length")))
     if as_json:
         print_json(facts)
     else:
-        out.print(table(facts))
+        out.print(table)
 
 
 def _show_places(name: str, options: Mapping[str, object], as_json: bool) -> None:

@@ -50,11 +50,13 @@ class Allocation:
     Attributes:
         schedule: when they are computed.
         kept: all of them, in order of time.
+        spare: slots after those of the numbers, which hold nothing.
 
     """
 
     schedule: Schedule
     kept: tuple[Placed, ...]
+    spare: int = 0
 
     def __post_init__(self) -> None:
         by_slot: dict[int, list[Placed]] = {}
@@ -74,7 +76,7 @@ class Allocation:
     @cached_property
     def width(self) -> int:
         """d."""
-        return 1 + max((each.slot for each in self.kept), default=0)
+        return 1 + max((each.slot for each in self.kept), default=0) + self.spare
 
     def reading(self, form: Form, time: int) -> tuple[dict[int, Fraction], Fraction]:
         """A form as factors of slots, at a time, and its constant."""
@@ -183,6 +185,8 @@ def allocate(schedule: Schedule, *, reuse: bool = True) -> Allocation:
 
 def _emptying_time(networks: Sequence[int], number: Placed) -> int | None:
     """Time of the first network that can empty the slot of a number; `None` if there is none."""
+    # A network reads the stream as it was before it writes: the last reader of a number may empty
+    # its slot in the same step. The step that writes the number cannot.
     first = bisect_left(networks, max(number.last, number.born + 1))
     return networks[first] if first < len(networks) else None
 
@@ -194,6 +198,8 @@ def _lifetimes(schedule: Schedule) -> list[tuple[Form, int, int]]:
     atoms: dict[Site, dict[int, int]] = {}
     kept: dict[tuple[Site, Form], Form] = {}
     seen: dict[tuple[Site, Form], int] = {}  # the last time at which each part is read so far
+    # Readers of multiples of one form share a slot, from which each reads with a factor of its own:
+    # `normalized` gives the same form for all of them.
     for time, form in reads:
         for key in schedule.parts(form):
             site, part = key

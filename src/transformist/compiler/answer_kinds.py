@@ -213,6 +213,8 @@ class NearestMean(Answer):
         return (Tolerance(self.form, Fraction(1, 8 * self.scale * self.seen)),)
 
     def require(self, margins: Margins, owner: str = READ_OUT) -> None:
+        # In steps of 1/(scale · D) the error is scale times that of D times the number: below half
+        # a step the right multiple is the nearest.
         error = self.scale * margins.scaled_error(self.form)
         margins.require(owner, "the error of the answer, a mean", error, 1 / 2)
 

@@ -211,6 +211,7 @@ def _are_exclusive(circuit: Circuit, forms: Sequence[Form]) -> bool:
 
 def _boolean(lowering: Lowering, node: Node) -> Labelled:
     form = lowering.boolean(node)
+    # The second form is −1/2 for 0 and 1/2 for 1: 1/2 from the first form, 0, in both cases.
     return Labelled((False, True), (Form(), form - Fraction(1, 2)), Fraction(1, 2))
 
 

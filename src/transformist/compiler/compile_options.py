@@ -1,14 +1,18 @@
-"""Options of a compilation."""
+"""The options of `transformist.compile`, and the refusals of wrong ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from transformist.circuit import LONGEST_CODED
 from transformist.compiler.target import TARGETS, Target
-from transformist.errors import InvalidValue, UnknownName, is_name
+from transformist.errors import InvalidValue, UnknownName, is_name, require_type
 from transformist.model import Mask
-from transformist.positions import POSITIONS
+from transformist.position_features import POSITIONS
 from transformist.rounding import float_format_of
 from transformist.settings import whole_length
 
@@ -18,8 +22,15 @@ WEIGHTINGS = ("softmax", "average-hard", "rightmost-hard")
 FROM_BOS = "bos"
 """Value of `positions` for a host without position functions."""
 
+WIDEST = 2**16
+"""The largest `width`."""
+
 HEADS = ("many", "one")
 """Numbers of heads that a layer may have."""
+
+
+POSITION_CODES = ("quadratic", "sinusoidal")
+"""Codes of positions, by which heads find a position; a quadratic code is j and j²."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +42,15 @@ class Options:
         weighting: the weighting of all heads.
         arithmetic: the format in which the margins must be kept; `None` for the usual one.
         heads: the number of heads in a layer, `many` or `one`.
-        positions: the position functions that may be used, all when `None`; `bos` if positions are
-            computed from the share of BOS in a mean, and no position function is used.
+        positions: the position functions that may be used beside those of sinusoidal codes, all
+            when `None`; `bos` if positions are computed from the share of BOS in a mean, and no
+            position function is used.
         masks: the target, by the masks that its heads may have: `any`, `future` or `none`.
         reuse: true if a slot may hold several numbers, one after another.
+        width: d, the slots of the residual stream; the fewest that hold the numbers when `None`.
+        position_codes: the code by which a position is found: `quadratic`, or `sinusoidal` for
+            i + c, c and c − i, while other positions stay quadratic. Its sines, cosines and (-1)^i
+            need not be in `positions`.
 
     """
 
@@ -45,6 +61,8 @@ class Options:
     positions: Sequence[str] | str | None = None
     masks: str = "any"
     reuse: bool = True
+    width: int | None = None
+    position_codes: str = "quadratic"
 
     def __post_init__(self) -> None:
         if not is_name(self.weighting, WEIGHTINGS):
@@ -53,13 +71,17 @@ class Options:
             raise UnknownName.among("number of heads a layer", self.heads, HEADS)
         if not is_name(self.masks, tuple(TARGETS)):
             raise UnknownName.among("choice of masks", self.masks, TARGETS)
-        if not isinstance(self.reuse, bool):
-            raise InvalidValue(
-                "reuse must be True or False",
-                received=f"{self.reuse!r:.60}",
-                where="compile",
-                remedy="give True for few slots, False for a slot for each number",
-            )
+        if not is_name(self.position_codes, POSITION_CODES):
+            raise UnknownName.among("code of positions", self.position_codes, POSITION_CODES)
+        require_type(
+            self.reuse,
+            bool,
+            "reuse must be True or False",
+            where="compile",
+            remedy="give True for few slots, False for a slot for each number",
+        )
+        if self.width is not None:
+            object.__setattr__(self, "width", _whole_width(self.width))
         if self.max_length is not None:
             length = whole_length(self.max_length, "compile", optional=True)
             object.__setattr__(self, "max_length", length)
@@ -70,6 +92,8 @@ class Options:
                 where="compile",
                 remedy="give max_length, or leave arithmetic out",
             )
+        if self.has_sinusoids:
+            self._require_coded()
         if self.computes_positions:
             self._require_causal_heads()
         elif self.positions is not None:
@@ -96,10 +120,36 @@ class Options:
         return is_name(self.positions, (FROM_BOS,))
 
     @property
+    def has_sinusoids(self) -> bool:
+        """True if positions are found by cosines and sines."""
+        return self.position_codes == "sinusoidal"
+
+    @property
     def precision(self) -> int | None:
         """The bits of the significand of the number system; `None` where nothing rounds."""
         a = float_format_of(self.number_system)
         return None if a is None else a.precision
+
+    def _require_coded(self) -> None:
+        """Require what sinusoidal codes need: a longest input, and position functions."""
+        if self.max_length is None or self.max_length > LONGEST_CODED:
+            raise InvalidValue(
+                "position_codes=sinusoidal must come with max_length, at most "
+                f"{LONGEST_CODED:,}, since its wavelengths depend on N",
+                received=f"max_length = {self.max_length}",
+                where="compile",
+                remedy=f"give max_length up to {LONGEST_CODED}, or position_codes=quadratic",
+            )
+        if self.computes_positions:
+            raise InvalidValue(
+                "position_codes=sinusoidal must come with position functions: GPT-2, OPT and BERT "
+                "have a table of them; Llama, Qwen2, Mistral and GPT-NeoX have none",
+                received=f"positions = {FROM_BOS}, which is set for a host without a table, and by "
+                "which only i, i^2, i^3 and (-1)^i are computed",
+                where="compile",
+                remedy="leave position_codes out; or choose a host with a table, and leave "
+                "positions out",
+            )
 
     def _require_causal_heads(self) -> None:
         if not self.target.admits(Mask.FUTURE):
@@ -123,3 +173,21 @@ class Options:
         for name in positions:
             if not isinstance(name, str) or name not in POSITIONS:
                 raise UnknownName.among("position function", name, POSITIONS)
+
+
+def _whole_width(width: Any) -> int:
+    """Return a width as an int, also if it is a whole number of numpy.
+
+    Raises:
+        InvalidValue: for what is no width.
+
+    """
+    whole: int = int(width) if isinstance(width, np.integer) else width
+    if type(whole) is not int or not 1 <= whole <= WIDEST:
+        raise InvalidValue(
+            f"width must be a whole number from 1 to {WIDEST:,}",
+            received=f"{width!r:.60}",
+            where="compile",
+            remedy="give the width of the residual stream, or leave it out for the least that fits",
+        )
+    return whole

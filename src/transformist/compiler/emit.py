@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,6 +25,8 @@ from transformist.model import (
     Stream,
     Transformer,
 )
+
+LOG = logging.getLogger(__name__)
 
 Values: TypeAlias = "list[tuple[Placed, list[Form]]]"
 """Numbers that are kept, each with the forms that a head fetches for it; it is their sum."""
@@ -94,13 +97,15 @@ def emit(
     return Transformer(
         stream=emission.stream,
         embedding=_embedding(emission),
-        layers=tuple(
-            Layer(_heads(emission, 2 * layer), _network(emission, 2 * layer + 1))
-            for layer in range(schedule.layers)
-        ),
+        layers=tuple(_layer(emission, number) for number in range(schedule.layers)),
         read_out=answer.read_out(lambda forms: _rows(emission, forms)),
         max_length=circuit.max_length,
     )
+
+
+def _layer(emission: Emission, number: int) -> Layer:
+    LOG.debug("weights of layer %d of %d", number, emission.allocation.schedule.layers)
+    return Layer(_heads(emission, 2 * number), _network(emission, 2 * number + 1))
 
 
 def _stream(allocation: Allocation, source_map: SourceMap) -> Stream:
@@ -112,15 +117,20 @@ def _stream(allocation: Allocation, source_map: SourceMap) -> Stream:
     spans = []
     for kept in allocation.kept:
         name = _unique(_name(allocation, kept, source_map), names)
+        # A slot that is used again keeps its first name; its spans have the names of all numbers.
         slots[kept.slot] = slots[kept.slot] or name
         end = schedule.end if kept.emptied is None else kept.emptied
         source = "; ".join(source_map.written(kept.form))
         spans.append(Span(name, kept.slot, steps[kept.born], steps[end - 1], source))
-    return Stream(tuple(slot or NOTHING for slot in slots), tuple(spans))
+    used = allocation.width - allocation.spare
+    named = [slot or NOTHING for slot in slots[:used]]
+    named += [_unique("spare", names) for _ in slots[used:]]
+    return Stream(tuple(named), tuple(spans))
 
 
 def _steps(allocation: Allocation) -> dict[int, int]:
     """Number of sublayers up to each time."""
+    # A time at which nothing is computed has no sublayer, and is not counted.
     times = set(allocation.schedule.times.values())
     found, count = {-1: 0}, 0
     for time in range(allocation.schedule.end + 1):
@@ -163,6 +173,8 @@ def _embedding(emission: Emission) -> Embedding:
             continue
         slot = emission.slot(kept)
         rows = circuit.rows(kept.form)
+        # The range of an embedded number at a kind of row is the number itself, so its lower end is
+        # that too.
         for kind in rows.where(lambda row: bool(row.lo)):
             words[kind][slot] = Fraction(rows[kind].lo)
     symbols = (*circuit.alphabet, *[BOS] * circuit.bos)
@@ -183,6 +195,8 @@ def _heads(emission: Emission, time: int) -> tuple[Attention, ...]:
     }
     heads: dict[Head, Values] = {atom.head: [] for atom in fetched.values()}
     for kept in emission.allocation.written.get(time, ()):
+        # A number may be a sum of what several heads fetch: each head writes its part to the slot,
+        # and the stream adds them up.
         parts: dict[Head, list[Form]] = {}
         for number, factor in kept.form.terms:
             parts.setdefault(fetched[number].head, []).append(fetched[number].value * factor)
@@ -198,9 +212,12 @@ def _head(emission: Emission, head: Head, time: int, values: Values) -> Attentio
     size = 1
     while size < len(pairs):
         size *= 4
+    # Queries alone are scaled: keys stay as they are stored, so that scaling rounds no key, and the
+    # factor √d_key undoes the division of the score.
     scale = emission.sharpness[head] * _root(size)
     queries = [emission.form(query * scale, time) for query, _ in pairs]
     keys = [emission.form(key, time) for _, key in pairs]
+    # Coordinates of zeros, which add nothing to a score.
     padding: list[tuple[dict[str, Fraction], Fraction]] = [({}, Fraction(0))] * (size - len(pairs))
     read = [emission.sum(parts, time) for _, parts in values]
     stream = emission.stream
@@ -226,11 +243,14 @@ def _network(emission: Emission, time: int) -> FeedForward | None:
     circuit = emission.allocation.schedule.circuit
     allocation = emission.allocation
     hidden: list[Any] = []
+    # An atom may be part of several sums that are kept: its units are computed once and write to
+    # all.
     written: dict[int, dict[str, Fraction]] = {}
     for kept in allocation.written.get(time, ()):
         for term, factor in kept.form.terms:
             written.setdefault(term, {})[emission.slot(kept)] = factor
     for number in allocation.schedule.at(time):
+        # All units of an atom follow each other: error bounds of steps count on their order.
         atom = circuit.atoms[number]
         for form, factor in atom.hidden_units:
             read, constant = emission.form(form, time)

@@ -66,6 +66,7 @@ def require_margins(
         return
 
     def refuse(part: MarginOwner, what: str, error: float, allowed: float) -> None:
+        # Written so that NaN, which is below nothing, is refused.
         if not error < allowed:
             raise MarginExceeded(served.get(part), what, error, allowed)
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from transformist.arithmetic import FORMATS
 from transformist.bisection import largest_below
-from transformist.circuit import Circuit
-from transformist.compiler.allocate import allocate
+from transformist.circuit import LONGEST_CODED, At, Circuit, Form, total
+from transformist.compiler.allocate import Allocation, allocate
 from transformist.compiler.answers import Way, ways
 from transformist.compiler.compile_options import Options
 from transformist.compiler.emit import emit
@@ -22,13 +23,19 @@ from transformist.compiler.lower import POINTWISE, Lowering
 from transformist.compiler.lower.resets import Resets
 from transformist.compiler.rewriting import rewritten
 from transformist.compiler.schedule import schedule
-from transformist.compiler.uncompilable import NoValueAtLength, Subexpressions, Uncompilable
-from transformist.errors import InvalidValue
+from transformist.compiler.uncompilable import (
+    NoValueAtLength,
+    Subexpressions,
+    TooNarrow,
+    Uncompilable,
+)
+from transformist.errors import QuadraticCode, is_name, require_type
 from transformist.language import Accept, Program
 from transformist.language.across import Mean
 from transformist.language.node import Node, different
 from transformist.model import Transformer
 from transformist.rounding import float_format_of
+from transformist.settings import whole_length
 
 LOG = logging.getLogger(__name__)
 
@@ -43,6 +50,8 @@ def compile(
     positions: Sequence[str] | str | None = None,
     masks: str = "any",
     reuse: bool = True,
+    width: int | None = None,
+    position_codes: str = "quadratic",
 ) -> Transformer:
     """Turn a program into the weights of a transformer that computes it.
 
@@ -60,18 +69,32 @@ def compile(
         arithmetic: the number system in which the margins have to fit: float32 when left out. For
             any length it is `exact`, in which nothing rounds; no format keeps the margins of all.
         heads: `many` or `one` a layer.
-        positions: the functions of positions that may be used, all when left out; `bos` for a host
-            without them, in which i, i^2, i^3 and (-1)^i are computed from the share of BOS in a
-            mean of mask future.
+        positions: the functions of positions that may be used, all when left out; those of
+            sinusoidal codes come with `position_codes` and need not be among them. `bos` is for a
+            host without functions of positions, in which i, i^2, i^3 and (-1)^i are computed from
+            the share of BOS in a mean of mask future.
         masks: the masks that the host has: `any`; `future` for a causal decoder, in which every
             head has this mask; `none` for an encoder, in which every head sees all positions. Other
             masks of the program are replaced; a mask that cannot be replaced is refused.
         reuse: False gives each number a slot of its own, which a host with layer norms needs.
+        width: d, the slots of the residual stream: the fewest that hold the numbers of the program
+            when left out. With more, the rest are 0; with fewer, the program is refused.
+        position_codes: the code by which a head finds a position. `quadratic` has the numbers j
+            and j², and scores 1 apart in a range of N². `sinusoidal` has cosines and sines, 2 F − 1
+            numbers for the longest wavelength 2^F. It finds the positions i + c, c and c − i for a
+            whole number c: all neighbours, the first position, lookups of such an index. If its
+            largest score is 1, all others are lower by at least 0.28 (i − 1) or 0.13 (others) for
+            every N up to 2,047, so narrow formats tell them apart. Other lookups keep the quadratic
+            code, with a warning. The score of a match at place 0 is subtracted from all scores of a
+            last or first match.
 
     Raises:
         InvalidValue: for a subexpression that cannot be compiled as asked, with its name, its line
             and what would help.
         UnknownName: for an option that does not exist.
+
+    Warns:
+        QuadraticCode: for sinusoidal codes, where lookups keep the quadratic code.
 
     Example:
         >>> import transformist as tf
@@ -83,19 +106,24 @@ def compile(
         (Transformer(1 layers, width 2, N = 100), True, False)
 
     """
-    options = Options(max_length, weighting, arithmetic, heads, positions, masks, reuse)
-    if not isinstance(program, Program):
-        raise InvalidValue(
-            "the argument must be a program",
-            received=f"{program!r:.60}, a {type(program).__name__}",
-            where="compile",
-            remedy="write a function below @tf.program(alphabet=…)",
-        )
+    options = Options(
+        max_length, weighting, arithmetic, heads, positions, masks, reuse, width, position_codes
+    )
+    require_type(
+        program,
+        Program,
+        "the argument must be a program",
+        where="compile",
+        remedy="write a function below @tf.program(alphabet=…)",
+    )
     program = rewritten(program, options.masks)
     try:
-        return _compiled(program, options)
+        found = _compiled(program, options)
     except MarginExceeded as excess:
         raise _without_margin(program, options, excess) from None
+    if options.has_sinusoids and found.by_squares:
+        warnings.warn(_of_squares(found.by_squares), stacklevel=2)
+    return found.model
 
 
 def largest_length(program: Program, *, most: int = 2**17, **given: Any) -> int:
@@ -106,7 +134,7 @@ def largest_length(program: Program, *, most: int = 2**17, **given: Any) -> int:
 
     Args:
         program: made by `tf.program`.
-        most: no larger N is tried.
+        most: no larger N is tried; with sinusoidal codes none above 65,535, their largest N.
         given: options of `compile` but `max_length`.
 
     Raises:
@@ -119,6 +147,8 @@ def largest_length(program: Program, *, most: int = 2**17, **given: Any) -> int:
         31
 
     """
+    if is_name(given.get("position_codes"), ("sinusoidal",)):
+        most = min(whole_length(most, "largest_length"), LONGEST_CODED)
     options = Options(**{**given, "max_length": most})
     program = rewritten(program, options.masks)
     try:
@@ -128,7 +158,37 @@ def largest_length(program: Program, *, most: int = 2**17, **given: Any) -> int:
     return most
 
 
-def _compiled(program: Program, options: Options) -> Transformer:
+@dataclass(frozen=True)
+class Compiled:
+    """A model, and what is said of it.
+
+    Attributes:
+        model: the weights.
+        by_squares: places of the subexpressions whose heads read j², as the quadratic code does.
+
+    """
+
+    model: Transformer
+    by_squares: Sequence[str]
+
+
+def _of_squares(places: Sequence[str]) -> QuadraticCode:
+    """The warning that lookups have no sinusoidal code."""
+    shown = "; ".join(places[:SHOWN_PLACES])
+    more = len(places) - SHOWN_PLACES
+    return QuadraticCode(
+        "compile: sinusoidal codes find the positions i + c, c and c - i, for whole numbers c; "
+        "other lookups keep the quadratic code, whose scores reach N^2, so that narrow formats "
+        f"tell them apart only for small N: {shown}{f', and {more} more' if more > 0 else ''}; "
+        "use float32 for them, or a smaller max_length"
+    )
+
+
+SHOWN_PLACES = 3
+"""Most places of a program in one warning."""
+
+
+def _compiled(program: Program, options: Options) -> Compiled:
     """The model with the first way to read out the output that keeps every margin.
 
     Raises:
@@ -159,14 +219,14 @@ def _compiled(program: Program, options: Options) -> Transformer:
         ) from None
 
 
-def _handing_out(program: Program, options: Options, way: Way) -> Transformer:
+def _handing_out(program: Program, options: Options, way: Way) -> Compiled:
     """The passes, one after the other.
 
     Raises:
         MarginExceeded: where the format does not keep a margin.
 
     """
-    LOG.debug("compiled for N = %s", options.max_length)
+    LOG.debug("lowered for N = %s", options.max_length)
 
     def new_circuit() -> Circuit:
         bos, longest = begins_with_bos(program), options.max_length
@@ -176,15 +236,46 @@ def _handing_out(program: Program, options: Options, way: Way) -> Transformer:
         lowering = Lowering(program, options, circuit, resets)
         return Lowered(circuit, way(lowering), lowering.source_map)
 
+    # The width is checked after the margins: a wider stream would not help a format that lacks
+    # bits.
     found, sharpness = without_growth(lower, new_circuit, options.number_system)
     read = found.answer
-    allocation = allocate(schedule(found.circuit, read.read, options.heads), reuse=options.reuse)
+    LOG.debug("%d numbers are scheduled", len(found.circuit.atoms))
+    scheduled = schedule(found.circuit, read.read, options.heads)
+    allocation = allocate(scheduled, reuse=options.reuse)
+    if options.width is not None:
+        if options.width < allocation.width:
+            raise _too_narrow(program, options.width, allocation)
+        allocation = replace(allocation, spare=options.width - allocation.width)
     model = emit(allocation, sharpness, read, found.source_map)
-    return replace(model, built_for=options.number_system)
+    by_squares = [
+        Form.atom(number)
+        for number in sorted(scheduled.times)
+        if isinstance(found.circuit.atoms[number].fetched_by, At)
+    ]
+    model = replace(model, built_for=options.number_system)
+    return Compiled(model, found.source_map.written(total(by_squares)))
+
+
+def _too_narrow(program: Program, width: int, allocation: Allocation) -> TooNarrow:
+    """The refusal of a width, with the least that fits, and that with reuse where it is less."""
+    remedy = f"give width={allocation.width} or more, or leave it out"
+    least = allocate(allocation.schedule).width
+    if least < allocation.width:
+        remedy += f"; with reuse=True width={least} fits"
+    return TooNarrow(
+        f"the width must be at least {allocation.width}, the slots that the numbers of "
+        f"{program.name} take",
+        received=f"width = {width}",
+        where="compile",
+        remedy=remedy,
+    )
 
 
 def _without_margin(program: Program, options: Options, excess: MarginExceeded) -> Uncompilable:
     """The refusal for a format that does not keep a margin, with the largest N that fits."""
+    # The remedy is about margins alone: a width that is too small is refused by itself.
+    options = replace(options, width=None)
     ((_, first), *_) = program.output.parts
     node = first.node if excess.node is None else excess.node
     return Subexpressions(program).refused(

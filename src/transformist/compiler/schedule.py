@@ -39,6 +39,7 @@ class Schedule:
     def __post_init__(self) -> None:
         of_heads: dict[Head, int] = {}
         for number, time in self.times.items():
+            # Embedded numbers are at −1, heads at even times, networks at odd ones.
             late = _last_read(self.circuit, number, self.times, of_heads) >= time
             parity = {Embedded: -1, PositionFeature: -1, Fetched: time - time % 2}
             fits = parity.get(type(self.circuit.atoms[number]), time - (time + 1) % 2) == time
@@ -112,6 +113,7 @@ def schedule(circuit: Circuit, outputs: tuple[Form, ...], heads: str) -> Schedul
 
     """
     needed = _needed(circuit, outputs)
+    # The earliest times give the number of layers. Within it networks move towards their readers.
     early = _earliest(circuit, needed, heads)
     end = 2 * (max(early.values(), default=EMBEDDING) // 2 + 1)
     return Schedule(circuit, outputs, _latest(circuit, needed, early, end))
@@ -120,10 +122,12 @@ def schedule(circuit: Circuit, outputs: tuple[Form, ...], heads: str) -> Schedul
 def _needed(circuit: Circuit, outputs: Iterable[Form]) -> list[int]:
     """The atoms that serve the outputs, in order."""
     found, heads = {atom for form in outputs for atom in form.atoms}, set[Head]()
+    # An atom reads only atoms before it, so one walk from the last to the first finds all.
     for number in range(len(circuit.atoms) - 1, -1, -1):
         if number in found:
             head, forms = circuit.sources(number)
             found.update(*(form.atoms for form in forms))
+            # Values fetched by one head share its queries and keys, which count once.
             if head is not None and head not in heads:
                 heads.add(head)
                 found |= circuit.atoms_of(head)
@@ -154,12 +158,13 @@ def _earliest(circuit: Circuit, needed: list[int], heads: str) -> dict[int, int]
         if isinstance(atom, Embedded | PositionFeature):
             times[number] = EMBEDDING
         elif isinstance(atom, Fetched):
-            time = ready + ready % 2
+            time = ready + ready % 2  # the next even time
+            # Atoms of one head may share its time: it fetches all of them at once.
             while heads == "one" and taken.setdefault(time, atom.head) != atom.head:
                 time += 2
             times[number] = time
         else:
-            times[number] = ready + (ready + 1) % 2
+            times[number] = ready + (ready + 1) % 2  # the next odd time
     return times
 
 
@@ -178,11 +183,14 @@ def _latest(
         time = early[number]
         if not isinstance(atom, Embedded | PositionFeature | Fetched):
             # Networks are at odd times: the last one before the first reader.
+            # `deadline` is the time of the first reader. Atoms are met after all that read them,
+            # since an atom reads only earlier ones, and the walk goes backwards.
             latest = deadline[number] - 1
             time = latest - (latest + 1) % 2
         times[number] = time
         head, forms = circuit.sources(number)
         read = {each for form in forms for each in form.atoms}
+        # What a head reads must be there before the earliest time at which it fetches something.
         if head is not None and time < deadlines.get(head, end + 1):
             deadlines[head] = time
             read |= circuit.atoms_of(head)

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from transformist.circuit import Circuit, Fetched, Form, Head, ScoredHead, Tolerance
-from transformist.rounding import rounded_up
 
 STRAY_PART = Fraction(3, 8)
 """Part of the tolerance of a fetched number that is spent on stray weight.
@@ -53,6 +52,8 @@ def sharpnesses(circuit: Circuit, outputs: Iterable[Tolerance]) -> dict[Head, Fr
 
     for output in outputs:
         use(output)
+    # An atom is read by later atoms only. So in this order all uses of an atom are known when it is
+    # met.
     for number in range(len(circuit.atoms) - 1, -1, -1):
         atom = circuit.atoms[number]
         for each in atom.tolerances(allowed.get(number)):
@@ -64,6 +65,8 @@ def sharpnesses(circuit: Circuit, outputs: Iterable[Tolerance]) -> dict[Head, Fr
             # stray weight s moves what is fetched by at most s times the spread of the value
             share = allowed[number] * STRAY_PART / spread
             shares[head] = min(shares.get(head, LARGEST_SHARE), share)
+        # The first atom of a head is met last: now the uses of everything that the head fetches are
+        # known.
         if first[head] == number:
             found[head] = sharpness_for(circuit, head, float(shares.get(head, LARGEST_SHARE)))
             share = shares.get(head, Fraction(1))
@@ -88,4 +91,4 @@ def sharpness_for(circuit: Circuit, head: Head, share: float) -> Fraction:
     """1/τ of a head that may leave this share of the weight off target."""
     if circuit.weighting != "softmax" or not isinstance(head, ScoredHead):
         return Fraction(1)
-    return max(rounded_up(head.least_sharpness(circuit, share)), Fraction(1))
+    return max(head.short_sharpness(head.least_sharpness(circuit, share)), Fraction(1))

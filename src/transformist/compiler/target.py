@@ -65,8 +65,9 @@ TARGETS: Mapping[str, Target] = {
             Mask.STRICT_FUTURE: "select the last match (rightmost), use keys and queries of listed "
             "values, or the mask future; or compile it with masks=any",
         },
-        tag_remedy="a decoder gives each tag before it reads the rest of the input; take the "
-        "positions so far (mask future), return accept(), or compile it with masks=any",
+        tag_remedy="a decoder gives each tag before it reads the rest of the input; "
+        "compile tf.answered_after(program), which tags after the input; or use only the positions "
+        "so far (mask future), or return accept(), or compile it with masks=any",
     ),
     "none": Target(
         "an encoder",

@@ -19,6 +19,10 @@ class NoValueAtLength(Uncompilable):
     """Refusal of an N at which a function of a number is not defined."""
 
 
+class TooNarrow(Uncompilable):
+    """Refusal of a width below that of the numbers of a program."""
+
+
 @dataclass(frozen=True)
 class Subexpressions:
     """Names and places of the subexpressions of a program."""

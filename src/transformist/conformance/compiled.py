@@ -10,10 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from transformist.compiler import compile
+from transformist.conformance.families import DECODERS, EVERY_FAMILY, FAMILIES
 from transformist.conformance.instrument import OTHER, Checkpoint, Instrument, Prompt
+from transformist.conformance.network_files import labels_of
+from transformist.host_evaluation import HOST_CLASSES
+from transformist.hosts.certifying import certify
 from transformist.hosts.host import HOSTS
 from transformist.hosts.named_arrays import NO_FACTS
-from transformist.language import Booleans, Categories, NextToken, Numbers, Program, Tag, program
+from transformist.language import Categories, NextToken, Numbers, Program, Tag, program
+from transformist.model import Transformer
 
 FILES = (
     "config.json",
@@ -22,7 +27,12 @@ FILES = (
     "tokenizer.json",
     "tokenizer_config.json",
 )
-"""The files of a checkpoint that an engine reads."""
+"""The files of a checkpoint that an engine reads; an encoder has no `generation_config.json`."""
+
+# The comparisons of `sort` need errors below 1/2048, which float32 gives up to this length; a
+# position from the weight of BOS, in `count`, is not certified at 1,024.
+LONGEST = 256
+"""The longest input of these instruments, in tokens."""
 
 SORTED = "1234"
 """The symbols that `sort` puts in order."""
@@ -35,21 +45,27 @@ def count(x: Categories) -> Tag:
     return place.tag()
 
 
-@program(alphabet="ab#")
-def marker(x: Categories) -> Tag:
-    """Place of the marker #: `here`, `seen` at an earlier position, or `none` so far."""
-    is_here: Booleans = x == "#"
-    is_seen = is_here.any_so_far()
-    found: Categories = is_here.table(is_seen, values=["none", "seen", "here", "here"])
-    return found.tag()
-
-
 @program(alphabet="abcdefgh")
 def recall(x: Categories) -> NextToken:
     """Successor of each symbol's last earlier occurrence; else the symbol itself."""
     before = x.predecessor(default="none")
     found: Categories = x.select(before, mask="future").rightmost(x, default=x)
     return found.next_token()
+
+
+@program(alphabet=count.alphabet)
+def total(x: Categories) -> Tag:
+    """The number of symbols in the text, from the share of BOS in a mean, at each symbol."""
+    number: Numbers = x.isin(count.alphabet).count("none")
+    return number.tag()
+
+
+@program(alphabet=recall.alphabet)
+def first_successor(x: Categories) -> Tag:
+    """Successor of each symbol's first occurrence; the symbol itself if nothing follows it."""
+    before = x.predecessor(default="none")
+    found: Categories = x.select(before, mask="none").leftmost(x, default=x)
+    return found.tag()
 
 
 @program(alphabet=[*SORTED, "="])
@@ -72,13 +88,6 @@ def _counted(length: int) -> Iterator[tuple[str, str]]:
         yield "ab" * (n // 2) + "a" * (n % 2), ""
 
 
-def _marked(length: int) -> Iterator[tuple[str, str]]:
-    for n in _lengths(length):
-        for place in sorted({0, n // 2, n - 1}):
-            yield "ab"[n % 2] * place + "#" + "b" * (n - place - 1), ""
-    yield "ab" * (length // 2), ""
-
-
 def _recalled(length: int) -> Iterator[tuple[str, str]]:
     source = random.Random(length)
     for n in _lengths(length):
@@ -92,6 +101,7 @@ def _recalled(length: int) -> Iterator[tuple[str, str]]:
 
 def _sorted(length: int) -> Iterator[tuple[str, str]]:
     source = random.Random(length)
+    # n numbers, "=", and n numbers more that generation adds: 2n + 1 symbols fit if n ≤ (L − 1)/2.
     for n in _lengths((length - 1) // 2):
         numbers = source.choices(SORTED, k=n)
         # Generation then takes as many tokens as the prompt has numbers: the cache doubles.
@@ -115,6 +125,19 @@ class _Source:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+COUNT_IN_ENCODERS = _Source(
+    program=total,
+    inputs=_counted,
+    wrong={
+        OTHER: "larger by the padding: padding is attended; smaller: tokens are not attended, by a "
+        "causal mask or a window; other: BOS stands twice, or the scale of scores"
+    },
+)
+RECALL_IN_ENCODERS = _Source(
+    program=first_successor,
+    inputs=lambda length: ((text, "") for text, after in _recalled(length) if not after),
+    wrong={OTHER: "the value of another key: the mask, the positions or the order of rows"},
+)
 COUNT = _Source(
     program=count,
     inputs=_counted,
@@ -122,24 +145,6 @@ COUNT = _Source(
     wrong={
         OTHER: "larger by the padding: padding is attended; about half: BOS stands twice; constant "
         "from a length on: a sliding window, or BOS was dropped; other: the scale of scores"
-    },
-)
-PLACE = _Source(
-    program=count,
-    inputs=_counted,
-    wrong={
-        OTHER: "larger by the padding: positions count padding; restarts at a chunk: positions "
-        "start again; constant while decoding: positions do not advance"
-    },
-)
-MARKER = _Source(
-    program=marker,
-    inputs=_marked,
-    wrong={
-        "seen": "before the marker: a later token is attended; at the marker: the token is wrong",
-        "none": "after the marker: the marker left the window or the cache; at the marker: the "
-        "token does not attend to itself",
-        "here": "not at the marker: the logits of another position, or another row of the batch",
     },
 )
 RECALL = _Source(
@@ -157,10 +162,16 @@ SORT = _Source(
 )
 
 
-def _made(source: _Source) -> Callable[[str, int], Checkpoint]:
+def _made(
+    of_decoders: _Source, of_encoders: _Source | None = None
+) -> Callable[[str, int], Checkpoint]:
     def make(family: str, length: int) -> Checkpoint:
+        source = of_decoders if FAMILIES[family].generates or not of_encoders else of_encoders
         model = compile(
-            source.program, max_length=length - 1, **{**HOSTS[family].options, **source.options}
+            # BOS takes one row of the longest input.
+            source.program,
+            max_length=length - 1,
+            **{**HOSTS[family].options, **source.options},
         )
         writer = importlib.import_module(HOSTS[family].module)
         written: Mapping[str, bytes] = writer.write(model, "float32", None, NO_FACTS)
@@ -170,20 +181,31 @@ def _made(source: _Source) -> Callable[[str, int], Checkpoint]:
         # The rows after those of the alphabet are the symbols that the model adds, which is BOS.
         front = [texts[each] for each in facts["symbol_tokens"][len(model.alphabet) :]]
         return Checkpoint(
-            files={name: written[name] for name in FILES},
+            files={name: written[name] for name in FILES if name in written},
             texts=texts,
             prompts=[
                 _prompt(source, front, text, after) for text, after in source.inputs(length - 1)
             ],
-            formats=("float32",),
+            answers=labels_of(written["config.json"]),
+            certified=_certified(model, family, len(front)),
         )
 
     return make
 
 
+def _certified(model: Transformer, family: str, before: int) -> int | None:
+    """The longest input that is certified in the class, with the tokens before it."""
+    if family not in HOST_CLASSES:
+        return None
+    largest = certify(model, host=family).largest_length
+    return largest + before if largest else None
+
+
 def _prompt(source: _Source, front: Sequence[str], text: str, after: str) -> Prompt:
     symbols = [*text, *after]
     answers = [str(each) for each in source.program(symbols)]
+    # Symbol k of the text is a prefix of k symbols, whose answer is `answers[k - 1]`. Where
+    # generation continues the text, only what follows its last symbol is asked.
     first = len(text) if after else 1
     # What follows the prompt is what the program predicts: greedy generation gives it.
     predicted = answers[first - 1 :][: len(after)] if after else []
@@ -202,37 +224,27 @@ def _prompt(source: _Source, front: Sequence[str], text: str, after: str) -> Pro
 INSTRUMENTS = (
     Instrument(
         name="count",
-        summary="the number of tokens so far, from the weight of BOS",
+        summary="the number of tokens so far, from the weight of BOS; in an encoder, of all tokens",
         depends_on=("causal mask", "padding", "scale of scores", "BOS"),
-        families=("gpt2", "llama"),
-        make=_made(COUNT),
-    ),
-    Instrument(
-        name="marker",
-        summary="whether a marker is here, before, or not yet seen",
-        depends_on=("causal mask", "cache"),
-        families=("gpt2", "llama"),
-        make=_made(MARKER),
-    ),
-    Instrument(
-        name="place",
-        summary="the position of each token, from the table of positions",
-        depends_on=("position ids",),
-        families=("gpt2",),
-        make=_made(PLACE),
+        families=EVERY_FAMILY,
+        make=_made(COUNT, COUNT_IN_ENCODERS),
+        longest=LONGEST,
     ),
     Instrument(
         name="recall",
-        summary="the symbol that followed the last occurrence of the same symbol",
+        summary="the symbol that followed the last occurrence of the same symbol; in an encoder, "
+        "the first one",
         depends_on=("causal mask", "cache", "order of rows"),
-        families=("gpt2", "llama"),
-        make=_made(RECALL),
+        families=EVERY_FAMILY,
+        make=_made(RECALL, RECALL_IN_ENCODERS),
+        longest=LONGEST,
     ),
     Instrument(
         name="sort",
         summary="generates the numbers before = in increasing order",
         depends_on=("causal mask", "cache", "generation"),
-        families=("gpt2", "llama"),
+        families=DECODERS,
         make=_made(SORT),
+        longest=LONGEST,
     ),
 )

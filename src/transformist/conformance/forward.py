@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from transformist.conformance.family import Array, DenseModel
 
 
 def _sigmoid(x: Array) -> Array:
@@ -32,168 +31,214 @@ ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = {
     "quick_gelu": lambda x: x * _sigmoid(1.702 * x),
     "silu": lambda x: x * _sigmoid(x),
     "relu": lambda x: np.maximum(x, 0),
+    "linear": lambda x: x,
 }
 """The activations by their names in transformers."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class DenseModel:
-    """A checkpoint of GPT-2 or Llama: the settings and the tensors by their names in the class."""
+def _same(x: Array) -> Array:
+    return x
 
-    family: str
-    config: Mapping[str, Any]
-    tensors: Mapping[str, Array]
+
+def causal(rows: int, _layer: int) -> Any:
+    """True where a key is not later than the query, shape (rows, rows)."""
+    return np.tri(rows, dtype=bool)
+
+
+def everywhere(rows: int, _layer: int) -> Any:
+    """True for each key and each query, shape (rows, rows)."""
+    return np.ones((rows, rows), bool)
+
+
+def _softmax(scores: Array) -> Array:
+    # The largest score of a row becomes 0, so that no exponential overflows.
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return np.asarray(weights / weights.sum(-1, keepdims=True))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Formulas:
     """Formulas of an engine, where they differ from those of the class; None is that of the class.
 
+    Arrays of heads have the shape (heads, rows, d_head), scores (heads, queries, keys).
+
     Attributes:
         epsilon: eps of the norms.
-        gain_summand: a number that is added to the gain of every norm.
+        deviation: the divisor of a norm, from the mean square, eps and the width.
+        gain: the gain of every norm, from that of the file.
         subtracts_mean: true if norms subtract the mean.
-        has_final_norm: true if the final norm is applied.
+        left_out: the norms that are not applied, of `first`, `second` and `outer`.
+        normalizes_before: true if norms come before the sublayers, where those of the class follow.
+        norm_of: the name of the norm whose tensors are taken, from the name of the norm.
         activation: the name of the activation.
         swaps_gate: true if the activation is applied to `up_proj`.
         scale: exponent of d_head in the factor of the scores.
+        factor: a further factor of the scores, from the layer and the number of heads.
+        prepared: queries, keys and values, from those of the class, before rotations.
+        joined: queries, keys and values of GPT-2 from the row (rows, 3 d) of all, or None.
+        scored: the scores, from those of the class.
+        sees: true where a query sees a key, from the number of rows and the layer; None is the
+            mask of the class. Windows come on top.
+        window: the number of keys that a query sees, from that of the file and the layer; None for
+            all.
+        weighed: the weights of attention from the scores.
         groups: `blocks` if consecutive heads share keys and values; `turns` if every g-th head
-            does, for g groups.
+            does, for g groups; `first` if all heads share those of the first group.
+        merged: the outputs of heads, from those of the class.
+        frequencies: the rotary frequencies, from those of the class.
+        rotated: the vectors that are rotated, of `q`, `k` and `v`.
         theta: base of the rotary frequencies; 0 for no rotation.
         pairs: `halves` if a rotation pairs f with f + d/2, `neighbours` if 2f with 2f + 1.
         skipped: the sublayers that add nothing, such as `0.attention` and `1.network`.
         without_residual: the sublayers whose input is not added.
-        zeros: the names of tensors that are taken as 0.
+        zeros: the names of tensors that are taken as 0, or their last parts.
+        order: the layers in the order of evaluation, from their number.
+        read: the ids whose word vectors are taken, from the ids.
+        embedded: the word vectors, from those of the class.
+        places: the rows of the table of positions, from the number of rows; None for no positions.
+        token_type: the row of the table of token types; None for no such vector.
+        rounded: numbers as they are kept, from the name of their place and the numbers.
 
     """
 
     epsilon: float | None = None
-    gain_summand: float = 0.0
+    deviation: Callable[[Array, float, int], Array] = lambda square, eps, _width: np.sqrt(
+        square + eps
+    )
+    gain: Callable[[Array], Array] = _same
     subtracts_mean: bool | None = None
-    has_final_norm: bool = True
+    left_out: Sequence[str] = ()
+    normalizes_before: bool = False
+    norm_of: Callable[[str], str] = lambda name: name
     activation: str | None = None
     swaps_gate: bool = False
     scale: float = -0.5
+    factor: Callable[[int, int], float] = lambda _layer, _heads: 1.0
+    prepared: Callable[[Array, Array, Array], Sequence[Array]] = lambda q, k, v: (q, k, v)
+    joined: Callable[[Array, int], Sequence[Array]] | None = None
+    scored: Callable[[Array], Array] = _same
+    sees: Callable[[int, int], Any] | None = None
+    window: Callable[[int | None, int], int | None] = lambda size, _layer: size
+    weighed: Callable[[Array], Array] = _softmax
     groups: str = "blocks"
+    merged: Callable[[Array], Array] = _same
+    frequencies: Callable[[Array], Array] = _same
+    rotated: str = "qk"
     theta: float | None = None
     pairs: str = "halves"
     skipped: Sequence[str] = ()
     without_residual: Sequence[str] = ()
-    zeros: Sequence[str] = field(default=())
+    zeros: Sequence[str] = ()
+    order: Callable[[int], Sequence[int]] = range
+    read: Callable[[Any], Any] = lambda ids: ids
+    embedded: Callable[[Array], Array] = _same
+    places: Callable[[int], Any] | None = np.arange
+    token_type: int | None = 0
+    rounded: Callable[[str, Array], Array] = lambda _place, x: x
 
 
 def final_vectors(network: DenseModel, ids: Sequence[int], by: Formulas) -> Array:
-    """Return the vectors (rows, d) that the head over the vocabulary reads."""
-    return (_gpt2 if network.family == "gpt2" else _llama)(network, ids, by)
+    """Return the vectors (rows, d) that the head reads."""
+    return network.family.vectors(network, ids, by)
 
 
-def _tensor(network: DenseModel, by: Formulas, name: str) -> Array:
+def logits_by(
+    network: DenseModel, ids: Sequence[int], by: Formulas, head: str | None = None
+) -> Array:
+    """Return the logits (rows, labels) of a prompt by formulas.
+
+    Args:
+        network: the checkpoint.
+        ids: the tokens.
+        by: the formulas.
+        head: the tensor that serves as the head; that of the class when left out.
+
+    """
+    family = network.family
+    found = by.rounded("factor", final_vectors(network, ids, by))
+    rows = by.rounded("matrix", network.tensors[head or family.head])
+    logits = np.einsum("ij,kj->ik", found, rows)
+    if family.head_bias:
+        logits = logits + tensor(network, by, family.head_bias)
+    return by.rounded("logits", logits)
+
+
+def tensor(network: DenseModel, by: Formulas, name: str) -> Array:
+    """Return a tensor, or 0 where the class has none of this name."""
     found = network.tensors.get(name, np.zeros(1))
-    return np.zeros_like(found) if name in by.zeros else found
+    if by.zeros and name.endswith(tuple(by.zeros)):
+        return np.zeros_like(found)
+    return by.rounded("matrix", found) if found.ndim == 2 else found
 
 
-def _product(x: Array, matrix: Array) -> Array:
+def rows_of(table: Array, places: Any) -> Array:
+    """Return rows of a table; a row beyond the end is the last: a mistake may read one."""
+    return np.asarray(table[np.minimum(places, len(table) - 1)])
+
+
+def product(x: Array, matrix: Array, by: Formulas) -> Array:
     """The matrix product by one thread: threads cost more than products of this size."""
-    return np.asarray(np.einsum("ij,jk->ik", x, matrix))
+    return np.asarray(np.einsum("ij,jk->ik", by.rounded("factor", x), matrix))
 
 
-def _norm(network: DenseModel, by: Formulas, name: str, x: Array) -> Array:
-    is_gpt2 = network.family == "gpt2"
-    own = network.config["layer_norm_epsilon" if is_gpt2 else "rms_norm_eps"]
-    epsilon = own if by.epsilon is None else by.epsilon
-    subtracts_mean = is_gpt2 if by.subtracts_mean is None else by.subtracts_mean
+def norm(network: DenseModel, by: Formulas, name: str, x: Array, role: str) -> Array:
+    """Normalize rows by the norm of a name, in the role `first`, `second` or `outer`."""
+    if role in by.left_out:
+        return x
+    name, own = by.norm_of(name), network.family.subtracts_mean
+    epsilon = network.setting("epsilon") if by.epsilon is None else by.epsilon
+    subtracts_mean = own if by.subtracts_mean is None else by.subtracts_mean
     centred = x - x.mean(-1, keepdims=True) if subtracts_mean else x
-    gain = _tensor(network, by, f"{name}.weight") + by.gain_summand
-    scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + epsilon)
-    found: Array = scaled * gain + _tensor(network, by, f"{name}.bias")
-    return found
+    gain = by.gain(tensor(network, by, f"{name}.weight"))
+    square = (centred**2).mean(-1, keepdims=True)
+    scaled = centred / by.deviation(square, epsilon, x.shape[-1])
+    return by.rounded("norm", scaled * gain + tensor(network, by, f"{name}.bias"))
 
 
-def _attended(q: Array, k: Array, v: Array, by: Formulas) -> Array:
-    """Causal attention of queries (heads, rows, d) to groups of keys and values."""
+def attended(
+    q: Array, k: Array, v: Array, by: Formulas, layer: int, mask: Any, window: int | None = None
+) -> Array:
+    """Attention of queries (heads, rows, d) to groups of keys and values.
+
+    Args:
+        q: the queries.
+        k: the keys of each group.
+        v: the values of each group.
+        by: the formulas.
+        layer: the number of the layer.
+        mask: the mask of the class, a function as `Formulas.sees`.
+        window: the number of keys that a query sees by the file; None for all.
+
+    """
     count, rows, size = q.shape
     groups = len(k)
-    own = [h * groups // count if by.groups == "blocks" else h % groups for h in range(count)]
-    scores = q @ k[own].transpose(0, 2, 1) * size**by.scale
-    scores = np.where(np.tri(rows, dtype=bool), scores, -np.inf)
-    # The largest score of a row becomes 0, so that no exponential overflows.
-    weights = np.exp(scores - scores.max(-1, keepdims=True))
-    mixed = weights / weights.sum(-1, keepdims=True) @ v[own]
+    own = {
+        # H heads in g groups: H/g heads in a row share the keys and values of group ⌊h g/H⌋.
+        "blocks": [h * groups // count for h in range(count)],
+        "turns": [h % groups for h in range(count)],
+        "first": [0] * count,
+    }[by.groups]
+    k, v = by.rounded("cache", k), by.rounded("cache", v)
+    # d^(−1/2) is the usual factor; the exponents 0 and −1 are the mistakes of no scale and of 1/d.
+    scores = q @ k[own].transpose(0, 2, 1) * size**by.scale * by.factor(layer, count)
+    scores = by.rounded("scores", by.scored(scores))
+    sees = (by.sees or mask)(rows, layer)
+    kept = by.window(window, layer)
+    if kept is not None:
+        # Query i sees keys j with i − w < j ≤ i: w keys, its own among them.
+        sees = sees & (np.arange(rows) > np.arange(rows)[:, None] - kept)
+    weights = by.weighed(np.where(sees, scores, -np.inf))
+    mixed = by.merged(by.rounded("weights", weights) @ v[own])
     return np.asarray(mixed.transpose(1, 0, 2).reshape(rows, -1))
 
 
-def _heads(x: Array, size: int) -> Array:
+def heads(x: Array, size: int) -> Array:
+    """Split rows into heads (heads, rows, d_head)."""
     return x.reshape(len(x), -1, size).transpose(1, 0, 2)
 
 
-def _sum(by: Formulas, name: str, x: Array, added: Array) -> Array:
+def joined(by: Formulas, name: str, x: Array, added: Array) -> Array:
+    """Add the output of a sublayer to the residual stream."""
     if name in by.skipped:
         return x
-    return added if name in by.without_residual else x + added
-
-
-def _gpt2(network: DenseModel, ids: Sequence[int], by: Formulas) -> Array:
-    def get(name: str) -> Array:
-        return _tensor(network, by, f"transformer.{name}")
-
-    def norm(name: str, x: Array) -> Array:
-        return _norm(network, by, f"transformer.{name}", x)
-
-    size = network.config["n_embd"] // network.config["n_head"]
-    activation = ACTIVATIONS[by.activation or network.config["activation_function"]]
-    x = get("wte.weight")[[*ids]] + get("wpe.weight")[: len(ids)]
-    for number in range(network.config["n_layer"]):
-        own = f"h.{number}"
-        joined = _product(norm(f"{own}.ln_1", x), get(f"{own}.attn.c_attn.weight"))
-        q, k, v = np.split(joined + get(f"{own}.attn.c_attn.bias"), 3, axis=-1)
-        mixed = _attended(_heads(q, size), _heads(k, size), _heads(v, size), by)
-        added = _product(mixed, get(f"{own}.attn.c_proj.weight")) + get(f"{own}.attn.c_proj.bias")
-        x = _sum(by, f"{number}.attention", x, added)
-        inner = _product(norm(f"{own}.ln_2", x), get(f"{own}.mlp.c_fc.weight"))
-        hidden = activation(inner + get(f"{own}.mlp.c_fc.bias"))
-        added = _product(hidden, get(f"{own}.mlp.c_proj.weight")) + get(f"{own}.mlp.c_proj.bias")
-        x = _sum(by, f"{number}.network", x, added)
-    return norm("ln_f", x) if by.has_final_norm else x
-
-
-def _llama(network: DenseModel, ids: Sequence[int], by: Formulas) -> Array:
-    def linear(name: str, x: Array) -> Array:
-        weight = _tensor(network, by, f"model.layers.{name}.weight")
-        return _product(x, weight.T) + _tensor(network, by, f"model.layers.{name}.bias")
-
-    def norm(name: str, x: Array) -> Array:
-        return _norm(network, by, f"model.{name}", x)
-
-    size = network.config["head_dim"]
-    activation = ACTIVATIONS[by.activation or network.config["hidden_act"]]
-    theta = network.config["rope_theta"] if by.theta is None else by.theta
-    x = _tensor(network, by, "model.embed_tokens.weight")[[*ids]]
-    for number in range(network.config["num_hidden_layers"]):
-        inner = norm(f"layers.{number}.input_layernorm", x)
-        q, k, v = (_heads(linear(f"{number}.self_attn.{c}_proj", inner), size) for c in "qkv")
-        q, k = (_rotated(each, theta, by.pairs) for each in (q, k))
-        added = linear(f"{number}.self_attn.o_proj", _attended(q, k, v, by))
-        x = _sum(by, f"{number}.attention", x, added)
-        inner = norm(f"layers.{number}.post_attention_layernorm", x)
-        names = ("up", "gate") if by.swaps_gate else ("gate", "up")
-        gate, up = (linear(f"{number}.mlp.{each}_proj", inner) for each in names)
-        added = linear(f"{number}.mlp.down_proj", activation(gate) * up)
-        x = _sum(by, f"{number}.network", x, added)
-    return norm("norm", x) if by.has_final_norm else x
-
-
-def _rotated(x: Array, theta: float, pairs: str) -> Array:
-    """Rotate the pairs of coordinates of each row (heads, rows, d) by row · θ^(−2f/d)."""
-    if not theta:
-        return x
-    half = x.shape[-1] // 2
-    angles = np.arange(x.shape[1])[:, None] * theta ** (-np.arange(half) / half)
-    first, second = (
-        (np.arange(half), np.arange(half) + half)
-        if pairs == "halves"
-        else (2 * np.arange(half), 2 * np.arange(half) + 1)
-    )
-    cos, sin = np.cos(angles), np.sin(angles)
-    a, b, turned = x[..., first], x[..., second], np.empty_like(x)
-    turned[..., first], turned[..., second] = a * cos - b * sin, b * cos + a * sin
-    return turned
+    return by.rounded("stream", added if name in by.without_residual else x + added)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from transformist.conformance.case import Case
+from transformist.conformance.faults import NamedFault
 
 BETWEEN_MISTAKES = "(?<!,) or "
 """Pattern between the mistakes of a meaning: "or" within a sentence follows a comma."""
@@ -136,11 +137,15 @@ class Judgements:
     Attributes:
         family: the family of the suite.
         every: a judgement for each case and mode.
+        diagnosis: the classes of faults that explain wrong tokens, at most two.
+        notes: what the engine noticed beside the tokens, by instrument.
 
     """
 
     family: str
     every: tuple[Judgement, ...]
+    diagnosis: tuple[NamedFault, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def wrong(self) -> int:

@@ -12,7 +12,8 @@ def as_junit(found: Judgements, engine: str) -> bytes:
     """Return JUnit XML with a test case for each prompt and mode.
 
     A case with wrong tokens is a failure. A case without them of which some answers did not run is
-    an error, so that no page shows it as passed.
+    an error, so that no page shows it as passed. The diagnosis is a property of each mode with
+    wrong tokens, and what the engine noticed one of every mode.
     """
     suites: dict[str, list[Judgement]] = {}
     for each in found.every:
@@ -21,6 +22,14 @@ def as_junit(found: Judgements, engine: str) -> bytes:
     for mode, own in suites.items():
         name = f"{engine}.{found.family}.{mode}"
         suite = ElementTree.SubElement(root, "testsuite", {"name": name} | _counts(own))
+        diagnosis = found.diagnosis if any(each.wrong for each in own) else ()
+        said = [("diagnosis", str(each)) for each in diagnosis]
+        said += [("note", each) for each in found.notes]
+        if said:
+            properties = ElementTree.SubElement(suite, "properties")
+            for kind, words in said:
+                entry = {"name": kind, "value": visible(words)}
+                ElementTree.SubElement(properties, "property", entry)
         for each in own:
             place = {"classname": f"{name}.{each.case.instrument}", "name": each.case.id}
             _say(ElementTree.SubElement(suite, "testcase", place), each)

@@ -17,6 +17,10 @@ Tokens = NDArray[np.int64]
 CHUNK = 16
 """Tokens of a piece of a prompt in the mode `chunks`: half of the shortest suite's length."""
 
+LONG, LONG_CHUNK = 256, 500
+"""Prompts of more than `LONG` tokens have a batch of their own. In `chunks` their pieces have
+`LONG_CHUNK` tokens, no multiple of the blocks of a cache."""
+
 STEPS = 12
 """Tokens that the mode `decoding` gives one at a time: a third of the shortest suite's length."""
 
@@ -36,6 +40,8 @@ class Batched(Protocol):
 
     def next_tokens(self, ids: Tokens, mask: Any, ends: Sequence[int]) -> Any:
         """Return the token of largest logit after each position, shape (rows, positions).
+
+        An encoder returns the label of largest logit at each position.
 
         Args:
             ids: the tokens of a batch, shape (rows, positions).
@@ -85,8 +91,13 @@ def _whole(value: Any) -> int:
 
 def batches(mode: str, engine: Batched, cases: Sequence[Case]) -> list[Answer]:
     """Answers of one mode of `BATCHED`, for each case of an instrument."""
-    found: list[Answer] = []
-    for group in ([each] for each in cases) if mode == "alone" else [cases]:
+    groups: list[list[Case]] = [[each] for each in cases]
+    if mode != "alone":
+        # All rows of a batch are as wide as the longest: long prompts have a batch of their own.
+        short = [each for each in cases if len(each.ids) <= LONG]
+        groups = [each for each in (short, [each for each in cases if each not in short]) if each]
+    found: dict[str, Answer] = {}
+    for group in groups:
         ids, mask = padded([each.ids for each in group], PADDING.get(mode, "right"))
         ends = [each for each in BATCHED[mode](ids.shape[1]) if each > 0]
         try:
@@ -96,11 +107,11 @@ def batches(mode: str, engine: Batched, cases: Sequence[Case]) -> list[Answer]:
         except Exception as error:
             reason = in_words(error)
         if reason:
-            found += [(each.reads, (), reason) for each in group]
+            found |= {each.id: (each.reads, (), reason) for each in group}
             continue
         for case, row, is_token in zip(group, tokens, mask, strict=True):
-            found.append((case.reads, row[is_token][list(case.reads)].tolist(), ""))
-    return found
+            found[case.id] = case.reads, row[is_token][list(case.reads)].tolist(), ""
+    return [found[each.id] for each in cases]
 
 
 def _fits(tokens: NDArray[Any], ids: Tokens) -> bool:
@@ -114,14 +125,21 @@ def _misshapen(tokens: NDArray[Any], ids: Tokens) -> str:
     )
 
 
+def _chunks(width: int, size: int) -> Sequence[int]:
+    return [*range(size, width, size), width]
+
+
 BATCHED: Mapping[str, Callable[[int], Sequence[int]]] = {
     "alone": lambda width: [width],
     "left-padded": lambda width: [width],
     "right-padded": lambda width: [width],
-    "chunks": lambda width: [*range(CHUNK, width, CHUNK), width],
+    "chunks": lambda width: _chunks(width, CHUNK if width <= LONG else LONG_CHUNK),
     "decoding": lambda width: [*range(width - STEPS, width + 1)],
 }
 """The modes that need `next_tokens`, and the ends of the pieces of a batch of some width."""
+
+OF_ENCODERS = ("alone", "left-padded", "right-padded")
+"""The modes of an encoder, which has no cache and generates nothing."""
 
 PADDING = {"left-padded": "left", "decoding": "left"}
 """The side of the padding, if it is the left."""
@@ -130,6 +148,11 @@ GENERATION = "generation"
 
 MODES = (*BATCHED, GENERATION)
 """The modes, in the order in which they run."""
+
+FURTHER = ("beams", "static-cache", "prompt-lookup", "prefix-cache")
+"""Modes of generation that an engine may have beside these."""
+
+EVERY_MODE = (*MODES, *FURTHER)
 
 
 def padded(rows: Sequence[Sequence[int]], side: str) -> tuple[Tokens, NDArray[np.bool_]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from transformist.conformance.families import FAMILIES
+
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 _WHOLE = {"type": "integer", "minimum": 0}
@@ -29,6 +31,10 @@ PROMPT = _object(
         "reads": _WHOLES,
         "expected": _WHOLES,
         "formats": _TEXTS,
+        "margins": {
+            "type": "object",
+            "additionalProperties": {"type": "array", "items": {"type": "number", "minimum": 0}},
+        },
         "wrong": {"type": "object", "additionalProperties": _TEXT},
     }
 )
@@ -40,6 +46,7 @@ _ENTRY = _object(
         "summary": _TEXT,
         "depends_on": _TEXTS,
         "formats": _TEXTS,
+        "certified": {"type": ["integer", "null"]},
         "sha256": {
             "type": "object",
             "additionalProperties": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
@@ -53,7 +60,7 @@ SCHEMA: Mapping[str, Any] = {
     **_object(
         {
             "transformist": _TEXT,
-            "family": {"enum": ["gpt2", "llama"]},
+            "family": {"enum": [*FAMILIES]},
             "length": _WHOLE,
             "instruments": {"type": "array", "items": _ENTRY},
         }

@@ -6,27 +6,36 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import transformist
 from transformist.conformance.case import Case
 from transformist.conformance.compiled import INSTRUMENTS as COMPILED
+from transformist.conformance.families import FAMILIES
+from transformist.conformance.family import DenseModel
 from transformist.conformance.instrument import Checkpoint, Instrument, Prompt
+from transformist.conformance.mistake import network_of
+from transformist.conformance.number_by_hand import INSTRUMENTS as NUMBERS
+from transformist.conformance.places_by_hand import INSTRUMENTS as PLACES
 from transformist.conformance.probes import INSTRUMENTS as PROBES
+from transformist.conformance.rounding_margins import FORMATS, margins
 from transformist.conformance.schema import SCHEMA
+from transformist.conformance.vocabulary_by_hand import INSTRUMENTS as VOCABULARIES
 from transformist.errors import InvalidValue, UnknownName, is_name
 from transformist.hosts.vocabulary import as_json
 from transformist.hosts.whole_directory import replace_directory, require_free
 from transformist.hosts.whole_file import path_of
 from transformist.settings import whole_length
 
-INSTRUMENTS: Mapping[str, Instrument] = {each.name: each for each in (*COMPILED, *PROBES)}
+INSTRUMENTS: Mapping[str, Instrument] = {
+    each.name: each for each in (*COMPILED, *PLACES, *NUMBERS, *VOCABULARIES, *PROBES)
+}
 """The instruments by name, in the order in which they are written and run."""
 
-FAMILIES = ("gpt2", "llama")
-"""The families of models that have instruments."""
+FAMILY = "gpt2"
+"""The family of a suite, unless another is given."""
 
 LENGTH = 256
 """The longest input of a suite, in tokens, unless another length is given."""
@@ -34,16 +43,15 @@ LENGTH = 256
 SHORTEST = 32
 """The least length of a suite: one chunk of a prefill would hold any shorter prompt."""
 
-# The comparisons of `sort` need errors below 1/2048, which float32 gives up to this length.
-LONGEST = 256
-"""The largest length of a suite."""
+LONGEST = 4096
+"""The largest length of a suite. Instruments may have less, by `Instrument.longest`."""
 
 MANIFEST, MANIFEST_SCHEMA, PROMPTS = "manifest.json", "manifest.schema.json", "prompts.jsonl"
 
 _log = logging.getLogger(__name__)
 
 
-def write(path: str | os.PathLike[str], family: str = "gpt2", length: int = LENGTH) -> int:
+def write(path: str | os.PathLike[str], family: str = FAMILY, length: int = LENGTH) -> int:
     """Write the suite of a family to a directory, whole or not at all.
 
     Each instrument is a stock checkpoint in float32 with a tokenizer, and `prompts.jsonl` has its
@@ -52,8 +60,9 @@ def write(path: str | os.PathLike[str], family: str = "gpt2", length: int = LENG
 
     Args:
         path: the directory, which must be absent or empty.
-        family: `gpt2` or `llama`.
-        length: the longest input, in tokens, with BOS: from 32 to 256.
+        family: `gpt2`, `llama`, `qwen2`, `mistral` or `bert`.
+        length: the longest input, in tokens, with BOS: from 32 to 4,096. Instruments that cannot
+            have more than 256 tokens have prompts up to 256.
 
     Returns:
         The number of prompts.
@@ -86,8 +95,10 @@ def write(path: str | os.PathLike[str], family: str = "gpt2", length: int = LENG
         if family not in instrument.families:
             continue
         _log.info("writing %s", instrument.name)
-        made = instrument.make(family, length)
-        own = {**made.files, PROMPTS: _lines(instrument.name, made)}
+        made = instrument.make(family, min(length, instrument.longest))
+        lines = _lines(instrument.name, made)
+        text = "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in lines)
+        own = {**made.files, PROMPTS: text.encode()}
         files |= {f"{instrument.name}/{name}": data for name, data in own.items()}
         count += len(made.prompts)
         entries.append(
@@ -96,7 +107,10 @@ def write(path: str | os.PathLike[str], family: str = "gpt2", length: int = LENG
                 "directory": instrument.name,
                 "summary": instrument.summary,
                 "depends_on": list(instrument.depends_on),
-                "formats": list(made.formats),
+                "formats": [
+                    name for name in FORMATS if any(name in each["formats"] for each in lines)
+                ],
+                "certified": made.certified,
                 "sha256": {
                     name: hashlib.sha256(data).hexdigest() for name, data in sorted(own.items())
                 },
@@ -113,28 +127,39 @@ def write(path: str | os.PathLike[str], family: str = "gpt2", length: int = LENG
     return count
 
 
-def _lines(name: str, made: Checkpoint) -> bytes:
-    """The file `prompts.jsonl`."""
-    token = {text: number for number, text in enumerate(made.texts)}
-    lines = [
-        json.dumps(_described(f"{name}-{number}", prompt, token, made.formats), ensure_ascii=False)
+def _lines(name: str, made: Checkpoint) -> list[dict[str, Any]]:
+    """The lines of `prompts.jsonl`."""
+    token, answer = (
+        {text: number for number, text in enumerate(texts)}
+        for texts in (made.texts, made.answers or made.texts)
+    )
+    network = network_of(made.files)
+    return [
+        _described(f"{name}-{number}", prompt, token, answer, network)
         for number, prompt in enumerate(made.prompts)
     ]
-    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def _described(
-    name: str, prompt: Prompt, token: Mapping[str, int], formats: Sequence[str]
+    name: str,
+    prompt: Prompt,
+    token: Mapping[str, int],
+    answer: Mapping[str, int],
+    network: DenseModel,
 ) -> dict[str, Any]:
+    """A line of `prompts.jsonl`."""
+    ids = [token[each] for each in prompt.tokens]
+    expected = [answer[each] for each in prompt.expected]
     return {
         "id": name,
-        "ids": [token[each] for each in prompt.tokens],
+        "ids": ids,
         "text": prompt.text,
         "length": prompt.length,
         "reads": list(prompt.reads),
-        "expected": [token[each] for each in prompt.expected],
-        "formats": list(formats),
-        "wrong": {str(token.get(text, text)): words for text, words in prompt.wrong.items()},
+        "expected": expected,
+        "formats": list(prompt.formats),
+        "margins": margins(network, ids, prompt.reads, expected),
+        "wrong": {str(answer.get(text, text)): words for text, words in prompt.wrong.items()},
     }
 
 

@@ -54,6 +54,8 @@ class RealInterval:
 
     def common(self, other: RealInterval) -> RealInterval | None:
         """Intersection; `None` if it is empty."""
+        # An end of the intersection belongs to it if it belongs to both, where it is inside of one
+        # it does.
         least, most = max(self.least, other.least), min(self.most, other.most)
         with_least = all(t.with_least or t.least < least for t in (self, other))
         with_most = all(t.with_most or t.most > most for t in (self, other))
@@ -159,7 +161,7 @@ class Multiples:
             yield sum(((a - b) ** 2 for a, b in zip(x, other.nearest(x), strict=True)), Fraction(0))
 
     def nearest(self, x: Case) -> Case:
-        """The point of the closure that is nearest to x: that of t = x · v/|v|², or an end."""
+        """The point of the closure that is nearest to x: at t = x · v/|v|², or an end."""
         v = self.direction
         t = sum(a * b for a, b in zip(x, v, strict=True)) / sum(b * b for b in v)
         t = Fraction(min(max(t, self.interval.least), self.interval.most))
@@ -171,6 +173,8 @@ class Multiples:
         if t.least == t.most:
             return [tuple(Fraction(t.least) * entry for entry in self.direction)]
         low, high = (Fraction(end) if math.isfinite(end) else None for end in (t.least, t.most))
+        # An open interval has no last member: the nearest numbers of the format to its ends are
+        # tried.
         near, far = Fraction(1, 2**64), Fraction(2**61)
         if isinstance(arithmetic, Floating):
             near, far = Fraction(arithmetic.smallest), Fraction(arithmetic.largest) / 8

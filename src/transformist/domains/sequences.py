@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from transformist.arithmetic import Arithmetic, Array, rational
 from transformist.domains.vectors import Domain, Reals
 from transformist.errors import InvalidValue, ShapeMismatch
-from transformist.positions import PositionFunction, position
+from transformist.position_features import PositionFunction, position
 
 Entry: TypeAlias = Any
 """Meaning of a column at one position: a tuple of numbers, or the position in a query."""
@@ -250,9 +250,10 @@ class Query(Column):
     def hard(
         self, n: int, count: int, arithmetic: Arithmetic, places: Sequence[int]
     ) -> list[list[Entry]]:
-        """The places ask for each other, those of the k-th list for the k-th place after."""
+        """The places ask for each other; in list k each asks for the k-th place after it."""
         lists = []
         for k in range(count):
+            # Elsewhere each position asks for itself, which the masks `none` and `future` admit.
             queries = list(range(1, n + 1))
             for index, place in enumerate(places):
                 other = places[(index + k) % len(places)]
@@ -383,6 +384,7 @@ class Sequences:
             column.label: column.draw(n, count, arithmetic, seed + number)
             for number, column in enumerate(self.columns)
         }
+        # Columns vary independently; the shorter lists of draws are gone through again.
         total = max(len(lists) for lists in drawn.values())
         return [
             {label: lists[k % len(lists)] for label, lists in drawn.items()} for k in range(total)

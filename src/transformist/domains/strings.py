@@ -31,6 +31,7 @@ class Strings:
         self, length: int, shortest: int = 0, prefix: tuple[Any, ...] = ()
     ) -> Iterator[String]:
         """Every string of `shortest` to `length` symbols with a prefix, the shorter ones first."""
+        # A string shorter than the prefix does not begin with it.
         for n in range(max(shortest, len(prefix)), length + 1):
             for rest in itertools.product(self.alphabet, repeat=n - len(prefix)):
                 yield self.joined((*prefix, *rest))
@@ -56,6 +57,7 @@ class Strings:
 
         """
         for number in numbers:
+            # A generator of its own for each number: no string depends on those drawn before it.
             source = random.Random(f"{seed} {lengths.start} {lengths.stop} {number}")
             n = source.choice(lengths)
             yield self.joined(tuple(source.choices(self.alphabet, k=n)))

@@ -117,11 +117,14 @@ class Reals:
         """Points, their neighbours and corners, half of `count` at most; then drawn numbers."""
         source = random.Random(f"{seed} {self} {arithmetic.name}")
         marks = {Fraction(0), Fraction(1), Fraction(-1), self._low, self._high, *self.points}
+        # A bend or a jump that stands beside the right place shows in its neighbours.
         nudge = (self._high - self._low) / 4096
         marks |= {point + step for point in self.points for step in (nudge, -nudge)}
         axis = list(dict.fromkeys(self._representable(sorted(marks), arithmetic)))
         chosen = _covered([axis] * self.dimension, count // 2, seed)
         wanted = (count - len(chosen)) * self.dimension
+        # Several numbers of a vector are taken from one iterator; a number that falls outside the
+        # interval by rounding is left out, so that the last vector may be missing.
         numbers = iter(self._representable([self._draw(source) for _ in range(wanted)], arithmetic))
         return chosen + list(zip(*[numbers] * self.dimension, strict=False))
 
@@ -214,7 +217,7 @@ class FormatNumbers:
     dimension = 1
 
     def __str__(self) -> str:
-        return "every finite number of the format (tried on those of float64 in exact)"
+        return "every finite number of the format (tried on numbers of float64 in exact)"
 
     def __contains__(self, case: Case) -> bool:
         return True
@@ -224,6 +227,7 @@ class FormatNumbers:
         system = arithmetic if isinstance(arithmetic, Floating | Saturating) else FLOAT64
         drawn = system.drawn(count, seed=f"{seed} {self} {arithmetic.name}")
         ends = [Fraction(each) for each in (system.smallest, system.largest)]
+        # Numbers at, above and below each point, and the smallest numbers, where formats underflow.
         near = [m * p for p in (*self.points, ends[0]) for m in _FACTORS if m * p <= ends[1]]
         marks = system.numbers(
             system.array([sign * each for each in (*near, ends[1]) for sign in (1, -1)])

@@ -37,7 +37,7 @@ SCORES = 6
 
 
 class NotShared(Exception):
-    """Raised where rows might differ from those of the reference: a number may overflow."""
+    """Raised where a number may overflow, so that rows might differ from the reference."""
 
 
 def shares_prefixes(model: Transformer) -> bool:
@@ -49,6 +49,8 @@ def shares_prefixes(model: Transformer) -> bool:
         True
 
     """
+    # Symbols at the back, CLS and functions of n would make a row depend on the end of the string,
+    # and a fraction of the symbols ahead would do so in the read-out.
     positions, read_out = model.embedding.positions, model.read_out
     return (
         all(head.mask.is_causal for layer in model.layers for head in layer.heads)
@@ -127,6 +129,7 @@ class _Node:
 
     def only(self, k: int) -> _Node:
         """The string with index k alone."""
+        # An array as index copies the rows: a slice would keep the caches of all strings in memory.
         one = np.array([k])
         return _Node(
             self.length,
@@ -151,7 +154,7 @@ def branches(
 
     Args:
         model: a model whose strings share prefixes (`shares_prefixes`).
-        domain: the strings; its symbols are among those of the model.
+        domain: the strings; the model has all symbols of its alphabet.
         length: length of the longest strings, at most N.
         a: the number system.
         most_numbers: largest number of numbers that strings evaluated together keep.
@@ -161,10 +164,10 @@ def branches(
         NotShared: while a branch is evaluated, if a number may overflow.
 
     Returns:
-        Branches, each to be gone through before the next: first that of all strings up to a length
-        p, from that of the prefix on, then for each string of length p, in order, that of the
-        longer strings which begin with it. A branch has its levels by increasing length; a model
-        without BOS has no answer on the empty string, and so no level for it.
+        Branches, each to be gone through before the next. The first has all strings from the length
+        of the prefix to a length p. Each of the others has the longer strings that begin with one
+        string of length p; these come in their order. A branch has its levels by increasing length;
+        a model without BOS has no answer on the empty string, and so no level for it.
 
     Example:
         >>> import transformist as tf
@@ -190,7 +193,7 @@ def branches(
 
 
 class _Branch:
-    """The strings that begin with those of a node, level by level, up to a length."""
+    """The strings that begin with one of a node's, level by level, up to a length."""
 
     def __init__(self, tree: _Tree, node: _Node, length: int) -> None:
         self.tree, self.node, self.length = tree, node, length
@@ -217,6 +220,8 @@ class _Tree:
 
     def split(self, length: int, most_numbers: int, least: int) -> int:
         """The least p for which strings that share a prefix of length p fit in `most_numbers`."""
+        # The strings with one prefix of length p number |Σ|^(length − p) at the most. Each keeps
+        # the keys and values of all rows, and needs some numbers for each score of the next row.
         heads = [head for layer in self.model.layers for head in layer.heads]
         row = SCORES + sum(head.W_K.shape[0] + head.W_V.shape[0] for head in heads)
         fit = max(1, most_numbers // (row * (length + len(self.front) + 1) + self.model.width))
@@ -242,6 +247,8 @@ class _Tree:
     def extended(self, node: _Node) -> _Node:
         """The strings with one more symbol."""
         count, symbols = len(node.strings), len(self.alphabet)
+        # String k has the children k |Σ| to k |Σ| + |Σ| − 1, one for each symbol: the order of the
+        # domain, in which the place of a string is its number in base |Σ|.
         parents = np.repeat(np.arange(count), symbols)
         caches = tuple(cache.of(parents) for cache in node.caches)
         rows = np.tile(self.alphabet, count)[:, None]
@@ -259,6 +266,8 @@ class _Tree:
     def level(self, node: _Node) -> Level:
         """The answers on the strings of a node."""
         read_out, n = self.model.read_out, node.length
+        # Without BOS the empty string has no row. With it, a read-out of the last position reads
+        # BOS.
         if n == 0 and node.last is not None and read_out.at != "every":
             answers = self._read(node.last, 0)
             if read_out.reads_several:
@@ -301,6 +310,8 @@ class _Tree:
         a, model, before, after = self.a, self.model, iter(caches), list[_Cache]()
         z = model.embedding.rounded(a).vectors[rows]
         if model.embedding.positions is not None:
+            # The positions do not know n (`shares_prefixes`), so any n serves that the table
+            # covers.
             places = range(place, place + 1)
             z = a.add(z, model.embedding.positions.at(places, max(place, 0), a))
         for sublayer in self.sublayers:
@@ -336,6 +347,9 @@ class _Tree:
 
         """
         a = self.a
+        # The reference computes every score, also those that the mask leaves out, and refuses an
+        # overflow. A later query with an earlier key is computed here as well, so what is left to
+        # check is this key with the queries before it.
         largest_query, largest_key = self._largest(q), self._largest(k)
         is_finite = self._largest(v) < np.inf
         if before is not None:

@@ -1,4 +1,4 @@
-"""Figures: circuits, weights, runs, certificates, lengths and functions, by matplotlib."""
+"""Figures of circuits, weights, runs, certificates and functions, and the explorer page."""
 
 from transformist.deferred import handed_on
 
@@ -7,6 +7,8 @@ _ROOMS = {
     "attention": "attention_figure",
     "certificate": "margin_bars",
     "circuit": "circuit_graph",
+    "curves": "named_curves",
+    "explorer": "explorer_page",
     "function": "function_curve",
     "lengths": "failing_lengths",
     "run": "run_figure",

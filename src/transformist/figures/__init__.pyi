@@ -8,6 +8,7 @@ from transformist.figures.circuit_graph import circuit
 from transformist.figures.failing_lengths import lengths
 from transformist.figures.function_curve import function
 from transformist.figures.margin_bars import certificate
+from transformist.figures.named_curves import curves
 from transformist.figures.run_figure import run
 from transformist.figures.weight_matrices import weights
 
@@ -16,6 +17,7 @@ __all__ = [
     "attention",
     "certificate",
     "circuit",
+    "curves",
     "function",
     "lengths",
     "run",

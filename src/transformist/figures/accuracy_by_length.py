@@ -22,7 +22,7 @@ def accuracy(
 
     Args:
         model: a transformer.
-        inputs: the inputs to run; the share at a length is that of the inputs of this length.
+        inputs: the inputs to run; a share is taken over the inputs of one length.
         reference: the right answer of an input, such as the program that the model is compiled of.
         arithmetics: the number formats, by name.
 

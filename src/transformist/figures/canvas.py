@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from transformist.errors import InvalidValue, visible
+from transformist.errors import InvalidValue, require_type, visible
 from transformist.hosts.optional_library import optional
 from transformist.hosts.whole_file import path_of, replace_file, require_writable
 
@@ -39,7 +40,10 @@ LONGEST = 34
 """Characters of a longer name that are kept, half at its start and half at its end."""
 
 CHARACTER = 0.068
-"""Width of a character in inches: at 8 points, DejaVu Sans takes 0.6 em, of 1/9 inch."""
+"""Estimated width of a character in inches.
+
+A character of DejaVu Sans takes about 0.61 em; 1 em at 8 points is 8/72 = 1/9 inch.
+"""
 
 
 @contextmanager
@@ -73,6 +77,22 @@ def short(name: object, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
 
 
+def in_digits(value: float) -> str:
+    """A number in three digits; whole numbers up to 8 digits, and numbers up to 10⁵, have more.
+
+    Example:
+        >>> [in_digits(each) for each in (2048.0, -1 / 3, 65504.5, 0.000244140625, -1.5e-7, 1e100)]
+        ['2048', '-0.333', '65504.5', '0.000244', '-1.5e-7', '1e100']
+
+    """
+    if value.is_integer() and abs(value) < 1e8:
+        return f"{value:.0f}"
+    if 1000 <= abs(value) < 1e5:
+        return f"{value:.1f}"
+    # Without the sign and the zeros that Python writes, the largest exponents fit a cell.
+    return re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.3g}")
+
+
 def listed(numbers: Sequence[int]) -> str:
     """Whole numbers in words, neighbours as a range.
 
@@ -89,7 +109,7 @@ def listed(numbers: Sequence[int]) -> str:
 
 
 def short_labels(names: Iterable[str]) -> dict[str, str]:
-    """The names cut short, each as little as it takes that no two look alike.
+    """Labels of names: each name cut short, but long enough that no two labels are equal.
 
     Example:
         >>> short_labels(["balance", "a" * 40 + "b" * 40, "a" * 39 + "c" + "b" * 40])["balance"]
@@ -110,19 +130,19 @@ def short_labels(names: Iterable[str]) -> dict[str, str]:
 
 
 def require_kind(given: Any, kind: type, where: str, remedy: str) -> None:
-    """Require that a function of this room is given what it draws.
+    """Require a value of the class that a function draws.
 
     Raises:
-        InvalidValue: for anything else.
+        InvalidValue: for a value of another class.
 
     """
-    if not isinstance(given, kind):
-        raise InvalidValue(
-            f"what is drawn must be a {kind.__name__}",
-            received=f"{given!r:.60}",
-            where=where,
-            remedy=remedy,
-        )
+    require_type(
+        given,
+        kind,
+        f"the value to draw must be a {kind.__name__}",
+        where=where,
+        remedy=remedy,
+    )
 
 
 def require_plot(given: Any, where: str) -> Path:
@@ -158,7 +178,7 @@ def write(figure: Any, path: Any) -> None:
     """Write a figure to a file: SVG, PDF or PNG, by its ending; whole or not at all.
 
     Args:
-        figure: a figure of this room.
+        figure: a figure of `transformist.figures`.
         path: the file.
 
     Raises:
@@ -169,7 +189,7 @@ def write(figure: Any, path: Any) -> None:
     place = require_plot(path, "write")
     if not hasattr(figure, "bytes_of"):
         raise InvalidValue(
-            "what is written must be a figure of transformist",
+            "the figure must be one of transformist",
             received=f"{figure!r:.60}",
             where="write",
             remedy="give one such as model.plot(); a figure of matplotlib has savefig",

@@ -35,7 +35,7 @@ STYLE = {
     "pdf.fonttype": 42,
     "text.parse_math": False,  # a symbol such as $ is that symbol
 }
-"""Settings of matplotlib, over its defaults; those of the user do not count."""
+"""Settings of matplotlib, over its defaults; settings of the user do not count."""
 
 METADATA: dict[str, dict[str, None]] = {
     "svg": {"Date": None, "Creator": None},

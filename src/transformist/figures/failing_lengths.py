@@ -38,21 +38,7 @@ def lengths(found: Iterable[Breakdown]) -> Any:
     with drawn(width, height) as figure:
         down = 0.3 * len(rows)
         axes = figure.add_axes((1.2 / width, 0.45 / height, 4.8 / width, down / height))
-        told = []
-        for place, each in enumerate(rows):
-            # A claim for every length goes to the right end of the axis.
-            end = most if each.claimed is None else each.claimed
-            if end > 1:
-                axes.plot([1, end], [place, place], color=BLUE, linewidth=5, solid_capstyle="butt")
-            claimed = "every length" if each.claimed is None else f"{each.claimed:,}"
-            text = f"{each.arithmetic}: claimed {claimed}"
-            if each.length is None:
-                axes.plot(each.searched, place, ">", color="black", markerfacecolor="white")
-                text += f", no failure found to {each.searched:,}"
-            else:
-                axes.plot(each.length, place, "X", color=VERMILION, markersize=7)
-                text += f", first failure found at {each.length:,}"
-            told.append(text)
+        told = [_draw_row(axes, place, each, most) for place, each in enumerate(rows)]
         axes.plot([], [], color=BLUE, linewidth=5, label="claimed")
         axes.plot([], [], "X", color=VERMILION, linestyle="", label="first failure found")
         axes.plot(
@@ -76,3 +62,18 @@ def lengths(found: Iterable[Breakdown]) -> Any:
         axes.set_xlabel("length")
         figure.set_label(f"Lengths by format. {'; '.join(told)}.")
     return figure
+
+
+def _draw_row(axes: Any, place: int, found: Breakdown, most: int) -> str:
+    """Draw the lengths of one format, and return them in words."""
+    # A claim for every length goes to the right end of the axis.
+    end = most if found.claimed is None else found.claimed
+    if end > 1:
+        axes.plot([1, end], [place, place], color=BLUE, linewidth=5, solid_capstyle="butt")
+    claimed = "every length" if found.claimed is None else f"{found.claimed:,}"
+    text = f"{found.arithmetic}: claimed {claimed}"
+    if found.length is None:
+        axes.plot(found.searched, place, ">", color="black", markerfacecolor="white")
+        return f"{text}, no failure found to {found.searched:,}"
+    axes.plot(found.length, place, "X", color=VERMILION, markersize=7)
+    return f"{text}, first failure found at {found.length:,}"

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from transformist.claims import FunctionClaim, Recipe, ask
 from transformist.errors import InvalidValue
-from transformist.figures.canvas import COLOURS, VERMILION, drawn, require_kind
+from transformist.figures.canvas import COLOURS, GREY, VERMILION, drawn, require_kind
 
 LARGEST = 1e30
-"""Largest magnitude of an end of the interval: sums and products of two such numbers are finite."""
+"""Largest magnitude of an end of the interval.
+
+Sums and products of two such numbers, at most 1e60, are finite in float64.
+"""
 
 POINTS = 241
-"""Points of a curve: multiples of 1/240 of the interval, so that corners at its eighths are hit."""
+"""First points of a curve: multiples of 1/240 of the interval, which hit corners at its eighths."""
+
+ROUNDS, HALVED = 24, 8
+"""Rounds in which points are added, and intervals that a round halves for each reason."""
 
 SECOND = (Fraction(-1, 2), Fraction(0), Fraction(1, 2))
 """Second numbers of a recipe on two numbers, a curve for each.
@@ -30,8 +37,11 @@ def function(
 ) -> Any:
     """Draw what the weights of a recipe compute beside what they approximate, and the difference.
 
-    The recipe is one of one or two numbers with one output. Of two numbers, the second has a few
-    fixed values in the interval, and a curve for each.
+    The points are closest where the functions bend or differ most. The largest difference that is
+    told is the largest at a point; between points it may be larger.
+
+    The recipe takes one or two numbers and has one output. The second number has three fixed values
+    in the interval, with a curve for each.
 
     Args:
         recipe: a recipe with a `FunctionClaim`, such as `tf.recipe("relu-by-gelu")`.
@@ -42,7 +52,8 @@ def function(
         A matplotlib `Figure`; its label is a description in words.
 
     Raises:
-        InvalidValue: for another recipe, an empty interval, and without matplotlib.
+        InvalidValue: for another recipe, an interval in which the recipe takes no input, and
+            without matplotlib.
 
     """
     require_kind(recipe, Recipe, "function", "give one such as tf.recipe('relu-by-gelu')")
@@ -67,7 +78,13 @@ def function(
             outputs = len(ask(claim.reference, *cases[0], **chosen))
             if outputs != 1:
                 raise _refused(recipe, f"one with {outputs} outputs")
-            curves.append((other, cases, _computed(model, cases), _claimed(claim, cases, chosen)))
+            sampled = _sampled(
+                cases,
+                lambda new: _computed(model, new),
+                lambda new: _claimed(claim, new, chosen),
+                lambda case: case in domain,
+            )
+            curves.append((other, *sampled))
     if not curves:
         raise InvalidValue(
             f"the interval must have inputs of {recipe.name}, which takes {domain}",
@@ -78,11 +95,61 @@ def function(
     return _draw(recipe, curves)
 
 
+Case = tuple[Fraction, ...]
+"""The numbers of one input."""
+
+
+def _sampled(
+    cases: list[Case],
+    computed: Callable[[list[Case]], list[float]],
+    claimed: Callable[[list[Case]], list[float]],
+    is_input: Callable[[Case], bool],
+) -> tuple[list[Case], list[float], list[float]]:
+    """Return cases, with more of them where the functions bend or differ most, and both values.
+
+    An approximation differs most near a bend, often in a far smaller part of the interval than a
+    step of a grid. So intervals are halved again and again: those at whose ends a function or the
+    difference deviates most from its chord, and those beside the largest difference.
+    """
+    known = dict(zip(cases, zip(computed(cases), claimed(cases), strict=True), strict=True))
+    for _ in range(ROUNDS):
+        order = sorted(known)
+        if len(order) < 3:
+            break
+        x = np.array([float(case[0]) for case in order])
+        y, z = np.array([known[case] for case in order]).T
+        chosen: set[int] = set()
+        for values in (_bends(x, y), _bends(x, z), _bends(x, y - z), np.abs(y - z)):
+            # The interval k lies between the points k and k + 1.
+            beside = np.maximum(values[:-1], values[1:])
+            largest = np.argsort(-beside, kind="stable")[:HALVED]
+            chosen |= {int(k) for k in largest if beside[k] > 0}
+        new = []
+        for k in sorted(chosen):
+            middle = (x[k] + x[k + 1]) / 2  # a number of float64, which the weights get as it is
+            case = (Fraction(middle), *order[k][1:])
+            if x[k] < middle < x[k + 1] and case not in known and is_input(case):
+                new.append(case)
+        if not new:
+            break
+        known |= zip(new, zip(computed(new), claimed(new), strict=True), strict=True)
+    order = sorted(known)
+    return order, [known[case][0] for case in order], [known[case][1] for case in order]
+
+
+def _bends(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+    """The distance of each point from the chord between its neighbours; 0 at the ends."""
+    # Neighbours may be unevenly spaced: at share s of its interval the chord has y₀ + s (y₂ − y₀).
+    share = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
+    chord = y[:-2] + share * (y[2:] - y[:-2])
+    return np.pad(np.abs(y[1:-1] - chord), 1)
+
+
 def _ends(interval: Any) -> tuple[Fraction, Fraction]:
     """The two ends of an interval.
 
     Raises:
-        InvalidValue: for anything but two finite numbers, the smaller first, within float32.
+        InvalidValue: for anything but two numbers, the smaller first, neither beyond `LARGEST`.
 
     """
     try:
@@ -137,12 +204,14 @@ def _draw(recipe: Recipe[Any], curves: Sequence[tuple[Any, Any, list[float], lis
             errors = [a - b for a, b in zip(computed, claimed, strict=True)]
             below.plot(x, errors, color=colour if other else VERMILION, linewidth=1)
             largest = max(map(abs, errors))
-            told.append(f"{name}: largest difference {largest:.3g}")
+            told.append(f"{name}: largest difference {largest:.3g} at the points drawn")
         handles, labels = above.get_legend_handles_labels()
         shown = [(h, text) for h, text in zip(handles, labels, strict=True) if text]
         above.legend(*zip(*shown, strict=True), loc="best")
         above.set_title(f"{recipe.name} ({recipe.section})", loc="left", fontweight="bold")
         below.axhline(0, color="#BBBBBB", linewidth=0.6)
+        most = "; ".join(each.removeprefix("weights: ") for each in told)
+        figure.text(0.14, 0.335, most if len(told) == 1 else "", fontsize=6.5, color=GREY)
         below.set_ylabel("difference", color="black" if len(curves) > 1 else VERMILION)
         below.set_xlabel("x₁" if curves[0][0] else "x")
         figure.set_label(f"{recipe.name}, {recipe.claim.statement}. {'; '.join(told)}.")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.figures.canvas import CHARACTER, LONGEST, short
+from transformist.figures.canvas import CHARACTER, LONGEST, in_digits, short
 
 CELL = 0.24
 """Side of a cell in inches."""
@@ -16,11 +16,14 @@ CELL = 0.24
 WIDEST = 0.5
 """Width in inches of a cell with a number in it."""
 
-DIGITS = 5
-"""Most characters of the number in a cell."""
-
 NEGLIGIBLE = 2.0**-20
-"""A number of less than this share of the largest is shown as ≈0: its digits say nothing."""
+"""A number of less than this share of full colour is shown as ≈0: its digits say nothing."""
+
+
+def largest(values: NDArray[Any]) -> float:
+    """The largest magnitude of the finite numbers of an array; 0 without any."""
+    finite = np.abs(values[np.isfinite(values)])
+    return float(finite.max(initial=0))
 
 
 def cell_text(value: float, size: float) -> str:
@@ -28,46 +31,41 @@ def cell_text(value: float, size: float) -> str:
 
     Args:
         value: the number.
-        size: the largest magnitude of the numbers that it is compared with.
+        size: the magnitude that has full colour.
 
     Example:
-        >>> cell_text(0.5, 1), cell_text(-1 / 3, 1), cell_text(123456.0, 1e6), cell_text(0.0, 1)
-        ('0.5', '-0.33', '1e+05', '')
+        >>> cell_text(0.5, 1), cell_text(-1 / 3, 1), cell_text(2048.0, 4096), cell_text(0.0, 1)
+        ('0.5', '-0.333', '2048', '')
         >>> cell_text(1e-9, 1)
         '≈0'
 
     """
     if value == 0:
         return ""
-    if abs(value) < NEGLIGIBLE * size:
-        return "≈0"
-    for digits in (3, 2, 1):
-        text = f"{value:.{digits}g}"
-        if len(text) <= DIGITS:
-            return text
-    return text
+    return "≈0" if abs(value) < NEGLIGIBLE * size else in_digits(value)
 
 
 def draw_cells(
-    axes: Any, values: NDArray[Any], rows: Sequence[str], columns: Sequence[str], by_row: bool
+    axes: Any,
+    values: NDArray[Any],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    sizes: Sequence[float],
 ) -> None:
     """Draw cells, blue above 0 and red below, with their numbers.
 
     Args:
         axes: where to draw.
         values: float64, shape (rows, columns).
-        rows: the names of the rows.
+        rows: the names of the rows, as they are shown.
         columns: the names of the columns.
-        by_row: whether colours compare the numbers of a row with each other alone.
+        sizes: the magnitude that has full colour, for each row.
 
     """
     # Infinities have no share of a colour: their cells stay white, and their text says what they
     # are. Without this one overflow would take the colour from all the others of its row.
     finite = np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
-    size = np.abs(finite).max(axis=1, keepdims=True, initial=0)
-    if not by_row:
-        size = np.full_like(size, size.max(initial=0))
-    sizes: list[float] = size[:, 0].tolist()
+    size = np.array(sizes, dtype=float).reshape(-1, 1)
     numbers: list[list[float]] = values.tolist()
     # Full colour is left out: black digits stay readable on it.
     shares = np.divide(finite, size, out=np.zeros_like(finite), where=size > 0)
@@ -75,7 +73,7 @@ def draw_cells(
     for row, column in np.ndindex(*values.shape):
         text = cell_text(numbers[row][column], sizes[row])
         axes.text(column, row, text, ha="center", va="center", fontsize=6)
-    axes.set_yticks(range(len(rows)), [short(each) for each in rows])
+    axes.set_yticks(range(len(rows)), rows)
     axes.set_xticks(range(len(columns)), [short(each, 12) for each in columns])
     # Lines between the cells: minor ticks stand half-way between the middles of two cells.
     axes.set_xticks(np.arange(-0.5, len(columns)), minor=True)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.errors import InvalidValue
-from transformist.figures.canvas import CHARACTER, VERMILION, drawn
-from transformist.figures.matrix_cells import CELL, WIDEST, draw_cells, margin_of
+from transformist.errors import require_type
+from transformist.figures.canvas import CHARACTER, GREY, VERMILION, drawn, short
+from transformist.figures.matrix_cells import CELL, WIDEST, draw_cells, largest, margin_of
 from transformist.model.weights_table import HasWeights, NamedMatrix, NamedPart
 
 LINES = 40
@@ -23,8 +23,8 @@ def weights(model: HasWeights) -> Any:
     """Draw the matrices of a model that are not all zero, with named rows and columns.
 
     Blue is above 0 and red below; colours compare the numbers of one matrix. Of a matrix with more
-    than 12 rows or columns those of zeros are left out. What does not fit is left out, and the
-    figure says so.
+    than 12 rows or columns, rows and columns of zeros are left out. What does not fit is left out,
+    and the figure says so.
 
     Args:
         model: a transformer, or a part of one that has weights.
@@ -36,13 +36,13 @@ def weights(model: HasWeights) -> Any:
         InvalidValue: for anything else, and without matplotlib.
 
     """
-    if not isinstance(model, HasWeights):
-        raise InvalidValue(
-            "the model must have weights",
-            received=type(model).__name__,
-            where="weights",
-            remedy="give tf.compile(program) or tf.recipe('dyck-1').build()",
-        )
+    require_type(
+        model,
+        HasWeights,
+        "the model must have weights",
+        where="weights",
+        remedy="give tf.compile(program) or tf.recipe('dyck-1').build()",
+    )
     # Biases of 0 and matrices of 0 are many in compiled models, and say only that they are 0.
     every = [(part, matrix.shown()) for part, matrix in model.weights_table() if _is_drawn(matrix)]
     shown = every[:MATRICES]
@@ -57,15 +57,22 @@ def _is_drawn(matrix: NamedMatrix) -> bool:
     return not is_text and bool((values != 0).any())
 
 
-TALLEST = 7.5
-"""Height in inches from which the matrices go on in another column."""
+TALLEST, BROADEST = 7.5, 24.0
+"""Height in inches of a column of matrices, and width of a row of columns, which go on below."""
+
+
+Column = list[tuple[str, NamedMatrix, float]]
+"""Matrices below one another, each with its title and its height."""
+
+COLOURING = "Full colour: the largest magnitude of the matrix. ≈0: below 2^-20 of that."
+"""The scale of the colours, in words."""
 
 
 def _draw(shown: list[tuple[NamedPart, NamedMatrix]], note: str) -> Any:
     """Draw the matrices one below the other, in columns."""
     # Filled from the top: a matrix that would pass the bottom begins the next column. A column is
     # as wide as its widest matrix or title, so that no title runs into the next column.
-    columns: list[list[tuple[str, NamedMatrix, float]]] = [[]]
+    columns: list[Column] = [[]]
     filled = 0.0
     for part, matrix in shown:
         cut = ", drawn in part" if max(matrix.shape) > LINES else ""
@@ -75,22 +82,38 @@ def _draw(shown: list[tuple[NamedPart, NamedMatrix]], note: str) -> Any:
             filled = 0.0
         columns[-1].append((f"{part.name}: {matrix.heading()}{cut}", matrix, down))
         filled += down
-    widths = [max([2.5, *(_width(title, each) for title, each, _ in column)]) for column in columns]
-    width = sum(widths) + 0.2
-    height = max(sum(down for _, _, down in column) for column in columns) + 0.4
+    bands = _bands(columns)
+    width = max(sum(across for _, across in band) for band in bands) + 0.2
+    heights = [max(sum(d for _, _, d in column) for column, _ in band) for band in bands]
+    height = sum(heights) + 0.25 * len(bands) + 0.45
     with drawn(width, height) as figure:
-        x = 0.1
-        for column, across in zip(columns, widths, strict=True):
-            y = height
-            for title, matrix, down in column:
-                y -= down
-                _draw_matrix(figure, (x, y, width, height), title, matrix)
-            x += across
+        top = height
+        for band, tallest in zip(bands, heights, strict=True):
+            x = 0.1
+            for column, across in band:
+                y = top
+                for title, matrix, down in column:
+                    y -= down
+                    _draw_matrix(figure, (x, y, width, height), title, matrix)
+                x += across
+            top -= tallest + 0.25
+        figure.text(0.1 / width, 0.26 / height, COLOURING, fontsize=6.5, color=GREY)
         if note:
-            figure.text(0.1 / width, 0.1 / height, note, color=VERMILION)
+            figure.text(0.1 / width, 0.08 / height, note, color=VERMILION)
         told = "; ".join(title for column in columns for title, _, _ in column)
-        figure.set_label(" ".join(f"Matrices of weights. {note} {told}".split()))
+        figure.set_label(" ".join(f"Matrices of weights. {note} {told}. {COLOURING}".split()))
     return figure
+
+
+def _bands(columns: list[Column]) -> list[list[tuple[Column, float]]]:
+    """The columns with their widths, in rows of at most `BROADEST`."""
+    bands: list[list[tuple[Column, float]]] = [[]]
+    for column in columns:
+        across = max([2.5, *(_width(title, each) for title, each, _ in column)])
+        if bands[-1] and sum(taken for _, taken in bands[-1]) + across > BROADEST:
+            bands.append([])
+        bands[-1].append((column, across))
+    return bands
 
 
 def _width(title: str, matrix: NamedMatrix) -> float:
@@ -107,7 +130,9 @@ def _draw_matrix(
     left, top = margin_of(rows) + 0.1, margin_of(columns, 12)
     down, across = len(rows) * CELL, len(columns) * WIDEST
     axes = figure.add_axes(((x + left) / width, y / height, across / width, down / height))
-    draw_cells(axes, _floats(matrix.values)[:LINES, :LINES], rows, columns, by_row=False)
+    values = _floats(matrix.values)[:LINES, :LINES]
+    names = [short(each) for each in rows]
+    draw_cells(axes, values, names, columns, [largest(values)] * len(rows))
     figure.text(x / width, (y + down + top + 0.16) / height, title, fontweight="bold")
 
 

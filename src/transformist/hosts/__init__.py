@@ -2,6 +2,7 @@
 
 from transformist.hosts.certifying import certify, check_certificate
 from transformist.hosts.exporting import export
+from transformist.hosts.host_searches import search_host
 from transformist.hosts.model_certificates import unproved
 from transformist.hosts.saved_model import load, load_certificates, save
 from transformist.hosts.torch_conversion import from_torch, to_torch
@@ -16,6 +17,7 @@ __all__ = [
     "load_certificates",
     "read_encoder",
     "save",
+    "search_host",
     "to_torch",
     "unproved",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import os
 import re
 from pathlib import Path
@@ -10,15 +11,25 @@ from typing import Any
 from warnings import warn
 
 from transformist.arithmetic import Arithmetic, number_system
-from transformist.errors import CoarserFormat, InvalidValue, UnknownName, is_name
+from transformist.errors import CoarserFormat, InvalidValue, UnknownName, is_name, require_type
+from transformist.hosts.checkpoint import with_searches
 from transformist.hosts.host import CHECKPOINT_FILES, HOSTS
-from transformist.hosts.host_comparison import HostComparison, compare_host, planned_comparison
+from transformist.hosts.host_comparison import (
+    HostComparison,
+    compare_host,
+    planned_comparison,
+    search_logits,
+)
+from transformist.hosts.model_card import SEARCHED
 from transformist.hosts.named_arrays import require_format, require_hostable
+from transformist.hosts.plain_model import FORMAT
 from transformist.hosts.whole_directory import replace_directory, require_free
 from transformist.hosts.whole_file import path_of, replace_file, require_writable, resolved
 from transformist.model import Transformer
 from transformist.rounding import is_as_fine
 from transformist.settings import whole_length
+
+LOG = logging.getLogger(__name__)
 
 
 def export(
@@ -51,7 +62,8 @@ def export(
             `token_ids` (batch, rows), with the symbols that the model adds, and `lengths` (batch),
             and give the final vectors and the logits. The others are checkpoints of stock classes
             of transformers, with a tokenizer.
-        arithmetic: the number format of weights and results.
+        arithmetic: the number format of weights and results. A checkpoint is in `float32` or
+            `float16`, and answers as the transformer does in float32.
         max_length: the longest input, a whole number, of a model without N; a model with N keeps
             its own.
         claim: what the model computes, in words, for the file's metadata; the comparison does not
@@ -89,18 +101,18 @@ def export(
         warn(
             CoarserFormat(
                 f"the model is compiled for {built_for}: in {name} its answers may be wrong, and "
-                f"those of the file with them; certify(model, {name!r}) says to which length they "
-                "are right"
+                f"the answers of the file with them; certify(model, {name!r}) says to which length "
+                "they are right"
             ),
             stacklevel=2,
         )
-    if not isinstance(claim, str):
-        raise InvalidValue(
-            "`claim` must be a string",
-            received=f"{claim!r:.60}",
-            where="export",
-            remedy="say in words what the model computes, or leave it out",
-        )
+    require_type(
+        claim,
+        str,
+        "`claim` must be a string",
+        where="export",
+        remedy="say in words what the model computes, or leave it out",
+    )
     if not _is_identifier(license):
         raise InvalidValue(
             "`license` must be the identifier of a licence",
@@ -114,10 +126,20 @@ def export(
     target, room = export_target(path, host, force)
     # The bytes that are compared are the bytes that are written: nothing is serialized twice. The
     # metadata in them say what is compared, so the inputs are chosen first.
-    planned = planned_comparison(model, name, max_length)
+    # A checkpoint has to answer as the reference does in float32, also if it is in float16.
+    expected = name if HOSTS[host].suffix else FORMAT
+    planned = planned_comparison(model, expected, max_length)
     facts = {"claim": claim, "license": license, "compared": dataclasses.asdict(planned)}
+    LOG.debug("making the weights for %s in %s", host, name)
     data = room.write(model, name, max_length, facts)
-    compare_host(model, room.run(data), name, planned)
+    compare_host(model, room.run(data), expected, planned)
+    if not HOSTS[host].suffix:
+        # The weights and the tokenizer stay those that were compared: the card tells more.
+        searches = [
+            search_logits(model, room.run(data, each), host, each, planned, expected)
+            for each in SEARCHED[name]
+        ]
+        data = with_searches(room.STOCK, data, searches)
     if isinstance(data, bytes):
         replace_file(target, data, "export")
     else:

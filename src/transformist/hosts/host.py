@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from transformist.errors import InvalidValue
 from transformist.hosts.optional_library import optional
-from transformist.positions import POSITIONS
+from transformist.position_features import POSITIONS
 
 Logits: TypeAlias = Callable[[Any, Any], Any]
 """Function from tokens (batch, rows) and lengths (batch) to logits (batch, rows, k)."""
@@ -21,7 +21,7 @@ class Host:
 
     Attributes:
         module: the module that has `write(model, arithmetic, max_length, facts)`, which returns
-            the bytes of a file, or those of each file of a directory by its name, and `run(data)`,
+            the bytes of a file, or of each file of a directory by its name, and `run(data)`,
             which returns the function that the export computes.
         libraries: the libraries that `write` and `run` import.
         extra: the extra of `transformist` that installs them.

@@ -6,7 +6,7 @@ import itertools
 import logging
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,8 +65,66 @@ class HostComparison:
     ended: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class HostSearch:
+    """Result of a search for the first wrong answer of a host in a number format.
+
+    Attributes:
+        host: the name of the host.
+        arithmetic: the number format.
+        inputs: the number of inputs that were found right.
+        every_to: the length up to which every string was to be tried.
+        longest: the length of the longest input that was to be tried.
+        right_to: the length up to which all inputs that were tried are right; −1 if none is.
+        failed: the length of an input with a wrong answer; None if none was found.
+        ended: the reason why no input, or no longer one, was tried; empty if one of length N was.
+
+    Example:
+        >>> tried = HostSearch(
+        ...     host="gpt2", arithmetic="bfloat16", inputs=40, every_to=5, longest=64, right_to=4,
+        ...     failed=5,
+        ... )
+        >>> str(tried)
+        'gpt2 in bfloat16: 40 inputs were right, up to length 4; a wrong answer at length 5'
+
+    """
+
+    host: str
+    arithmetic: str
+    inputs: int
+    every_to: int
+    longest: int
+    right_to: int
+    failed: int | None = None
+    ended: str = ""
+
+    def __str__(self) -> str:
+        start = f"{self.host} in {self.arithmetic}: "
+        if self.longest < 0:
+            return f"{start}no input was tried: {self.ended}"
+        if not self.inputs:
+            return f"{start}no input was right; a wrong answer at length {self.failed}"
+        right = "1 input was right" if self.inputs == 1 else f"{self.inputs:,} inputs were right"
+        tried = f"{start}{right}, up to length {self.right_to}"
+        if self.failed is not None:
+            return f"{tried}; a wrong answer at length {self.failed}"
+        ended = f" ({self.ended})" if self.ended else ""
+        return (
+            f"{tried}: every string up to length {self.every_to}, and hard strings up to length "
+            f"{self.longest}; no wrong answer was found{ended}"
+        )
+
+
+class Differs(InvalidValue):
+    """An answer of an exported model that differs from the answer of the reference."""
+
+
+class NoAnswer(InvalidValue):
+    """Logits of an exported model that are no answer."""
+
+
 def planned_comparison(
-    model: Transformer, arithmetic: str, max_length: int | None = None
+    model: Transformer, arithmetic: str, max_length: int | None = None, most: int | None = None
 ) -> HostComparison:
     """Choose the inputs of a comparison: every short string, and hard ones up to N.
 
@@ -74,6 +132,7 @@ def planned_comparison(
         model: the transformer.
         arithmetic: the number format of both.
         max_length: the longest input, for a model without N.
+        most: a length that no input exceeds, for any model.
 
     Raises:
         InvalidValue: for a model without inputs.
@@ -86,6 +145,7 @@ def planned_comparison(
     """
     limit = longest_input(model, max_length)
     limit = max_length if limit is None else limit
+    limit = min((each for each in (limit, most) if each is not None), default=None)
     longest, ended = _longest(model, arithmetic, limit)
     every_to = _length_of_all(len(model.alphabet), longest)
     lengths = [len(x) for x in _inputs(model, every_to, longest)]
@@ -140,11 +200,79 @@ def compare_host(
         TransformistError: if the reference refuses an input in this format.
 
     """
+    LOG.debug("comparing %d inputs in %s", planned.inputs, arithmetic)
     count = 0
     for block in _blocks(_inputs(model, planned.every_to, planned.longest)):
         _compare(model, logits, arithmetic, block)
         count += len(block)
-        LOG.debug("%d of %d inputs, length %d", count, planned.inputs, len(block[0]))
+        done = count, planned.inputs, arithmetic, len(block[0])
+        LOG.debug("%d of %d inputs compared in %s, length %d", *done)
+
+
+def search_logits(
+    model: Transformer,
+    logits: Logits,
+    host: str,
+    arithmetic: str,
+    planned: HostComparison,
+    expected: str,
+) -> HostSearch:
+    """Search a host for its first wrong answer, in inputs of growing lengths.
+
+    The inputs are those of a comparison. Between the length of the first wrong answer and the one
+    before it, hard strings of up to 15 more lengths are tried.
+
+    Args:
+        model: the transformer.
+        logits: the function of the exported model.
+        host: the name of the host.
+        arithmetic: the number format of the host.
+        planned: the inputs.
+        expected: the number format of the reference, whose answers are the right ones.
+
+    """
+    LOG.debug("searching for a wrong answer of %s in %s", host, arithmetic)
+    blocks = _blocks(_inputs(model, planned.every_to, planned.longest))
+    right, failed, count = _first_wrong(model, logits, expected, blocks)
+    if failed is not None:
+        right = min(right, failed - 1)  # of two blocks of one length the first may be right
+        # Sixteenths of the gap, rounded down: fewer lengths where it is short.
+        lengths = sorted({right + (failed - right) * k // 16 for k in range(1, 16)} - {right})
+        between = ([*dict.fromkeys(map(_string, _hard(model.alphabet, n)))] for n in lengths)
+        longer, shortest, more = _first_wrong(model, logits, expected, between)
+        right, count = max(right, longer), count + more
+        failed = failed if shortest is None else shortest
+    return HostSearch(
+        host=host,
+        arithmetic=arithmetic,
+        inputs=count,
+        every_to=planned.every_to,
+        longest=planned.longest,
+        right_to=right,
+        failed=failed,
+        ended=planned.ended,
+    )
+
+
+def _first_wrong(
+    model: Transformer, logits: Logits, expected: str, blocks: Iterable[Sequence[Any]]
+) -> tuple[int, int | None, int]:
+    """The lengths of the last right block and of the first wrong one, and the right inputs."""
+    right, count = -1, 0
+    for block in blocks:
+        if _is_wrong(model, logits, expected, block):
+            return right, len(block[0]), count
+        right, count = len(block[0]), count + len(block)
+        LOG.debug("%d inputs were right, up to length %d", count, right)
+    return right, None, count
+
+
+def _is_wrong(model: Transformer, logits: Logits, expected: str, block: Sequence[Any]) -> bool:
+    try:
+        _compare(model, logits, expected, block)
+    except (Differs, NoAnswer):
+        return True
+    return False
 
 
 def _compare(model: Transformer, logits: Logits, arithmetic: str, block: Sequence[Any]) -> None:
@@ -155,7 +283,7 @@ def _compare(model: Transformer, logits: Logits, arithmetic: str, block: Sequenc
     for x, answer, row in zip(block, expected, values, strict=True):
         found = answer_from(model, row, len(x), arithmetic)
         if not _agree(found, answer, arithmetic):
-            raise InvalidValue(
+            raise Differs(
                 f"the exported model must answer {answer!r:.60} on {_shown(x)}, as the model does "
                 f"in {arithmetic}",
                 received=f"{found!r:.60}",
@@ -190,6 +318,7 @@ def _shown(x: Any) -> str:
 def _length_of_all(symbols: int, longest: int) -> int:
     """The largest length at which there are at most `EVERY` strings."""
     return max(
+        # One symbol has one string of each length, however long: the second limit ends these.
         (n for n in range(longest + 1) if symbols**n <= EVERY and n <= EVERY.bit_length()),
         default=0,
     )
@@ -198,6 +327,7 @@ def _length_of_all(symbols: int, longest: int) -> int:
 def _blocks(inputs: Iterator[Any]) -> Iterator[list[Any]]:
     """Blocks of inputs of one length; blocks of long inputs are smaller."""
     for length, alike in itertools.groupby(inputs, key=len):
+        # A row of padding comes to each input: (n + 1)² pairs of rows.
         size = max(1, TOGETHER // (length + 1) ** 2)
         while block := list(itertools.islice(alike, size)):
             yield block

@@ -17,6 +17,17 @@ SHOWN = 12
 EXAMPLE = 4
 """Symbols in the text of a card's example, where N is not smaller."""
 
+SEARCHED: Mapping[str, tuple[str, ...]] = {
+    "float32": ("bfloat16", "float16"),
+    "float16": ("float32", "bfloat16"),
+}
+"""By the format of a checkpoint, the other formats that an export searches for wrong answers."""
+
+FORMATS = ("float32", "bfloat16", "float16", "float64")
+"""The formats in a card's table."""
+
+UNTRIED = "| {} | none | untried | nothing |"
+"""The row of a format in which nothing was tried."""
 
 GRADES = (
     "not certified",
@@ -39,6 +50,7 @@ def card(stock: Stock, tokens: Vocabulary, facts: Mapping[str, Any]) -> str:
     symbols = [
         tokens.texts[each] for each in tokens.symbols if each not in (*tokens.front, *tokens.back)
     ]
+    caution = f"{stock.caution}\n\n" if stock.caution else ""
     return f"""---
 library_name: transformers
 pipeline_tag: {stock.task}
@@ -60,19 +72,17 @@ The weights of this {stock.name} were computed from a definition by transformist
 
 {_beyond(stock, tokens, facts["at"], facts["max_length"])}
 
-## For which inputs the answers are right
+{caution}## For which inputs the answers are right
 
-| number format | N | in transformist's own evaluation | in transformers |
-|---|---|---|---|
-| float32 | {facts["max_length"]} | {GRADES[facts["grade"]]} | {_in_host(facts)} |
-| float16, bfloat16 | none | not examined | not compared |
-
+{table(stock, facts)}
 {_compared(facts["compared"], versions)}
 {_covered(stock, facts)}
 
-Longer inputs and other number formats are not covered, although the class may accept them. Load
-the checkpoint in float32, which is the default. `transformist.json` holds these facts, with
-the tokens of symbols and answers.
+N is the length of the longest input that the row covers. A search covers the inputs that it tried,
+and no other; the right answer is that of transformist's reference in float32. Longer inputs and
+other number formats are not covered, although the class may accept them. Load the checkpoint in
+{facts["arithmetic"]}, which is the default. `transformist.json` holds these facts, with the tokens
+of symbols and answers.
 
 ## Licence and citation
 
@@ -90,27 +100,58 @@ def _licence(license: str) -> str:
     return (
         f"These weights have the licence `{license}`."
         if license
-        else "No licence is stated: the definition's author decides on that of these weights."
+        else "No licence is stated: the author of the definition decides on it."
     )
 
 
-def _in_host(facts: Mapping[str, Any]) -> str:
-    """The cell on the evaluation by transformers."""
-    return f"{GRADES[facts['host_grade']]}, and compared on the inputs below"
+def table(stock: Stock, facts: Mapping[str, Any]) -> str:
+    """The table of N by the number format in which transformers evaluates the checkpoint."""
+    rows = [
+        f"| number format | N in {stock.name} | shown by | what was tried |",
+        "|---|---|---|---|",
+        _own_row(facts),
+    ]
+    searched = {each["arithmetic"]: each for each in facts["searched"]}
+    others = [name for name in FORMATS if name != facts["arithmetic"]]
+    rows += [_row(name, searched.get(name)) for name in others]
+    return "".join(f"{each}\n" for each in rows)
+
+
+def _own_row(facts: Mapping[str, Any]) -> str:
+    """The row of the checkpoint's own format."""
+    compared, grade, name = facts["compared"], facts["host_grade"], facts["arithmetic"]
+    if grade:
+        inputs = "the inputs below were compared, too" if compared else "no input was compared"
+        return f"| {name} | {facts['max_length']} | {GRADES[grade]} | {inputs} |"
+    if compared is None:
+        return UNTRIED.format(name)
+    tried = f"{compared['inputs']:,} inputs, no wrong answer"
+    return f"| {name} | {compared['longest']} | searched | {tried} |"
+
+
+def _row(name: str, searched: Mapping[str, Any] | None) -> str:
+    """The row of another format."""
+    if searched is None:
+        return UNTRIED.format(name)
+    right, failed = searched["right_to"], searched["failed"]
+    inputs = searched["inputs"]
+    tried = "1 input was right" if inputs == 1 else f"{inputs:,} inputs were right"
+    found = "no wrong answer" if failed is None else f"a wrong answer at length {failed}"
+    return f"| {name} | {right if right >= 0 else 'none'} | searched | {tried}; {found} |"
 
 
 def _covered(stock: Stock, facts: Mapping[str, Any]) -> str:
     """The sentences on what the certificates cover."""
+    own = f"In transformist's own evaluation, in {facts['arithmetic']}: {GRADES[facts['grade']]}."
     if facts["host_grade"]:
         return (
-            f"The certificate in transformers covers the evaluation by {stock.name} in float32 "
-            f"with its norms, for inputs of up to {facts['max_length']} symbols. It assumes: "
-            f"{'; '.join((*TAKEN_FOR_GRANTED, *HOST_ASSUMPTIONS))}."
+            f"{own} The certificate in transformers covers the evaluation by {stock.name} in "
+            f"float32 with its norms, for inputs of up to {facts['max_length']} symbols. It "
+            f"assumes: {'; '.join((*TAKEN_FOR_GRANTED, *HOST_ASSUMPTIONS))}."
         )
     return (
-        "A certificate is a statement about transformist's evaluation of the weights. The "
-        "evaluation by transformers has norms and another order of summation. It is not "
-        f"certified ({facts['host_stopped']}): the certificate does not cover it."
+        f"{own} The evaluation by transformers has norms and another order of summation. It is not "
+        f"certified ({facts['host_stopped']}): other inputs than those compared may be wrong there."
     )
 
 
@@ -181,8 +222,10 @@ def _beyond(stock: Stock, tokens: Vocabulary, at: str, longest: int) -> str:
     )
     if not tokens.continues:
         return f"{said}."
+    ends = tokens.eos in tokens.answers
+    until = f", until the answer is `{tokens.texts[tokens.eos]}`" if ends else ""
     return (
-        f"{said}, appends it to the text, and goes on. Symbols that were generated count as input: "
-        f"without `max_new_tokens` a text is continued to {longest + 1} symbols, and with it the "
-        "text and its continuation must stay within that."
+        f"{said}, appends it to the text, and goes on{until}. Symbols that were generated count as "
+        f"input: without `max_new_tokens` a text is continued to {longest + 1} symbols, and with "
+        "it the text and its continuation must stay within that."
     )

@@ -22,7 +22,6 @@ from transformist.model import (
     PositionFunctions,
     PositionTable,
     ReadOut,
-    Sinusoids,
     Symbol,
     Transformer,
     require_transformer,
@@ -142,6 +141,7 @@ def with_arrays(model: Transformer, arrays: Mapping[str, NDArray[Any]]) -> Trans
         layers=tuple(with_weights(*each) for each in enumerate(model.layers)),
         final_norm=new.get("final_norm."),
         read_out=new["read_out."],
+        # The margins were kept by the old weights.
         built_for=None,
     )
 
@@ -241,7 +241,7 @@ def longest_input(model: Transformer, max_length: int | None = None) -> int | No
 
     Args:
         model: the transformer.
-        max_length: the length for which a table of sinusoids is made, of a model without N.
+        max_length: the length for which a table of positions is made, of a model without N.
 
     Example:
         >>> import transformist as tf
@@ -253,7 +253,8 @@ def longest_input(model: Transformer, max_length: int | None = None) -> int | No
     if isinstance(positions, PositionTable):
         # The last of the symbols at the back has the position n + back.
         limits.append(positions.max_length - len(model.embedding.back))
-    if isinstance(positions, Sinusoids) and model.max_length is None:
+    is_formula = positions is None or isinstance(positions, PositionFunctions | PositionTable)
+    if not is_formula and model.max_length is None:
         limits.append(max_length)
     return min((each for each in limits if each is not None), default=None)
 
@@ -267,8 +268,9 @@ def fixed_positions(model: Transformer, a: Any, max_length: int | None) -> tuple
     """
     longest = max_length if model.max_length is None else model.max_length
     if longest is None:
+        kind = type(model.embedding.positions).__name__
         raise InvalidValue(
-            "a table of sinusoids must have a longest input",
+            f"positions of the kind {kind}, which become a table, must have a longest input",
             received="a model for any length, and no max_length",
             where="export",
             remedy="give max_length, such as max_length=512",
@@ -296,7 +298,7 @@ def description(
         model: the transformer.
         arithmetic: the number format of the arrays.
         facts: further facts that the model does not hold, under the keys of `NO_FACTS`.
-        max_length: the length for which a table of sinusoids is made, of a model without N.
+        max_length: the length for which a table of positions is made, of a model without N.
 
     Example:
         >>> import transformist as tf

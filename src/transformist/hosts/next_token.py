@@ -31,6 +31,7 @@ def answer_logits(plain: PlainModel, tokens: Vocabulary, constant: int) -> Matri
     # Logits count up to a common summand. Less those of the first answer, the largest of the
     # answers' logits is at least 0, which no other token has.
     logits = np.zeros((len(tokens.texts), plain.width))
+    # Rows of answers are written over these below; all other tokens keep `NEVER`.
     logits[:, constant] = NEVER
     rows = plain.W_out.copy()
     rows[:, constant] += plain.b_out

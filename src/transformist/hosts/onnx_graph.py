@@ -15,6 +15,7 @@ ones are the state of a Scan, which holds no terms but the current ones.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -35,6 +36,7 @@ from transformist.hosts.named_arrays import (
     require_hostable,
 )
 from transformist.model import (
+    GATES,
     Attention,
     FeedForward,
     Layer,
@@ -42,6 +44,7 @@ from transformist.model import (
     PositionTable,
     Transformer,
 )
+from transformist.position_features import WAVELENGTHS, position
 
 OPSET = 18
 TYPES = {"float64": (TensorProto.DOUBLE, np.float64), "float32": (TensorProto.FLOAT, np.float32)}
@@ -71,7 +74,7 @@ def write(
     Args:
         model: the transformer.
         arithmetic: `float32` or `float64`.
-        max_length: the longest input, for sinusoids in a model without one.
+        max_length: the longest input, for positions that become a table in a model without one.
         facts: the claim of the model and the inputs of its comparison, for the metadata.
 
     Raises:
@@ -130,6 +133,7 @@ class _Graph:
 
     def weight(self, name: str) -> str:
         """Return a weight of the model by its name in a saved file."""
+        # `named_arrays` rounded the weights to the format already: this conversion is exact.
         return self._constant(name, np.asarray(self.weights[name], self.dtype))
 
     def whole(self, value: Any) -> str:
@@ -200,6 +204,8 @@ class _Graph:
                 for t, (_, _, axes) in zip(terms, (x, y), strict=True)
             ],
         )
+        # The state of the Scan begins as zeros (batch, rows, width). 0 + x is x (or 0 for −0), so
+        # the sum is rounded as if it began with the first term.
         shape = self.op("Concat", self.shape, width, axis=0)
         start = self.op("ConstantOfShape", shape, value=helper.make_tensor("", self.type, [1], [0]))
         return self.op(
@@ -219,6 +225,7 @@ class _Graph:
 
     def built(self, facts: Mapping[str, Any]) -> Any:
         """Return the graph as a protocol buffer, with these facts in its metadata."""
+        # `rows` has the number of rows that were given; the padded row is cut off again at the end.
         rows = self.op("Gather", self.op("Shape", "token_ids"), self.whole([1]))
         # A Scan of no keys ends the process (ONNX Runtime 1.32: a division by zero), so that a
         # batch without rows gets one of padding.
@@ -319,13 +326,21 @@ class _Graph:
 
     def _formulas(self, names: tuple[str | None, ...], front: int, back: int) -> str:
         """The vectors of positions by formula, computed in float64 and then rounded."""
+        # Rows of padding get i = n = 1, where every function has a value; `_kept` sets the rows to
+        # 0 later. The quotient of two whole numbers below 2²⁴ is rounded to 53 bits and then to 24:
+        # as 53 ≥ 2 · 24 + 2, that is the nearest number of 24 bits (Figueroa 1995), which the
+        # reference has.
         place = self.op("Add", self.expanded(self.j, 0), self.whole(1 - front))
         length = self.op("Sub", self.expanded(self.lengths, 1), self.whole(front + back))
         i = self.op("Where", self.is_token, place, self.whole(1))
         n = self.op("Where", self.is_token, length, self.whole(1))
         nothing = self.op("Mul", i, self.whole(0))
         columns = [
-            self._double(nothing) if name is None else POSITION_FUNCTIONS[name](self, i, n)
+            self._double(nothing)
+            if name is None
+            else self.wave(name, i)
+            if name in WAVELENGTHS
+            else POSITION_FUNCTIONS[name](self, i, n)
             for name in names
         ]
         vectors = self.op("Concat", *(self.expanded(each, 2) for each in columns), axis=2)
@@ -336,6 +351,8 @@ class _Graph:
 
     def power(self, i: str, exponent: int) -> str:
         """iᵏ in whole numbers, as float64."""
+        # int64 holds i³ up to i = 2,097,151, and float64 every whole number up to 2⁵³, so i³ up to
+        # i = 208,063: to there a power rounds once, when it is cast to float32.
         product = i
         for _ in range(exponent - 1):
             product = self.op("Mul", product, i)
@@ -343,6 +360,7 @@ class _Graph:
 
     def quotient(self, i: str, n: str) -> str:
         """i/n in float64, and 0 where i is 0."""
+        # Only a symbol in front has i = 0, where n may be 0 too: 0/0 would be NaN.
         divisor = self.op("Where", self.op("Equal", i, self.whole(0)), self.whole(1), n)
         return self.op("Div", self._double(i), self._double(divisor))
 
@@ -359,6 +377,13 @@ class _Graph:
         odd = self.op("Mod", i, self.whole(2))
         return self._double(self.op("Sub", self.whole(1), self.op("Mul", odd, self.whole(2))))
 
+    def wave(self, name: str, i: str) -> str:
+        """A sine or cosine: a table of one wavelength; the remainder is not negative."""
+        wavelength = WAVELENGTHS[name]
+        values = [float(position(name, place, 0)) for place in range(wavelength)]
+        table = self._constant(f"wave {name}", np.asarray(values, np.float64))
+        return self.op("Gather", table, self.op("Mod", i, self.whole(wavelength)))
+
     def ones(self, i: str) -> str:
         """1 at every position."""
         return self._double(self.op("Add", self.op("Mul", i, self.whole(0)), self.whole(1)))
@@ -371,6 +396,7 @@ class _Graph:
                 self._head(x, head, f"{name}.heads.{number}")
                 for number, head in enumerate(layer.heads)
             ]
+            # Heads are added from the first to the last, and the stream last, as in the reference.
             y = parts[0]
             for part in parts[1:]:
                 y = self.op("Add", y, part)
@@ -422,6 +448,7 @@ class _Graph:
 
     def _weights(self, scores: str, head: Attention) -> str:
         """Attention weights by the weighting and the mask of a head; 0 in empty rows."""
+        # Padding is no key: a score of its rows could be the largest.
         admissible = self.expanded(self.is_token, 1)
         if head.mask != "none":
             kind = COMPARISONS[head.mask]
@@ -504,6 +531,38 @@ class _Graph:
         """x / (1 + exp(−1.702 x))."""
         return self._over(x, self.op("Mul", x, self.number(-1.702)))
 
+    def sigmoid(self, x: str) -> str:
+        """1 / (1 + exp(−x))."""
+        return self._over(self.number(1), self.op("Neg", x))
+
+    def tanh(self, x: str) -> str:
+        """2 / (1 + exp(−2x)) − 1."""
+        share = self._over(self.number(2), self.op("Mul", x, self.number(-2)))
+        return self.op("Sub", share, self.number(1))
+
+    def elu(self, x: str) -> str:
+        """max(x, 0) + exp(min(x, 0)) − 1."""
+        below = self.op("Neg", self.op("Relu", self.op("Neg", x)))
+        return self.op("Add", self.op("Relu", x), self.op("Sub", self.exp(below), self.number(1)))
+
+    def silu(self, x: str) -> str:
+        """x / (1 + exp(−x))."""
+        return self._over(x, self.op("Neg", x))
+
+    def gated(self, x: str, gate: str | None) -> str:
+        """v · act(g) for the halves v and g of the last axis."""
+        values, gates = self.halves(x)
+        return self.op(
+            "Mul", values, gates if gate is None else PLAIN_ACTIVATIONS[gate](self, gates)
+        )
+
+    def halves(self, x: str) -> tuple[str, str]:
+        """The two halves of the last axis."""
+        names = [f"Split_{len(self.nodes)}.{half}" for half in range(2)]
+        node = helper.make_node("Split", [x], names, name=names[0], axis=-1, num_outputs=2)
+        self.nodes.append(node)
+        return names[0], names[1]
+
     def _over(self, x: str, exponent: str) -> str:
         """x / (1 + exp(exponent))."""
         return self.op("Div", x, self.op("Add", self.exp(exponent), self.number(1)))
@@ -516,10 +575,13 @@ class _Graph:
         if f"{name}.W_N" in self.weights:
             x = self.affine(x, f"{name}.W_N")
         size = self.number(self.weights[f"{name}.gain"].shape[0])
+        # Mean, squares and their mean are taken in the order of the reference, by operators that
+        # take every element alike: equal rows get equal results.
         centred = self.op("Sub", x, self.op("Div", self.summed(x, keepdims=1), size))
         squares = self.op("Mul", centred, centred)
         variance = self.op("Div", self.summed(squares, keepdims=1), size)
         variance = self.op("Add", variance, self.weight(f"{name}.epsilon"))
+        # A row of padding is 0, so its variance is ε, which may be 0: 0/0 would be NaN.
         variance = self.op("Where", self.is_row, variance, self.number(1))
         scaled = self.op("Div", centred, self.op("Sqrt", variance))
         scaled = self.op("Mul", scaled, self.weight(f"{name}.gain"))
@@ -548,11 +610,21 @@ WEIGHTINGS: Mapping[str, Callable[[_Graph, str, str, str], str]] = {
 }
 """The nodes of each weighting of `model.Weighting`."""
 
-ACTIVATIONS: Mapping[str, Callable[[_Graph, str], str]] = {
+PLAIN_ACTIVATIONS: Mapping[str, Callable[[_Graph, str], str]] = {
     "relu": _Graph.relu,
     "gelu": _Graph.gelu,
     "gelu-tanh": _Graph.gelu_tanh,
     "gelu-sigmoid": _Graph.gelu_sigmoid,
+    "sigmoid": _Graph.sigmoid,
+    "tanh": _Graph.tanh,
+    "elu": _Graph.elu,
+    "silu": _Graph.silu,
+}
+"""The nodes of each activation of one number."""
+
+ACTIVATIONS: Mapping[str, Callable[[_Graph, str], str]] = {
+    **PLAIN_ACTIVATIONS,
+    **{name: functools.partial(_Graph.gated, gate=gate) for name, gate in GATES.items()},
 }
 """The nodes of each activation of `model.FeedForward`."""
 
@@ -567,4 +639,4 @@ POSITION_FUNCTIONS: Mapping[str, Callable[[_Graph, str, str], str]] = {
     "-i/n": lambda graph, i, n: graph.negative(graph.quotient(i, n)),
     "(-1)^i": lambda graph, i, _n: graph.sign(i),
 }
-"""The nodes of each function of `positions.POSITIONS`."""
+"""The nodes of each function of `position_features.POSITIONS`."""

@@ -8,6 +8,10 @@ from typing import Any
 from transformist.errors import InvalidValue
 
 
+class MissingLibrary(InvalidValue):
+    """Refusal of work that needs a library which is not installed."""
+
+
 def optional(module: str, extra: str, where: str) -> Any:
     """Import a module that needs the library of an extra.
 
@@ -17,7 +21,7 @@ def optional(module: str, extra: str, where: str) -> Any:
         where: the function that needs it.
 
     Raises:
-        InvalidValue: if the library is not installed, with the command that installs it.
+        MissingLibrary: if the library is not installed, with the command that installs it.
 
     Example:
         >>> optional("math", "torch", "to_torch").floor(2.5)
@@ -25,7 +29,7 @@ def optional(module: str, extra: str, where: str) -> Any:
         >>> optional("no_such_library", "torch", "to_torch")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        transformist.errors.InvalidValue: to_torch: no_such_library must be installed; ...
+        transformist.hosts.optional_library.MissingLibrary: to_torch: no_such_library ...
 
     """
     try:
@@ -33,7 +37,7 @@ def optional(module: str, extra: str, where: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("transformist"):
             raise
-        raise InvalidValue(
+        raise MissingLibrary(
             f"{error.name} must be installed",
             received="an environment without it",
             where=where,

@@ -37,7 +37,7 @@ from transformist.model.stream import NOTHING
 Matrix: TypeAlias = NDArray[Any]
 
 FORMAT = "float32"
-"""The number format of checkpoints."""
+"""The usual number format of checkpoints."""
 
 HEAD = 64
 """Least size of a head in a checkpoint: kernels of all hosts take it."""
@@ -92,6 +92,7 @@ class PlainModel:
         answers: the labels; `no` and `yes` of a recognizer are False and True.
         activation: the activation of all networks.
         has_positions: true if the table of positions is not all zeros.
+        arithmetic: the number format of the checkpoint.
 
     """
 
@@ -103,6 +104,7 @@ class PlainModel:
     answers: tuple[Any, ...]
     activation: str
     has_positions: bool
+    arithmetic: str = FORMAT
 
     @property
     def width(self) -> int:
@@ -122,6 +124,8 @@ class PlainModel:
     @property
     def head_size(self) -> int:
         """The least power of 4, at least `HEAD`, that holds every query and value: √ is exact."""
+        # Hosts multiply scores by 1/√d_head. With d_head a power of 4 the root is a power of two,
+        # and the weights that undo the factor (`stacked`) are exact.
         sizes = (
             size
             for layer in self.layers
@@ -217,9 +221,13 @@ def _layer(layer: Layer, arrays: Mapping[str, Matrix], prefix: str, width: int) 
         own = {name: arrays[f"{prefix}heads.{number}.{name}"] for name in names}
         W_O = arrays.get(f"{prefix}heads.{number}.W_O", np.eye(width))
         # The definition divides scores by √d_key; here the factor is in W_Q and b_Q.
+        # Root and quotient round in float64 unless d_key is a power of 4, and the weights once more
+        # in the format of the checkpoint. The comparison before a file is written judges the
+        # answers that come of it.
         root = math.sqrt(head.W_Q.shape[0])
         own |= {"W_Q": own["W_Q"] / root, "b_Q": own["b_Q"] / root}
         heads.append(PlainHead(**own, W_O=W_O))
+        # A host has one bias for the sum of all heads.
         b_O = b_O + arrays[f"{prefix}heads.{number}.b_O"]
     network = f"{prefix}feed_forward."
     return PlainLayer(
@@ -261,6 +269,10 @@ def require_plain(model: Transformer, host: str, masks: tuple[Mask, ...]) -> str
             "a model must have no norms of its own": (bool(norms or model.final_norm), "norms"),
             "all networks must have one activation": (
                 len(activations) > 1,
+                ", ".join(activations),
+            ),
+            f"networks must have {', '.join(ACTIVATIONS)}": (
+                not {*activations} <= {*ACTIVATIONS},
                 ", ".join(activations),
             ),
             "the answer must be a label": (not has_labels, type(read_out).__name__),
@@ -355,6 +367,8 @@ def through(plain: PlainModel, writing: Matrix, reading: Matrix) -> PlainModel:
             b_2=writing @ each.b_2,
         )
 
+    # What is written to the stream is multiplied by T, what is read from it by R. Logits are W_out
+    # z = (W_out R)(T z), as R T = 1; so every T with a left inverse R gives the same logits.
     return replace(
         plain,
         words=plain.words @ writing.T,
@@ -366,6 +380,7 @@ def through(plain: PlainModel, writing: Matrix, reading: Matrix) -> PlainModel:
 
 def rescaled(plain: PlainModel, model: Transformer) -> PlainModel:
     """The model with every slot divided by a power of two, so that its numbers are about 1."""
+    # T = diag(1/s) and R = diag(s), with s powers of two: no weight rounds.
     scales = np.exp2(np.array(slot_exponents(plain, model), dtype=float))
     return through(plain, np.diag(1 / scales), np.diag(scales))
 
@@ -383,6 +398,8 @@ def slot_exponents(plain: PlainModel, model: Transformer) -> tuple[int, ...]:
     alphabet, source = model.alphabet, random.Random(n)
     inputs = [(each,) * n for each in alphabet[:: max(1, len(alphabet) // 8)]]
     inputs += [tuple(source.choices(alphabet, k=n)) for _ in range(2)]
+    # A table of positions has rows beyond the calibrated inputs, whose numbers, such as i², are
+    # larger.
     sizes = abs(plain.positions).max(axis=0, initial=0)
     for _, z in model.streams(inputs, "float64"):
         sizes = np.maximum(sizes, abs(np.asarray(z)).max(axis=(0, 1), initial=0))
@@ -391,20 +408,38 @@ def slot_exponents(plain: PlainModel, model: Transformer) -> tuple[int, ...]:
 
 def with_constant(plain: PlainModel) -> PlainModel:
     """The model with one more slot, the last, that holds 1 in every row."""
-    wider = through(plain, *_added(plain.width, np.zeros(plain.width)))
+    wider = through(plain, *_added(plain.width, np.zeros((1, plain.width))))
     words = wider.words.copy()
     words[:, -1] = 1
     return replace(wider, words=words)
 
 
 def with_zero_sum(plain: PlainModel) -> PlainModel:
-    """The model with one more slot, the last, that holds minus the sum of all others."""
-    return through(plain, *_added(plain.width, -np.ones(plain.width)))
+    """The model with more slots, which make the sum of all slots 0.
+
+    For each slot of positions another slot holds the number with the opposite sign, as far as the
+    coordinates of the heads leave room. The last slot holds minus the sum of all others. A format
+    holds minus a number exactly, but rounds a sum of several numbers, and the mean that a norm
+    subtracts has the error of this rounding. With fewer numbers in the sum this error is smaller.
+    """
+    # The width of a host is a whole number of heads, so some coordinates are free anyway: those
+    # beyond the slots and the last slot, which makes the sum 0. Slots with mirrors take no further
+    # head.
+    empty = _heads(plain, plain.width + 1) * plain.head_size - (plain.width + 1)
+    of_positions = np.flatnonzero(plain.positions.any(axis=0))[:empty]
+    # Rows of linear forms: −x for each mirrored slot, and for the last slot minus the sum of all
+    # slots and mirrors. A mirrored slot cancels its mirror there, so its form has the coefficient
+    # −1 + 1 = 0.
+    mirrors = -np.eye(plain.width)[of_positions]
+    rest = -1 - mirrors.sum(axis=0)
+    return through(plain, *_added(plain.width, np.vstack([mirrors, rest])))
 
 
-def _added(width: int, row: Matrix) -> tuple[Matrix, Matrix]:
-    """The maps T and R that add a slot with a linear form of the others."""
-    return np.vstack([np.eye(width), row]), np.eye(width, width + 1)
+def _added(width: int, rows: Matrix) -> tuple[Matrix, Matrix]:
+    """The maps T and R that add a slot for each row, which has a linear form of the others."""
+    # T keeps the slots and adds the forms below them; R takes the first `width` coordinates: R T =
+    # 1. No layer reads the added slots, and every layer writes to them what their forms ask for.
+    return np.vstack([np.eye(width), rows]), np.eye(width, width + len(rows))
 
 
 def in_heads(plain: PlainModel) -> tuple[PlainModel, int]:
@@ -420,6 +455,7 @@ def _heads(plain: PlainModel, width: int) -> int:
 
 def host_evaluation(plain: PlainModel, model: Transformer, host: str) -> HostEvaluation:
     """Return the evaluation of a transformer by a class, from which a proof bounds its errors."""
+    # LayerNorm subtracts the mean of all slots, so the sum must be 0; RMSNorm does not.
     added = 2 if HOST_CLASSES[host].centres else 1  # the slot of 1, and minus the sum of all
     width = _heads(plain, plain.width + added) * plain.head_size
     return HostEvaluation(host, width, slot_exponents(plain, model))
@@ -431,7 +467,12 @@ def widened(plain: PlainModel, width: int) -> PlainModel:
 
 
 def stacked(
-    layer: PlainLayer, count: int, places: NDArray[np.int64], size: int
+    layer: PlainLayer,
+    count: int,
+    places: NDArray[np.int64],
+    size: int,
+    *,
+    are_balanced: bool = False,
 ) -> dict[str, Matrix]:
     """The arrays Q, K, V, O of all heads of a layer, with biases, for heads of one size.
 
@@ -440,6 +481,8 @@ def stacked(
         count: the number of heads; those that the layer does not have are zeros.
         places: the coordinates of a head that hold its queries and keys, in their order.
         size: d_head; the host divides scores by its root.
+        are_balanced: true to make queries and keys of each head about equally large, for a format
+            of few exponents.
 
     """
     width = len(layer.b_O)
@@ -448,20 +491,37 @@ def stacked(
     }
     found |= {name: np.zeros(count * size) for name in ("b_Q", "b_K", "b_V")}
     found["W_O"] = np.zeros((width, count * size))
+    # `PlainHead` has scores without a factor, and the host divides them by √size: the queries carry
+    # √size. `up` and `share` multiply queries and keys, and their product is √size for every share.
     root = math.sqrt(size)
     for number, head in enumerate(layer.heads):
         keys = number * size + places[: len(head.b_Q)]
         values = number * size + np.arange(len(head.b_V))
-        found["W_Q"][keys], found["b_Q"][keys] = head.W_Q * root, head.b_Q * root
-        found["W_K"][keys], found["b_K"][keys] = head.W_K, head.b_K
+        share = _share_of_keys(head) if are_balanced else 1.0
+        up = root / share
+        found["W_Q"][keys], found["b_Q"][keys] = head.W_Q * up, head.b_Q * up
+        found["W_K"][keys], found["b_K"][keys] = head.W_K * share, head.b_K * share
         found["W_V"][values], found["b_V"][values] = head.W_V, head.b_V
         found["W_O"][:, values] = head.W_O
     return found
 
 
+def _share_of_keys(head: PlainHead) -> float:
+    """The power of two that queries are divided and keys multiplied by, to be equally large."""
+    queries, keys = (
+        max(float(abs(each).max(initial=0)) for each in pair)
+        for pair in ((head.W_Q, head.b_Q), (head.W_K, head.b_K))
+    )
+    # With queries of size a and keys of size b, both become √(ab) for the share √(a/b); to the
+    # nearest power of two, so that no weight rounds.
+    return float(2.0 ** round(math.log2(queries / keys) / 2)) if queries and keys else 1.0
+
+
 def network_of(layer: PlainLayer, hidden: int) -> dict[str, Matrix]:
     """The arrays of the network of a layer, with this number of hidden units."""
     own = len(layer.b_1)
+    # Hidden units without weights are act(0) times columns of 0: they add nothing, whatever act(0)
+    # is.
     padding = ((0, hidden - own),)
     return {
         "W_1": np.pad(layer.W_1, (*padding, (0, 0))),
@@ -476,21 +536,26 @@ def multiple_of_8(number: int) -> int:
     return -(-number // 8) * 8
 
 
-def as_tensor(name: str, weights: Matrix) -> NDArray[np.float32]:
-    """Round an array of a checkpoint to float32.
+def as_tensor(name: str, weights: Matrix, arithmetic: str = FORMAT) -> NDArray[Any]:
+    """Round an array of a checkpoint to float32 or float16.
 
     Raises:
-        NotFinite: for a weight that is not 0 and not a normal number of float32.
+        NotFinite: for a weight that is not 0 and not a normal number of float32; in float16, which
+            also has the numbers below these, for one that is infinite or rounds to 0.
 
     """
-    least = float(np.finfo(np.float32).tiny)
+    kind = np.dtype(arithmetic)
     with np.errstate(over="ignore", under="ignore"):
-        rounded = np.ascontiguousarray(weights, np.float32)
-    if not np.isfinite(rounded).all() or ((weights != 0) & (abs(weights) < least)).any():
+        rounded = np.ascontiguousarray(weights, kind)
+        least = float(np.finfo(np.float32).tiny)
+        # Kernels may set subnormal numbers of float32 to 0. Those of float16 are normal numbers of
+        # float32.
+        is_lost = rounded == 0 if arithmetic != FORMAT else abs(weights) < least
+    if not np.isfinite(rounded).all() or ((weights != 0) & is_lost).any():
         raise NotFinite(
-            "a weight of a checkpoint must be a normal number of float32",
+            f"a weight of a checkpoint must be a normal number of {arithmetic}",
             received=f"one in {name} that is too large or too small",
             where="export",
-            remedy="export the model with host='onnx'",
+            remedy="export the model with host='onnx', or for shorter inputs",
         )
     return rounded

@@ -33,6 +33,7 @@ from transformist.model import (
     NearestFraction,
     NearZero,
     Outputs,
+    PositionFlags,
     PositionFunctions,
     PositionsSideBySide,
     PositionTable,
@@ -64,6 +65,7 @@ CLASSES: Mapping[str, type] = {
         NearestFraction,
         NearZero,
         Outputs,
+        PositionFlags,
         PositionFunctions,
         PositionsSideBySide,
         PositionTable,
@@ -123,6 +125,8 @@ def _as_it_is(value: Any, _name: str, _tensors: Tensors) -> Json:
 
 
 def _write_whole(value: int, _name: str, _tensors: Tensors) -> Json:
+    # Hexadecimal digits of any number are written and read in linear time, and Python has no limit
+    # on their count, as it has on decimal digits.
     return value if abs(value) <= PLAIN else {"integer": f"{value:x}"}
 
 
@@ -131,10 +135,12 @@ def _write_rational(value: Fraction, _name: str, _tensors: Tensors) -> Json:
 
 
 def _write_float(value: float, _name: str, _tensors: Tensors) -> Json:
+    # The hexadecimal form is exact, and JSON has no infinity and no NaN.
     return {"float": value.hex()}
 
 
 def _write_set(value: frozenset[Any], name: str, tensors: Tensors) -> Json:
+    # In order, so that equal values give equal bytes.
     return {"set": _write_tuple(tuple(sorted(value)), name, tensors)}
 
 
@@ -148,12 +154,15 @@ def _write_ranges(value: Ranges, name: str, tensors: Tensors) -> Json:
 
 def _write_fields(value: Any, name: str, tensors: Tensors) -> Json:
     prefix = f"{name}." if name else ""
+    # Fields that are no arguments follow from the others: they are computed again when the value is
+    # made, and no file can set them.
     given = [each.name for each in fields(value) if each.init]
     parts = {each: encoded(getattr(value, each), prefix + each, tensors) for each in given}
     return {KEYS.get(type(value), type(value).__name__): parts}
 
 
 def _write_array(value: NDArray[Any], name: str, tensors: Tensors) -> Json:
+    # Bytes of safetensors are little-endian and in the order of rows, on every machine.
     nearest = np.array(value, dtype="<f8", order="C") if value.dtype != object else _nearest(value)
     tensors[name] = nearest
     if value.dtype != object:
@@ -204,6 +213,7 @@ def decoded(json: Json, tensor: Read) -> Any:
         return tuple(decoded(each, tensor) for each in json)
     if not isinstance(json, dict):
         return json
+    # An object with several keys, or none, was not written by `encoded`: the unpacking raises.
     ((kind, parts),) = json.items()
     return _READERS[kind](parts, tensor)
 
@@ -211,6 +221,8 @@ def decoded(json: Json, tensor: Read) -> Any:
 def _read_fields(of: type, parts: Json, tensor: Read) -> Any:
     values = {name: decoded(each, tensor) for name, each in parts.items()}
     hints = _hints(of)
+    # Annotations of a dataclass are not checked when it is made, and a file comes from anywhere: a
+    # value of another type is refused here, before a check relies on it.
     for name, value in values.items():
         if not _is_a(value, hints[name]):
             raise TypeError(f"{name} of {of.__name__} is {value!r:.40}")
@@ -280,6 +292,7 @@ def _is_a(value: Any, hint: Any) -> bool:
     if kind is frozenset:
         return isinstance(value, frozenset) and all(_is_a(each, parts[0]) for each in value)
     if kind is not tuple:
+        # In Python True is an `int`: without this it would be read as the number 1.
         return isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
     if not isinstance(value, tuple):
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -27,6 +28,13 @@ def mapping(plain: PlainModel, model: Transformer, tokens: Vocabulary) -> Arrays
     return config, tensors | biases
 
 
-STOCK = decoder("qwen2", "Qwen2ForCausalLM", mapping, llama.require)
+CAUTION = (
+    "`AutoTokenizer` of transformers 5.23 builds its own class from the vocabulary of a Qwen2 "
+    "checkpoint, which leaves other symbols out without an error and decodes without spaces. "
+    "`PreTrainedTokenizerFast.from_pretrained` reads the tokenizer of this checkpoint."
+)
+"""The sentence for the card on the tokenizer."""
+
+STOCK = replace(decoder("qwen2", "Qwen2ForCausalLM", mapping, llama.require), caution=CAUTION)
 write = partial(checkpoint.write, STOCK)
 run = partial(checkpoint.run, STOCK)

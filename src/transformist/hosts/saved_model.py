@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from transformist.errors import InvalidValue, TransformistError, UnreadableInput
+from transformist.errors import InvalidValue, TransformistError, UnreadableInput, require_type
 from transformist.hosts.certifying import check_certificate
 from transformist.hosts.plain_values import Tensors, decoded, encoded
 from transformist.hosts.whole_file import path_of, replace_file
@@ -24,6 +24,44 @@ KEY = "transformist"
 
 LARGEST_HEADER = 100_000_000
 """In bytes: safetensors reads no larger one."""
+
+
+OTHER_KINDS = frozenset(
+    {
+        ".csv",
+        ".gguf",
+        ".html",
+        ".json",
+        ".md",
+        ".npy",
+        ".npz",
+        ".onnx",
+        ".pt",
+        ".pth",
+        ".py",
+        ".txt",
+    }
+)
+"""Endings of names of files that hold no model of this format."""
+
+
+def model_path(path: Any, where: str) -> Path:
+    """Return the path of a model's file.
+
+    Raises:
+        InvalidValue: for a name that says that the file is of another kind.
+
+    """
+    target = path_of(path, where)
+    if target.suffix.lower() in OTHER_KINDS:
+        raise InvalidValue(
+            f"a model file must not end in {target.suffix}, the ending of another kind of file",
+            received=f"{target}",
+            where=where,
+            remedy=f"name it {target.with_suffix('.safetensors').name}; "
+            "transformist export writes a model for other software",
+        )
+    return target
 
 
 def save(
@@ -58,14 +96,7 @@ def save(
 
     """
     require_transformer(model, "save")
-    target = path_of(path, "save")
-    if target.suffix == ".py":
-        raise InvalidValue(
-            "the file of a model must not have the name of a Python file",
-            received=f"{target}",
-            where="save",
-            remedy="give a name such as model.safetensors",
-        )
+    target = model_path(path, "save")
     proofs = _listed(certificates)
     for each in proofs:
         check_certificate(model, each)
@@ -75,13 +106,13 @@ def save(
 def _listed(certificates: Any) -> tuple[Certificate, ...]:
     given = tuple(certificates) if isinstance(certificates, Iterable) else (certificates,)
     for each in given:
-        if not isinstance(each, Certificate):
-            raise InvalidValue(
-                "`certificates` must be Certificate objects",
-                received=f"{each!r:.60}",
-                where="save",
-                remedy="give a list of what tf.certify returns",
-            )
+        require_type(
+            each,
+            Certificate,
+            "`certificates` must be Certificate objects",
+            where="save",
+            remedy="give a list of what tf.certify returns",
+        )
     return given
 
 
@@ -185,8 +216,8 @@ def _certificates(path: Path, file: Any) -> tuple[Certificate, ...]:
                 f"a saved certificate must be of version {CERTIFICATE_VERSION}",
                 received=f"one of version {version} in {path}",
                 where="load",
-                remedy="certify the model again; those of version 1 could be false for weights "
-                "that the compiler never makes",
+                remedy="certify the model again; certificates of version 1 could be false for "
+                "weights that the compiler never makes",
             )
     proofs: tuple[Certificate, ...] = _attempt(path, lambda: _proofs(described, file.get_tensor))
     return proofs

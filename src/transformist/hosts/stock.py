@@ -35,6 +35,7 @@ class Stock:
         mapping: the function that fits a plain model to the class and returns its arrays.
         require: the function of a plain model and of the name of the host that refuses a model
             which the class does not hold.
+        caution: a sentence for the card on what the Auto classes do otherwise; empty if nothing.
 
     """
 
@@ -47,6 +48,7 @@ class Stock:
     masks: tuple[Mask, ...]
     mapping: Callable[[PlainModel, Transformer, Vocabulary], Arrays]
     require: Callable[[PlainModel, str], None] = _all_are_held
+    caution: str = ""
 
 
 def decoder(

@@ -41,7 +41,7 @@ def to_torch(
     Args:
         model: the transformer.
         dtype: `float64`, `float32`, `float16` or `bfloat16`, by name or as `torch.dtype`.
-        max_length: the longest input, for sinusoids in a model without one.
+        max_length: the longest input, for positions that become a table in a model without one.
 
     Raises:
         InvalidValue: for another kind of model, a max_length that is no length, or if PyTorch is
@@ -109,6 +109,7 @@ def from_torch(module: Any, mask: str = "none", memory: Any = None) -> Transform
                 where="from_torch",
                 remedy="leave them out",
             )
+        # float64 holds every number of float32, float16 and bfloat16: `double` is exact.
         arrays = {
             name: each.detach().double().cpu().numpy() for name, each in module.state_dict().items()
         }
@@ -155,6 +156,8 @@ def _require_real(module: Any, torch: Any) -> None:
     if not isinstance(module, torch.nn.Module):
         return
     weights = [each for each in module.state_dict().values() if torch.is_tensor(each)]
+    # A subclass may override a step of the computation and keep all weights. The methods of the
+    # class are compared, since those of an instance are new objects at each access.
     if any(each.is_meta for each in weights):
         raise InvalidValue(
             "weights must be on a device that holds them",
@@ -169,6 +172,7 @@ def _require_real(module: Any, torch: Any) -> None:
             where="from_torch",
             remedy="give a module with real weights",
         )
+    # A hook may change what a layer takes or gives, and the state dict does not show it.
     read = (torch.nn.TransformerEncoder, torch.nn.TransformerDecoder)
     hooked = [
         name or type(module).__name__
@@ -210,6 +214,7 @@ def _settings(encoder: Any, nn: Any, names: tuple[str, ...]) -> dict[str, Any]:
         InvalidValue: for layers of other kinds, or with different settings.
 
     """
+    # A state dict of an RMSNorm has the same key as one of a LayerNorm without bias.
     norms = [getattr(each, name) for each in encoder.layers for name in names]
     norms += [] if encoder.norm is None else [encoder.norm]
     for norm in norms:
@@ -265,6 +270,7 @@ def _activation(given: Any, nn: Any) -> str:
         (nn.GELU, "none"): "gelu",
         (nn.GELU, "tanh"): "gelu-tanh",
     }
+    # A function is found itself, a module by its class: two modules of one class are not equal.
     kind = (type(given), given.approximate) if isinstance(given, nn.GELU) else type(given)
     for key in (given, kind):
         if key in names:

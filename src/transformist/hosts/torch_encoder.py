@@ -82,7 +82,7 @@ def read_encoder(
 
     The numbers are taken exactly: float64, float32, float16 and bfloat16 are exact rationals. The
     rows of in_proj are the queries, keys and values, d each, of which every head has d/heads.
-    The bias of out_proj, which is added once, is that of the first head.
+    The bias of out_proj, which is added once, becomes the bias of the first head.
 
     A list of vectors has the shape (…, n, d), as with `batch_first=True`. What the state dict does
     not hold cannot be checked: norms are read as `nn.LayerNorm`, also where they are `nn.RMSNorm`,
@@ -93,7 +93,8 @@ def read_encoder(
         heads: `nhead`, which the state dict does not hold.
         mask: `future` for the causal mask; of `Attention`.
         norm_epsilon: `layer_norm_eps`, of every norm.
-        activation: `relu`, `gelu` (PyTorch's own default form), `gelu-tanh`.
+        activation: `relu`, `gelu` (PyTorch's own default form), `gelu-tanh`, or another one of
+            `FeedForward` that is not gated.
         norm_first: whether norms come before sublayers (pre-norm), as PyTorch names it.
 
     Raises:
@@ -168,6 +169,8 @@ def read_decoder(
 
     """
     tensors, count, d = _read(state, heads, DECODER)
+    # One layer of PyTorch has three sublayers, a layer here two: the first attention is a layer
+    # without a network, the constant head and the network are the next.
     m = _vector_of_memory(memory, d)
     place = "pre_norms" if norm_first else "post_norms"
     layers: list[Layer] = []
@@ -245,6 +248,7 @@ def _constant_head(own: Tensors, m: NDArray[Any]) -> Attention:
     added = exact_product(
         np.column_stack([own["multihead_attn.out_proj.weight"], b_O]), np.append(v, 1)
     )
+    # Queries, keys, values and W_O are 0, so the head gives b_O in every row.
     zeros = np.zeros((1, d))
     return Attention(W_Q=zeros, W_K=zeros, W_V=zeros, W_O=zeros.T, b_O=added)
 
@@ -276,6 +280,7 @@ def _numbers(key: str, value: Any) -> NDArray[Any]:
             where=key,
             remedy="give the state_dict() of an encoder, or arrays of floats",
         )
+    # A bfloat16 array of ml_dtypes has another kind; float64 holds all its numbers.
     wide = array if array.dtype.kind == "f" else array.astype(np.float64)
     return exact_numbers(np.atleast_1d(wide), key)
 
@@ -286,7 +291,10 @@ _LAYER = re.compile(r"layers\.(0|[1-9]\d{0,5})\.(.+)")
 def _require_keys(tensors: Tensors, names: Names) -> int:
     """Return the number of layers; refuse missing and unknown keys."""
     numbers = [int(found[1]) for key in tensors if (found := _LAYER.fullmatch(key))]
+    # If the numbers are 0 to count − 1, the keys needed are all there. A gap, such as layers 0 and
+    # 2, lacks the keys of layer 1 and has the unknown ones of layer 2: both are refused below.
     count = len(set(numbers))
+    # One bias anywhere asks for all biases everywhere: PyTorch has one switch for the whole layer.
     biased = any(found[2] in names.biases for key in tensors if (found := _LAYER.fullmatch(key)))
     each = {**names.weights, **(names.biases if biased else {})}
     needed = {f"layers.{number}.{name}" for number in range(max(count, 1)) for name in each}

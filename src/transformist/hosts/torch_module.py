@@ -25,7 +25,13 @@ import torch
 from torch import Tensor, nn
 
 from transformist.arithmetic import number_system
-from transformist.errors import InputTooLong, InvalidValue, ShapeMismatch, UndefinedValue
+from transformist.errors import (
+    InputTooLong,
+    InvalidValue,
+    ShapeMismatch,
+    UndefinedValue,
+    require_type,
+)
 from transformist.hosts.named_arrays import (
     answer_from,
     fixed_positions,
@@ -36,6 +42,7 @@ from transformist.hosts.named_arrays import (
     token_ids,
 )
 from transformist.model import (
+    GATES,
     Attention,
     Embedding,
     FeedForward,
@@ -46,6 +53,7 @@ from transformist.model import (
     Symbol,
     Transformer,
 )
+from transformist.position_features import WAVELENGTHS, position
 
 Streams = dict[str, dict[str, Tensor]]
 """For each step, such as `layer 0 attention`, the slots by name, each of shape (batch, rows)."""
@@ -118,6 +126,8 @@ class LinearMap(torch.autograd.Function):
         """The gradients for x and W, from that for W x."""
         x, W = ctx.saved_tensors
         (gradient,) = gradients
+        # With y = x W^T for every vector x, the gradient G of y gives G W for x, and for W the sum
+        # of G^T x over all vectors.
         return gradient @ W, gradient.flatten(0, -2).T @ x.flatten(0, -2)
 
     @staticmethod
@@ -175,6 +185,7 @@ class RightmostHardModule(nn.Module):
     def forward(self, scores: Tensor, admissible: Tensor) -> Tensor:
         """Weights of the shape of the scores."""
         chosen = _maximal(scores, admissible)
+        # Counted from the right, the last of the largest scores is the first.
         return (chosen & (chosen.flip(-1).cumsum(-1).flip(-1) == 1)).to(scores.dtype)
 
 
@@ -242,11 +253,53 @@ def _gelu_sigmoid(x: Tensor) -> Tensor:
     return (x / (1 + decay)).masked_fill(is_over, 0)
 
 
-ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
+def _tanh(x: Tensor) -> Tensor:
+    return x.double().tanh().to(x.dtype)
+
+
+def _sigmoid(x: Tensor) -> Tensor:
+    """(1 + tanh(x/2))/2."""
+    return (1 + _tanh(x / 2)) / 2
+
+
+def _elu(x: Tensor) -> Tensor:
+    """x for x > 0, 2t/(1 − t) for x ≤ 0, t = tanh(x/2)."""
+    # e^x = (1 + t)/(1 − t), so e^x − 1 = 2t/(1 − t), which loses no digits near 0. For x > 0, t is
+    # 0.
+    t = _tanh(-torch.relu(-x) / 2)
+    return torch.relu(x) + 2 * t / (1 - t)
+
+
+def _silu(x: Tensor) -> Tensor:
+    """x (1 + tanh(x/2))/2."""
+    return x * _sigmoid(x)
+
+
+def _gated(gate: Callable[[Tensor], Tensor] | None) -> Callable[[Tensor], Tensor]:
+    """v · act(g) for the halves v and g of the last axis, as `torch.nn.functional.glu`."""
+
+    def product(x: Tensor) -> Tensor:
+        values, gates = x.chunk(2, dim=-1)
+        return values * (gates if gate is None else gate(gates))
+
+    return product
+
+
+PLAIN_ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
     "gelu": _gelu,
     "gelu-tanh": _gelu_tanh,
     "gelu-sigmoid": _gelu_sigmoid,
+    "sigmoid": _sigmoid,
+    "tanh": _tanh,
+    "elu": _elu,
+    "silu": _silu,
+}
+"""The activations that are functions of one number."""
+
+ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
+    **PLAIN_ACTIVATIONS,
+    **{name: _gated(PLAIN_ACTIVATIONS[gate] if gate else None) for name, gate in GATES.items()},
 }
 """The function of each activation of `model.FeedForward`."""
 
@@ -265,7 +318,7 @@ POSITION_FUNCTIONS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
     "-i/n": lambda i, n: (-i.double() / n.double()).masked_fill(i == 0, 0),
     "(-1)^i": lambda i, _n: (1 - 2 * (i % 2)).double(),
 }
-"""The functions of `positions.POSITIONS`, of positions i (batch, rows) and lengths n (batch, 1)."""
+"""The functions of `position_features.POSITIONS`, of i (batch, rows) and n (batch, 1)."""
 
 
 class FormulaPositions(nn.Module):
@@ -274,14 +327,30 @@ class FormulaPositions(nn.Module):
     def __init__(self, names: Sequence[str | None]) -> None:
         super().__init__()
         self.names = tuple(names)
+        for column, name in enumerate(names):
+            if name is not None and name in WAVELENGTHS:
+                values = [float(position(name, i, 0)) for i in range(WAVELENGTHS[name])]
+                table = torch.tensor(values, dtype=torch.float64)
+                self.register_buffer(f"wave_{column}", table, persistent=False)
 
     def forward(self, places: Tensor, n: Tensor) -> Tensor:
         """The vectors of the positions, in float64."""
         nothing = torch.zeros_like(places).double()
         columns = [
-            nothing if name is None else POSITION_FUNCTIONS[name](places, n) for name in self.names
+            nothing
+            if name is None
+            else self._wave(column, places)
+            if name in WAVELENGTHS
+            else POSITION_FUNCTIONS[name](places, n)
+            for column, name in enumerate(self.names)
         ]
         return torch.stack(columns, dim=-1)
+
+    def _wave(self, column: int, places: Tensor) -> Tensor:
+        """A sine or cosine, from a table of one wavelength."""
+        # A module that is converted to a narrower format rounds its tables, as it should.
+        table: Tensor = getattr(self, f"wave_{column}")
+        return table[places % len(table)].double()
 
 
 class TablePositions(nn.Module):
@@ -700,13 +769,13 @@ class TransformerModule(nn.Module):
             The names that were missing and those that were unknown, as `nn.Module` does.
 
         """
-        if not isinstance(state_dict, Mapping):
-            raise InvalidValue(
-                "a state dict must be a mapping from names to tensors",
-                received=type(state_dict).__name__,
-                where="load_state_dict",
-                remedy="give module.state_dict(), or what torch.load(file) gives",
-            )
+        require_type(
+            state_dict,
+            Mapping,
+            "a state dict must be a mapping from names to tensors",
+            where="load_state_dict",
+            remedy="give module.state_dict(), or what torch.load(file) gives",
+        )
         own = self.state_dict()
         problems = {
             "without": [name for name in own if name not in state_dict],

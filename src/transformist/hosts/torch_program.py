@@ -42,7 +42,7 @@ def write(
     Args:
         model: the transformer.
         arithmetic: `float64`, `float32`, `float16` or `bfloat16`.
-        max_length: the longest input, for sinusoids in a model without one.
+        max_length: the longest input, for positions that become a table in a model without one.
         facts: the claim of the model and the inputs of its comparison, for the metadata.
 
     Raises:

@@ -33,7 +33,7 @@ class Vocabulary:
 
     Attributes:
         texts: the text of each token. The first tokens are the answers, in the order of the labels,
-            so that the first of several largest logits is that of the first label.
+            so that of several largest logits the first belongs to the first label.
         symbols: the token of each row of the word embedding.
         answers: the token of each label.
         front, back: the special tokens that the tokenizer adds to a text.
@@ -67,8 +67,8 @@ class Vocabulary:
 
     @property
     def continues(self) -> bool:
-        """True if every answer is a symbol of the input, so that a text can be continued."""
-        return {*self.answers} <= {*self.symbols}
+        """True if every answer is a symbol of the input, or ends the text: it can be continued."""
+        return {*self.answers} - {self.eos} <= {*self.symbols}
 
     @property
     def specials(self) -> tuple[int, ...]:
@@ -141,6 +141,8 @@ class Vocabulary:
                 "pad_token": self.texts[self.pad],
                 "bos_token": self.texts[self.bos],
                 "eos_token": self.texts[self.eos],
+                # CTranslate2 needs a name. No text becomes this token: `tokenizer.json` has none.
+                "unk_token": self.texts[self.eos],
                 "padding_side": padding_side,
                 "model_max_length": rows,
                 "model_input_names": ["input_ids", "attention_mask"],
@@ -199,9 +201,12 @@ def vocabulary_of(model: Transformer, answers: Sequence[Any]) -> Vocabulary:
     ]
     if len({*labels}) < len(labels):
         _refuse("labels", labels)
+    # Labels come first, in their order: `argmax` takes the first of equal logits, as the read-out
+    # does.
     every = dict.fromkeys([*labels, *symbols.values(), *(special[each] for each in added)])
     every |= dict.fromkeys(special.values())
     texts = [*every]
+    # −n mod 8 tokens are missing to a multiple of 8.
     texts += [f"{ends[0]}unused{k}{ends[1]}" for k in range(-len(texts) % UNUSED)]
     number: dict[Any, int] = {text: k for k, text in enumerate(texts)}
     return Vocabulary(

@@ -21,7 +21,7 @@ from transformist.language.types import (
     exact,
     number_of,
 )
-from transformist.positions import POSITIONS, position
+from transformist.position_features import POSITIONS, position
 
 
 @dataclass(frozen=True, eq=False, repr=False)

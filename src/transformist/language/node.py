@@ -76,7 +76,7 @@ class Node:
         raise NotImplementedError
 
     def over_nothing(self, *values: Any) -> Any:
-        """Its value over no positions, from those of its children; `NO_VALUE` if it has none.
+        """Its value over no positions, from the values of its children; `NO_VALUE` if it has none.
 
         Where values are computed position by position it is the same function.
         """

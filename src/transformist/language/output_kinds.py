@@ -159,9 +159,9 @@ def outputs(*unnamed: Output, **named: Output) -> NamedOutputs:
             )
         if not isinstance(each, Output):
             raise refusal(
-                "each of several outputs must be what accept, tag or next_token made",
+                "each of several outputs must be made by accept, tag or next_token",
                 received=f"{name} = {each!r:.40}",
-                remedy=f"write tf.outputs({name}=y.tag()), y the sequence",
+                remedy=f"write tf.outputs({name}=y.tag()), where y is the sequence to give out",
             )
     if unnamed or not named:
         raise refusal(

@@ -156,6 +156,7 @@ class PerPosition(WithoutText):
         """
         if not isinstance(other, PerPosition):
             return constant(other, kind)
+        # Its nodes would be known to the other program alone, and so would its alphabet.
         if other.tracing is not self.tracing:
             raise refusal(
                 "an operation must be between sequences of one program",
@@ -172,7 +173,8 @@ class PerPosition(WithoutText):
         if default is LEFT_OUT or (default is None and kind is not Category):
             if kind is Category:
                 raise refusal(
-                    "where there is no such position, a category must have a default",
+                    "a category must have a default where there is no such position, as in an "
+                    "empty input",
                     received="none",
                     remedy="give default=…, a symbol or any other value such as 'none'",
                 )
@@ -245,11 +247,11 @@ class PerPosition(WithoutText):
         return self._make(Lookup, (self.node, at), self._default(default))  # type: ignore[no-any-return]
 
     def first(self: Own, *, default: Any = LEFT_OUT) -> Own:
-        """The value at position 1; the default is that of the empty input."""
+        """The value at position 1; the default is the value for the empty input."""
         return self._nearest(True, "leftmost", "future", default)
 
     def last(self: Own, *, default: Any = LEFT_OUT) -> Own:
-        """The value at position n; the default is that of the empty input."""
+        """The value at position n; the default is the value for the empty input."""
         return self._nearest(True, "rightmost", "none", default)
 
     def nearest_left(self: Own, predicate: Any, *, default: Any = LEFT_OUT) -> Own:
@@ -291,7 +293,7 @@ class PerPosition(WithoutText):
             raise refusal(
                 "the values of a number must be known and few, to be listed",
                 received=described(self),
-                remedy="list those of the category or Boolean that it is made of",
+                remedy="list the values of the category or Boolean that it is made of",
             )
         return known
 
@@ -395,6 +397,7 @@ class Booleans(PerPosition):
 
         """
         sequences = [each for each in (x, y) if isinstance(each, PerPosition)]
+        # The first sequence says the type; of two constants the first does.
         kind = kind_of((*sequences, x)[0])
         nodes = (self.node, self._operand(x, kind), self._operand(y, kind))
         if kind is Boolean:
@@ -635,6 +638,7 @@ class Numbers(PerPosition):
                 + ("" if list(x) == sorted(set(x)) else ", and the knots do not increase"),
                 remedy="sort the knots, keep each once, and give as many values",
             )
+        # The end pieces go on as they are: their slopes are those of the first and the last piece.
         m = slopes(x, y)
         return self._piecewise(x, y, (m[0], m[-1]))
 

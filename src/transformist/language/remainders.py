@@ -62,6 +62,7 @@ def _factors(number: Node, divisor: int) -> list[Node]:
 def _is_kept_together(number: Node, divisor: int) -> bool:
     """True for a number that is not taken apart, because it has few values or can be looked up."""
     whole, n = require_whole(number), Polynomial(0, 1, 0)
+    # A number from −n to n has its remainder looked up at a position: it is not taken apart.
     is_looked_up = whole.hi.is_at_most(n) and whole.lo.times(-1).is_at_most(n)
     return whole.is_constant or is_looked_up or abs(divisor) > MOST_VALUES
 
@@ -106,6 +107,7 @@ def _remainder(number: Node, divisor: int, kept: Kept, remainders: Mapping[int, 
     if not parts:
         return kept(Constant((), Number, constant % divisor))
     while len(parts) > 2:
+        # Pairs, not one after the other: the depth is the logarithm of the number of terms.
         parts = [_sum(parts[k : k + 2], 0, divisor, kept) for k in range(0, len(parts), 2)]
     return _sum(parts, constant % divisor, divisor, kept)
 
@@ -123,6 +125,7 @@ def _part(
 ) -> Node:
     """(a x) % c for one term a x of a sum."""
     if not _is_product(term):
+        # The factor is below c already: (a x) % c = ((a % c) x) % c.
         multiple = term if factor == 1 else kept(Linear((term,), (factor,), 0))
         return _divided(multiple, divisor, kept)
     # The same factor twice is one argument of the table.

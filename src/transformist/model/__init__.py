@@ -3,7 +3,14 @@
 from transformist.model.attention import Attention
 from transformist.model.coded import Coded
 from transformist.model.embedding import BOS, CLS, EOS, Embedding, Symbol
-from transformist.model.feed_forward import ACTIVATIONS, FeedForward, FeedForwardStack
+from transformist.model.feed_forward import (
+    ACTIVATIONS,
+    GATES,
+    PLAIN_ACTIVATIONS,
+    FeedForward,
+    FeedForwardStack,
+    halves,
+)
 from transformist.model.intervention import ablate, patch
 from transformist.model.layer import Heads, Layer, LayerStack, Sublayer
 from transformist.model.mask import Mask
@@ -11,6 +18,7 @@ from transformist.model.normalization import LayerNorm
 from transformist.model.parameter import Parameter, exact_product, parameter, rationals
 from transformist.model.position_encoding import (
     PositionEncoding,
+    PositionFlags,
     PositionFunctions,
     PositionsSideBySide,
     PositionTable,
@@ -36,7 +44,9 @@ __all__ = [
     "BOS",
     "CLS",
     "EOS",
+    "GATES",
     "NOTHING",
+    "PLAIN_ACTIVATIONS",
     "Attention",
     "Binary",
     "Coded",
@@ -57,6 +67,7 @@ __all__ = [
     "Outputs",
     "Parameter",
     "PositionEncoding",
+    "PositionFlags",
     "PositionFunctions",
     "PositionTable",
     "PositionsSideBySide",
@@ -72,6 +83,7 @@ __all__ = [
     "Weighting",
     "ablate",
     "exact_product",
+    "halves",
     "length_of",
     "parameter",
     "patch",

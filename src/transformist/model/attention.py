@@ -117,6 +117,8 @@ class Attention(Parameterized, Function):
         """W_O c + b_O for every sequence: (..., n, d) → (..., n, d_out), in blocks of rows."""
         z = sequences(z, a, self.width, "Attention")
         v = self.values(z, a)
+        # The values are mixed before W_O: with fewer values than coordinates this takes fewer
+        # products, and it is the order of roundings of Definition 2.3.
         c = [a.matmul(self.weights(z, a, rows), v) for rows in self._blocks(z.shape)]
         return self.output(a.concatenate(c, axis=-2), a)
 
@@ -138,6 +140,8 @@ class Attention(Parameterized, Function):
     def output(self, c: Array, a: Arithmetic) -> Array:
         """W_O c + b_O for the mixed values c: (..., n, d_value) → (..., n, d_out)."""
         w = self.rounded(a)
+        # Without W_O the matrix is the identity. A product with it would round nothing, and a bias
+        # of 0 would add nothing: both are left out.
         if w.W_O is not None:
             return a.affine(c, w.W_O, w.b_O)
         return a.add(c, w.b_O) if np.any(self.b_O != 0) else c
@@ -149,7 +153,7 @@ class Attention(Parameterized, Function):
         return a.scores(self.queries(z[..., rows, :], a), self.keys(z, a))
 
     def weights(self, z: Any, arithmetic: Arithmetic | str, rows: Rows = slice(None)) -> Array:
-        """αᵢⱼ for the queries i in `rows`: (..., n, d) → (..., r, n)."""
+        """The weights αᵢⱼ of the queries i in `rows` over all keys j: (..., n, d) → (..., r, n)."""
         a = number_system(arithmetic)
         z = sequences(z, a, self.width, "Attention")
         j = np.arange(z.shape[-2])

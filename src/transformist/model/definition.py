@@ -98,6 +98,8 @@ class _Several:
 
         """
         noun = _nouns(self.kinds)
+        # A text is a sequence of texts: without this, a single name would be read as a tuple of its
+        # letters.
         is_single = self.kinds != _ANY and isinstance(given, self.kinds)
         values = _entries(given)
         if values is None or is_single:
@@ -164,7 +166,7 @@ class Definition:
 
     @property
     def nonzero(self) -> int:
-        """Number of parameters that are not 0, those of all parts included."""
+        """Number of parameters that are not 0, in this definition and in all its parts."""
         return sum(map(_nonzero, self._arguments().values()))
 
     def _arguments(self) -> dict[str, Any]:
@@ -176,6 +178,7 @@ class Definition:
             return True
         if type(other) is not type(self):
             return NotImplemented
+        # The hash is kept, so that unequal weights are seldom compared entry by entry.
         if hash(self) != hash(other):
             return False
         pairs = zip(self._arguments().values(), other._arguments().values(), strict=True)
@@ -237,6 +240,8 @@ def observed(model: DefinitionT, observer: Observer) -> DefinitionT:
     The observer is no part of the definition: parts of other models, copies with other fields and
     pickles are without it.
     """
+    # Made without `__init__`: its fields are those of a definition that is checked already, and
+    # `_observer` is no field, so that equality, hash and pickle do not see it.
     shown = object.__new__(type(model))
     vars(shown).update({**vars(model), "_observer": observer})
     return shown
@@ -297,6 +302,8 @@ def _is_one(value: Any, kinds: tuple[type, ...]) -> bool:
         return isinstance(value, kinds)
     try:
         hash(value)
+        # A label that does not equal itself, such as NaN, could never be found among the labels
+        # again.
         return bool(value == value)  # NaN does not
     except TypeError:
         return False

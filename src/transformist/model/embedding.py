@@ -16,6 +16,7 @@ from transformist.errors import (
     ShapeMismatch,
     UnknownName,
     UnknownSymbol,
+    require_type,
     symbols_in_words,
 )
 from transformist.model.definition import several
@@ -69,13 +70,13 @@ class Embedding(Parameterized, HasWeights):
         for special in (*self.front, *self.back):
             if special not in self.symbols:
                 raise UnknownName.among("symbol", special, map(str, self.symbols), "Embedding")
-        if not isinstance(self.positions, PositionEncoding | None):
-            raise InvalidValue(
-                "positions must be a position encoding, or None",
-                received=f"{self.positions!r:.40}",
-                where="Embedding",
-                remedy="name slots of the stream with Embedding.of, or give PositionFunctions",
-            )
+        require_type(
+            self.positions,
+            PositionEncoding | None,
+            "positions must be a position encoding, or None",
+            where="Embedding",
+            remedy="name slots of the stream with Embedding.of, or give PositionFunctions",
+        )
         if self.positions is not None and self.positions.width != self.width:
             raise ShapeMismatch(
                 f"positions must have the width of the word vectors, {self.width}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from transformist.arithmetic import EXACT, Arithmetic, Array, is_whole, number_system
-from transformist.errors import InvalidValue, UnknownName, is_name
+from transformist.errors import InvalidValue, NothingChanged, UnknownName, is_name, visible
 from transformist.model.attention import Attention
 from transformist.model.embedding import Embedding, Symbol
 from transformist.model.feed_forward import ACTIVATIONS, FeedForward
@@ -31,7 +32,7 @@ def ablate(
     *,
     head: tuple[int, int] | None = None,
     unit: tuple[int, int] | None = None,
-    slot: str | None = None,
+    slot: str | Sequence[str] | None = None,
     by: str = "zero",
     inputs: Iterable[Sequence[Symbol]] | None = None,
     arithmetic: Arithmetic | str = "float64",
@@ -43,10 +44,10 @@ def ablate(
         head: (layer, head), from 0: what the head adds is replaced.
         unit: (layer, unit), from 0: what the hidden unit of the feed-forward network adds is
             replaced.
-        slot: the name of a slot: what the embedding and every sublayer add to it is replaced. A
-            norm after a sublayer, and the final norm, still change its number.
-        by: `zero`, or `mean`: the mean of what the part adds, over all rows of `inputs`, those of
-            symbols that the model adds included.
+        slot: the name of a slot, or several: what the embedding and every sublayer add to it is
+            replaced. A norm after a sublayer, and the final norm, still change its number.
+        by: `zero`, or `mean`: the mean of what the part adds, over all rows of `inputs`, also the
+            rows of symbols that the model adds.
         inputs: the inputs for `mean`.
         arithmetic: the number system in which the inputs are run.
 
@@ -56,7 +57,8 @@ def ablate(
         UnknownName: for a slot that does not exist, and for another value of `by`.
 
     Returns:
-        A model of the same shapes. Nothing is known of its margins: its `built_for` is `None`.
+        A model of the same shapes. Nothing is known of its margins: its `built_for` is `None`. Its
+        `changes` say what was ablated.
 
     Example: without the head that finds violations, a string is accepted that closes too early.
         >>> import transformist as tf
@@ -85,12 +87,23 @@ def ablate(
             remedy="give by='mean' and the inputs over which the mean is taken",
         )
     mean = _Mean(model, inputs, number_system(arithmetic))
+    # The margins that the compiler kept belong to the numbers of the whole model: a constant in
+    # place of one of them may lie anywhere between two values that a later step tells apart.
     changed = replace(model, built_for=None)
     if slot is not None:
-        return _without_slot(changed, slot, mean)
-    if head is not None:
-        return _without_head(changed, head, mean)
-    return _without_unit(changed, unit, mean)
+        slots = _several(slot, (), "ablate")
+        for each in slots:
+            changed = _without_slot(changed, each, mean)
+        part = f"slot{'s' if len(slots) > 1 else ''} {', '.join(map(visible, slots))}"
+    elif head is not None:
+        changed, part = _without_head(changed, head, mean), f"head {head}"
+    else:
+        changed, part = _without_unit(changed, unit, mean), f"unit {unit}"
+    said = f"ablated: {part} by {by}"
+    # `changes` is no argument of a model, so that a file does not keep it; it is set after the
+    # model is made.
+    object.__setattr__(changed, "changes", (*model.changes, said))
+    return changed
 
 
 class _Mean:
@@ -135,6 +148,9 @@ class _Mean:
     def _of(self, layer: int, sublayer: int, function: Callable[[Array], Array]) -> Any:
         """The mean of a function of what a sublayer reads: 0 attention, 1 feed-forward."""
         layers = self._model.layers
+        # Stream 0 is the embedding and every sublayer adds one, so the sublayers of earlier layers
+        # count the stream that this layer reads. Its network reads one stream later, if the layer
+        # has heads.
         earlier = sum(len(list(each.sublayers())) for each in layers[:layer])
         norm = layers[layer].pre_norms[sublayer]
 
@@ -147,6 +163,8 @@ class _Mean:
         """The mean of a function of the vectors of a stream, one number a coordinate."""
         if self._traces is None:
             return defaultdict(int)
+        # Each row counts once, so long inputs count more than short ones. The traces are those of
+        # the model before the change: all means are taken in one and the same run.
         values = [self._a.numbers(function(trace.streams[stream][1])) for trace in self._traces]
         rows = np.concatenate(values)
         return rows.sum(axis=0) / len(rows)
@@ -163,9 +181,12 @@ def _without_head(model: Transformer, place: Any, mean: _Mean) -> Transformer:
 
 def _without_unit(model: Transformer, place: Any, mean: _Mean) -> Transformer:
     networks = [each.feed_forward for each in model.layers]
-    layer, unit = _numbers(place, "unit", [0 if f is None else len(f.W_1) for f in networks])
+    layer, unit = _numbers(place, "unit", [0 if f is None else f.hidden for f in networks])
     network = networks[layer]
     assert network is not None  # a network that has the unit
+    # The unit with the value m adds m times its column of W₂, the same vector in every row: that is
+    # a bias. Product and sum are exact, so that the bias is rounded once, when the model is
+    # evaluated.
     added = exact_product(network.W_2[:, [unit]], [mean.hidden(layer, network)[unit]])
     W_2, b_2 = network.W_2.copy(), EXACT.add(EXACT.array(network.b_2), EXACT.array(added))
     W_2[:, unit] = 0
@@ -175,6 +196,7 @@ def _without_unit(model: Transformer, place: Any, mean: _Mean) -> Transformer:
 
 def _without_slot(model: Transformer, slot: str, mean: _Mean) -> Transformer:
     column, _ = model.stream.place(slot)
+    # The numbers that share a slot would be ablated together, though only one of them is asked for.
     if len([span for span in model.stream.spans if span.slot == column]) > 1:
         raise InvalidValue(
             "a slot that is ablated must hold one number",
@@ -184,6 +206,8 @@ def _without_slot(model: Transformer, slot: str, mean: _Mean) -> Transformer:
         )
     embedding = _embedding_with(model.embedding, column, mean.embedded()[column])
     changed = replace(model, embedding=embedding)
+    # Every sublayer that writes to the slot now adds a constant to it, its own mean. Unless a norm
+    # follows a sublayer, the slot is then the same in every row after each step.
     for number, layer in enumerate(model.layers):
         heads = tuple(
             _writing(head, column, mean.attention(number, head)[column]) for head in layer.heads
@@ -208,6 +232,8 @@ def _writing(head: Attention, row: int, constant: Any) -> Attention:
 def _embedding_with(embedding: Embedding, column: int, constant: Any) -> Embedding:
     """The embedding with a constant in one coordinate of its vectors."""
     vectors, positions = list(map(list, embedding.vectors)), embedding.positions
+    # `constant` is the mean of the embedded vectors, words and positions together. So the position
+    # gets 0 in this coordinate, and every word the whole mean.
     for vector in vectors:
         vector[column] = constant
     if isinstance(positions, PositionFunctions):
@@ -277,6 +303,7 @@ def patch(
 
     Raises:
         InvalidValue, UnknownName: for a place that one of the two runs does not have.
+        NothingChanged: (a warning) where all numbers that are replaced are equal in both runs.
         UnknownSymbol, InputTooLong, InputTooLarge, NotRepresentable: as `Transformer.run`.
 
     Returns:
@@ -313,6 +340,8 @@ def patch(
     rows = len(front) + length_of(x) + len(back)
     number = stream_number(after, steps)
     z = other.streams[number][1]
+    # In one arithmetic the entries are taken as they are: those of `interval` are balls, of which
+    # `numbers` would keep the midpoints.
     numbers = z if other.arithmetic.name == a.name else other.arithmetic.numbers(z)
     if position is None and rows != len(other.symbols):
         raise InvalidValue(
@@ -323,16 +352,53 @@ def patch(
         )
     held = [model.stream.held(column, number) for column in range(model.width)]
     everywhere = range(1 - len(front), 1 - len(front) + rows)
-    entries = {}
-    for each in _several(position, everywhere):
+    entries, places = {}, []
+    for each in _several(position, everywhere, "patch"):
         row = row_of(each, len(other.symbols), len(front))
-        for name in _several(slot, [each for each in held if each != NOTHING]):
+        for name in _several(slot, [each for each in held if each != NOTHING], "patch"):
             column = column_of(name, model.stream, number, steps)
             entries[number, each, name] = numbers[row, column : column + 1]
+            places.append((each, row, column))
+    _warn_if_equal(model.run(x, a), other, number, places)
     return model.run(x, a, entries)
 
 
-def _several(given: Any, every: Sequence[Any]) -> Sequence[Any]:
+def _warn_if_equal(own: Trace, other: Trace, number: int, places: Sequence[Any]) -> None:
+    """Warn where all numbers that are replaced are those that the run has anyway.
+
+    Args:
+        own: the run without a patch.
+        other: the run that the numbers come from.
+        number: the number of the step after which they are replaced.
+        places: the position, the row in `other`, and the column of each number.
+
+    """
+    front, held = len(own.model.embedding.front), own.model.stream.held
+
+    def differ(step: int) -> bool:
+        z, y = (each.arithmetic.numbers(each.streams[step][1]) for each in (own, other))
+        return any(
+            z[position - 1 + front, column] != y[row, column]
+            for position, row, column in places
+            # A slot that is reused holds another number at another step; that it differs there is
+            # no hint.
+            if held(column, step) == held(column, number)  # else the slot has another number then
+        )
+
+    if differ(number):
+        return
+    steps = [name for k, (name, _) in enumerate(own.streams) if differ(k)]
+    remedy = f"these slots differ after {', '.join(steps)}" if steps else "they differ at no step"
+    warnings.warn(
+        NothingChanged(
+            f"patch: the numbers after {own.streams[number][0]} are equal in both runs, so that "
+            f"the patch changes nothing; {remedy}"
+        ),
+        stacklevel=3,
+    )
+
+
+def _several(given: Any, every: Sequence[Any], where: str) -> Sequence[Any]:
     """The values that were given, one or several; all values for `None`.
 
     Raises:
@@ -343,9 +409,9 @@ def _several(given: Any, every: Sequence[Any]) -> Sequence[Any]:
         return every
     if isinstance(given, list | tuple | range) and not given:
         raise InvalidValue(
-            "slots and positions to patch must be at least one",
+            "slots and positions must be at least one",
             received=f"{given!r}",
-            where="patch",
+            where=where,
             remedy="name one, or leave it out for all",
         )
     return given if isinstance(given, list | tuple | range) else (given,)

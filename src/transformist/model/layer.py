@@ -56,6 +56,8 @@ class Heads(Definition, Function):
 
     def total(self, outputs: Iterable[Array], a: Arithmetic) -> Array:
         """The sum of the outputs of the heads, added from the first to the last."""
+        # A format rounds after each addition, so the order is part of the answer. Error bounds and
+        # the other engines follow this one.
         return functools.reduce(a.add, outputs)
 
     def named_parts(
@@ -134,13 +136,14 @@ class Sublayer(Definition, Function):
 
     def added(self, y: Array, z: Array, a: Arithmetic) -> Array:
         """post(y + z), for y = f(pre(z))."""
+        # The stream and what is added to it are rounded once, as a sum of two.
         y = a.add(y, z)
         return y if self.post_norm is None else self.post_norm.on(y, a)
 
     def named_parts(
         self, name: str = "", reads: Sequence[str] = (), writes: Sequence[str] = ()
     ) -> Iterator[NamedPart]:
-        """The parts of the function, between those of the norms."""
+        """The parts of the norm before the function, of the function, and of the norm after it."""
         reads = reads or numbered("input", self.width)
         writes, name = writes or reads, name or "sublayer"
         normed: Sequence[str] = reads
@@ -174,6 +177,8 @@ class Layer(Definition, Function):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        # A norm stands in a sublayer. Without heads or network there is none, and the norm would be
+        # dropped without a word.
         for present, name, index in (
             (self.heads, "heads", 0),
             (self.feed_forward, "feed_forward", 1),
@@ -185,6 +190,7 @@ class Layer(Definition, Function):
                     where="Layer",
                     remedy=f"give {name}, with weights of zero if it is to do nothing",
                 )
+        # A sublayer checks the widths of its function and norms when it is made.
         list(self.sublayers())
 
     def sublayers(self) -> Iterator[tuple[str, Sublayer]]:
@@ -268,6 +274,7 @@ def named_layers(
     stream: Stream, layers: Sequence[Layer], final_norm: LayerNorm | None
 ) -> Iterator[NamedPart]:
     """The parts of layers and the final norm; coordinates have the names of what they hold then."""
+    # A slot may hold one number after another, so its name depends on the step.
     after = 0
     for number, layer in enumerate(layers):
         for name, sublayer in layer.sublayers():
@@ -345,6 +352,7 @@ class LayerStack(Definition, Function):
         """The stream (..., n, d) before the first layer, and after every sublayer and the norm."""
         a = number_system(arithmetic)
         x = sequences(finite(x, a, "LayerStack"), a, self.width, "LayerStack")
+        # The matrix has a single 1 for each input and zeros elsewhere, so nothing rounds.
         first = a.affine(x, a.array(self.stream.writing(*self.inputs)))
         yield first
         for _, z in passed_through(first, self.layers, self.final_norm, a):

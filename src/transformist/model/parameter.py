@@ -32,6 +32,7 @@ def parameter(values: Any, where: str = "parameter") -> Parameter:
 
     """
     exact = exact_numbers(values, where)
+    # The caller's array may change later; what is kept is a copy that nobody can write to.
     if exact is values:
         exact = exact.copy()
     exact.setflags(write=False)
@@ -66,6 +67,8 @@ def rationals(values: Any) -> NDArray[Any]:
     """The values as an object array of `Fraction`, whose sums and products do not round."""
     exact = exact_numbers(values)
     array = np.empty(exact.size, dtype=object)
+    # `tolist` gives Python numbers, whose conversion to `Fraction` is exact; a scalar of numpy is
+    # not taken as it is by `Fraction` in every format.
     array[:] = [Fraction(value) for value in exact.ravel().tolist()]
     return array.reshape(exact.shape)
 

@@ -83,7 +83,7 @@ def stream_number(after: Any, names: Sequence[str]) -> int:
     return int(after)
 
 
-def row_of(position: Any, rows: int, front: int) -> int:
+def row_of(position: Any, rows: int, front: int, where: str = "patch") -> int:
     """Return the row of a position; positions count from 1, and BOS in front has 0.
 
     Raises:
@@ -94,10 +94,16 @@ def row_of(position: Any, rows: int, front: int) -> int:
         raise InvalidValue(
             f"a position must be a whole number from {1 - front} to {rows - front}",
             received=f"{position!r:.40}",
-            where="patch",
-            remedy="count positions from 1; symbols that are added in front have 0, −1, …",
+            where=where,
+            remedy=_counted(front),
         )
     return int(position) - 1 + front
+
+
+def _counted(front: int) -> str:
+    """How positions are counted, in words."""
+    before = {0: "", 1: "; the symbol that is added in front has 0"}
+    return f"count positions from 1{before.get(front, f'; symbols in front have {1 - front} to 0')}"
 
 
 def column_of(slot: Any, stream: Stream, after: int, names: Sequence[str]) -> int:
@@ -123,6 +129,7 @@ def column_of(slot: Any, stream: Stream, after: int, names: Sequence[str]) -> in
 def replaced(z: Array, cells: Sequence[tuple[int, int, Array]], a: Arithmetic) -> Array:
     """The stream (1, rows, d) with other numbers in some entries."""
     for row, column, number in cells:
+        # A new array is made: those of `exact` have no assignment to entries.
         line = z[:, row : row + 1]
         line = a.concatenate([line[..., :column], number, line[..., column + 1 :]], axis=-1)
         z = a.concatenate([z[:, :row], line, z[:, row + 1 :]], axis=-2)
@@ -136,7 +143,7 @@ def _number(given: Any, a: Arithmetic) -> Array:
     number = a.array(given if is_entry else [given])[None, None]
     if number.shape != (1, 1, 1):
         raise InvalidValue(
-            "what a patch puts into a slot must be a number",
+            "the value of a patch must be a number",
             received=f"{given!r:.40}",
             where="patch",
             remedy="give an integer, a float or a Fraction",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +26,7 @@ from transformist.model.weights_table import (
     named_vector,
     numbered,
 )
-from transformist.positions import POSITIONS, position
+from transformist.position_features import POSITIONS, WAVES, position
 
 if TYPE_CHECKING:
     import flint
@@ -58,6 +60,11 @@ class PositionEncoding(HasWeights):
     def knows_n(self) -> bool:
         """True if the vector of a position depends on n."""
         return False
+
+    @property
+    def filled(self) -> tuple[int, ...]:
+        """The coordinates that may be other than 0."""
+        return tuple(range(self.width))
 
     @abstractmethod
     def at(self, places: range, n: int, a: Arithmetic) -> Array:
@@ -98,7 +105,10 @@ class PositionEncoding(HasWeights):
 @final
 @dataclass(frozen=True, eq=False)
 class PositionFunctions(Definition, PositionEncoding):
-    """Coordinates that are functions of (i, n), by their names in `POSITIONS`; `None` gives 0.
+    """Coordinates that are functions of (i, n), by their names; `None` gives 0.
+
+    A name is one of `POSITIONS`, or names a sine or cosine of 2πi/L, such as `cos(2pi i/8)`, for
+    L = 4, 8, …, 2¹⁶. Sines and cosines are rounded to the nearest multiple of 2⁻¹².
 
     Example:
         >>> PositionFunctions(("i", None, "i/n"))(2).tolist()
@@ -111,12 +121,17 @@ class PositionFunctions(Definition, PositionEncoding):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in self.names:
-            if name is not None and name not in POSITIONS:
+            if name is not None and name not in POSITIONS and name not in WAVES:
                 raise UnknownName.among("position function", name, POSITIONS, "PositionFunctions")
 
     @property
     def width(self) -> int:
         return len(self.names)
+
+    @property
+    def filled(self) -> tuple[int, ...]:
+        """The coordinates that have a function."""
+        return tuple(column for column, name in enumerate(self.names) if name is not None)
 
     @property
     def knows_n(self) -> bool:
@@ -130,7 +145,9 @@ class PositionFunctions(Definition, PositionEncoding):
             UndefinedValue, NotFinite: as `PositionEncoding.at`.
 
         """
-        named = [column for column, name in enumerate(self.names) if name is not None]
+        # Only the named coordinates are computed. The matrix puts each into its column; it has a
+        # single 1 in each row, so nothing rounds.
+        named = list(self.filled)
         values = [[position(str(self.names[column]), i, n) for column in named] for i in places]
         if not values:
             return a.array(np.zeros((0, self.width)))
@@ -174,6 +191,11 @@ class PositionTable(Parameterized, PositionEncoding):
     def max_length(self) -> int:
         return int(self.vectors.shape[0])
 
+    @property
+    def filled(self) -> tuple[int, ...]:
+        """The columns of the table that are not all zero."""
+        return tuple(np.flatnonzero((self.vectors != 0).any(axis=0)).tolist())
+
     def at(self, places: range, n: int, a: Arithmetic) -> Array:
         last = places[-1] if places else 0
         if last > self.max_length:
@@ -203,6 +225,67 @@ class PositionTable(Parameterized, PositionEncoding):
 
 
 @final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PositionFlags(Parameterized, PositionEncoding):
+    """A coordinate that has a number at some positions, and 0 at all others, for every n.
+
+    Attributes:
+        places: the positions, which may be those of symbols before the input (0, −1, …).
+        values: the number at each of them.
+
+    Raises:
+        InvalidValue: for a position that is no whole number, or stands there twice.
+        ShapeMismatch: for another number of values.
+
+    Example:
+        >>> PositionFlags(places=(2, 3), values=[1, "1/2"])(3).tolist()
+        [[0.0], [1.0], [0.5]]
+
+    """
+
+    places: tuple[int, ...] = several(int, least=1)
+    values: Parameter = weights()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole = all(type(each) is int for each in self.places)
+        if not whole or len(set(self.places)) != len(self.places):
+            raise InvalidValue(
+                "the flagged positions must be whole numbers, each given once",
+                received=f"{self.places!r:.60}",
+                where="PositionFlags",
+                remedy="give positions such as (1, 4)",
+            )
+        self._require("values", (len(self.places),), "one for each position")
+
+    @property
+    def width(self) -> int:
+        """1."""
+        return 1
+
+    @property
+    def filled(self) -> tuple[int, ...]:
+        """The coordinate, if a number is other than 0."""
+        return (0,) if (self.values != 0).any() else ()
+
+    def at(self, places: range, n: int, a: Arithmetic) -> Array:
+        # Entry (i, k) is 1 where position i is the k-th flagged one. A row has at most one 1, so
+        # its product with the values rounds nothing beyond the values themselves.
+        flagged = np.equal.outer(
+            np.array(places, dtype=object), np.array(self.places, dtype=object)
+        )
+        return a.affine(a.array(flagged.astype(np.float64)), self.rounded(a).values[None])
+
+    def named_parts(
+        self, name: str = "", reads: Sequence[str] = (), writes: Sequence[str] = ()
+    ) -> Iterator[NamedPart]:
+        """The numbers, by their positions."""
+        rows = [f"position {i}" for i in self.places]
+        table = named_matrix("values", rows, writes or numbered("output", 1), self.values[:, None])
+        yield NamedPart(name or "positions", "flags, 0 elsewhere", (table,))
+
+
+@final
 @dataclass(frozen=True, eq=False)
 class PositionsSideBySide(Definition, PositionEncoding):
     """Encodings side by side: the vector of a position concatenates the vectors of the parts.
@@ -223,8 +306,16 @@ class PositionsSideBySide(Definition, PositionEncoding):
     @property
     def max_length(self) -> int | None:
         """The least N of the parts."""
+        # A vector needs all of its parts, so the part that ends first limits all.
         lengths = [each.max_length for each in self.parts]
         return min((each for each in lengths if each is not None), default=None)
+
+    @property
+    def filled(self) -> tuple[int, ...]:
+        """The coordinates that a part fills."""
+        starts = itertools.accumulate((each.width for each in self.parts), initial=0)
+        pairs = zip(starts, self.parts, strict=False)
+        return tuple(start + column for start, each in pairs for column in each.filled)
 
     @property
     def nonzero(self) -> int:
@@ -250,22 +341,17 @@ class PositionsSideBySide(Definition, PositionEncoding):
             start += each.width
 
 
-# A sinusoid is k · 2⁻²⁴ with |k| ≤ 2²⁴, which float32 (24 bits) holds exactly; the nearest multiple
-# is within half a step, 2⁻²⁵, of the real value.
-SINUSOID_STEP = Fraction(1, 2**24)
-"""Sinusoids are whole multiples of this step."""
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class Sinusoids(Definition, PositionEncoding):
-    """The sinusoids of the original transformer, as the nearest multiples of 2⁻²⁴.
+    """The sinusoids of the original transformer, each rounded once from its real value.
 
     Coordinate δ, from 0, of position i, from 1 (p = i − 1 from 0):
 
-        sin(p/10000^(δ/d)) for even δ,   cos(p/10000^((δ − 1)/d)) for odd δ,
+        sin(p/10000^(δ/d)) for even δ,   cos(p/10000^((δ − 1)/d)) for odd δ.
 
-    within 2⁻²⁵ of the real values: no format of numbers holds these themselves, except 0 and 1.
+    All but 0 and 1 are irrational. A float format has the number nearest to each real value; exact
+    arithmetic has a rational within 2⁻¹²⁸ of it, and interval a ball that holds it.
     The wavelengths run from 2π, for δ = 0 and 1, up to less than 2π · 10⁴.
 
     Attributes:
@@ -276,7 +362,7 @@ class Sinusoids(Definition, PositionEncoding):
 
     Example:
         >>> Sinusoids(2)(2).tolist()
-        [[0.0, 1.0], [0.8414709568023682, 0.5403022766113281]]
+        [[0.0, 1.0], [0.8414709848078965, 0.5403023058681398]]
 
     """
 
@@ -299,21 +385,57 @@ class Sinusoids(Definition, PositionEncoding):
         if not places:
             return a.array(np.zeros((0, self.d)))
         width = range(self.d)
-        return a.array([[_sinusoid(i - 1, delta, self.d) for delta in width] for i in places])
+        return a.near(
+            lambda bits: [[sinusoid(i - 1, delta, self.d, bits) for delta in width] for i in places]
+        )
 
 
 @functools.lru_cache(maxsize=2**18)
-def _sinusoid(p: int, delta: int, d: int) -> Fraction:
-    """The multiple of 2⁻²⁴ nearest to the sinusoid."""
+def sinusoid(p: int, delta: int, d: int, bits: int = 128) -> Fraction:
+    """Return a rational within 2^−bits of a sinusoid; every float format rounds both alike.
+
+    Args:
+        p: the position, from 0.
+        delta: the coordinate, from 0: a sine if it is even, a cosine if it is odd.
+        d: the width of the encoding.
+        bits: the precision.
+
+    Example:
+        >>> float(sinusoid(1, 0, 2))
+        0.8414709848078965
+
+    """
+    # A format of up to 53 bits has its numbers, and the middles of two of them, among the multiples
+    # of 2^(e − 53) where the value lies between 2^e and 2^(e + 1). The rational lies between the
+    # same two multiples as the real value, so both round alike.
     # The loop ends: the argument is an algebraic number, and by Lindemann and Weierstrass the sine
-    # and cosine of one are transcendental except at 0. So the value is never in the middle of two
-    # multiples, and balls of some precision decide which one is nearest.
-    bits = 128
+    # and cosine of one are transcendental except at 0. So the value is none of the multiples, and
+    # balls of some precision decide between which two it lies.
+    # The phase p / 10000^(δ/d) is at most p, so it loses log₂ p bits of absolute precision; 64 bits
+    # more are enough for p up to about 2⁶⁰ in one pass, and the loop doubles them otherwise.
+    precision = bits + 64
     while True:
-        with flint.ctx.workprec(bits):
-            phase = p / flint.arb(10000) ** flint.arb(flint.fmpq(delta - delta % 2, d))
+        with flint.ctx.workprec(precision):
+            phase = p / _scale(delta - delta % 2, d, precision)
             value = phase.cos() if delta % 2 else phase.sin()
-            whole = (value * SINUSOID_STEP.denominator + 0.5).floor().unique_fmpz()
-        if whole is not None:
-            return int(whole) * SINUSOID_STEP
-        bits *= 2
+            middle, radius = value.mid(), value.rad()
+            if value.is_exact():
+                return _exactly(middle)
+            fine = flint.arb(2) ** (54 - math.frexp(float(middle))[1])
+            between = (value * fine).floor().unique_fmpz()
+            if between is not None and radius < flint.arb(2) ** -bits:
+                return _exactly(middle)
+        precision *= 2
+
+
+@functools.lru_cache(maxsize=2**12)
+def _scale(delta: int, d: int, precision: int) -> flint.arb:
+    """Return a ball with 10000^(δ/d)."""
+    with flint.ctx.workprec(precision):
+        return flint.arb(10000) ** flint.arb(flint.fmpq(delta, d))
+
+
+def _exactly(ball: flint.arb) -> Fraction:
+    """Return the value of an exact ball."""
+    mantissa, exponent = map(int, ball.man_exp())
+    return Fraction(mantissa << max(exponent, 0), 1 << max(-exponent, 0))

@@ -32,7 +32,7 @@ Label: TypeAlias = "str | int | float | Fraction | bool | tuple[Any, ...] | None
 """Label of a position."""
 
 PLACES = ("last", "every", "cls")
-"""The positions read: the last of the sequence, every position of the input, or that of CLS."""
+"""The positions read: the last of the sequence, every one of the input, or the one of CLS."""
 
 EACH = "each"
 """Every position of the input; for the empty input, the position of BOS.
@@ -130,6 +130,8 @@ class Binary(ReadOut):
 
     def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
         """A bool a vector."""
+        # The arithmetic decides the sign: a ball that holds 0 is refused there, not rounded to its
+        # midpoint.
         return [bool(accept) for accept in a.positive(y)[:, 0]]
 
 
@@ -146,6 +148,8 @@ class MultiClass(ReadOut):
 
     def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
         """A label a vector."""
+        # `argmax` of flags is the first True, so that of equal coordinates the first label is
+        # taken.
         largest = a.maximal(y, np.full(y.shape, True))
         return [self.labels[int(row.argmax())] for row in largest]
 
@@ -216,8 +220,8 @@ class NearestFraction(ReadOut):
     def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
         """A number a vector, whole ones as int; 0 where the mask leaves no symbol.
 
-        The vectors are those of the last positions up to n: of all, or of the next ones that a
-        decoder reads. The one before position 1, of BOS, has no symbol.
+        The vectors belong to the last positions up to n: to all, or to the next ones that a decoder
+        reads. The one before position 1, of BOS, has no symbol.
         """
         means, radii = rationals(values)[:, 0], rationals(a.radius(y))[:, 0]
         first, end = self.mask.span(np.arange(n - len(means), n), n)
@@ -230,6 +234,9 @@ class NearestFraction(ReadOut):
         # With BOS the mean is over D + 1 rows, of which BOS adds 0: it is a multiple of
         # 1/(scale (D + 1)), and the multiple times (D + 1)/D is the mean of the D symbols.
         parts = self.scale * (count + self.with_bos)
+        # Rounding to the nearest whole number is monotone: if both ends of the ball round to one
+        # number, every number in it does. The exact mean times `parts` is whole, so it is read
+        # right from a number that is off by less than 1/(2 parts).
         total, last = (
             math.floor((mean + end) * parts + Fraction(1, 2)) for end in (-radius, radius)
         )
@@ -374,6 +381,8 @@ class Outputs(ReadOut):
 
     def decide(self, y: Array, values: NDArray[Any], n: int, a: Arithmetic) -> list[Any]:
         """A mapping from names to answers for each vector."""
+        # The rows of the parts stand one after the other in y; each part decides on its own rows,
+        # as it does alone.
         ends = list(itertools.accumulate(len(each.W_out) for each in self.parts))
         answers = [
             each.decide(y[:, start:end], values[:, start:end], n, a)
@@ -384,6 +393,7 @@ class Outputs(ReadOut):
     def join(self, answers: list[Any], n: int) -> Any:
         """A mapping; a part that reads the last position has its answer there."""
         # For the empty input one row is read, that of BOS, which is not a position of the input.
+        # `inputs` has the answers at the n positions of the input.
         inputs = answers[len(answers) - n :]
         return {
             name: part.join([each[name] for each in inputs], n)

@@ -175,8 +175,7 @@ class Stream(Definition):
 
     def writing(self, *forms: LinearForm) -> Parameter:
         """The matrix (d, k) that adds k values to the stream, value m along the m-th form."""
-        rows = self._rows(forms)
-        return parameter(rows.T)
+        return self._rows(forms).T
 
     def _rows(self, forms: Sequence[LinearForm]) -> Parameter:
         entries = [
@@ -190,4 +189,8 @@ class Stream(Definition):
         if entries:
             rows, columns, _ = zip(*entries, strict=True)
             matrix[rows, columns] = values
-        return parameter(matrix)
+        if matrix.dtype != np.float64:
+            return parameter(matrix)
+        # All entries have been checked. A copy would take memory for each 0 of a wide matrix.
+        matrix.setflags(write=False)
+        return matrix

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, Array
 from transformist.deferred import Library
-from transformist.errors import InputTooLarge, InvalidValue, UnknownName
-from transformist.model.embedding import Symbol
-
-if TYPE_CHECKING:
-    from transformist.model.transformer import Transformer
+from transformist.errors import InputTooLarge, InvalidValue, UnknownName, require_type
+from transformist.model.embedding import Embedding, Symbol
+from transformist.model.layer import Layer
+from transformist.model.normalization import LayerNorm
+from transformist.model.stream import Stream
 
 _NOTEBOOK = Library("transformist.report.notebook_html")
-"""What notebooks show, imported when a notebook asks for it."""
+"""HTML for notebooks, imported when a notebook asks for it."""
 
 _FIGURES = Library("transformist.figures")
 """The figures, imported when one is drawn: they need matplotlib."""
@@ -27,13 +28,37 @@ _MATRIX = 2**26
 """Most entries of an attention matrix of a trace; in float64 they take half a GiB."""
 
 
+class Traced(Protocol):
+    """The parts of a transformer that a trace of it reads."""
+
+    @property
+    def stream(self) -> Stream:
+        """The names of the coordinates."""
+
+    @property
+    def embedding(self) -> Embedding:
+        """The symbols, those in front and at the end included."""
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The layers, whose heads compute their weights again."""
+
+    @property
+    def final_norm(self) -> LayerNorm | None:
+        """The norm after the last layer."""
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What was ablated, in words."""
+
+
 @dataclass(frozen=True)
 class Difference:
     """A place where two traces differ.
 
     Attributes:
         after: the name of the step after which they differ.
-        position: of the input, from 1; that of BOS in front is 0.
+        position: of the input, from 1; BOS in front has the position 0.
         slot: the name of the slot, or of the number that it holds there.
         value, other: the number in the one trace and in the other.
 
@@ -56,6 +81,7 @@ class Trace:
         arithmetic: the number system it was run in.
         streams: pairs of a name, such as `layer 0 attention`, and the vectors (rows, d) after it.
         answer: what the read-out gave.
+        patched: the places (after, position, slot) at which a patch put numbers into the run.
 
     Example:
         >>> import transformist as tf
@@ -65,14 +91,35 @@ class Trace:
 
     """
 
-    model: Transformer
+    model: Traced
     input: tuple[Symbol, ...]
     arithmetic: Arithmetic
     streams: tuple[tuple[str, Array], ...]
     answer: Any
+    patched: tuple[tuple[str, int, str], ...] = ()
 
     def __repr__(self) -> str:
-        return f"Trace({len(self.input)} symbols, {self.arithmetic.name}, answer={self.answer!r})"
+        changes = "".join(f", {each}" for each in self.changes)
+        size = f"{len(self.input)} symbols, {self.arithmetic.name}"
+        return f"Trace({size}, answer={self.answer!r}{changes})"
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What was ablated in the model and patched in the run, in words.
+
+        Example:
+            >>> import transformist as tf
+            >>> model = tf.recipe("dyck-1").build(max_length=4)
+            >>> model.run("()", patch={("embedding", 2, "sign"): 1}).changes
+            ('patched: sign at position 2 after embedding',)
+
+        """
+        patched: tuple[str, ...] = ()
+        if self.patched:
+            after, position, slot = self.patched[0]
+            more = f" and {len(self.patched) - 1} more" if len(self.patched) > 1 else ""
+            patched = (f"patched: {slot} at position {position} after {after}{more}",)
+        return (*self.model.changes, *patched)
 
     @property
     def symbols(self) -> tuple[Symbol, ...]:
@@ -95,7 +142,8 @@ class Trace:
 
         Args:
             slot: its name, or the name of a number that it holds.
-            after: the step, by its name in `streams`, or by its number: 0 is the embedding.
+            after: the step, by its name in `streams`, or by its number: 0 is the embedding, and −1
+                the last step.
 
         Raises:
             UnknownName: for a slot or a step that is not there.
@@ -119,6 +167,10 @@ class Trace:
         """The attention scores of a head, (rows, rows), before the mask.
 
         `exact` gives the dot products, which are the scores times √d_key.
+
+        Raises:
+            InvalidValue, InputTooLarge: as `attention`.
+
         """
         z, attention = self._head(layer, head)
         return self.arithmetic.numbers(attention.scores(z, self.arithmetic))
@@ -139,31 +191,42 @@ class Trace:
         html: str = _NOTEBOOK.trace_html(self)
         return html
 
-    def plot(self) -> Any:
+    def plot(self, *, positions: Collection[int] | None = None) -> Any:
         """Draw the slots that each step may change, at every position.
+
+        Args:
+            positions: the positions to draw, from 1, where BOS in front has 0; all when left out.
 
         Returns:
             A matplotlib `Figure`; its label is a description in words. A run too large to draw
-            whole is drawn in part, and the figure says so.
+            whole is drawn in part, the first and the last positions, and the figure says which.
 
         Raises:
-            InvalidValue: without matplotlib (extra `figures`).
+            InvalidValue: for a position that is not there, and without matplotlib (extra
+                `figures`).
 
         """
-        return _FIGURES.run(self)
+        return _FIGURES.run(self, positions=positions)
 
-    def plot_attention(self, *, layer: int, head: int) -> Any:
+    def plot_attention(
+        self, *, layer: int, head: int, positions: Collection[int] | None = None
+    ) -> Any:
         """Draw the attention weights of a head, as a matrix and as arcs.
+
+        Args:
+            layer: the layer, from 0.
+            head: the head in it, from 0.
+            positions: the positions to draw, as in `plot`.
 
         Returns:
             A matplotlib `Figure`; its label is a description in words.
 
         Raises:
-            InvalidValue: for a layer or head that is not there, and without matplotlib.
+            InvalidValue: for a layer, head or position that is not there, and without matplotlib.
             InputTooLarge: when the matrix would not fit in memory.
 
         """
-        return _FIGURES.attention(self, layer=layer, head=head)
+        return _FIGURES.attention(self, layer=layer, head=head, positions=positions)
 
     def diff(self, other: Trace) -> tuple[Difference, ...]:
         """The places where two traces have different numbers, in order of step and position.
@@ -197,14 +260,15 @@ class Trace:
         pairs = zip(self.streams, other.streams, strict=True)
         for number, ((name, z), (_, y)) in enumerate(pairs):
             values, others = self.arithmetic.numbers(z), other.arithmetic.numbers(y)
+            # NaN is unequal to itself: two NaN at one place are no difference.
             is_other = (values != others) & ~((values != values) & (others != others))
             found += [
                 Difference(
                     name,
                     int(row) + 1 - front,
                     stream.held(int(column), number),
-                    values[row, column],
-                    others[row, column],
+                    _plain(values[row, column]),
+                    _plain(others[row, column]),
                 )
                 for row, column in np.argwhere(is_other)
             ]
@@ -212,13 +276,13 @@ class Trace:
 
     def _require_comparable(self, other: Trace) -> None:
         """Refuse a trace with other steps, slots or rows."""
-        if not isinstance(other, Trace):
-            raise InvalidValue(
-                "a trace must be compared with a trace",
-                received=f"{type(other).__name__}",
-                where="Trace.diff",
-                remedy="give model.run(x)",
-            )
+        require_type(
+            other,
+            Trace,
+            "a trace must be compared with a trace",
+            where="Trace.diff",
+            remedy="give model.run(x)",
+        )
         for what, mine, theirs in (
             ("steps", [name for name, _ in self.streams], [name for name, _ in other.streams]),
             ("slots", self.model.stream.slots, other.model.stream.slots),
@@ -255,7 +319,7 @@ class Trace:
         whole = all(isinstance(each, int | np.integer) for each in (layer, head))
         if not (whole and 0 <= layer < len(layers) and 0 <= head < len(layers[layer].heads)):
             raise InvalidValue(
-                "layers and heads must be whole numbers, counted from 0",
+                "a head must be given by its layer and its number there, both counted from 0",
                 received=f"layer {layer!r}, head {head!r}",
                 remedy=f"the model has heads {[len(each.heads) for each in layers]} in its layers",
             )
@@ -266,15 +330,21 @@ class Trace:
                 received=f"{rows} rows, {rows**2:.1e} entries, {rows**2 * 8 / 2**30:.1f} GiB",
                 remedy="trace a shorter input",
             )
-        # streams[0] is the embedding, and every sublayer adds one: attention reads the last before.
+        # streams[0] is the embedding, and every sublayer adds one. Attention is the first sublayer
+        # of its layer, so it reads the stream after all earlier layers.
         before = sum(len(list(each.sublayers())) for each in layers[:layer])
         z = self.streams[before][1]
         norm = layers[layer].pre_norms[0]
         return (z if norm is None else norm.on(z, self.arithmetic)), layers[layer].heads[head]
 
 
+def _plain(value: Any) -> Any:
+    """A number of numpy as a number of Python; any other as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _where_they_differ(mine: Any, theirs: Any) -> str:
-    """Two numbers, or the first entries in which two lists differ, and the lengths of the lists."""
+    """Two numbers; of two lists, their lengths and the first entries that differ."""
     if isinstance(mine, int):
         return f"{mine} and {theirs}"
     pairs = itertools.zip_longest(mine, theirs)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import Any
 
 from transformist.arithmetic import Arithmetic, Array, number_system, whole_number
 from transformist.deferred import Library
-from transformist.errors import InputTooLarge, InputTooLong, InvalidValue, UnknownSymbol
+from transformist.errors import (
+    InputTooLarge,
+    InputTooLong,
+    InvalidValue,
+    UnknownSymbol,
+    require_type,
+)
 from transformist.model.definition import Definition, observe, part, several
 from transformist.model.embedding import BOS, CLS, EOS, Embedding, Symbol
 from transformist.model.layer import (
@@ -21,7 +27,7 @@ from transformist.model.layer import (
     steps,
 )
 from transformist.model.normalization import LayerNorm
-from transformist.model.patching import Patch, read_patch, replaced
+from transformist.model.patching import Patch, read_patch, replaced, stream_number
 from transformist.model.read_out import EACH, LanguageModel, Outputs, ReadOut
 from transformist.model.stream import Stream
 from transformist.model.trace import Trace
@@ -49,6 +55,7 @@ class Transformer(Definition, HasWeights):
         final_norm: the norm after the last layer of a pre-norm model (6.2).
         max_length: N, the longest input it is built for, specials not counted; `None` for any.
         built_for: the arithmetic whose margins its constants keep; `None` where that is not known.
+        changes: what `tf.ablate` removed, in words. A file that is saved does not keep it.
 
     Raises:
         ShapeMismatch: when a part does not have the width of the stream.
@@ -63,6 +70,7 @@ class Transformer(Definition, HasWeights):
     final_norm: LayerNorm | None = part(LayerNorm, NoneType, default=None)
     max_length: int | None = None
     built_for: str | None = part(str, NoneType, default=None)
+    changes: tuple[str, ...] = field(default=(), init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -114,7 +122,8 @@ class Transformer(Definition, HasWeights):
         positions = self.embedding.positions
         longest = self.max_length or (positions and positions.max_length)
         built = "any length" if longest is None else f"N = {longest}"
-        return f"Transformer({len(self.layers)} layers, width {self.width}, {built})"
+        changes = "".join(f", {each}" for each in self.changes)
+        return f"Transformer({len(self.layers)} layers, width {self.width}, {built}{changes})"
 
     def run(
         self,
@@ -150,7 +159,13 @@ class Transformer(Definition, HasWeights):
         a = number_system(arithmetic)
         streams = tuple(self._streams([x], a) if patch is None else self._patched(x, a, patch))
         answer = self._read(streams[-1][1], len(x), a)[0]
-        return Trace(self, tuple(x), a, tuple((name, z[0]) for name, z in streams), answer)
+        names = [name for name, _ in streams]
+        patched = tuple(
+            (names[stream_number(after, names)], int(position), slot)
+            for after, position, slot in patch or ()
+        )
+        steps_of_x = tuple((name, z[0]) for name, z in streams)
+        return Trace(self, tuple(x), a, steps_of_x, answer, patched)
 
     def _repr_html_(self) -> str:
         """The size and the slots, for notebooks."""
@@ -211,7 +226,7 @@ class Transformer(Definition, HasWeights):
     def answers(
         self, inputs: Iterable[Sequence[Symbol]], arithmetic: Arithmetic | str = "float64"
     ) -> list[Any]:
-        """The answers for many inputs; those of one length are evaluated together."""
+        """The answers for many inputs; inputs of one length are evaluated together."""
         a = number_system(arithmetic)
         given = _listed(inputs, "Transformer.answers")
         answers: list[Any] = [None] * len(given)
@@ -272,6 +287,7 @@ class Transformer(Definition, HasWeights):
             The natural logarithm, −inf where a symbol has probability 0.
         """
         distributions = self._next_symbols(x, number_system(arithmetic))
+        # A format may round a probability to 0, whose logarithm is −∞; `math.log` would refuse it.
         chances = [each[symbol] for each, symbol in zip(distributions, (*x, EOS), strict=True)]
         return math.fsum(math.log(chance) if chance else -math.inf for chance in chances)
 
@@ -363,6 +379,7 @@ class Transformer(Definition, HasWeights):
         new: list[Symbol] = []
         while len(new) < most:
             distribution = self._next_symbols((*prompt, *new), a)[-1]
+            # `max` returns the first of equal entries, and the mapping has the labels in order.
             symbol = max(distribution, key=distribution.__getitem__)
             if symbol == EOS:
                 break
@@ -377,6 +394,11 @@ class Transformer(Definition, HasWeights):
         return distributions
 
     def _require_autoregressive(self) -> None:
+        # The distribution of symbol i + 1 must be a function of symbols 1 to i. A mask that looks
+        # ahead would show the row the symbol that it predicts, and a function of n would show where
+        # the string ends. Symbols at the back would stand in other rows for each continuation.
+        # Without BOS no row predicts the first symbol, and without EOS among the labels no
+        # probability is left for the end.
         masks = {head.mask for layer in self.layers for head in layer.heads}
         ahead = sorted(mask for mask in masks if mask.looks_ahead)
         positions = self.embedding.positions
@@ -413,6 +435,8 @@ class Transformer(Definition, HasWeights):
         z, functions = self.embedding([x], a), list(steps(self.layers, self.final_norm))
         names = ["embedding", *(name for name, _ in functions)]
         rows, front = z.shape[1], len(self.embedding.front)
+        # The whole patch is read before the first layer is evaluated, so that a wrong place is
+        # refused at once.
         cells = read_patch(patch, self.stream, names, rows, front, a)
         z = replaced(z, cells.get(0, ()), a)
         yield names[0], z
@@ -439,6 +463,9 @@ class Transformer(Definition, HasWeights):
 
     def rows_read(self, n: int) -> slice:
         """The rows of the final vectors that the read-out reads, of an input of length n."""
+        # The rows are the symbols in front, the n symbols of the input, and the symbols at the
+        # back. For the empty input `EACH` reads the row before the input, which is BOS: a part at
+        # the last position needs one row.
         front, back = self.embedding.front, self.embedding.back
         if self.read_out.at == "every":
             return slice(len(front), len(front) + n)
@@ -458,7 +485,7 @@ class Transformer(Definition, HasWeights):
         """
         if not isinstance(self.read_out, Outputs):
             raise InvalidValue(
-                "a part must be that of a model with several outputs",
+                "a model must have several outputs, if one of them is asked for",
                 received=f"a model with {type(self.read_out).__name__}",
                 where="Transformer.part",
                 remedy="use the model itself",
@@ -576,10 +603,10 @@ def require_transformer(model: object, where: str) -> None:
         InvalidValue: for anything else.
 
     """
-    if not isinstance(model, Transformer):
-        raise InvalidValue(
-            "the model must be a Transformer",
-            received=f"{type(model).__name__}",
-            where=where,
-            remedy="give tf.compile(program) or tf.recipe('dyck-1').build()",
-        )
+    require_type(
+        model,
+        Transformer,
+        "the model must be a Transformer",
+        where=where,
+        remedy="give tf.compile(program) or tf.recipe('dyck-1').build()",
+    )

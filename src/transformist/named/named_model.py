@@ -64,7 +64,7 @@ class NamedModel(ABC):
         return True
 
     def require_strings(self, option: str, received: str) -> None:
-        """Refuse an option that only models on strings have.
+        """Refuse an option, or a command, for anything but a model on strings.
 
         Raises:
             InvalidValue: for a recipe on vectors.
@@ -74,7 +74,9 @@ class NamedModel(ABC):
             raise InvalidValue(
                 f"{option} must come with a model on strings",
                 received=f"{received} with {self.name}",
-                remedy="leave it out, or choose such a model",
+                remedy="leave it out, or choose such a model"
+                if received.startswith("-")
+                else "choose a program, or a recipe on strings such as dyck-1",
             )
 
     @property
@@ -116,7 +118,7 @@ class NamedModel(ABC):
         return False
 
     def caution(self, model: Transformer, system: Arithmetic, engine: str) -> str:
-        """The warning that an arithmetic is coarser than that of the margins; empty elsewhere.
+        """The warning that an arithmetic is coarser than the one of the margins; empty elsewhere.
 
         Example:
             >>> import transformist as tf

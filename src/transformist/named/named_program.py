@@ -4,28 +4,39 @@ from __future__ import annotations
 
 import inspect
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Self, final
 
 from transformist.arithmetic import Arithmetic, Floating, Saturating
+from transformist.compiler import answered_after, largest_length
 from transformist.compiler import compile as compile_program
-from transformist.compiler import largest_length
 from transformist.compiler.uncompilable import Uncompilable
-from transformist.errors import InvalidValue, UnknownName
+from transformist.errors import InvalidValue, QuadraticCode, TransformistError, UnknownName
 from transformist.language import Program
 from transformist.model import Symbol, Transformer
 from transformist.named.named_model import BuiltModel, NamedModel
 from transformist.verify import THIS_PROCESS, Workers, built_for, spread
 
+AFTER = "="
+"""The separator of a program that answers after its input."""
+
 
 @final
 @dataclass(frozen=True)
 class NamedProgram(NamedModel):
-    """A packaged program, or one in a file; `--set` gives options of the compiler."""
+    """A packaged program, or one in a file; `--set` gives options of the compiler.
+
+    Attributes:
+        program: the program.
+        answers_after: the separator if it answers after its input; else empty.
+
+    """
 
     program: Program
+    answers_after: str = ""
 
     @cached_property
     def options(self) -> dict[str, Any]:
@@ -44,6 +55,38 @@ class NamedProgram(NamedModel):
     def with_defaults(self, **defaults: Any) -> Self:
         """The program, with options for the settings that `--set` leaves out."""
         return replace(self, given={**defaults, **self.given})
+
+    def for_masks(self) -> Self:
+        """The program, or the one that answers after `=` if the masks that are set require it.
+
+        A causal decoder gives a tag before it reads the rest of the input. A program whose tags
+        need the rest is replaced by `answered_after`, with N for the input, `=` and the tags. If
+        that is not compiled either, the program stays as it is, and compiling it says why.
+        """
+        small = {**self.options, "max_length": 4, "arithmetic": "exact"}
+        if small["masks"] != "future" or _is_compiled(self.program, small):
+            return self
+        try:
+            program = answered_after(self.program, AFTER)
+        except TransformistError:
+            return self
+        if not _is_compiled(program, small):
+            return self
+        n = self.options["max_length"]
+        longest = {} if n is None else {"max_length": 2 * n + 1}
+        given = {**self.given, **longest}
+        return replace(self, program=program, given=given, answers_after=AFTER)
+
+    @property
+    def after_in_words(self) -> str:
+        """The sentence on a program that answers after its input; empty for another one."""
+        n = self.options["max_length"]
+        if not self.answers_after or n is None:
+            return ""
+        return (
+            f"{self.name} answers after its input: N = {n} is {n // 2} symbols, "
+            f"{self.answers_after}, and {n // 2} tags, one a step"
+        )
 
     def alphabet(self, length: int, system: Arithmetic) -> tuple[Symbol, ...]:
         return self.program.alphabet
@@ -136,6 +179,17 @@ class NamedProgram(NamedModel):
         fixed = {k: v for k, v in self.options.items() if k not in ("max_length", "arithmetic")}
         in_format = partial(_largest_length, self.program, most=most, fixed=fixed)
         return dict(zip(formats, spread(in_format, formats, workers), strict=True))
+
+
+def _is_compiled(program: Program, options: dict[str, Any]) -> bool:
+    # The model is dropped: the one that is kept has the warning.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QuadraticCode)
+        try:
+            compile_program(program, **options)
+        except TransformistError:
+            return False
+    return True
 
 
 def _largest_length(program: Program, arithmetic: str, most: int, fixed: dict[str, Any]) -> int:

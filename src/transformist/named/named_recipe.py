@@ -1,4 +1,4 @@
-"""A recipe as a model of the command line: it is built for the input that comes."""
+"""A recipe that is named on the command line, as a model that is built for each input."""
 
 from __future__ import annotations
 

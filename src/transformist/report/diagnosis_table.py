@@ -32,7 +32,7 @@ LEAST_WEIGHT = 0.001
 
 
 def diagnosis_facts(name: str, found: Diagnosis) -> dict[str, Any]:
-    """The facts of a diagnosis; those of a failure are null where the input does not fail."""
+    """The facts of a diagnosis; facts of a failure are null where the input does not fail."""
     first = found.first[0] if found.first else found.origin
     signature = found.signature
     return {
@@ -105,6 +105,8 @@ def diagnosis_lines(name: str, found: Diagnosis) -> Iterator[str]:
         where = f"{first.after}, {_place(first)}"
         more = f" and {len(found.first) - 1} more slots" * (len(found.first) > 1)
         yield f"first number that decides: {where}, {visible(first.slot)}{more}"
+    elif found.answer is not None:
+        yield "no number decides: in the format, exact numbers do not restore the answer"
     if found.origin is not None and found.origin not in found.first:
         origin = found.origin
         yield f"it comes from: {origin.after}, {_place(origin)}, {visible(origin.slot)}"

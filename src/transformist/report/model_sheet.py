@@ -32,6 +32,7 @@ def model_facts(name: str, model: Transformer) -> dict[str, Any]:
         "max_length": model.max_length,
         "weighting": " and ".join(weightings) or None,
         "arithmetic": model.built_for,
+        "changes": list(model.changes),
         **asdict(size(model)),
         "alphabet": plain(list(model.alphabet)),
         **_outputs(model),
@@ -57,11 +58,13 @@ def model_table(facts: Mapping[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
-    longest = "any length" if facts["max_length"] is None else f"N = {facts['max_length']}"
+    longest = "any length" if facts["max_length"] is None else f"N = {facts['max_length']} symbols"
     rows = [
         ("model", facts["name"]),
-        ("built for", f"{longest}, {facts['weighting'] or 'no heads'}"),
-        ("margins of", facts["arithmetic"] or "not told"),
+        ("longest input", longest),
+        ("attention", facts["weighting"] or "no heads"),
+        ("constants for", facts["arithmetic"] or "no format is recorded"),
+        *([("changed", "; ".join(facts["changes"]))] if facts["changes"] else []),
         ("weights", str(Size.of_facts(facts))),
         ("alphabet", symbols_in_words(facts["alphabet"])),
     ]

@@ -1,7 +1,7 @@
-"""What a notebook shows of recipes, models, traces, verdicts and certificates, as HTML.
+"""HTML of recipes, models, traces, verdicts and certificates, for notebooks.
 
 Jupyter and marimo show the HTML of `_repr_html_` where a cell ends in such a value. The tables name
-no colours, and so take those of the notebook, light or dark.
+no colours, so they have the colours of the notebook, light or dark.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ MOST_ROWS = 100
 """Most rows of a table that are shown; a line below says how many are left out."""
 
 LONGEST_TEXT = 400
-"""Most characters of a text that are shown."""
+"""Most characters of an input or an answer; a cell or a caption may have four times as many."""
 
 
 def recipe_html(recipe: Recipe[Any]) -> str:
     """The claim, the parameters and the size of a recipe, as `transformist show` has them."""
-    return _table(recipe_table(recipe_facts(recipe, {})))
+    return _table(recipe_table(recipe_facts(recipe, {}), setting="setting {}"))
 
 
 def model_html(model: Transformer) -> str:
-    """The size of a transformer, and what its slots hold."""
+    """The size of a transformer, and the content of its slots."""
     return _table(model_table(model_facts("Transformer", model)))
 
 
@@ -43,12 +43,14 @@ def trace_html(trace: Trace) -> str:
     """The answer of a run, and the slots that each step changed at the first and last positions."""
     read = "".join(map(str, trace.input))
     answer = answer_in_words(plain(trace.answer))
-    caption = f"{_cut(read) or 'the empty string'} in {trace.arithmetic.name}: {_cut(answer)}"
+    changes = "".join(f", {each}" for each in trace.changes)
+    run = f"{_cut(read) or 'the empty string'} in {trace.arithmetic.name}{changes}"
+    caption = f"{run}: {_cut(answer)}"
     return _table(trace_table(trace), caption)
 
 
 def verdict_html(verdict: Verdict) -> str:
-    """What a check compared, and the first input that failed."""
+    """The inputs that a check compared, and the first that failed."""
     table = Table("arithmetic", "inputs", "number")
     for each in verdict.coverage:
         given = ", ".join(f"{name} = {plain(value)}" for name, value in each.settings.items())
@@ -59,14 +61,14 @@ def verdict_html(verdict: Verdict) -> str:
 
 
 def certificate_html(certificate: Certificate) -> str:
-    """The statement of a certificate, and its bound of every number of the model."""
+    """The statement of a certificate, and its bounds of the numbers of the model."""
     table = certificate_table(certificate)
     granted = Text.from_markup(str(table.caption)).plain
     return _table(table, f"{certificate}. {granted}")
 
 
 def _table(table: Table, caption: str = "") -> str:
-    """A table of rich as one of HTML, of which long parts are cut short."""
+    """Return a table of rich as HTML, with long texts cut short and at most `MOST_ROWS` rows."""
     columns = [list(column.cells) for column in table.columns]
     headings = [_plain(column.header) for column in table.columns] if table.show_header else []
     rows = list(zip(*columns, strict=True))

@@ -160,7 +160,7 @@ def searched_in_words(recipe: Recipe[Any], given: Settings) -> str:
 
 
 def precision_table(title: str, found: Iterable[Breakdown | LeastError]) -> Table:
-    """The formats of one recipe, a row each."""
+    """The table of what a search found for one recipe, with a row for each number format."""
     rows = list(found)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in HEADINGS[type(rows[0])]:

@@ -137,8 +137,14 @@ def _first_failures(recipe: Recipe[LengthClaim], settings: Settings) -> dict[str
     return found
 
 
-def recipe_table(facts: Mapping[str, Any]) -> Table:
-    """The facts of a recipe for a person."""
+def recipe_table(facts: Mapping[str, Any], setting: str = "--set {}=") -> Table:
+    """The facts of a recipe for a person.
+
+    Args:
+        facts: as `recipe_facts` gives them.
+        setting: the heading of a parameter, with `{}` for its name.
+
+    """
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold")
     table.add_column()
@@ -171,8 +177,8 @@ def recipe_table(facts: Mapping[str, Any]) -> Table:
         row("why safe", facts["why_safe"])
         if facts["first_failures"]:
             row("first failure found", _found_in_words(facts["first_failures"]))
-    for name, setting in facts["parameters"].items():
-        row(f"--set {name}=", f"{setting['sets']}; default {setting['default']}")
+    for name, each in facts["parameters"].items():
+        row(setting.format(name), f"{each['sets']}; default {each['default']}")
     row("weights", f"{Size.of_facts(facts)}; {dependence_in_words(facts['depends_on'])}")
     row("size", facts["size"])
     if facts["weight_cost"]:

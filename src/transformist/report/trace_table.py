@@ -29,8 +29,8 @@ LEAST_NAME = 12
 def trace_table(trace: Trace, around: int | None = None, width: int = 160) -> Table:
     """The slots that each sublayer changed, at the first and last rows and around one position.
 
-    No number is cut short. Where the table would be too wide, names of slots are cut short first,
-    and then fewer positions are shown.
+    The columns of numbers are never truncated. Where the table would be too wide, names of slots
+    are cut short first, and then fewer positions are shown.
 
     Args:
         trace: the run.
@@ -59,10 +59,26 @@ def trace_table(trace: Trace, around: int | None = None, width: int = 160) -> Ta
         heading = ELLIPSIS if column is None else str(column)
         table.add_column(heading, justify="right", no_wrap=True)
     for step, name, cells in lines:
-        short = Text(name)
-        short.truncate(names, overflow="ellipsis")
-        table.add_row(step, short, *(Text(_at(column, cells)) for column in columns))
+        cut = Text(_cut(name, names))
+        table.add_row(step, cut, *(Text(_at(column, cells)) for column in columns))
     return table
+
+
+def _cut(name: str, width: int) -> str:
+    """A name in at most so many characters; its middle is left out, as names differ at the end.
+
+    Example:
+        >>> _cut("first: above + fifth: below", 15), _cut("balance", 15)
+        ('first: …: below', 'balance')
+
+    """
+    start, end = len(name) // 2, len(name) - len(name) // 2
+    kept = name
+    while cell_len(kept) > width and (start or end):
+        # Wide characters take two cells, so the halves shrink until the text fits.
+        start, end = (start - 1, end) if start >= end else (start, end - 1)
+        kept = f"{name[:start]}{ELLIPSIS}{name[len(name) - end :]}"
+    return kept
 
 
 HEADINGS: Line = ("written by", "slot", {})
@@ -114,9 +130,9 @@ def _choices(rows: int, around: int | None) -> Iterator[list[int | None]]:
 
 
 def changed_slots(trace: Trace) -> list[tuple[str, list[str]]]:
-    """The name of each stream of the trace, with the slots that the step before it may change.
+    """The name of each stream of the trace, with the slots that its step or a patch may change.
 
-    A patch counts as a change too.
+    After the embedding, these are the slots with a number other than 0.
     """
     model = trace.model
     slots = model.stream.slots
@@ -155,6 +171,7 @@ def _columns(rows: int, first: int, last: int, others: Sequence[int]) -> list[in
 
 
 def _cell(value: Any) -> str:
+    """A number in a few digits; fractions exactly, up to nine characters."""
     if isinstance(value, Fraction):
         text = str(value)
         return text if len(text) <= 9 else f"{float(value):.3g}"

@@ -34,8 +34,8 @@ def _plain_scalar(value: np.generic) -> Any:  # a number that a user's function 
 
 
 @plain.register
-def _plain_mapping(value: Mapping) -> dict[Any, Any]:  # type: ignore[type-arg]
-    return {key: plain(each) for key, each in value.items()}
+def _plain_mapping(value: Mapping) -> dict[str, Any]:  # type: ignore[type-arg]
+    return {str(key): plain(each) for key, each in value.items()}
 
 
 @plain.register(list)
@@ -69,7 +69,7 @@ def finite_or_words(value: Any) -> Any:
 
     """
     if isinstance(value, Mapping):
-        return {key: finite_or_words(each) for key, each in value.items()}
+        return {str(key): finite_or_words(each) for key, each in value.items()}
     if isinstance(value, list):
         return [finite_or_words(each) for each in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.claims import Model, Recipe, Settings
-from transformist.positions import POSITIONS, position
+from transformist.position_features import POSITIONS, WAVES, position
 from transformist.report.size import counted
 
 
@@ -128,7 +128,7 @@ def feature_bits(model: Model, needed: Sequence[str], n: int) -> dict[str, int]:
     own = {value for table in tables for value in table if isinstance(value, str)}
     return {
         name: max(bits(Fraction(position(name, i, n))) for i in range(1, n + 1))
-        for name in POSITIONS
+        for name in (*POSITIONS, *WAVES)
         if name in {*own, *needed}
     }
 

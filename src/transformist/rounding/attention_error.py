@@ -55,6 +55,7 @@ def mean_error(
     # Underflow moves each weight by half of `smallest`, so each term by that times its size; each
     # product by half of `smallest_partial`; the stored result by half of `smallest`.
     underflow = a.smallest * (n * float(size) + 1) + n * a.smallest_partial
+    # `SLACK` covers the rounding of this formula itself in float64.
     return (float(size) * relative + underflow) * SLACK
 
 
@@ -66,7 +67,7 @@ def softmax_error(
     Args:
         n: how many positions there are.
         scores: a bound of the magnitude of the scores.
-        remainder: a bound of the weight elsewhere, relative to that of the position.
+        remainder: a bound of the weight elsewhere, relative to the weight of the position.
         arithmetic: the number system.
 
     """

@@ -13,6 +13,11 @@ SLACK = 1 + 1e-9
 # A bound of k float64 operations on terms of one sign, none of which cancels, is off by at most
 # (1 + 2⁻⁵³)ᵏ − 1 ≈ 1.1e−16 k of itself. 1e-9 covers k up to nine million; no bound takes as many.
 
+UNDERFLOW = 2.0**-1000
+"""Term of a bound that covers all that underflows where the bound is computed in float64."""
+# A product or a stored number that underflows is off by at most 2⁻¹⁰⁷⁴, which is no small share of
+# it, so SLACK does not cover it. No sum of a bound has as many as 2⁷⁴ terms.
+
 
 def power_of_two_at_most(x: Fraction) -> Fraction:
     """Return the largest power of two that is at most x > 0.

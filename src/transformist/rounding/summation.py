@@ -163,6 +163,8 @@ def _left_to_right(
     # The k-th addition costs at most w times its result, and no more than the term it adds.
     error, peak = Fraction(0), max(sizes, default=Fraction(0))
     for partial, size in list(zip(accumulate(terms), sizes, strict=True))[1:]:
+        # The computed partial sum is off by the errors of its terms and of the additions before: at
+        # most this large before it is rounded.
         largest = abs(partial) + before + error
         error += min(w * largest, size)
         peak = max(peak, largest + error)
@@ -194,6 +196,8 @@ def _stored(value: Fraction, error: Fraction, peak: Fraction, a: Arithmetic) -> 
     """Return the error after storing a value of magnitude ≤ `value`, partial sums ≤ `peak`."""
     if not isinstance(a, Floating):
         return error
+    # A partial sum beyond the accumulator, or a result beyond the format, may be infinite: then
+    # nothing bounds the error.
     if peak > Fraction(a.largest_partial) or value + error > Fraction(a.largest):
         return math.inf
     u = storing_roundoff(a)

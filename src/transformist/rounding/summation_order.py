@@ -28,7 +28,7 @@ class Order:
             size can exceed itself.
         accumulation: function of k, a, b and w: error bound of a sum of k hidden units. Each step
             among them has two large units, which cancel; a is the sum of the sizes of one large
-            unit a step, b that of the sizes of what the atoms come to.
+            unit of each step, b the sum of the sizes of the values of the atoms.
         apart: function of the number of rows and the format: largest difference between what a
             head fetches and what it fetches in the reference, relative to the largest value.
 

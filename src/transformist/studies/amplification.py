@@ -1,4 +1,4 @@
-"""Study amplification: clip and layer norm with ε > 0 (open question 2)."""
+"""Study amplification: clip and layer norm with ε > 0."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import isqrt
 from typing import Any
 
 import transformist as tf
-from transformist.studies.experiment import Claimed, Row, Study
+from transformist.studies.experiment import Chart, Claimed, Row, Study, curves_of
 
 EPSILONS = "1/100000", "1/1000000", "1/1000000000000"
 POWERS = 1, 2
@@ -79,10 +79,15 @@ def _of(rows: Sequence[Row], epsilon: str, depth: int) -> list[int]:
     return [row[FOUND] for row in rows if (row["epsilon"], row["norms"]) == (epsilon, depth)]
 
 
+def _chart(rows: Sequence[Row]) -> Chart:
+    curves = curves_of(rows, ["difference", "epsilon"], "norms", FOUND)
+    return Chart(x="norms", y="largest n with a result of ½", curves=curves, logarithmic="y")
+
+
 AMPLIFICATION = Study(
     name="amplification",
-    question="Section 6.4 amplifies small differences to ±1 by clipping to ±δ and a layer norm "
-    "with ε = 0. Does this fail with ε > 0, as practical architectures have it (open question 2)?",
+    question="Section 6.4 of the Cookbook amplifies small differences to ±1 by clipping to ±δ and "
+    "a layer norm with ε = 0. Does this fail with ε > 0, as practical architectures have it?",
     method="The recipe layernorm-sign is built with δ equal to the least difference, 1/n or 1/n², "
     "and evaluated in float64 on (2δ, −2δ), which gives δ/√(δ² + ε). Further layer norms of the "
     "same ε follow. The largest n at which the result is at least ½, so that a fixed threshold "
@@ -107,6 +112,7 @@ AMPLIFICATION = Study(
             ),
         ),
     ),
+    chart=_chart,
     answer=lambda rows: (
         "One norm fails from a length on that depends on ε: with ε = 10⁻⁵, "
         f"differences of 1/n are lost beyond n = {_of(rows, EPSILONS[0], 1)[0]:,} and those of "

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import transformist as tf
-from transformist.studies.experiment import Claimed, Row, Study
+from transformist.studies.experiment import Chart, Claimed, Row, Study
 
 POINTS = [-3, -1, 0, 0.5, 2]
 SCORES = [5, 4, 1]
@@ -85,9 +85,8 @@ def _found(rows: Sequence[Row], check: str) -> list[list[float]]:
 
 
 def _is_absolute(rows: Sequence[Row]) -> bool:
-    both, *alone = _found(rows, CHECKS[0])
-    right = [abs(x) for x in POINTS]
-    return both == right and all(each != right for each in alone)
+    sides = [max(x, 0) for x in POINTS], [max(-x, 0) for x in POINTS]
+    return _found(rows, CHECKS[0]) == [[abs(x) for x in POINTS], *sides]
 
 
 def _is_softmax(rows: Sequence[Row]) -> bool:
@@ -96,6 +95,12 @@ def _is_softmax(rows: Sequence[Row]) -> bool:
     # e⁻¹⁰ = 4.54 · 10⁻⁵ and e⁻⁴⁰ = 4 · 10⁻¹⁸, the last of which the claim rounds to 0.
     near = zip(once + tenfold, (0.721, 0.265, 0.013, 0.99995, 4.5e-5, 0), strict=True)
     return all(math.isclose(x, y, rel_tol=0.02, abs_tol=1e-12) for x, y in near)
+
+
+def _chart(rows: Sequence[Row]) -> Chart:
+    units = [row for row in rows if row["check"] == CHECKS[0]]
+    points = {row["model"]: list(zip(row["given"], row["found"], strict=True)) for row in units}
+    return Chart(x="x", y="output", curves=points)
 
 
 QUICK_CHECKS = Study(
@@ -109,7 +114,10 @@ QUICK_CHECKS = Study(
     cases=_cases,
     rows=_rows,
     claims=(
-        Claimed("Both units give |x| at every point, and neither one does alone.", _is_absolute),
+        Claimed(
+            "Both units give |x| at every point, and either one alone gives 0 on one side.",
+            _is_absolute,
+        ),
         Claimed(
             "The weights are 0.721, 0.265, 0.013, and after the factor 0.99995, 4.5e-05, 0.",
             _is_softmax,
@@ -119,8 +127,9 @@ QUICK_CHECKS = Study(
             lambda rows: _found(rows, CHECKS[2]) == [[3, 4, 7], [7, 0, 7], [4, 0, 4]],
         ),
     ),
+    chart=_chart,
     answer=lambda _: (
-        "A hidden unit is 0 on one side, so |x| needs one for each side. The factor "
+        "A hidden unit is 0 on one side, so a network gives |x| with one for each side. The factor "
         "turns gaps of 1 and 4 into 10 and 40, so nearly all weight goes to the best key. A "
         "sublayer adds to the stream: in a used dimension the values are summed, and a value is "
         "replaced only if the network subtracts it, after which no layer can read it."

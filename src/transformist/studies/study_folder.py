@@ -1,4 +1,4 @@
-"""The folder of a study: rows of finished cases, and at the end the page and the facts."""
+"""The folder of a study: rows of finished cases, and at the end the page, figure and facts."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class StudyFolder:
 
     @property
     def _names(self) -> tuple[str, ...]:
-        return ROWS, FACTS, f"{self._study.name}.md"
+        return ROWS, FACTS, f"{self._study.name}.md", f"{self._study.name}.svg"
 
     def _refused(self, received: str) -> InvalidValue:
         return InvalidValue(
@@ -95,8 +95,11 @@ class StudyFolder:
         with (self.path / ROWS).open("a", encoding="utf-8") as file:
             file.write(f"{json.dumps({'case': case, 'rows': rows})}\n")
 
-    def write(self, page: str, facts: Row) -> list[Path]:
-        """Write the page and the facts of the finished study, and return its files."""
+    def write(self, page: str, facts: Row, figure: bytes | None = None) -> list[Path]:
+        """Write the page, the figure and the facts of the finished study, and return its files."""
         (self.path / self._names[2]).write_text(page, "utf-8")
+        if figure is not None:
+            (self.path / self._names[3]).write_bytes(figure)
+        # The facts come last, since they tell a later run that all files are there.
         (self.path / FACTS).write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
-        return [self.path / name for name in self._names]
+        return [self.path / name for name in self._names[: 3 if figure is None else 4]]

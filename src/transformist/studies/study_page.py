@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import inspect
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from types import NoneType
 from typing import Any
 
-from transformist.studies.experiment import Findings, Row
+import numpy as np
+
+from transformist.studies.experiment import Findings, Row, Study
+from transformist.verify import THIS_PROCESS
+
+NO_FIGURE = "The figure needs matplotlib: `pip install 'transformist[figures]'`."
 
 
-def study_page(found: Findings) -> str:
-    """Return the page: question, method, table, claims, answer, command and machine."""
+def study_page(found: Findings, description: str | None = None) -> str:
+    """Return the page: question, answer, figure, method, claims, table, command and machine.
+
+    Args:
+        found: the result of the study.
+        description: the figure in words; `None` where it is not drawn.
+
+    """
     study = found.study
-    command = f"transformist study {study.name}" + " --quick" * found.is_quick
     claims = [
         f"- {claim.text} {'Holds.' if held else 'DOES NOT HOLD.'}"
         for claim, held in zip(study.claims, found.held, strict=True)
@@ -21,18 +32,39 @@ def study_page(found: Findings) -> str:
     parts = [
         f"# Study: {study.name}",
         f"**Question.** {study.question}",
-        f"**Method.** {study.method}",
-        "\n".join(_table(found.rows)),
-        "**Claims, checked on these rows.**",
-        "\n".join(claims),
         f"**Answer.** {found.answer}",
-        f"Made by `{command} -o DIR` with Python {platform.python_version()} on {_machine()}.",
+        *(["\n".join(_table(found.summary))] if found.summary else []),
+        NO_FIGURE if description is None else f"![{_in_brackets(description)}]({study.name}.svg)",
+        f"**Method.** {study.method}",
+        *([] if study.listing is None else [f"```python\n{inspect.getsource(study.listing)}```"]),
+        "**Claims, checked on the rows below.**",
+        "\n".join(claims),
+        "**Rows.**",
+        "\n".join(_table(found.rows)),
+        f"Made by `{command_of(found)}`, {_seed(study)}, with Python {platform.python_version()} "
+        f"and numpy {np.__version__} on {platform.system()} {platform.machine()}.",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _machine() -> str:
-    return f"{platform.system()} {platform.machine()}"
+def command_of(found: Findings) -> str:
+    """The command line that ran the study."""
+    command, workers = f"transformist study {found.study.name}", found.workers
+    if found.is_quick:
+        command += " --quick"
+    if workers != THIS_PROCESS:
+        given = {"jobs": workers.jobs, "backend": workers.backend, "address": workers.address}
+        command += "".join(f" --{name} {value}" for name, value in given.items() if value)
+    return f"{command} -o DIR"
+
+
+def _seed(study: Study) -> str:
+    return "without random numbers" if study.seed is None else f"with seed {study.seed}"
+
+
+def _in_brackets(text: str) -> str:
+    """The text as the alternative of an image in Markdown, which brackets would end."""
+    return text.replace("[", "(").replace("]", ")").replace("\n", " ")
 
 
 def _table(rows: Sequence[Row]) -> list[str]:

@@ -22,6 +22,7 @@ from transformist.theory.softening import (
     softmax_remainder,
     underflow_sharpness,
 )
+from transformist.theory.transformer_error import transformer_error
 
 __all__ = [
     "NORMS",
@@ -40,6 +41,7 @@ __all__ = [
     "sharpness",
     "size_bound",
     "softmax_remainder",
+    "transformer_error",
     "underflow_sharpness",
     "vector_norm",
 ]

@@ -11,6 +11,7 @@ import numpy as np
 from transformist.arithmetic import whole_number
 from transformist.errors import InvalidValue
 from transformist.model import (
+    GATES,
     Attention,
     Embedding,
     FeedForward,
@@ -111,7 +112,7 @@ def _given(size: Any, where: str) -> Fraction:
             "a LayerStack needs size, a bound of the norms of its inputs",
             received="no size",
             where=where,
-            remedy="give size",
+            remedy="give size=, such as size=1",
         )
     return norm_bound("size", size, where)
 
@@ -135,6 +136,8 @@ def embedding_bound(
             positions of an unknown kind.
 
     """
+    # Magnitudes are added coordinate by coordinate: a word and a position may have any signs, and
+    # any word may stand at any position.
     words, positions = abs(rationals(embedding.vectors)), embedding.positions
     if positions is None:
         return vector_norm(words, norm)
@@ -146,6 +149,7 @@ def embedding_bound(
             remedy="give a PositionTable of the same vectors, or the layers in a LayerStack, with "
             "size",
         )
+    # Symbols in front and at the back have positions beyond 1 to n.
     ends = len(embedding.front), len(embedding.back)
     return vector_norm(words + _REACHES[type(positions)](positions, *ends, max_length, where), norm)
 
@@ -197,7 +201,8 @@ WITHIN_ONE = ("1", "1/i", "-1/i", "(-1)^i")
 def size_bound(part: Part, norm: str, size: Fraction) -> Fraction:
     """Return X′ with ‖f(x)‖ ≤ X′ for all ‖x‖ ≤ X; for lists of vectors, at each position.
 
-    A network: ‖W₂‖(‖W₁‖ X + ‖b₁‖) + ‖b₂‖, since |act(h)| ≤ |h|. A head: ‖W_O W_V‖ X + ‖W_O b_V‖ +
+    A network: ‖W₂‖(‖W₁‖ X + ‖b₁‖) + ‖b₂‖, since |act(h)| ≤ |h|; a gated unit has a bound for each
+    factor. A head: ‖W_O W_V‖ X + ‖W_O b_V‖ +
     ‖b_O‖, its values being averaged. A residual connection adds X. A norm: `normalized_bound` and
     ‖β‖.
 
@@ -260,8 +265,17 @@ def by_type(
 
 
 def _network(part: FeedForward, norm: str, size: Fraction) -> Fraction:
-    # |act(h)| ≤ |h| for ReLU and every form of GELU, coordinate by coordinate.
-    hidden = operator_norm(part.W_1, norm) * size + vector_norm(part.b_1, norm)
+    # |act(h)| ≤ |h|, coordinate by coordinate, but for σ: |σ(h)| ≤ 1/2 + |h|/4. ‖v ∘ g‖ is at most
+    # ‖v‖ max |g|, and max |g| ≤ ‖g‖ in each of the norms; σ is at most 1.
+    if part.is_gated:
+        (V, G), (c, b) = np.split(part.W_1, 2), np.split(part.b_1, 2)
+        hidden = operator_norm(V, norm) * size + vector_norm(c, norm)
+        if GATES[part.activation] != "sigmoid":
+            hidden *= operator_norm(G, norm) * size + vector_norm(b, norm)
+    else:
+        hidden = operator_norm(part.W_1, norm) * size + vector_norm(part.b_1, norm)
+    if part.activation == "sigmoid":
+        hidden = hidden / 4 + vector_norm([Fraction(1, 2)] * len(part.b_1), norm)
     return operator_norm(part.W_2, norm) * hidden + vector_norm(part.b_2, norm)
 
 

@@ -173,12 +173,15 @@ def _spectral(A: Any) -> Fraction:
     # and `image` add that. A is scaled by a power of two, its largest entry then being in [¼, 1],
     # and rounded to float64 (u ‖A‖_F). Underflow, and the rounding of these few sums of positive
     # terms, are far within `SLACK`.
+    # A matrix and its transpose have the same singular values; the smaller Gram matrix is taken.
     A = A if A.shape[0] >= A.shape[1] else A.T
     if A.shape[1] == 1:
         return vector_norm(A.T, "l2")
     top = _largest(abs(A).ravel().tolist())
     if not top:
         return Fraction(0)
+    # With p of a bits and q of b, p/q lies between 2^(a−b−1) and 2^(a−b+1): the scale is above it,
+    # and less than 4 times as large.
     scale = Fraction(2) ** (top.numerator.bit_length() - top.denominator.bit_length() + 1)
     near = (rationals(A) / scale).astype(np.float64)
     m, n = near.shape

@@ -178,6 +178,8 @@ def perturbation_bounds(
 
     """
     where = "perturbation_bounds"
+    # What a part does to a change depends on the size of what it reads, which is bounded without
+    # it.
     sizes = stream_bounds(model, norm, max_length, size, where)
     first, *_ = sizes
     moved = {first: norm_bound("delta", delta, where)}
@@ -276,6 +278,14 @@ def _outside(received: str, remedy: str) -> None:
 
 
 def _network(part: FeedForward, norm: str, *_: Any) -> Fraction:
+    if part.is_gated:
+        raise InvalidValue(
+            "a network must have units of one factor: the slope of a product grows with its "
+            "factors and has no largest value",
+            received=f"activation = {part.activation}",
+            where="FeedForward",
+            remedy="bound its errors for given inputs, with bounds.rounding_error",
+        )
     slope = ACTIVATION_SLOPES[part.activation]
     return operator_norm(part.W_2, norm) * slope * operator_norm(part.W_1, norm)
 
@@ -321,6 +331,8 @@ def _sublayer(part: Sublayer, norm: str, size: Any, most: Fraction) -> Fraction:
         read = normalization_constant(part.pre_norm, norm)
         size = size_bound(part.pre_norm, norm, size)
     constant = by_type(_CONSTANTS, part.function, "Sublayer")
+    # The pre-norm may stretch a change δ ≤ `most` to `read` · `most`, up to which the constant of
+    # the function must hold.
     through = 1 + read * constant(part.function, norm, size, read * most)
     after = part.post_norm
     return through if after is None else normalization_constant(after, norm) * through

@@ -85,9 +85,13 @@ def _in_series(parts: Iterable[Any]) -> int | None:
     return degree
 
 
+NETWORK_DEGREES = {"relu": 1, "bilinear": 2, "reglu": 2}
+"""Degrees of networks without biases: c x is c times as large in each factor of a hidden unit."""
+
+
 def _of_network(network: FeedForward) -> int | None:
     biases = np.any(network.b_1 != 0) or np.any(network.b_2 != 0)
-    return 1 if network.activation == "relu" and not biases else None
+    return None if biases else NETWORK_DEGREES.get(network.activation)
 
 
 def _of_norm(norm: LayerNorm) -> int | None:
@@ -97,6 +101,8 @@ def _of_norm(norm: LayerNorm) -> int | None:
 def _of_attention(head: Attention) -> int | None:
     # Equal scores stay equal when they grow by c²; unequal ones sharpen softmax.
     soft = not head.weighting.is_hard and np.any(exact_product(head.W_Q.T, head.W_K) != 0)
+    # A term b_Q · W_K y of a score grows by c only, while x · A y grows by c²: their order may
+    # change. W_O b_V and b_O do not grow at all.
     biases = (exact_product(head.b_Q, head.W_K), head.value_shift, head.b_O)
     return None if soft or any(np.any(bias != 0) for bias in biases) else 1
 

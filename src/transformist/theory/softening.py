@@ -77,6 +77,7 @@ def printed_remainder(gap: Any, n: int) -> float:
 
     """
     power = Fraction(_power_above(_score_gap(gap, n, "printed_remainder")))
+    # 2¹⁰⁰⁰ stands for every larger bound, so that `float` does not overflow.
     return float(min(2 * n * power, Fraction(2) ** 1000)) * _ROOM
 
 
@@ -173,7 +174,7 @@ def _positive_gap(gap: tuple[Any, int], where: str) -> tuple[Fraction, int]:
             "gap must be a pair: a positive difference of dot products, and d_key",
             received=repr(gap)[:60],
             where=where,
-            remedy="give one such as (1, 2), or that of recipe.gap(n)",
+            remedy="give one such as (1, 2), or recipe.gap(n)",
         )
     return dot, d_key
 

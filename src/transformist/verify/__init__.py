@@ -5,6 +5,7 @@ from transformist.verify.breakdowns import SHORT_WORK, WORK, Breakdown, first_fa
 from transformist.verify.certificate import (
     TAKEN_FOR_GRANTED,
     Certificate,
+    Uncertifiable,
     Unproved,
     certify,
     check_certificate,
@@ -21,6 +22,7 @@ from transformist.verify.proof import EVALUATIONS
 from transformist.verify.runs.execution import Progress
 from transformist.verify.runs.processes import BACKENDS, Workers
 from transformist.verify.searches import formats, search, search_all, search_formats, searched
+from transformist.verify.softened_model import NoSharpness, softened
 from transformist.verify.string_claims import enclosed_error
 from transformist.verify.suite import built_for, check_program, check_programs, check_recipes
 from transformist.verify.tolerances import LeastError, least_error
@@ -43,7 +45,9 @@ __all__ = [
     "Diagnosis",
     "Drawn",
     "LeastError",
+    "NoSharpness",
     "Progress",
+    "Uncertifiable",
     "Unproved",
     "Verdict",
     "Workers",
@@ -74,6 +78,7 @@ __all__ = [
     "searched",
     "sensitivity",
     "shortest_input",
+    "softened",
     "spread",
     "worst_rounding",
 ]

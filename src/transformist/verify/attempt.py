@@ -109,5 +109,5 @@ def products_of(head: Attention) -> int:
 
 
 def refused(n: int, refusal: NotFinite) -> Mismatch:
-    """Mismatch of a format that cannot hold the weights, features or scores at length n."""
+    """The mismatch for a format that refuses the weights, features or scores at length n."""
     return Mismatch({"n": n}, refusal.invariant, f"refused: {refusal.received}")

@@ -284,6 +284,8 @@ class _Search:
 
 def _growing(start: int, longest: int, marks: tuple[int, ...]) -> Iterator[int]:
     """Lengths beyond `start`, each a quarter longer, with the marks among them, to the longest."""
+    # The grid meets every stretch of failing lengths that is a quarter of its first length long,
+    # and may pass over shorter ones.
     n = start
     while n < longest:
         following = min(n + max(1, n // GROWTH), longest)

@@ -90,6 +90,14 @@ def check(
         max_length, symbols, journal is not None, lambda: sample(model, reference, system)
     )
     draws = _draws(drawn, model)
+    every = (shortest, max_length) if shortest <= max_length else None
+    if every is None and draws is None:
+        raise InvalidValue(
+            f"max_length must be at least {shortest}, the length of the model's shortest input",
+            received=str(max_length),
+            where="check",
+            remedy=f"give a length of at least {shortest}, or draw strings",
+        )
     subject = Subject(model, reference, system)
     parts = list(pieces(symbols, shortest, max_length, draws))
     with ExitStack() as stack:
@@ -101,10 +109,9 @@ def check(
         if jobs not in (None, 1) or backend is not None or address is not None:
             spread = Workers(jobs, backend, address).spread
         found = execute(subject, parts, record, spread, progress)
-    covered = f"every string {lengths_in_words(shortest, max_length)}"
-    if draws is not None:
-        covered += f", {draws}"
-    return _verdict(subject, found, (shortest, max_length), draws, covered)
+    covered = [f"every string {lengths_in_words(*every)}"] if every else []
+    covered += [str(draws)] if draws else []
+    return _verdict(subject, found, every, draws, ", ".join(covered))
 
 
 def _compared(model: Any, reference: Any) -> tuple[Transformer, Callable[[Any], Any]]:
@@ -195,15 +202,16 @@ def _arithmetic(system: Arithmetic) -> str:
 def _verdict(
     subject: Subject,
     found: Executed,
-    every: tuple[int, int],
+    every: tuple[int, int] | None,
     draws: Drawn | None,
     covered: str,
 ) -> Verdict:
     wrong, name = found.mismatch, subject.arithmetic.name
     tried = covered
     if wrong is not None:
-        then = f", {draws}" if draws else ""
-        tried = f"strings to length {every[1]}{then}, until one of length {len(wrong.input)} failed"
+        then = [f"strings to length {every[1]}"] if every else []
+        then += [str(draws)] if draws else []
+        tried = f"{', '.join(then)}, until one of length {len(wrong.input)} failed"
         if found.is_drawn:
             wrong = shrunk(subject, wrong)
     coverage = Coverage(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Rational
 from typing import Any, TypeAlias
@@ -28,8 +28,8 @@ LOG = logging.getLogger(__name__)
 BLOCK = 2**12
 """Number of strings evaluated together."""
 
-LimitAt: TypeAlias = Callable[[int], Limit]
-"""The error admitted at each length."""
+LimitAt: TypeAlias = Callable[[String], Limit]
+"""The error admitted for each input."""
 
 
 def lengths_in_words(shortest: int, longest: int) -> str:
@@ -50,10 +50,7 @@ def shortest_input(model: Transformer) -> int:
 
 @dataclass(frozen=True)
 class Refusal:
-    """An error of the model or the reference, and the string on which it was raised.
-
-    An error of the model on strings that are evaluated together counts as one of the first.
-    """
+    """An error of the model or the reference, and the string on which it was raised."""
 
     input: String
     error: TransformistError
@@ -101,19 +98,17 @@ def first_wrong_of_every(
         prefix: the symbols with which the strings begin.
 
     Returns:
-        The number of strings compared, and the first that is wrong or refused.
-
-    Raises:
-        OutOfTime: as the reference.
+        The number of strings compared, and the first that is wrong or refused, or on which the
+        reference takes too long.
 
     """
     longest = lengths.stop - 1
+    # Prefixes are shared only where the answers of strings are compared as they are: a limit needs
+    # values with radii. A string beyond N is refused, which the path string by string words.
     fits = model.max_length is None or longest <= model.max_length
     if fits and limit is None and shares_prefixes(model):
         try:
             return _compare_prefixes(model, reference, domain, lengths, system, prefix)
-        except OutOfTime:
-            raise
         except (NotShared, TransformistError):
             # The reference raises the error again, unless an earlier string has a wrong answer.
             LOG.debug("the strings are evaluated apart in %s", system.name)
@@ -164,7 +159,7 @@ def _first_wrong_of_level(
     for k, (string, got) in enumerate(zip(level.strings, level.answers, strict=True)):
         try:
             expected = _expected(reference, string)
-        except InvalidValue as refused:
+        except (InvalidValue, OutOfTime) as refused:
             return k, Refusal(string, refused)
         if not _is_answer(got, expected):
             return k, Mismatch(string, expected, got)
@@ -185,7 +180,7 @@ def compare(
         reference: returns the right answer on a string.
         strings: compared in this order.
         system: the number system to evaluate in.
-        limit: where answers are in numbers, the error admitted at each length.
+        limit: where answers are in numbers, the error admitted for each input.
 
     Raises:
         InvalidValue: for a reference that raises, or returns what no model answers with.
@@ -204,38 +199,61 @@ def first_wrong(
     """Find the first of the strings that is wrong or refused; arguments as for `compare`."""
     total, remaining = 0, iter(strings)
     while block := list(itertools.islice(remaining, BLOCK)):
-        judged = 0
-        try:
-            for string, expected, got, is_right in _judged(model, reference, block, system, limit):
-                judged += 1
-                LOG.debug("%d strings compared in %s", total + judged, system.name)
-                if not is_right:
-                    return total + judged, Mismatch(string, expected, got)
-        except OutOfTime:
-            raise
-        except TransformistError as error:
-            return total + judged, Refusal(block[judged], error)
-        total += judged
+        cases, found = _first_of_block(model, reference, block, system, limit)
+        total += cases
+        LOG.debug("%d strings compared in %s", total, system.name)
+        if found is not None:
+            return total, found
     return total, None
 
 
-def _judged(
+def _first_of_block(
     model: Transformer,
     reference: Callable[[Any], Any],
     strings: Sequence[String],
     system: Arithmetic,
     limit: LimitAt | None,
-) -> Iterator[tuple[String, Any, Any, bool]]:
-    """Each string with its right answer, the answer given, and whether that is right."""
-    if limit is None:
-        for string, got in zip(strings, model.answers(strings, system), strict=True):
+) -> tuple[int, Mismatch | Refusal | None]:
+    """The outcome of strings that are evaluated together, or one by one at an error of the model.
+
+    Half of the strings, and half of these, are evaluated until one string alone has the error: an
+    earlier one may have a wrong answer.
+    """
+    try:
+        if limit is None:
+            given = model.answers(strings, system)
+        else:
+            given = list(model.values(strings, system))
+    except TransformistError as error:
+        if len(strings) == 1:
+            return 0, Refusal(strings[0], error.with_received(f"on {strings[0]!r:.60}"))
+        # The first half is searched first, so the first string that fails is found, by the order of
+        # the strings, after some 2 log₂ n evaluations of half as many strings each time.
+        middle = len(strings) // 2
+        cases, found = _first_of_block(model, reference, strings[:middle], system, limit)
+        if found is None:
+            more, found = _first_of_block(model, reference, strings[middle:], system, limit)
+            cases += more
+        return cases, found
+    for k, (string, got) in enumerate(zip(strings, given, strict=True)):
+        try:
             expected = _expected(reference, string)
-            yield string, expected, got, _is_answer(got, expected)
-        return
-    for string, y in zip(strings, model.values(strings, system), strict=True):
-        expected = _expected(reference, string)
-        numbers, radii = system.numbers(y).tolist(), system.radius(y).tolist()
-        yield string, expected, numbers, all_agree(numbers, radii, expected, limit(len(string)))
+            answer, is_right = _judged(string, got, expected, system, limit)
+        except TransformistError as error:
+            return k, Refusal(string, error)
+        if not is_right:
+            return k + 1, Mismatch(string, expected, answer)
+    return len(strings), None
+
+
+def _judged(
+    string: String, got: Any, expected: Any, system: Arithmetic, limit: LimitAt | None
+) -> tuple[Any, bool]:
+    """The answer in plain values, and True if it is right."""
+    if limit is None:
+        return got, _is_answer(got, expected)
+    numbers, radii = system.numbers(got).tolist(), system.radius(got).tolist()
+    return numbers, all_agree(numbers, radii, expected, limit(string))
 
 
 def _is_answer(got: Any, expected: Any) -> bool:

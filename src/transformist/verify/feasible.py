@@ -11,7 +11,7 @@ from typing import Any
 
 from transformist.arithmetic import Arithmetic, is_whole
 from transformist.domains import Strings
-from transformist.errors import InvalidValue, OutOfTime
+from transformist.errors import InvalidValue
 from transformist.model import Transformer
 from transformist.verify.comparison import Refusal, first_wrong_of_every, shortest_input
 
@@ -20,6 +20,13 @@ MOST_STRINGS = 2**24
 
 MOST_RECORDED = 2**40
 """The same limit where a journal records the check, which may then last long."""
+
+LONGEST_OF_ONE = 2**11
+"""Longest strings over one symbol, of which there is one of each length.
+
+A string of length n has n² scores, so all to length n have about n³/3: at n = 2¹¹, fewer than the
+2²⁴ strings of 24 symbols, with 2²⁴ · 24² scores.
+"""
 
 DEFAULT_LENGTH = 14
 """The longest strings where no length is given: 2¹⁵ − 1 strings of two symbols, some seconds."""
@@ -91,10 +98,7 @@ def sample(
             length = min(length, model.max_length)
         lengths = range(shortest, length + 1)
         begun = time.perf_counter()
-        try:
-            cases, found = first_wrong_of_every(model, reference, domain, lengths, system)
-        except OutOfTime:
-            return None
+        cases, found = first_wrong_of_every(model, reference, domain, lengths, system)
         spent = time.perf_counter() - begun
         if isinstance(found, Refusal) or not cases:
             return None
@@ -135,8 +139,17 @@ def require_feasible(
             where="check",
             remedy="give a length of at least 0",
         )
-    # symbolsⁿ ≤ MOST_STRINGS, with one symbol counted as two. The largest symbolsⁿ that fits is
-    # evaluated in blocks, so that this limits time, not memory.
+    if symbols == 1:
+        if length > LONGEST_OF_ONE:
+            raise InvalidValue(
+                f"strings over one symbol must have at most {LONGEST_OF_ONE:,} symbols",
+                received=f"max_length = {length}",
+                where="check",
+                remedy=f"give a length of at most {LONGEST_OF_ONE}",
+            )
+        return
+    # symbolsⁿ ≤ MOST_STRINGS. The largest symbolsⁿ that fits is evaluated in blocks, so that this
+    # limits time, not memory.
     most = MOST_RECORDED if is_recorded else MOST_STRINGS
     longest = _longest(most, symbols)
     if length > longest:
@@ -167,8 +180,8 @@ def _in_time(taken: Sample | None, longest: int, symbols: int) -> str:
 
 
 def _longest(count: int, symbols: int) -> int:
-    """The longest length of which there are at most `count` strings; one symbol counts as two."""
-    return next(n for n in itertools.count() if max(symbols, 2) ** (n + 1) > count)
+    """The longest length of which there are at most `count` strings, of two symbols or more."""
+    return next(n for n in itertools.count() if symbols ** (n + 1) > count)
 
 
 def _count_in_words(symbols: int, length: int) -> str:

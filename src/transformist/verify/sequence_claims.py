@@ -83,8 +83,12 @@ def _trials(recipe: Recipe[SequenceClaim], max_length: int | None) -> Iterator[T
         for system, n in lengths_tried(claim, settings, max_length, shorter=bool(given)):
             # About n² scores a list, each of as many products as a vector has numbers.
             most = PRODUCTS_IN.get(system.name, PRODUCTS) // (n * n * domain.width)
-            cases = domain.cases(n, max(2, min(LISTS, most)), system)
-            wrong = _first_mismatch(claim, settings, model, domain, cases, n, system)
+            try:
+                cases = domain.cases(n, max(2, min(LISTS, most)), system)
+                wrong = _first_mismatch(claim, settings, model, domain, cases, n, system)
+            except NotFinite as refusal:
+                # A format that does not hold the numbers does not keep the claim.
+                cases, wrong = [], refused(n, refusal)
             covered = Coverage(
                 arithmetic=system.name, cases=len(cases), inputs=str(domain), settings=given
             )
@@ -152,6 +156,7 @@ def _size(domain: Sequences, case: Meaning) -> Fraction:
     entries = (
         entry
         for column in domain.columns
+        # A column often repeats one entry at all positions: each object is looked at once.
         for entry in {id(each): each for each in case[column.label]}.values()
         if isinstance(entry, tuple)
     )

@@ -11,7 +11,7 @@ import numpy as np
 from transformist.arithmetic import Arithmetic, Interval, number_system
 from transformist.claims import Recipe, Settings, StringClaim, ask
 from transformist.domains import String, Strings
-from transformist.errors import NotFinite, Undecided
+from transformist.errors import InvalidValue, NotFinite, Undecided
 from transformist.model import Trace, Transformer, rationals
 from transformist.verify.attempt import (
     LENGTH_COST,
@@ -82,19 +82,43 @@ def _trials(recipe: Recipe[StringClaim], max_length: int | None) -> Iterator[Tri
             for declared in (N, n) if has_n and n < N else (N,):
                 built = {**given, **({"max_length": declared} if has_n else {})}
                 model = recipe.construct(**recipe.settings(built))
+                _require_alphabet(model, domain, recipe)
                 cases, wrong, every = 0, None, None
-                if declared == N:
-                    shorter = min(length, n)
-                    every = shortest_input(model), shorter
-                    cases, wrong = compare_every(model, reference, domain, shorter, system, limit)
-                if wrong is None:
-                    long_enough = [x for x in chosen if len(x) >= shortest_input(model)]
-                    more, wrong = compare(model, reference, long_enough, system, limit)
-                    cases += more
+                try:
+                    if declared == N:
+                        shorter = min(length, n)
+                        every = shortest_input(model), shorter
+                        cases, wrong = compare_every(
+                            model, reference, domain, shorter, system, limit
+                        )
+                    if wrong is None:
+                        long_enough = [x for x in chosen if len(x) >= shortest_input(model)]
+                        more, wrong = compare(model, reference, long_enough, system, limit)
+                        cases += more
+                except NotFinite as refusal:
+                    # A format that does not hold the numbers does not keep the claim.
+                    wrong = refused(n, refusal)
                 covered = Coverage(
                     arithmetic=name, cases=cases, inputs=str(domain), settings=built, every=every
                 )
                 yield Trial(covered, wrong)
+
+
+def _require_alphabet(model: Transformer, domain: Strings, recipe: Recipe[StringClaim]) -> None:
+    """Require the symbols of the claim in the alphabet of a model.
+
+    Raises:
+        InvalidValue: for a model without one of them.
+
+    """
+    missing = [each for each in domain.alphabet if each not in model.alphabet]
+    if missing:
+        raise InvalidValue(
+            f"a model with the claim of {recipe.name} must have the symbols of the claim",
+            received=f"a model over {model.alphabet!r:.60}, without {missing[0]!r}",
+            where="check",
+            remedy="give a model over the same alphabet",
+        )
 
 
 def _length_of_all(domain: Strings, max_length: int | None, count: int) -> int:
@@ -109,7 +133,9 @@ def _length_of_all(domain: Strings, max_length: int | None, count: int) -> int:
 def _reached(claim: StringClaim, settings: Settings, length: int) -> Iterator[tuple[str, int, int]]:
     """For each arithmetic: its name, the length of the longest strings tried, and the largest N."""
     for name, safe in claim.safe_lengths(settings).items():
-        n, N = max(LONGEST_IN.get(name, LONGEST), length), LARGEST_DECLARED
+        # The reference of a claim on numbers is evaluated in balls, whatever the arithmetic.
+        slow = "interval" if claim.in_numbers else name
+        n, N = max(LONGEST_IN.get(slow, LONGEST), length), LARGEST_DECLARED
         yield (name, n, N) if safe is None else (name, min(n, safe), min(N, safe))
 
 
@@ -118,7 +144,7 @@ def _limit_at(claim: StringClaim, settings: Settings, system: Arithmetic) -> Lim
     error = claim.error
     if error is None:
         return None
-    return lambda n: ask(error, n=n, arithmetic=system, **settings)
+    return lambda x: ask(error, x=x, n=len(x), arithmetic=system, **settings)
 
 
 # One attempt
@@ -135,6 +161,9 @@ HARD_STRINGS = ((32, 24), (1024, 12), (math.inf, 4))
 DRAWN_STRINGS = 2
 """Number of drawn strings that are attempted in addition."""
 
+BALL_COST = 2**8
+"""Scores that one score counts as where the reference is evaluated in balls."""
+
 LONG_STRING = 2048
 """In models built for an N larger than this, strings have half this many symbols."""
 
@@ -148,6 +177,7 @@ def string_attempts(recipe: Recipe[StringClaim], settings: Settings, a: Arithmet
         has_n = model.max_length is not None
         strings = _attempted(ask(recipe.claim.domain, **chosen), n, has_n)
         each = sum(products_of(head) for head in heads_of(model))
+        each *= BALL_COST if recipe.claim.in_numbers else 1
         # A transformer of width d has about d² weights to build for N = n.
         scores = LENGTH_COST * (model.width**2 // 8 if model.max_length else 4) + sum(
             (len(x) + 1) * ((len(x) + 1) * each + model.width * NUMBER_COST // 4) for x in strings
@@ -169,6 +199,7 @@ def string_attempts(recipe: Recipe[StringClaim], settings: Settings, a: Arithmet
 def _attempted(domain: Strings, n: int, has_n: bool) -> list[String]:
     length = LONG_STRING // 2 if has_n and n > LONG_STRING else n
     chosen = [*_some_hard(domain, length), *domain.drawn(length, DRAWN_STRINGS, seed=0)]
+    # Short strings are few: all of them are attempted, and a wrong one cannot be missed.
     if len(domain.alphabet) ** length <= ALL_STRINGS:
         chosen += domain.every(length, length)
     if has_n:
@@ -180,6 +211,7 @@ def _some_hard(domain: Strings, length: int) -> Sequence[String]:
     """Some of the hard strings; several lengths in a row together take all of them."""
     hard = list(domain.hard(length))
     most = next(count for longest, count in HARD_STRINGS if length <= longest)
+    # Every ⌈h/most⌉-th of h strings, from an index that changes with the length.
     step = -(-len(hard) // most)
     return hard[length % step :: step]
 
@@ -201,22 +233,22 @@ def _products(model: Transformer, rows: int) -> int:
     return int(rows * model.nonzero + rows**2 * mixed)
 
 
-def enclosed_error(trace: Trace) -> float | None:
-    """Upper bound of the distance of an answer's numbers from the real values, by balls.
+def enclosed_error(model: Transformer, trace: Trace) -> float | None:
+    """Upper bound of the distance of the answer of a run from the real values, by balls.
 
     It is infinite if a number is infinite, and `None` if there are more than `ENCLOSED` products or
     the balls become too wide.
     """
-    if _products(trace.model, len(trace.symbols)) > ENCLOSED:
+    if _products(model, len(trace.symbols)) > ENCLOSED:
         return None
-    (y,) = trace.model.values([trace.input], trace.arithmetic)
+    (y,) = model.values([trace.input], trace.arithmetic)
     numbers = trace.arithmetic.numbers(y)
     if numbers.dtype != object and not np.isfinite(numbers).all():
         return math.inf
     for bits in PRECISIONS:
         balls = Interval(bits)
         try:
-            (enclosed,) = trace.model.values([trace.input], balls)
+            (enclosed,) = model.values([trace.input], balls)
         except Undecided:
             continue
         # The real value r lies in the ball m ± ρ, so |y − r| ≤ |y − m| + ρ, computed in rationals.

@@ -143,6 +143,7 @@ def _scales(
         model: FeedForward = recipe.construct(**{**settings, "tolerance": tolerance})
         # A recipe may round its scale, so that several tolerances give the same weights: these
         # would each count as a scale that is no better.
+        # The largest factor of an input.
         scale = max(abs(Fraction(entry)) for entry in model.W_1.ravel().tolist())
         if scale != last:
             yield tolerance, scale, model

@@ -22,7 +22,7 @@ _FIGURES = Library("transformist.figures")
 WIDEST = Fraction(1, 2**40)
 """A ball wider than this, absolutely and relatively, decides no claim.
 
-`interval` computes with 64 bits, so a ball reaches this width once 24 bits are lost. A limit is
+`interval` computes with 128 bits, so a ball reaches this width once 88 bits are lost. A limit is
 widened by the ball's radius: without this rule a ball that says nothing would fit every limit.
 """
 
@@ -253,5 +253,8 @@ def _verdict(
 def _shown(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(_shown(each) for each in value)}]"
-    text = repr(value) if isinstance(value, str) else str(value)
+    try:
+        text = repr(value) if isinstance(value, str) else str(value)
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        text = f"a value of {type(value).__name__} that is too long to write"
     return text if len(text) <= 60 else f"{text[:57]}…"

@@ -29,7 +29,7 @@ def spread(
         function: a function of one argument.
         items: its arguments.
         workers: the processes. Without a backend they are copies of this process, which start
-            faster than those of loky.
+            faster than processes of loky.
 
     Example:
         >>> list(spread(abs, [-1, 2], Workers(1)))

@@ -53,6 +53,8 @@ def _hard_strings(n: int) -> list[str]:
         depth += 1 if symbol == "(" else -1
         if depth < lowest:
             lowest, where = depth, position
+    # Rotated to begin behind its lowest point, a string with as many of each bracket never falls
+    # below zero: so it is balanced (the cycle lemma).
     rotated = "".join(drawn[where:] + drawn[:where])
     strings = ["(" * n, ")" * n, ")(" * half, ")" * half + "(" * half]
     for x in ("((()))" * third, "(" * half + ")" * half, "()" * half, rotated):
@@ -209,57 +211,6 @@ def dyck_1_uniform(weighting: str = "softmax") -> Transformer:
     )
 
 
-@recipe(
-    "dyck-1",
-    section="9.2.1",
-    claim=StringClaim(
-        statement="x is in Dyck-1, for n ≤ N, as a slot that is 0 or 1",
-        **_DYCK_1,
-        safe_length=lambda *, arithmetic: balance_length(arithmetic),
-        why_safe="with s ≤ 1/(N + 1) a power of two, a balance that is 0 is computed within u n/4 "
-        "< s/4 of 0, and exactly in the formats that accumulate in float32; a word that ends in "
-        "balance after a violation has passed −1, where the step counts at least 1 − u/s ≥ 3/4",
-        depends_on=("N",),
-    ),
-    sources=("Bhattamishra et al. 2020",),
-    explain=_unmatched,
-    errata=("dyck-1-empty", "dyck-1-least-magnitudes", "dyck-1-comparator-cancels"),
-)
-def dyck_1(max_length: int = 1024, weighting: str = "softmax") -> Transformer:
-    """Means are 0 or at least s in magnitude; steps that are 0 to s/4 and 1 from 3s/4 part them.
-
-    The first layer marks each prefix that closes more than it opens. The mark is exactly 0 within
-    the dead zone, so that the rounding of many balances cannot add up in the second mean.
-    """
-    # The first step reads −balance − s/4: 0 for balances ≥ −s/4, 1 for those ≤ −3s/4. The second
-    # reads 3s/4 − violations − |balance|, the sum of which is 0 or at least s: 1 where it is ≤ s/4,
-    # 0 where it is ≥ 3s/4. So each number may be off by s/4.
-    s = step_zone(max_length)
-    step = greater_than_zero.build(epsilon=s / 2)
-    stream = Stream(("sign", "balance", "imbalance", "violation", "violations", "accept"))
-    return Transformer(
-        stream=stream,
-        embedding=Embedding.of(stream, _WORDS, front=[BOS]),
-        layers=(
-            Layer(
-                heads=(_mean(stream, "sign", "balance", weighting),),
-                feed_forward=beside(
-                    route(step, stream, [{"balance": -1}], ["violation"], shift=-s / 4),
-                    units(stream, *(({"balance": sign}, 0, "imbalance") for sign in (1, -1))),
-                ),
-            ),
-            Layer(
-                heads=(_mean(stream, "violation", "violations", weighting),),
-                feed_forward=route(
-                    step, stream, [{"violations": -1, "imbalance": -1}], ["accept"], shift=3 * s / 4
-                ),
-            ),
-        ),
-        read_out=Binary(W_out=stream.reading("accept"), b_out=["-1/2"]),
-        max_length=max_length,
-    )
-
-
 def comparator_length(arithmetic: Arithmetic | str) -> int | None:
     """Return the longest N for which dyck-1-nonuniform tells 0 from the least means by EqZero.
 
@@ -292,6 +243,73 @@ def comparator_length(arithmetic: Arithmetic | str) -> int | None:
         return n <= within and (5 * (u + w) + share * u * rows) * rows**2 + 12 * u <= Fraction(1, 8)
 
     return longest(holds)
+
+
+@recipe(
+    "dyck-1",
+    section="9.2.1",
+    claim=StringClaim(
+        statement="x is in Dyck-1, for n ≤ N, as a slot that is 0 or 1",
+        **{
+            **_DYCK_1,
+            "variants": (
+                {"weighting": "average-hard"},
+                {"printed": True, "weighting": "average-hard", "max_length": 24},
+            ),
+        },
+        safe_length=lambda *, arithmetic, printed: (
+            comparator_length(arithmetic) if printed else balance_length(arithmetic)
+        ),
+        why_safe="with s ≤ 1/(N + 1) a power of two, a balance that is 0 is computed within u n/4 "
+        "< s/4 of 0, and exactly in the formats that accumulate in float32; a word that ends in "
+        "balance after a violation has passed −1, where the step counts at least 1 − u/s ≥ 3/4; as "
+        "printed: bounds.comparator_length",
+        depends_on=("N",),
+    ),
+    sources=("Bhattamishra et al. 2020", "printed=True has the circuit of dyck-1-nonuniform"),
+    explain=_unmatched,
+    errata=("dyck-1-empty", "dyck-1-least-magnitudes", "dyck-1-comparator-cancels"),
+)
+def dyck_1(
+    max_length: int = 1024, weighting: str = "softmax", printed: bool = False
+) -> Transformer:
+    """Means are 0 or at least s in magnitude; steps that are 0 to s/4 and 1 from 3s/4 part them.
+
+    The first layer marks each prefix that closes more than it opens. The mark is exactly 0 within
+    the dead zone, so that the rounding of many balances cannot add up in the second mean.
+    """
+    if printed:
+        nonuniform: Transformer = dyck_1_nonuniform.build(
+            max_length=max_length, weighting=weighting
+        )
+        return nonuniform
+    # The first step reads −balance − s/4: 0 for balances ≥ −s/4, 1 for those ≤ −3s/4. The second
+    # reads 3s/4 − violations − |balance|, the sum of which is 0 or at least s: 1 where it is ≤ s/4,
+    # 0 where it is ≥ 3s/4. So each number may be off by s/4.
+    s = step_zone(max_length)
+    step = greater_than_zero.build(epsilon=s / 2)
+    stream = Stream(("sign", "balance", "imbalance", "violation", "violations", "accept"))
+    return Transformer(
+        stream=stream,
+        embedding=Embedding.of(stream, _WORDS, front=[BOS]),
+        layers=(
+            Layer(
+                heads=(_mean(stream, "sign", "balance", weighting),),
+                feed_forward=beside(
+                    route(step, stream, [{"balance": -1}], ["violation"], shift=-s / 4),
+                    units(stream, *(({"balance": sign}, 0, "imbalance") for sign in (1, -1))),
+                ),
+            ),
+            Layer(
+                heads=(_mean(stream, "violation", "violations", weighting),),
+                feed_forward=route(
+                    step, stream, [{"violations": -1, "imbalance": -1}], ["accept"], shift=3 * s / 4
+                ),
+            ),
+        ),
+        read_out=Binary(W_out=stream.reading("accept"), b_out=["-1/2"]),
+        max_length=max_length,
+    )
 
 
 @recipe(
@@ -533,6 +551,9 @@ def _bounded(kinds: int, depth: int, weighting: str) -> Transformer:
     opening: dict[str, int] = {"bracket": -1, "right": -1, "active": M, "opens": M, "one": -2 * M}
     closing: dict[str, int] = {"bracket": 1, "left": 1, "active": M, "opens": -M, "one": -M}
     unmark: list[LinearForm] = [{"active": -1}]
+    # One round for each depth. The head to the left finds the last active position before, the head
+    # to the right the first one after. If a bracket and its neighbour match, both are marked: the
+    # layer subtracts 1 from `active`, and clears what the heads have written for the next round.
     round_ = Layer(
         heads=(
             nearest("left", {"active": 1, "place": 1}, "strict-future"),
@@ -544,6 +565,7 @@ def _bounded(kinds: int, depth: int, weighting: str) -> Transformer:
             route(identity.build(), stream, [{"left": -1}, {"right": -1}], ["left", "right"]),
         ),
     )
+    # An active position scores 1, all others 0, so that the head fetches 1 if there is one.
     any_active = attend(stream, ["active"], ["remaining"], ["one"], ["active"], weighting)
     return Transformer(
         stream=stream,
@@ -556,7 +578,7 @@ def _bounded(kinds: int, depth: int, weighting: str) -> Transformer:
 
 
 def _marking(kinds: int) -> int:
-    """Return M, a power of two above 2k: weight of `active` and `opens` beside that of brackets."""
+    """Return M, a power of two above 2k: the weight of `active` and `opens`; brackets have 1."""
     # The step of `opening` reads −bracket − right + M (active + opens − 2): the brackets alone at
     # an active opening bracket, at most 2k − M ≤ −1 elsewhere, where [x = 0] of zone 1 is 0. That
     # of `closing` reads bracket + left + M (active − opens − 1): likewise.

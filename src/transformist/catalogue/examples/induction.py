@@ -403,7 +403,11 @@ def most_frequent(
         weighting="softmax" if weighting == "softmax" else "average-hard",
         mask="future",
     )
+    # [before is a] + [is b] − 1 is 1 where both hold, else at most 0. Softmax leaves the first bit
+    # a little below 1, which the step takes away.
     mark = [u for a, b in pairs for u in _step({_before(a): 1, _is(b): 1}, -1, _pair(a, b))]
+    # A share is at most 1: ReLU(share + [x_i is a] − 1) is the share where x_i is a, and 0
+    # elsewhere.
     select = [({_share(a, b): 1, _is(a): 1}, -1, _after(b)) for a, b in pairs]
     return Transformer(
         stream=stream,

@@ -52,6 +52,7 @@ class Embedded(RoundedAtom):
         if any(abs(value) >= margins.a.largest for value in values):
             return Errors(math.inf, math.inf)
         gaps = {value: abs(value - (margins.held(value) or 0)) for value in values}
+        # D times a number that is off by e is off by D e; D is at most `most`.
         error = magnitude(max(gaps.values(), default=0))
         relative = max(
             (magnitude(gap / value) if value > 0 else math.inf for value, gap in gaps.items()),

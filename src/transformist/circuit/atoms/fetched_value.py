@@ -60,10 +60,15 @@ class Fetched(RoundedAtom, HashedOnce):
         """Errors of the head, and the additional error of the order of summation."""
         assert isinstance(self.head, RoundedHead)
         errors = self.head.errors(margins, self.value, number)
+        # The bounds of heads are those of the reference. The structured engine evaluates a head by
+        # other methods: `apart` bounds how far its result is from that of the reference, relative
+        # to the largest value.
         apart = margins.order.apart(margins.most, margins.a)
         if not apart:
             return errors
         size = apart * margins.reach(self.value)
+        # A number other than 0 is at least its separation, so an absolute error is at most this
+        # part of it.
         least = magnitude(margins.circuit.separation(Form.atom(number)) or 0)
         return replace(
             errors,

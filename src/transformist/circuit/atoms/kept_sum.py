@@ -25,6 +25,7 @@ class Kept(RoundedAtom):
 
     def law(self, circuit: Circuit) -> Law:
         form = self.form
+        # The number is the form: adding up and storing change its error alone.
         return Law(circuit.rows(form), circuit.grid(form), circuit.separation(form))
 
     def over_nothing(self, circuit: Circuit) -> Fraction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,7 +13,7 @@ from transformist.circuit.circuit import Circuit, Law
 from transformist.circuit.forms import Form
 from transformist.circuit.margins import Margins, RoundedAtom
 from transformist.laws import INFINITY, Bound, Grid, Range, Ranges
-from transformist.positions import position
+from transformist.position_features import SINE_STEP, WAVELENGTHS, position
 
 
 def _inverse(n: Bound) -> Fraction:
@@ -29,6 +30,7 @@ _RANGES: Mapping[str, Callable[[Any], Range]] = {
     "i/n": lambda n: Range(_inverse(n), Fraction(1)),
     "-i/n": lambda n: Range(Fraction(-1), -_inverse(n)),
     "(-1)^i": lambda _n: Range(Fraction(-1), Fraction(1)),
+    **dict.fromkeys(WAVELENGTHS, lambda _n: Range(Fraction(-1), Fraction(1))),
 }
 """Range of each function at the positions 1 to n, given N."""
 
@@ -48,7 +50,7 @@ class PositionFeature(RoundedAtom):
         return ()
 
     def law(self, circuit: Circuit) -> Law:
-        grid = Grid(1)
+        grid = Grid(SINE_STEP.denominator if self.name in WAVELENGTHS else 1)
         if self.name in _DENOMINATORS:
             grid = grid.divided(_DENOMINATORS[self.name])
         longest = max(circuit.longest, Fraction(1))
@@ -60,11 +62,15 @@ class PositionFeature(RoundedAtom):
         return Fraction(position(self.name, 0, 0))
 
     def errors(self, margins: Margins, number: int) -> Errors:
-        """Error bound: 0 for whole numbers that the significand holds, else 2u times the size."""
-        law = margins.circuit.laws[number]
-        size = float(law.rows[0].size)
-        whole = law.grid is not None and not law.grid.counts
-        if whole and size <= 2**margins.a.precision:
+        """Error bound: 0 for multiples of 2ᵏ that the significand holds, else 2u times the size."""
+        law, a = margins.circuit.laws[number], margins.a
+        size, grid = float(law.rows[0].size), law.grid
+        # The format holds k/c, with c a power of two, if |k| ≤ 2ᵖ and 1/c does not underflow.
+        # Else each value is rounded once: off by u |x|, or by at most half the least number where x
+        # is subnormal. The largest value of such a function is at least 1, so u times the size
+        # covers one, and u times the size once more the other: half the least number is below u.
+        c = math.inf if grid is None or grid.counts else grid.c
+        if size * c <= 2**a.precision and c * a.smallest <= 1:
             return Errors(0.0, 0.0)
         return Errors(2 * margins.u * size, 2 * margins.u * size * margins.most)
 

@@ -49,6 +49,8 @@ class RowNumber(RoundedAtom):
         return tuple((2 - self.share * (2 * j), Fraction(1)) for j in range(1, self.longest + 1))
 
     def law(self, circuit: Circuit) -> Law:
+        # The law is of the exact share, 1/(i + 1) at the symbol at i and 1 at BOS: the error is in
+        # `errors`.
         places = Range(Fraction(1), Fraction(self.longest))
         return Law((*[places] * len(circuit.alphabet), Range.of(0)), Grid(1))
 
@@ -67,6 +69,9 @@ class RowNumber(RoundedAtom):
         add up to i ≤ N: w for each of N sums and products, and u where the sum is stored.
         """
         n, u, w = self.longest, margins.u, margins.w
+        # With v = u + w, a unit rounds by 2 j s v as a product and by (2 − 2 j s) v as a sum: 2v of
+        # the 4v to first order. The other 2v leave room for products of errors, as e is far below
+        # 1.
         of_units = n * (2 * margins.scaled_error(self.share) + 4 * (u + w))
         error = (of_units + n * (2 * n * w + u) + n * margins.a.smallest) * (1 + 2.0**-10)
         return Errors(error, error * margins.most)
@@ -120,6 +125,10 @@ class Rounded(RoundedAtom):
 
     def errors(self, margins: Margins, number: int) -> Errors:
         """No error, if the error of the form and the rounding of form + M add up to less than 1."""
+        # The stored sum is the whole number nearest to x + e + M, which is x + M if |e| and the
+        # bound of the rounding together are below 1: then the stored number, which is whole,
+        # differs from x + M by less than 1. Subtracting M is exact, as both are whole numbers below
+        # 2ᵖ.
         size = margins.u * (self.constant + magnitude(margins.circuit.size(self.form)) + 1)
         error = margins.inherited(self.form)
         margins.require(number, "the error of a position from the share of BOS", error, 1 - size)

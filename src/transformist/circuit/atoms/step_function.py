@@ -52,6 +52,8 @@ class StepFunction(RoundedAtom, HashedOnce):
 
     @cached_property
     def hidden_units(self) -> tuple[tuple[Form, Fraction], ...]:
+        # 2x/z − 1/2 is 0 at z/4 and 1 at 3z/4, where the second unit, 2x/z − 3/2, begins: from
+        # there on the difference stays 1.
         scaled = self.form * (2 / self.zone)
         return ((scaled - Fraction(1, 2), Fraction(1)), (scaled - Fraction(3, 2), Fraction(-1)))
 
@@ -68,6 +70,8 @@ class StepFunction(RoundedAtom, HashedOnce):
         whole = rows.mapped(lambda x: _BITS[x.lo >= high, x.hi > low])
         others = dict(whole.others)
         if circuit.bos:
+            # The zone separates the values at symbols. At BOS the form may lie between, where the
+            # step is straight; it never falls, so the ends of its range are its values at the ends.
             at_bos = rows[symbols]
             others[symbols] = Range(self._at(at_bos.lo), self._at(at_bos.hi))
         return Law(Ranges(len(rows), whole.common, others), _WHOLE)
@@ -96,6 +100,7 @@ class StepFunction(RoundedAtom, HashedOnce):
         Then it lies on a grid as coarse as the zone, or is made of numbers that are the same at
         every row.
         """
+        # The form is then the same number at BOS as at any symbol, for which the zone was chosen.
         if all(circuit.atoms[number].is_same_everywhere for number in self.form.atoms):
             return True
         common = content([*self.form.distinct_factors, self.form.constant])
@@ -105,6 +110,9 @@ class StepFunction(RoundedAtom, HashedOnce):
 
     def errors(self, margins: Margins, number: int) -> Errors:
         """Error bound: 0 is computed exactly, 1 as the difference of two numbers that round."""
+        # The error at the zone itself is enough. Where the bound grows with x, it is a + b x with b
+        # < 1, and the least computed number x − a − b x grows with x as well: above the zone it is
+        # larger than there, where it is at least 3 zone/4.
         error = self.comparison_error(margins, number, self.zone)
         margins.require(number, "the error of a comparison", error, self.zone / 4)
         error = self._rounding(margins, number)
@@ -127,6 +135,9 @@ class StepFunction(RoundedAtom, HashedOnce):
         found, inherited = [], margins.inherited(self.form)
         for units in margins.readings.steps[number]:
             first, second = (each.form.constant for each in units)
+            # The units are A x + first and A x + second, 2x/z − ½ and 2x/z − 3/2 up to one factor:
+            # their constants differ by 1 where A = 2/z, so 1/A is z/2 over the difference of the
+            # constants.
             scale = self.zone / abs(first - second) / 2  # they differ by half of a zone
             for each in units:
                 anywhere = inherited + magnitude(scale) * sum_errors.rounding(margins, each)
@@ -136,12 +147,17 @@ class StepFunction(RoundedAtom, HashedOnce):
     def _rounding(self, margins: Margins, number: int) -> float:
         """Rounding error of the difference of the two units; their inherited errors cancel."""
         if margins.readings is None:
+            # Where the step is 1 it is the difference of two units, each of which rounds as `upper`
+            # does; both read the same computed form, whose error cancels. Their addition rounds 1
+            # by w ≤ u, and the store by u.
             upper = self.hidden_units[-1][0]
             return 2 * margins.rounding(upper) + (0 if margins.is_exact(upper) else 2 * margins.u)
         worst = 0.0
         for units in margins.readings.steps[number]:
             if all(sum_errors.is_exact(margins, each) for each in units):
                 continue
+            # Both units are the same sum but for the constant, so only their evaluations differ.
+            # The weights of the units in the slot divide the difference of the constants out again.
             off = sum(sum_errors.rounding_apart(margins, each) for each in units)
             first, second = (each.form.constant for each in units)
             worst = max(worst, off / magnitude(first - second) + 2 * margins.u)

@@ -111,12 +111,22 @@ class At(ScoredHead, HashedOnce):
             error = max(self._score_error_as_read(margins, each) for each in read)
         else:
             error = margins.error(self.index)
+            # q is the number over the scale w ≥ 1/D, so an error of the number counts D times; an
+            # error of w moves j² w, at most N² D times as much in positions.
             if not self.unit.is_constant:
                 error = margins.scaled_error(self.index)
                 error += longest**2 * margins.scaled_error(self.unit)
+            # Let 0 ≤ q = cN and S = max(1, c) N², over the scale. The products 2 q j and j² are at
+            # most (2c + 1) N² together, and their sum lies between −N² and N², or for c > 1 up to
+            # (2c − 1) N². So products and sum are at most 4S together, and round by 4 S w; a sum
+            # that is stored is at most 2S. Whole numbers up to 3S, lengthened by the bits of 1/τ,
+            # do not round. (For q < 0 the products may come to 6S. They do no harm where BOS is
+            # seen: at q = −m the score of row j is j² + 2mj below that of row 0, and rounds by 2w
+            # times that.)
             if error or 3 * scores * lengthened(margins.sharpness[self]) > 2**margins.a.precision:
                 stored = 2 * margins.u if margins.u > margins.w else 0.0
                 error += (4 * margins.w + stored) * scores
+            # j² must be held exactly: else two neighbouring keys may round to one number.
             error += 0 if longest**2 <= 2**margins.a.precision else math.inf
         self.require_range(margins, 4 * scores, number)
         margins.require(number, "the error of a position that is looked up", error, INDEX_ERROR)
@@ -133,6 +143,7 @@ class At(ScoredHead, HashedOnce):
         n = float(margins.circuit.longest)
         times = 1.0 if self.unit.is_constant else float(margins.most)
         place, square = scoring.pairs
+        # Weights may have the two coordinates in either order; the key tells which is which.
         if place[1].form.atoms != self.place.atoms:
             place, square = square, place
         off, one = 0.0, score_errors.one_score(margins, self, scoring)
@@ -141,9 +152,14 @@ class At(ScoredHead, HashedOnce):
         rows = margins.circuit.rows(self.index)
         low = min(float(rows.hull().lo) * times, 0.0)
         high = max(float(rows.hull().hi) * times, n)
+        # In positions, q from `low` ≤ 0 to `high` ≥ N: 2 q j − j² falls to −N² + 2 N low at j = N,
+        # and rises to at most 2 N high − N² there if q ≥ N, or to q² ≤ N² ≤ 2 N high − N² if q < N.
         top = max(n**2 - 2 * n * low, 2 * n * high - n**2)
         products = n**2 + 2 * n * max(high, -low)
         by_place, by_square = _factor(place[1]), _factor(square[1])
+        # The query beside j has 2 q, and the one beside j² has w, both times `one` (1/τ √d_key) and
+        # over the factor that their key has: scores are products, so the factor may stand on either
+        # side.
         largest = 2 * max(high, -low) * one / by_place
         off += self._query_error(margins, place[0], largest) * by_place / 2
         off += self._query_error(margins, square[0], one / by_square) * by_square * n**2

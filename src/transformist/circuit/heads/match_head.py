@@ -8,20 +8,18 @@ by at least 1. For BOS, where it is seen, it is 1/2 below that of a match, or �
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
-from transformist.circuit import score_errors, sum_errors
 from transformist.circuit.atom_errors import Errors, magnitude
 from transformist.circuit.circuit import Circuit, Law, Pairs, Tolerance
 from transformist.circuit.forms import ONE, Form, HashedOnce
-from transformist.circuit.heads.scored_head import ScoredHead, lengthened
+from transformist.circuit.heads.product_head import ProductHead
 from transformist.circuit.margins import Margins
-from transformist.circuit.readings import ScoreReading
-from transformist.laws import Ranges
+from transformist.rounding import power_of_two_at_most
 
 SCORE_ERROR = Fraction(1, 4)
 """Limit η of the error of a score, in positions, where the first or last match is chosen.
@@ -41,9 +39,13 @@ between. There are at most N + 1 other rows, so the stray weight is at most (N +
 """
 
 
+NOTHING = Form()
+"""The form 0."""
+
+
 @dataclass(frozen=True)
-class Match(ScoredHead, HashedOnce):
-    """The positions that the mask leaves where Σ keyⱼ · queryᵢ is the largest.
+class Match(ProductHead, HashedOnce):
+    """Head that attends to the positions of the mask at which Σ keyⱼ · queryᵢ is the largest.
 
     A match is above all others by 1 at least. BOS is a key by itself: 1/2 below a match it is
     attended to where nothing matches, with −1 never.
@@ -55,6 +57,7 @@ class Match(ScoredHead, HashedOnce):
         mask: which positions there are.
         place: j, where it is needed to choose.
         scale: of the match beside the place.
+        centre: subtracted from all scores of a query, so that its matches have scores about 0.
 
     """
 
@@ -64,6 +67,7 @@ class Match(ScoredHead, HashedOnce):
     mask: str
     place: Form | None = None
     scale: Fraction = Fraction(1)
+    centre: Form = NOTHING
 
     def __hash__(self) -> int:
         return self._hash
@@ -71,7 +75,8 @@ class Match(ScoredHead, HashedOnce):
     @property
     def forms(self) -> tuple[Form, ...]:
         place = () if self.place is None else (self.place,)
-        return (*self.keys, *self.queries, *place)
+        centre = () if self.centre.is_constant else (self.centre,)
+        return (*self.keys, *self.queries, *place, *centre)
 
     @cached_property
     def scores(self) -> Pairs:
@@ -84,7 +89,10 @@ class Match(ScoredHead, HashedOnce):
                 last += key * (query.constant * self.scale)
         if self.place is not None:
             last += self.place * (1 if self.choose == "rightmost" else -1)
-        return varying if last == Form() else [*varying, (ONE, last)]
+        products = varying if last == Form() else [*varying, (ONE, last)]
+        # The same for all keys of a query, so softmax and hard attention choose as without it. It
+        # is a product by itself: in the sum `last` a format would round the places.
+        return products if self.centre == NOTHING else [*products, (-self.centre, ONE)]
 
     @property
     def attends_to_all_best(self) -> bool:
@@ -130,6 +138,11 @@ class Match(ScoredHead, HashedOnce):
             return 8 / 3 * math.log(float(circuit.longest + 1) / share)
         return 2 * math.log1p(1 / share)
 
+    def short_sharpness(self, least: float) -> Fraction:
+        """A short 1/τ; a power of two for centred scores, which are whole numbers without 1/τ."""
+        short = super().short_sharpness(least)
+        return short if self.centre == NOTHING else 1 / power_of_two_at_most(1 / short)
+
     def tolerances(self, circuit: Circuit, sharpness: Fraction, share: Fraction) -> list[Tolerance]:
         """Half of the limit of a score, shared among keys and queries; rounding has the other half.
 
@@ -149,6 +162,9 @@ class Match(ScoredHead, HashedOnce):
             margins.of_scores[self] = self._score_errors(margins)
         largest, inexact, divided = margins.of_scores[self]
         self.require_range(margins, 2 * largest, number)
+        # Where one of several equal scores is chosen by its place in the order of rows, no error is
+        # allowed: an error of any size would choose another row. The same holds for hard attention
+        # to all matches.
         alone = self.place is None and self.choose not in ("any", "mean")
         allowed: Any = SCORE_ERROR
         if self.choose == "mean":
@@ -164,118 +180,9 @@ class Match(ScoredHead, HashedOnce):
             margins.require(number, "the error of a selection", inexact + divided, allowed)
         return self.chosen(margins, value, inexact)
 
-    def _score_errors(self, margins: Margins) -> tuple[float, float, float]:
-        """Bounds of scores, of their errors, and of the errors of quotients of exact scores."""
-        if margins.readings is not None:
-            found = [self._score_errors_as_read(margins, s) for s in margins.readings.scores[self]]
-            return (*map(max, zip(*found, strict=True)),)
-        rows = [
-            [margins.circuit.rows(form) for form in forms] for forms in (self.keys, self.queries)
-        ]
-        keys, queries = (_by_kind(each, [0.0] * len(each)) for each in rows)
-        scale = magnitude(self.scale)
-        largest = scale * _largest_dot(keys, queries)
-        largest += magnitude(margins.circuit.longest) if self.place is not None else 0.0
-        inexact = self._product_error(margins, keys, queries) * scale
-        whole = all(margins.is_exact(form) for form in self.forms)
-        parts = math.prod(_bottom(margins.circuit, forms) for forms in (self.keys, self.queries))
-        bits = lengthened(margins.sharpness[self])
-        held = largest * parts * bits <= 2**margins.a.precision
-        if not (whole and held):
-            inexact += (len(self.keys) + 4) * (margins.w + margins.u) * largest
-        return largest, inexact, 0.0
-
-    def _product_error(self, margins: Margins, keys: list[Vector], queries: list[Vector]) -> float:
-        """Error of Σ key · query, from the errors and the largest magnitudes of both."""
-        key_errors = [margins.error(form) for form in self.keys]
-        query_errors = [margins.error(form) for form in self.queries]
-        if math.inf in (*key_errors, *query_errors):
-            return math.inf
-        of_queries = max(_dot(key, query_errors) for key in keys)
-        of_keys = max(_dot(query, key_errors) for query in queries)
-        both = sum(x * y for x, y in zip(key_errors, query_errors, strict=True))
-        return of_queries + of_keys + both
-
-    def _score_errors_as_read(
-        self, margins: Margins, scoring: ScoreReading
-    ) -> tuple[float, float, float]:
-        """The same bounds for queries and keys as the weights compute them."""
-        if not scoring.pairs:
-            return 0.0, 0.0, 0.0
-        if not score_errors.are_finite(margins, scoring):
-            return math.inf, math.inf, 0.0
-        columns = [list(each) for each in zip(*scoring.pairs, strict=True)]
-        off_q, off_k = ([margins.sum_error(each) for each in column] for column in columns)
-        rows = [[margins.circuit.rows(each.form) for each in column] for column in columns]
-        queries, keys = _by_kind(rows[0], off_q), _by_kind(rows[1], off_k)
-        largest = _largest_dot(queries, keys)
-        lost, off, divided = score_errors.underflow(margins, scoring), 0.0, 0.0
-        if not score_errors.is_exact(margins, scoring):
-            off = max(_dot(k, off_q) for k in keys) + max(_dot(q, off_k) for q in queries)
-            off += sum(x * y for x, y in zip(off_q, off_k, strict=True)) + lost
-            off += score_errors.rounding(margins, len(scoring.pairs), largest, largest)
-        if not score_errors.has_plain_root(scoring):
-            divided = score_errors.OF_QUOTIENT * margins.u * largest + lost
-        one = score_errors.one_score(margins, self, scoring) / sum_errors.SLACK
-        return largest / one, off / one, divided / one
+    def _beside(self, margins: Margins) -> float:
+        placed = magnitude(margins.circuit.longest) if self.place is not None else 0.0
+        return placed + magnitude(margins.circuit.size(self.centre))
 
     def words(self, value: str, text_of: Callable[[Form], str]) -> str:
         return f"{value} of the {self.choose} match"
-
-
-def _bottom(circuit: Circuit, forms: tuple[Form, ...]) -> int:
-    """The common denominator of numbers that have one, as halves have."""
-    return math.lcm(*(grid.c for form in forms if (grid := circuit.grid(form)) is not None))
-
-
-Vector: TypeAlias = "Mapping[int, float]"
-"""Coordinates of a vector that are not 0, in order."""
-
-
-def _by_kind(rows: Sequence[Ranges], errors: Sequence[float]) -> list[Vector]:
-    """The largest magnitudes, errors added, at each kind of row, as vectors; equal vectors once."""
-    numbers = list(enumerate(zip(rows, errors, strict=True)))
-    common = {j: x for j, (row, error) in numbers if (x := magnitude(row.common.size) + error)}
-    others: dict[int, dict[int, float]] = {}
-    for j, (row, error) in numbers:
-        for kind, each in row.others.items():
-            others.setdefault(kind, {})[j] = magnitude(each.size) + error
-    found: dict[tuple[tuple[int, float], ...], Vector] = {}
-    if not rows or len(others) < len(rows[0]):
-        found[tuple(common.items())] = common
-    for own in others.values():
-        both = {j: size for j, size in sorted({**common, **own}.items()) if size}
-        found.setdefault(tuple(both.items()), both)
-    return list(found.values())
-
-
-FEW = 8
-"""At most this many vectors have a coordinate that counts as one-hot."""
-
-
-def _largest_dot(x: Sequence[Vector], y: Sequence[Vector]) -> float:
-    """The largest dot product of a vector of x and one of y; their coordinates are at least 0."""
-    having: dict[int, list[Vector]] = {}
-    for vector in y:
-        for j in vector:
-            having.setdefault(j, []).append(vector)
-    # Most coordinates are one-hot: a few vectors have each (`few`). The rest of a vector of y is
-    # the same for most of them, so each different rest is taken once. A vector of y that shares no
-    # coordinate of `few` with one of x has the dot product of its rest, exactly. Another has at
-    # least that of its rest, also in floating point: to add a number that is not negative never
-    # makes a sum less. So neither the largest product nor its rounding changes.
-    few = {j for j, those in having.items() if len(those) <= FEW}
-    rests = {tuple((j, size) for j, size in vector.items() if j not in few) for vector in y}
-    largest, kept = 0.0, [dict(each) for each in rests if each]
-    for vector in x:
-        sharing = {id(each): each for j in vector if j in few for each in having[j]}
-        products = (_dot(vector, each) for each in (*sharing.values(), *kept))
-        largest = max(largest, max(products, default=0.0))
-    return largest
-
-
-def _dot(x: Vector, y: Vector | Sequence[float]) -> float:
-    if isinstance(y, Mapping):
-        shorter, longer = (x, y) if len(x) <= len(y) else (y, x)
-        return sum(size * longer[j] for j, size in shorter.items() if j in longer)
-    return sum(size * y[j] for j, size in x.items() if y[j])

@@ -18,6 +18,7 @@ from transformist.circuit.circuit import Circuit, Law, least_magnitude
 from transformist.circuit.forms import Form
 from transformist.circuit.margins import Margins, RoundedHead
 from transformist.laws import ZERO, Grid, Ranges
+from transformist.rounding import rounded_up
 
 
 class ScoredHead(RoundedHead):
@@ -41,14 +42,21 @@ class ScoredHead(RoundedHead):
 
     @abstractmethod
     def stray_weight(self, circuit: Circuit, sharpness: float) -> float:
-        """Upper bound of the weight off target, in relation to that of the target."""
+        """Upper bound of the weight off target, relative to the weight of the target."""
 
     @abstractmethod
     def least_sharpness(self, circuit: Circuit, share: float) -> float:
         """A 1/τ for which `stray_weight` is at most this share."""
 
+    def short_sharpness(self, least: float) -> Fraction:
+        """A number of few bits that is at least this 1/τ."""
+        return rounded_up(least)
+
     def law(self, circuit: Circuit, value: Form) -> Law:
         """The law of the value at all rows; 0 where a strict mask leaves no row."""
+        # Attention takes a mean of the values at the rows that it sees, with weights that sum to 1:
+        # it lies between the least and the largest of them. The law is of exact attention, to one
+        # row or to equal values, so the grid of the value holds too.
         rows = circuit.rows(value)
         seen = rows.hull()
         if self.mask.startswith("strict"):
@@ -60,6 +68,7 @@ class ScoredHead(RoundedHead):
         if grid is not None:  # D is that of the row that is fetched, not of the row that fetches
             elsewhere = self._elsewhere(circuit)
             grid = Grid(grid.c, frozenset(f"{count} {elsewhere}" for count in grid.counts))
+        # BOS stands first: under `future` it sees itself alone, under `strict-future` nothing.
         at_bos = {"strict-future": ZERO, "future": rows[-1]}.get(self.mask, seen)
         others = {len(circuit.alphabet): at_bos} if circuit.bos else {}
         return Law(Ranges(len(rows), seen, others), grid, least_magnitude(circuit, value))

@@ -48,6 +48,7 @@ class Uniform(RoundedHead):
         if self.mask in SEES_BOS:
             seen = mean_range(symbols, rows[-1] if circuit.bos else None, circuit.longest)
         else:
+            # A mask that looks ahead alone never leaves BOS, which stands in front, to a symbol.
             seen = symbols
         if self.mask.startswith("strict"):
             seen = seen.hull(ZERO)
@@ -60,6 +61,8 @@ class Uniform(RoundedHead):
         }[self.mask]
         least = least_magnitude(circuit, value)
         if least is not None:
+            # A mean of numbers ≥ 0 that is not 0 has a term of at least `least`, divided by at most
+            # `most_seen` rows.
             least = None if circuit.most_seen is None else least / circuit.most_seen
         others = {len(circuit.alphabet): at_bos} if circuit.bos else {}
         return Law(Ranges(len(rows), seen, others), self._grid(circuit, value), least)
@@ -95,14 +98,23 @@ class Uniform(RoundedHead):
     def errors(self, margins: Margins, value: Form, number: int) -> Errors:
         """The mean of BOS is its weight 1/D, rounded; D is counted exactly in the accumulator."""
         size = margins.reach(value)
+        # The softmax of equal scores adds D ones. The accumulator holds every whole number up to
+        # 1/w = 2ᵖ, and the sum must not overflow when it is stored.
         counted = min(margins.a.largest, 1 / margins.w)
         margins.require(number, "the number of positions of a mean", margins.most, counted)
         error = margins.mean_error(size)
         inherited = margins.error(value)
         scaled = error * margins.most
         if margins.circuit.is_bos(value):
+            # D times the share 1/D: the exponential of 0 is 1 and the sum D is exact in the
+            # accumulator. Where results accumulate in the format itself, only the quotient rounds,
+            # by u/D; its product with 1 and its sum with zeros are exact. Else D is stored (u), the
+            # quotient rounds (u) and the result is stored (u): (1 + u)²/(1 − u) − 1 ≤ 4u for u ≤
+            # 1/8.
             scaled = margins.u if margins.u == margins.w else 4 * margins.u
             scaled += 2 * margins.most * margins.a.smallest
+        # No value is negative, so the error of the mean, which is bounded by a part of Σ |vⱼ|/D, is
+        # the same part of the mean itself.
         one = margins.mean_error(1)
         relative = (1 + margins.relative_error(value)) * (1 + one) - 1
         if relative < math.inf:  # and what the products, and the result, lose by underflow

@@ -43,6 +43,9 @@ def code(build: Builder, number: Form, values: int, name: str) -> list[tuple[int
     value, rest = _highest(values, base), _at_most_0_at_bos(build, number)
     bits = list[tuple[int, Form]]()
     while value:
+        # With M the place value, a rest of at most R − 1 reaches ⌊(R − 1)/M⌋ = ⌈R/M⌉ − 1 multiples.
+        # A whole rest is at most a threshold less 1, where its step is 0, or at least the
+        # threshold, where it is 1.
         thresholds = [v * value for v in range(1, -(-values // value))]
         steps = [
             build.step(rest - (least - 1), Fraction(1), f"{name} >= {least}")
@@ -56,6 +59,7 @@ def code(build: Builder, number: Form, values: int, name: str) -> list[tuple[int
             quiet = build.quiet(bit, name)  # a constant bit is not 0 at BOS
             bits.append((value << place, quiet))
         rest = rest - total(steps) * value
+        # The next rest is below M, as a remainder, and not above the last one.
         values, value = min(values, value), value // base
     return bits
 

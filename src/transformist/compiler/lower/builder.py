@@ -9,8 +9,10 @@ from fractions import Fraction
 from typing import Any
 
 from transformist.circuit import (
+    LONGEST_CODED,
     SEES_BOS,
     SHARED_ZERO,
+    AtCoded,
     Atom,
     Circuit,
     Embedded,
@@ -18,6 +20,7 @@ from transformist.circuit import (
     Form,
     FunctionOfPlace,
     Match,
+    PositionCode,
     PositionFeature,
     Relu,
     Rounded,
@@ -38,7 +41,7 @@ from transformist.language.node import Node
 from transformist.language.output_kinds import Output
 from transformist.laws import INFINITY, Range
 from transformist.model import Mask
-from transformist.positions import position
+from transformist.position_features import position
 from transformist.rounding import power_of_two_at_most
 
 
@@ -84,6 +87,7 @@ class Builder:
         target: the masks that heads may have.
         resets: resets of numbers whose errors have grown; `None` for no resets.
         computed: how position functions are computed; `None` if the host has them.
+        code: the sinusoidal code of positions; `None` for the quadratic one.
         served: the subexpressions that are lowered, each for the sake of the one before it. New
             atoms serve the last.
 
@@ -96,6 +100,7 @@ class Builder:
     target: Target
     resets: Resets | None = None
     computed: ComputedPositions | None = None
+    code: PositionCode | None = None
     served: list[Node] = field(default_factory=list)
 
     def add(self, atom: Atom, name: str) -> Form:
@@ -249,8 +254,30 @@ class Builder:
             place = self.add(Rounded(place, Rounded.constant_for(precision)), "i")
         if name == "i":
             return place
+        # The function does not depend on n (refused above), so any n gives its value; 0 is BOS.
         values = tuple(int(position(name, i, i)) for i in range(longest + 1))
         return self.add(FunctionOfPlace(place, values), name)
+
+    def at_coded(self, index: tuple[int, int], mask: str, furthest: int) -> AtCoded | None:
+        """The head that finds a position by a code, whose sines need not be among `positions`.
+
+        Args:
+            index: slope and offset of the index.
+            mask: the mask.
+            furthest: the largest distance of an index from a position.
+
+        Returns:
+            `None` without sinusoidal codes, and where the distance is beyond every wavelength.
+
+        """
+        if self.code is None or furthest > LONGEST_CODED:
+            return None
+
+        def feature(name: str) -> Form:
+            return self.add(PositionFeature(name), name)
+
+        code = PositionCode(max(self.code.longest, furthest, 2))  # 2: at least two wavelengths
+        return AtCoded.by(code, index, mask, feature, at_bos(self.circuit))
 
     def place(self, node: Node) -> Form:
         """A number whose values at different positions are at least 1 apart, in their order.
@@ -342,6 +369,7 @@ class Builder:
         within = self.circuit.span(loose)
         if within.hi <= 0:
             return Form()
+        # A whole number that is at most 1 and at least 1.
         if within.lo >= 1:
             return Form.of(1)
         # A ReLU hands on the error of the form; a step takes it away.

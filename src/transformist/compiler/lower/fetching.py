@@ -12,7 +12,17 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from transformist.circuit import SEES_BOS, At, Fetched, Form, Head, Match, at_bos, total
+from transformist.circuit import (
+    SEES_BOS,
+    At,
+    Fetched,
+    Form,
+    Head,
+    Match,
+    PositionFeature,
+    at_bos,
+    total,
+)
 from transformist.compiler.lower.binary_code import code
 from transformist.compiler.lower.builder import Builder, Scale
 from transformist.compiler.lower.means import at_count
@@ -24,6 +34,7 @@ from transformist.language.pointwise import RELATIONS, Choice
 from transformist.language.selection import Select, SelectByRelation
 from transformist.language.types import Boolean, Category, Number, Polynomial
 from transformist.laws import INFINITY
+from transformist.model import Mask
 from transformist.rounding import power_of_two_at_most
 
 _TRUE = Constant((), Boolean, True)
@@ -50,8 +61,13 @@ def _by_head(build: Builder, node: Node, head: Head) -> Channel:
 def _shift(_ask: Asking, build: Builder, node: Shift) -> Channel:
     """The next position to the left or right by its place, others by their number."""
     k = node.k
+    coded = _coded(build, node, (1, -k), Mask.NONE)
+    if coded is not None:
+        return coded
     if k in (1, -1):
         mask, choose = {1: ("strict-future", "rightmost"), -1: ("strict-past", "leftmost")}[k]
+        # Under rightmost-hard attention the last position of the mask is chosen among equal scores.
+        # Other weightings need scores that grow with the place.
         place = None
         if (build.circuit.weighting, k) != ("rightmost-hard", 1):
             place = build.place(node)
@@ -85,9 +101,15 @@ def _looking_up(
     The last position is n, or i under mask future. A lookup whose index is never beyond i takes a
     mask that sees no later position, if the target has one.
     """
+    # No position has a number up to 0: the value is always the default.
     if build.circuit.span(index).hi <= 0:
         return lambda _value: Form()
-    place, square = build.feature("i", node), build.feature("i^2", node)
+    line = _line(build, index)
+    coded = None if line is None else _coded(build, node, line, mask)
+    if coded is not None:
+        return coded
+    place = build.feature("i", node)
+    square = build.feature("i^2", node)
     if looks_back or build.circuit.span(index - place).hi <= 0:
         return _by_head(build, node, At(index, place, square, build.lookup_mask()))
     # For an index beyond the last position that the mask leaves, the last position has the largest
@@ -99,6 +121,43 @@ def _looking_up(
     name = build.name(node)
     valid = build.step(1 - beyond, Fraction(1), f"{name}: up to n")
     return lambda value: build.gated(valid, fetched(value), name)
+
+
+def _line(build: Builder, index: Form) -> tuple[int, int] | None:
+    """Slope and offset of an index that is i + c, c or c − i for a whole number c; else `None`."""
+    if index.constant.denominator > 1:
+        return None
+    offset = int(index.constant)
+    if not index.terms:
+        return 0, offset
+    ((atom, slope), *others) = index.terms
+    of_place = build.circuit.atoms[atom] == PositionFeature("i")
+    return (int(slope), offset) if of_place and abs(slope) == 1 and not others else None
+
+
+def _coded(build: Builder, node: Node, index: tuple[int, int], mask: str) -> Channel | None:
+    """The channel of a lookup by a sinusoidal code of positions.
+
+    The index q is slope · i + offset. A code of the longest wavelength L tells a position j from q
+    if |q − j| < L. Symbols have j from 1 to N. If q ≤ i, the head takes a mask that sees no later
+    position, if the target has one; then −N < q − j < N.
+
+    Returns:
+        `None` if there is no such code, or the mask does not see BOS, which stands for an index
+        outside the input.
+
+    """
+    if build.code is None or mask not in SEES_BOS:
+        return None
+    (slope, offset), longest = index, build.circuit.max_length or 0
+    lo, hi = sorted(slope * i + offset for i in (1, longest))
+    if hi < 1 or lo > longest or ((slope, mask) == (1, Mask.FUTURE) and offset > 0):
+        return lambda _value: Form()
+    if slope == 1 and offset <= 0:
+        mask = build.lookup_mask()
+    furthest = longest if mask == Mask.FUTURE and slope == 1 else max(hi - 1, longest - lo)
+    head = build.at_coded(index, mask, furthest)
+    return None if head is None else _by_head(build, node, head)
 
 
 # By keys and queries
@@ -125,6 +184,10 @@ class Comparing:
 
 def _select(ask: Asking, build: Builder, node: Select) -> Channel:
     """BOS takes what matches nothing; where it is not seen, the value or the match is a gate."""
+    if _takes_all(node) and node.choose == "leftmost" and node.mask in (Mask.NONE, Mask.FUTURE):
+        first = _coded(build, node, (0, 1), node.mask)
+        if first is not None:
+            return first
     name = build.name(node)
     comparing = _comparing(ask, build, node)
     if node.mask in SEES_BOS:
@@ -169,15 +232,35 @@ def _matching(build: Builder, node: Select, comparing: Comparing, *, has_sink: b
         raise build.needs_length(node, "the weight of a match beside the place")
     if node.choose == "mean":
         build.require_sharpness(node)
-    # With the scale 2P, P > N, half a match outweighs the places, which differ by N at most.
+    scale, centre = Fraction(1), Form()
+    if place is not None:
+        scale, centre = _beside_places(build, comparing.most, has_half=is_seen and has_sink)
     return Match(
         keys=tuple(key for key, _ in pairs),
         queries=tuple(query for _, query in pairs),
         choose=node.choose,
         mask=node.mask,
         place=place,
-        scale=Fraction(1 if place is None else 2 * circuit.reach),
+        scale=scale,
+        centre=centre if pairs else Form(),
     )
+
+
+def _beside_places(build: Builder, most: Form, *, has_half: bool) -> tuple[Fraction, Form]:
+    """Return the scale of a match beside places, and the centre of the scores.
+
+    Places differ by at most N < P. With the scale 2P half a match outweighs the places. Where
+    positions have a sinusoidal code, whole matches have the scale P, and the score of a match at
+    place 0 is subtracted from all scores. Then the scores of matches are whole numbers from −P to
+    P, which a format of p bits holds for P ≤ 2ᵖ. For a last match of one-hot keys and queries, with
+    the scale P, this also holds for rows without a match, from −P to N − P. For a first match
+    they have scores from −P − N to −P. With the scale 2P all of these are lower by P.
+    """
+    reach = build.circuit.reach
+    if build.code is None:
+        return Fraction(2 * reach), Form()
+    scale = Fraction(2 * reach if has_half else reach)
+    return scale, most * scale
 
 
 def _one_of(build: Builder, node: Select, head: Match) -> Match:
@@ -208,6 +291,7 @@ def _comparing(ask: Asking, build: Builder, node: Select) -> Comparing:
             _equals(ask, build, queries, value),
         )
         for value in known[0]
+        # A value that only keys or only queries have matches nothing.
         if value in known[-1]
     ]
     # A form is 0 if no key, or no query, ever has the value: such a pair is left out.
@@ -388,6 +472,8 @@ def _zone(build: Builder, node: Node, value: Any, form: Form) -> Fraction:
     """A power of two that is at most |number − value| wherever the two differ."""
     if node.type.values is None:
         return build.zone(node, form)
+    # Any power of two below the least distance to another value serves: a step is decided by zone/4
+    # and 3 zone/4, between which no value lies.
     gaps = [abs(each - value) for each in node.type.values if each != value]
     multiple = build.circuit.least_multiple(form)  # a listed value need not be one that occurs
     known = [each for each in (*gaps, multiple) if each]
@@ -405,6 +491,9 @@ def own_default(ask: Asking, build: Builder, node: Choice) -> Channel | None:
     if not (same and last and values == own and found.default is False):
         return None
     comparing = _comparing(ask, build, chosen)
+    # With codes a row without a match still has a best score, and another row than this one could
+    # have it. With one-hot keys all scores are 0 there, and the place decides: the last position up
+    # to here is this one.
     if not comparing.ties_others:
         return None
     head = _matching(build, chosen, comparing, has_sink=False)

@@ -7,13 +7,14 @@ constant beside it gets it too.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, wraps
 from typing import Any, TypeVar, TypeVarTuple
 
-from transformist.circuit import Circuit, Form
+from transformist.circuit import Circuit, Form, PositionCode
 from transformist.compiler.compile_options import Options
 from transformist.compiler.lower.builder import AS_IT_IS, Builder, ComputedPositions, Scale
 from transformist.compiler.lower.fetching import CHANNELS, FETCHING
@@ -27,6 +28,8 @@ from transformist.compiler.uncompilable import Subexpressions
 from transformist.language import Program
 from transformist.language.node import Node
 from transformist.language.types import Boolean
+
+LOG = logging.getLogger(__name__)
 
 RULES: Mapping[type[Node], Rule[Any]] = {**POINTWISE, **WHOLE, **MEANS, **FETCHING}
 """The rule of each kind of subexpression."""
@@ -63,6 +66,7 @@ def once(
         known, waiting = lowering._known, lowering.build.served
         key = (method, lowering._first_like(node), *more)
         if key not in known:
+            # Python's own stack would end at some 1,000 calls, of which a node takes several.
             if len(waiting) == DEEPEST:
                 raise _NeededFirst(lambda: remembered(lowering, node, *more))
             waiting.append(node)
@@ -70,6 +74,7 @@ def once(
                 known[key] = method(lowering, node, *more)
             finally:
                 waiting.pop()
+            LOG.debug("lowered to %d numbers so far", len(lowering.circuit.atoms))
         made: Made = known[key]
         return made
 
@@ -104,7 +109,14 @@ class Lowering(Asking):
         positions, computed = options.positions, None
         if options.computes_positions:
             positions, computed = None, ComputedPositions(options.precision)
-        return Builder(*given, positions, options.target, self.resets, computed)
+        return Builder(*given, positions, options.target, self.resets, computed, self._code)
+
+    @property
+    def _code(self) -> PositionCode | None:
+        options = self.options
+        if not options.has_sinusoids or options.max_length is None:
+            return None
+        return PositionCode(max(options.max_length, 1))
 
     @cached_property
     def source(self) -> Subexpressions:
@@ -151,6 +163,7 @@ class Lowering(Asking):
         loosely = RULES[type(node)].loosely
         if loosely is None or self.by_symbol(node) is not None:
             return self.boolean(node)
+        # A large negative number would cost the sums that read it too many bits.
         found = loosely(self, self.build, node)
         if found is None or self.circuit.span(found).lo < -LOOSEST:
             return self.boolean(node)
@@ -159,7 +172,10 @@ class Lowering(Asking):
     def parted(self, node: Node) -> tuple[Form, Fraction]:
         """A number that is above 0 where the Boolean holds, else below, and how far at least."""
         parted = RULES[type(node)].parted
+        # A comparison that is accepted needs no step: the read-out compares the number itself with
+        # 0.
         found = None if parted is None else parted(self, self.build, node)
+        # A loose form is 1 where the Boolean holds, and at most 0 elsewhere.
         return found or (self.loosely(node) - Fraction(1, 2), Fraction(1, 2))
 
     def literal(self, node: Node, value: Any) -> Form:
@@ -172,6 +188,7 @@ class Lowering(Asking):
         name, columns = self.build.case(node, value), self.by_symbol(node)
         if columns is not None:
             return self.build.embedded_case(columns, value, name)
+        # A category with one possible value has it at every position.
         if node.type.values == (value,):
             return Form.of(1)
         form = RULES[type(node)].literal(self, self.build, node, value)
@@ -186,6 +203,7 @@ class Lowering(Asking):
         if columns is not None:
             return self.build.embedded_in(columns, scale, node)
         form, name = RULES[type(node)].number(self, self.build, node, scale), self.build.name(node)
+        # Only a number with few possible values can be snapped back to the nearest of them.
         if scale == AS_IT_IS and node.type.values is not None:
             form = self.build.reset(form, node.type.values, name)
         return self.source_map.call(form, name)

@@ -40,6 +40,7 @@ def _mean(ask: Asking, build: Builder, node: Mean, scale: Scale) -> Form:
         return build.mean(node, node.mask, value)
     build.require_means(node)
     build.require_sharpness(node)
+    # The score is −1 for BOS and 0 for every symbol: all symbols are best, and BOS has no part.
     head = Match((at_bos(build.circuit),), (Form.of(-1),), "mean", node.mask)
     return build.add(Fetched(head, value), name)
 
@@ -110,6 +111,9 @@ def _exists(ask: Asking, build: Builder, node: Exists) -> Form:
     value = build.quiet(ask.boolean(node.children[0]), name)
     if value == Form():
         return value
+    # The mean of the best rows is 1 if a row has the value 1, since only those rows are best then.
+    # Under softmax this would leave stray weight; a mean of equal weights leaves none, and a step
+    # reads it.
     if build.circuit.weighting != "softmax":
         head = Match((value,), (Form.of(1),), "any", node.mask)
         return build.add(Fetched(head, value), name)

@@ -67,6 +67,8 @@ def _row_loosely(ask: Asking, node: Node, row: tuple[Any, ...]) -> Form:
         ask.loosely(child) if value is True else ask.literal(child, value)
         for child, value in zip(node.children, row, strict=True)
     ]
+    # All m literals hold: m − (m − 1) = 1. Otherwise the sum of the literals is at most m − 1, and
+    # the form is at most 0.
     return total(literals) - (len(row) - 1)
 
 
@@ -79,6 +81,8 @@ def _table_number(ask: Asking, build: Builder, node: Table, scale: Scale) -> For
     values = [value for value in dict.fromkeys(node.rows) if value]
     bits = [_table_literal(ask, build, node, value) for value in values]
     if scale != AS_IT_IS:
+        # In a scale s the number v [row] is v (s where the row holds): a gate of s, which is at
+        # most 1.
         bits = [build.gated(bit, build.one_in(scale), build.name(node)) for bit in bits]
     return total(bit * value for bit, value in zip(bits, values, strict=True))
 
@@ -217,6 +221,8 @@ def _comparison_parted(
     if form.is_constant:
         return None
     sign, side = _SIDES[node.relation]
+    # The number is a multiple of its separation, or at least as far from 0. Moved by half of it, it
+    # is nowhere 0 and keeps its sign, which is all that a read-out compares.
     half = build.zone(child, form) / 2
     return form * sign + half * side, half
 
@@ -241,6 +247,7 @@ def _where_literal(ask: Asking, build: Builder, node: Choice, value: Any) -> For
         return own(ask.literal(node.children[2], value))
     condition, x, y = node.children
     name = build.case(node, value)
+    # Exactly one of `bit` and 1 − `bit` is 1, so exactly one of the two terms can be.
     bit = ask.boolean(condition)
     return total(
         chosen

@@ -7,11 +7,11 @@ the last match from i on. A mean, a count, and the last match up to i cannot be 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from transformist.compiler.rewriting.choices import value_or_default
-from transformist.compiler.rewriting.rules import at_every_position
+from transformist.compiler.rewriting.rules import Rule, at_every_position
 from transformist.language import Program
 from transformist.language.across import Exists
 from transformist.language.leaves import Constant, Position
@@ -38,7 +38,7 @@ class Side:
     relation: str
 
 
-SIDES: Mapping[str, Side] = {
+SIDES: Mapping[Mask, Side] = {
     Mask.FUTURE: Side("leftmost", "<="),
     Mask.STRICT_FUTURE: Side("leftmost", "<"),
     Mask.PAST: Side("rightmost", ">="),
@@ -47,23 +47,27 @@ SIDES: Mapping[str, Side] = {
 """The side that each mask leaves."""
 
 
-def cut_off_by_places(program: Program) -> Program:
-    """The program with mask none for other masks, where the first or last match of all suffices."""
-    return at_every_position(program, {Exists: _exists, Select: _select, SelectByRelation: _select})
+def cut_off_by_places(program: Program, masks: Collection[Mask] = tuple(SIDES)) -> Program:
+    """The program with mask none for these masks, where the first or last match of all suffices."""
+
+    def among(rule: Rule) -> Rule:
+        return lambda node: rule(node) if node.mask in masks else node
+
+    rules: dict[type[Node], Rule] = {Exists: among(_exists)}
+    rules |= dict.fromkeys((Select, SelectByRelation), among(_select))
+    return at_every_position(program, rules)
 
 
 def _exists(node: Exists) -> Node:
-    if node.mask == Mask.NONE:
-        return node
-    side = SIDES[node.mask]
+    side = SIDES[Mask(node.mask)]
     whole = Select((node.children[0], TRUE, TRUE), side.choose, Mask.NONE.value, False)
     return _is_on(side, whole)
 
 
 def _select(node: Select) -> Node:
-    if node.mask == Mask.NONE or node.choose == "mean":
+    if node.choose == "mean":
         return node
-    side = SIDES[node.mask]
+    side = SIDES[Mask(node.mask)]
     keys, queries, values = node.children
     # Under a constant value it does not matter which match is chosen.
     if node.choose != side.choose and not isinstance(values, Constant):

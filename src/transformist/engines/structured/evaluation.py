@@ -194,6 +194,8 @@ def _after(
     if post_norm is not None:
         z = normalized(post_norm, z, a)
     # Methods rely on finite numbers; looking here also refuses what the next norm would hide.
+    # `require_finite` reads the sizes that a part keeps, so that a part which did not change costs
+    # nothing.
     for part in z.parts:
         require_finite(part, a)
     return z, chosen

@@ -108,6 +108,8 @@ class ResidualStream:
         """
         if not len(columns):
             return self
+        # A constant plus rows takes as few values as the rows do, whereas the other coordinates of
+        # the part may take many: so these columns leave their part.
         constants = [self.parts[number].constants[own] for number, own in self._at(columns)]
         still = [at for at, constant in enumerate(constants) if constant is not None]
         moved = [at for at, constant in enumerate(constants) if constant is None]

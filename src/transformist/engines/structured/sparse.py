@@ -23,6 +23,7 @@ def _apply_all(
     """Compute `apply` for many rows: `len(total)` of them at a time, by the rows of W."""
     # Each number is summed from 0 in the order of the columns, whatever the loops around it, so
     # that it rounds as in the reference. One and two entries are most of a compiled model.
+    # A sum that begins with 0 makes +0 of a lone product −0, as the reference does.
     zero = x.dtype.type(0)
     for start in range(0, x.shape[0], total.shape[0]):
         stop = min(start + total.shape[0], x.shape[0])
@@ -117,6 +118,7 @@ class SparseMap:
 
         """
         rows, columns = np.nonzero(W)
+        # `nonzero` goes row by row: the entries of row r begin at the first whose row is r or more.
         starts = np.searchsorted(rows, np.arange(W.shape[0] + 1)).astype(np.uint64)
         shift = np.zeros(W.shape[0], W.dtype) if b is None else np.ascontiguousarray(b)
         return cls(starts, columns.astype(np.uint64), np.ascontiguousarray(W[rows, columns]), shift)

@@ -210,6 +210,8 @@ class Few(Vectors):
             return None
         ids = tables[0].ids
         for size, other in zip(sizes[1:], tables[1:], strict=True):
+            # This stays below the product of the sizes, which is at most n, and so within int32 for
+            # every input that fits in memory.
             ids = ids * np.int32(size) + other.ids
         places = np.unravel_index(np.arange(math.prod(sizes)), sizes)
         parts = [each.table[place] for each, place in zip(tables, places, strict=True)]

@@ -56,7 +56,8 @@ def column_values(column: Any) -> tuple[Fraction, ...]:
 
 def is_constant(values: Sequence[Fraction]) -> bool:
     """True if all numbers of a column are equal."""
-    return all(value is values[0] or value == values[0] for value in values)
+    # `count` compares objects before it compares numbers, and most numbers are one object, 0.
+    return values.count(values[0]) == len(values)
 
 
 def together(parts: Iterable[Form], cancelled: Cancelled | None = None) -> Form:

@@ -43,6 +43,8 @@ def cases(circuit: Circuit, forms: Sequence[Form]) -> list[list[Fraction]] | Non
     if math.prod(map(len, choices)) > MOST_CASES:
         return None
     found = []
+    # Each case takes any symbol at the own row, any value of each free step, and any row for each
+    # head. Some cases may belong to no input: more cases make a claim about all of them stronger.
     for own, *others in itertools.product(*choices):
         bits = zip(free, others[: len(free)], strict=True)
         values = {number: Fraction(bit or 0) for number, bit in bits}
@@ -108,6 +110,7 @@ def _follow(
         return Fraction(0) if row is None else _value(fetched, atom.value)
     form = _value(values, atom.reads[0])
     return (
+        # Its form is at most 0 or at least the zone at every symbol (`conditions.of_step`).
         Fraction(int(form >= atom.zone))
         if isinstance(atom, StepFunction)
         else max(form, Fraction(0))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from copy import deepcopy
 from dataclasses import fields, replace
+from typing import Any
 
 from transformist.arithmetic import Arithmetic, Floating, number_system
 from transformist.bisection import largest_below
@@ -24,7 +25,12 @@ from transformist.verify.certificate.finding import Search
 from transformist.verify.certificate.identity import digest
 from transformist.verify.certificate.refusals import Uncertifiable, Unproved, need
 from transformist.verify.certificate.several_outputs import prove_all
-from transformist.verify.certificate.statement import VERSION, Certificate, Demand
+from transformist.verify.certificate.statement import (
+    DESCRIPTION,
+    VERSION,
+    Certificate,
+    Demand,
+)
 from transformist.verify.proof import EVALUATIONS, Proof
 
 
@@ -40,7 +46,7 @@ def certify(
     Args:
         model: a transformer whose read-out decides: accepts, labels, or takes a nearest fraction.
         arithmetic: a float format, or its name.
-        max_length: N; that of the model when left out.
+        max_length: N; the N of the model when left out.
         order: the evaluation. `any` order of summation, as linear algebra libraries choose it;
             that of the `reference`, from left to right, which `any` contains; the `structured`
             engine's own; or `flash`, what GPU kernels do, which `any` does not contain.
@@ -70,6 +76,8 @@ def certify(
     found = certification.certificate(n)
     if found.holds:
         return found
+    # Bisection finds an N that holds while N + 1 does not. If a proof fails for one N and holds for
+    # a larger one, the N found need not be the largest.
     return replace(found, largest_length=largest_below(n, certification.holds))
 
 
@@ -153,7 +161,7 @@ def _check(model: Transformer, said: Certificate) -> None:
         raise
     # The proof uses nothing that the certificate states, so comparison finds a forged field.
     proof = prove_all(model, a, n, said.order, said.host)
-    need(said.grade == (1 if proof.holds else 2), "its grade is that of its proof")
+    need(said.grade == (1 if proof.holds else 2), "its grade agrees with its proof")
     if not proof.holds:
         need(said.stopped == proof.stopped, "it says where the proof stopped")
         need(not isinstance(model.read_out, Outputs), "its grade is 1, with several outputs")
@@ -217,6 +225,7 @@ class Certification:
 
     def certificate(self, n: int) -> Certificate:
         """Return the certificate for N, of the best grade that there is."""
+        # The first grade is tried first: it does not rest on the laws, and says more.
         proof = prove_all(self.model, self.a, n, self.order, self.host)
         if proof.holds:
             return self.proved(n, proof)
@@ -237,14 +246,14 @@ class Certification:
         return replace(self._described(n, proof), stopped=proof.stopped)
 
     def proved(self, n: int, proof: Proof) -> Certificate:
-        """Return a certificate of the first grade, with the numbers that the laws know."""
+        """Return a certificate of the first grade, with the numbers that the laws know.
+
+        Only its lines need the laws, and most of the time would be spent on them, so they are
+        applied when the lines are read.
+        """
         bare = replace(self._described(n, proof), grade=1)
-        if self.by_laws is None:
-            return bare
-        try:
-            return replace(bare, **self.by_laws.described(n)._asdict())
-        except Uncertifiable:
-            return bare
+        laws = self.by_laws
+        return bare if laws is None else bare.described_by(lambda: _known(laws, n, bare))
 
     def _described(self, n: int, proof: Proof) -> Certificate:
         heads = [head for layer in self.model.layers for head in layer.heads]
@@ -268,6 +277,14 @@ class Certification:
         )
 
 
+def _known(laws: Search, n: int, bare: Certificate) -> dict[str, Any]:
+    """Return the description by laws, or that of a bare certificate where no law applies."""
+    try:
+        return laws.described(n)._asdict()
+    except Uncertifiable:
+        return {name: getattr(bare, name) for name in DESCRIPTION}
+
+
 def _format(
     arithmetic: str | Arithmetic, order: str, host: HostEvaluation | None = None
 ) -> Floating:
@@ -287,7 +304,7 @@ def _format(
             "host must be a HostEvaluation",
             received=f"{host!r:.40}",
             where="certify",
-            remedy="for a host by its name take tf.certify(model, host='gpt2'), and its grade",
+            remedy="call tf.certify(model, host='gpt2'), which takes the name of a host",
         )
     if host is not None and (a.name, order) != ("float32", "any"):
         raise InvalidValue(

@@ -15,13 +15,17 @@ import numpy as np
 
 from transformist.arithmetic import is_power_of_two
 from transformist.circuit import (
+    ALWAYS_THERE,
     CAUSAL,
     SEES_BOS,
     At,
+    AtCoded,
     Circuit,
+    Embedded,
     Form,
     Head,
     Match,
+    PositionCode,
     PositionFeature,
     StepFunction,
     Uniform,
@@ -29,7 +33,8 @@ from transformist.circuit import (
     rows_under,
 )
 from transformist.laws import Grid
-from transformist.model import Attention, FeedForward
+from transformist.model import Attention, FeedForward, Mask
+from transformist.position_features import WAVELENGTHS
 from transformist.verify.certificate.refusals import uncertifiable
 
 Pairs: TypeAlias = "list[tuple[Form, Form]]"
@@ -105,11 +110,11 @@ def of_step(
 
 def of_head(circuit: Circuit, head: Attention, kind: Head, pairs: Pairs, where: str) -> None:
     """Require keys with weight 1, queries with one common factor, and nothing else."""
-    require(kind.mask == head.mask, "the mask of a head must be that of its kind", head.mask, where)
+    require(kind.mask == head.mask, "a head must have the mask of its kind", head.mask, where)
     wanted, asked = kind.scores, [(q, k) for q, k in pairs if q != Form() != k]
     require(
         len(asked) == len(wanted),
-        "every product of a score must be that of its kind",
+        "a score must have exactly the products of its kind",
         len(asked),
         where,
     )
@@ -117,8 +122,8 @@ def of_head(circuit: Circuit, head: Attention, kind: Head, pairs: Pairs, where: 
     require(few, "d_key must be at most four times the coordinates that count", len(pairs), where)
     known = [k for q, k in wanted if q.is_constant]
     for key in (k for q, k in asked if q.is_constant):
-        require(key.terms, "keys must not be constant", key, where)
-        as_is = any(_is_scaled(circuit, key, each) for each in known)
+        require(key.terms or key in known, "keys must not be constant", key, where)
+        as_is = not key.terms or any(_is_scaled(circuit, key, each) for each in known)
         require(as_is, "keys must be read with weight 1", key, where)
     keys = {k for q, k in asked if not q.is_constant}
     known_keys = {k for q, k in wanted if not q.is_constant}
@@ -166,6 +171,8 @@ def _match(circuit: Circuit, head: Attention, kind: Match, where: str) -> None:
     units: Mapping[Any, Any] = {PositionFeature("i"): 1, PositionFeature("i/n"): circuit.longest}
     placed = factor == units.get(circuit.atoms[number]) and kind.choose in ("leftmost", "rightmost")
     require(placed, "the place must be the position, or N times its share", kind.place, where)
+    # What does not match is at least `scale` below a match, and its place makes up for at most N −
+    # 1, or N where BOS at place 0 competes. From a scale of N, or N + 1, on at least 1 is left.
     enough = not kind.keys or kind.scale >= circuit.longest + _places_between(circuit, kind)
     received = f"{kind.scale} beside N = {circuit.longest}"
     require(
@@ -189,6 +196,8 @@ def _places_between(circuit: Circuit, head: Match) -> int:
 
 def _at(circuit: Circuit, _head: Attention, kind: At, where: str) -> None:
     for form, name in ((kind.place, "i"), (kind.square, "i^2")):
+        # (2 q j − j²) w is largest at j = q only if the two keys are j and j² of one and the same
+        # j.
         is_it = form == Form.atom(circuit.number(PositionFeature(name)))
         require(is_it, "keys of a lookup must be a position and its square", form, where)
     counts = frozenset[str]()
@@ -206,10 +215,61 @@ def _at(circuit: Circuit, _head: Attention, kind: At, where: str) -> None:
     require(whole, "a lookup's index must be a whole number at BOS, too", kind.index, where)
 
 
+def waves_of(circuit: Circuit) -> Mapping[int, int]:
+    """The wavelength of each sine and cosine among the atoms."""
+    numbers = ((circuit.find(PositionFeature(name)), L) for name, L in WAVELENGTHS.items())
+    return {number: wavelength for number, wavelength in numbers if number is not None}
+
+
+def longest_wave(circuit: Circuit, keys: Iterable[Form]) -> int:
+    """The longest wavelength in keys."""
+    waves = waves_of(circuit)
+    return max((waves.get(atom, 2) for key in keys for atom in key.atoms), default=2)
+
+
+def code_of(
+    circuit: Circuit, keys: Iterable[Form], index: tuple[int, int], mask: str
+) -> AtCoded | None:
+    """Return the head that finds a position by the code with the wavelengths of keys, if it can be.
+
+    Every sine and cosine that it reads must be an atom, and BOS too where it has a key or query.
+    """
+    if not circuit.bos:
+        return None
+    reads_bos = index not in ALWAYS_THERE or (mask not in CAUSAL and index != (1, 0))
+    bos = circuit.find(Embedded((Fraction(0),) * len(circuit.alphabet) + (Fraction(1),)))
+    if reads_bos and bos is None:
+        return None
+    missing = list[str]()
+
+    def feature(name: str) -> Form:
+        number = circuit.find(PositionFeature(name))
+        if number is None:
+            missing.append(name)
+        return Form() if number is None else Form.atom(number)
+
+    # The longest wavelength 2^F that is read belongs to a code of the positions 0 to 2^F − 1.
+    code = PositionCode(longest_wave(circuit, keys) - 1)
+    found = AtCoded.by(code, index, mask, feature, Form() if bos is None else Form.atom(bos))
+    return None if missing else found
+
+
+def _at_coded(circuit: Circuit, _head: Attention, kind: AtCoded, where: str) -> None:
+    is_code = kind == code_of(circuit, kind.keys, (kind.slope, kind.offset), kind.mask)
+    require(is_code, "queries and keys must be codes of positions", kind.keys, where)
+    # Then every row has a target: BOS, i − 1 or i, where these are the index; elsewhere a symbol
+    # with the code of the index, of which there is one at most, or BOS.
+    fits = kind.mask in (Mask.NONE, Mask.FUTURE)
+    require(fits, "a head of codes must have mask none or future", kind.mask, where)
+    longest = longest_wave(circuit, kind.keys) - 1
+    require(circuit.longest <= longest, "a code must tell all positions apart", longest, where)
+
+
 KINDS: Mapping[type[Any], Callable[[Circuit, Attention, Any, str], None]] = {
     Uniform: _mean,
     Match: _match,
     At: _at,
+    AtCoded: _at_coded,
 }
 """Conditions on each kind of head."""
 
@@ -218,6 +278,7 @@ def of_values(circuit: Circuit, kind: Head, values: Collection[Form], where: str
     """Require a known value at BOS where BOS is seen, and one value at rows that match alike."""
     if circuit.bos and kind.mask in SEES_BOS:
         for value in values:
+            # The grid of what is fetched holds BOS too, and that needs its value.
             known = circuit.span_at_bos(value).is_point
             require(known, "a value at BOS that a head may fetch must be known", value, where)
     if isinstance(kind, Match) and kind.choose == "any":
@@ -229,6 +290,8 @@ def of_values(circuit: Circuit, kind: Head, values: Collection[Form], where: str
 
 def are_alike(head: Match, values: Iterable[Form]) -> bool:
     """True if all positions of the largest score have the same values: multiples of its one key."""
+    # Rows with the largest score have the same key if there is one key and the query is a constant
+    # other than 0. A value that is a multiple of this key is then the same at all of them.
     if len(head.keys) != 1 or not head.queries[0].is_constant or not head.keys[0].terms:
         return False
     (key,) = head.keys

@@ -49,7 +49,7 @@ def confirm(model: Transformer, certificate: Certificate) -> None:
     except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError) as error:
         if isinstance(error, Unproved):
             raise
-        need(False, f"its lines are those of the model ({type(error).__name__}: {error})")
+        need(False, f"its lines describe the model ({type(error).__name__}: {error})")
 
 
 class Reading:
@@ -76,7 +76,7 @@ class Reading:
         need((*said, certificate.model, certificate.largest_length) == parts, "it is of this model")
         weighting, free = certificate.weighting, {each.line for each in certificate.assumes}
         heads = {str(head.weighting) for layer in model.layers for head in layer.heads}
-        need(weighting in (heads or {"softmax"}), "its weighting is that of a head")
+        need(weighting in (heads or {"softmax"}), "some head of the model has the stated weighting")
         self.circuit = Circuit(model.alphabet, bool(front), certificate.max_length, weighting)
         for number, line in enumerate(certificate.lines):
             # A tuple has one range for each kind. A forger's `Ranges` could have others for kinds
@@ -222,10 +222,12 @@ class Reading:
         conditions.of_head(self.circuit, head, kind, pairs, "a head")
         conditions.of_values(self.circuit, kind, values, "a head")
         found, wanted = multiplied(pairs), multiplied(kind.scores)
+        # If the scores found are those of the kind times a factor, the sums of the magnitudes of
+        # their coefficients have this factor as their ratio: so it is the only one to try.
         weights = [sum(abs(x) for part in each for _, x in part) for each in (found, wanted)]
         ratio = Fraction(weights[0], weights[1] or 1) if wanted else Fraction(1)
         scaled = [[(each, x * ratio) for each, x in part] for part in wanted]
-        need(found == scaled and ratio, "scores are those of the stated kind")
+        need(found == scaled and ratio, "scores are of the stated kind")
         fits = head.weighting == self.circuit.weighting
         need(fits or not wanted, "heads with scores must have one weighting")
         # √d_key, or up to 2⁻⁴⁰ above it, which makes 1/τ smaller: the safe side.
@@ -283,10 +285,13 @@ class Reading:
         row, other = network.W_1[j], network.W_1[k]
         if np.array_equal(row, -other):
             alone = np.count_nonzero(row) == 1 and abs(row).max() == 1
-            need(alone and not network.b_1[[j, k]].any(), "two halves are those of a slot")
+            need(alone and not network.b_1[[j, k]].any(), "two halves belong to one slot")
             conditions.of_copy(network, (j, k), "units")
             return inputs[j]
         # With l = `lower` and h = `height`: a step of f = l + h/2 from h/2 on, or one that falls.
+        # ReLU(f) − ReLU(f − h) is 0 for f ≤ 0, h for f ≥ h, and rises between. A step of zone z
+        # rises from z/4 to 3z/4, so over h = z/2 in the scale of its form: hence the factor 2h/z
+        # below.
         upper, lower = sorted((inputs[j], inputs[k]), key=lambda form: form.constant)
         height = lower.constant - upper.constant
         need(np.array_equal(row, other) and height > 0, "the units of a step differ by its height")

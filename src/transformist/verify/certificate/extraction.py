@@ -6,6 +6,7 @@ read as a mean, a match or a lookup from its scores, two hidden units that satur
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -51,6 +52,8 @@ from transformist.verify.certificate.scores import attends
 from transformist.verify.certificate.slot_contents import Contents
 from transformist.verify.certificate.statement import Units
 from transformist.verify.proof.sparse_rows import SparseRow, exactly, negated, sparse_rows
+
+LOG = logging.getLogger(__name__)
 
 Observed: TypeAlias = "Mapping[tuple[int, int], Rows]"
 """Ranges of the contents of slots, by slot and sublayer."""
@@ -156,7 +159,10 @@ class _Extraction:
     def extracted(self) -> Extracted:
         """Read all layers, and return the circuit."""
         self.state = self.embedded()
-        parts = [self.layer(number, layer) for number, layer in enumerate(self.model.layers)]
+        layers, parts = self.model.layers, []
+        for number, layer in enumerate(layers):
+            LOG.debug("reading a circuit off the weights, layer %d of %d", number, len(layers))
+            parts.append(self.layer(number, layer))
         return Extracted(
             self.circuit,
             self.sharpness,

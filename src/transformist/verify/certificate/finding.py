@@ -9,6 +9,7 @@ margin is kept starts again from its ideal value.
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 from transformist.arithmetic import Floating
 from transformist.circuit import READ_OUT, Form, Head, Kept, Margins, total
 from transformist.circuit.readings import form_of
+from transformist.errors import NotRepresentable, UndefinedValue
 from transformist.model import Transformer
 from transformist.rounding import ORDERS
 from transformist.verify.certificate.affine import read
@@ -40,6 +42,8 @@ from transformist.verify.certificate.statement import (
 )
 from transformist.verify.proof.sparse_rows import sparse_rows
 
+LOG = logging.getLogger(__name__)
+
 
 class Search:
     """Certificates of a model for lengths up to N; short inputs are observed once."""
@@ -63,7 +67,7 @@ class Search:
         return _followed(self.model, self.a, n, self.order, None, read_elsewhere)[0]
 
     def holds(self, n: int) -> bool:
-        """True if there is a certificate and it holds; some lengths have no certificate."""
+        """True if a certificate for length n can be made, and it holds."""
         try:
             return self.certificate(n).holds
         except Uncertifiable:
@@ -71,8 +75,22 @@ class Search:
 
     @cached_property
     def observations(self) -> Observations:
-        """Ranges of the contents of slots on short inputs."""
-        return observe(self.model, self.n)
+        """Ranges of the contents of slots on short inputs.
+
+        Raises:
+            Uncertifiable: for a model whose numbers are not all rational.
+
+        """
+        try:
+            return observe(self.model, self.n)
+        except (NotRepresentable, UndefinedValue) as refusal:
+            raise Uncertifiable(
+                "a slot that goes on to hold a sum must have rational values, which short inputs "
+                "show",
+                received=refusal.received or refusal.invariant,
+                where="certify",
+                remedy="write the networks with ReLUs, or test the model: transformist check",
+            ) from None
 
 
 class Description(NamedTuple):
@@ -165,7 +183,8 @@ def _followed(
     forms = read(W_out, b_out, found.state, {})
     readings.add(found.contents.read(W_out, b_out))
     margins, demands = noted(circuit, found.sharpness, a, ORDERS[order], readings, found.falling)
-    for _ in circuit.atoms:
+    for count, _ in enumerate(circuit.atoms):
+        LOG.debug("error bounds of %d of %d numbers", count, len(circuit.atoms))
         follow_within(margins)
     parts = zip(circuit.names, circuit.atoms, circuit.laws, margins.errors, strict=True)
     lines = tuple(Line(*part, number in found.falling) for number, part in enumerate(parts))
@@ -188,6 +207,9 @@ def _certificate(
             where="certify",
             remedy="give a model with one of these",
         )
+    # Where the forms do not show that one label is always best, a tie could be broken otherwise by
+    # rounding. Then all short inputs are tried, and the certificate says that it assumes it for
+    # longer ones.
     is_one = rule(margins, model.read_out, found.forms)
     seen = observations.length if observations else 0
     assumes = [assumed(circuit, each, seen) for each in found.assumed]

@@ -48,7 +48,7 @@ def _written(value: Any) -> Iterator[str]:
 
 
 def _numbers(flat: NDArray[Any]) -> str:
-    """Return the text of every number, a line each; most weights are 0, and written in runs."""
+    """Return a line for every number, in order; the lines of a run of zeros are made at once."""
     used = np.flatnonzero(flat)
     zeros = np.diff(used, prepend=-1, append=flat.size) - 1  # before each number, and at the end
     lines, zero = [], "0/1\n"

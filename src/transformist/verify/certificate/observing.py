@@ -85,6 +85,7 @@ def _shortest(model: Transformer) -> int:
 def longest(model: Transformer, most: int) -> int:
     """Return the longest length, at most `most`, with at most `INPUTS` inputs up to it."""
     size, length = len(model.alphabet), 0
+    # The sum counts the inputs up to length + 1, which is the next to be admitted.
     while length < most and sum(size**n for n in range(length + 2)) <= INPUTS:
         length += 1
     return length

@@ -19,6 +19,7 @@ from transformist.verify.certificate.uniqueness import (
 def _binary(margins: Margins, _read_out: Binary, forms: list[Form]) -> bool:
     (form,), circuit = forms, margins.circuit
     error = margins.error(form)
+    # An answer is the sign of the form, which an error below the distance from 0 does not change.
     margins.require(READ_OUT, "the answer", error, distance_from_zero(circuit, form))
     if circuit.bos:
         alone = abs(circuit.over_nothing(form))
@@ -43,6 +44,7 @@ def _labels(margins: Margins, read_out: MultiClass, forms: list[Form]) -> bool:
         return True
     if len(forms) == 1:
         return True
+    # Two labels are compared: each may be off by the error, in opposite directions.
     error = max(margins.error(form) for form in forms)
     margins.require(READ_OUT, "the answer", 2 * error, apart(circuit, forms))
     return has_one_best(circuit, read_out, forms)
@@ -53,6 +55,8 @@ def _fraction(margins: Margins, read_out: NearestFraction, forms: list[Form]) ->
     grid = circuit.grid(form)
     wanted = frozenset({rows_under(read_out.mask)})
     sees_bos = circuit.bos and read_out.mask in SEES_BOS
+    # Then scale · D · mean is a whole number, and rounding to the nearest one takes away an error
+    # below 1/2.
     fits = grid is not None and grid.counts <= wanted and read_out.scale % grid.c == 0
     fits = fits and read_out.with_bos == sees_bos
     error = read_out.scale * margins.scaled_error(form)

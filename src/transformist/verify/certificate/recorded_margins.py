@@ -83,7 +83,7 @@ def _require_at_bos(margins: Margins, number: int, atom: StepFunction) -> None:
 
 def require_finite(margins: Margins, model: Transformer) -> None:
     """Require that all weights and sums fit the format, even if no answer depends on them."""
-    largest = max(magnitude(x) for each in _weights_of(model) for x in np.ravel(each))
+    largest = max(map(_largest, _weights_of(model)))
     margins.require("weights", "the size of a weight", largest, margins.a.largest)
     rows = margins.readings.rows if margins.readings is not None else []
     most = max((margins.magnitude_of(each) for each in rows), default=0.0)
@@ -99,6 +99,13 @@ def require_observed(margins: Margins, assumes: Iterable[Assumption]) -> None:
     for each in assumes:
         beyond = max(int(margins.circuit.longest) - each.checked, 0)
         margins.require(READ_OUT if each.line is None else each.line, BEYOND, beyond, 1)
+
+
+def _largest(weights: NDArray[Any]) -> float:
+    """Return the largest magnitude of an array of weights, 0 of an empty one."""
+    if weights.dtype == np.float64:
+        return float(np.abs(weights).max(initial=0.0))
+    return max(map(magnitude, weights[np.nonzero(weights)].tolist()), default=0.0)
 
 
 def _weights_of(model: Transformer) -> Iterator[NDArray[Any]]:

@@ -32,6 +32,7 @@ class Contents:
         for column, name in zip(embedding.vectors[order].T, names, strict=True):
             values = column_values(column)
             parts: list[Number] = []
+            # A column that is the same for every symbol is a constant, not a number of its own.
             if not is_constant(values):
                 parts.append(Form.atom(circuit.number(Embedded(values))))
             elif values[0]:
@@ -72,6 +73,8 @@ class Contents:
         self, network: FeedForward, units: Iterable[tuple[tuple[int, ...], Number]]
     ) -> None:
         """Add the output of hidden units: each number times the weight of its first unit."""
+        # The second unit of a copy or a step has the opposite column of W₂: the weight of the first
+        # one is the factor of their difference.
         place_of = {group[0]: (place, x) for place, (group, x) in enumerate(units)}
         added: list[Number | None] = []
         for row, shift in zip(sparse_rows(network.W_2), network.b_2.tolist(), strict=True):
@@ -88,6 +91,8 @@ class Contents:
             old = self.held[slot]
             if new is not None:
                 self.held[slot] = _added(_present([old, new]))
+                # Both are computed and stored: what the sublayer adds, and its sum with what the
+                # slot held.
                 self.readings.rows.extend(
                     each for each in (new, self.held[slot]) if isinstance(each, Sum)
                 )

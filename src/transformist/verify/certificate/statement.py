@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 from transformist.circuit import (
     At,
+    AtCoded,
     Atom,
     Circuit,
     Embedded,
@@ -146,6 +148,16 @@ def assumed(circuit: Circuit, line: int | None, checked: int) -> Assumption:
     return Assumption(what, line, checked)
 
 
+DESCRIPTION = ("lines", "heads", "units", "weighting")
+"""Fields of a certificate that describe its model; no margin depends on them."""
+
+_DESCRIBE = "_describe"
+"""Key in `__dict__` of the function that computes the fields of `DESCRIPTION`.
+
+It stays there once it was called, so that threads may read the fields at the same time.
+"""
+
+
 @dataclass(frozen=True)
 class Certificate:
     """Statement that a format decides as the weights do exactly, for all inputs up to a length.
@@ -193,6 +205,37 @@ class Certificate:
     stopped: str = ""
     version: int = VERSION
     host: HostEvaluation | None = None
+
+    def described_by(self, describe: Callable[[], Mapping[str, Any]]) -> Certificate:
+        """Return this certificate with other values of the fields in `DESCRIPTION`.
+
+        Margins decide whether a certificate holds, and they do not depend on these fields. So the
+        fields are computed when one of them is read for the first time, as equality, `hash`,
+        `replace`, copies and files do.
+
+        Args:
+            describe: returns the values by the names of the fields.
+
+        """
+        described = object.__new__(Certificate)
+        kept = {each.name: getattr(self, each.name) for each in fields(self)}
+        for name in DESCRIPTION:
+            del kept[name]
+        described.__dict__.update(kept, **{_DESCRIBE: describe})
+        return described
+
+    def __getattr__(self, name: str) -> Any:
+        # Python calls this only for names that `__dict__` does not have.
+        if name not in DESCRIPTION or _DESCRIBE not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        values = self.__dict__[_DESCRIBE]()
+        for each in DESCRIPTION:
+            self.__dict__.setdefault(each, values[each])
+        return self.__dict__[name]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy holds the values of the fields and nothing that could compute others.
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @property
     def words(self) -> str:
@@ -265,6 +308,7 @@ class Certificate:
 PARTS = (
     Assumption,
     At,
+    AtCoded,
     Certificate,
     Demand,
     Embedded,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from fractions import Fraction
+from typing import NamedTuple
 
 from transformist.circuit import Circuit, Fetched, Form, Head, Match, total
-from transformist.laws import Grid, Range, hull
+from transformist.laws import Grid, Range, Ranges
 from transformist.model import MultiClass
 from transformist.verify.certificate.cases import cases
 
@@ -39,10 +41,11 @@ def distance_from_zero(circuit: Circuit, form: Form) -> Fraction:
 def has_one_best(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bool:
     """Return True if no two labels are ever the largest together.
 
-    They are those of a count, or one-hot; neighbours; never equal; or never both the largest in
-    all cases.
+    It is shown for labels of a count, one-hot forms, consecutive whole numbers as labels, forms of
+    which no two are ever equal, and where all cases are known.
     """
     whole = all(circuit.is_whole(form) and span(circuit, form).lo >= 0 for form in forms)
+    # Whole numbers of at least 0 that always add up to 1 are one 1 and zeros.
     if whole and span(circuit, total(forms)) == Range.of(1):
         return True
     if as_count(circuit, read_out, forms) or _as_nearest(circuit, read_out, forms):
@@ -56,32 +59,110 @@ def has_one_best(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> b
 def apart(circuit: Circuit, forms: list[Form]) -> Fraction:
     """Return the least distance of two forms that are not equal; 0 if not known.
 
-    The distance is that of `Circuit.least_multiple`. Over a common denominator Q the factors and
-    constants are whole numbers, and so are those of a difference, g times whole numbers m without a
-    common divisor. Its terms m · atom lie on multiples of 1/c, the sum on those of 1/(the least
-    common multiple of the c), and the difference on those of g/Q times that.
+    Two forms that differ do so by a multiple of a number that the grids of their atoms give
+    (`Circuit.least_multiple`); the least of these numbers over all pairs is returned.
+
+    For forms without a common atom this number follows from their constants, and from their factors
+    with the grids of the atoms. Over a large alphabet, where each label reads an atom of its own,
+    nearly all pairs have one such number, which is computed once.
     """
-    numbers = sorted({number for form in forms for number in form.atoms})
-    grids = [circuit.laws[number].grid for number in numbers]
-    each = [[form.factors.get(n, Fraction(0)) for n in numbers] + [form.constant] for form in forms]
-    Q = math.lcm(*(x.denominator for row in each for x in row))
-    rows = [[int(x * Q) for x in row] for row in each]
-    least: Fraction | None = None
-    for i, j in itertools.combinations(range(len(forms)), 2):
-        difference = [x - y for x, y in zip(rows[i], rows[j], strict=True)]
-        g = math.gcd(*difference)
-        if not g:
-            continue
-        parts = [(x // g, grid) for x, grid in zip(difference, grids, strict=False) if x]
-        if any(grid is None for _, grid in parts):
-            gap = circuit.least_multiple(forms[i] - forms[j])
-        else:
-            gap = _joined(parts).separation(circuit.most_seen)  # type: ignore[arg-type]
-            gap = None if gap is None else gap * Fraction(g, Q)
-        if not gap:
-            return Fraction(0)
-        least = gap if least is None else min(least, gap)
-    return least or Fraction(0)
+    # As whole numbers over one denominator: differences of `int` are fast.
+    Q = math.lcm(
+        *(x.denominator for form in forms for x in (*form.distinct_factors, form.constant))
+    )
+    rows = [_Row.of(form, Q) for form in forms]
+    kinds = _kinds(circuit, rows)
+    holders: dict[int, list[int]] = {}
+    for place, row in enumerate(rows):
+        for number in row.factors:
+            holders.setdefault(number, []).append(place)
+    found = set[Fraction]()
+    overlapping = Counter[frozenset[Hashable]]()
+    for i, row in enumerate(rows):
+        for j in {j for number in row.factors for j in holders[number] if j > i}:
+            overlapping[frozenset((kinds[i], kinds[j]))] += 1
+            found |= _distance(circuit, row, rows[j], Q)
+    for pair, i, j, count in _pairs_of_kinds(kinds):
+        if count > overlapping[pair]:  # some pair of these kinds has no common atom
+            found |= _distance_of_kinds(circuit, rows[i], rows[j], Q)
+    return min(found, default=Fraction(0))
+
+
+class _Row(NamedTuple):
+    """A form times a common denominator: its factors and its constant are whole numbers."""
+
+    form: Form
+    factors: Mapping[int, int]
+    constant: int
+
+    @classmethod
+    def of(cls, form: Form, Q: int) -> _Row:
+        """Return a form times Q."""
+        return cls(form, {n: int(x * Q) for n, x in form.terms}, int(form.constant * Q))
+
+
+def _kinds(circuit: Circuit, rows: list[_Row]) -> list[Hashable]:
+    """Return for each form what distances from forms without a common atom depend on.
+
+    Where a grid is not known they depend on the whole form, so each is of a kind of its own.
+    """
+    grids = {number: circuit.laws[number].grid for row in rows for number in row.factors}
+    if None in grids.values():
+        return list(range(len(rows)))
+    counts = (Counter((abs(x), grids[n]) for n, x in row.factors.items()) for row in rows)
+    return [(frozenset(each.items()), row.constant) for each, row in zip(counts, rows, strict=True)]
+
+
+def _pairs_of_kinds(
+    kinds: list[Hashable],
+) -> Iterator[tuple[frozenset[Hashable], int, int, int]]:
+    """Yield each two kinds, or one of several forms, with two such forms and the count of pairs."""
+    places: dict[Hashable, list[int]] = {}
+    for place, kind in enumerate(kinds):
+        places.setdefault(kind, []).append(place)
+    for kind, (first, *more) in places.items():
+        if more:
+            yield frozenset((kind,)), first, more[0], math.comb(1 + len(more), 2)
+    for (kind, these), (other, those) in itertools.combinations(places.items(), 2):
+        yield frozenset((kind, other)), these[0], those[0], len(these) * len(those)
+
+
+def _distance(circuit: Circuit, row: _Row, other: _Row, Q: int) -> set[Fraction]:
+    """Return the least distance of two forms, 0 if it is not known; nothing for equal ones."""
+    factors = dict(row.factors)
+    for number, x in other.factors.items():
+        factors[number] = factors.get(number, 0) - x
+    return _distance_by_terms(circuit, [*factors.items()], row, other, Q)
+
+
+def _distance_of_kinds(circuit: Circuit, row: _Row, other: _Row, Q: int) -> set[Fraction]:
+    """Return `_distance` as if the two forms had no common atom, as some of their kinds have not.
+
+    Forms of a kind of their own, whose grids are not known, have no common atom here.
+    """
+    terms = [*row.factors.items(), *other.factors.items()]
+    return _distance_by_terms(circuit, terms, row, other, Q)
+
+
+def _distance_by_terms(
+    circuit: Circuit, terms: Iterable[tuple[int, int]], row: _Row, other: _Row, Q: int
+) -> set[Fraction]:
+    """Return the distance of two forms from the terms of the difference, whose signs are free."""
+    # Over a common denominator Q, the factors and constants of a difference are g times whole
+    # numbers m without a common divisor. With an atom on multiples of 1/c, m · atom lies on
+    # multiples of gcd(c, m)/c, and the sum on multiples of 1/(the least common multiple of the
+    # c/gcd(c, m)): the difference lies on g/Q times these.
+    listed = [(number, x) for number, x in terms if x]
+    g = math.gcd(*(x for _, x in listed), row.constant - other.constant)
+    if not g:
+        return set()
+    parts = [(x // g, circuit.laws[number].grid) for number, x in listed]
+    if any(grid is None for _, grid in parts):
+        gap = circuit.least_multiple(row.form - other.form)
+    else:
+        gap = _joined(parts).separation(circuit.most_seen)  # type: ignore[arg-type]
+        gap = None if gap is None else gap * Fraction(g, Q)
+    return {gap or Fraction(0)}
 
 
 def _joined(parts: Iterable[tuple[int, Grid]]) -> Grid:
@@ -103,7 +184,11 @@ def _as_nearest(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bo
     k = next((number for number in numbers if number), None)
     if k is None:
         return False
+    # A label k ≠ 0 with the form f = 2 k y − k² gives y = (f + k²)/(2k).
     y = (forms[numbers.index(k)] + k**2) * (1 / (2 * k))
+    # 2 k y − k² = y² − (y − k)² is largest for the label nearest to y. With y whole and labels that
+    # are consecutive whole numbers, there is one nearest label: y itself, or the end that y is
+    # beyond.
     agree = all(form == y * (2 * m) - m**2 for m, form in zip(numbers, forms, strict=True))
     return agree and circuit.is_whole(y)
 
@@ -139,6 +224,8 @@ def as_count(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> tuple
 
 def span(circuit: Circuit, form: Form) -> Range:
     """Return the range of a form at the symbols; values of one head are taken together."""
+    # What one head fetches comes from the same rows with the same weights: a sum of it is what the
+    # head fetches of the sum of the values, whose range is narrower than the sum of the ranges.
     by_head: dict[Head, list[tuple[int, Fraction]]] = {}
     fetched: dict[int, Form] = {}
     others = []
@@ -149,16 +236,15 @@ def span(circuit: Circuit, form: Form) -> Range:
             by_head.setdefault(atom.head, []).append((number, factor))
         else:
             others.append((number, factor))
-    rows = list(circuit.rows(Form(tuple(others), form.constant)))
+    rows = circuit.rows(Form(tuple(others), form.constant))
     for head, terms in by_head.items():
         value = total(fetched[number] * factor for number, factor in terms)
-        law = head.law(circuit, value)
-        brought = list(law.rows)
+        brought = head.law(circuit, value).ranges
         if _leaves_bos_out(circuit, head):
-            symbols = circuit.rows(value)[: len(circuit.alphabet)]
-            brought = [hull(symbols)] * len(law.rows)
-        rows = [row + more for row, more in zip(rows, brought, strict=True)]
-    return hull(rows[: len(circuit.alphabet)])
+            symbols = circuit.rows(value).below(len(circuit.alphabet))
+            brought = Ranges(len(brought), symbols.hull(), {})
+        rows = rows.plus(brought)
+    return rows.below(len(circuit.alphabet)).hull()
 
 
 def _leaves_bos_out(circuit: Circuit, head: Head) -> bool:

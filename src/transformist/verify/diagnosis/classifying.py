@@ -1,4 +1,4 @@
-"""From a number that is off to the operation at fault, and its failure signature.
+"""The operation at fault for a number that is off, and its failure signature.
 
 The error of a number is split into the parts that made it: what the stream held before, what the
 step made of inputs that were off, and what the step rounded. The largest part decides: a part that
@@ -61,6 +61,8 @@ def classify(run: SideBySide, stream: int, row: int, slot: int) -> Found:
 
 
 class _Classifier:
+    """Splits the error of a number, and follows the largest part to a step at fault."""
+
     def __init__(self, run: SideBySide) -> None:
         self.run, self.a = run, run.arithmetic
 
@@ -82,8 +84,12 @@ class _Classifier:
             return self._stored(stream, row, slot, real)
         if stream == last:
             return self._read_out(stream, row, slot)
+        # Each way from here goes to an earlier stream, so that the search ends, at the latest at
+        # the embedding.
         step = self.run.format.steps[stream - 1]
-        if slot not in step.written:
+        # A hidden unit or a value that overflows leaves 0 · ∞, NaN, in slots that are not written.
+        is_lost = not np.isfinite(got) and np.isfinite(self.got(stream - 1, row)[slot])
+        if slot not in step.written and not is_lost:
             return self.found(stream - 1, row, slot)
         if self._is_overflow(got, real):
             return self._beyond(stream, row, slot)
@@ -130,12 +136,15 @@ class _Classifier:
                     value = float(scores[np.argmax(abs(scores))])
                     return Found(Overflow(of=of, value=value, largest=largest), here)
         else:
-            hidden = self._hidden(sublayer.function, self._read_row(sublayer, stream, row))
-            if np.isfinite(hidden).all() and (abs(hidden) > largest).any():
-                unit = int(np.argmax(abs(hidden)))
-                of = f"hidden unit {unit} of layer {step.layer}"
-                value = float(hidden[unit])
-                return Found(Overflow(of=of, value=value, largest=largest), here)
+            network = sublayer.function
+            hidden = self._hidden(network, self._read_row(sublayer, stream, row))
+            # The product of a gated unit may overflow where its factors do not.
+            for numbers in (hidden, ACTIVATIONS[network.activation](hidden, FLOAT64)):
+                if np.isfinite(numbers).all() and (abs(numbers) > largest).any():
+                    place = int(np.argmax(abs(numbers)))
+                    of = f"hidden unit {place % network.hidden} of layer {step.layer}"
+                    value = float(numbers[place])
+                    return Found(Overflow(of=of, value=value, largest=largest), here)
         lost = np.flatnonzero(~np.isfinite(z))
         if len(lost):
             return self.found(stream - 1, row, int(lost[0]))
@@ -166,6 +175,8 @@ class _Classifier:
         lost = np.flatnonzero(~np.isfinite(z) & (W != 0))
         if len(lost):
             return self.found(stream - 1, rows.start + row, int(lost[0]))
+        # The error of a value that is read out is Σ W (z − exact), carried in, and the rounding of
+        # the sum. The larger of the two is followed.
         carried = W * (z - exact)
         got, real = self.got(stream, row)[slot], self.real(stream, row)[slot]
         if abs(carried.sum()) < abs(got - real - carried.sum()):
@@ -246,17 +257,20 @@ class _Classifier:
         before, after = self._hidden(network, read), self._hidden(network, exact)
         hidden, wanted = activation(before, FLOAT64), activation(after, FLOAT64)
         carried = W_2[slot] * (hidden - wanted)
+        # A network adds W₂ h + b₂ to the slot: the error after it is the error before, plus Σ W₂ (h
+        # − exact h), plus what the step itself rounded, which is all the rest.
         held = self.got(stream - 1, row)[slot] - self.real(stream - 1, row)[slot]
         total = self.got(stream, row)[slot] - self.real(stream, row)[slot]
         rounding = total - held - carried.sum()
         parts = abs(np.array([carried.sum(), held, rounding]))
         if parts[2] == parts.max():
-            stored = self._float(self.a.affine(self.a.array(read), *self._first_layer(network)))
-            return self._rounded_network(stream, row, slot, before, stored, W_2[slot])
+            return self._rounded_network(stream, row, slot, network, read)
         if parts[1] == parts.max():
             return self.found(stream - 1, row, slot)
         unit = self._unit(network, W_2[slot], carried, before)
-        column = int(np.argmax(abs(network.W_1[unit] * (read - exact))))
+        # The unit was moved by the coordinate whose error, times its weight, is the largest.
+        weights = network.W_1[self._row_of(network, unit, before, after)]
+        column = int(np.argmax(abs(weights * (read - exact))))
         moved = self._through_norm(sublayer, stream, row, column)
         if moved is not None:
             return moved
@@ -277,22 +291,46 @@ class _Classifier:
         stream: int,
         row: int,
         slot: int,
-        before: Vector,
-        stored: Vector,
-        weights: Vector,
+        network: FeedForward,
+        read: Vector,
     ) -> Found:
         """Rounding of a hidden unit; of the sum of the units where no unit rounds."""
         layer = self.run.format.steps[stream - 1].layer
-        lost = np.where(before > 0, abs(weights * (stored - before)), 0)
+        activation, weights = (
+            ACTIVATIONS[network.activation],
+            np.asarray(network.W_2[slot], dtype=float),
+        )
+        before, first = self._hidden(network, read), self._first_layer(network)
+        stored = self._float(self.a.affine(self.a.array(read), *first))
+        hidden, kept = activation(before, FLOAT64), activation(stored, FLOAT64)
+        # The product of a gated unit rounds, besides its factors.
+        rounded = self._float(self.a.array(kept)) if network.is_gated else kept
+        # `hidden` is computed from the same numbers in float64, so that the difference is rounding
+        # alone.
+        lost = abs(weights * (rounded - hidden))
         if not lost.any():
             return self._stored(stream, row, slot, float(self.real(stream, row)[slot]))
         unit = int(np.argmax(lost))
+        value = float(before[self._row_of(network, unit, stored, before)])
+        if abs(rounded[unit] - kept[unit]) > abs(kept[unit] - hidden[unit]):
+            value = float(hidden[unit])
         signature = BelowResolution(
             of=f"hidden unit {unit} of layer {layer}",
-            value=float(before[unit]),
-            spacing=spacing(self.a, before[unit]),
+            value=value,
+            spacing=spacing(self.a, value),
         )
         return Found(signature, RowNumbers(stream, row, (slot,)))
+
+    def _row_of(self, network: FeedForward, unit: int, one: Vector, other: Vector) -> int:
+        """The row of W₁ that moves a hidden unit most between two vectors of W₁ x + b₁."""
+        activation, rows = ACTIVATIONS[network.activation], np.arange(len(one))
+
+        def moved(row: int) -> float:
+            mixed = np.where(rows == row, one, other)
+            both = [activation(each, FLOAT64)[unit] for each in (mixed, other)]
+            return float(abs(both[0] - both[1]))
+
+        return max(network.rows_of(unit), key=moved)
 
     def _unit(self, network: FeedForward, weights: Vector, carried: Vector, before: Vector) -> int:
         """The unit whose error adds most, together with the unit that makes a comparison with it.
@@ -313,6 +351,9 @@ class _Classifier:
         """The other unit of the comparison that a unit is part of, as in `_region`."""
         if network.activation != "relu" or not weights[unit]:
             return None
+        # Two units make a comparison if they have one row of W₁, opposite weights in W₂ and
+        # different biases. Several units may fit: a count has a step at each threshold. The one
+        # with the nearest bias is taken.
         W_1 = np.asarray(network.W_1, dtype=float)
         opposite = weights + weights[unit] == 0
         alike = (W_1 - W_1[unit] == 0).all(axis=1) & opposite
@@ -322,7 +363,7 @@ class _Classifier:
     def _region(
         self, network: FeedForward, weights: Vector, unit: int, before: Vector, after: Vector
     ) -> tuple[float, float, float] | None:
-        """The linear region of the comparison that a unit is part of, in units of what is compared.
+        """The linear region of the comparison that a unit is part of, in the scale of its input.
 
         Two ReLUs of one row of W₁ whose outputs enter with opposite signs, s ReLU(t + b) −
         s ReLU(t + c) with b > c, are constant outside −b < t < −c, where they rise by s (b − c).
@@ -368,6 +409,7 @@ class _Classifier:
             )
             if slot in head.written
         ]
+        # The stream adds up the errors of all heads; the one with the largest part is examined.
         worst = max(found, key=lambda each: max(abs(each.by_weights), abs(each.by_values)))
         carried = sum(each.by_weights + each.by_values for each in found)
         rounding = total - held - carried
@@ -405,7 +447,7 @@ class _HeadRow:
         self.number, self.head, self.row = number, head, row
         self.read = classifier._float(read)
         self.exact = np.asarray(rational.numbers(exact), dtype=float)
-        self.position_scores = classifier._scores(head, self.exact, row)
+        self.real_scores = classifier._scores(head, self.exact, row)
         self.format_scores = classifier._float(head.scores(read, a, rows))[0]
         self.admissible = head.mask.admissible(np.array([[row]]), np.arange(len(self.read))[None])[
             0
@@ -418,6 +460,9 @@ class _HeadRow:
         self.coefficients = np.asarray(head.value_matrix, dtype=float)[slot]
         got, real = self.read @ self.coefficients, self.exact @ self.coefficients
         shift = float(head.value_shift[slot])
+        # Σ w g − Σ w′ r = Σ (w − w′) r + Σ w (g − r), with weights w and values g in the format, w′
+        # and r without rounding: the first part is the fault of the weights, the second that of the
+        # values.
         self.by_weights = float((self.weights - self.wanted) @ (real + shift))
         self.moved = self.weights * (got - real)
         self.by_values = float(self.moved.sum())
@@ -443,7 +488,7 @@ class _HeadRow:
             layer=layer,
             head=self.number,
             query=position(self.row),
-            gap=_lead(self.position_scores, wanted, others),
+            gap=_lead(self.real_scores, wanted, others),
             lead=_lead(self.format_scores, wanted, others),
             positions=tuple(position(j) for j in most),
             weights=tuple(float(self.weights[j]) for j in most),

@@ -18,6 +18,9 @@ from transformist.verify.diagnosis.stepwise import Stepwise, ideal_run
 FURTHEST = 16
 """Most read-out values that are replaced by exact ones, where the read-out has no labels."""
 
+MOST_SINGLE_ROWS = 16
+"""Most rows of a slot that are restored one by one, so that a search stays within seconds."""
+
 
 @dataclass(frozen=True)
 class RowNumbers:
@@ -88,8 +91,8 @@ class SideBySide:
     def written(self, stream: int) -> Sequence[int]:
         """The coordinates that the step before a stream may have changed.
 
-        Of the values that are read out, those that decide: the scores of the label that is chosen
-        and of the right one, or the `FURTHEST` that are furthest off.
+        After the read-out, the values that decide: the scores of the chosen label and of the right
+        one, or the `FURTHEST` values that are furthest off.
         """
         if stream == 0:
             return range(self.streams[0].shape[1])
@@ -105,6 +108,7 @@ class SideBySide:
 
     def restored(self, stream: int, rows: Any, slots: Sequence[int]) -> tuple[Array, ...]:
         """The numbers from a stream on, with the exact values in some slots of some rows."""
+        # The stream of the run is kept for other restorations.
         z = self.streams[stream].copy()
         for slot in slots:
             z[rows, slot] = self.rounded(stream, slot)[rows]
@@ -120,7 +124,8 @@ class SideBySide:
         """The first numbers whose exact values restore the answer.
 
         A single number is preferred; where none restores the answer, numbers of one row that one
-        step writes, none of which can be left out; and last those that are read out.
+        step writes, none of which can be left out; and last those that are read out, which may not
+        restore it: the format may round scores that differ to equal ones.
         """
         last = len(self.streams) - 1
         if self.wrong is None:
@@ -150,23 +155,30 @@ class SideBySide:
                     yield RowNumbers(stream, rows[0], (slot,))
 
     def _rows(self, stream: int, slots: Sequence[int]) -> list[int]:
-        """One row at which exact values of slots restore the answer; no row if none is found."""
+        """The row at which exact values of slots restore the answer, or no row if none is found."""
         off = np.zeros(len(self.streams[stream]), dtype=bool)
         for slot in slots:
             off |= ~(self.streams[stream][:, slot] == self.rounded(stream, slot))
-        rows = np.flatnonzero(off)
+        every = rows = np.flatnonzero(off)
         # All rows first, then half of them again and again: where a single row restores the answer,
-        # some half mostly does too, so that some 2 log n evaluations find it among n rows.
+        # one of its halves mostly does too, so about 2 log₂ n evaluations find it among n rows.
         if not len(rows) or not self.restores(stream, rows, slots):
-            return []
+            rows = rows[:0]
         while len(rows) > 1:
             middle = len(rows) // 2
             halves = (rows[:middle], rows[middle:])
             rows = next((each for each in halves if self.restores(stream, each, slots)), rows[:0])
+        # A row may restore the answer while the other exact rows spoil it again.
+        if not len(rows) and 1 < len(every) <= MOST_SINGLE_ROWS:
+            rows = next(
+                (each for each in every[:, None] if self.restores(stream, each, slots)), rows
+            )
         return [int(row) for row in rows]
 
     def _needed(self, stream: int, row: int) -> tuple[int, ...]:
         """Slots that together restore the answer, all of them needed; the largest error first."""
+        # One slot after another is left out where the rest still restores the answer. So none of
+        # those that are left can be left out alone, though a smaller set of others may exist.
         needed = list(self.written(stream))
         for slot in tuple(needed):
             fewer = [each for each in needed if each != slot]

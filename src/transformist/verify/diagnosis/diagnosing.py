@@ -68,13 +68,14 @@ class Diagnosis:
         answer: the answer in the format; `None` where the format gives none.
         exact: the answer of the weights without rounding, with average-hard attention for softmax.
         wrong_position: the first position whose answer is wrong; `None` where the model reads out
-            one position.
+            one position, or where none of its answers is wrong.
         signature: the kind of failure, with its numbers; `None` where the input does not fail.
         first: the first numbers that, restored to their exact values, restore the answer at that
             position; mostly one. Empty if a weight or a feature of a position is too large for the
             format.
         origin: the number in which the signature shows: the first of these, or one that made it.
-        chain: from there to the answer, numbers that change once they are restored.
+        chain: `first`, and of each later step the numbers that change most once `first` is
+            restored; `origin` alone where `first` is empty.
         remedies: changes of one number with which the whole answer is right.
 
     """
@@ -114,8 +115,8 @@ def diagnose(
     Args:
         model: the transformer.
         x: a string, or a sequence of symbols; when left out, a failing one is searched for.
-        arithmetic: a float format; when left out, the widest in which the input fails, or the
-            narrowest if it fails in none.
+        arithmetic: a float format; when left out, the widest in which x fails, or the narrowest if
+            x fails in none. Without x, the first of `SEARCHED` in which an input fails.
         build: returns the model for another N, so that a smaller N can be a remedy.
         max_strings: most strings that are compared where x is searched for.
         seed: of the strings that the search draws.
@@ -155,6 +156,7 @@ def diagnose(
                 + ", or a larger max_strings" * found.is_limited,
             )
         _, x, arithmetic = found.failing
+    # `FORMATS` begins with the widest, so the first that fails is the widest that does.
     formats = list(FORMATS) if arithmetic is None else [_format(arithmetic)]
     diagnosis = None
     for a in formats:
@@ -191,7 +193,7 @@ class Searched:
         longest: length of the longest of these.
         formats: names of the formats searched.
         lengths: N of each model that was searched; `None` for one that has no N.
-        is_limited: true if the limit of strings ended the search.
+        is_limited: True if the limit of strings ended the search.
         seed: of the drawn strings.
 
     """
@@ -284,6 +286,9 @@ def _diagnosed(
         return Diagnosis(**known)
     numbers = run.restoring()
     found = classify(run, numbers.stream, numbers.row, numbers.slots[0])
+    # The numbers that are read out may not restore the answer (`restoring`): they are then no link
+    # of the chain, which has the origin alone.
+    decides = run.wrong is None or run.restores(numbers.stream, [numbers.row], numbers.slots)
     place = None
     if model.read_out.reads_several and run.wrong is not None:
         place = run.format.position(len(run.streams) - 1, run.wrong)
@@ -291,9 +296,9 @@ def _diagnosed(
         **known,
         wrong_position=place,
         signature=found.signature,
-        first=tuple(_links(run, numbers)),
+        first=tuple(_links(run, numbers)) if decides else (),
         origin=next(_links(run, found.origin)),
-        chain=tuple(_chain(run, numbers)),
+        chain=tuple(_chain(run, numbers) if decides else _links(run, found.origin)),
         remedies=remedies(model, x, a, known["exact"], found.signature, build),
     )
 

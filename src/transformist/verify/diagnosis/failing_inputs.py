@@ -58,9 +58,10 @@ def failing_input(model: Transformer, a: Floating, max_strings: int, seed: int) 
     heads = max(1, sum(len(layer.heads) for layer in model.layers))
     strings = reached = 0
     for length in _lengths(longest):
+        # A head has a score for each pair of rows; two rows cover symbols in front and at the back.
         by_work = max(1, WORK // (heads * (length + 2) ** 2))
-        # A length takes at most `WORK` scores, however many strings it has, so a search with few
-        # heads tries more strings of each length than one with many.
+        # A length takes at most `WORK` scores, or one string, so a search with few heads tries more
+        # strings of each length than one with many.
         most = min(by_work, OF_ONE_LENGTH, max_strings - strings)
         if not most:
             break
@@ -88,7 +89,7 @@ def _some_of_length(
 
 
 def _lengths(longest: int) -> Iterator[int]:
-    """1, 2, … to 8, then half as long again each, and the longest."""
+    """1, 2, … to 8, then each half as long again as the one before, and `longest`."""
     length = 1
     while length < longest:
         yield length
@@ -127,5 +128,6 @@ def _answers(model: Transformer, inputs: Sequence[Any], a: Arithmetic) -> list[A
             return [None]
     except TransformistError:
         return [None] * len(inputs)
+    # One input that overflows makes the whole list refused: halves find it, and answer the others.
     middle = len(inputs) // 2
     return _answers(model, inputs[:middle], a) + _answers(model, inputs[middle:], a)

@@ -97,7 +97,7 @@ def _sharper(
 def _shorter(
     model: Transformer, x: Sequence[Symbol], a: Floating, wanted: Any, build: Build | None
 ) -> Iterator[Remedy]:
-    """The largest N below that of the model; answers need not be right at every N between."""
+    """An N below the model's, by bisection: a larger one may give the right answer too."""
     least, N = max(len(x), 1), model.max_length
     if build is None or N is None or least >= N:
         return
@@ -114,7 +114,7 @@ def _shorter(
 
 
 def _wider(model: Transformer, x: Sequence[Symbol], a: Floating, wanted: Any) -> Iterator[Remedy]:
-    # By rising size; a format of the same precision and range as the one that failed is no remedy.
+    # The narrowest format comes first. Only a higher precision is tried.
     for wider in reversed(FORMATS):
         if wider.precision > a.precision and answers_rightly(model, x, wider, wanted):
             yield Remedy(kind="arithmetic", value=wider.name)

@@ -1,8 +1,8 @@
 """Failure signatures: the ways in which a number of a run in a format leaves its exact value.
 
-They are those of "Failure signatures" in the notes on the Cookbook: a retrieval that blends
-positions, a comparison in its linear region, a norm that moves a stored value, a count below the
-resolution of the format, and overflow.
+They are the five that docs/diagnosis.md lists: a retrieval that blends positions, a comparison
+in its linear region, a norm that moves a stored value, a count below the resolution of the format,
+and overflow.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True, kw_only=True)
 class Blend:
-    """A head gives weight to other positions than the ideal, average-hard one.
+    """A head gives weight to other positions than average-hard attention does.
 
     Attributes:
         layer, head: which head.
@@ -81,7 +81,7 @@ class BelowResolution:
     """Neighbouring numbers of the format are too far apart for the value that is stored.
 
     Attributes:
-        of: what holds the value: a slot, or a hidden unit.
+        of: the slot or the hidden unit that holds the value.
         value: the value before it is rounded.
         spacing: distance of neighbouring numbers of the format at the value.
 
@@ -99,7 +99,7 @@ class Overflow:
     """A number is larger than the largest of the format, or saturates there.
 
     Attributes:
-        of: what overflows: a weight, a score, a hidden unit, or a slot.
+        of: the weight, score, hidden unit or slot that overflows.
         value: the number without the limit.
         largest: the largest number of the format.
 

@@ -1,4 +1,4 @@
-"""A model evaluated one step at a time, from any of its streams on, and the ideal of its weights.
+"""A model evaluated one step at a time, from any stream on, and the run without rounding.
 
 The embedding gives the first stream. Each step after it is a sublayer, the final norm or, at the
 end, the read-out. So the numbers of a run are a list: the streams, then the values read out.
@@ -89,6 +89,7 @@ class Stepwise:
             NotFinite: for a weight or a feature of a position that the format cannot hold.
 
         """
+        # A batch of one input, without the axis of the batch.
         first = self.model.embedding([x], self.arithmetic)[0]
         return (first, *self.following(0, first))
 
@@ -97,6 +98,7 @@ class Stepwise:
         for step in self.steps[after:]:
             z = self.applied(step.function, z)
             yield z
+        # After the read-out nothing follows.
         if after <= len(self.steps):
             rows = self.model.rows_read(self.length)
             yield self.model.read_out.values(z[rows], self.arithmetic)
@@ -174,6 +176,8 @@ class Stepwise:
             return read_out.answers(y, self.length, a)
         values = np.asarray(a.numbers(y), dtype=float)
         lost = np.isnan(values).any(axis=1)
+        # A read-out refuses NaN. It gets 0 in the lost rows, whose answers are left out below, and
+        # decides the others as in a run that answers.
         kept = np.where(lost[:, None], np.zeros_like(y), y) if lost.any() else y
         answers = read_out.answers(kept, self.length, a)
         return [None if gone else each for gone, each in zip(lost, answers, strict=True)]
@@ -212,7 +216,7 @@ class Stepwise:
         return self.steps[stream - 1].layer if 0 < stream <= len(self.steps) else None
 
     def position(self, stream: int, row: int) -> int:
-        """The position of a row, from 1; that of BOS is 0."""
+        """The position of a row, from 1; BOS has the position 0."""
         front = len(self.model.embedding.front)
         start = 0 if stream <= len(self.steps) else self.model.rows_read(self.length).start
         return row + start + 1 - front

@@ -33,11 +33,15 @@ from numpy.typing import NDArray
 
 from transformist.model import Attention, Mask
 from transformist.verify.proof.ideal import Pattern, Views
-from transformist.verify.proof.rounding_errors import Approximation, Mixed, RoundingErrors
+from transformist.verify.proof.rounding_errors import Approximation, Mixed, RoundingErrors, Shared
+from transformist.verify.proof.row_functions import MOST_ROWS
 from transformist.verify.proof.scoring import Leads, Scoring
 from transformist.verify.proof.slack import Ledger, Margin
 from transformist.verify.proof.softmax_orders import EqualWeight, SoftmaxOrder
-from transformist.verify.proof.upwards import ROOM, Floats, compounded, up
+from transformist.verify.proof.upwards import ROOM, Floats, compounded, magnitudes, up
+
+_MASKS = ("none", "future", "strict-future", "past", "strict-past")
+"""Masks, which number the factors that means have in common (`Shared`)."""
 
 
 class Choice(NamedTuple):
@@ -63,7 +67,10 @@ class Mean(NamedTuple):
         low: the least weight of a best key before normalisation, over all kinds of queries.
         growth: γ of `SoftmaxOrder.mean_error`.
         tiny: the error by underflow.
+        of_largest: the error in relation to the largest magnitude of a value.
         equal: the weight of every key, if all have the same; else `None`.
+        beside_one: (kinds,): if one key has the weight 1 exactly, a bound of the other weights,
+            and of the rounding of the sum in relation to the largest value; else infinite.
 
     """
 
@@ -71,11 +78,20 @@ class Mean(NamedTuple):
     low: float
     growth: float
     tiny: float
+    of_largest: float
     equal: EqualWeight | None = None
+    beside_one: Floats | None = None
 
 
 class Attending:
-    """One head, on all inputs at once."""
+    """One head, on all inputs at once.
+
+    Attributes:
+        leads: of the best scores, once `output` has been called.
+
+    """
+
+    leads: Leads
 
     def __init__(
         self, head: Attention, where: str, rounding: RoundingErrors, order: SoftmaxOrder
@@ -92,11 +108,14 @@ class Attending:
         k = rounding.affine(head.W_K, head.b_K, z, f"{self.where} keys").values
         v = rounding.affine(head.W_V, head.b_V, z, f"{self.where} values").values
         self._require_rows(len(q.forms))
-        scoring = Scoring(q, k, takes_one, self.where, self.sees, rounding, self.order)
-        leads = scoring.leads()
+        given = q, k, takes_one, self.where, self.sees, rounding, self.order, head.mask
+        scoring = Scoring(*given)
+        leads = self.leads = scoring.leads()
         choice = self.choice(leads)
         if leads.gap + leads.error > 0:
             what = "the error of a difference of scores"
+            if not choice.chooses.all() and scoring.exceeds_table():
+                what += f" of codes, whose table has at most {MOST_ROWS:,} rows,"
             margin = Margin(self.where, what, leads.error, leads.gap)
             (ledger.kept if choice.chooses.all() else ledger.lost).append(margin)
         sees = self.sees
@@ -146,14 +165,38 @@ class Attending:
     def mean(self, choice: Choice, selection: str) -> Mean:
         """Return the errors of a mean with these weights."""
         if self.head.weighting.is_hard and selection == "one":  # one weight, of exactly 1
-            return Mean(np.zeros(self.ideal.kinds), 1.0, 0.0, 0.0)
+            return Mean(np.zeros(self.ideal.kinds), 1.0, 0.0, 0.0, 0.0)
         # 1/low − 1 is a difference: the factor 1 − ROOM in low < 1 covers its rounding.
         moved = up(choice.stray / choice.low + (1 / choice.low - 1) / 2)
         low = float(choice.low.min())
         even = low == 1.0 and not choice.stray.any()
         r, rows = self.rounding, self.ideal.most_rows
         equal = self.order.equal_weight(r, rows) if even else None
-        return Mean(moved, low, *self.order.mean_error(r, rows, even), equal)
+        beside = self._beside_one(choice.stray) if selection == "one" and low == 1.0 else None
+        errors = *self.order.mean_error(r, rows, even), self.order.error_of_largest(rows)
+        return Mean(moved, low, *errors, equal, beside)
+
+    def _beside_one(self, stray: Floats) -> Floats | None:
+        """Return a bound of what the other keys add to a single best key of weight 1.
+
+        The best key has w = exp(0) = 1. The sum of all w_j is computed as 1 + t, and t ≥ 0, as
+        rounding is monotone and 1 is a number of the format. It is off by γ (1 + S) at most, so
+        t ≤ S (1 + γ) + γ. It is stored as 1 if t < u, as the next number above 1 is 1 + 2u. (A
+        format that is its own accumulator rounds 1 + y to 1 at every addition with y < u, so
+        S (1 + γ) < u is enough.) Then every weight is divided by 1: the best key has the
+        weight 1, and the others add up to S at most. The sum of the products is the value ṽ of the
+        best key plus T, |T| ≤ (S + γ (1 + S)) max |ṽ_j|. It is stored as the nearest number, and ṽ
+        is a number of the format, so the result is at most 2 |T| from ṽ. What is flushed to 0
+        counts as underflow.
+
+        Kernels that normalise last, and evaluations with errors of their own, are not of this form.
+        """
+        r, rows = self.rounding, self.ideal.most_rows
+        if self.order.rescales or self.order.is_approximate or not r.are_stored:
+            return None
+        growth = r.growth(rows + 1)
+        is_one = up(up(stray * (1 + growth)) + growth * r.narrow) < r.u
+        return np.where(is_one, up(2 * (stray + up(growth * (1 + stray)))), np.inf)
 
     # Values
 
@@ -167,7 +210,7 @@ class Attending:
         The last sum is at most the misplaced weight times the diameter of the values.
         """
         r, mean = self.rounding, self.mean(choice, pattern.selection)
-        moved, low, growth, tiny, equal = mean
+        moved, low, growth, tiny, of_largest, equal, beside_one = mean
         forms = [self.ideal.attended(pattern, form) for form in v.forms]
         lo, hi, size = r.ideal.measured(forms)
         views = self.views  # not pattern.views: every admissible row has some weight
@@ -176,7 +219,9 @@ class Attending:
         diameter = up(np.maximum(_over(views, v.hi) + _over(views, -v.lo), 0))
         # Without a bound both means lie between the ends of the values: moved = 1.
         moved = up(np.where(np.isfinite(moved), moved, 1.0) * diameter)
-        lost = tiny * (reach + 1)
+        # An error in relation to the largest value is not one in relation to the mean, where the
+        # weight of that value is small.
+        lost = up(tiny * (reach + 1) + of_largest * reach)
         error = up(given + moved + growth * reach + lost)
         # Values of one sign: Σ w̃_j (a + ρ |v_j|) ≤ a + ρ (|Σ α_j v_j| + moved).
         relative = compounded(_over(views, v.relative), growth)
@@ -212,7 +257,63 @@ class Attending:
             holds = (errors[0] > 0) & np.isfinite(of_sum.relative)
             absolute = np.where(holds, of_sum.absolute, absolute)
             relative = np.where(holds, of_sum.relative, relative)
-        return Approximation(forms, lo, hi, size, errors, absolute, relative)
+        if beside_one is not None:
+            of_one = up(beside_one * reach + lost)
+            alone = up(self.ideal.scales[:, None, None] * (given + of_one))
+            is_better = alone[0] < errors[0]
+            errors = np.minimum(errors, alone)
+            absolute = np.where(is_better, up(_over(views, v.absolute) + of_one), absolute)
+            relative = np.where(is_better, _over(views, v.relative), relative)
+        # Products with the one weight are multiples of the product of both powers.
+        multiples, cap, shared = None, None, None
+        if equal is not None:
+            multiples = None if v.multiples is None else v.multiples + equal.quantum
+            largest = _over(views, magnitudes(v.lo, v.hi))
+            cap = self._cap(np.isfinite(of_sum.relative), largest)
+            if pattern.selection == "mean":
+                shared = self._shared(of_sum, equal)
+        return Approximation(
+            forms,
+            lo,
+            hi,
+            size,
+            errors,
+            absolute,
+            relative,
+            multiples=multiples,
+            cap=cap,
+            shared=shared,
+        )
+
+    def _shared(self, of_sum: Mixed, equal: EqualWeight) -> Shared:
+        """Return the factor ω D = 1 + δ of means that are ω Σ v_j, stored (`equally_weighted`).
+
+        D is the number of all admissible rows, and ω follows from D: all means of one mask and kind
+        of weighting have one δ at a row. (The best keys of two heads may differ in number.) The sum
+        ω Σ v_j is exact, and storing it costs ε, |ε| ≤ `storing`: without underflow, as `absolute`
+        is 0.
+        """
+        r, head = self.rounding, self.head
+        holds = (np.isfinite(of_sum.relative) & (of_sum.absolute == 0)).all(axis=1)
+        number = 2 * _MASKS.index(str(head.mask)) + head.weighting.is_hard
+        own = float(up((1 + equal.error) * r.storing))
+        return Shared(np.where(holds, number, -1), equal.error, own)
+
+    def _cap(self, is_sum: NDArray[np.bool_], largest: Floats) -> Floats | None:
+        """Return 2ᵏ, which a mean of values of magnitudes up to 2ᵏ is not above; else infinity.
+
+        Where Σ ω v_j does not round (`equally_weighted`) it is at most ω D 2ᵏ. Rounding to the
+        nearest is off by at most u/(1 + u) of the exact number. So ω D ≤ 1 + u/(1 + u) < 1 + u, if
+        D is a number of the format, and the sum is nearer to 2ᵏ than to the next number above it,
+        2ᵏ (1 + 2u), if it is above 2ᵏ. If the quotient was rounded in an accumulator first, then
+        ω D ≤ (1 + w) (1 + u/(1 + u)) < 1 + u for w ≤ u²/4.
+        """
+        r = self.rounding
+        if self.ideal.most_rows > 2**r.a.precision or (r.narrow and r.w > r.u**2 / 4):
+            return None
+        fraction, k = np.frexp(largest)  # largest = fraction · 2ᵏ, 1/2 ≤ fraction < 1
+        power = np.exp2(np.where(fraction == 0.5, k - 1, k).astype(float))
+        return np.where(is_sum & (largest > 0), power, np.inf)
 
     def equally_weighted(self, v: Approximation, reach: Floats, weight: EqualWeight) -> Mixed:
         """Return a and ρ of Σ ω v_j for one weight ω; ρ is infinite where they do not hold.

@@ -9,7 +9,8 @@ one number:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -18,44 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.model import FeedForward
-from transformist.verify.proof.grids import Grid, exponent, quantum, sum_grid
-from transformist.verify.proof.ideal import ONE, Form, Ideal, Moving
+from transformist.verify.proof.grids import exponent, quantum
+from transformist.verify.proof.ideal import ONE, Ideal
 from transformist.verify.proof.rounding_errors import (
     AffineMap,
     Approximation,
     Halves,
     Mixed,
     RoundingErrors,
+    largest_sums,
 )
-from transformist.verify.proof.slack import Ledger, Margin
+from transformist.verify.proof.slack import Ledger
 from transformist.verify.proof.sparse_rows import exactly, negated, sparse_rows
+from transformist.verify.proof.step_pairs import Contribution, Group, step_contributions
 from transformist.verify.proof.upwards import NEARLY, Floats, Unfollowed, up
 
-Group = tuple[int, ...]
-"""The numbers of one or two hidden units."""
-
-
-class Contribution(NamedTuple):
-    """The number that a unit or a pair contributes, with bounds as in `Approximation`.
-
-    Attributes:
-        form, lo, hi, size, error, absolute, relative: the number, which a column of W₂ multiplies.
-        reach: bound of the sum of the computed magnitudes of the units.
-        quantum: the exponent k of 2ᵏ, of which each computed unit is a multiple, or `None`.
-        height: h of a step; `None` for other units.
-
-    """
-
-    form: Form
-    lo: Floats
-    hi: Floats
-    size: Floats
-    error: Floats
-    absolute: Floats
-    relative: Floats
-    reach: Floats
-    quantum: int | None
-    height: Fraction | None = None
+MOST_ACTIVE = 4
+"""Most steps of a sum whose sets are bounded one by one: there are 2⁴ of them."""
 
 
 def network(
@@ -72,8 +52,10 @@ def network(
     inner = clipped(f, r.affine(f.W_1, f.b_1, read, f"{where} units"), read, r)
     layer = hidden_layer(f, inner, r, ledger, where)
     groups, W, hidden = layer.groups, layer.W_2, layer.values
-    y = r.affine(W, f.b_2, hidden, f"{where} output").values
-    added = r.added([z, relative_to_steps(y, W, f.b_2, hidden, layer.heights)], where)
+    output = r.affine(W, f.b_2, hidden, f"{where} output")
+    output = with_exclusive_steps(f, output, W, layer, r)
+    output = with_active_steps(f, output, W, layer, inner, r)
+    added = r.added([z, relative_to_steps(output, W, f.b_2, hidden, layer.heights)], where)
     # z + (−z) is exactly 0 whatever the error of z: products with ±1 and the sum do not round.
     pairs_of_units = {group for group in groups if len(group) == 2}
     written = [tuple(unit for unit, _ in row) for row in sparse_rows(f.W_2)]
@@ -96,6 +78,7 @@ class HiddenLayer(NamedTuple):
         W_2: the column of each group.
         groups: the units of each group.
         heights: h for a step, `None` for other groups.
+        alike: `Contribution.rounds_alike` of each group.
 
     """
 
@@ -103,6 +86,7 @@ class HiddenLayer(NamedTuple):
     W_2: Any
     groups: Sequence[Group]
     heights: Sequence[Fraction | None]
+    alike: Sequence[NDArray[np.bool_]]
 
 
 def hidden_layer(
@@ -120,21 +104,32 @@ def hidden_layer(
     """
     groups = paired(f)
     steps = [g for g in groups if len(g) == 2 and np.array_equal(f.W_1[g[0]], f.W_1[g[1]])]
-    near = r.ideal.moving([inner.values.forms[_ordered(f, g)[0]] for g in steps])
-    crossed: dict[Group, Moving] = dict(zip(steps, near, strict=True))
+    of_steps: dict[Group, Contribution] = dict(
+        zip(steps, step_contributions(f, inner, steps, r, ledger, where), strict=True)
+    )
     found = [
-        _contribution(f, inner, g, crossed.get(g), r, ledger, f"{where} unit {g[0]}")
-        for g in groups
+        each
+        if (each := of_steps.get(group)) is not None
+        else _copy(inner, group, r.ideal)
+        if len(group) == 2
+        else _alone(f, inner, group[0], r.ideal, f"{where} unit {group[0]}")
+        for group in groups
     ]
-    stacked = {
+    stacked: dict[str, Any] = {
         name: np.stack([getattr(each, name) for each in found], axis=-2)
         for name in ("lo", "hi", "size", "error", "absolute", "relative", "reach")
     }
     pairs = np.array([len(group) == 2 for group in groups])
     halves = Halves(pairs, stacked.pop("reach"), [each.quantum for each in found])
-    hidden = Approximation([each.form for each in found], **stacked, halves=halves)
+    known = inner.values.multiples
+    multiples = None if known is None else np.array([known[list(group)].min() for group in groups])
+    hidden = Approximation(
+        [each.form for each in found], **stacked, halves=halves, multiples=multiples
+    )
     W_2 = f.W_2[:, [group[0] for group in groups]]
-    return HiddenLayer(hidden, W_2, groups, [each.height for each in found])
+    never = np.zeros(r.ideal.kinds, dtype=bool)
+    alike = [never if each.rounds_alike is None else each.rounds_alike for each in found]
+    return HiddenLayer(hidden, W_2, groups, [each.height for each in found], alike)
 
 
 def clipped(f: FeedForward, inner: AffineMap, read: Approximation, r: RoundingErrors) -> AffineMap:
@@ -170,6 +165,8 @@ def clipped(f: FeedForward, inner: AffineMap, read: Approximation, r: RoundingEr
         if np.frexp(size)[0] != 0.5 or 2.0 ** max(place, -1000) < largest:
             continue
         most = up(np.maximum(v.hi[unit], 0) + inner.inherited[0, unit])  # of y − t
+        if read.cap is not None and r.are_stored:
+            most = np.minimum(most, size * read.cap[slot])
         fits = most <= 2.0 ** min(_twos(f.b_1[unit]) + p, 1000)
         exact[unit] = fits & np.isfinite(inner.inherited[0, unit])
         a, rho = up(size * read.absolute[slot]), read.relative[slot]
@@ -226,23 +223,6 @@ def paired(f: FeedForward) -> list[Group]:
     second = set(partner.values())
     singles_and_first = (j for j in range(len(columns)) if j not in second)
     return [(j, partner[j]) if j in partner else (j,) for j in singles_and_first]
-
-
-def _contribution(
-    f: FeedForward,
-    inner: AffineMap,
-    group: Group,
-    near: Moving | None,
-    r: RoundingErrors,
-    ledger: Ledger,
-    where: str,
-) -> Contribution:
-    """Return what a group adds; `near` has the bounds of a step, `None` for other groups."""
-    if len(group) == 1:
-        return _alone(f, inner, group[0], r.ideal, where)
-    if near is not None:
-        return _step(f, inner, group, near, r, ledger, where)
-    return _copy(inner, group, r.ideal)
 
 
 def _alone(f: FeedForward, inner: AffineMap, j: int, ideal: Ideal, where: str) -> Contribution:
@@ -303,143 +283,158 @@ def _copy(inner: AffineMap, group: Group, ideal: Ideal) -> Contribution:
     )
 
 
-# Steps
-
-
-class Crossing(NamedTuple):
-    """Position of x relative to a step from 0 to h, for each kind of row.
-
-    Attributes:
-        is_low, is_high: True if x may be below h/2, or above h/2.
-        clear: True if the computed x is at most 0 wherever x is below h/2, and at least h wherever
-            x is above.
-
-    """
-
-    is_low: NDArray[np.bool_]
-    is_high: NDArray[np.bool_]
-    clear: NDArray[np.bool_]
-
-
-def _ordered(f: FeedForward, group: Group) -> list[int]:
-    """Return the two units of a step, the one with the larger shift first."""
-    return sorted(group, key=lambda unit: -Fraction(f.b_1[unit]))
-
-
-def _step(
-    f: FeedForward,
-    inner: AffineMap,
-    group: Group,
-    near: Moving,
-    r: RoundingErrors,
-    ledger: Ledger,
-    where: str,
-) -> Contribution:
-    """Return ReLU(x) − ReLU(x − h), or minus that; x is the unit with the larger shift.
-
-    Where x is clear of the step (`_crossing`), the pair is 0 or h, and its error does not contain
-    that of z: the rows of W₁ are equal, so x̃₁ − x̃₂ is b̃₁ − b̃₂ plus the rounding of the two sums.
-    Elsewhere the error of x is added, as the difference is 1-Lipschitz in x.
-    """
-    ideal, v = r.ideal, inner.values
-    upper, lower = _ordered(f, group)
-    sign, x = 1 if upper == group[0] else -1, v.forms[upper]
-    height = Fraction(f.b_1[upper]) - Fraction(f.b_1[lower])
-    crossing = _crossing(f, inner, (upper, lower), near, ideal, ledger, where)
-    is_step, clear = bool(crossing.clear.all()) and height > 0, crossing.clear
-    # h is b₁ − b₂, but b̃₁ − b̃₂ is computed.
-    shift = inner.stored.shift
-    rounded = Fraction(shift[upper]) - Fraction(shift[lower])
-    of_height = 0.0 if rounded == height else float(up(float(abs(rounded - height))))
-    rounding = inner.rounding[0, upper] + inner.rounding[0, lower] + of_height
-    is_zero = clear & ~crossing.is_high
-    moved = up(np.where(clear, 0.0, inner.inherited[0, upper]) + rounding)
-    moved = np.where(is_zero, 0.0, moved)
-    # W₂ reads the two units one by one, so their magnitudes, not their difference, round there.
-    reach = sum(np.maximum(v.hi[unit] + v.error[0, unit], 0) for unit in (upper, lower))
-    h, grid = float(height), (height, None) if is_step else None
-    lo = np.where(clear & ~crossing.is_low, h * NEARLY, 0.0)
-    lo, hi = ideal.snapped(grid, lo, np.where(is_zero, 0.0, up(h)))
-    rows = ideal.row_function(x)
-    rows = None if rows is None else rows.clipped(height)
-    number = ideal.add(where, lo, hi, grid, unit=(x, height), rows=rows)
-    lo, hi = ideal.unknowns[number].lo, ideal.unknowns[number].hi
-    scales = ideal.scales[:, None]
-    is_exact = not v.error[0, [upper, lower]].any()
-    units_grid: Grid = sum_grid((ideal.grid(x), (height, None))) if is_exact else None
-    return Contribution(
-        form={number: Fraction(sign)},
-        lo=lo if sign > 0 else -hi,
-        hi=hi if sign > 0 else -lo,
-        size=ideal.unknowns[number].size,
-        error=up(scales * moved),
-        # Where the step is 0 its error is 0; elsewhere the error is at most (moved/h) h.
-        absolute=np.zeros_like(moved) if is_step else moved,
-        relative=up(moved / (h * NEARLY)) if is_step else np.zeros_like(moved),
-        reach=up(scales * np.where(is_zero, 0.0, up(reach))),
-        quantum=quantum(units_grid),
-        height=height if is_step else None,
-    )
-
-
-def _crossing(
-    f: FeedForward,
-    inner: AffineMap,
-    units: tuple[int, int],
-    near: Moving,
-    ideal: Ideal,
-    ledger: Ledger,
-    where: str,
-) -> Crossing:
-    """Return the kinds of rows where x is clear of the step, and note the margins of both sides.
-
-    Let x̃₁ and x̃₂ be the computed x and x − h, off by at most e₁ and e₂.
-
-    - If x ≤ 0, both are at most 0, and the difference is exactly 0, where
-      x + e₁ < 0 and x − h + e₂ < 0: max(e₁, e₂ − h) < −x.
-    - If x ≥ h, both are above 0, and the difference is x̃₁ − x̃₂, where
-      x − e₁ > 0 and x − h − e₂ > 0: max(e₂, e₁ − h) < x − h.
-
-    It is enough that the values of x next to h/2 on either side keep these margins, as the e grow
-    more slowly than −x and x − h (`AffineMap.error_at`, at W z = x − b).
-    """
-    upper, lower = units
-    b = Fraction(f.b_1[upper])
-    height = b - Fraction(f.b_1[lower])
-    h, sides = float(height), np.full((2, ideal.kinds), False)
-    clear, kept, lost = np.full(ideal.kinds, True), list[Margin](), list[Margin]()
-    known = dict[tuple[int, int], tuple[float, float]]()  # most kinds have the same values
-    neighbours = list(ideal.neighbours(near, height / 2, range(ideal.kinds)))
-    for kind, at, side in neighbours:
-        sides[(side + 1) // 2, kind] = True
-        if (id(at), side) not in known:
-            room = float(at - height if side > 0 else -at) * NEARLY
-            known[id(at), side] = room, abs(float(at - b))
-        room, product = known[id(at), side]
-        e_1, e_2 = (inner.error_at(unit, kind, product) for unit in units)
-        # e − h is a difference: where it matters e ≥ h/2, and `up` has raised e by 2⁻⁴⁰ e.
-        error = max(e_2, e_1 - h) if side > 0 else max(e_1, e_2 - h)
-        margin = Margin(where, "the error of a comparison", error, max(room, 0.0))
-        clear[kind] &= room > error
-        (kept if room > error else lost).append(margin)
-    is_step = bool(clear.all()) and height > 0
-    (ledger.kept if is_step else ledger.lost).extend(kept if is_step else lost[:1])
-    return Crossing(sides[0], sides[1], clear)
-
-
 # Outputs
 
 
+def with_exclusive_steps(
+    f: FeedForward, output: AffineMap, W: Any, layer: HiddenLayer, r: RoundingErrors
+) -> AffineMap:
+    """Lower the errors of sums that add steps of which at most one is not 0.
+
+    Let two steps read x = w z + b and x′ = −w z + b′ with b + b′ ≤ 0. A step is not 0 only where
+    its x is above h/2 > 0, so one of the two is 0, as x + x′ ≤ 0, and computed as 0. Together they
+    are off by at most the larger of both errors.
+    """
+    rows, found = sparse_rows(f.W_1), dict[Any, int]()
+    partner: dict[int, int] = {}
+    for k, group in enumerate(layer.groups):
+        if layer.heights[k] is None:
+            continue
+        other = found.get(negated(rows[group[0]]))
+        if other is not None:
+            largest = [max(exactly(f.b_1[j]) for j in layer.groups[n]) for n in (k, other)]
+            if sum(largest) <= 0:
+                partner[k] = other
+        found[rows[group[0]]] = k
+    if not partner:
+        return output
+    values, (_, off, _, shift_off) = output.values, output.stored
+    error, absolute = values.error.copy(), values.absolute.copy()
+    of_units = layer.values.error
+    for slot, row in enumerate(sparse_rows(W)):
+        weights = {k: abs(float(exactly(x))) for k, x in row}
+        pairs = {k: other for k, other in partner.items() if k in weights and other in weights}
+        if not pairs or off[slot].any() or shift_off[slot] or len({*pairs.values()}) < len(pairs):
+            continue
+        if set(pairs) & set(pairs.values()):
+            continue
+        alone = set(weights) - set(pairs) - set(pairs.values())
+        inherited = sum(
+            (
+                np.maximum(weights[k] * of_units[:, k], weights[n] * of_units[:, n])
+                for k, n in pairs.items()
+            ),
+            np.zeros_like(of_units[:, 0]),
+        )
+        inherited = inherited + sum((weights[k] * of_units[:, k] for k in alone), 0.0)
+        bound = r.least((up(inherited) + output.rounding[:, slot])[:, None])[:, 0]
+        error[:, slot] = np.minimum(error[:, slot], bound)
+        is_plain = values.relative[slot] == 0
+        absolute[slot] = np.where(
+            is_plain, np.minimum(absolute[slot], error[0, slot]), absolute[slot]
+        )
+    return replace(output, values=replace(values, error=error, absolute=absolute))
+
+
+def with_active_steps(
+    f: FeedForward,
+    output: AffineMap,
+    W: Any,
+    layer: HiddenLayer,
+    inner: AffineMap,
+    r: RoundingErrors,
+) -> AffineMap:
+    """Lower the errors of sums of a few steps that round alike (`_of_active`)."""
+    values, (_, off, _, shift_off) = output.values, output.stored
+    error, absolute = values.error.copy(), values.absolute.copy()
+    rounds = np.asarray(inner.stored.off.any(axis=1))
+    alike = [
+        k
+        for k, (each, group) in enumerate(zip(layer.alike, layer.groups, strict=True))
+        if each.any() and not rounds[list(group)].any()
+        if layer.values.error[0, k].any()
+    ]
+    for slot, row in enumerate(sparse_rows(W) if len(alike) > 1 else ()):
+        weights = {k: abs(float(exactly(x))) for k, x in row}
+        few = [k for k in alike if k in weights]
+        if not 2 <= len(few) <= MOST_ACTIVE or off[slot].any() or shift_off[slot]:
+            continue
+        others = [x * layer.values.error[0, k] for k, x in weights.items() if k not in few]
+        bound = sum(others, _of_active(f, few, weights, layer, inner, r))
+        bound = up(r.ideal.scales[:, None] * up(bound + output.rounding[0, slot]))
+        error[:, slot] = np.minimum(error[:, slot], bound)
+        is_plain = values.relative[slot] == 0
+        absolute[slot] = np.where(
+            is_plain, np.minimum(absolute[slot], error[0, slot]), absolute[slot]
+        )
+    return replace(output, values=replace(values, error=error, absolute=absolute))
+
+
+def _of_active(
+    f: FeedForward,
+    steps: Sequence[int],
+    weights: Mapping[int, float],
+    layer: HiddenLayer,
+    inner: AffineMap,
+    r: RoundingErrors,
+) -> Floats:
+    """(kinds,): a bound of the error of Σ w_k · step k over a few steps.
+
+    A step is exactly 0 unless it is *active*: the sum s_k of its upper unit is at least h_k.
+    It is then off by at most e_k and, where it rounds alike, by u 2^(e_k) + u P_k/2, where 2^(e_k)
+    is at most s_k. So a set of n active steps is off by at most Σ |w_k| e_k, and by at most
+    u max |w_k| (T + Σ P_k/2), where T is the largest sum of n powers of two up to Σ s_k: the first
+    n bits of Σ s_k that are 1.
+
+    Σ s_k is the sum of their rows and shifts, which may have a lower bound than its terms: m₁ − m₂
+    and m₂ − m₃ are not both 1. If it is below Σ h_k, the steps are never active together.
+    """
+    e, upper = layer.values.error[0], {k: _upper(f, layer.groups[k]) for k in steps}
+    sets = [A for n in range(1, len(steps) + 1) for A in itertools.combinations(steps, n)]
+    rows = [[sum(map(exactly, x)) for x in f.W_1[[upper[k] for k in A]].T] for A in sets]
+    shifts = [sum(exactly(inner.stored.shift[upper[k]]) for k in A) for A in sets]
+    given = np.array(rows, dtype=object), np.array(shifts, dtype=float)
+    found = np.zeros(r.ideal.kinds)
+    for A, s in zip(sets, largest_sums(*given, inner.source, r.ideal), strict=True):
+        heights = np.array([float(layer.heights[k] or 0) for k in A])
+        below = np.exp2(np.ceil(np.log2(heights)))  # of P: 2^(⌈log₂ 2h⌉ − 1)
+        powers = _first_bits(s, len(A)) + below.sum() / 2
+        alike = np.logical_and.reduce([layer.alike[k] for k in A])
+        each = up(sum((weights[k] * e[k] for k in A), np.zeros(r.ideal.kinds)))
+        jointly = np.where(alike, up(r.u * max(weights[k] for k in A) * powers), np.inf)
+        is_possible = ~alike | (s >= heights.sum() * NEARLY)
+        found = np.where(is_possible, np.maximum(found, np.minimum(each, jointly)), found)
+    return found
+
+
+def _upper(f: FeedForward, group: Group) -> int:
+    """Return the unit of a step that has the larger shift."""
+    return max(group, key=lambda j: exactly(f.b_1[j]))
+
+
+def _first_bits(x: Floats, n: int) -> Floats:
+    """Return the largest sums of n powers of two that are at most x ≥ 0, without a rounding."""
+    left, found = x, np.zeros_like(x)
+    for _ in range(n):
+        power = np.where(left > 0, np.exp2(np.frexp(left)[1] - 1.0), 0.0)
+        left, found = left - power, found + power
+    return np.where(np.isfinite(x), found, np.inf)
+
+
 def relative_to_steps(
-    y: Approximation, W: Any, b: Any, hidden: Approximation, steps: Sequence[Fraction | None]
+    output: AffineMap, W: Any, b: Any, hidden: Approximation, steps: Sequence[Fraction | None]
 ) -> Approximation:
     """Replace the errors of sums of steps by relative ones.
 
-    In a slot that only steps write, all with one sign, the ideal sum is 0 or at least the least
-    height m in magnitude. If it is 0, every step is 0 in the ideal and computed, and so is the
-    sum. Else the error E is at most (E/m) |ideal|: a = 0, ρ = E/m.
+    In a slot that only steps write, all with one sign, the ideal sum Σ |w_k| s_k is 0 or at least
+    the least height m in magnitude. If it is 0, every step is 0 in the ideal and computed, and so
+    is the sum. Else each step is off by at most ρ_k s_k, so the terms are off by at most
+    max ρ_k Σ |w_k| s_k: steps that are 0 add nothing. The sum rounds by R ≤ (R/m) |ideal|. So
+    a = 0, and ρ is the sum of max ρ_k and R/m, or E/m, if that is less. The weights must be those
+    of the format.
     """
-    absolute, relative = y.absolute.copy(), y.relative.copy()
+    y, off = output.values, output.stored.off
+    absolute, relative, error = y.absolute.copy(), y.relative.copy(), y.error.copy()
     signs = np.where(hidden.lo.min(axis=1) < 0, -1, 1)
     for slot, row in enumerate(sparse_rows(W)):
         if not row:
@@ -448,8 +443,14 @@ def relative_to_steps(
         heights = [abs(weight) * height for weight, height in terms if height is not None]
         one_sign = len({weight > 0 for weight, _ in terms}) == 1
         if one_sign and len(heights) == len(terms) and not b[slot]:
-            absolute[slot], relative[slot] = 0.0, up(y.error[0][slot] / float(min(heights)))
-    return replace(y, absolute=absolute, relative=relative)
+            least = float(min(heights)) * NEARLY
+            rho = up(y.error[0, slot] / least)
+            if not off[slot].any():
+                of_terms = hidden.relative[[k for k, _ in row]].max(axis=0)
+                rho = np.minimum(rho, up(of_terms + output.rounding[0, slot] / least))
+            absolute[slot], relative[slot] = 0.0, rho
+            error[:, slot] = np.minimum(error[:, slot], up(rho * y.size[:, slot]))
+    return replace(y, absolute=absolute, relative=relative, error=error)
 
 
 def _empties(f: FeedForward, units: Group, slot: int) -> bool:

@@ -54,7 +54,7 @@ from transformist.verify.proof.rounding_errors import (
     AffineMap,
     Approximation,
     RoundingErrors,
-    Stored,
+    Terms,
 )
 from transformist.verify.proof.slack import Ledger
 from transformist.verify.proof.softmax_orders import SoftmaxOrder
@@ -94,11 +94,14 @@ class HostRounding(RoundingErrors):
         if not self.tiny <= 2.0**-30:
             raise Unfollowed("norms", "the factors of the checkpoint are too small for float32")
 
+    are_stored = False
+    """Numbers of the stream are shrunk in the checkpoint: they have other factors of two."""
+
     def _operations(
-        self, stored: Stored, z: Approximation
+        self, terms: Terms, shift: Floats, z: Approximation
     ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         # A number that the model keeps as it is gets smaller in the checkpoint, and may underflow.
-        growth, underflow, keeps = super()._operations(stored, z)
+        growth, underflow, keeps = super()._operations(terms, shift, z)
         return growth, underflow, np.zeros_like(keeps)
 
     def require(self, size: Any, largest: float, where: str) -> None:
@@ -210,6 +213,9 @@ class HostWalk(Walk):
             error=r.least(error),
             absolute=up((1 + delta) * z.absolute + moved),
             relative=np.asarray(compounded(z.relative, delta)),
+            multiples=None,
+            cap=None,
+            shared=None,
         )
 
     def _scaled(self, error: Floats) -> Floats:
@@ -259,9 +265,10 @@ class HostWalk(Walk):
         layer = hidden_layer(f, inner, r, self.ledger, where)
         if self.host.constants.silu_factor:
             layer = self._gated(layer, inner)
-        y = r.affine(layer.W_2, f.b_2, layer.values, f"{where} output").values
+        output = r.affine(layer.W_2, f.b_2, layer.values, f"{where} output")
+        y = output.values
         if not self.host.constants.silu_factor:  # a step of 0 is exactly 0
-            y = relative_to_steps(y, layer.W_2, f.b_2, layer.values, layer.heights)
+            y = relative_to_steps(output, layer.W_2, f.b_2, layer.values, layer.heights)
         added = r.added([z, y], where)
         self._wrote(layer.W_2, f.b_2, layer.values.reach[0], len(f.b_1), added)
         return named_positions(added, r)

@@ -25,8 +25,9 @@ The shares of a head are at least 0, and add up to 1, or to 0 where the head see
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -186,6 +187,40 @@ class Moving(NamedTuple):
     grid: Grid
 
 
+class TermBounds(NamedTuple):
+    """Bounds of several sums of terms.
+
+    Attributes:
+        lo, hi: (sums, kinds): ends.
+        terms: (sums, kinds): bounds of Σ |term|, to which the rounding of the ends is relative.
+        total: (1 + masks, sums, kinds): bounds of the magnitudes, and of D times the magnitudes.
+
+    """
+
+    lo: Floats
+    hi: Floats
+    terms: Floats
+    total: Floats
+
+    @classmethod
+    def zeros(cls, count: int, ideal: Ideal) -> TermBounds:
+        """Return the bounds of empty sums."""
+        shape = count, ideal.kinds
+        lo, hi, terms = np.zeros((3, *shape))
+        return cls(lo, hi, terms, np.zeros((len(ideal.scales), *shape)))
+
+    def add(self, part: Sequence[Term], bounds: Callable[[NDArray[np.intp]], TermBounds]) -> None:
+        """Add factors times numbers, of which `bounds` has the bounds, in the order of the sums."""
+        places, numbers, x = (np.array(each) for each in zip(*part, strict=True))
+        rows, first = np.unique(places, return_index=True)
+        x, of = x[:, None], bounds(numbers)
+        ends = x * of.lo, x * of.hi
+        self.lo[rows] += np.add.reduceat(np.minimum(*ends), first)
+        self.hi[rows] += np.add.reduceat(np.maximum(*ends), first)
+        self.terms[rows] += np.add.reduceat(of.terms * np.abs(x), first)
+        self.total[:, rows] += np.add.reduceat(of.total * np.abs(x), first, axis=1)
+
+
 class Ideal:
     """The unknowns of a transformer on inputs of up to N symbols, and bounds of their forms.
 
@@ -205,11 +240,14 @@ class Ideal:
         self.most_rows = longest + (bos is not None)
         self.scales = np.array([1.0, *[float(self.most_rows)] * len(self.masks)])
         self.unknowns: list[Unknown] = []
+        self._has_rows = False
         self._named: dict[Any, int] = {}
         self._shares: dict[Pattern, list[int]] = {}
         self._compositions: dict[tuple[Pattern, Pattern], Pattern] = {}
         self._grids: dict[int, tuple[Form, Grid, int | None]] = {}
         self._equal_grids: dict[Grid, Grid] = {}
+        self._rests: dict[int, tuple[Form, Form]] = {}
+        self._sums: dict[int, list[tuple[Fraction, Form]]] = {}
         for kind in range(kinds):
             at = (np.arange(kinds) == kind).astype(float)
             self.add(("kind", kind), at, at, (ONE, None))
@@ -225,8 +263,30 @@ class Ideal:
                 size = self.scales[:, None] * magnitudes(lo, hi)
             size = at_least_tiniest(size)
             self._named[name] = len(self.unknowns)
-            self.unknowns.append(Unknown(lo, hi, self._one_grid(grid), size, **of))
+            self._append(Unknown(lo, hi, self._one_grid(grid), size, **of))
         return self._named[name]
+
+    def add_all(
+        self,
+        names: Sequence[Any],
+        lo: Floats,
+        hi: Floats,
+        grids: Sequence[Grid],
+        of: Sequence[Mapping[str, Any]],
+    ) -> list[int]:
+        """Return the numbers of unknowns with ends (unknowns, kinds), as `add` does one by one."""
+        lo, hi = outwards(lo, hi)
+        size = at_least_tiniest(self.scales[:, None, None] * magnitudes(lo, hi))
+        for place, (name, grid) in enumerate(zip(names, grids, strict=True)):
+            if name not in self._named:
+                self._named[name] = len(self.unknowns)
+                ends = lo[place], hi[place]
+                self._append(Unknown(*ends, self._one_grid(grid), size[:, place], **of[place]))
+        return [self._named[name] for name in names]
+
+    def _append(self, unknown: Unknown) -> None:
+        self.unknowns.append(unknown)
+        self._has_rows |= unknown.rows is not None
 
     def known(self, name: Any) -> int | None:
         """Return the number of the unknown of this name, or `None`."""
@@ -250,12 +310,17 @@ class Ideal:
         if len(listed) == 1 and listed[0][0] == 1:
             require_terms(len(listed[0][1]), "weights", "terms in a sum")
             return listed[0][1]
-        total, is_zero = dict[int, Fraction](), set[int]()
+        total, is_zero, apart = dict[int, Fraction](), set[int](), True
         for factor, form in listed:
-            for number, x in (form if factor == 1 else _scaled(factor, form)).items():
+            scaled = form if factor == 1 else _scaled(factor, form)
+            if total.keys().isdisjoint(scaled):
+                total.update(scaled)
+                continue
+            for number, x in scaled.items():
                 if number not in total:
                     total[number] = x
                     continue
+                apart &= number < self.kinds
                 total[number] += x
                 if not total[number]:
                     is_zero.add(number)
@@ -265,7 +330,38 @@ class Ideal:
                 del total[number]
         for x in {id(x): x for x in total.values()}.values():
             within_reach(x)
+        if apart and len(total) > self.kinds:
+            rest = self.rest(total)
+            if len(rest) > len(listed):
+                parts = [(factor, self.rest(form)) for factor, form in listed]
+                self._sums[id(rest)] = [(factor, part) for factor, part in parts if part]
         return total
+
+    def shifted(self, form: Form, value: Fraction) -> Form:
+        """Return the form plus a constant; both forms have one `rest`."""
+        if not form or not value:
+            return form or self.constant(value)
+        total = dict(form)
+        for kind in range(self.kinds):
+            own = total.get(kind)
+            total[kind] = value if own is None else within_reach(own + value)
+            if not total[kind]:
+                del total[kind]
+        require_terms(len(total), "weights", "terms in a sum")
+        self._rests[id(total)] = total, self.rest(form)
+        return total
+
+    def rest(self, form: Form) -> Form:
+        """Return the terms of a form other than constants of the kinds."""
+        known = self._rests.get(id(form))
+        if known is None:
+            rest = form
+            if any(number < self.kinds for number in form):
+                rest = {number: x for number, x in form.items() if number >= self.kinds}
+                self._rests[id(rest)] = rest, rest
+            # A kept form stays alive, so no other form has its id.
+            known = self._rests[id(form)] = form, rest
+        return known[1]
 
     def is_constant(self, form: Form) -> bool:
         """Return True if the form is one number at every row of every input."""
@@ -309,8 +405,7 @@ class Ideal:
             # Equal terms have one common divisor, so each pair of coefficient and grid counts once.
             # `add` keeps equal grids as one object.
             distinct = dict[tuple[int, int], tuple[int, int, Grid]]()
-            for number, x in form.items():
-                grid = self.unknowns[number].grid
+            for x, grid in self._terms_with_grids(form):
                 if (id(x), id(grid)) not in distinct:
                     p, q = x.as_integer_ratio()
                     distinct[id(x), id(grid)] = abs(p), q, grid
@@ -318,6 +413,25 @@ class Ideal:
             grid = self._one_grid(combined_grid(distinct.values()))
             known = self._grids[id(form)] = form, grid, quantum(grid)
         return known[1]
+
+    def _terms_with_grids(self, form: Form) -> Iterable[tuple[Fraction, Grid]]:
+        """Return factors and grids of numbers that add up to a form.
+
+        Common divisors are associative, so the grid of a sum of sums is that of all their terms.
+        """
+        rest = self.rest(form)
+        if rest is not form:
+            own = (form[kind] for kind in self._kinds_of(form))
+            return [*((x, self.unknowns[0].grid) for x in own), (ONE, self.grid(rest))]
+        if id(rest) in self._sums:
+            return [(factor, self.grid(part)) for factor, part in self._sums[id(rest)]]
+        return [(x, self.unknowns[number].grid) for number, x in form.items()]
+
+    def _kinds_of(self, form: Form) -> Iterable[int]:
+        """Return the kinds with a constant in a form, without a walk through all of its terms."""
+        if len(form) <= self.kinds:
+            return [number for number in form if number < self.kinds]
+        return [kind for kind in range(self.kinds) if kind in form]
 
     def quantum(self, form: Form) -> int | None:
         """Return the largest k such that all values of a form are multiples of 2ᵏ, or `None`."""
@@ -341,6 +455,8 @@ class Ideal:
 
     def row_function(self, form: Form) -> RowFunction | None:
         """Return the values of a form at each row, if it depends on the share of BOS alone."""
+        if not self._has_rows:
+            return None
         others = [(x, self.unknowns[n].rows) for n, x in form.items() if n >= self.kinds]
         known = [(x, rows) for x, rows in others if rows is not None]
         if not known or len(known) < len(others):
@@ -358,6 +474,8 @@ class Ideal:
         The terms that depend on the share of BOS alone are compared with each position function at
         every row, without rounding: where they are a + b f there, the form gets a + b f for them.
         """
+        if not self._has_rows:
+            return form
         of_rows = {n: x for n, x in form.items() if self.unknowns[n].rows is not None}
         if not any(self.unknowns[n].unit is not None for n in of_rows):
             return form
@@ -390,37 +508,25 @@ class Ideal:
             magnitudes, and of D times the magnitudes.
 
         """
-        shape = len(forms), self.kinds
-        constants, others, shares = np.zeros(shape), list[Term](), dict[Pattern, list[Term]]()
-        floats = dict[int, float]()  # equal coefficients are often one object
-        for place, form in enumerate(forms):
-            for number, exact in form.items():
-                x = floats.get(id(exact))
-                if x is None:
-                    p, q = exact.as_integer_ratio()
-                    x = floats[id(exact)] = p / q  # correctly rounded
-                if number < self.kinds:
-                    constants[place, number] = x
-                elif (share := self.unknowns[number].share) is None:
-                    others.append((place, number, x))
-                else:
-                    shares.setdefault(share[0], []).append((place, share[1], x))
+        rests = {id(rest): rest for form in forms if (rest := self.rest(form))}
+        sums = self._bounds([*rests.values()])
+        row_of = {key: row for row, key in enumerate(rests)}
+        constants = np.zeros((len(forms), self.kinds))
+        used, at = list[int](), list[int]()
+        for row, form in enumerate(forms):
+            rest = self.rest(form)
+            if rest is not form:
+                for kind in self._kinds_of(form):
+                    constants[row, kind] = _nearest(form[kind])
+            if rest:
+                used.append(row)
+                at.append(row_of[id(rest)])
         lo, hi, terms = constants.copy(), constants.copy(), np.abs(constants)
         total = self.scales[:, None, None] * terms
-        for part in _pieces(others, self.kinds):
-            self._add_others(part, lo, hi, terms, total)
-        for head, listed in shares.items():
-            places = sorted({place for place, _, _ in listed})
-            row_of = {place: row for row, place in enumerate(places)}
-            weights = np.zeros((len(places), self.kinds))
-            for place, kind, coefficient in listed:
-                weights[row_of[place], kind] = coefficient
-            low, high = head.ends(weights, weights)
-            lo[places] += low
-            hi[places] += high
-            magnitude = np.abs(weights)
-            terms[places] += magnitude.max(axis=1, keepdims=True)
-            total[:, places] += self._size_of_shares(head, magnitude)
+        lo[used] += sums.lo[at]
+        hi[used] += sums.hi[at]
+        terms[used] += sums.terms[at]
+        total[:, used] += sums.total[:, at]
         lo, hi = widened(lo, hi, terms)
         self._snap(forms, lo, hi)
         for place, form in enumerate(forms):
@@ -430,25 +536,80 @@ class Ideal:
         by_ends = self.scales[:, None, None] * magnitudes(lo, hi)
         return lo, hi, at_least_tiniest(np.minimum(up(total), up(by_ends)))
 
-    def _add_others(
-        self, part: Sequence[Term], lo: Floats, hi: Floats, terms: Floats, total: Floats
-    ) -> None:
-        """Add terms other than constants and shares, in the order of their forms."""
-        places, numbers, x = (np.array(each) for each in zip(*part, strict=True))
-        rows, first = np.unique(places, return_index=True)
+    def _bounds(self, rests: Sequence[Form]) -> TermBounds:
+        """Return bounds of sums of terms, not yet widened.
+
+        A sum of sums that have no unknown in common has the sums of their bounds; thousands of
+        hidden units may read a few slots. Shares of one head in two sums do not: only together do
+        they lie between the least and the largest coefficient. A factor of a sum rounds each of its
+        terms twice more than a factor of the term, which `widened` covers.
+        """
+        parts = {id(part): part for rest in rests for part in self._parts_of(rest)}
+        found, has_shares = self._bounds_by_terms([*parts.values()])
+        place = {key: row for row, key in enumerate(parts)}
+        by_terms, terms = list[int](), list[Term]()
+        for row, rest in enumerate(rests):
+            listed = self._sums.get(id(rest), [(ONE, rest)])
+            at = [place[id(part)] for _, part in listed]
+            if len(at) > 1 and any(has_shares[each] for each in at):
+                by_terms.append(row)
+            else:
+                factors = (_nearest(factor) for factor, _ in listed)
+                terms += zip(itertools.repeat(row), at, factors)
+        bounds = TermBounds.zeros(len(rests), self)
+        for piece in _pieces(terms, self.kinds):
+            bounds.add(piece, lambda at: TermBounds(*(each[..., at, :] for each in found)))
+        if by_terms:
+            others, _ = self._bounds_by_terms([rests[row] for row in by_terms])
+            for mine, of in zip(bounds, others, strict=True):
+                mine[..., by_terms, :] = of
+        return bounds
+
+    def _parts_of(self, rest: Form) -> list[Form]:
+        """Return the sums that a sum was made of, or the sum itself."""
+        return [part for _, part in self._sums.get(id(rest), [(ONE, rest)])]
+
+    def _bounds_by_terms(self, rests: Sequence[Form]) -> tuple[TermBounds, list[bool]]:
+        """Return bounds of sums by their terms, and True for each sum with shares of a head."""
+        others, shares = list[Term](), dict[Pattern, list[Term]]()
+        floats = dict[int, float]()  # equal coefficients are often one object
+        has_shares = [False] * len(rests)
+        for place, rest in enumerate(rests):
+            for number, exact in rest.items():
+                x = floats.get(id(exact))
+                if x is None:
+                    x = floats[id(exact)] = _nearest(exact)
+                if (share := self.unknowns[number].share) is None:
+                    others.append((place, number, x))
+                else:
+                    has_shares[place] = True
+                    shares.setdefault(share[0], []).append((place, share[1], x))
+        bounds = TermBounds.zeros(len(rests), self)
+        for piece in _pieces(others, self.kinds):
+            bounds.add(piece, self._of_unknowns)
+        for head, listed in shares.items():
+            places = sorted({place for place, _, _ in listed})
+            row_of = {place: row for row, place in enumerate(places)}
+            weights = np.zeros((len(places), self.kinds))
+            for place, kind, coefficient in listed:
+                weights[row_of[place], kind] = coefficient
+            low, high = head.ends(weights, weights)
+            bounds.lo[places] += low
+            bounds.hi[places] += high
+            magnitude = np.abs(weights)
+            bounds.terms[places] += magnitude.max(axis=1, keepdims=True)
+            bounds.total[:, places] += self._size_of_shares(head, magnitude)
+        return bounds, has_shares
+
+    def _of_unknowns(self, numbers: NDArray[np.intp]) -> TermBounds:
+        """Return the bounds of unknowns."""
         used, at = np.unique(numbers, return_inverse=True)
         unknowns = [self.unknowns[number] for number in used.tolist()]
-        x = x[:, None]
-        ends = (
-            x * np.stack([u.lo for u in unknowns])[at],
-            x * np.stack([u.hi for u in unknowns])[at],
+        sizes = np.stack([u.size for u in unknowns], axis=1)[:, at]
+        lo, hi = (
+            np.stack(each)[at] for each in zip(*((u.lo, u.hi) for u in unknowns), strict=True)
         )
-        lo[rows] += np.add.reduceat(np.minimum(*ends), first)
-        hi[rows] += np.add.reduceat(np.maximum(*ends), first)
-        sizes = np.stack([u.size for u in unknowns], axis=1)[:, at] * np.abs(x)
-        added = np.add.reduceat(sizes, first, axis=1)
-        terms[rows] += added[0]
-        total[:, rows] += added
+        return TermBounds(lo, hi, sizes[0], sizes)
 
     def _by_grid(self, forms: Sequence[Form]) -> dict[Grid, list[int]]:
         """Places of the forms of each grid."""
@@ -459,19 +620,27 @@ class Ideal:
         return dict(found.values())
 
     def _snap(self, forms: Sequence[Form], lo: Floats, hi: Floats) -> None:
-        """Move ends inwards to the grids of forms; those of multiples of a float64 all at once."""
+        """Move ends inwards to the grids of forms, all at once."""
         places, steps, odds = list[int](), list[float](), list[float]()
+        near_zero, gaps = list[int](), list[float]()
         for grid, rows in self._by_grid(forms).items():
-            g = _float_step(grid)
-            if g is None:
-                lo[rows], hi[rows] = self.snapped(grid, lo[rows], hi[rows])
+            if grid is None or 0 < grid[0] < FLOOR:
                 continue
-            places += rows
-            steps += [g] * len(rows)
-            odds += [_odd_part(g)] * len(rows)
+            if (g := _float_step(grid)) is not None:
+                places += rows
+                steps += [g] * len(rows)
+                odds += [_odd_part(g)] * len(rows)
+            elif not grid[0]:
+                lo[rows] = hi[rows] = 0.0
+            else:
+                near_zero += rows
+                gaps += [self.gap(grid)] * len(rows)
         if places:
             each, odd = np.array(steps)[:, None], np.array(odds)[:, None]
             lo[places], hi[places] = _multiples_within(each, odd, lo[places], hi[places])
+        if near_zero:
+            gap = np.array(gaps)[:, None]
+            lo[near_zero], hi[near_zero] = _without(gap, lo[near_zero], hi[near_zero])
 
     def _size_of_shares(self, head: Pattern, magnitude: Floats) -> Floats:
         """Size of Σ c_k share_k for |c_k| (forms, kinds); D times a mean is a sum (`summed`)."""
@@ -507,17 +676,18 @@ class Ideal:
         step = _float_step(grid)
         if step is not None:
             return _multiples_within(step, _odd_part(step), lo, hi)
-        g = float(grid[0])
-        # v is 0, or |v| ≥ g/D ≥ g/`most_rows`, less 10⁻⁶ for rounding. An end between is 0.
-        gap = g * (1 - 1e-6) / (self.most_rows if grid[1] is not None else 1)
-        lo = np.where(lo > -gap, np.maximum(lo, 0), lo)
-        return lo, np.where(hi < gap, np.minimum(hi, 0), hi)
+        return _without(self.gap(grid), lo, hi)
+
+    def gap(self, grid: tuple[Fraction, str | None]) -> float:
+        """Return a lower bound of |v| for the numbers v ≠ 0 of a grid.
+
+        |v| ≥ g/D ≥ g/`most_rows`, less 10⁻⁶ for rounding.
+        """
+        return float(grid[0]) * (1 - 1e-6) / (self.most_rows if grid[1] is not None else 1)
 
     def moving(self, forms: Sequence[Form]) -> list[Moving]:
         """Return bounds of forms without the constants of the kinds, all computed at once."""
-        parts = [
-            {number: x for number, x in form.items() if number >= self.kinds} for form in forms
-        ]
+        parts = [self.rest(form) for form in forms]
         lo, hi, _ = self.measured(parts)
         listed = zip(forms, parts, lo.tolist(), hi.tolist(), strict=True)
         return [Moving(form, low, high, self.grid(part)) for form, part, low, high in listed]
@@ -687,6 +857,12 @@ class Ideal:
         return self.combined([(Fraction(1, 2), {number: ONE}), (Fraction(1, 2), first)])
 
 
+def _nearest(x: Fraction) -> float:
+    """Return the float64 nearest to a rational."""
+    p, q = x.as_integer_ratio()
+    return p / q
+
+
 def _float_step(grid: Grid) -> float | None:
     """Return g of a grid of multiples of g if it is a float64 from `FLOOR` on, else `None`."""
     if grid is None or grid[1] is not None or not grid[0]:
@@ -694,6 +870,12 @@ def _float_step(grid: Grid) -> float | None:
     p, q = grid[0].as_integer_ratio()
     g = p / q
     return g if g >= FLOOR and g.as_integer_ratio() == (p, q) else None
+
+
+def _without(gap: Any, lo: Floats, hi: Floats) -> tuple[Floats, Floats]:
+    """Move ends nearer to 0 than a gap to 0: no number but 0 is as near."""
+    lo = np.where(lo > -gap, np.maximum(lo, 0), lo)
+    return lo, np.where(hi < gap, np.minimum(hi, 0), hi)
 
 
 def _odd_part(g: float) -> float:

@@ -25,6 +25,7 @@ with an error below 1/2 rounds the error away.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -37,9 +38,11 @@ from numpy.typing import NDArray
 from transformist.arithmetic import Floating
 from transformist.verify.proof.grids import ANY_POWER, exponent, least
 from transformist.verify.proof.ideal import ONE, Form, Ideal
-from transformist.verify.proof.sparse_rows import exactly, sparse_rows
+from transformist.verify.proof.sparse_products import Entries
+from transformist.verify.proof.sparse_rows import SparseRow, exactly, places, sparse_rows
 from transformist.verify.proof.upwards import (
     NEARLY,
+    TINIEST,
     Floats,
     Unfollowed,
     at_least_tiniest,
@@ -50,8 +53,8 @@ from transformist.verify.proof.upwards import (
     within_reach,
 )
 
-MOST_FILLED = 1 / 8
-"""Largest share of nonzero weights at which the terms of a product are added one by one."""
+MOST_JOINT = 64
+"""Most rows whose terms are bounded jointly: bounds the running time of answers of many labels."""
 
 
 class Halves(NamedTuple):
@@ -61,13 +64,28 @@ class Halves(NamedTuple):
         pairs: (coordinates,): True for a difference.
         reach: (1 + masks, coordinates, kinds): bounds of the sum of both computed magnitudes.
         quanta: for each coordinate the exponent k of 2ᵏ, of which both computed units are
-            multiples, or `None`.
+            multiples if they have no error, or `None`.
 
     """
 
     pairs: NDArray[np.bool_]
     reach: Floats
     quanta: Sequence[int | None]
+
+
+class Shared(NamedTuple):
+    """A factor that coordinates have in common: z̃ = (1 + δ) (1 + ε) z, with one δ at each row.
+
+    Attributes:
+        by: (coordinates,): a number of what computes δ, the same for all with one δ; −1 for none.
+        factor: bound of |δ|.
+        own: bound of (1 + |δ|) |ε|.
+
+    """
+
+    by: NDArray[np.int_]
+    factor: float
+    own: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +99,12 @@ class Approximation:
         error: (1 + masks, coordinates, kinds): E, and E_D for each mask.
         absolute, relative: (coordinates, kinds): a and ρ.
         halves: the hidden units, if the vector is a hidden layer; some are taken in pairs.
+        multiples: (coordinates,): k such that the computed coordinate (of a pair both units) is a
+            multiple of 2ᵏ; −∞ where none is known; `None` where none is known of any. `quanta` is
+            about the ideal instead.
+        cap: (coordinates, kinds): a bound of the computed magnitude besides `reach`, or ∞; `None`
+            where there is none for any.
+        shared: the common factors of coordinates; `None` where there is none.
 
     """
 
@@ -92,6 +116,9 @@ class Approximation:
     absolute: Floats
     relative: Floats
     halves: Halves | None = None
+    multiples: Floats | None = None
+    cap: Floats | None = None
+    shared: Shared | None = None
 
     @property
     def reach(self) -> Floats:
@@ -123,6 +150,14 @@ class Stored(NamedTuple):
     shift_off: Floats
 
 
+class Terms(NamedTuple):
+    """W̃ and |W̃ − W| where an entry of W is not 0; elsewhere both are 0."""
+
+    at: Entries
+    weights: Floats
+    off: Floats
+
+
 class Mixed(NamedTuple):
     """a and ρ of |error| ≤ a + ρ |ideal|."""
 
@@ -142,6 +177,12 @@ class AffineMap:
             costs to store the result.
         mixed: a and ρ in relation to W z without b: |error| ≤ a + ρ |W z|.
         stored: W and b in the format.
+        summed: (coordinates, kinds): a bound of Σ |term|, as computed.
+        has_one_sign: (coordinates, kinds): True if all terms of W z have one sign.
+        multiples: (coordinates,): k such that every computed term is a multiple of 2ᵏ, or −∞.
+        source: z.
+        common: a and ρ of the error of W̃ z̃ before it is rounded, as (1 + δ) W z is off by δ W z
+            alone (`Shared`); ∞ where there is none.
 
     """
 
@@ -151,6 +192,25 @@ class AffineMap:
     accumulated: Floats
     mixed: Mixed
     stored: Stored
+    summed: Floats
+    has_one_sign: NDArray[np.bool_]
+    multiples: Floats
+    source: Approximation
+    common: Mixed
+
+    def keeps_zero(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """(rows, kinds): True if the computed W z is exactly 0 where the ideal one is 0.
+
+        If all terms have one sign, a sum of 0 has terms of 0: each z_c that is read is 0, and its
+        error at most its `absolute`. (The two units of a pair may differ from 0 where z_c is 0.)
+        W̃ has the sign of W, unless it is 0: then nothing is known of the sign of that term of W z.
+        """
+        if self.source.halves is not None:
+            return np.zeros((len(rows), self.summed.shape[1]), dtype=bool)
+        weights, off = self.stored.weights[rows], self.stored.off[rows]
+        vanishes = ((weights == 0) & (off > 0)).any(axis=1)
+        is_off = (weights != 0).astype(float) @ (self.source.absolute != 0).astype(float) > 0
+        return np.asarray(self.has_one_sign[rows] & ~is_off & ~vanishes[:, None])
 
     def error_at(self, row: int, kind: int, product: float) -> float:
         """Return an error bound that holds where |W z| without b is `product`, and beyond.
@@ -163,6 +223,13 @@ class AffineMap:
         if relative >= 1:
             return error
         return min(error, float(up(absolute + relative * product)))
+
+    def errors_at(self, rows: Sequence[int], product: Floats) -> Floats:
+        """Return `error_at` of (…, rows, kinds) products at once."""
+        absolute, relative = (x[rows] for x in self.mixed)
+        error = self.values.error[0, rows]
+        near = np.where(relative < 1, up(absolute + relative * product), np.inf)
+        return np.asarray(np.minimum(error, near))
 
 
 class RoundingErrors:
@@ -178,6 +245,9 @@ class RoundingErrors:
         per_operation: relative error of one operation whose result is stored.
 
     """
+
+    are_stored = True
+    """True if computed numbers are stored as they are, so that `multiples` and zeros hold."""
 
     def __init__(self, a: Floating, ideal: Ideal) -> None:
         self.a, self.ideal = a, ideal
@@ -196,7 +266,7 @@ class RoundingErrors:
         """Return W̃, the weights rounded to the format, and |W̃ − W|."""
         given = np.asarray(weights)
         flat, stored, off = given.ravel(), np.zeros(given.size), np.zeros(given.size)
-        used = np.flatnonzero(flat)  # 0 is a number of every format
+        (used,) = places(flat)  # 0 is a number of every format
         listed = flat[used].tolist()
         place = {y: k for k, y in enumerate(dict.fromkeys(listed))}
         distinct = np.array(list(place), dtype=flat.dtype)  # a matrix has few distinct weights
@@ -224,35 +294,184 @@ class RoundingErrors:
         forms = self._forms(W, b, z)
         lo, hi, size = self._measured(forms, [z] if z.halves is None else [])
         # Σ |term|, and W̃ z̃ + b̃ − (W z + b) = W̃ (z̃ − z) + (W̃ − W) z + (b̃ − b).
-        magnitude = np.abs(weights)
-        summed = up(_times(magnitude, z.reach) + np.abs(shift)[:, None] * scales)
-        inherited = up(
-            _times(magnitude, z.error) + _times(off, z.size) + shift_off[:, None] * scales
-        )
-        growth, underflow, keeps = self._operations(stored, z)
+        at = Entries.of(W)
+        terms = Terms(at, at.at(weights), at.at(off))
+        magnitude = np.abs(terms.weights)
+        summed = up(at.times(magnitude, z.reach) + np.abs(shift)[:, None] * scales)
+        of_weights = at.times(terms.off, z.size) + shift_off[:, None] * scales
+        inherited = up(at.times(magnitude, z.error) + of_weights)
+        one_sign = _has_one_sign(terms, z)
+        common = self._bound_jointly(inherited, W, of_weights, terms, one_sign, z)
+        multiples = np.full(len(shift), -np.inf)
+        if self.narrow and self.are_stored:  # a format that is its own accumulator gains little
+            multiples = _multiples(terms, shift, self._stored_multiples(z))
+            inherited[0] = self._whole(inherited[0], multiples, forms)
+        growth, underflow, keeps = self._operations(terms, shift, z)
         rounding = growth * summed
         accumulated = up(rounding + underflow * scales)
         # A result of at most |W z + b| + inherited + γ Σ |term| is stored.
         rounding = rounding + self.storing * (size + inherited + rounding) + underflow * scales
-        exact = self._is_exact(W, b, z, stored, summed[0], size[0]) & (inherited[0] == 0) | keeps
-        rounding = np.where(exact, 0.0, up(rounding))
+        exact = (
+            self._is_exact(W, b, z, terms, shift, summed[0], size[0]) & (inherited[0] == 0) | keeps
+        )
+        largest = size + inherited
+        adds, fits = self._fits_multiples(multiples[:, None], summed[0], up(largest[0]))
+        accumulated = np.where(exact | adds, 0.0, accumulated)
+        rounding = np.where(adds, self.storing * largest, rounding)
+        rounding = np.where(exact | fits, 0.0, up(rounding))
+        exact |= fits & (at.count(terms.off) == 0)[:, None]
         error = self.least(inherited + rounding)
         error = np.where(self._is_nearest(forms, lo, hi, error[0]), 0.0, error)
         self.require(up(summed[0] * (1 + growth)), self.a.largest_partial, where)
         self.require(size[0] + error[0], self.a.largest, where)
-        mixed = self._mixed(stored, z, growth, underflow, exact)
+        mixed = self._mixed(terms, stored, z, growth, underflow, exact, one_sign)
         mixed = _where(mixed.relative >= 0, mixed, error[0])
         unshifted = ((shift == 0) & (shift_off == 0))[:, None]
-        values = Approximation(forms, lo, hi, size, error, *_where(unshifted, mixed, error[0]))
-        return AffineMap(values, inherited, rounding, accumulated, mixed, stored)
+        values = Approximation(
+            forms,
+            lo,
+            hi,
+            size,
+            error,
+            *_where(unshifted, mixed, error[0]),
+            multiples=multiples,
+            cap=_cap(terms, shift, z),
+            shared=_shared(terms, stored, z),
+        )
+        return AffineMap(
+            values,
+            inherited,
+            rounding,
+            accumulated,
+            mixed,
+            stored,
+            summed[0],
+            one_sign,
+            multiples,
+            z,
+            common,
+        )
+
+    def _whole(self, inherited: Floats, multiples: Floats, forms: Sequence[Form]) -> Floats:
+        """Round errors of W̃ z̃ + b̃ down to multiples of 2ᵏ, where it and the ideal are multiples.
+
+        The division by a power of two and the product with it are exact: other k are left out.
+        """
+        of_forms = [self.ideal.quantum(form) for form in forms]
+        k = np.minimum(multiples, [-np.inf if each is None else each for each in of_forms])
+        step = np.exp2(np.clip(k, -500, 500))[:, None]
+        with np.errstate(invalid="ignore"):
+            whole = np.floor(inherited / step) * step
+        return np.where((np.abs(k) <= 500)[:, None] & np.isfinite(inherited), whole, inherited)
+
+    def _fits_multiples(
+        self, k: Floats, summed: Floats, largest: Floats
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """(rows, kinds): True where a sum of computed multiples of 2ᵏ does not round; and where it
+        is stored without a rounding, too.
+
+        Every partial sum is a multiple, of at most Σ |term|, which the accumulator holds. The
+        result is one of at most `largest`, which the format holds (`fits`).
+        """
+        k = np.clip(k, -2000, 900)
+        adds = summed <= np.exp2(np.minimum(k + self.partial_precision, 1000))
+        adds &= np.exp2(k) >= max(self.tiny, self.tiny_partial)
+        return adds, adds & (largest <= np.exp2(np.minimum(k + self.a.precision, 1000)))
+
+    def _bound_jointly(
+        self,
+        inherited: Floats,
+        W: Any,
+        of_weights: Floats,
+        terms: Terms,
+        has_one_sign: NDArray[np.bool_],
+        z: Approximation,
+    ) -> Mixed:
+        """Lower inherited errors of rows with terms of both signs, by bounds of all terms together.
+
+        Each z_c has one sign, and |z̃_c − z_c| ≤ a_c + ρ_c |z_c|. So W̃ z̃ is off by at most
+        Σ |w_c| a_c + max ρ_c Σ |w_c z_c|, and Σ |w_c z_c| is a form, with bounds of its own: shares
+        of one head add up to 1 at most, so that two of them are not both 1.
+
+        Return `AffineMap.common`. Let K be coordinates with one factor 1 + δ (`Shared`). Their
+        terms add up to (1 + δ) Σ_K w_c z_c, off by at most own Σ_K |w_c z_c|. With the other terms
+        δ Σ_K w_c z_c = δ (W z − Σ w_c z_c), which is at most |δ| (|W z| + Σ |w_c z_c|).
+        """
+        shape = terms.at.shape[0], z.lo.shape[-1]
+        common = Mixed(np.full(shape, np.inf), np.zeros(shape))
+        rough: NDArray[np.bool_] = np.asarray(z.relative.any(axis=1))
+        if z.halves is not None or has_one_sign.all() or rough.sum() < 2:
+            return common
+        positive: NDArray[np.bool_] = np.asarray((z.lo >= 0).all(axis=1))
+        one_sign: NDArray[np.bool_] = positive | np.asarray((z.hi <= 0).all(axis=1))
+        at, signs = terms.at, np.where(positive, 1, -1)
+        is_mixed = ~has_one_sign.all(axis=1)
+        are_rough = at.count(rough[at.columns]) > 1
+        mixed_signs = ~one_sign[at.columns]
+        are_fit = (at.count(mixed_signs) == 0) & (at.count(terms.off) == 0)
+        found = np.flatnonzero(is_mixed & are_rough & are_fit).tolist()
+        if not 0 < len(found) <= MOST_JOINT:
+            return common
+        listed = sparse_rows(np.asarray(W)[found])
+        size = self._size_of_terms(listed, signs, z)
+        rho = at.reduced(np.maximum, z.relative[at.columns], 0.0)[found]
+        absolute = at.times(np.abs(terms.weights), z.absolute)[found]
+        scales = self.ideal.scales[:, None, None]
+        bound = up(absolute * scales + rho * size + of_weights[:, found])
+        inherited[:, found] = np.minimum(inherited[:, found], bound)
+        if z.shared is None:
+            return common
+        by, factor, own = z.shared
+        groups = [max((by[c] for c, _ in row), default=-1) for row in listed]
+        inside = [
+            [(c, x) for c, x in row if by[c] == k >= 0]
+            for row, k in zip(listed, groups, strict=True)
+        ]
+        of_group = self._size_of_terms(inside, signs, z)[0]
+        for place, (row, mine) in enumerate(zip(listed, inside, strict=True)):
+            others = [(c, abs(float(x))) for c, x in row if (c, x) not in mine]
+            beside = sum((x * (z.error[0, c] + factor * z.size[0, c]) for c, x in others), 0.0)
+            common.absolute[found[place]] = up(
+                own * of_group[place] + beside + of_weights[0, found[place]]
+            )
+            common.relative[found[place]] = factor
+        return common
+
+    def _size_of_terms(
+        self, rows: Sequence[Any], signs: NDArray[np.int_], z: Approximation
+    ) -> Floats:
+        """(1 + masks, rows, kinds): bounds of Σ |w_c z_c|, for z_c of these signs."""
+        forms = [
+            self.ideal.combined((exactly(abs(x) * int(signs[c])), z.forms[c]) for c, x in row)
+            for row in rows
+        ]
+        return self.ideal.measured(forms)[2]
+
+    def _stored_multiples(self, z: Approximation) -> Floats:
+        """(coordinates,): `multiples`, or what follows for stored numbers from their magnitudes.
+
+        Let |z̃ − z| ≤ ρ |z| with ρ < 1, and |z| ≥ g where z is not 0. So z̃ is 0, or |z̃| is at least
+        2^e, e = ⌊log₂((1 − ρ) g)⌋, and a multiple of 2^(e−p+1), like all numbers of p bits from 2^e
+        on. Numbers below the least normal one have a larger distance.
+        """
+        known = np.full(len(z.forms), -np.inf) if z.multiples is None else z.multiples
+        if z.halves is not None:
+            return known
+        found = known.copy()
+        rho = z.relative.max(axis=1)
+        for c in np.flatnonzero(~z.absolute.any(axis=1) & (rho < 1)).tolist():
+            grid = self.ideal.grid(z.forms[c]) if z.forms[c] else None
+            if grid is not None and grid[0] >= TINIEST:
+                least = self.ideal.gap(grid) * (1 - rho[c]) * NEARLY
+                found[c] = max(found[c], math.frexp(least)[1] - self.a.precision)
+        return np.where(z.is_zero, float(ANY_POWER), found)
 
     def _forms(self, W: Any, b: Any, z: Approximation) -> list[Form]:
-        forms = []
+        forms, known = [], dict[SparseRow, Form]()  # the two units of a step have equal rows
         for row, constant in zip(sparse_rows(W), np.asarray(b).tolist(), strict=True):
-            parts = [(exactly(x), z.forms[c]) for c, x in row]
-            if constant:
-                parts.append((ONE, self.ideal.constant(exactly(constant))))
-            forms.append(self.ideal.combined(parts))
+            if row not in known:
+                known[row] = self.ideal.combined((exactly(x), z.forms[c]) for c, x in row)
+            forms.append(self.ideal.shifted(known[row], exactly(constant)))
         return forms
 
     def _measured(
@@ -280,44 +499,50 @@ class RoundingErrors:
         return lo, hi, size
 
     def _operations(
-        self, stored: Stored, z: Approximation
+        self, terms: Terms, shift: Floats, z: Approximation
     ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         """Return γ and the underflow of each row, and True for rows that keep what they read."""
-        weights = stored.weights
-        count, plain = self._summands(stored, z)
+        count, plain = self._summands(terms, shift, z)
         growth = self.growth(np.maximum(count - 1, 0) + ~plain)
         # Each product and sum may underflow in the accumulator, the result where it is stored.
         underflow = 2 * count * self.tiny_partial + (count > 0) * self.narrow * self.tiny
         # One product with 2ᵏ ≥ 1, and nothing added, neither rounds nor underflows.
-        least_weight = np.where(weights != 0, np.abs(weights), 1.0).min(axis=1, initial=1.0)
-        keeps = (count < 2) & plain & (least_weight >= 1)
+        magnitude = np.where(terms.weights != 0, np.abs(terms.weights), 1.0)
+        keeps = (count < 2) & plain & (terms.at.reduced(np.minimum, magnitude, 1.0) >= 1)
         return growth[:, None], underflow[:, None], np.asarray(keeps)[:, None]
 
     @staticmethod
-    def _summands(stored: Stored, z: Approximation) -> tuple[NDArray[np.int_], NDArray[np.bool_]]:
+    def _summands(
+        terms: Terms, shift: Floats, z: Approximation
+    ) -> tuple[NDArray[np.int_], NDArray[np.bool_]]:
         """Return the number of terms of each row, and True where no product rounds."""
-        weights, shift = stored.weights, stored.shift
-        used = np.nonzero(weights)
+        weights = terms.weights
         # A power of two has the mantissa 1/2: its products do not round.
-        plain = np.full(len(weights), True)
-        plain[used[0][np.frexp(np.abs(weights[used]))[0] % 0.5 != 0]] = False
-        count = np.bincount(used[0], minlength=len(weights)) + (shift != 0)
+        rounds = (weights != 0) & (np.frexp(np.abs(weights))[0] % 0.5 != 0)
+        count = terms.at.count(weights) + (shift != 0)
         if z.halves is not None:  # the two units of a pair are two summands
-            count = count + (weights[:, z.halves.pairs] != 0).sum(axis=1)
-        return count, plain
+            count = count + terms.at.count(weights * z.halves.pairs[terms.at.columns])
+        return count, terms.at.count(rounds) == 0
 
     def _is_exact(
-        self, W: Any, b: Any, z: Approximation, stored: Stored, summed: Floats, size: Floats
+        self,
+        W: Any,
+        b: Any,
+        z: Approximation,
+        terms: Terms,
+        shift: Floats,
+        summed: Floats,
+        size: Floats,
     ) -> NDArray[np.bool_]:
         """(rows, kinds): True if z is exact, and all terms are multiples of one 2ᵏ that fits.
 
         If there are two terms, and their weights are powers of two, the result is the only partial
         sum: a multiple of 2ᵏ of at most `size`, however large the terms are.
         """
-        uses = (stored.weights != 0) | (stored.off != 0)
-        powers = _powers(W, b, z.quanta(self.ideal))
-        is_inexact = _times(uses, (z.error[0] > 0).astype(float)) > 0
-        count, plain = self._summands(stored, z)
+        powers = _powers(W, b, terms.at, z.quanta(self.ideal))
+        uses = np.ones(len(terms.weights))
+        is_inexact = terms.at.times(uses, (z.error[0] > 0).astype(float)) > 0
+        count, plain = self._summands(terms, shift, z)
         total = np.where((plain & (count <= 2))[:, None], size, summed)
         return np.asarray(self.fits(powers, total, in_partials=True) & ~is_inexact)
 
@@ -364,7 +589,14 @@ class RoundingErrors:
         return np.asarray(held)
 
     def _mixed(
-        self, stored: Stored, z: Approximation, growth: Floats, underflow: Floats, exact: Any
+        self,
+        terms: Terms,
+        stored: Stored,
+        z: Approximation,
+        growth: Floats,
+        underflow: Floats,
+        exact: Any,
+        has_one_sign: NDArray[np.bool_],
     ) -> Mixed:
         """Return a and ρ of W z; ρ = −1 where there are none.
 
@@ -373,28 +605,26 @@ class RoundingErrors:
         most |W̃| a (1 + γ) + |W z| ((1 + r) (1 + ρ) (1 + γ) − 1). Where all terms of W z have one
         sign, Σ |W z| = |Σ W z|, so the second parts add up to a relative error of the sum.
         """
-        weights, off, shift, shift_off = stored
-        plus, minus = weights > 0, weights < 0
-        below, above = (z.lo < 0).astype(float), (z.hi > 0).astype(float)
-        has_one_sign = (_times(plus, below) + _times(minus, above) == 0) | (
-            _times(plus, above) + _times(minus, below) == 0
-        )
-        has_one_sign |= (weights != 0).sum(axis=1, keepdims=True) < 2  # one term has one sign
+        (at, weights, off), shift, shift_off = terms, stored.shift, stored.shift_off
         # |W| is at least |W̃| − |W̃ − W|. Where that is not above 0, r has no bound.
-        floor = np.abs(weights) - off
+        magnitude = np.abs(weights)
+        floor = magnitude - off
         r = np.where(off > 0, off / np.where(floor > 0, floor, 1), 0)
-        r = up(np.where((off > 0) & (floor <= 0), np.inf, r).max(axis=1, initial=0.0))[:, None]
+        r = np.where((off > 0) & (floor <= 0), np.inf, r)
+        r = up(at.reduced(np.maximum, r, 0.0))[:, None]
         once = compounded(growth, self.storing)
-        rho = compounded(_largest(weights != 0, z.relative), r, once)
-        a = (_times(np.abs(weights), z.absolute) + shift_off[:, None]) * (1 + once)
-        a = up(a + once * np.abs(shift)[:, None] + underflow)
+        relative = np.where((weights != 0)[:, None], z.relative[at.columns], 0.0)
+        of_z = at.reduced(np.maximum, relative, 0.0)
+        rho = compounded(of_z, r, once)
+        a_z = at.times(magnitude, z.absolute) + shift_off[:, None]
+        a = up(a_z * (1 + once) + once * np.abs(shift)[:, None] + underflow)
         # Without rounding γ = 0; a row that keeps its one coordinate or b must also have W̃ = W.
-        a = np.where(exact, up(_times(np.abs(weights), z.absolute) + shift_off[:, None]), a)
-        rho = np.where(exact, _largest(weights != 0, z.relative), rho)
-        is_rounded = np.any(off > 0, axis=1, keepdims=True)
+        a = np.where(exact, up(a_z), a)
+        rho = np.where(exact, of_z, rho)
+        is_rounded = at.count(off)[:, None] > 0
         holds = has_one_sign & np.isfinite(r) & np.isfinite(rho) & ~(exact & is_rounded)
         if z.halves is not None:  # the two units of a pair round, not their difference
-            holds &= ~(weights[:, z.halves.pairs] != 0).any(axis=1, keepdims=True)
+            holds &= ~at.count(weights * z.halves.pairs[at.columns])[:, None].astype(bool)
         return Mixed(a, np.where(holds, rho, -1.0))
 
     # Sums of stored numbers
@@ -431,7 +661,18 @@ class RoundingErrors:
         a = up(sum(part.absolute for part in parts) * (1 + growth) + underflow)
         rho = compounded(np.maximum.reduce([part.relative for part in parts]), growth)
         mixed = _where(has_one_sign, Mixed(a, rho), error[0])
-        return Approximation(forms, lo, hi, size, error, *mixed)
+        multiples = np.minimum.reduce([_known_multiples(part) for part in parts])
+        caps = [
+            np.where(np.logical_and.reduce(others)[:, None], part.cap, np.inf)
+            for k, part in enumerate(parts)
+            if part.cap is not None
+            and (others := [each.is_zero for m, each in enumerate(parts) if m != k])
+        ]
+        cap = np.minimum.reduce(caps) if caps else None
+        shared = _shared_of(parts)
+        return Approximation(
+            forms, lo, hi, size, error, *mixed, multiples=multiples, cap=cap, shared=shared
+        )
 
     def _sums_exactly(
         self, parts: Sequence[Approximation], inherited: Any, reach: Floats
@@ -469,25 +710,130 @@ class RoundingErrors:
             )
 
 
-def _powers(W: Any, b: Any, quanta: Sequence[int | None]) -> Floats:
+def _has_one_sign(terms: Terms, z: Approximation) -> NDArray[np.bool_]:
+    """(rows, kinds): True if all terms of W z have one sign."""
+    at, weights = terms.at, terms.weights
+    plus, minus = weights > 0, weights < 0
+    below, above = (z.lo < 0).astype(float), (z.hi > 0).astype(float)
+    found = (at.times(plus, below) + at.times(minus, above) == 0) | (
+        at.times(plus, above) + at.times(minus, below) == 0
+    )
+    return np.asarray(found | (at.count(weights)[:, None] < 2))  # one term has one sign
+
+
+def _multiples(terms: Terms, shift: Floats, of_z: Floats) -> Floats:
+    """(rows,): k such that every term of W̃ z̃ + b̃ is a multiple of 2ᵏ, or −∞.
+
+    Then so is the computed sum: rounding takes a multiple of 2ᵏ to one. Between two neighbours of
+    2^e and above, the numbers of a format are the multiples of some 2ʲ. If j ≤ k, a multiple of 2ᵏ
+    is one of them and does not round; else it becomes a multiple of 2ʲ, which is one of 2ᵏ.
+    """
+    of_terms = np.where(
+        terms.weights != 0, exponents(terms.weights) + of_z[terms.at.columns], np.inf
+    )
+    least_term = terms.at.reduced(np.minimum, of_terms, np.inf)
+    return np.minimum(np.where(shift != 0, exponents(shift), float(ANY_POWER)), least_term)
+
+
+def _powers(W: Any, b: Any, at: Entries, quanta: Sequence[int | None]) -> Floats:
     """(rows, 1): for each row k, as each W z and b is a multiple of 2ᵏ; −∞ where there is none.
 
     `quanta` has such a k for each z. A product of multiples of 2ʲ and 2ᵏ is one of 2^(j+k).
     """
-    W = np.asarray(W)
-    rows, columns = np.nonzero(W)
     held = np.array([-np.inf if k is None else k for k in quanta], dtype=float)
-    terms = _exponents(W[rows, columns]) + held[columns]
-    found = _exponents(b)
-    if len(rows):
-        first = np.flatnonzero(np.diff(rows, prepend=-1))  # the place of each row's first term
-        used = rows[first]
-        found[used] = np.minimum(found[used], np.minimum.reduceat(terms, first))
-    return found[:, None]
+    terms = exponents(at.at(W)) + held[at.columns]
+    return np.minimum(exponents(b), at.reduced(np.minimum, terms, np.inf))[:, None]
 
 
-def _exponents(weights: Any) -> Floats:
-    """Return the `exponent` of each weight, −∞ for `None`."""
+def _cap(terms: Terms, shift: Floats, z: Approximation) -> Floats | None:
+    """(rows, kinds): |w| cap of the one number that a row multiplies with w = ±2ᵏ, k ≥ 0, else ∞.
+
+    Such a product does not round.
+    """
+    if z.cap is None:
+        return None
+    at, weights, is_alone = terms.at, np.abs(terms.weights), _keeps_one(terms, shift)
+    found = at.reduced(np.maximum, weights[:, None] * z.cap[at.columns], 0.0)
+    return np.where(is_alone[:, None], found, np.inf)
+
+
+def _keeps_one(terms: Terms, shift: Floats) -> NDArray[np.bool_]:
+    """(rows,): True if a row is one number times ±2ᵏ, k ≥ 0, a product that does not round."""
+    at, weights = terms.at, np.abs(terms.weights)
+    is_alone = (at.count(weights) == 1) & (at.count(terms.off) == 0) & (shift == 0)
+    keeps = (np.frexp(weights)[0] == 0.5) & (weights >= 1)
+    return np.asarray(is_alone & (at.count(keeps) == 1))
+
+
+def _shared(terms: Terms, stored: Stored, z: Approximation) -> Shared | None:
+    """Return the common factors of rows that keep one number of z.
+
+    A b that rounds to 0 is a part of the ideal and not of the computed number: no factor of the
+    ideal tells of it.
+    """
+    if z.shared is None:
+        return None
+    keeps = _keeps_one(terms, stored.shift) & (stored.shift_off == 0)
+    of_entries = np.where(terms.weights != 0, z.shared.by[terms.at.columns], -1)
+    by = terms.at.reduced(np.maximum, of_entries, -1.0).astype(int)
+    return z.shared._replace(by=np.where(keeps, by, -1))
+
+
+def _shared_of(parts: Sequence[Approximation]) -> Shared | None:
+    """Return the common factors of sums in which all other summands are 0.
+
+    Factors of several parts are bounded by the largest of each bound.
+    """
+    given = [(k, part.shared) for k, part in enumerate(parts) if part.shared is not None]
+    if not given:
+        return None
+    by = np.full(len(parts[0].forms), -1)
+    for k, shared in given:
+        is_alone = np.logical_and.reduce(
+            [each.is_zero for m, each in enumerate(parts) if m != k] or [np.full(len(by), True)]
+        )
+        by = np.where(is_alone & (shared.by >= 0), shared.by, by)
+    bounds = [shared for _, shared in given]
+    return Shared(by, max(x.factor for x in bounds), max(x.own for x in bounds))
+
+
+def largest_sums(W: Any, shift: Floats, z: Approximation, ideal: Ideal) -> Floats:
+    """(rows, kinds): upper bounds of W z̃ + b, without a rounding; ∞ where some z_c may be negative.
+
+    A term with w_c < 0 is at most |w_c| E_c, and at most 0 where z̃_c ≥ 0, as it is where
+    |z̃_c − z_c| ≤ ρ_c z_c with ρ_c ≤ 1. The terms with w_c > 0 are at most w_c times the lesser of
+    `cap` and hi_c + E_c. They also add up to at most Σ w_c a_c + (1 + max ρ_c) Σ w_c z_c. This is a
+    form: shares of one head add up to 1 at most.
+
+    A sum with b < 0 rounds by at most 2⁻⁵² of the other terms if it is above 0; `up` covers that.
+    """
+    at = Entries.of(W)
+    weights = np.asarray(at.at(W), dtype=float)
+    plus, minus = np.maximum(weights, 0.0), np.maximum(-weights, 0.0)
+    forms = [
+        ideal.combined((exactly(x), z.forms[c]) for c, x in row if x > 0)
+        for row in sparse_rows(np.asarray(W))
+    ]
+    is_positive = (z.absolute == 0) & (z.relative <= 1)
+    rho = at.reduced(np.maximum, np.where(plus[:, None] > 0, z.relative[at.columns], 0.0), 0.0)
+    found = up(at.times(plus, z.absolute) + ideal.measured(forms)[2][0] * (1 + rho))
+    top = up(np.maximum(z.hi, 0.0) + z.error[0])
+    top = top if z.cap is None else np.minimum(top, z.cap)
+    found = np.minimum(found, up(at.times(plus, top)))
+    found = up(found + at.times(minus, np.where(is_positive, 0.0, z.error[0])))
+    found = up(np.maximum(found + shift[:, None], 0.0))
+    may_be_negative = np.asarray((z.lo < 0).any(axis=1))[at.columns]
+    return np.where((at.count(may_be_negative) > 0)[:, None], np.inf, found)
+
+
+def _known_multiples(part: Approximation) -> Floats:
+    """(coordinates,): `multiples` where they are known; a coordinate that is 0 is of all powers."""
+    known = np.full(len(part.forms), -np.inf) if part.multiples is None else part.multiples
+    return np.where(part.is_zero, float(ANY_POWER), known)
+
+
+def exponents(weights: Any) -> Floats:
+    """Return the `exponent` of each weight, −∞ for `None`; any shape of float64, else a vector."""
     given = np.asarray(weights)
     if given.dtype == np.float64:
         # x = m 2^(e − 53), m whole. The lowest bit of m is 2ʲ: x is a multiple of 2^(e − 53 + j).
@@ -498,31 +844,6 @@ def _exponents(weights: Any) -> Floats:
     listed = given.tolist()
     known = {x: exponent(exactly(x)) for x in set(listed)}
     return np.array([-np.inf if known[x] is None else known[x] for x in listed], dtype=float)
-
-
-def _times(matrix: Any, z: Floats) -> Floats:
-    """Return Σ_c matrix[r, c] z[…, c, kind]; of a sparse matrix only the terms that are not 0."""
-    given = np.asarray(matrix, dtype=float)
-    rows, columns = np.nonzero(given)
-    if MOST_FILLED * given.size < len(rows):
-        return np.asarray(np.matmul(given, z))
-    found = np.zeros((*z.shape[:-2], len(given), z.shape[-1]))
-    if not len(rows):
-        return found
-    first = np.flatnonzero(np.diff(rows, prepend=-1))  # the place of each row's first term
-    terms = given[rows, columns][:, None] * z[..., columns, :]
-    found[..., rows[first], :] = np.add.reduceat(terms, first, axis=-2)
-    return found
-
-
-def _largest(uses: Any, z: Floats) -> Floats:
-    """(rows, kinds): the largest z[c, kind] ≥ 0 among the coordinates c that a row uses."""
-    rows, columns = np.nonzero(uses)
-    found = np.zeros((len(uses), z.shape[-1]))
-    if len(rows):
-        first = np.flatnonzero(np.diff(rows, prepend=-1))  # the place of each row's first term
-        found[rows[first]] = np.maximum.reduceat(z[columns], first, axis=0)
-    return np.maximum(found, 0.0)
 
 
 def _where(holds: NDArray[np.bool_], mixed: Mixed, error: Floats) -> Mixed:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.positions import position
+from transformist.position_features import position
 
 MOST_ROWS = 2**12
 """Largest N for which functions are tabulated, which bounds the running time."""

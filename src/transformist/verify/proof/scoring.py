@@ -2,7 +2,7 @@
 
 Let s_j be the ideal scores of a query, and s̃_j the computed scores, |s̃_j − s_j| ≤ η. A *best* key
 has the largest ideal score. The proof needs a lower bound of the distance from the best score to
-the m-th distinct score below it. It knows four cases, with scores before the factor 1/√d_key.
+the m-th distinct score below it. It knows five cases, with scores before the factor 1/√d_key.
 
 - *even*: every product of query and key is exactly 0. All scores are equal.
 - *nearest*: keys are affine in j and j², so s_j = A j − B j² + constant, with a whole vertex
@@ -12,6 +12,8 @@ the m-th distinct score below it. It knows four cases, with scores before the fa
   than |λ| times the largest difference of positions. Then R_j + λ j = R_k + λ k needs R_j = R_k,
   and so j = k: no two scores are equal. All are multiples of |λ|, but for a common constant. So the
   m-th score below the best is lower by at least m |λ|.
+- *coded*: queries and keys are sines and cosines of positions. All scores are known
+  (`coded_scores`), and so are their distances.
 - *gridded*: scores are multiples of G. A score below the best is lower by at least G.
 """
 
@@ -21,13 +23,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from transformist.model import Mask
+from transformist.verify.proof.coded_scores import distances_below_best, have_codes
 from transformist.verify.proof.grids import Grid, common_divisor, least
 from transformist.verify.proof.ideal import Form
 from transformist.verify.proof.rounding_errors import Approximation, RoundingErrors
+from transformist.verify.proof.row_functions import MOST_ROWS
 from transformist.verify.proof.softmax_orders import SoftmaxOrder
 from transformist.verify.proof.upwards import Floats, Unfollowed, compounded, require_terms, up
 
@@ -44,6 +50,17 @@ x > 0 is a product of at most five numbers (off by 2⁻⁵⁰ x), and y was roun
 least 2⁻⁴⁰ y). Where y ≥ x/2 the latter covers the former; elsewhere x − y > x/2, and this factor
 takes off 2⁻³¹ x.
 """
+
+
+def largest_parabola(A: Any, DA: Any, B: Any, b: float, N: int, falls: Any) -> Any:
+    """Return a bound of |A j − B j²| for 0 ≤ j ≤ N, from bounds of |A|, D |A| and B, with D B = b.
+
+    A j − B j² is at most B q² = A q/2 with q = A/(2B) = D A/(2b). It is concave in j, and 0 for
+    j = 0, so it is at least the lesser of 0 and its value at N. This is at least −B N², and
+    −|A| N − B N² where A may be below 0 (`falls`). All may be D times as large, but for D |A|.
+    """
+    lowest = B * float(N) ** 2 + np.where(falls, A, 0.0) * float(N)
+    return up(np.maximum(up(A * DA / (4 * b)), lowest))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +108,7 @@ class Scoring:
     Attributes:
         q, k: queries and keys.
         takes_one: True if the weighting gives all weight to one key.
+        mask: the head's mask.
         reads: the coordinates whose products are not always exactly 0.
         root: √d_key.
 
@@ -105,19 +123,21 @@ class Scoring:
         sees: NDArray[np.bool_],
         rounding: RoundingErrors,
         order: SoftmaxOrder,
+        mask: Mask,
     ) -> None:
         self.q, self.k, self.takes_one, self.where, self.sees = q, k, takes_one, where, sees
+        self.mask = mask
         self.rounding, self.order, self.ideal = rounding, order, rounding.ideal
         self.reads = np.flatnonzero(~(q.is_zero | k.is_zero)).tolist()
         self.root = math.sqrt(len(q.forms))
         require_terms(len(self.reads), where, "coordinates in a query")
 
     def leads(self) -> Leads:
-        """Return the leads by the first of the four cases that applies."""
+        """Return the leads by the first of the five cases that applies."""
         if not self.reads:
             self._require_unrotated()
             return self._even(np.zeros(self.ideal.kinds))
-        return self._nearest() or self._placed() or self._gridded()
+        return self._nearest() or self._placed() or self._coded() or self._gridded()
 
     def _require_unrotated(self) -> None:
         """Require that rotations make no scores where queries and keys share no coordinate.
@@ -130,7 +150,7 @@ class Scoring:
                 self.where, "rotations may make scores of queries and keys that share no coordinate"
             )
 
-    # The four cases
+    # The five cases
 
     def _even(self, tie_error: Floats) -> Leads:
         endless = np.full((1, self.ideal.kinds), math.inf)
@@ -153,7 +173,8 @@ class Scoring:
         if found is None:
             return None
         b, index = float(found[0]), found[1]
-        others = self.errors(index).of_evaluation
+        largest = self._largest_parabolas(A, B, b, index)
+        others = self.errors(index, largest[index]).of_evaluation
         # With errors ΔA and ΔB of the query, the difference of the scores at j and k = j ± m moves
         # by ΔA (j − k) − ΔB (j² − k²), at most m (|ΔA| + 2N |ΔB|), as j + k ≤ 2N.
         moves = np.array([abs(float(x)) for x in linear])
@@ -162,10 +183,27 @@ class Scoring:
         m = np.arange(1, DISTANCES + 1)[:, None]
         falls = (b * m**2 - moved * m) / self.root * SLIGHTLY_LESS - up(2 * others)
         if index:
-            self.errors()  # which requires that scores fit the format
+            self.errors(0, largest[0])  # which requires that scores fit the format
         stated = float(up(moved / self.root + 2 * others).max()), b / self.root
         # At each distance m there are two positions, p + m and p − m.
         return Leads("one", falls / ideal.scales[index], 2.0, np.zeros(ideal.kinds), *stated)
+
+    def _largest_parabolas(self, A: Form, B: Form, b: float, index: int) -> Floats:
+        """(1 + masks, kinds): bounds of |q · k|, and of D |q · k|, for q · k = A j − B j² + C.
+
+        C is the sum of the constants of the keys, which are affine in j and j², times the queries.
+        """
+        positions = {self.ideal.known("i"), self.ideal.known("i^2")}
+        constants = [
+            next((x for n, x in self.k.forms[c].items() if n not in positions), Fraction(0))
+            for c in self.reads
+        ]
+        queries = [self.q.forms[c] for c in self.reads]
+        C = self.ideal.combined(zip(constants, queries, strict=True))
+        lo, _, sizes = self.ideal.measured([A, B, C])
+        of_A, of_B, of_C = np.moveaxis(sizes, 1, 0)
+        of_parabola = largest_parabola(of_A, of_A[index], of_B, b, self.ideal.longest, lo[0] < 0)
+        return np.asarray(up(of_parabola + of_C))
 
     def _coefficients(self, name: str) -> list[Fraction]:
         """Coefficients of a function of the position in each coordinate of the keys."""
@@ -198,6 +236,23 @@ class Scoring:
         errors, gap = 2 * self.errors().eta, float(lam) / self.root * SLIGHTLY_LESS
         falls = gap * np.arange(1, DISTANCES + 1)[:, None] - errors
         return Leads("one", falls, 1.0, np.zeros(ideal.kinds), float(errors.max()), gap)
+
+    def _coded(self) -> Leads | None:
+        """Leads of scores of codes of positions, or `None`."""
+        pairs = [(self.q.forms[c], self.k.forms[c]) for c in self.reads]
+        ideal, count = self.ideal, min(DISTANCES, self.ideal.most_rows)
+        distances = distances_below_best(ideal, pairs, self.mask, count)
+        if distances is None:
+            return None
+        errors = 2 * self.errors().eta
+        falls = distances / self.root * SLIGHTLY_LESS - errors
+        gap = float(distances.min()) / self.root * SLIGHTLY_LESS
+        return Leads("one", falls, 1.0, np.zeros(ideal.kinds), float(errors.max()), gap)
+
+    def exceeds_table(self) -> bool:
+        """True if scores of codes are not followed, as the inputs have too many rows."""
+        pairs = [(self.q.forms[c], self.k.forms[c]) for c in self.reads]
+        return self.ideal.longest > MOST_ROWS and have_codes(self.ideal, pairs)
 
     def _gridded(self) -> Leads:
         """Leads of scores that are multiples of G or G/D; −∞ if they have no grid."""
@@ -233,8 +288,11 @@ class Scoring:
 
     # Errors
 
-    def errors(self, index: int = 0) -> ScoreErrors:
-        """Return η for each kind of query; with an index of D, bounds of D times the error."""
+    def errors(self, index: int = 0, largest: Floats | None = None) -> ScoreErrors:
+        """Return η for each kind of query; with an index of D, bounds of D times the error.
+
+        `largest` has bounds of |q · k| or of D |q · k|, if there are better ones than Σ |q_c k_c|.
+        """
         r, reads = self.rounding, self.reads
         scale_of = self.ideal.scales[index]
         # With q̃ = q + Δq and k̃ = k + Δk: |q̃·k̃ − q·k| ≤ |Δq| |k̃| + |q̃| |Δk|.
@@ -245,7 +303,10 @@ class Scoring:
         # unless kernels keep scores in the accumulator.
         growth = r.growth(len(reads) + self.order.scalings)
         storing = 0.0 if self.order.scores_in_accumulator else r.storing
-        rounding = growth * summed * (1 + storing) + storing * summed
+        size = summed
+        if largest is not None:
+            size = np.minimum(size, up(largest[:, None] + of_queries + of_keys))
+        rounding = growth * summed * (1 + storing) + storing * size
         rounding = rounding + (2 * len(reads) * r.tiny_partial + r.tiny) * scale_of
         powers = least(
             None if x[c] is None or y[c] is None else x[c] + y[c]  # type: ignore[operator]
@@ -262,9 +323,11 @@ class Scoring:
         # Equal products q·k of exact numbers, summed without rounding, give one computed number.
         tied = (rounding == 0) & (of_queries == 0) & (of_keys == 0)
         if not index:
-            most = min(r.a.largest, r.a.largest_partial)
-            r.require(up(summed * (1 + growth)), most, self.where)
-        apart, stretched = self._divided(rounding + of_keys, of_queries, summed, powers, scale_of)
+            r.require(up(summed * (1 + growth)), r.a.largest_partial, self.where)
+            r.require(up(size + rounding), r.a.largest, self.where)
+        apart, stretched = self._divided(
+            rounding + of_keys, of_queries, up(size + rounding), powers, scale_of
+        )
         eta = up(apart + of_queries * stretched)
         return ScoreErrors(
             np.where(self.sees, eta, 0.0).max(axis=1),

@@ -40,7 +40,9 @@ class SoftmaxOrder:
             kernels.
         scores_in_accumulator: True if scores are not rounded to the format.
         exp_error: relative error of an exponential; `None` for 2 units in the last place.
-        further: additional error of a mean, relative to the largest value: (per row, constant).
+        of_weight: additional relative error of each weight.
+        of_largest: additional error of a mean, relative to the largest magnitude of a value, whose
+            weight may be small: (per row, constant).
         scalings: roundings of a product of a query and a key where their coordinates are scaled.
         angle: largest angle by which pairs of coordinates of queries and keys are rotated.
 
@@ -51,9 +53,15 @@ class SoftmaxOrder:
     rescales: bool = False
     scores_in_accumulator: bool = False
     exp_error: float | None = None
-    further: tuple[float, float] = (0.0, 0.0)
+    of_weight: float = 0.0
+    of_largest: tuple[float, float] = (0.0, 0.0)
     scalings: int = 0
     angle: float = 0.0
+
+    @property
+    def is_approximate(self) -> bool:
+        """True if means have an additional error, so that no weight is computed as `any` does."""
+        return self.of_weight > 0 or any(self.of_largest)
 
     def distance_error(self, r: RoundingErrors) -> float:
         """θ: relative error of the distance t of a score below the largest.
@@ -101,8 +109,12 @@ class SoftmaxOrder:
             top, bottom = w + 2 * once, 0.0 if is_exact else w + once
         less = math.expm1(bottom)  # B
         growth = math.expm1(top + bottom) / (1 - less) if less < 0.5 else math.inf
-        growth += self.further[0] * rows + self.further[1]
+        growth += self.of_weight
         return float(up(growth)), float(up(2 * rows * (r.tiny + 2 * r.tiny_partial)))
+
+    def error_of_largest(self, rows: int) -> float:
+        """Return `of_largest` for this number of rows."""
+        return float(up(self.of_largest[0] * rows + self.of_largest[1]))
 
     def equal_weight(self, r: RoundingErrors, rows: int) -> EqualWeight | None:
         """Return the one weight of a mean whose computed weights are all equal, or `None`.
@@ -114,7 +126,7 @@ class SoftmaxOrder:
 
         Kernels and the structured engine do not compute such weights: there is none for them.
         """
-        if self.rescales or any(self.further) or rows > 1 / r.w:
+        if self.rescales or self.is_approximate or rows > 1 / r.w:
             return None
         t, p = (rows - 1).bit_length(), r.a.precision
         if 2.0**-t < r.tiny * 2.0 ** (p - 1):
@@ -133,7 +145,7 @@ EVALUATIONS: Mapping[str, SoftmaxOrder] = {
             "by the structured engine, in the order of each method",
             # The distance from the reference that `engines/structured/evaluation.py` states and its
             # tests hold: (16 n + 5000) 2⁻⁵³ of the largest value, and 2⁻⁴⁰ for keys with terms.
-            further=(16 * 2.0**-53, 5000 * 2.0**-53 + 2.0**-40),
+            of_largest=(16 * 2.0**-53, 5000 * 2.0**-53 + 2.0**-40),
         ),
         SoftmaxOrder(
             "flash",
@@ -157,5 +169,5 @@ def host_orders(angle: float) -> tuple[SoftmaxOrder, ...]:
     - The kernels in blocks normalise last: `flash`.
     - Softmax may multiply by a rounded 1/Σ instead of dividing by Σ: less than 8u more.
     """
-    shared = {"scalings": 12, "angle": angle, "further": (0.0, 8 * 2.0**-24)}
+    shared = {"scalings": 12, "angle": angle, "of_weight": 8 * 2.0**-24}
     return tuple(replace(EVALUATIONS[name], **shared) for name in ("any", "flash"))  # type: ignore[arg-type]

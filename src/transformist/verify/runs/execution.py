@@ -1,8 +1,8 @@
 """Execution of the pieces of a check, in this process or in others, with or without a journal.
 
 The outcome depends on the pieces alone: the first string that is wrong, in the order of the
-strings, whatever order the pieces ended in. Once a wrong string is found, of each later piece only
-the part is tried that may have strings before it.
+strings, whatever order the pieces ended in. Once a wrong string is found, a later piece is
+tried only as far as it may have strings before that one.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Subject:
     @property
     def domain(self) -> Strings:
         """The strings over the model's alphabet."""
-        return Strings(self.model.alphabet, _none_hard)
+        return Strings(self.model.alphabet, _no_hard_strings)
 
     def on(self, piece: Piece) -> Compared:
         """Compare on the strings of a piece, up to the first that is wrong."""
@@ -80,13 +80,14 @@ class Subject:
         """Compare on the string at a place."""
         kind, _, number = place
         if kind:
+            # A drawn string is drawn by its number alone, so its number is its place.
             piece = next(each for each in drawn if each.first <= number < each.stop)
             return self.on(replace(piece, first=number, stop=number + 1))
         string = self.domain.joined(string_at(place, self.model.alphabet))
         return first_wrong(self.model, self.reference, [string], self.arithmetic)
 
 
-def _none_hard(_length: int) -> tuple[String, ...]:
+def _no_hard_strings(_length: int) -> tuple[String, ...]:
     return ()
 
 
@@ -95,7 +96,7 @@ class Progress:
     """Progress of a check.
 
     Attributes:
-        finished: number of pieces finished, those of a journal included.
+        finished: number of pieces finished, now or in the run of the journal.
         pieces: number of pieces.
         strings: number of strings compared in this run.
         left: number of strings in the pieces that have not finished.
@@ -156,7 +157,7 @@ def execute(
 
     Args:
         subject: what is compared.
-        pieces: of the strings.
+        pieces: the pieces of all strings.
         journal: records each finished piece.
         spread: evaluates the pieces.
         progress: called after each piece.
@@ -164,7 +165,7 @@ def execute(
     Raises:
         TransformistError: the error of the model or the reference, if it is raised on a string
             before the first wrong one.
-        InvalidValue: for a reference that now accepts an answer that the journal has as wrong.
+        InvalidValue: if a string that the journal has as wrong now has a right answer.
 
     """
     finished = {} if journal is None else journal.finished
@@ -178,17 +179,15 @@ def execute(
 
     def left() -> Iterator[Piece]:
         # Read while pieces are evaluated: each is cut off at the first wrong string so far.
-        for name, piece in by_name.items():
-            if name not in finished:
-                short = _before(piece, first)
-                if short is not None:
-                    whole[short] = piece
-                    yield short
+        for piece in remaining:
+            short = _before(piece, first, len(alphabet))
+            if short is not None:
+                whole[short] = piece
+                yield short
 
     whole = dict[Piece, Piece]()
-    to_come = sum(
-        each.count(len(alphabet)) for name, each in by_name.items() if name not in finished
-    )
+    remaining = [each for name, each in by_name.items() if name not in finished]
+    to_come = sum(each.count(len(alphabet)) for each in remaining)
     progress(Progress(done, len(pieces), 0, to_come, 0.0, from_journal))
     with closing(spread(subject, left())) as outcomes:
         for short, (count, found) in outcomes:
@@ -209,21 +208,20 @@ def execute(
     if first is None:
         return Executed(cases, None, len(pieces), from_journal)
     if wrong is None:
-        drawn = [each for each in pieces if isinstance(each, DrawnRange)]
-        wrong = _again(subject, first, drawn)
+        wrong = _again(subject, first, pieces)
     _, mismatch = raised(0, wrong)
     count = _strings_before(first, pieces, len(alphabet)) + 1
     return Executed(count, mismatch, len(pieces), from_journal, is_drawn=bool(first[0]))
 
 
-def _again(subject: Subject, place: Place, drawn: list[DrawnRange]) -> Mismatch | Refusal:
+def _again(subject: Subject, place: Place, pieces: list[Piece]) -> Mismatch | Refusal:
     """Compare again on the wrong string that an earlier run recorded.
 
     Raises:
         InvalidValue: where its answer is now right.
 
     """
-    _, found = subject.at(place, drawn)
+    _, found = subject.at(place, [each for each in pieces if isinstance(each, DrawnRange)])
     if found is None:
         raise InvalidValue(
             "a reference must give a string the same answer each time",
@@ -234,7 +232,7 @@ def _again(subject: Subject, place: Place, drawn: list[DrawnRange]) -> Mismatch 
     return found
 
 
-def _before(piece: Piece, first: Place | None) -> Piece | None:
+def _before(piece: Piece, first: Place | None, symbols: int) -> Piece | None:
     """The part of a piece that may have strings before the first wrong one; `None` for no part."""
     if first is None:
         return piece
@@ -245,12 +243,25 @@ def _before(piece: Piece, first: Place | None) -> Piece | None:
         return replace(piece, stop=min(piece.stop, number))
     if kind or piece.longest < length:
         return piece
+    # The strings of a length with one prefix are consecutive. If the first of them stands behind
+    # the wrong string, so do all: only shorter strings of the piece can stand before it.
+    if _first_place(piece, length, symbols) > number:
+        length -= 1
     return replace(piece, longest=length) if piece.shortest <= length else None
+
+
+def _first_place(piece: Prefixed, length: int, symbols: int) -> int:
+    """The number of the first string with a prefix among all strings of a length."""
+    number = 0
+    for k in (*piece.prefix, *[0] * (length - len(piece.prefix))):
+        number = number * symbols + k
+    return number
 
 
 def _place(
     piece: Piece, count: int, found: Mismatch | Refusal, alphabet: tuple[object, ...]
 ) -> Place:
+    """The place of the string that is wrong, or on which an error was raised."""
     if isinstance(piece, DrawnRange):
         # Ranges are compared in order, so that the last string compared is the wrong one; an
         # error is raised on the string after those compared.
@@ -261,8 +272,8 @@ def _place(
 def _strings_before(place: Place, pieces: list[Piece], symbols: int) -> int:
     """Number of strings of the check that stand before a place."""
     kind, length, number = place
-    lengths = [each for each in pieces if isinstance(each, Prefixed)]
-    shortest = min(each.shortest for each in lengths)
-    longest = max(each.longest for each in lengths)
+    prefixed = [each for each in pieces if isinstance(each, Prefixed)]
+    shortest = min(each.shortest for each in prefixed)
+    longest = max(each.longest for each in prefixed)
     before = range(shortest, longest + 1 if kind else length)
     return sum(int(symbols**n) for n in before) + number

@@ -16,7 +16,7 @@ from typing import NoReturn
 from transformist.errors import InvalidValue, TransformistError, UnreadableInput
 from transformist.verify.runs.pieces import Place
 
-IS_JOURNAL = 0x7466_6A31
+APPLICATION_ID = 0x7466_6A31
 """The application's number in the header of the file: "tfj1" in ASCII."""
 
 TABLES = """
@@ -42,7 +42,7 @@ class Journal:
     """The finished pieces of one check.
 
     Attributes:
-        finished: what is recorded of each piece, by its name.
+        finished: the record of each piece, by its name.
 
     """
 
@@ -79,11 +79,12 @@ def opened(path: Path, run: Mapping[str, str]) -> Iterator[Journal]:
 
     Args:
         path: the file; it is made where there is none.
-        run: what the pieces depend on, each under its name, such as the fingerprint of the model.
+        run: the values that the pieces depend on, by name, such as the fingerprint of the model.
 
     Raises:
         InvalidValue: for the journal of another run; nothing is changed in it.
-        UnreadableInput: for a file that is no journal, is truncated, or is in use.
+        UnreadableInput: for a file that is no journal, is truncated, or is in use; and at the end
+            for one that was removed or emptied in between.
 
     """
     with _refusals(path):
@@ -97,7 +98,23 @@ def opened(path: Path, run: Mapping[str, str]) -> Iterator[Journal]:
             connection.close()
             raise
     try:
+        inode = path.stat().st_ino
         yield journal
+    finally:
+        connection.close()
+    _require_whole(path, inode)
+
+
+def _require_whole(path: Path, inode: int) -> None:
+    """Require the file that was opened, undamaged: SQLite writes on to a file that is removed."""
+    gone = "a file removed, replaced or emptied during the check"
+    if not path.exists() or path.stat().st_ino != inode:
+        _refuse(path, gone, "start the check again")
+    connection = sqlite3.connect(path.absolute(), timeout=0)
+    try:
+        _lock(path, connection)
+    except (sqlite3.Error, UnreadableInput):
+        _refuse(path, gone, "start the check again with another file")
     finally:
         connection.close()
 
@@ -132,9 +149,9 @@ def _begin_or_compare(path: Path, connection: sqlite3.Connection, run: Mapping[s
             for each in statements:
                 connection.execute(each)
             connection.executemany("INSERT INTO run VALUES (?, ?)", run.items())
-            connection.execute(f"PRAGMA application_id = {IS_JOURNAL}")
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         return
-    if number != IS_JOURNAL:
+    if number != APPLICATION_ID:
         _refuse(path, "a file of SQLite with other contents", "name another file")
     recorded = dict(connection.execute("SELECT what, value FROM run"))
     others = [what for what in run if recorded.get(what) != run[what]]
@@ -142,8 +159,8 @@ def _begin_or_compare(path: Path, connection: sqlite3.Connection, run: Mapping[s
         what = others[0]
         raise InvalidValue(
             f"a journal must be of a check with the same {what}",
-            received=f"{path}, a journal of {recorded.get(what, 'none')!s:.60} where this check "
-            f"has {run[what]:.60}",
+            received=f"{path}, a journal of {recorded.get(what, 'none')!s:.200} where this check "
+            f"has {run[what]:.200}",
             where="check",
             remedy="name another file, or remove this one to begin again",
         )
@@ -151,7 +168,7 @@ def _begin_or_compare(path: Path, connection: sqlite3.Connection, run: Mapping[s
 
 @contextmanager
 def _refusals(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite, and contents that are no journal's, into refusals."""
+    """Turn errors of SQLite, and contents that no journal has, into refusals."""
     try:
         yield
     except sqlite3.Error as error:
@@ -162,7 +179,7 @@ def _refusals(path: Path) -> Iterator[None]:
                 "a file that another process is using",
                 "wait for the other check to end, or name another file",
             )
-        if "unable to open" in said or "readonly" in said or "full" in said:
+        if any(each in said for each in ("unable to open", "readonly", "full", "disk I/O")):
             _refuse(path, f"one that cannot be written ({said})", "name a file that can be written")
         _refuse(path, f"no journal, or one that was cut off ({said})", "name another file")
     except TransformistError:

@@ -14,18 +14,21 @@ from typing import TypeAlias
 from transformist.verify.verdict import Drawn
 
 FEWEST_STRINGS = 2**9
-"""Strings of the longest length in the smallest piece: halving it makes a check about 1.4 times as
-long (`dyck-1` in float64)."""
+"""Least limit on the strings of the longest length in a piece.
+
+Half this limit makes a check about 1.4 times as long (`dyck-1` in float64).
+"""
 
 STRINGS = 2**14
 """Most strings of the longest length in a piece, if this makes at most `MOST_PIECES` pieces.
 
-A run that is killed loses at most one piece for each process: a fifth of a second where `dyck-1`
-takes most of the time, and 33 s where a function takes a millisecond for each of 2¹⁵ strings.
+A run that is killed loses at most one piece for each process: 0.2 s for `dyck-1` with a fast
+function, and 33 s for a function that takes 1 ms for each string, where a piece over two symbols
+has 2¹⁵ strings of all its lengths.
 """
 
 LEAST_PIECES = 2**4
-"""Aim for at least this many pieces, each with `FEWEST_STRINGS` strings."""
+"""Aim for at least this many pieces, unless this takes a limit below `FEWEST_STRINGS`."""
 
 MOST_PIECES = 2**12
 """From about this many pieces on, pieces become larger instead of more."""
@@ -36,7 +39,7 @@ class Prefixed:
     """Every string with a prefix, of several lengths.
 
     Attributes:
-        prefix: the places of its symbols in the alphabet.
+        prefix: the numbers of its symbols in the alphabet, from 0.
         shortest: length of the shortest strings, at least that of the prefix.
         longest: length of the longest strings.
 
@@ -47,7 +50,7 @@ class Prefixed:
     longest: int
 
     def count(self, symbols: int) -> int:
-        """Number of its strings, for an alphabet of so many symbols."""
+        """Number of its strings, for an alphabet of `symbols` symbols."""
         lengths = range(self.shortest, self.longest + 1)
         return sum(int(symbols ** (n - len(self.prefix))) for n in lengths)
 
@@ -64,7 +67,7 @@ class DrawnRange:
     Attributes:
         drawn: all drawn strings.
         first: number of the first string in the range.
-        stop: number after that of the last.
+        stop: the number after the last string's.
 
     """
 
@@ -86,8 +89,8 @@ Piece: TypeAlias = "Prefixed | DrawnRange"
 Place: TypeAlias = tuple[int, int, int]
 """Place of a string in the order of a check.
 
-It is 0, the length, and the place among the strings of this length. Drawn strings come after these:
-1, 0 and the number of the drawn string.
+The place is 0, the length, and the number among the strings of this length. Drawn strings come
+after these: 1, 0, and the number of the drawn string.
 """
 
 
@@ -132,6 +135,7 @@ def place_of(string: Sequence[object], alphabet: tuple[object, ...]) -> Place:
     places = {symbol: k for k, symbol in enumerate(alphabet)}
     number = 0
     for symbol in string:
+        # The symbols are the digits of the number, to the base of the size of the alphabet.
         number = number * len(alphabet) + places[symbol]
     return 0, len(string), number
 

@@ -1,7 +1,7 @@
 """Pieces of a check in other processes, on this machine or on a cluster, by way of joblib.
 
 The model and the reference are pickled once; a function of a file or a notebook is pickled with
-its code. A process unpickles them once, and keeps them under the hash of the pickle. Dask brings
+its code. A process keeps the last that it unpickled, under the hash of the pickle. Dask brings
 them to each worker once; loky and Ray send them with each piece, which is some kilobytes for most
 models.
 """
@@ -36,10 +36,10 @@ joblib = Library("joblib")
 cloudpickle = Library("cloudpickle")
 
 VERSION = f"transformist {__version__}, Python {sys.version_info[0]}.{sys.version_info[1]}"
-"""What two processes must share: functions are sent as the bytecode of one version of Python."""
+"""Versions that two processes must share: functions are sent as bytecode of one Python."""
 
 WAVE = 8
-"""Tasks for each process in a wave."""
+"""Tasks for each process in a wave, so that few processes wait at its end."""
 
 CONNECT = 10.0
 """Seconds in which a scheduler must answer."""
@@ -91,7 +91,7 @@ class Packed:
         return cls(pickled, digest, VERSION, os.getpid())
 
     def unpacked(self) -> Any:
-        """The subject or the function, which is unpickled once in each process.
+        """The subject or the function; a process keeps only the last that it unpickled.
 
         Raises:
             InvalidValue: in a process of another version.
@@ -140,7 +140,10 @@ def _reduced_cached(function: Any) -> Any:
 
 
 def is_named(system: Arithmetic) -> bool:
-    """True if its name stands for this system: the name of `Interval(64)` stands for 128 bits."""
+    """True if its name gives this system again.
+
+    `Interval(64)` has the name `interval`, which gives 128 bits.
+    """
     try:
         return bool(number_system(system.name) == system)
     except TransformistError:
@@ -242,7 +245,8 @@ class Workers:
                     "the processes of a check must run to its end",
                     received=f"{self}, which ended with {raised_in_words(error):.200}",
                     where="check",
-                    remedy="start it again; with --journal FILE it goes on from where it ended",
+                    remedy="name a backend that joblib has, with what it needs, or start it "
+                    "again; with --journal FILE it goes on from where it ended",
                 ) from None
 
     def __str__(self) -> str:
@@ -258,10 +262,7 @@ class Workers:
 
 
 def _ended(tasks: Iterator[Any], order: str) -> Iterator[Any]:
-    """Yield the results of tasks as they arrive; in waves if a backend returns whole lists.
-
-    A wave has several tasks for each process, so that few processes wait at its end.
-    """
+    """Yield the results of tasks as they arrive; in waves if a backend returns whole lists."""
     try:
         pool = joblib.Parallel(return_as=order, batch_size=1)
     except ValueError:  # Ray

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformist.errors import OutOfTime
-from transformist.verify.comparison import first_wrong, shortest_input
+from transformist.verify.comparison import Refusal, first_wrong, shortest_input
 from transformist.verify.runs.execution import Subject
 from transformist.verify.verdict import Mismatch
 
@@ -45,13 +45,13 @@ def shrunk(subject: Subject, wrong: Mismatch, tries: int = TRIES) -> Mismatch:
     try:
         while search.deletes() or search.replaces() or search.deletes_more():
             pass
-    except (OutOfTime, _NoMoreTries):
+    except _NoMoreTries:
         pass
     return search.wrong
 
 
 class _NoMoreTries(Exception):
-    """Raised when `tries` strings have been compared."""
+    """Raised when `tries` strings have been compared, or the reference takes too long on one."""
 
 
 @dataclass
@@ -122,6 +122,8 @@ class _Shrinking:
         subject = self.subject
         string = subject.domain.joined(symbols)
         _, found = first_wrong(subject.model, subject.reference, [string], subject.arithmetic)
+        if isinstance(found, Refusal) and isinstance(found.error, OutOfTime):
+            raise _NoMoreTries  # the reference may take its whole time on each of the others
         if not isinstance(found, Mismatch):
             return False
         self.wrong = found

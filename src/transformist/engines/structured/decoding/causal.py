@@ -61,6 +61,8 @@ class CausalHead:
         self._require_finite(z)
         queries, keys, values = self.maps.query(z), self.maps.key(z), self.maps.value(z)
         mixed = self._running.mix(queries, keys, values, self._past)
+        # The method that failed may have taken some of the rows. The next one begins anew, from the
+        # kept past.
         while mixed is None:
             self._running = self._left.pop(0)(self.maps)
             mixed = self._running.mix(queries, keys, values, self._past)

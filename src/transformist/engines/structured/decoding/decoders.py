@@ -31,8 +31,8 @@ class Decoder:
 
     A head keeps running results, and the keys and values of the past unless the weights fix its
     query. The time of a token grows with the number of distinct queries or keys, with the logarithm
-    of the length (`hull`), or with the length (`dense`). Answers are those of the engine on the
-    prefix, but for the last places of means.
+    of the length (`hull`), or with the length (`dense`). The answers are as the engine
+    gives them on the prefix, but for the last places of means.
 
     Calls of several threads are done one after another. A copy, however it is made, goes on by
     itself, with the same model.
@@ -58,6 +58,7 @@ class Decoder:
         self._a = format_of(arithmetic)
         _require_causal(model)
         self.model, self.length, self.answer = model, 0, None
+        # A table of positions may end before N, and a model may have an N without a table.
         limits = [
             each.max_length for each in (model, model.embedding.positions) if each is not None
         ]
@@ -198,6 +199,7 @@ class Decoder:
             n - len(z) + 1,
             sparse_model(self.model, self._a),
         )
+        # Other read-outs decide each row by itself, so all rows are read at once.
         if isinstance(read_out, NearZero):  # its threshold depends on n
             one = range(len(z))
             rows = [read_rows(read_out, own, z[i : i + 1], first + i, self._a) for i in one]
@@ -231,6 +233,7 @@ class Decoder:
                 self._ended = BROKEN_OFF
                 self._settle()
                 self._ended = ""
+            # A lock cannot be copied; the copy gets its own in `__setstate__`.
             own = {name: each for name, each in self.__dict__.items() if name != "_lock"}
             return self._copied({**own, "_single": None})
 

@@ -68,10 +68,13 @@ def _copy(x: Any, row: int, z: Any, into: int) -> None:
 @kernel_alone_part
 def _words(step: Any, z: Any, row: int, place: int) -> bool:
     """Write the vector of a symbol and its position to z; false if the position is too large."""
+    # Below this size i² is a float64 number, and 1/i, rounded to float64 and then to the format, is
+    # as if rounded once (`EXACT_SIZE`).
     if place >= EXACT_SIZE:
         return False
     _copy(matrix(step.vectors, z.dtype), row, z, 0)
     places, functions = vector(step.places, np.int64), vector(step.functions, np.int64)
+    # Rounded to the format of the stream before it is added, as the reference does.
     for m in range(places.shape[0]):
         z[0, places[m]] += z.dtype.type(_position(functions[m], place))
     return True
@@ -203,6 +206,7 @@ def _network(step: Any, z: Any) -> bool:
     hidden = matrix(step.hidden, z.dtype)
     _map(step.first, z, hidden)
     for m in range(hidden.shape[1]):
+        # The comparison is false for NaN, which stays and is refused later, as in the reference.
         if hidden[0, m] < 0:
             hidden[0, m] = 0
     _add_map(step.second, hidden, z, vector(step.into, np.int64))
@@ -227,7 +231,7 @@ def _decision(step: Any, z: Any) -> int:
         return -1
     if step.code == SIGN:
         return 1 if y[0, 0] > 0 else 0
-    largest = 0
+    largest = 0  # of equal numbers the first, as in the reference: the comparison is strict
     for m in range(1, y.shape[1]):
         if y[0, m] > y[0, largest]:
             largest = m
@@ -262,6 +266,7 @@ def read_token(t: Any, z: Any, row: int) -> int:
         if not done:
             t[NEXT] = number
             return -1
+    # Only a token whose steps are all done counts as read.
     t[NEXT] = 0
     t[PLACE] += 1
     return found

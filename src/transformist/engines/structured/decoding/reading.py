@@ -75,6 +75,8 @@ class OneByOne:
     def _go_on(self, row: int) -> Any:
         """The answer, from the step on at which the kernel stopped."""
         numbers, last = self._numbers, len(self._steps) + 1
+        # The kernel stops before a step with nothing changed, so Python does this step, and the
+        # kernel goes on with the next.
         while (number := int(numbers[NEXT])) < last:
             self._do(number, row)
             numbers[NEXT] = number + 1

@@ -204,6 +204,8 @@ def _steps_of_sublayer(sublayer: SparseSublayer, a: Floating) -> list[DecoderSte
     else:
         shared = _Sublayer(sublayer.written, definition.pre_norm, a)
         heads = [CausalHead(maps) for maps in function]
+        # All heads read the stream as it was before the sublayer, so their outputs are summed apart
+        # first.
         steps = [Begin(shared), *(Attend(shared, head) for head in heads), End(shared, a)]
     norm = definition.post_norm
     return steps if norm is None else [Finite(a), *steps, Normalize(norm, a)]

@@ -73,6 +73,8 @@ class ByHull(Method):
                 given.values.at(numbers) if is_read else np.empty((len(points), 0), points.dtype)
             )
             self._hull.mix(TAKE, self._queries[:0], points, numbers, values)
+        # The first test needs nothing to be known of the scores. Exactness is measured only if it
+        # fails, as that takes a pass over all queries and keys.
         return self._hull.is_sure(self._queries, are_exact=False) or (
             self.maps.kind != SOFTMAX
             and given.scores.are_exact
@@ -125,6 +127,7 @@ class ByHull(Method):
 
     def _continues(self, queries: NDArray[Any], points: NDArray[Any]) -> bool:
         """True if queries look upwards, and points go on to the right."""
+        # Points that came earlier are on the stack already, so a new one must not lie left of them.
         x = np.append(self._right, points[:, 0])
         self._right = x[-1]
         return bool((queries[:, 1] > 0).all() and (x[1:] >= x[:-1]).all())
@@ -157,12 +160,16 @@ class _Turn:
             may_sort: points may come in any order.
 
         """
+        # Codes of positions such as (j, −j²) have queries (2i, 1): their second coordinate never
+        # changes sign, so it is tried first.
         for axis in (1, 0):
             up, x = np.sign(queries[:, axis]), points[:, 1 - axis]
             rises, falls = (x[1:] >= x[:-1]).all(), (x[1:] <= x[:-1]).all()
             if backwards:
                 rises, falls = falls, rises
             if up.all() and (up == up[:1]).all() and (rises or falls or may_sort):
+                # Where points fall, the map changes the sign of x: then they rise. Sorted points
+                # always do.
                 left = 1 if rises or may_sort else -1
                 return cls(axis, np.array([left, *(up[:1] if len(up) else [1])], queries.dtype))
         return None

@@ -60,6 +60,7 @@ def _read(
     for g in range(distinct.shape[0]):
         if places[g] < 0:
             continue
+        # A 0 in the format of the scores, in which every sum then rounds as in the reference.
         dot = root * query.dtype.type(0)
         for m in range(distinct.shape[1]):
             dot += query[m] * distinct[g, m]
@@ -169,9 +170,9 @@ class KeySums:
 class ByKey(Method):
     """A running result for each distinct key, in the columns in which the query varies.
 
-    The other columns, in which the weights fix the query, add a term to the score of a key. Beside
-    terms the choice is that of the reference where no dot product rounds; a softmax is near enough
-    where scores are small.
+    The other columns, in which the weights fix the query, add a term to the score of a key. With
+    such terms, hard attention chooses as the reference where no dot product rounds; a softmax is
+    near enough where scores are small.
     """
 
     name = "by key"

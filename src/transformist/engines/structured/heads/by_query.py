@@ -119,6 +119,7 @@ def _read(a: int, mass: Any, sums: Any, out: Any, row: int) -> None:
     """Write the mixed value of a query by now."""
     # A total of 0 means that no key has come, and the sums are 0; one of 1, that there is one
     # value, which is given as it is.
+    # The second part of each sum is the rounding error of the first, so their sum is the value.
     total = mass[a, 0] + mass[a, 1]
     if total == 0.0 or total == 1.0:
         for c in range(out.shape[1]):
@@ -166,6 +167,7 @@ def mix_one(
     scores: Any, value: Any, top: Any, mass: Any, sums: Any, out: Any,
 ) -> None:  # fmt: skip
     """Compute `mix_by_query` for one row, each query taking its key at once."""
+    # A strict mask answers the query before the row's own key is taken.
     if order == READ_TAKE:
         _read(query, mass, sums, out, 0)
     zero = key.dtype.type(0)
@@ -228,6 +230,7 @@ class QueryScores:
     def __init__(self, queries: NDArray[Any], d_key: int) -> None:
         self.queries, self._d_key = queries, d_key
         self._room = np.empty(0, queries.dtype)
+        # One-hot queries are mostly zeros, whose products add nothing to a score.
         sparse = SparseMap.of(queries, None)
         root = np.array([root_of(d_key, queries.dtype)])
         self.arrays = (sparse.starts, sparse.columns, sparse.values, root)
@@ -250,7 +253,7 @@ class QueryScores:
         return scores
 
     def joined(self, other: QueryScores) -> QueryScores:
-        """These queries, then those of another."""
+        """These queries, then the queries of another object."""
         return QueryScores(np.concatenate([self.queries, other.queries]), self._d_key)
 
 
@@ -295,6 +298,7 @@ class QuerySums:
     def join(self, other: QuerySums) -> None:
         """Append the queries of another, which has taken the same keys."""
         self._scores = self._scores.joined(other._scores)
+        # Both have taken the same keys, so their states differ in the queries alone.
         both = zip(self._state, other._state, strict=True)
         self._state = tuple(np.concatenate(each) for each in both)  # type: ignore[assignment]
 

@@ -108,6 +108,7 @@ def mix_dense(
             every = np.full((1, high - low), True)
             weights[:] = weighting(weights[None, :], every, a)[0]
         elif kind == SOFTMAX:
+            # By the arithmetic itself, so that the exponential has the reference's last bits.
             weights[:] = a.exp(a.subtract(weights, weights.max()))
             _share(weights)
         else:

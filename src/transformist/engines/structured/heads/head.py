@@ -70,6 +70,7 @@ class HeadMaps:
     def of(cls, head: Attention, a: Floating) -> HeadMaps:
         """The maps of a head, its weights rounded to the format."""
         w = head.rounded(a)
+        # A product with 0 is 0 and adds nothing to a score. √d_key counts all columns all the same.
         has_query = (w.W_Q != 0).any(axis=1) | (w.b_Q != 0)
         has_key = (w.W_K != 0).any(axis=1) | (w.b_K != 0)
         live = np.flatnonzero(has_query & has_key)

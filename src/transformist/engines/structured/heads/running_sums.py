@@ -40,6 +40,8 @@ def scale_sum(factor: float, least: float, mass: Any, sums: Any, number: int) ->
         mass[number, part] *= factor
     for c in range(sums.shape[2]):
         scaled, rest = sums[number, 0, c] * factor, sums[number, 1, c] * factor
+        # Subnormal numbers are slow, and after many scalings a sum would stay among them for the
+        # rest of the input.
         is_there = abs(scaled) + abs(rest) >= least
         sums[number, 0, c] = scaled if is_there else 0.0
         sums[number, 1, c] = rest if is_there else 0.0

@@ -1,0 +1,84 @@
+"""Products of sparse matrices with arrays of bounds: the places of the entries are found once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformist.verify.proof.sparse_rows import places
+from transformist.verify.proof.upwards import Floats
+
+MOST_FILLED = 1 / 8
+"""Largest share of nonzero weights at which the terms of a product are added one by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The places of a matrix at which an entry may differ from 0, row by row.
+
+    Attributes:
+        shape: of the matrix.
+        rows, columns: (entries,): the places, in the order of the rows.
+
+    """
+
+    shape: tuple[int, int]
+    rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, matrix: Any) -> Entries:
+        """Return the places of the entries that are not 0."""
+        given = np.asarray(matrix)
+        return cls(given.shape, *places(given))
+
+    @cached_property
+    def first(self) -> NDArray[np.intp]:
+        """The number of the first entry of each row that has one."""
+        return np.flatnonzero(np.diff(self.rows, prepend=-1))
+
+    def at(self, matrix: Any) -> Any:
+        """Return the entries of a matrix at these places."""
+        return np.asarray(matrix)[self.rows, self.columns]
+
+    def times(self, values: Any, z: Floats) -> Floats:
+        """Return Σ_c values[r, c] z[…, c, kind].
+
+        Of a sparse matrix only the terms that are not 0 are added: 0 · ∞ is not among them.
+
+        Args:
+            values: (entries,): the matrix, which is 0 elsewhere.
+            z: (…, columns, kinds).
+
+        """
+        values = np.asarray(values, dtype=float)
+        if not values.all():
+            used = np.flatnonzero(values)
+            few = Entries(self.shape, self.rows[used], self.columns[used])
+            return few.times(values[used], z)
+        if MOST_FILLED * self.shape[0] * self.shape[1] < len(values):
+            matrix = np.zeros(self.shape)
+            matrix[self.rows, self.columns] = values
+            return np.asarray(np.matmul(matrix, z))
+        found = np.zeros((*z.shape[:-2], self.shape[0], z.shape[-1]))
+        if not len(values):
+            return found
+        terms = values[:, None] * z[..., self.columns, :]
+        found[..., self.rows[self.first], :] = np.add.reduceat(terms, self.first, axis=-2)
+        return found
+
+    def reduced(self, extreme: np.ufunc, values: Any, initial: float) -> Floats:
+        """Return (rows, …): the least or largest of the values of each row and `initial`."""
+        values = np.asarray(values, dtype=float)
+        found = np.full((self.shape[0], *values.shape[1:]), initial)
+        if len(values):
+            found[self.rows[self.first]] = extreme.reduceat(values, self.first, axis=0)
+        return np.asarray(extreme(found, initial))
+
+    def count(self, values: Any) -> NDArray[np.intp]:
+        """Return (rows,): how many of the values of a row are not 0."""
+        return np.bincount(self.rows[np.asarray(values) != 0], minlength=self.shape[0])
