@@ -116,7 +116,8 @@ and the tags that are no symbols. double-histogram, most-frequent-token, reverse
 binary-increment are compiled in this form with `masks="future"`. Let `=` stand at position p. Then
 row m of the answers is computed so:
 
-- it predicts the tag i = m − p + 1, and reads values at position i by a lookup;
+- it predicts the tag i = m − p + 1, reads values at position i by a lookup, and `successor(k)` by
+  one at i + k;
 - n is p − 1;
 - means, counts and `any` of mask none are taken over the rows before p.
 
