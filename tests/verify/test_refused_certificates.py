@@ -14,6 +14,7 @@ from transformist.cli import main
 from transformist.host_evaluation import HostEvaluation
 from transformist.programs import PROGRAMS
 from transformist.verify.certificate import Certificate, Uncertifiable, Unproved, certify
+from transformist.verify.certificate.observing import TieScan
 from transformist.verify.certificate.recorded_margins import follow_within, noted
 from transformist.verify.certificate.statement import Assumption
 
@@ -394,18 +395,41 @@ def test_sixteen_large_steps_are_not_added_up_in_any_order():
     assert certify(given, "float64").holds and holds_by_laws(given, "float64")
 
 
-def test_labels_that_are_largest_together_are_found():
+def equal_labels_at_four():
+    """Two labels are the largest together behind three a and one b, in any order."""
     head = tf.Attention(W_Q=[[0] * 4], W_K=[[0] * 4], W_V=[[1, 0, 0, 0], [0, 1, 0, 0]],
                         W_O=[[0, 0], [0, 0], [1, 0], [0, 1]], mask="future")  # fmt: skip
-    given = model(
+    return model(
         "xymn",
         (tf.Layer((head,)),),
         tf.MultiClass(W_out=[[0, 0, 1, 0], [0, 0, 0, 1]], labels=("p", "q"), at="every"),
         words=[["1/10", "3/10"], ["7/10", "1/10"]],
     )
-    found = certify(given, "float32")
+
+
+def test_labels_that_are_largest_together_are_found():
+    found = certify(equal_labels_at_four(), "float32")
     assert not found.holds
     assert [each.what for each in found.assumes] == ["no two labels are the largest together"]
+
+
+@pytest.mark.parametrize("lengths", [(2, 3, 4, 5, 6), (6, 2, 4, 3, 5), (3, 6, 3)])
+def test_a_scan_for_equal_labels_answers_for_any_length(lengths):
+    scan = TieScan(equal_labels_at_four())
+    for most in lengths:
+        assert scan(most) == ((False, 4) if most >= 4 else (True, most)), most
+
+
+def test_a_search_of_a_length_tries_each_input_once(monkeypatch):
+    given, tried, values = equal_labels_at_four(), [], tf.Transformer.values
+
+    def recorded(self, inputs, arithmetic):
+        tried.append(len(inputs[0]))
+        return values(self, inputs, arithmetic)
+
+    monkeypatch.setattr(tf.Transformer, "values", recorded)
+    assert certify(given, "float32").largest_length == 3
+    assert tried == [0, 1, 2, 3, 4]
 
 
 def test_one_label_is_always_the_answer():

@@ -23,7 +23,7 @@ from transformist.rounding import ORDERS
 from transformist.verify.certificate.affine import read
 from transformist.verify.certificate.extraction import Extracted, extract
 from transformist.verify.certificate.identity import digest
-from transformist.verify.certificate.observing import Observations, has_no_ties, observe
+from transformist.verify.certificate.observing import Observations, TieScan, observe
 from transformist.verify.certificate.read_outs import READ_OUTS
 from transformist.verify.certificate.recorded_margins import (
     follow_within,
@@ -46,7 +46,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Search:
-    """Certificates of a model for lengths up to N; short inputs are observed once."""
+    """Certificates of a model for lengths up to N; short inputs are tried once."""
 
     def __init__(self, model: Transformer, a: Floating, n: int, order: str) -> None:
         self.model, self.a, self.n, self.order = model, a, n, order
@@ -55,12 +55,12 @@ class Search:
         """Return a certificate, with assumptions only if it needs them and a slot holds a sum."""
         # An assumption limits a certificate to lengths that were observed, so it is a last resort.
         try:
-            found = _certificate(self.model, self.a, n, self.order, None)
+            found = self._made(n, None)
         except UncertifiableAfterASum:
-            return _certificate(self.model, self.a, n, self.order, self.observations)
+            return self._made(n, self.observations)
         if found.holds or not any(isinstance(line.atom, Kept) for line in found.lines):
             return found
-        return _certificate(self.model, self.a, n, self.order, self.observations)
+        return self._made(n, self.observations)
 
     def described(self, n: int) -> Description:
         """Return the numbers, heads and units by laws alone, without margins."""
@@ -91,6 +91,51 @@ class Search:
                 where="certify",
                 remedy="write the networks with ReLUs, or test the model: transformist check",
             ) from None
+
+    @cached_property
+    def ties(self) -> TieScan:
+        """Scan of short inputs for labels that are the largest together."""
+        return TieScan(self.model)
+
+    def _made(self, n: int, observations: Observations | None) -> Certificate:
+        """Return every number and margin, given the observations."""
+        found = _followed(self.model, self.a, n, self.order, observations)
+        description, margins, circuit = found.description, found.margins, found.margins.circuit
+        require_finite(margins, self.model)
+        rule = READ_OUTS.get(type(self.model.read_out))
+        if rule is None:
+            raise Uncertifiable(
+                "a read-out must accept, choose a label, or take the nearest fraction",
+                received=type(self.model.read_out).__name__,
+                where="certify",
+                remedy="give a model with one of these",
+            )
+        # Where the forms do not show that one label is always best, a tie could be broken
+        # otherwise by rounding. Then all short inputs are tried, and the certificate says that it
+        # assumes it for longer ones.
+        is_one = rule(margins, self.model.read_out, found.forms)
+        seen = observations.length if observations else 0
+        assumes = [assumed(circuit, each, seen) for each in found.assumed]
+        if not is_one:
+            holds, checked = self.ties(n)
+            margins.require(READ_OUT, TIES, not holds, 1)
+            assumes.append(assumed(circuit, None, checked))
+        require_observed(margins, assumes)
+        return Certificate(
+            model=repr(self.model),
+            weights=digest(self.model),
+            arithmetic=self.a.name,
+            max_length=n,
+            order=self.order,
+            weighting=description.weighting,
+            demands=tuple(found.demands),
+            lines=description.lines,
+            heads=description.heads,
+            units=description.units,
+            grade=2,
+            largest_length=n,
+            assumes=tuple(assumes),
+        )
 
 
 class Description(NamedTuple):
@@ -190,46 +235,3 @@ def _followed(
     lines = tuple(Line(*part, number in found.falling) for number, part in enumerate(parts))
     description = Description(lines, found.heads, found.units, circuit.weighting)
     return Followed(description, found.assumed, margins, demands, forms)
-
-
-def _certificate(
-    model: Transformer, a: Floating, n: int, order: str, observations: Observations | None
-) -> Certificate:
-    """Return every number and margin, given the observations."""
-    found = _followed(model, a, n, order, observations)
-    description, margins, circuit = found.description, found.margins, found.margins.circuit
-    require_finite(margins, model)
-    rule = READ_OUTS.get(type(model.read_out))
-    if rule is None:
-        raise Uncertifiable(
-            "a read-out must accept, choose a label, or take the nearest fraction",
-            received=type(model.read_out).__name__,
-            where="certify",
-            remedy="give a model with one of these",
-        )
-    # Where the forms do not show that one label is always best, a tie could be broken otherwise by
-    # rounding. Then all short inputs are tried, and the certificate says that it assumes it for
-    # longer ones.
-    is_one = rule(margins, model.read_out, found.forms)
-    seen = observations.length if observations else 0
-    assumes = [assumed(circuit, each, seen) for each in found.assumed]
-    if not is_one:
-        holds, checked = has_no_ties(model, n)
-        margins.require(READ_OUT, TIES, not holds, 1)
-        assumes.append(assumed(circuit, None, checked))
-    require_observed(margins, assumes)
-    return Certificate(
-        model=repr(model),
-        weights=digest(model),
-        arithmetic=a.name,
-        max_length=n,
-        order=order,
-        weighting=description.weighting,
-        demands=tuple(found.demands),
-        lines=description.lines,
-        heads=description.heads,
-        units=description.units,
-        grade=2,
-        largest_length=n,
-        assumes=tuple(assumes),
-    )

@@ -65,16 +65,37 @@ def observe(model: Transformer, most: int) -> Observations:
     )
 
 
-def has_no_ties(model: Transformer, most: int) -> tuple[bool, int]:
-    """Return True if one label is the largest on every short input, exactly; and their length."""
-    hard, length = hardened(model), longest(model, most)
+class TieScan:
+    """Search for two labels that are the largest together, on all short inputs, exactly.
+
+    The inputs of each length are tried once, however many lengths are asked for.
+    """
+
+    def __init__(self, model: Transformer) -> None:
+        self.model, self.hard = model, hardened(model)
+        self.untried = _shortest(model)
+        self.tied: int | None = None
+
+    def __call__(self, most: int) -> tuple[bool, int]:
+        """Return True and the longest length if it finds none; else False and their length."""
+        length = longest(self.model, most)
+        while self.tied is None and self.untried <= length:
+            if _has_ties(self.hard, self.untried):
+                self.tied = self.untried
+            self.untried += 1
+        if self.tied is not None and self.tied <= length:
+            return False, self.tied
+        return True, length
+
+
+def _has_ties(hard: Transformer, n: int) -> bool:
+    """True if two labels are the largest together at some position of an input of length n."""
     exact = number_system("exact")
-    for n in range(_shortest(model), length + 1):
-        for rows in hard.values(list(itertools.product(model.alphabet, repeat=n)), "exact"):
-            listed = [list(row) for row in exact.numbers(rows)]
-            if any(row.count(max(row)) > 1 for row in listed):
-                return False, n
-    return True, length
+    for rows in hard.values(list(itertools.product(hard.alphabet, repeat=n)), "exact"):
+        listed = [list(row) for row in exact.numbers(rows)]
+        if any(row.count(max(row)) > 1 for row in listed):
+            return True
+    return False
 
 
 def _shortest(model: Transformer) -> int:
