@@ -30,7 +30,7 @@ def test_the_sentences_of_a_failure(capsys):
         "position 16 with weight 0.5, position 17 with weight 0.5, and should attend to "
         "position 16 alone",
         "first number that decides: layer 1 attention, position 2, x.lookup(",
-        "remedy: arithmetic=float16",
+        "remedy: arithmetic=float16 for this input (`certify --arithmetic float16` speaks",
         "score of the label 'a'",
     ):
         assert words in out

@@ -608,6 +608,18 @@ def test_every_bad_request_is_one_line_and_exit_code_2(capsys, source, models):
     assert not source.with_name("out").exists()
 
 
+def test_a_symbol_of_another_kind_is_told_apart(capsys):
+    code, _, err = run(capsys, "run", "programs/sort", '["3", "1"]')
+    assert code == 2 and "received '3' at position 1; give the number 3 (--ig" in err
+    for model in (PROGRAMS["sort"], tf.compile(PROGRAMS["sort"], max_length=4)):
+        with pytest.raises(tf.TransformistError, match="received '1' at position 2; give the numb"):
+            model([3, "1"])
+        with pytest.raises(tf.TransformistError, match="received '5' at position 1; remove it, or"):
+            model(["5"])
+    with pytest.raises(tf.TransformistError, match="received 1 at position 1; give the string '1'"):
+        tf.recipe("parity").build()([1])
+
+
 def test_a_blank_symbol_is_seen_in_refusals(capsys, source, tmp_path):
     source.write_text(SOURCE.replace('alphabet="ab"', 'alphabet="a b"'))
     program = load_program(f"{source}:share")
@@ -715,6 +727,12 @@ class TestCertifyingAProgram:
         assert answer(capsys, *command, "--max-length", "7")["compiled_for"] is None
         code, out, _ = run(capsys, "certify", "programs/parity", "--arithmetic", "float8_e5m2")
         assert code == 1 and "compiled for" not in out
+
+    def test_an_n_below_that_of_the_weights_themselves_is_not_named(self, capsys):
+        # The compiler's own bounds admit parity up to N = 3, the proof these weights up to 9.
+        command = ("certify", "programs/parity", "--arithmetic", "bfloat16", "--max-length", "64")
+        code, out, _ = run(capsys, *command)
+        assert code == 1 and "shown to hold for N up to 9;" in out and "compiled for" not in out
 
 
 def test_a_compilation_says_that_it_is_at_work(capsys, tmp_path, monkeypatch):

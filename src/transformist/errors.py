@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import difflib
 import traceback
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
+from numbers import Number
 from pathlib import Path
 from types import UnionType
 from typing import Self
@@ -235,6 +236,39 @@ def is_name(name: object, known: Container[str]) -> bool:
 
 class UnknownSymbol(TransformistError, ValueError):
     """An input symbol outside the model's alphabet."""
+
+    @classmethod
+    def among(
+        cls,
+        alphabet: Sequence[object],
+        symbol: object,
+        place: int,
+        remedy: str,
+        where: str | None = None,
+    ) -> UnknownSymbol:
+        """The refusal of a symbol, with the symbol of the alphabet that is written like it.
+
+        Example:
+            >>> print(UnknownSymbol.among([3, 4], "3", 1, "remove it"))
+            every symbol must be one of 3 4; received '3' at position 1; give the number 3
+
+        """
+        alike = next((each for each in alphabet if str(each) == str(symbol)), None)
+        if alike is not None:
+            remedy = f"give the {_kind_of(alike)} {alike!r}"
+        return cls(
+            f"every symbol must be one of {symbols_in_words(alphabet)}",
+            received=f"{symbol!r} at position {place}",
+            remedy=remedy,
+            where=where,
+        )
+
+
+def _kind_of(symbol: object) -> str:
+    """The kind of a symbol in words."""
+    if isinstance(symbol, Number):
+        return "number"
+    return "string" if isinstance(symbol, str) else "tuple"
 
 
 class InputTooLong(TransformistError, ValueError):

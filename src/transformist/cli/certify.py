@@ -212,11 +212,12 @@ def _certified_below(named: NamedProgram, refused: Certificate) -> int:
     """The largest N that the compiler admits in a format, where it is certified; 0 elsewhere.
 
     A program has other weights for each N; those for a larger one may hold for no length at all.
+    An N up to which the weights that were refused hold is not offered.
     """
     name, varied = refused.arithmetic, ("max_length", "arithmetic")
     free = replace(named, given={k: v for k, v in named.given.items() if k not in varied})
     n = free.largest_lengths([name], refused.max_length)[name]
-    if not 0 < n < refused.max_length:
+    if not refused.largest_length < n < refused.max_length:
         return 0
     model = free.with_defaults(max_length=n, arithmetic=name).compiled()
     host = None if refused.host is None else refused.host.host

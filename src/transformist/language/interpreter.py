@@ -130,11 +130,12 @@ class Program:
                 remedy="give a string or a list",
             )
         i = next(i for i, symbol in enumerate(x) if symbol not in self.alphabet)
-        raise UnknownSymbol(
-            f"every symbol must be one of {symbols_in_words(self.alphabet)}",
-            received=f"{x[i]!r} at position {i + 1}",
+        raise UnknownSymbol.among(
+            self.alphabet,
+            x[i],
+            i + 1,
+            "remove it, or add it to the alphabet of the program",
             where=self.name,
-            remedy="remove it, or add it to the alphabet of the program",
         )
 
     def __repr__(self) -> str:

@@ -17,7 +17,6 @@ from transformist.errors import (
     UnknownName,
     UnknownSymbol,
     require_type,
-    symbols_in_words,
 )
 from transformist.model.definition import several
 from transformist.model.parameter import Parameter, Parameterized, weights
@@ -148,10 +147,8 @@ class Embedding(Parameterized, HasWeights):
         if not _are_among(x, allowed):
             for i, symbol in enumerate(x, start=first):
                 if not _are_among([symbol], allowed):
-                    raise UnknownSymbol(
-                        f"every symbol must be one of {symbols_in_words(self.alphabet)}",
-                        received=f"{symbol!r} at position {i}",
-                        remedy="remove it, or build the model for it",
+                    raise UnknownSymbol.among(
+                        self.alphabet, symbol, i, "remove it, or build the model for it"
                     )
         return [rows[symbol] for symbol in (*self.front, *x, *self.back)]
 

@@ -111,9 +111,7 @@ def diagnosis_lines(name: str, found: Diagnosis) -> Iterator[str]:
         origin = found.origin
         yield f"it comes from: {origin.after}, {_place(origin)}, {visible(origin.slot)}"
     for each in found.remedies:
-        is_length = each.kind == "max_length"
-        scope = " for this input (`precision` has the N for every input)" * is_length
-        yield f"remedy: {in_words(each)}{scope}"
+        yield f"remedy: {in_words(each)}{_scope(each)}"
     if not found.remedies:
         yield "remedy: none found; no float format of higher precision gives the right answer"
 
@@ -180,6 +178,16 @@ def _remedy(found: Remedy) -> str:
         layer, head = found.head or (0, 0)
         return f"sharpness: multiply the queries of layer {layer} head {head} by {found.value}"
     return f"{found.kind}={found.value}"
+
+
+def _scope(found: Remedy) -> str:
+    """The inputs for which a remedy was tried, and the command that answers for every input."""
+    # Each remedy was tried on one input. Another N or format is easily taken to help every input.
+    if found.kind == "max_length":
+        return " for this input (`precision` has the N for every input)"
+    if found.kind == "arithmetic":
+        return f" for this input (`certify --arithmetic {found.value}` speaks of every input)"
+    return ""
 
 
 def chain_table(found: Diagnosis) -> Table:
