@@ -264,3 +264,19 @@ def test_a_text_is_split_into_the_tokens_that_gave_it():
                 segmented(text, [*texts, "ba"], most)  # a·ba and ab·a
             else:
                 segmented(text, texts, most)
+
+
+def test_encoders_are_refused_before_the_server_is_asked(tmp_path, monkeypatch, capsys):
+    """Catches a suite of BERT that is given to a server, which has no encoder."""
+    three = {name: suite_files.INSTRUMENTS[name] for name in NAMES[2:]}
+    monkeypatch.setattr(suite_files, "INSTRUMENTS", three)
+    suite = tmp_path / "suite"
+    write(suite, "bert", 32)
+    answers = Right({})
+    with serving(answers) as url:
+        code = main(["conformance", "run", str(suite), "--openai", url, "--model", "norm"])
+    said = " ".join(capsys.readouterr().err.split())
+    assert code == 2 and not answers.bodies
+    assert "--openai must come with a suite of decoders" in said
+    assert "BERT gives a label to each token of a whole text" in said
+    assert "run the suite of bert with --engine" in said

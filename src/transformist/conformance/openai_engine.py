@@ -11,8 +11,9 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from transformist.conformance.case import Case
+from transformist.conformance.families import FAMILIES
 from transformist.conformance.segmentation import segmented
-from transformist.conformance.suite_files import cases
+from transformist.conformance.suite_files import cases, read_manifest
 from transformist.errors import InvalidValue
 
 SECONDS = 120
@@ -218,9 +219,18 @@ def openai_engine(
             when left out, the server has all, by the names of the instruments.
 
     Raises:
-        InvalidValue: for a model whose name is not that of an instrument.
+        InvalidValue: for a suite of encoders, or a model whose name is not that of an instrument.
 
     """
+    family = FAMILIES[read_manifest(directory)["family"]]
+    if not family.generates:
+        raise InvalidValue(
+            "--openai must come with a suite of decoders: a completions server continues a prompt "
+            f"from left to right, and {family.title} gives a label to each token of a whole text",
+            received=f"{directory}, a suite of {family.name}",
+            where="conformance",
+            remedy=f"run the suite of {family.name} with --engine, or another suite with --openai",
+        )
     by_instrument: dict[str, list[Case]] = {}
     for case in cases(directory):
         by_instrument.setdefault(case.instrument, []).append(case)
