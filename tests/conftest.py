@@ -1,5 +1,6 @@
 """What a quick run (`-m "not slow"`) does less of; the whole suite leaves nothing out."""
 
+import signal
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -36,6 +37,11 @@ KEPT = (
     "tests/test_documents.py",
 )
 """Tests that stay in a quick run, however long they take."""
+
+# What runs in the background of a script ignores Ctrl-C, and so would all that it starts; tests
+# that press Ctrl-C start commands as a terminal does.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser):

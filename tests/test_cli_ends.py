@@ -226,14 +226,7 @@ RUN = ["run", "dyck-1", "()", "--engine", "structured"]
 
 
 def in_python(source):
-    # With SIGINT as in a terminal, also where the tests run in the background, which ignores it.
-    return subprocess.run(
-        [sys.executable, "-c", source], capture_output=True, text=True, preexec_fn=_as_in_a_terminal
-    )
-
-
-def _as_in_a_terminal():
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("name", ["typer", "transformist.cli.dispatch", "rich.console", "numba"])
