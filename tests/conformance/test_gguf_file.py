@@ -65,6 +65,21 @@ def test_the_command_writes_what_llama_cpp_holds_and_names_the_rest(tmp_path, mo
     assert "--gguf must come with write" in capsys.readouterr().err
 
 
+def test_a_family_that_llama_cpp_does_not_have_is_refused_in_one_line(
+    tmp_path, monkeypatch, capsys
+):
+    _gguf()
+    few = {name: suite_files.INSTRUMENTS[name] for name in ("marker", "place")}
+    monkeypatch.setattr(suite_files, "INSTRUMENTS", few)
+    command = ["conformance", "write", str(tmp_path / "s"), "--length", "32", "--gguf"]
+    assert main([*command, "--family", "bert"]) == 0
+    _, *refused = capsys.readouterr().out.splitlines()
+    (line,) = refused
+    assert line.startswith("no GGUF of bert: a checkpoint for llama.cpp must be of gpt2 or llama")
+    assert main([*command, "--family", "bert"]) == 2
+    assert "the directory of a suite must be empty" in capsys.readouterr().err
+
+
 def _gguf():
     return pytest.importorskip("gguf", reason="gguf is not installed (pip extra hosts)")
 

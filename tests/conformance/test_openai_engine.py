@@ -67,7 +67,7 @@ def test_the_model_names_the_one_instrument(suite, capsys):
         # Without --model, a checkpoint that the server has not is not run.
         code, facts = command(capsys, suite, url)
     reasons = {each["name"]: each["reason"] for each in facts["instruments"]}
-    assert code == 1 and facts["wrong"] == [] and reasons["recall"] == ""
+    assert code == 3 and facts["wrong"] == [] and reasons["recall"] == ""
     assert "has no model 'marker'; it has served/recall" in reasons["marker"]
 
 
@@ -198,7 +198,7 @@ def test_a_fault_of_the_server_is_named_and_not_run(suite, capsys, fault):
     with serving(answers) as url:
         code, facts = command(capsys, suite, url)
     rows = facts["instruments"]
-    assert code == 1 and not facts["held"] and facts["wrong"] == []
+    assert code == 3 and not facts["held"] and facts["wrong"] == []
     assert {each["name"] for each in rows} == {*NAMES}
     assert all(0 < each["not_run"] <= each["positions"] for each in rows)
     assert FAULTS[fault] in rows[0]["reason"]
@@ -210,7 +210,7 @@ def test_a_server_that_is_not_there_is_not_run(suite, capsys):
     with socket.socket() as place:
         place.bind(("127.0.0.1", 0))
         code, facts = command(capsys, suite, place.getsockname()[1])
-    assert code == 1
+    assert code == 3
     assert all("no answer to GET /v1/models (Conn" in e["reason"] for e in facts["instruments"])
 
 
@@ -223,7 +223,7 @@ def test_no_redirection_is_followed(suite, capsys):
     with serving(seen) as other, serving(Elsewhere(engines(suite))) as url:
         other += "/completions"
         code, facts = command(capsys, suite, url)
-    assert code == 1 and seen.bodies == []
+    assert code == 3 and seen.bodies == []
     assert all("status 307" in each["reason"] for each in facts["instruments"])
 
 

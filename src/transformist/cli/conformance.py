@@ -26,6 +26,9 @@ from transformist.inputs import read_positive
 
 ACTIONS = ("run", "write")
 
+NOT_RUN = 3
+"""Exit code of `run` if no answer is wrong, and some did not come: they never count as right."""
+
 Action = Annotated[
     str, typer.Argument(help=f"One of {', '.join(ACTIONS)}.", metavar="ACTION", show_default=False)
 ]
@@ -134,7 +137,8 @@ def command(
 ) -> int:
     """`write` makes stock checkpoints with prompts whose greedy tokens are known.
 
-    `run` gives them to an engine or a server. Exit code 1 when an answer is wrong or did not run.
+    `run` gives them to an engine or a server. Exit code 1 when an answer is wrong, and 3 when none
+    is wrong but some did not run.
     """
     if not is_name(action, ACTIONS):
         raise UnknownName.among("action", action, ACTIONS, "conformance")
@@ -179,7 +183,7 @@ def command(
             print_json(facts)
         else:
             _show(found, facts)
-        return 0 if found.is_right else 1
+        return 1 if found.wrong else 0 if found.is_right else NOT_RUN
     given = {
         "--engine": engine,
         "--openai": openai,
@@ -245,6 +249,9 @@ def _report(directory: Path, prompts: int, refused: dict[str, str], as_json: boo
             f"{longest} tokens, {size:,} bytes: {', '.join(names)}",
             markup=False,
         )
+        if {*refused} == {*names} and len({*refused.values()}) == 1:
+            out.print(f"no GGUF of {family}: {refused[names[0]]}", markup=False)
+            return
         for name, reason in refused.items():
             out.print(f"no GGUF of {name}: {reason}", markup=False)
 
@@ -338,8 +345,6 @@ def _show(found: Judgements, facts: dict[str, Any]) -> None:
         counts = each.positions, each.wrong, each.not_run
         table.add_row(each.name, each.mode, *map(str, counts))
     wide.print(table)
-    for reason in dict.fromkeys(f"{each.name}: {each.reason}" for each in rows if each.reason):
-        out.print(f"not run: {reason}", markup=False)
     for note in found.notes:
         out.print(f"note: {note}", markup=False)
     for evidence in found.evidence():
@@ -352,6 +357,24 @@ def _show(found: Judgements, facts: dict[str, Any]) -> None:
         f"{found.not_run} not run",
         markup=False,
     )
+    _show_not_run(found)
+
+
+def _show_not_run(found: Judgements) -> None:
+    """Print what did not run, and why, as the last lines."""
+    modes: dict[tuple[str, str], dict[str, int]] = {}
+    for each in found.rows():
+        if each.not_run:
+            modes.setdefault((each.name, each.reason), {})[each.mode] = each.not_run
+    for (name, reason), counts in modes.items():
+        out.print(
+            f"not run: {sum(counts.values())} answers of {name} in {', '.join(counts)}: {reason}",
+            markup=False,
+        )
+    if modes and not found.wrong:
+        out.print(
+            f"no answer is wrong; the exit code is {NOT_RUN}, since some did not run", markup=False
+        )
 
 
 def _require_place(path: Path | None) -> None:

@@ -174,7 +174,7 @@ def _family(config: Mapping[str, Any], checkpoint: Path) -> _Family:
     if kind not in FAMILIES:
         raise InvalidValue(
             f"a checkpoint for llama.cpp must be of {' or '.join(FAMILIES)}",
-            received=f"{checkpoint}, of {kind}",
+            received=f"a checkpoint of {kind}",
             where="conformance",
             remedy="run the suite in another engine",
         )

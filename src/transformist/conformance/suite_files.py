@@ -88,7 +88,7 @@ def write(path: str | os.PathLike[str], family: str = FAMILY, length: int = LENG
             remedy=f"give such a number, or leave it out for {LENGTH}",
         )
     # A refusal comes before the work, and no file of a user is replaced.
-    require_free(target, frozenset(), "conformance", force=False)
+    require_free(target, frozenset(), "conformance", force=False, held="suite")
     files: dict[str, bytes] = {}
     entries, count = [], 0
     for instrument in INSTRUMENTS.values():
@@ -123,7 +123,7 @@ def write(path: str | os.PathLike[str], family: str = FAMILY, length: int = LENG
         "instruments": entries,
     }
     files |= {MANIFEST: as_json(manifest), MANIFEST_SCHEMA: as_json(SCHEMA)}
-    replace_directory(target, files, "conformance")
+    replace_directory(target, files, "conformance", "suite")
     return count
 
 

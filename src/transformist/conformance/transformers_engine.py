@@ -15,6 +15,9 @@ from transformist.conformance.families import family_of
 from transformist.hosts.checkpoint import loaded
 from transformist.hosts.optional_library import optional
 
+DRAFTED = 3
+"""Tokens that prompt lookup drafts at once."""
+
 
 @dataclass(frozen=True)
 class _Network:
@@ -33,10 +36,26 @@ class _Network:
         settings: dict[str, dict[str, Any]] = {
             "beams": {"num_beams": 3},
             "static-cache": {"cache_implementation": "static"},
-            "prompt-lookup": {"prompt_lookup_num_tokens": 3},
         }
         ways = {name: partial(self._generated, **each) for name, each in settings.items()}
-        return {**ways, "prefix-cache": self._after_prefix}
+        return {
+            **ways,
+            "prompt-lookup": self._with_lookup,
+            "prefix-cache": self._after_prefix,
+        }
+
+    def _with_lookup(self, ids: Sequence[int], max_new_tokens: int) -> list[int]:
+        """Generate with tokens drafted from the prompt."""
+        try:
+            return self._generated(ids, max_new_tokens, prompt_lookup_num_tokens=DRAFTED)
+        except IndexError as error:
+            places = self.network.config.max_position_embeddings
+            if len(ids) + max_new_tokens + DRAFTED <= places:
+                raise
+            raise IndexError(
+                f"{error} (prompt lookup of transformers drafts tokens beyond the {places} "
+                "positions of the table, which the prompt and its new tokens fill)"
+            ) from error
 
     def _after_prefix(self, ids: Sequence[int], max_new_tokens: int) -> list[int]:
         """Generate with the keys and values of the first half of the prompt in the cache."""

@@ -12,7 +12,9 @@ from pathlib import Path
 from transformist.errors import InvalidValue
 
 
-def require_free(target: Path, names: frozenset[str], where: str, *, force: bool) -> None:
+def require_free(
+    target: Path, names: frozenset[str], where: str, *, force: bool, held: str = "checkpoint"
+) -> None:
     """Require a directory that is absent or empty; with `force`, also one with an earlier export.
 
     Args:
@@ -20,6 +22,7 @@ def require_free(target: Path, names: frozenset[str], where: str, *, force: bool
         names: the names of files that `force` may replace.
         where: the function that needs it.
         force: true if an earlier export may be replaced.
+        held: the thing that the directory will hold, in words.
 
     Raises:
         InvalidValue: for a file, a directory with other contents, and one that holds the working
@@ -27,7 +30,7 @@ def require_free(target: Path, names: frozenset[str], where: str, *, force: bool
 
     """
     # Only an attempt shows permissions, quotas and disks that are read only.
-    with _unwritable_refused(target, where):
+    with _unwritable_refused(target, where, held):
         place, made = _places(target)
         made.mkdir()
         made.rmdir()
@@ -35,28 +38,28 @@ def require_free(target: Path, names: frozenset[str], where: str, *, force: bool
             return
     if not target.is_dir():
         raise InvalidValue(
-            "the place of a checkpoint must be a directory",
+            f"the place of a {held} must be a directory",
             received=f"{target}, a file",
             where=where,
             remedy="give the name of a new directory",
         )
     # A directory is replaced whole: a process that works in it would be left in one that is gone.
-    with _unwritable_refused(target, where):
+    with _unwritable_refused(target, where, held):
         is_working_directory = Path.cwd().is_relative_to(place)
     if is_working_directory:
         raise InvalidValue(
-            "the directory of a checkpoint must not be or hold the working directory",
+            f"the directory of a {held} must not be or hold the working directory",
             received=f"{target}",
             where=where,
             remedy="give the name of a new directory, such as model",
         )
-    held = {each.name for each in target.iterdir()}
-    others = sorted(held - names)
+    found = {each.name for each in target.iterdir()}
+    others = sorted(found - names)
     # A directory is replaced whole: with files of other kinds in it, `force` would delete these.
-    if others or (held and not force):
-        first = others[0] if others else min(held)
+    if others or (found and not force):
+        first = others[0] if others else min(found)
         raise InvalidValue(
-            "the directory of a checkpoint must be empty"
+            f"the directory of a {held} must be empty"
             + (", or hold an earlier export alone" if force else ""),
             received=f"{target}, which holds {first}",
             where=where,
@@ -66,14 +69,16 @@ def require_free(target: Path, names: frozenset[str], where: str, *, force: bool
         )
 
 
-def replace_directory(target: Path, files: Mapping[str, bytes], where: str) -> None:
+def replace_directory(
+    target: Path, files: Mapping[str, bytes], where: str, held: str = "checkpoint"
+) -> None:
     """Put a directory of files in its place, whole or not at all; names may have directories.
 
     Raises:
         InvalidValue: for a place that cannot be written to, or a full disk.
 
     """
-    with _unwritable_refused(target, where):
+    with _unwritable_refused(target, where, held):
         place, made = _places(target)
         try:
             made.mkdir()
@@ -109,13 +114,13 @@ def _places(target: Path) -> tuple[Path, Path]:
 
 
 @contextmanager
-def _unwritable_refused(target: Path, where: str) -> Iterator[None]:
+def _unwritable_refused(target: Path, where: str, held: str) -> Iterator[None]:
     """Refuse a path at which writing fails."""
     try:
         yield
     except (OSError, ValueError, RuntimeError) as error:
         raise InvalidValue(
-            "a checkpoint must be a directory in a writable directory",
+            f"a {held} must be a directory in a writable directory",
             received=f"{target} ({getattr(error, 'strerror', None) or error})",
             where=where,
             remedy="give the name of a new directory",
