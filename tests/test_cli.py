@@ -445,6 +445,7 @@ def bad_requests(tmp_path):
         (["run", "dyck-1", "()" * 4000, "--set", "max_length=100"], "N = 100", "length 8000"),
         (["run", "dyck1", "()"], "'dyck1'", "did you mean dyck-1"),
         (["show", "mim"], "did you mean min"),
+        (["export", "dyck-1", "--host", "GPT-2", "-o", "x"], "'GPT-2'", "did you mean gpt2"),
         (["show", "sort"], "did you mean programs/sort?"),
         (["check", "nothing-like-it"], "no recipe"),
         (["show", "equal-zero", "--set", "epsilon=0"], "epsilon = 0", "positive"),

@@ -14,7 +14,7 @@ from transformist.arithmetic import number_system
 from transformist.cli import printing
 from transformist.cli.options import COMPILER_OPTIONS
 from transformist.compiler import HEADS, POSITION_CODES, TARGETS, WEIGHTINGS
-from transformist.errors import UnknownName
+from transformist.errors import InvalidValue, UnknownName
 from transformist.named import find_model
 from transformist.named.named_file import NamedFile
 from transformist.named.named_program import NamedProgram
@@ -120,6 +120,18 @@ class TestNames:
         assert load_function("programs/majority") is PROGRAMS["majority"]
         assert load_function(f"{source}:nested") == PROGRAMS["dyck-1"]
         assert load_program(f"{source}:nested").name == "nested"
+
+    @pytest.mark.parametrize("name", ["", ":balanced"])
+    def test_a_file_of_functions_that_are_not_programs(self, tmp_path, name):
+        path = tmp_path / "plain.py"
+        path.write_text(
+            "from math import sqrt\nfrom os.path import join\ndef balanced(x): return x"
+        )
+        refusal = r"received balanced in .*, without @tf.program; .* above def balanced$"
+        with pytest.raises(InvalidValue, match=refusal):
+            load_program(f"{path}{name}")
+        with pytest.raises(UnknownName, match="there are none"):
+            load_program(f"{path}:join")
 
 
 class TestRun:

@@ -214,7 +214,11 @@ class UnknownName(TransformistError, LookupError):
                 remedy="there are none",
             )
         # Names of which half of the letters differ are not near: int8 is not interval.
-        near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.51)
+        spelled: dict[str, list[str]] = {}
+        for each in names:
+            spelled.setdefault(each.casefold(), []).append(each)
+        folded = difflib.get_close_matches(str(name).casefold(), spelled, n=3, cutoff=0.51)
+        near = [each for key in folded for each in spelled[key]]
         remedy = f"choose from {', '.join(names)}"
         if near:
             remedy = f"did you mean {' or '.join(near)}?"

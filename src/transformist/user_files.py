@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from transformist.errors import (
@@ -89,7 +89,10 @@ def load_program(given: str) -> Program:
             raise UnknownName.among("packaged program", name, PROGRAMS)
         return PROGRAMS[name]
     if given.removesuffix(":").endswith(".py"):
-        known = _programs_in(_values_of(given.removesuffix(":")))
+        values = _values_of(given.removesuffix(":"))
+        known = _programs_in(values)
+        if not known:
+            _refuse_undecorated(given.removesuffix(":"), _functions_in(values))
         raise InvalidValue(
             "a program must be programs/NAME, or a file and a name in it, FILE.py:NAME",
             received=repr(given),
@@ -101,12 +104,38 @@ def load_program(given: str) -> Program:
     found = _value(values, name)
     if not isinstance(found, Program):
         known = _programs_in(values)
+        if name in _functions_in(values):
+            _refuse_undecorated(path, [name])
         raise UnknownName.among("program (a function below @tf.program)", name, known, path)
     return found
 
 
 def _programs_in(values: dict[str, Any]) -> list[str]:
     return [name for name, value in values.items() if isinstance(value, (Program, _Refused))]
+
+
+def _functions_in(values: dict[str, Any]) -> list[str]:
+    """The names of the functions that the file itself defines."""
+    return [
+        name
+        for name, value in values.items()
+        if isinstance(value, FunctionType) and value.__module__ == MODULE
+    ]
+
+
+def _refuse_undecorated(path: str, functions: list[str]) -> None:
+    """Refuse functions of a file that are not below @tf.program; nothing where there are none.
+
+    Raises:
+        InvalidValue: with the function above which to write it.
+
+    """
+    if functions:
+        raise InvalidValue(
+            "a program must be a function below @tf.program",
+            received=f"{', '.join(functions)!s:.60} in {path}, without @tf.program",
+            remedy=f"write @tf.program(alphabet=...) on the line above def {functions[0]}",
+        )
 
 
 def _value(values: dict[str, Any], name: str) -> Any:

@@ -335,6 +335,10 @@ class TestQuadraticCode:
         code, _, error = run(capsys, *options, "--position-codes", "sinusoidal")
         assert code == 0 and error.startswith("warning: compile: sinusoidal codes find")
 
+    def test_certify_takes_the_option_of_compile(self, capsys):
+        code, _, error = run(capsys, "certify", "programs/reverse", "--position-codes", "sinusoid")
+        assert code == 2 and "'sinusoid'; did you mean sinusoidal?" in error
+
 
 def test_the_largest_length_is_at_most_that_of_codes():
     """`most` may be left out: no N above 65,535 is tried."""

@@ -11,7 +11,7 @@ import typer
 
 from transformist.arithmetic import number_system
 from transformist.cli.large_programs import warn_of_symbols, warn_of_weights
-from transformist.cli.options import Set
+from transformist.cli.options import PositionCodes, Set
 from transformist.cli.printing import Json, out, print_json, shown_warnings, wide, working
 from transformist.compiler.uncompilable import Uncompilable
 from transformist.errors import InvalidValue
@@ -25,7 +25,7 @@ from transformist.hosts import (
 )
 from transformist.hosts.certifying import OnlySearched, SearchedCertificate, certify_unsearched
 from transformist.hosts.host import HOSTS
-from transformist.inputs import read_positive, read_settings
+from transformist.inputs import read_positive, read_settings, with_options
 from transformist.model import Transformer
 from transformist.named import NamedModel, find_model
 from transformist.named.named_file import NamedFile
@@ -96,6 +96,7 @@ def command(
     arithmetic: Format = None,
     order: Order = "any",
     host: Host = None,
+    position_codes: PositionCodes = None,
     lines: Lines = False,
     output: Output = None,
     check_saved: CheckSaved = False,
@@ -118,7 +119,8 @@ def command(
                 remedy="give --check and the file alone",
             )
         return _check_saved(model, as_json)
-    named = find_model(model, read_settings(settings))
+    code = {"position_codes": position_codes}
+    named = find_model(model, with_options(read_settings(settings), code))
     name, longest = named.name, None if length is None else read_positive(length, "--max-length")
     named = _with_options(named, longest, host)
     after, in_words = "", ""

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from transformist.cli.large_programs import warn_of_symbols, warn_of_weights
-from transformist.cli.options import Set
+from transformist.cli.options import PositionCodes, Set
 from transformist.cli.printing import Json, out, print_json, shown_warnings, warn, working
 from transformist.hosts import save
 from transformist.hosts.saved_model import model_path
@@ -60,15 +60,7 @@ def command(
             metavar="D",
         ),
     ] = None,
-    position_codes: Annotated[
-        str | None,
-        typer.Option(
-            help="The code by which heads find a position: quadratic, or sinusoidal for narrow "
-            "formats, whose sines, cosines and (-1)^i need not be in positions; the same as --set "
-            "position_codes=C.",
-            metavar="C",
-        ),
-    ] = None,
+    position_codes: PositionCodes = None,
     settings: Set = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:

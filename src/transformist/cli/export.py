@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from transformist.arithmetic import number_system
-from transformist.cli.options import Model, Set
+from transformist.cli.options import Model, PositionCodes, Set
 from transformist.cli.printing import Json, out, print_json, shown_warnings, working
 from transformist.compiler.uncompilable import Uncompilable
 from transformist.errors import InvalidValue
@@ -52,14 +52,7 @@ def command(
     arithmetic: Annotated[
         str, typer.Option(help="The number format of the file.", metavar="A")
     ] = "float32",
-    position_codes: Annotated[
-        str | None,
-        typer.Option(
-            help="The code by which heads find a position: quadratic, or sinusoidal for narrow "
-            "formats; the same as --set position_codes=C.",
-            metavar="C",
-        ),
-    ] = None,
+    position_codes: PositionCodes = None,
     settings: Set = [],  # noqa: B006
     force: Annotated[
         bool, typer.Option("--force", help="Replace a directory that holds an earlier export.")

@@ -37,4 +37,13 @@ Set = Annotated[
         f"compiler: {COMPILER_OPTIONS}.",
     ),
 ]
+PositionCodes = Annotated[
+    str | None,
+    typer.Option(
+        help="The code by which heads find a position: quadratic, or sinusoidal for narrow "
+        "formats, whose sines, cosines and (-1)^i need not be in positions; the same as --set "
+        "position_codes=C.",
+        metavar="C",
+    ),
+]
 NUMBER_SYSTEMS = f"The number system: {', '.join((*SYSTEMS, *FAMILIES))}"
