@@ -1,5 +1,6 @@
 """Zonotopes: drawn points of one are mapped into the zonotope of the image, with the same ε."""
 
+import dataclasses
 from fractions import Fraction
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import transformist as tf
 from transformist.arithmetic import number_system
+from transformist.errors import UndefinedValue
 from transformist.model import GATES, PLAIN_ACTIVATIONS, Attention, FeedForward, LayerNorm
 from transformist.theory.attention_zonotopes import attended, attended_by_rows, spread
 from transformist.theory.transformer_error import transformer_error
@@ -250,3 +252,16 @@ def test_bounds_hold_where_float64_underflows():
     ):
         (bound,) = transformer_error(model, "a", arithmetic).ravel()
         assert 0 < distance(model, arithmetic) <= Fraction(float(bound)), arithmetic
+
+
+def test_no_bound_where_a_norm_has_no_value_in_real_numbers():
+    """1/10 + 1/5 and 3/10 differ in float64 alone; a later norm has values of at most √d."""
+    added = tf.FeedForward(W_1=[[0, 0]], b_1=[1], W_2=[[Fraction(1, 5)], [0]])
+    divided = tf.Layer((), added, post_norms=(None, LayerNorm(gain=[1, 1])))
+    model = one_word([Fraction(1, 10), Fraction(3, 10)], (divided,), [[1, 0]])
+    later = dataclasses.replace(model, final_norm=LayerNorm(gain=[1, 1], epsilon=1))
+    for each in (model, later):
+        assert np.isfinite(each.values(["a"], "float64")).all()
+        with pytest.raises(UndefinedValue):
+            each.values(["a"], "exact")
+        assert np.isinf(transformer_error(each, "a", "float64")).all()

@@ -67,10 +67,12 @@ def transformer_error(model: Transformer, x: Sequence[Any], arithmetic: Arithmet
 
     Raises:
         InvalidValue: for a hard head, whose choice an error may change.
+        UndefinedValue: for a norm of a vector that is constant in the format, where ε is 0 in it.
 
     Returns:
         Bounds of shape (positions read, k) of the distance of the numbers that the format gives
-        from the real ones; infinite where a number overflows, or where too little is known of one.
+        from the real ones; infinite where a number overflows, where too little is known of one, and
+        where a norm with ε = 0 may divide by 0 in real numbers.
 
     Example:
         >>> import transformist as tf

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transformist.arithmetic import FLOAT64
+from transformist.errors import NotFinite
 from transformist.model import GATES, FeedForward, LayerNorm
 from transformist.rounding import ACTIVATION_SLOPES, near_values
 from transformist.rounding.near_values import FloatArray, Near
@@ -103,7 +104,12 @@ def shifted(x: Zonotope, by: Near) -> Zonotope:
 
 
 def normalized(norm: LayerNorm, x: Zonotope) -> Zonotope:
-    """The layer norm of each vector: numbers (n, d) → (n, d_out)."""
+    """The layer norm of each vector: numbers (n, d) → (n, d_out).
+
+    Raises:
+        NotFinite: for ε = 0 and a vector that may be constant, whose norm has no value.
+
+    """
     d = norm.width_out
     if norm.W_N is not None:
         x = linear(norm.W_N, np.zeros(d), x)
@@ -133,6 +139,15 @@ def normalized(norm: LayerNorm, x: Zonotope) -> Zonotope:
     y = near_values.quotient(c.near, deviation, FLOAT64)
     least, least_deviation = s[0] - s[1] * SLACK, deviation[0] - deviation[1] * SLACK
     X = np.where(least > 0, moved.radius / least * SLACK, np.inf)
+    # s ≥ ŝ (1 − x) > 0 where X < 1. Elsewhere s may be 0 if ε is, and then y has no value: no bound
+    # of ŷ − y may be given, and none of a later norm, whose own values are bounded by √d.
+    if norm.epsilon == 0 and not (X < 1).all():
+        raise NotFinite(
+            "a norm with ε = 0 needs a vector that is not constant, whatever its error",
+            received="a vector whose variance may be 0",
+            where="LayerNorm",
+            remedy="give ε > 0, or a more precise arithmetic",
+        )
     w = np.sqrt(np.maximum(1 - X, 0))
     B = squares / least
     Q = np.maximum(X / (w * (1 + w)), (X + B) / 2)
