@@ -3,13 +3,14 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from eager_engines import ENGINES
 from opened_engines import opening
 from planted_bugs import BUGS
 from planted_suites import suite_directory
 
-from transformist.conformance import cases, run
+from transformist.conformance import cases, run, suite_files, write
 from transformist.conformance.case import Case
 from transformist.conformance.explanation import Explanation, Predictions
 from transformist.conformance.families import FAMILIES
@@ -167,6 +168,23 @@ def test_mistakes_are_evaluated_on_no_prompt_whose_attention_takes_minutes():
     assert work("marker-4096", "place-1801") == none <= 4 * 66**2
     assert work("marker-4096", "marker-701", "place-1801") == none + 701**2
     assert work("marker-101", "marker-251") == none + 101**2
+
+
+@pytest.mark.parametrize("family", ["llama", "bert"])
+def test_a_window_that_only_the_marker_leaves_is_named_with_its_size(family, tmp_path, monkeypatch):
+    # The marker stands at 84 and 134. The first wrong answer is at 204, which is no window's size.
+    class Windowed(ENGINES[family]):
+        def seen(self, mask, past, layer):
+            keys = np.arange(mask.shape[1])
+            near = abs(keys - keys[past:, None]) < 120
+            return super().seen(mask, past, layer) & near
+
+    own = {"marker": suite_files.INSTRUMENTS["marker"]}
+    monkeypatch.setattr(suite_files, "INSTRUMENTS", own)
+    write(tmp_path / "suite", family, 400)
+    found = run(opening(Windowed), tmp_path / "suite", mode="alone").diagnosis
+    assert [each.fault for each in found] == ["window"]
+    assert ("the last 120" if family == "llama" else "at a distance of 120") in found[0].evidence
 
 
 @pytest.mark.slow

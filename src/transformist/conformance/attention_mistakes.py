@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -51,8 +51,8 @@ def file_windows() -> Iterator[Mistake]:
         yield Mistake(fault="window", words=words, formulas=Formulas(window=change))
 
 
-def masks(first: int) -> Iterator[Mistake]:
-    """Mistakes of masks. The size of a window is the position of the first wrong answer."""
+def masks(first: int, sizes: Collection[int]) -> Iterator[Mistake]:
+    """Mistakes of masks: windows of some sizes, and parts of as many keys as `first`."""
     causal = {
         "a token sees the next one": _seen(lambda k, q, _: k <= q + 1),
         "there is no causal mask": _seen(lambda _k, q, _: q >= 0),
@@ -63,22 +63,19 @@ def masks(first: int) -> Iterator[Mistake]:
         causal[f"the last key of each tile of {size} is left out"] = _seen(_without_ends(size))
     for words, formulas in causal.items():
         yield Mistake(fault="causal mask", words=words, formulas=formulas)
-    if first > 1:
-        windows: dict[str, _Condition] = {
-            f"the last {first} tokens are attended": lambda k, q, _: k > q - first,
-            f"the last {first} tokens are attended in layers 0, 2, …": (
-                lambda k, q, layer: (k > q - first) | (layer % 2 == 1)
-            ),
-            f"the last {first} tokens are attended in layers 1, 3, …": (
-                lambda k, q, layer: (k > q - first) | (layer % 2 == 0)
-            ),
+    for size in sizes:
+        windows = {
+            "": _near(size, (0, 1)),
+            " in layers 0, 2, …": _near(size, (0,)),
+            " in layers 1, 3, …": _near(size, (1,)),
         }
-        for words, near in windows.items():
+        for where, near in windows.items():
             yield Mistake(
                 fault="window",
-                words=words,
+                words=f"the last {size} tokens are attended{where}",
                 formulas=_seen(_and_causal(near)),
             )
+    if first > 1:
         yield Mistake(
             fault="attention formula",
             words=f"parts of {first} keys are joined without the sums of their weights",
@@ -86,8 +83,13 @@ def masks(first: int) -> Iterator[Mistake]:
         )
 
 
-def masks_of_encoders(first: int) -> Iterator[Mistake]:
-    """Mistakes of masks of a class without a mask. A window has `first` keys on each side."""
+def _near(size: int, parities: Collection[int]) -> _Condition:
+    """True for the last `size` keys, and for all keys in the other layers, even or odd."""
+    return lambda k, q, layer: (k > q - size) | (layer % 2 not in parities)
+
+
+def masks_of_encoders(sizes: Collection[int]) -> Iterator[Mistake]:
+    """Mistakes of masks of a class without a mask. A window has a number of keys on each side."""
     seen: dict[str, tuple[str, _Condition]] = {
         "there is a causal mask": ("causal mask", lambda k, q, _: k <= q),
         "there is a causal mask in layers 1, 2, …": (
@@ -101,13 +103,14 @@ def masks_of_encoders(first: int) -> Iterator[Mistake]:
             "causal mask",
             _without_each(size),
         )
-    if first > 1:
-        seen[f"keys at a distance of {first} or more are not attended"] = (
-            "window",
-            lambda k, q, _: abs(k - q) < first,
-        )
+    for size in sizes:
+        seen[f"keys at a distance of {size} or more are not attended"] = "window", _around(size)
     for words, (fault, change) in seen.items():
         yield Mistake(fault=fault, words=words, formulas=_seen(change))
+
+
+def _around(size: int) -> _Condition:
+    return lambda k, q, _: abs(k - q) < size
 
 
 def _in_parts(scores: Array, size: int) -> Array:

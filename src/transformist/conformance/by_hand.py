@@ -1,9 +1,11 @@
 """Instruments whose weights are written by hand: a layer with one head that is not 0.
 
-Every word vector is (w, −w), so that its mean is 0, and its mean square and eps add up to 1. A norm
-then divides by 1, up to one rounding, in float16, bfloat16 and float32. So the weights are chosen
-as if there were no norms. A norm of BERT changes the stream itself, but where the head adds
-nothing, or moves a number from one slot to another, each norm divides by 1 as well.
+Every word vector is (w, −w), so that its mean is 0. In some instruments its mean square and eps add
+up to 1, and a norm then divides by 1, up to one rounding, in float16, bfloat16 and float32. In the
+others all numbers are 1 or −1, and a norm divides by √(1 + eps) with an eps of at most 10⁻⁵, which
+is 1 in bfloat16 and float16. So the weights are chosen as if there were no norms. A norm of BERT
+changes the stream itself, but where the head adds nothing, changes a sign, or moves a number from
+one slot to another, each norm divides by such a number as well.
 """
 
 from __future__ import annotations
@@ -28,6 +30,10 @@ BOS, PAD, EOS = "<bos>", "<pad>", "<eos>"
 
 FURTHER = 12
 """Tokens that greedy generation adds to a prompt, where the longest input leaves room for them."""
+
+QUANTIZED = 32
+"""Numbers of a group that shares a scale in usual formats of 4 and 8 bits: each row has whole
+groups."""
 
 LONG = 256
 """From this many symbols on, an instrument has one prompt of a length."""
@@ -90,7 +96,7 @@ def _network(family: Family, design: Design, length: int) -> DenseModel:
         heads=HEADS,
         groups=GROUPS,
         head=design.size,
-        hidden=design.size,
+        hidden=max(design.size, QUANTIZED),
         positions=length,
     )
     width = sizes.width

@@ -24,6 +24,9 @@ MOST = 1000
 for each of about a hundred mistakes: two prompts of 700 tokens take 4 s, two of 4,096 would take
 34 times as long. If longer prompts alone are wrong, their lengths tell the class of the fault."""
 
+MARKER, HERE = "marker", "here"
+"""The instrument whose answers tell how far a token is attended, and its answer at the marker."""
+
 FEW = 4
 """If an instrument has at most this many prompts, all of different lengths, mistakes are evaluated
 on each of them."""
@@ -118,11 +121,13 @@ class Predictions:
         """Compare the judgements of one mode with the known mistakes, the nearest first."""
         got = {each.case.id: _answers(each) for each in own}
         first = min((self._farthest(token) for each in own for token in each.wrong), default=0)
+        behind = (_behind(token) for each in own for token in each.wrong)
+        distance = min((each for each in behind if each), default=0)
         texts = {each.case.instrument: token.texts for each in own for token in each.wrong}
         chosen = self.chosen({each.case.id for each in own if each.wrong})
         found = [
             self._explanation(mistake, chosen, got, texts)
-            for mistake in mistakes(self.family, first).values()
+            for mistake in mistakes(self.family, first, distance).values()
         ]
         # An exact mistake has the distance 0 and the agreement 1. Of those that are not exact, a
         # near pattern counts as much as equal tokens, which small vocabularies give by chance.
@@ -176,6 +181,16 @@ def _some(own: Sequence[Case], wrong: Collection[str]) -> Sequence[Case]:
         return own
     most = {max((n for n in lengths if n <= limit), default=0) for limit in (SHORT, LONG)}
     return [each for each in own if len(each.ids) in most or each is shortest]
+
+
+def _behind(token: WrongToken) -> int:
+    """The distance of a wrong token of `marker` from the marker; 0 for another instrument."""
+    case = token.case
+    if case.instrument != MARKER:
+        return 0
+    known = zip(case.reads, case.expected, strict=True)
+    places = [at for at, answer in known if token.texts[answer] == HERE]
+    return min((abs(token.position - at) for at in places), default=0)
 
 
 def _length(case: Case) -> int:

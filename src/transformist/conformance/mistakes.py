@@ -281,16 +281,19 @@ def _outputs(family: Family) -> Iterator[Mistake]:
     )
 
 
-def mistakes(family: Family, first: int) -> Mapping[str, Mistake]:
+def mistakes(family: Family, first: int, behind: int = 0) -> Mapping[str, Mistake]:
     """The known mistakes by their words.
 
     Args:
         family: the family of the suite.
         first: the least distance of a wrong answer from the farthest token that it depends on.
+        behind: the least distance of a wrong answer from a marker that it depends on; 0 for none.
 
     """
+    # A window is seen at its own size if the token that leaves it is BOS, or the marker.
+    sizes = sorted({each for each in (first, behind) if each > 1})
     every = [
-        *(masks(first) if family.generates else masks_of_encoders(first)),
+        *(masks(first, sizes) if family.generates else masks_of_encoders(sizes)),
         *(file_windows() if "window" in family.settings else ()),
         *attention(family),
         *_coarse(),

@@ -30,19 +30,26 @@ def _marker(family: Family, length: int) -> Design:
     half = 32
     texts = ["none", "seen", "here", "a", "b", "#", BOS, PAD]
     texts += [EOS, *(f"<unused{k}>" for k in range(7))]
-    is_here, is_seen, constant = 0, 1, 2
-    words = np.zeros((len(texts), half))
-    words[:, constant] = 1
+    is_here, is_seen, again, constant = 0, 1, 2, 3
+    # Every number of a word is 1 or −1, and the head moves the two −1 of `is_seen` to 1: each norm
+    # divides by √(1 + eps), which rounds to 1 in bfloat16 and float16. All weights but 0 of one
+    # output, or of one vector, have one magnitude: rounding to int8 or int4 with a scale of the
+    # largest magnitude keeps them.
+    words = np.ones((len(texts), half))
+    words[:, [is_here, is_seen, again]] = -1
     words[texts.index("#"), is_here] = 1
-    complete(words, 3, family.epsilon)
     queries, keys, values, output = (np.zeros((half, 16)) for _ in range(4))
     # The score of the marker is 64, and that of other tokens 0: e^(−64) · 4096 is below 2⁻⁸⁰.
-    queries[constant, 7] = keys[is_here, 7] = 16
-    values[is_here, 3] = output[is_seen, 3] = 1
+    queries[constant, 7] = 16
+    keys[[is_here, constant], 7] = 8
+    values[[is_here, constant], 3] = output[[is_seen, again], 3] = 1
     labels = np.zeros((len(texts), half))
-    # The right label leads by 8 in each of the four cases of here and seen. The norm divides by at
-    # most 1.02 if the marker has been seen.
-    labels[:3, [constant, is_seen, is_here]] = (8, -16, 0), (0, 8, 0), (-16, 16, 16)
+    # With s and h of `is_seen` and `is_here`, the logits are −4 − 8 s, 8 s and 16 (s + h). The
+    # right label leads by 8 or more, and `none` by 4 at a marker that does not see itself. No two
+    # are equal if half of the weight of the marker is lost, s = 0; nor if an engine adds 1 to the
+    # gain: s is 3 after the marker, and `here` leads `seen` by 32 to 24.
+    labels[0, [is_seen, again, constant]] = -4, -4, -4
+    labels[1:3, [is_seen, is_here]] = (8, 0), (16, 16)
     labels[3:, constant] = -64
     window = window_of(length) if "window" in family.settings else None
     return Design(
@@ -113,7 +120,7 @@ PLACE_BITS = 12
 """Bits of a position."""
 
 
-def _place(family: Family, length: int) -> Design:
+def _place(_family: Family, length: int) -> Design:
     half = 32
     texts = [*map(str, range(length)), "a", "b", BOS, PAD, EOS]
     texts += [f"<unused{k}>" for k in range(-len(texts) % 8)]
@@ -121,12 +128,9 @@ def _place(family: Family, length: int) -> Design:
     # The code of a position is ±1 in each coordinate: another one has a product lower by 2 or more.
     codes = 1 - 2.0 * (np.arange(length)[:, None] >> np.arange(PLACE_BITS) & 1)
     positions = np.zeros((length, half))
-    positions[:, :PLACE_BITS] = words[:, :PLACE_BITS] = codes[0]
-    words[:, PLACE_BITS] = 1
-    complete(words, PLACE_BITS + 1, family.epsilon)
-    # `complete` saw words with a code in them, which now comes from the table: each ±1 has the
-    # square 1, so the sum of a word and any row of the table has the same norm.
-    words[:, :PLACE_BITS], positions[:, :PLACE_BITS] = 0, codes
+    # The sum of a word and any row of the table has 1 or −1 in every coordinate: a norm divides by
+    # √(1 + eps). As in `marker`, each vector has one magnitude beside 0.
+    positions[:, :PLACE_BITS], words[:, PLACE_BITS:] = codes, 1
     # The right label has 4 · 12, any other at most 4 (12 − 2): a lead of 8.
     labels[:length, :PLACE_BITS] = 4 * codes
     labels[length:, PLACE_BITS] = -64

@@ -20,9 +20,6 @@ SPECIAL = 500
 CODED = 11
 """Bits of the number of a token."""
 
-BELOW = 16
-"""The right logit is −16, below 0, and every other one at most −18."""
-
 BORDERS = (0, 1, 15, 16, 63, 64, 127, 128, 255, 256, 511, 512, 1023, 1024, 1029, 1030)
 """Tokens beside which a vocabulary is cut, padded or split."""
 
@@ -35,7 +32,9 @@ def _vocabulary(family: Family, length: int) -> Design:
     words = np.ones((TOKENS, half))
     words[:, :CODED] = 1 - 2.0 * (np.arange(TOKENS)[:, None] >> np.arange(CODED) & 1)
     labels = words.copy()
-    labels[:, -1] -= half + BELOW
+    # The right logit is 11 − 21 = −10, below 0, and every other one at most −12: a bit that differs
+    # takes 2 away. All numbers are 1 or −1, which rounding to int8 or int4 keeps.
+    labels[:, CODED:] = -1
     # The row of a token in the head is the vector of the token before it in a cycle.
     ordinary = [k for k in range(TOKENS) if not SPECIAL <= k < SPECIAL + 3]
     source = random.Random(TOKENS)
