@@ -32,7 +32,7 @@ from transformist.verify.proof.grids import SYMBOLS
 from transformist.verify.proof.ideal import ONE, ZERO, Form, Ideal, Moving
 from transformist.verify.proof.rounding_errors import AffineMap, Approximation, RoundingErrors
 from transformist.verify.proof.slack import Ledger
-from transformist.verify.proof.upwards import ROOM, Floats, Unfollowed, up
+from transformist.verify.proof.upwards import ROOM, Floats, Unfollowed, raised, up
 
 # Limits that bound the running time.
 
@@ -136,14 +136,15 @@ class _Differences(NamedTuple):
     ) -> _Differences:
         """Return the largest bounds over these kinds of rows; `index` is that of D."""
         weights, off, _, shift_off = y.stored
-        own = off @ z.size[index] + shift_off[:, None] * r.ideal.scales[index] + y.rounding[index]
+        of_weights = raised(off @ z.size[index], off.shape[1])
+        own = of_weights + shift_off[:, None] * r.ideal.scales[index] + y.rounding[index]
         error = z.error[index][:, kinds].max(axis=1)
         used = np.flatnonzero(weights.any(axis=0))
         return cls(weights[:, used], error[used], up(own)[:, kinds].max(axis=1))
 
     def from_label(self, k: int) -> Floats:
         """Return the error bounds of the differences of label k and each label."""
-        moved = np.abs(self.weights - self.weights[k]) @ self.error
+        moved = raised(np.abs(self.weights - self.weights[k]) @ self.error, len(self.error))
         together: Floats = up(moved + self.own + self.own[k])
         return together
 
@@ -199,7 +200,8 @@ def _worst_pair(weights: Floats, error: Floats, own: Floats, b: float) -> tuple[
     `MOST_DISTANCES` it stands for all further pairs.
     """
     largest_difference = np.abs(np.diff(weights, axis=0)).max(axis=0)
-    of_neighbours, of_own = up(largest_difference @ error), float(own.max())
+    of_neighbours = up(raised(largest_difference @ error, len(error)))
+    of_own = float(own.max())
     worst = (0.0, 0.0, 1.0)
     for m in range(1, len(weights)):
         lead = b * m**2.0 * (1 - ROOM)
@@ -209,7 +211,8 @@ def _worst_pair(weights: Floats, error: Floats, own: Floats, b: float) -> tuple[
         if m > MOST_DISTANCES:
             worst = (most / lead, most, lead)
             break
-        moved, far, near = np.abs(weights[m:] - weights[:-m]) @ error, own[m:], own[:-m]
+        moved = raised(np.abs(weights[m:] - weights[:-m]) @ error, len(error))
+        far, near = own[m:], own[:-m]
         apart = float(np.maximum(up(moved + far + near), up(moved + near + far)).max())
         worst = max(worst, (apart / lead, apart, lead))
     return worst[1:]

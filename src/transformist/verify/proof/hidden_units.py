@@ -32,7 +32,7 @@ from transformist.verify.proof.rounding_errors import (
 from transformist.verify.proof.slack import Ledger
 from transformist.verify.proof.sparse_rows import exactly, negated, sparse_rows
 from transformist.verify.proof.step_pairs import Contribution, Group, step_contributions
-from transformist.verify.proof.upwards import NEARLY, Floats, Unfollowed, up
+from transformist.verify.proof.upwards import NEARLY, Floats, Unfollowed, raised, up
 
 MOST_ACTIVE = 4
 """Most steps of a sum whose sets are bounded one by one: there are 2⁴ of them."""
@@ -327,6 +327,7 @@ def with_exclusive_steps(
             np.zeros_like(of_units[:, 0]),
         )
         inherited = inherited + sum((weights[k] * of_units[:, k] for k in alone), 0.0)
+        inherited = raised(inherited, len(row))
         bound = r.least((up(inherited) + output.rounding[:, slot])[:, None])[:, 0]
         error[:, slot] = np.minimum(error[:, slot], bound)
         is_plain = values.relative[slot] == 0
@@ -361,6 +362,7 @@ def with_active_steps(
             continue
         others = [x * layer.values.error[0, k] for k, x in weights.items() if k not in few]
         bound = sum(others, _of_active(f, few, weights, layer, inner, r))
+        bound = raised(bound, len(row))
         bound = up(r.ideal.scales[:, None] * up(bound + output.rounding[0, slot]))
         error[:, slot] = np.minimum(error[:, slot], bound)
         is_plain = values.relative[slot] == 0

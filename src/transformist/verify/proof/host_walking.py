@@ -59,7 +59,14 @@ from transformist.verify.proof.rounding_errors import (
 from transformist.verify.proof.slack import Ledger
 from transformist.verify.proof.softmax_orders import SoftmaxOrder
 from transformist.verify.proof.sparse_rows import exactly
-from transformist.verify.proof.upwards import NEARLY, Floats, Unfollowed, compounded, up
+from transformist.verify.proof.upwards import (
+    NEARLY,
+    Floats,
+    Unfollowed,
+    compounded,
+    require_terms,
+    up,
+)
 from transformist.verify.proof.walking import Walk
 
 LARGEST = 2.0**60
@@ -129,6 +136,9 @@ class HostWalk(Walk):
         host: HostEvaluation,
     ) -> None:
         _require_held(model, a, host)
+        # Sums over all slots, and over all that a sublayer multiplies (`_wrote`), are covered by
+        # the allowance for each bound alone.
+        require_terms(model.width, "embedding", "slots")
         super().__init__(model, a, longest, order, ledger)
         self.host = host
         self.rounding = HostRounding(a, self.ideal, host)
@@ -161,6 +171,7 @@ class HostWalk(Walk):
         # x. So the exact W x + b of all rows add up to the rounding of the last row's weights:
         # 2u P, P = Σ_c (|W_c| |x| + |b_c|) / 2^(k_c). Each row rounds by γ of its terms, in any
         # order, together 2γ P, and its sum with the stream by u of the result, together u Σ |y|.
+        require_terms(inner, "residue", "numbers that a sublayer multiplies")
         r = self.rounding
         terms = np.abs(r.rounded(W)[0]) @ reach + np.abs(r.rounded(b)[0])[:, None]
         P, rows = self._magnitude(terms), len(self.scales) + 2

@@ -47,10 +47,14 @@ from transformist.verify.proof.grids import (
 from transformist.verify.proof.row_functions import MOST_ROWS, NAMES, RowFunction
 from transformist.verify.proof.upwards import (
     FLOOR,
+    MOST_SUMMED,
     Floats,
     at_least_tiniest,
+    excess,
     magnitudes,
     outwards,
+    raised,
+    require_memory,
     require_terms,
     up,
     widened,
@@ -308,7 +312,7 @@ class Ideal:
         """Return the form of Σ factor · form; one form alone is returned as it is."""
         listed = [(factor, form) for factor, form in parts if form and factor]
         if len(listed) == 1 and listed[0][0] == 1:
-            require_terms(len(listed[0][1]), "weights", "terms in a sum")
+            require_terms(len(listed[0][1]), "weights", "terms in a sum", MOST_SUMMED)
             return listed[0][1]
         total, is_zero, apart = dict[int, Fraction](), set[int](), True
         for factor, form in listed:
@@ -324,7 +328,7 @@ class Ideal:
                 total[number] += x
                 if not total[number]:
                     is_zero.add(number)
-        require_terms(len(total), "weights", "terms in a sum")
+        require_terms(len(total), "weights", "terms in a sum", MOST_SUMMED)
         for number in is_zero:
             if not total[number]:
                 del total[number]
@@ -347,7 +351,7 @@ class Ideal:
             total[kind] = value if own is None else within_reach(own + value)
             if not total[kind]:
                 del total[kind]
-        require_terms(len(total), "weights", "terms in a sum")
+        require_terms(len(total), "weights", "terms in a sum", MOST_SUMMED)
         self._rests[id(total)] = total, self.rest(form)
         return total
 
@@ -527,7 +531,10 @@ class Ideal:
         hi[used] += sums.hi[at]
         terms[used] += sums.terms[at]
         total[:, used] += sums.total[:, at]
-        lo, hi = widened(lo, hi, terms)
+        # A form has at most one constant at a row, and its terms are the others.
+        count = np.array([[len(form)] for form in forms], dtype=float).reshape(-1, 1)
+        lo, hi = widened(lo, hi, terms * excess(count))
+        total = raised(total, count)
         self._snap(forms, lo, hi)
         for place, form in enumerate(forms):
             function = self.row_function(form)
@@ -584,6 +591,9 @@ class Ideal:
                 else:
                     has_shares[place] = True
                     shares.setdefault(share[0], []).append((place, share[1], x))
+        if others:
+            longest = int(np.bincount([place for place, _, _ in others]).max())
+            require_memory(longest, self.kinds, "weights")
         bounds = TermBounds.zeros(len(rests), self)
         for piece in _pieces(others, self.kinds):
             bounds.add(piece, self._of_unknowns)
@@ -908,7 +918,7 @@ def _scaled(factor: Fraction, form: Form) -> Form:
 def _pieces(terms: Sequence[Term], kinds: int) -> Iterator[Sequence[Term]]:
     """Yield terms in pieces of about `MOST_NUMBERS` numbers; a form's terms stay together.
 
-    A form has at most `MOST_TERMS` terms (`Ideal.combined`).
+    A form has at most `MOST_SUMMED` terms (`Ideal.combined`), and few enough for the memory.
     """
     start = 0
     while start < len(terms):

@@ -24,6 +24,7 @@ from transformist.verify.proof.upwards import (
     Unfollowed,
     compounded,
     magnitudes,
+    require_terms,
     up,
 )
 
@@ -32,9 +33,11 @@ def normalized(norm: LayerNorm, z: Approximation, r: RoundingErrors, where: str)
     """Return the vector after a norm.
 
     Raises:
-        Unfollowed: if there is no positive lower bound of σ² + ε, exact or computed.
+        Unfollowed: if there is no positive lower bound of σ² + ε, exact or computed, or if the
+            vectors are longer than the sums that `ROOM` covers.
 
     """
+    require_terms(max(len(z.forms), norm.width_out), where, "coordinates")
     if norm.W_N is not None:
         z = r.affine(norm.W_N, np.zeros(norm.width_out), z, where).values
     mean = r.ideal.combined((Fraction(1, norm.width_out), form) for form in z.forms)

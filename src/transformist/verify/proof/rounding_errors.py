@@ -47,7 +47,9 @@ from transformist.verify.proof.upwards import (
     Unfollowed,
     at_least_tiniest,
     compounded,
+    raised,
     repeated,
+    require_memory,
     require_terms,
     up,
     within_reach,
@@ -288,7 +290,7 @@ class RoundingErrors:
 
     def affine(self, W: Any, b: Any, z: Approximation, where: str) -> AffineMap:
         """Return W z + b with its error bounds: the equation of E in the module's docstring."""
-        require_terms(np.shape(W)[1], where, "weights in a row")
+        require_memory(max(np.shape(W)), self.ideal.kinds, where)
         scales = self.ideal.scales[:, None, None]
         stored = weights, off, shift, shift_off = Stored(*self.rounded(W), *self.rounded(b))
         forms = self._forms(W, b, z)
@@ -431,6 +433,7 @@ class RoundingErrors:
         for place, (row, mine) in enumerate(zip(listed, inside, strict=True)):
             others = [(c, abs(float(x))) for c, x in row if (c, x) not in mine]
             beside = sum((x * (z.error[0, c] + factor * z.size[0, c]) for c, x in others), 0.0)
+            beside = raised(beside, len(others))
             common.absolute[found[place]] = up(
                 own * of_group[place] + beside + of_weights[0, found[place]]
             )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformist.verify.proof.sparse_rows import places
-from transformist.verify.proof.upwards import Floats
+from transformist.verify.proof.upwards import MOST_SUMMED, MOST_TERMS, Floats, raised, require_terms
 
 MOST_FILLED = 1 / 8
 """Largest share of nonzero weights at which the terms of a product are added one by one."""
@@ -46,13 +46,20 @@ class Entries:
         return np.asarray(matrix)[self.rows, self.columns]
 
     def times(self, values: Any, z: Floats) -> Floats:
-        """Return Σ_c values[r, c] z[…, c, kind].
+        """Return Σ_c values[r, c] z[…, c, kind], of numbers ≥ 0; `up` makes it an upper bound.
 
-        Of a sparse matrix only the terms that are not 0 are added: 0 · ∞ is not among them.
+        Of a sparse matrix only the terms that are not 0 are added: 0 · ∞ is not among them. Else
+        such a term is NaN, of which `up` makes infinity. A term of weight 0 times a finite number
+        is 0 and adds no rounding, in any order of a matrix product (`excess`). So the terms of a
+        row are its weights that are not 0, however many columns there are. Sums of more than
+        `MOST_TERMS` of them are raised here, past what `up` does not cover.
 
         Args:
             values: (entries,): the matrix, which is 0 elsewhere.
             z: (…, columns, kinds).
+
+        Raises:
+            Unfollowed: if a row has more than `MOST_SUMMED` weights.
 
         """
         values = np.asarray(values, dtype=float)
@@ -60,6 +67,14 @@ class Entries:
             used = np.flatnonzero(values)
             few = Entries(self.shape, self.rows[used], self.columns[used])
             return few.times(values[used], z)
+        found = self._summed(values, z)
+        if len(values) > MOST_TERMS:
+            count = self.count(values)
+            require_terms(int(count.max()), "weights", "weights in a row", MOST_SUMMED)
+            found = raised(found, count[:, None])
+        return np.asarray(found)
+
+    def _summed(self, values: Floats, z: Floats) -> Floats:
         if MOST_FILLED * self.shape[0] * self.shape[1] < len(values):
             matrix = np.zeros(self.shape)
             matrix[self.rows, self.columns] = values

@@ -20,7 +20,8 @@ ROOM = 2.0**-40
 
 A float64 operation on numbers ≥ 0 is off by a factor 1 + δ, |δ| ≤ 2⁻⁵³, or underflows. After fewer
 than 2¹² of them one after the other, a sum of n terms counting as n − 1, the result is off by
-less than 2¹² · 2⁻⁵³ = 2⁻⁴¹ of itself to first order, which ROOM covers twice over.
+less than 2¹² · 2⁻⁵³ = 2⁻⁴¹ of itself to first order, which ROOM covers twice over. A sum that was
+raised on its own (`raised`) counts as one.
 """
 
 FLOOR = 1e-300
@@ -33,7 +34,16 @@ TINIEST = 2.0**-500
 """Least magnitude of weights, and of ends and sizes, other than 0 (`within_reach`)."""
 
 MOST_TERMS = 2**11
-"""Longest sum that a proof accepts: so a bound has fewer than the 2¹² operations of `ROOM`."""
+"""Longest sum that `ROOM` covers: so a bound has fewer than its 2¹² operations.
+
+Longer sums have an allowance of their own (`excess`). A sum without one is refused.
+"""
+
+MOST_SUMMED = 2**20
+"""Longest sum with an allowance of its own, which is then below 2⁻³⁰ of the sum."""
+
+MOST_BOUNDS = 2**23
+"""Most bounds of one vector, coordinates times kinds of rows: 64 MiB, and a proof has dozens."""
 
 
 FEW, SPARSE = 2**14, 8
@@ -58,15 +68,56 @@ class Unfollowed(Exception):
         self.where, self.why = where, why
 
 
-def require_terms(count: int, where: str, what: str) -> None:
-    """Require that a sum has at most `MOST_TERMS` terms.
+def require_terms(count: int, where: str, what: str, most: int = MOST_TERMS) -> None:
+    """Require that a sum has at most `most` terms.
 
     Raises:
         Unfollowed: if it has more.
 
     """
-    if count > MOST_TERMS:
-        raise Unfollowed(where, f"more than {MOST_TERMS} {what}")
+    if count > most:
+        raise Unfollowed(where, f"more than {most} {what}")
+
+
+def require_memory(coordinates: int, kinds: int, where: str) -> None:
+    """Require that the bounds of a vector fit in memory (`MOST_BOUNDS`).
+
+    Raises:
+        Unfollowed: if they are more.
+
+    """
+    if coordinates * kinds > MOST_BOUNDS:
+        raise Unfollowed(
+            where,
+            f"{coordinates:,} numbers for each of {kinds:,} kinds of rows are more than "
+            f"{MOST_BOUNDS:,} bounds, which would take gigabytes",
+        )
+
+
+def excess(count: Any) -> Floats:
+    """Return max(1, n/2¹¹): `ROOM` times this covers the rounding of a sum of n products.
+
+    A product rounds by at most 2⁻⁵³ of itself, and a factor of it that was rounded to float64, or a
+    factor of a part of the sum, by as much again. An addition of 0 does not round, as x + 0 is a
+    float64. Every other addition of a sum leaves one partial sum fewer that is not 0. So whatever
+    the order and grouping, and with zeros in any number among the terms, at most n − 1 additions
+    round, each by 2⁻⁵³ of a partial sum. (A fused product and sum rounds once instead of twice.)
+    The result is off by less than (1 + 2⁻⁵³)^(n + 8) − 1 < 2⁻⁵² n of Σ |term| for
+    2¹¹ < n ≤ `MOST_SUMMED`. This is 2⁻⁴¹ n/2¹¹, which ROOM n/2¹¹ covers twice over. Underflow of
+    all terms loses 2²⁰ · 2⁻¹⁰⁷⁴ at most, below `FLOOR`.
+    """
+    return np.maximum(1.0, np.asarray(count, dtype=float) / MOST_TERMS)
+
+
+def raised(x: Any, count: Any) -> Any:
+    """Return an upper bound of a sum x of `count` terms ≥ 0, past its rounding beyond `ROOM`.
+
+    A sum of at most `MOST_TERMS` terms is returned as it is, bit for bit: ROOM covers it.
+    """
+    count = np.asarray(count)
+    if not (count > MOST_TERMS).any():
+        return x
+    return x * np.where(count > MOST_TERMS, 1 + ROOM * excess(count), 1.0)
 
 
 def within_reach(x: Fraction) -> Fraction:
@@ -97,18 +148,18 @@ def up(x: Any) -> Any:
     if x.size > FEW:
         is_used = x != 0  # NaN as well
         if SPARSE * np.count_nonzero(is_used) < x.size:
-            raised = np.zeros(x.shape)
-            raised[is_used] = up(x[is_used])
-            return raised
-    raised = x * (1 + ROOM) + FLOOR * (x > 0)
-    return raised if (x >= 0).all() else np.where(x >= 0, raised, math.inf)
+            found = np.zeros(x.shape)
+            found[is_used] = up(x[is_used])
+            return found
+    found = x * (1 + ROOM) + FLOOR * (x > 0)
+    return found if (x >= 0).all() else np.where(x >= 0, found, math.inf)
 
 
 def at_least_tiniest(x: Floats) -> Floats:
     """Raise bounds between 0 and 2⁻⁵⁰⁰ to 2⁻⁵⁰⁰ (`within_reach`); 0 stays 0."""
-    raised = np.array(x, dtype=float)
-    raised[(raised > 0) & (raised < TINIEST)] = TINIEST
-    return raised
+    found = np.array(x, dtype=float)
+    found[(found > 0) & (found < TINIEST)] = TINIEST
+    return found
 
 
 def outwards(lo: Floats, hi: Floats) -> tuple[Floats, Floats]:
@@ -141,7 +192,8 @@ def widened(lo: Floats, hi: Floats, terms: Floats) -> tuple[Floats, Floats]:
     """Move the ends of a sum outwards, past the rounding errors of float64.
 
     Terms of both signs may cancel, so the allowance is relative to `terms`, the sum of their
-    magnitudes: n terms, each a product, round by less than (n + 1) 2⁻⁵³ Σ |term|.
+    magnitudes: n terms, each a product, round by less than (n + 1) 2⁻⁵³ Σ |term|. For n above
+    `MOST_TERMS`, `terms` is to be that sum times `excess`.
     """
     room = terms * ROOM
     return lo - room, hi + room

@@ -32,7 +32,7 @@ from transformist.verify.proof.rounding_errors import (
 from transformist.verify.proof.scoring import Leads
 from transformist.verify.proof.slack import Ledger
 from transformist.verify.proof.softmax_orders import SoftmaxOrder
-from transformist.verify.proof.upwards import ROOM, Unfollowed, require_terms, up
+from transformist.verify.proof.upwards import ROOM, Unfollowed, require_memory, up
 
 LOG = logging.getLogger(__name__)
 
@@ -58,12 +58,10 @@ class Walk:
             raise Unfollowed("embedding", "it adds symbols besides a single one in front")
         if model.read_out.at == "cls":
             raise Unfollowed("read-out", "it reads at CLS")
-        # The read-out alone has sums of this many terms. A wide model is refused here, not after a
-        # walk whose arrays take seconds and gigabytes.
-        require_terms(model.width, "embedding", "slots")
         heads = [head for layer in model.layers for head in layer.heads]
         masks = dict.fromkeys(head.mask for head in heads if not _has_scores(head))
         kinds = len(model.alphabet) + len(front)
+        require_memory(model.width, kinds, "embedding")
         self.ideal = Ideal(kinds, kinds - 1 if front else None, longest, [*masks])
         self.rounding = RoundingErrors(a, self.ideal)
 
