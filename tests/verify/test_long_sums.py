@@ -113,6 +113,16 @@ def test_what_memory_does_not_hold_is_refused_before_it_is_made(monkeypatch):
     assert found.stopped.startswith("layer 0 units: 2,100 numbers")
 
 
+def test_what_memory_does_not_hold_of_a_dense_map_is_refused_before_it_is_made(monkeypatch):
+    model = wide(3, 2100, [0] * 2100, [1.0] * 2100)
+    monkeypatch.setattr(upwards, "MOST_PRODUCTS", 4199)
+    found = prove(model, number_system("float32"), 1, "any")
+    expected = "layer 0 units: 2,100 weights for each of 2 kinds of rows are more than 4,199 bounds"
+    assert found.stopped.startswith(expected)
+    monkeypatch.setattr(upwards, "MOST_PRODUCTS", 4200)
+    assert not prove(model, number_system("float32"), 1, "any").stopped
+
+
 def test_sums_beyond_every_allowance_are_refused():
     count = MOST_SUMMED + 1
     at = Entries((1, count), np.zeros(count, dtype=int), np.arange(count))

@@ -50,6 +50,7 @@ from transformist.verify.proof.upwards import (
     raised,
     repeated,
     require_memory,
+    require_products,
     require_terms,
     up,
     within_reach,
@@ -291,6 +292,7 @@ class RoundingErrors:
     def affine(self, W: Any, b: Any, z: Approximation, where: str) -> AffineMap:
         """Return W z + b with its error bounds: the equation of E in the module's docstring."""
         require_memory(max(np.shape(W)), self.ideal.kinds, where)
+        require_products(int(np.count_nonzero(W)), self.ideal.kinds, where)
         scales = self.ideal.scales[:, None, None]
         stored = weights, off, shift, shift_off = Stored(*self.rounded(W), *self.rounded(b))
         forms = self._forms(W, b, z)

@@ -45,6 +45,9 @@ MOST_SUMMED = 2**20
 MOST_BOUNDS = 2**23
 """Most bounds of one vector, coordinates times kinds of rows: 64 MiB, and a proof has dozens."""
 
+MOST_PRODUCTS = 2**28
+"""Most products of one map, weights that are not 0 times kinds of rows: 2 GiB each time."""
+
 
 FEW, SPARSE = 2**14, 8
 """Of an array of more than `FEW` bounds with one in `SPARSE` or fewer not 0, only these are raised.
@@ -86,11 +89,25 @@ def require_memory(coordinates: int, kinds: int, where: str) -> None:
         Unfollowed: if they are more.
 
     """
-    if coordinates * kinds > MOST_BOUNDS:
+    _require_few(coordinates, "numbers", kinds, MOST_BOUNDS, where)
+
+
+def require_products(weights: int, kinds: int, where: str) -> None:
+    """Require that the products of so many weights fit in memory (`MOST_PRODUCTS`).
+
+    Raises:
+        Unfollowed: if they are more.
+
+    """
+    _require_few(weights, "weights", kinds, MOST_PRODUCTS, where)
+
+
+def _require_few(count: int, what: str, kinds: int, most: int, where: str) -> None:
+    if count * kinds > most:
         raise Unfollowed(
             where,
-            f"{coordinates:,} numbers for each of {kinds:,} kinds of rows are more than "
-            f"{MOST_BOUNDS:,} bounds, which would take gigabytes",
+            f"{count:,} {what} for each of {kinds:,} kinds of rows are more than {most:,} bounds, "
+            "which would take gigabytes",
         )
 
 
