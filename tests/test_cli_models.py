@@ -512,7 +512,7 @@ def bad_requests(source, saved):
     return [
         (["run", "programs/dyck1", "()"], "did you mean programs/dyck-1"),
         (["run", source, "()"], "FILE.py:NAME"),
-        (["run", f"{source}:balanced", "()"], "no program", "nested"),
+        (["run", f"{source}:balanced", "()"], "balanced in", "without @tf.program", "file: nested"),
         (["run", f"{source}:nestde", "()"], "did you mean nested"),
         (["run", f"{source}:nested", "(x"], "'x' at position 2"),
         (["run", "absent.py:f", "()"], "absent.py", "No such file"),

@@ -6,7 +6,7 @@ import __future__
 import ast
 import difflib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -105,7 +105,7 @@ def load_program(given: str) -> Program:
     if not isinstance(found, Program):
         known = _programs_in(values)
         if name in _functions_in(values):
-            _refuse_undecorated(path, [name])
+            _refuse_undecorated(path, [name], known)
         raise UnknownName.among("program (a function below @tf.program)", name, known, path)
     return found
 
@@ -123,7 +123,7 @@ def _functions_in(values: dict[str, Any]) -> list[str]:
     ]
 
 
-def _refuse_undecorated(path: str, functions: list[str]) -> None:
+def _refuse_undecorated(path: str, functions: list[str], known: Sequence[str] = ()) -> None:
     """Refuse functions of a file that are not below @tf.program; nothing where there are none.
 
     Raises:
@@ -131,10 +131,11 @@ def _refuse_undecorated(path: str, functions: list[str]) -> None:
 
     """
     if functions:
+        others = f", or name a program of the file: {', '.join(known)}" if known else ""
         raise InvalidValue(
             "a program must be a function below @tf.program",
             received=f"{', '.join(functions)!s:.60} in {path}, without @tf.program",
-            remedy=f"write @tf.program(alphabet=...) on the line above def {functions[0]}",
+            remedy=f"write @tf.program(alphabet=...) on the line above def {functions[0]}{others}",
         )
 
 
