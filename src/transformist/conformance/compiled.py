@@ -14,7 +14,7 @@ from transformist.conformance.families import DECODERS, EVERY_FAMILY, FAMILIES
 from transformist.conformance.instrument import OTHER, Checkpoint, Instrument, Prompt
 from transformist.conformance.network_files import labels_of
 from transformist.host_evaluation import HOST_CLASSES
-from transformist.hosts.certifying import certify
+from transformist.hosts.certifying import certify_unsearched
 from transformist.hosts.host import HOSTS
 from transformist.hosts.named_arrays import NO_FACTS
 from transformist.language import Categories, NextToken, Numbers, Program, Tag, program
@@ -197,7 +197,7 @@ def _certified(model: Transformer, family: str, before: int) -> int | None:
     """The longest input that is certified in the class, with the tokens before it."""
     if family not in HOST_CLASSES:
         return None
-    largest = certify(model, host=family).largest_length
+    largest = certify_unsearched(model, host=family).largest_length
     return largest + before if largest else None
 
 
