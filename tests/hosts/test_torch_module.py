@@ -368,9 +368,10 @@ def test_compiled_activations_are_those_of_the_module():
         if found.dtype in (torch.float16, torch.bfloat16):
             assert torch.equal(found, expected)
         else:
-            # The last bits of erfc, tanh and exp may differ.
+            # The last bits of erfc, tanh and exp may differ; x/2 (1 + tanh) then changes by u |x|/4
+            # where it is itself smaller. Numbers are below 16.
             u = torch.finfo(found.dtype).eps
-            assert torch.allclose(found, expected, rtol=64 * u, atol=u)
+            assert torch.allclose(found, expected, rtol=64 * u, atol=4 * u)
 
 
 @pytest.mark.slow
