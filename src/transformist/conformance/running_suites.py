@@ -147,7 +147,7 @@ def _run(
     )
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def _predictions(directory: Path, _manifest: bytes) -> Predictions:
     """The predictions for a suite; its manifest has the hashes of all files."""
     return Predictions(cases(directory))
