@@ -613,14 +613,17 @@ _PACKAGE = str(Path(__file__).parent)
 
 
 def _floats(numbers: NDArray[Any]) -> NDArray[np.float64]:
-    """Numbers as float64, infinite where they are beyond its range."""
+    """Numbers rounded to float64, infinite where they are beyond its range."""
     if numbers.dtype != object:
         return numbers.astype(np.float64)
-    limit = Fraction(float(np.finfo(np.float64).max))
-    floats = [
-        float(v) if abs(v) <= limit else math.inf * (1 if v > 0 else -1) for v in numbers.ravel()
-    ]
-    return np.array(floats).reshape(numbers.shape)
+    return np.array([_float(v) for v in numbers.ravel()]).reshape(numbers.shape)
+
+
+def _float(v: Fraction) -> float:
+    try:
+        return float(v)
+    except OverflowError:
+        return math.inf if v > 0 else -math.inf
 
 
 class _Observer:

@@ -140,18 +140,18 @@ def test_roots_and_powers_are_stored_once(name):
 def test_what_bounds_ask_of_a_format_is_true(name):
     a = BOTH[name]
     numbers = [F(z) for z in a.all_numbers]
-    least = min(z for z in numbers if z > 0)
-    assert F(a.largest) == max(numbers) and F(a.smallest) == least * (1 if a.has_subnormals else 2)
+    least, most = min(z for z in numbers if z > 0), max(numbers)
+    assert F(a.largest) == most and F(a.smallest) == least * (1 if a.has_subnormals else 2)
     draw = random.Random(name)
     for _ in range(2000):  # off by at most u of it, or half of the smallest
         x = F(draw.uniform(-1, 1)) * F(2) ** draw.randint(a.shape.least - 4, a.shape.most)
         off = abs(F(a.array([x])[0]) - x)
         assert off <= max(a.unit_roundoff * abs(x), F(a.smallest) / 2)
         kept = F(float(a.partial.round(np.array([float(x)]))[0]))
-        most = max(a.accumulator_roundoff * abs(x), F(a.smallest_partial) / 2)
-        assert abs(kept - F(float(x))) <= most
+        allowed = max(a.accumulator_roundoff * abs(x), F(a.smallest_partial) / 2)
+        assert abs(kept - F(float(x))) <= allowed
     for k in range(2**a.precision + 1):  # multiples of the smallest are numbers of the format
-        if k * F(a.smallest) <= max(numbers):
+        if k * F(a.smallest) <= most:
             assert a.array([k * F(a.smallest)])[0] == k * F(a.smallest)
 
 

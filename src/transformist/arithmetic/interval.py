@@ -334,14 +334,21 @@ def _to_ball(value: Any) -> flint.arb:
     return flint.arb(flint.fmpq(value.numerator, value.denominator))
 
 
+_ZERO = Fraction(0)
+
+
 def _fraction(ball: flint.arb) -> Fraction:
     """The value of an exact ball."""
+    if ball.is_zero():  # as most entries of one-hot vectors are
+        return _ZERO
     mantissa, exponent = map(int, ball.man_exp())
     return Fraction(mantissa << exponent) if exponent > 0 else Fraction(mantissa, 1 << -exponent)
 
 
 def _about_zero(ball: flint.arb) -> flint.arb:
     """A ball with a midpoint that is 0 or can be written out: where it cannot, one about 0."""
+    if ball.is_zero():
+        return ball
     midpoint = ball.mid()
     if midpoint.is_zero() or abs(midpoint) >= _tiny():
         return ball

@@ -77,6 +77,8 @@ def stored(value: FloatArray, error: FloatArray, a: Floating, u: Fraction) -> Fl
 
 def weight(values: Any, a: Floating) -> Near:
     """Return a parameter in float64, with its errors of rounding to float64 and to the format."""
+    if a is FLOAT64 and getattr(values, "dtype", None) == np.float64:
+        return values, np.zeros(values.shape)
     value = rationals(values).astype(np.float64)
     return value, distances(a.numbers(a.array(values)), values) + distances(value, values)
 
