@@ -87,7 +87,7 @@ means. Formats have 3 to 6 bits of precision and 3 to 5 of exponent, with and wi
 saturating and not.
 Where a certificate holds, the test evaluates every input of length up to N by the reference, and
 again with every sum in drawn orders. It compares the answers with the ideal in rational numbers.
-The suite draws 21,730 models. Runs of 18,000, 21,400, 22,000, 132,600 and 191,400 on earlier states
+The suite draws 20,085 models. Runs of 18,000, 21,400, 22,000, 132,600 and 191,400 on earlier states
 of the code, in 2026-11, found no false certificate. Readers of the code made false certificates by
 hand, most with numbers in extreme ranges; these defects are closed
 (`tests/verify/test_proofs_that_were_false.py`).

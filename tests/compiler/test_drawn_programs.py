@@ -165,7 +165,7 @@ def require_refused_or_right(case):
     return what, found
 
 
-@pytest.mark.trials(1, 6)
+@pytest.mark.trials(1, 4)
 def test_each_operation_on_little_is_refused_or_right(trials):
     draw = random.Random(2)
     counts, seen = Counter(), set()
@@ -180,7 +180,7 @@ def test_each_operation_on_little_is_refused_or_right(trials):
     assert seen == kinds_of_nodes()
 
 
-@pytest.mark.trials(60, 2000)
+@pytest.mark.trials(60, 1000)
 def test_drawn_programs_are_refused_or_right(trials):
     draw = random.Random(0)
     counts = Counter()

@@ -348,7 +348,7 @@ def test_a_value_that_does_not_occur_decides_the_form_of_the_answer():
     assert made("abba") == model("abba", "float32") == ["p"] * 4
 
 
-@pytest.mark.trials(1, 150)
+@pytest.mark.trials(1, 80)
 def test_drawn_functions_are_right_and_certified(trials):
     draw, counts = random.Random(8), Counter()
     while counts["right"] < trials:

@@ -112,7 +112,7 @@ def test_on_models(name, arithmetic, few, monkeypatch):
     require_same(MODELS[name], x, arithmetic, few, monkeypatch)
 
 
-@pytest.mark.trials(2, 60)
+@pytest.mark.trials(2, 30)
 def test_on_drawn_models(trials, monkeypatch):
     methods = set()
     for seed in range(trials):

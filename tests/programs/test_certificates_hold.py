@@ -27,8 +27,8 @@ MORE = {
     "majority": {N: (2**N, 0, FORMATS) for N in (13, 14, 15)},
     "fraction-of-previous": {
         **dict.fromkeys((13, 14), (2**13, 2**14, FORMATS)),
-        **dict.fromkeys((15, 16, 17, 18), (2**13, 2**14, ("bfloat16", "float16"))),
-        **dict.fromkeys((19, 20, 21, 22), (2**13, 2**14, ("bfloat16",))),
+        **dict.fromkeys((15, 16, 17, 18), (2**13, 2**13, ("bfloat16", "float16"))),
+        **dict.fromkeys((19, 20, 21, 22), (2**13, 2**12, ("bfloat16",))),
     },
 }
 """The same for programs that bfloat16 is certified for beyond four symbols."""

@@ -87,7 +87,7 @@ def test_selections_that_were_not_certified_are(name, weighting, N):
     assert require_certified_and_true(BY_REASON[name], weighting, N)
 
 
-@pytest.mark.trials(5, 80)
+@pytest.mark.trials(5, 40)
 def test_drawn_selections_are_certified(trials):
     draw, compiled_ones, refused = random.Random(7), 0, []
     while compiled_ones < trials:
@@ -127,7 +127,7 @@ def test_labels_that_are_fetched_or_there_are_none(function):
     assert not tf.certify(model).assumes
 
 
-@pytest.mark.trials(1, 10)
+@pytest.mark.trials(1, 6)
 def test_drawn_selections_by_whole_numbers_are_certified(trials):
     draw, compiled_ones = random.Random(8), 0
     while compiled_ones < trials:
@@ -135,7 +135,7 @@ def test_drawn_selections_by_whole_numbers_are_certified(trials):
         compiled_ones += bool(require_certified_and_true(selection, draw.choice(WEIGHTINGS), N))
 
 
-@pytest.mark.trials(4, 100)
+@pytest.mark.trials(4, 60)
 def test_labels_are_together_what_their_cases_are(trials):
     draw, counted = random.Random(3), 0
     while counted < trials:

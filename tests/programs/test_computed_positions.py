@@ -94,7 +94,7 @@ def test_the_constant_that_rounds_is_that_of_the_format(arithmetic):
         assert tf.certify(model, arithmetic).grade == 1
 
 
-@pytest.mark.trials(1, 4)
+@pytest.mark.trials(1, 2)
 @pytest.mark.parametrize("masks", ["future", "any"])
 def test_each_operation_is_refused_or_right(masks, trials):
     draw = random.Random(f"operations with computed positions {masks}")

@@ -253,7 +253,7 @@ def test_the_largest_length_is_that_of_the_rewritten_program():
         assert found == longest
 
 
-@pytest.mark.trials(1, 6)
+@pytest.mark.trials(1, 3)
 @pytest.mark.parametrize("masks", ["future", "none"])
 def test_each_operation_is_refused_or_right(masks, trials):
     draw = random.Random(f"operations {masks}")
@@ -269,7 +269,7 @@ def test_each_operation_is_refused_or_right(masks, trials):
     assert counts["right"] > sum(counts.values()) / 3
 
 
-@pytest.mark.trials(12, 2000)
+@pytest.mark.trials(12, 1000)
 @pytest.mark.parametrize("masks", ["future", "none"])
 def test_drawn_programs_are_refused_or_right(masks, trials):
     draw = random.Random(f"drawn {masks}")
