@@ -202,7 +202,7 @@ def of_each_kind(forged, most, draw):
     return [change for changes in by_kind.values() for change in changes[:most]]
 
 
-@pytest.mark.trials(1, 6)
+@pytest.mark.trials(1, 4)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_field_of_a_certificate_is_checked(name, trials):
     with known():
@@ -336,7 +336,7 @@ def harmless(path):
     return any(name.startswith(each) for each in HARMLESS_IN_FILES)
 
 
-@pytest.mark.trials(1, 3)
+@pytest.mark.trials(1, 2)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_field_of_the_metadata_of_a_file_is_checked(name, trials, tmp_path):
     with known():

@@ -94,6 +94,8 @@ def test_every_query_of_every_length_is_answered_exactly(name, arithmetic):
     is_dear = name == "one-hot-lookup" and arithmetic in ("exact", "interval")
     is_dear |= name == "almost-orthogonal-lookup"
     lengths = (*range(1, 17), 33, 64) if is_dear else EVERY
+    if arithmetic == "interval":  # which finds what `exact` finds, and is slower
+        lengths = (*range(1, 17), 33)
     lookup_is_exact(name, number_system(arithmetic), lengths, safe_length(name, arithmetic))
 
 

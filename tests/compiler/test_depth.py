@@ -176,7 +176,7 @@ def test_resets_of_a_number_with_unequal_gaps(monkeypatch):
         assert model.run(text, "float32").answer == unequal_gaps(text), text
 
 
-@pytest.mark.trials(4, 240)
+@pytest.mark.trials(4, 120)
 def test_a_reset_keeps_the_values(monkeypatch, trials):
     monkeypatch.setattr(pipeline, "without_growth", reset_wherever_possible)
     draw, counts = random.Random(3), Counter()

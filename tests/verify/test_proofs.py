@@ -238,7 +238,7 @@ def some_model(seed):
 
 
 @pytest.mark.parametrize("block", range(6))
-@pytest.mark.trials(4, 100)
+@pytest.mark.trials(4, 50)
 def test_numbers_of_drawn_models_are_what_is_said_of_them(block, trials):
     for seed in range(trials):
         model = some_model(f"{block} {seed}")
