@@ -1,6 +1,6 @@
 """Processor time of `tf.compile` and `tf.certify`, beside goals, and its growth with the weights.
 
-python benchmarks/compile.py [worked] [table] [growth] [--json]
+python benchmarks/compile.py [worked] [table] [growth] [--json] [--before CHECKOUT]
 
 - worked: the worked programs, at several lengths. A first compilation in the process, then the
   median of several; wall-clock time, and that of the processor beside it.
@@ -8,30 +8,33 @@ python benchmarks/compile.py [worked] [table] [growth] [--json]
   is ended after `LIMIT` seconds of the processor.
 - growth: families of programs of growing size, and the exponent p of the fit time = c sizeᵖ.
 
+With `--before`, the table also runs the version at CHECKOUT, case by case in turn, and shows what
+share of its time is left, beside the share that is wanted: the goal over the time before, both of
+one machine. `git worktree add /tmp/before fa08520` makes the checkout of the times before.
+
 All three when none is named. What is recorded of other compilers (recorded.toml) was measured
 elsewhere.
 """
 
+import argparse
 import json
 import math
-import multiprocessing
+import os
 import platform
-import resource
 import statistics
+import subprocess
 import sys
 import time
 import tomllib
 from pathlib import Path
 
-import growing_programs as grow
+import timed_case
 
 import transformist as tf
 from transformist.compiler.compile_options import WEIGHTINGS
 from transformist.compiler.uncompilable import Uncompilable
-from transformist.errors import TransformistError
 from transformist.programs import PROGRAMS
 from transformist.report.size import size
-from transformist.verify.certificate.identity import digest
 
 LENGTHS = (12, 50, 100, 200)
 ROUNDS = 9
@@ -76,92 +79,65 @@ def results():
                 continue
 
 
-LIMIT = 60
-"""Seconds of the processor after which a case is given up."""
-
 TABLE = (
-    # case, seconds to compile and to certify before 23 November 2026, goal for each
-    (lambda: grow.shift(50), "0.17", "0.25", 0.05),
-    (lambda: grow.shift(100), "0.45", "0.72", 0.1),
-    (lambda: grow.shift(200), "1.9", "2.9", 0.2),
-    (lambda: grow.shift(400), "8.8", "11.8", 0.4),
-    (lambda: grow.rightmost(100), "10.1", "-", 0.2),
-    (lambda: grow.rightmost(300), "over 200", "-", 0.6),
-    (lambda: grow.machine("A4", grow.A4, 100), "1.6", "2.9", 0.3),
-    (lambda: grow.machine("S4", grow.S4, 100), "10.2", "131", 1.0),
-    (lambda: grow.machine("binary mod 3", grow.BINARY_MOD_3, 200), "0.35", "0.61", 0.1),
-    (lambda: grow.worked("histogram", 16_000), "0.1", "57", 1.0),
-    (lambda: grow.worked("histogram", 50_000), "0.1", "over 300", 3.0),
+    # case, seconds to compile and to certify on fa08520, where they ended, and the goal for each
+    ("shift 50", 0.17, 0.25, 0.05),
+    ("shift 100", 0.45, 0.72, 0.1),
+    ("shift 200", 1.9, 2.9, 0.2),
+    ("shift 400", 8.8, 11.8, 0.4),
+    ("rightmost 100", 10.1, None, 0.2),
+    ("rightmost 300", None, None, 0.6),
+    ("permutations A4 100", 1.6, 2.9, 0.3),
+    ("permutations S4 100", 10.2, 131, 1.0),
+    ("binary_mod_3 200", 0.35, 0.61, 0.1),
+    ("worked histogram 16000", 0.1, 57, 1.0),
+    ("worked histogram 50000", 0.1, None, 3.0),
 )
 
 FAMILIES = {
     # what the size counts, the family, sizes: 10 to 1,000 symbols, or about 10² to 2·10⁴ weights
-    "shift by 2": ("symbols", grow.shift, (10, 30, 100, 300, 1000)),
-    "select and rightmost": ("symbols", grow.rightmost, (10, 30, 100, 300, 1000)),
-    "share of a symbol": ("symbols", grow.share, (10, 30, 100, 300, 1000)),
-    "cyclic machines": ("weights", grow.cyclic, (2, 4, 8, 12, 18, 26)),
-    "parity of the last": ("weights", grow.flips, (4, 12, 40, 120, 400)),
-    "i² mod 7": ("weights", grow.places, (30, 100, 300, 1000, 4000)),
+    "shift by 2": ("symbols", "shift", (10, 30, 100, 300, 1000)),
+    "select and rightmost": ("symbols", "rightmost", (10, 30, 100, 300, 1000)),
+    "share of a symbol": ("symbols", "share", (10, 30, 100, 300, 1000)),
+    "cyclic machines": ("weights", "cyclic", (2, 4, 8, 12, 18, 26)),
+    "parity of the last": ("weights", "flips", (4, 12, 40, 120, 400)),
+    "i² mod 7": ("weights", "places", (30, 100, 300, 1000, 4000)),
 }
 LARGEST_EXPONENT = 1.2
 
 
-def measured(make):
+def measured(case, checkout=None):
     """Seconds of the processor to trace, compile and certify a case, in a process of its own.
 
-    The import of the compiler and of the checker is not counted; `import_time.py` measures it.
     A part that did not end within the limit is None.
     """
-    fork = multiprocessing.get_context("fork")
-    receiving, sending = fork.Pipe(duplex=False)
-    child = fork.Process(target=_measure, args=(make, sending))
-    child.start()
-    sending.close()
-    found = {"case": "", "trace": None, "compile": None, "certify": None, "holds": None}
-    try:
-        while True:
-            found |= receiving.recv()
-    except EOFError:
-        child.join()
+    other = {} if checkout is None else {"PYTHONPATH": str(Path(checkout).resolve() / "src")}
+    child = subprocess.run(
+        [sys.executable, timed_case.__file__, *case.split()],
+        env=os.environ | other,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    found = {"case": case, "trace": None, "compile": None, "certify": None, "holds": None}
+    for line in child.stdout.splitlines():
+        found |= json.loads(line)
     return found
 
 
-def _measure(make, sending):
-    tf.certify(tf.compile(PROGRAMS["majority"], max_length=1))  # imports both
-    resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
-
-    def seconds(work):
-        start = time.process_time()
-        return work(), round(time.process_time() - start, 4)
-
-    case, traced = seconds(make)
-    sending.send({"case": case.name, "trace": traced, "symbols": len(case.program.alphabet)})
-    model, compiled = seconds(case.model)
-    fingerprint = digest(model)[:16]
-    sending.send({"compile": compiled, "weights": model.nonzero, "fingerprint": fingerprint})
-    try:
-        certificate, certified = seconds(lambda: tf.certify(model, case.arithmetic))
-    except TransformistError as refusal:
-        sending.send({"holds": f"refused: {refusal}"})
-    else:
-        sending.send({"certify": certified, "holds": certificate.holds})
-    sending.close()
-
-
-def table():
+def table(checkout):
     """The programs of the table, with times before and goals."""
-    for make, compile_before, certify_before, goal in TABLE:
-        yield measured(make) | {
-            "compile_before": compile_before,
-            "certify_before": certify_before,
-            "goal": goal,
-        }
+    for case, *before, goal in TABLE:
+        found = measured(case) | {"goal": goal}
+        found |= dict(zip(("compile_before", "certify_before"), before, strict=True))
+        if checkout is not None:
+            found["earlier"] = measured(case, checkout)
+        yield found
 
 
 def growth():
     """The families of programs, with exponents."""
     for name, (unit, family, sizes) in FAMILIES.items():
-        points = [measured(lambda family=family, count=count: family(count)) for count in sizes]
+        points = [measured(f"{family} {size}") for size in sizes]
         exponents = {part: exponent(points, unit, part) for part in ("compile", "certify")}
         yield {"family": name, "size": unit, "points": points, "exponents": exponents}
 
@@ -179,7 +155,7 @@ def exponent(points, unit, part):
     return round(statistics.linear_regression(x, y).slope, 2)
 
 
-def report(parts):
+def report(parts, checkout):
     """The measurements; those of the table and of the growth are made as they are read."""
     found = {"machine": f"{platform.machine()}, Python {platform.python_version()}"}
     if "worked" in parts:
@@ -187,7 +163,7 @@ def report(parts):
         longest = [each["processor_ms"] for each in made if each["n"] == max(LENGTHS)]
         found |= {"goal_ms": GOAL, "met": max(longest) <= GOAL, "results": made}
     if "table" in parts:
-        found["table"] = table()
+        found["table"] = table(checkout)
     if "growth" in parts:
         found["growth"] = growth()
     recorded = tomllib.loads(RECORDED.read_text(encoding="utf-8"))["recorded"]
@@ -222,13 +198,20 @@ def show_worked(found):
 
 
 def show_table(cases):
-    print(f"\nseconds of the processor (before, goal); each case given up after {LIMIT}:")
+    print(f"\nseconds of the processor (goal); each case given up after {timed_case.LIMIT}:")
     for each in cases:
-        times = (
-            f"{part} {of_time(each[part])} ({each[f'{part}_before']}, {each['goal']})"
-            for part in ("compile", "certify")
-        )
+        times = (of_part(each, part) for part in ("compile", "certify"))
         print(f"{in_words_of_case(each)}  {'  '.join(times)}  {holds(each)}")
+
+
+def of_part(each, part):
+    """The time of a part, and its share of the time before where both are known."""
+    now, goal, before = each[part], each["goal"], each[f"{part}_before"]
+    text = f"{part} {of_time(now)} ({goal})"
+    earlier = each.get("earlier", {}).get(part)
+    if now is None or earlier is None or before is None:
+        return text
+    return f"{text}, of {earlier:.2f}: {now / earlier:.3f} ({goal / before:.3f})"
 
 
 def show_family(family):
@@ -265,11 +248,21 @@ PARTS = ("worked", "table", "growth")
 
 
 def main():
-    parts = [each for each in sys.argv[1:] if each != "--json"]
-    if not {*parts} <= {*PARTS}:
-        sys.exit(__doc__)
-    found = report(parts or PARTS)
-    if "--json" in sys.argv[1:]:
+    asking = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    asking.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
+    asking.add_argument("--json", action="store_true", help="print JSON")
+    asking.add_argument("--before", metavar="CHECKOUT", help="a directory with an earlier version")
+    asked = asking.parse_args()
+    if not {*asked.parts} <= {*PARTS}:
+        asking.error(f"the parts are {', '.join(PARTS)}; received {' '.join(asked.parts)}")
+    if asked.before is not None and not Path(asked.before, "src", "transformist").is_dir():
+        asking.error(
+            f"--before must name a checkout with src/transformist; received {asked.before}"
+        )
+    found = report(asked.parts or PARTS, asked.before)
+    if asked.json:
         print(json.dumps(found, indent=1, default=list))
     else:
         sys.stdout.reconfigure(line_buffering=True)

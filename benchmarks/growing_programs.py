@@ -6,8 +6,10 @@ import transformist as tf
 from transformist.language import Program
 from transformist.programs import PROGRAMS
 
-S4 = {"a": (1, 2, 3, 0), "b": (1, 0, 2, 3)}
-A4 = {"a": (1, 2, 0, 3), "b": (1, 0, 3, 2)}
+GENERATORS = {
+    "S4": {"a": (1, 2, 3, 0), "b": (1, 0, 2, 3)},
+    "A4": {"a": (1, 2, 0, 3), "b": (1, 0, 3, 2)},
+}
 BINARY_MOD_3 = {"0": (0, 2, 1), "1": (1, 0, 2)}
 """Digit b takes the rest q of what was read to 2 q + b, modulo 3."""
 
@@ -81,6 +83,14 @@ def machine(name, step, max_length):
         return y.isin([str(f) for f in seen if f[0] == 0]).accept(empty=True)
 
     return Case(f"{name}, N = {max_length}", run, max_length)
+
+
+def permutations(group, max_length):
+    return machine(group, GENERATORS[group], max_length)
+
+
+def binary_mod_3(max_length):
+    return machine("binary mod 3", BINARY_MOD_3, max_length)
 
 
 def cyclic(order, max_length=60):

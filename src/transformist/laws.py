@@ -31,7 +31,7 @@ class Range:
     @classmethod
     def of(cls, value: Any) -> Range:
         """One number."""
-        point = Fraction(value)
+        point = value if isinstance(value, Fraction) else Fraction(value)
         return cls(point, point)
 
     @property
@@ -235,10 +235,12 @@ class Grid:
     @classmethod
     def of(cls, values: Iterable[Fraction]) -> Grid:
         """The multiples of one over the least common denominator."""
-        return cls(math.lcm(*(Fraction(value).denominator for value in values)))
+        return cls(math.lcm(*(value.denominator for value in values)))
 
     def __or__(self, other: Grid) -> Grid:
         """The least grid of this form that holds both, and so the sums of their numbers."""
+        if self.c % other.c == 0 and not other.counts:
+            return self
         return Grid(math.lcm(self.c, other.c), self.counts | other.counts)
 
     def times(self, factor: Fraction) -> Grid:

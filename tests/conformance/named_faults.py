@@ -6,13 +6,19 @@ from opened_engines import opening
 from planted_bugs import BUGS
 from planted_suites import FAMILIES, suite_directory
 
-from transformist.conformance import cases, run
+from transformist.conformance import run
 from transformist.conformance.explanation import Predictions
 from transformist.conformance.fault_diagnosis import KNOWN, diagnose
+from transformist.conformance.running_suites import predictions_of
 
 
 class Unfitting(Predictions):
     """Predictions without the mistakes that fit: each bug is then of a sort that is not known."""
+
+    def __init__(self, known):
+        super().__init__(known._cases)
+        # Each mistake is evaluated once for both.
+        self._networks, self._tokens = known._networks, known._tokens
 
     def explanations(self, own):
         return [each for each in super().explanations(own) if each.agreement < KNOWN]
@@ -20,7 +26,7 @@ class Unfitting(Predictions):
 
 @cache
 def unfitting(family):
-    return Unfitting(cases(suite_directory(family)))
+    return Unfitting(predictions_of(suite_directory(family)))
 
 
 def named(bug):

@@ -141,3 +141,22 @@ def test_a_row_that_another_row_reads_as_well_is_not_left_out():
     before = finding.read_elsewhere(W, b, found)
     found.contents.readings.sums[form] = []
     assert [*before] == [] and [*finding.read_elsewhere(W, b, found)] == [0]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_common_bound_is_at_most_the_distance_of_any_two_labels(seed, monkeypatch):
+    """As for labels too many to be compared in pairs; here they are few, so that both are known."""
+    drawn = random.Random(seed)
+    values = [Fraction(drawn.randint(1, 3), drawn.choice((1, 2, 4))) for _ in range(3)]
+    circuit, atoms = numbers_of_two_symbols(values)
+    common = Fraction(drawn.randint(1, 4), drawn.choice((1, 3)))
+    labels = [
+        total(atom * drawn.randint(-4, 4) for atom in atoms) * common + common * drawn.randint(0, 9)
+        for _ in range(drawn.randint(2, 9))
+    ]
+    exactly = apart(circuit, labels)
+    monkeypatch.setattr(uniqueness, "MOST_PAIRS", 0)
+    together = apart(circuit, labels)
+    assert 0 <= together <= exactly and (together > 0) == (exactly > 0)
+    # Every number is a multiple of 1/4, so labels are of common/4: the bound is not coarser.
+    assert together % (common / 4) == 0

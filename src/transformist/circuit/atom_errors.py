@@ -157,11 +157,11 @@ class AtomErrors:
         errors = self.errors
         # An atom that is exactly 0 at a kind of row adds no error there. So errors add up for each
         # kind, and only the largest of these sums counts: of many flags, one is 1 at a row.
-        inexact = [(atom, f) for atom, f in form.terms if getattr(errors[atom], which)]
-        parts = [
-            (product_bound(f, getattr(errors[atom], which)), errors[atom].silent)
-            for atom, f in inexact
-        ]
+        parts = []
+        for atom, share in zip(form.atoms, self.factors_of(form), strict=True):
+            error = getattr(errors[atom], which)
+            if error:
+                parts.append((share * error, errors[atom].silent))
         everywhere: float = sum(error for error, silent in parts if not silent)
         if not any(silent for _, silent in parts):
             return everywhere

@@ -345,6 +345,8 @@ class Circuit:
 
     def span(self, form: Form) -> Range:
         """The range of a form at the symbols."""
+        if form.constant and form.terms:
+            return self.span(form.linear) + Range.of(form.constant)
         return self.rows(form).below(len(self.alphabet)).hull()
 
     def span_at_bos(self, form: Form) -> Range:

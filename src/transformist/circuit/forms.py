@@ -29,6 +29,10 @@ class HashedOnce:
         return {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
 
 
+NOTHING = Fraction(0)
+"""The constant of forms that have none, one object for nearly all: it is soon recognised."""
+
+
 @dataclass(frozen=True)
 class Form(HashedOnce):
     """Σ factor · atom + constant.
@@ -45,7 +49,7 @@ class Form(HashedOnce):
     """
 
     terms: tuple[tuple[int, Fraction], ...] = ()
-    constant: Fraction = Fraction(0)
+    constant: Fraction = NOTHING
 
     @cached_property
     def _key(self) -> tuple[tuple[Any, ...], int]:
@@ -79,7 +83,7 @@ class Form(HashedOnce):
     @classmethod
     def of(cls, value: Any) -> Form:
         """A constant."""
-        return cls((), Fraction(value))
+        return cls((), Fraction(value) or NOTHING)
 
     @classmethod
     def made(cls, factors: Iterable[tuple[int, Fraction]], constant: Fraction) -> Form:
@@ -90,7 +94,7 @@ class Form(HashedOnce):
         for atom, factor in factors:
             total[atom] = total[atom] + factor if atom in total else factor
         kept = [term for term in total.items() if term[1]]
-        return cls(tuple(sorted(kept, key=_ATOM)), constant)
+        return cls(tuple(sorted(kept, key=_ATOM)), constant or NOTHING)
 
     def __str__(self) -> str:
         """The form as text, an atom by its number in brackets."""
@@ -105,16 +109,16 @@ class Form(HashedOnce):
     @cached_property
     def atoms(self) -> tuple[int, ...]:
         """The numbers of its atoms."""
-        return self.linear._atoms
-
-    @cached_property
-    def _atoms(self) -> tuple[int, ...]:
-        return tuple([atom for atom, _ in self.terms])
+        linear = self.linear
+        return tuple([atom for atom, _ in self.terms]) if linear is self else linear.atoms
 
     @property
     def linear(self) -> Form:
         """The form without its constant; bounds of it serve every form that adds a constant."""
-        return self._linear if self.constant else self
+        constant = self.constant
+        if constant is NOTHING:
+            return self
+        return self.__dict__.get("_linear") or (self._linear if constant else self)
 
     @cached_property
     def _linear(self) -> Form:
@@ -148,20 +152,25 @@ class Form(HashedOnce):
         return not self.terms
 
     def __add__(self, other: Any) -> Form:
-        more = other if isinstance(other, Form) else Form.of(other)
-        if not more.terms:
-            if not more.constant:
-                return self
-            # The form without its constant is one object for all: its bounds are computed once.
-            constant = self.constant + more.constant
-            if not constant:
-                return self.linear
-            found = Form(self.terms, constant)
-            found.__dict__["_linear"] = self.linear
-            return found
-        return Form.made((*self.terms, *more.terms), self.constant + more.constant)
+        if not isinstance(other, Form):
+            return self._plus(other if isinstance(other, Fraction) else Fraction(other))
+        if not other.terms:
+            return self._plus(other.constant)
+        return Form.made((*self.terms, *other.terms), self.constant + other.constant)
 
     __radd__ = __add__
+
+    def _plus(self, number: Fraction) -> Form:
+        if not number:
+            return self
+        # The form without its constant is one object for all: its bounds are computed once.
+        linear = self.linear
+        constant = number if linear is self else self.constant + number
+        if not constant:
+            return linear
+        found = Form(self.terms, constant)
+        found.__dict__["_linear"] = linear
+        return found
 
     def __mul__(self, factor: Any) -> Form:
         scale = Fraction(factor)
@@ -179,7 +188,7 @@ class Form(HashedOnce):
         return self * -1
 
     def __sub__(self, other: Any) -> Form:
-        return self + (-other if isinstance(other, Form) else Form.of(-other))
+        return self.__add__(-other)
 
     def __rsub__(self, other: Any) -> Form:
         return (-self).__add__(other)
@@ -220,7 +229,8 @@ def total(forms: Iterable[Form]) -> Form:
     """The sum of forms."""
     listed = list(forms)
     terms = (term for form in listed for term in form.terms)
-    return Form.made(terms, sum((form.constant for form in listed), Fraction(0)))
+    constants = [form.constant for form in listed if form.constant is not NOTHING]
+    return Form.made(terms, sum(constants, NOTHING))
 
 
 def content(values: Iterable[Fraction]) -> Fraction:

@@ -75,6 +75,9 @@ class Schedule:
         known, sites = self._sites, dict[Site, list[tuple[int, Fraction]]]()
         for term in form.terms:
             sites.setdefault(known[term[0]], []).append(term)
+        if len(sites) == 1 and not next(iter(sites))[1]:
+            yield next(iter(sites)), self._distinct_parts.setdefault(form, form)
+            return
         for site in sorted(sites):
             of_site = sites[site]
             for terms in [(term,) for term in of_site] if site[1] else [tuple(of_site)]:

@@ -138,13 +138,17 @@ def _run(
             judged, noted = _judged(engine, name, own, mode, family)
             every += judged
             notes += [f"{name}: {each}" for each in noted]
-    manifest = directory.joinpath(MANIFEST).read_bytes()
     return Judgements(
         family=family.name,
         every=tuple(every),
-        diagnosis=diagnose(every, _predictions(directory, manifest)),
+        diagnosis=diagnose(every, predictions_of(directory)),
         notes=tuple(notes),
     )
+
+
+def predictions_of(directory: Path) -> Predictions:
+    """The tokens that known mistakes give on a suite, kept for the next run on it."""
+    return _predictions(directory, directory.joinpath(MANIFEST).read_bytes())
 
 
 @lru_cache(maxsize=8)

@@ -25,6 +25,7 @@ from transformist.circuit.margins import ComparisonBound, Margins, RoundedAtom
 from transformist.laws import Bound, Grid, Range, Ranges
 
 _WHOLE = Grid(1)
+_HALF, _ONE = Fraction(1, 2), Fraction(1)
 
 _BITS = {
     (is_one, is_bit): Range(Fraction(is_one), Fraction(is_bit))
@@ -55,25 +56,31 @@ class StepFunction(RoundedAtom, HashedOnce):
         # 2x/z − 1/2 is 0 at z/4 and 1 at 3z/4, where the second unit, 2x/z − 3/2, begins: from
         # there on the difference stays 1.
         scaled = self.form * (2 / self.zone)
-        return ((scaled - Fraction(1, 2), Fraction(1)), (scaled - Fraction(3, 2), Fraction(-1)))
+        return ((scaled - _HALF, _ONE), (scaled - 3 * _HALF, -_ONE))
 
     def height(self, circuit: Circuit, falls: bool) -> Bound:
         """Bound of ReLU(2x/z − 3/2): 2x/z, or 2(z − x)/z for a step that falls from 1."""
-        rows = circuit.rows(self.form)
-        highest = max(self.zone - row.lo if falls else row.hi for row in rows.distinct())
+        rows, constant = circuit.rows(self.form.linear).distinct(), self.form.constant
+        if falls:
+            highest = self.zone - min(row.lo for row in rows) - constant
+        else:
+            highest = max(row.hi for row in rows) + constant
         return max(highest, Fraction(0)) * 2 / self.zone
 
     def law(self, circuit: Circuit) -> Law:
         """Whole numbers at the symbols, where the form is at most 0 or at least the zone."""
         symbols = len(circuit.alphabet)
-        rows, (low, high) = circuit.rows(self.form), self._ramp
+        # The ranges of the form without its constant serve many steps: it is the ramp that moves.
+        rows, constant = circuit.rows(self.form.linear), self.form.constant
+        low, high = (end - constant for end in self._ramp)
         whole = rows.mapped(lambda x: _BITS[x.lo >= high, x.hi > low])
         others = dict(whole.others)
         if circuit.bos:
             # The zone separates the values at symbols. At BOS the form may lie between, where the
             # step is straight; it never falls, so the ends of its range are its values at the ends.
             at_bos = rows[symbols]
-            others[symbols] = Range(self._at(at_bos.lo), self._at(at_bos.hi))
+            ends = (self._at(end + constant) for end in (at_bos.lo, at_bos.hi))
+            others[symbols] = Range(*ends)
         return Law(Ranges(len(rows), whole.common, others), _WHOLE)
 
     @cached_property

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -54,7 +53,7 @@ def _numbers(flat: NDArray[Any]) -> str:
     lines, zero = [], "0/1\n"
     for run, x in zip(zeros.tolist(), flat[used].tolist(), strict=False):
         # The exact value: 1, 1.0 and Fraction(1) are one weight.
-        p, q = Fraction(x).as_integer_ratio()
+        p, q = x.as_integer_ratio()
         lines.append(f"{zero * run}{p:x}/{q:x}\n")
     lines.append(zero * int(zeros[-1]))
     return "".join(lines)[:-1]

@@ -92,8 +92,8 @@ def _has_ties(hard: Transformer, n: int) -> bool:
     """True if two labels are the largest together at some position of an input of length n."""
     exact = number_system("exact")
     for rows in hard.values(list(itertools.product(hard.alphabet, repeat=n)), "exact"):
-        listed = [list(row) for row in exact.numbers(rows)]
-        if any(row.count(max(row)) > 1 for row in listed):
+        largest = exact.maximal(rows, np.ones(rows.shape, bool))
+        if (largest.sum(axis=-1) > 1).any():
             return True
     return False
 

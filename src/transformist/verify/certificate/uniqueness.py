@@ -14,6 +14,9 @@ from transformist.laws import Grid, Range, Ranges
 from transformist.model import MultiClass
 from transformist.verify.certificate.cases import cases
 
+MOST_PAIRS = 2**16
+"""So many pairs of forms are compared one by one; of more forms a common bound is taken."""
+
 
 def distance_from_zero(circuit: Circuit, form: Form) -> Fraction:
     """Return the least distance of a form from 0, by its range or by its grid."""
@@ -50,7 +53,9 @@ def has_one_best(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> b
         return True
     if as_count(circuit, read_out, forms) or _as_nearest(circuit, read_out, forms):
         return True
-    if all(distance_from_zero(circuit, a - b) > 0 for a, b in itertools.combinations(forms, 2)):
+    if math.comb(len(forms), 2) <= MOST_PAIRS and all(
+        distance_from_zero(circuit, a - b) > 0 for a, b in itertools.combinations(forms, 2)
+    ):
         return True
     known = cases(circuit, forms)
     return known is not None and all(case.count(max(case)) == 1 for case in known)
@@ -76,6 +81,8 @@ def apart(circuit: Circuit, forms: list[Form]) -> Fraction:
     for place, row in enumerate(rows):
         for number in row.factors:
             holders.setdefault(number, []).append(place)
+    if sum(math.comb(len(places), 2) for places in holders.values()) > MOST_PAIRS:
+        return _apart_together(circuit, rows, Q)
     found = set[Fraction]()
     overlapping = Counter[frozenset[Hashable]]()
     for i, row in enumerate(rows):
@@ -86,6 +93,24 @@ def apart(circuit: Circuit, forms: list[Form]) -> Fraction:
         if count > overlapping[pair]:  # some pair of these kinds has no common atom
             found |= _distance_of_kinds(circuit, rows[i], rows[j], Q)
     return min(found, default=Fraction(0))
+
+
+def _apart_together(circuit: Circuit, rows: list[_Row], Q: int) -> Fraction:
+    """Return a number that the difference of any two forms is a multiple of; 0 if not known."""
+    # Let g divide all differences of factors and of constants from the first form, and so those of
+    # any two forms. Such a difference is g/Q (Σ m · atom + k) with whole m and k: a multiple of g/Q
+    # over the common denominator of the atoms.
+    numbers = sorted({number for row in rows for number in row.factors})
+    grids = [circuit.laws[number].grid for number in numbers]
+    if None in grids:
+        return Fraction(0)
+    first = rows[0]
+    g = math.gcd(
+        *(row.constant - first.constant for row in rows),
+        *(row.factors.get(n, 0) - first.factors.get(n, 0) for row in rows for n in numbers),
+    )
+    joined = _joined((1, grid) for grid in grids)  # type: ignore[misc]
+    return Fraction(g, Q) * (joined.separation(circuit.most_seen) or 0)
 
 
 class _Row(NamedTuple):

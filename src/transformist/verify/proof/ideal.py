@@ -261,8 +261,8 @@ class Ideal:
     ) -> int:
         """Return the number of the unknown of this name; make the unknown at its first use."""
         if name not in self._named:
-            ends = (np.broadcast_to(np.asarray(x, float), (self.kinds,)) for x in (lo, hi))
-            lo, hi = outwards(*ends)
+            everywhere = np.zeros(self.kinds)
+            lo, hi = outwards(everywhere + lo, everywhere + hi)
             if size is None:
                 size = self.scales[:, None] * magnitudes(lo, hi)
             size = at_least_tiniest(size)

@@ -63,7 +63,7 @@ class Entries:
 
         """
         values = np.asarray(values, dtype=float)
-        if not values.all():
+        if np.count_nonzero(values) < len(values):
             used = np.flatnonzero(values)
             few = Entries(self.shape, self.rows[used], self.columns[used])
             return few.times(values[used], z)

@@ -169,7 +169,9 @@ def up(x: Any) -> Any:
             found[is_used] = up(x[is_used])
             return found
     found = x * (1 + ROOM) + FLOOR * (x > 0)
-    return found if (x >= 0).all() else np.where(x >= 0, found, math.inf)
+    # The least of numbers among which there is a NaN is NaN.
+    least = np.minimum.reduce(x, axis=None, initial=0.0)
+    return found if least >= 0 else np.where(x >= 0, found, math.inf)
 
 
 def at_least_tiniest(x: Floats) -> Floats:
