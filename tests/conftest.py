@@ -1,5 +1,7 @@
 """What a quick run (`-m "not slow"`) does less of; the whole suite leaves nothing out."""
 
+import gc
+import os
 import signal
 import time
 from collections import Counter, defaultdict
@@ -7,6 +9,11 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+
+# Beside other workers each computes with one thread: threads that outnumber processors wait for
+# each other. Libraries of linear algebra read this when they are imported.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from transformist.programs import PROGRAMS
 from transformist.report import recipe_sheet
@@ -65,6 +72,13 @@ def pytest_sessionfinish(session):
         long = {each.nodeid for each in session.items if each.stash.get(SPENT, 0) > SECONDS}
         kept = {each for each in long if each.startswith(KEPT)}
         LONG.write_text("".join(f"{each}\n" for each in sorted(long - kept)), encoding="utf-8")
+
+
+def pytest_collection_finish():
+    # The tests themselves stay to the end: a search for garbage need not walk through them.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -60,20 +60,19 @@ def verdict(case):
         )
     except TransformistError:
         return "refused"
-    try:
-        found = tf.certify(model, case.arithmetic)
-    except TransformistError:
-        return "not followed"
-    return f"grade {found.grade}" if found.holds else "not held"
+    grade, _ = tf.grade_of(model, case.arithmetic)
+    return f"grade {grade}" if grade else "not held"
 
 
-@pytest.mark.trials(4, 200)
-def test_nearly_all_that_compiles_is_certified(trials):
-    draw, counts = random.Random(8), Counter()
+@pytest.mark.trials(1, 250)
+@pytest.mark.parametrize("seed", range(8))
+def test_nearly_all_that_compiles_is_certified(trials, seed):
+    """2,000 programs in all."""
+    draw, counts = random.Random(seed), Counter()
     while counts.total() < trials:
         case = drawn(draw)
         if case.weighting == "softmax" and case.max_length is not None:
             found = verdict(case)
             counts[found] += found != "refused"
     print(dict(counts))
-    assert counts["not held"] + counts["not followed"] <= LEFT_OUT * trials, counts
+    assert counts["not held"] <= max(LEFT_OUT * trials, 1), counts
