@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
 from transformist.verify.proof.grids import ANY_POWER, exponent, least
-from transformist.verify.proof.ideal import ONE, Form, Ideal
+from transformist.verify.proof.ideal import NOTHING, ONE, Form, Ideal
 from transformist.verify.proof.sparse_products import Entries
 from transformist.verify.proof.sparse_rows import SparseRow, exactly, places, sparse_rows
 from transformist.verify.proof.upwards import (
@@ -142,6 +142,34 @@ class Approximation:
         """(coordinates,): True if the computed coordinate is exactly 0 at every row."""
         empty = np.array([not form for form in self.forms], dtype=bool)
         return np.asarray(empty & ~self.error[0].any(axis=1))
+
+    def spread(self, places: NDArray[np.intp], count: int) -> Approximation:
+        """Return a vector of `count` coordinates: these at the places given, exact zeros beside."""
+        forms = [NOTHING] * count
+        for place, form in zip(places.tolist(), self.forms, strict=True):
+            forms[place] = form
+
+        def filled(array: Any, fill: float = 0) -> Any:
+            """The array with its last axis but one, or its only one, spread over the places."""
+            axis = max(array.ndim - 2, 0)
+            shape = (*array.shape[:axis], count, *array.shape[axis + 1 :])
+            found = np.full(shape, fill, dtype=array.dtype)
+            found[(slice(None),) * axis + (places,)] = array
+            return found
+
+        shared = self.shared
+        bounds: dict[str, Any] = {name: filled(getattr(self, name)) for name in BOUNDS}
+        return Approximation(
+            forms,
+            **bounds,
+            multiples=None if self.multiples is None else filled(self.multiples, ANY_POWER),
+            cap=None if self.cap is None else filled(self.cap, np.inf),
+            shared=shared and shared._replace(by=filled(shared.by, -1)),
+        )
+
+
+BOUNDS = ("lo", "hi", "size", "error", "absolute", "relative")
+"""The bounds that every approximation has, an array each."""
 
 
 class Stored(NamedTuple):
@@ -356,6 +384,12 @@ class RoundingErrors:
             common,
         )
 
+    def written(self, W: Any, b: Any, z: Approximation, where: str) -> Approximation:
+        """Return W z + b as `affine`, of which most rows are 0: a head writes to few slots."""
+        require_memory(max(np.shape(W)), self.ideal.kinds, where)
+        used = np.flatnonzero((W != 0).any(axis=1) | (b != 0))
+        return self.affine(W[used], b[used], z, where).values.spread(used, len(W))
+
     def _whole(self, inherited: Floats, multiples: Floats, forms: Sequence[Form]) -> Floats:
         """Round errors of W̃ z̃ + b̃ down to multiples of 2ᵏ, where it and the ideal are multiples.
 
@@ -482,10 +516,13 @@ class RoundingErrors:
     def _measured(
         self, forms: Sequence[Form], known: Sequence[Approximation]
     ) -> tuple[Floats, Floats, Floats]:
-        """Return `Ideal.measured`; a form that is one of a known vector is not measured again."""
+        """Return `Ideal.measured`; a form that is one of a known vector is not measured again.
+
+        Nor is a form without terms, which is 0.
+        """
         place = {id(form): (part, k) for part in known for k, form in enumerate(part.forms)}
         shape = len(forms), self.ideal.kinds
-        lo, hi, size = np.empty(shape), np.empty(shape), np.empty((len(self.ideal.scales), *shape))
+        lo, hi, size = np.zeros(shape), np.zeros(shape), np.zeros((len(self.ideal.scales), *shape))
         taken: dict[int, tuple[Approximation, list[int], list[int]]] = {}
         new = []
         for row, form in enumerate(forms):
@@ -494,7 +531,7 @@ class RoundingErrors:
                 _, rows, sources = taken.setdefault(id(part), (part, [], []))
                 rows.append(row)
                 sources.append(k)
-            else:
+            elif form:
                 new.append(row)
         for part, rows, sources in taken.values():
             lo[rows], hi[rows] = part.lo[sources], part.hi[sources]

@@ -189,7 +189,7 @@ class Walk:
             self.leads[where] = attending.leads
             if head.W_O is not None or np.any(head.b_O != 0):
                 W_O = np.eye(len(c.forms)) if head.W_O is None else head.W_O
-                c = self.rounding.affine(W_O, head.b_O, c, f"{where} output").values
+                c = self.rounding.written(W_O, head.b_O, c, f"{where} output")
             parts.append(c)
         return self.rounding.added(parts, f"{layer} attention")
 
