@@ -29,8 +29,8 @@ class HashedOnce:
         return {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
 
 
-NOTHING = Fraction(0)
-"""The constant of forms that have none, one object for nearly all: it is soon recognised."""
+NO_CONSTANT = Fraction(0)
+"""The constant of forms that have none: one object for nearly all, which `is` recognises."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Form(HashedOnce):
     """
 
     terms: tuple[tuple[int, Fraction], ...] = ()
-    constant: Fraction = NOTHING
+    constant: Fraction = NO_CONSTANT
 
     @cached_property
     def _key(self) -> tuple[tuple[Any, ...], int]:
@@ -83,7 +83,7 @@ class Form(HashedOnce):
     @classmethod
     def of(cls, value: Any) -> Form:
         """A constant."""
-        return cls((), Fraction(value) or NOTHING)
+        return cls((), Fraction(value) or NO_CONSTANT)
 
     @classmethod
     def made(cls, factors: Iterable[tuple[int, Fraction]], constant: Fraction) -> Form:
@@ -94,7 +94,7 @@ class Form(HashedOnce):
         for atom, factor in factors:
             total[atom] = total[atom] + factor if atom in total else factor
         kept = [term for term in total.items() if term[1]]
-        return cls(tuple(sorted(kept, key=_ATOM)), constant or NOTHING)
+        return cls(tuple(sorted(kept, key=_ATOM)), constant or NO_CONSTANT)
 
     def __str__(self) -> str:
         """The form as text, an atom by its number in brackets."""
@@ -116,7 +116,7 @@ class Form(HashedOnce):
     def linear(self) -> Form:
         """The form without its constant; bounds of it serve every form that adds a constant."""
         constant = self.constant
-        if constant is NOTHING:
+        if constant is NO_CONSTANT:
             return self
         return self.__dict__.get("_linear") or (self._linear if constant else self)
 
@@ -229,8 +229,8 @@ def total(forms: Iterable[Form]) -> Form:
     """The sum of forms."""
     listed = list(forms)
     terms = (term for form in listed for term in form.terms)
-    constants = [form.constant for form in listed if form.constant is not NOTHING]
-    return Form.made(terms, sum(constants, NOTHING))
+    constants = [form.constant for form in listed if form.constant is not NO_CONSTANT]
+    return Form.made(terms, sum(constants, NO_CONSTANT))
 
 
 def content(values: Iterable[Fraction]) -> Fraction:

@@ -19,7 +19,7 @@ SHORT, LONG = 34, 66
 an instrument that are not longer: the first is below the window of most engines, and the second
 leaves room for several chunks."""
 
-MOST = 1000
+MOST_TOKENS = 1000
 """The most tokens of a prompt on which mistakes are evaluated. Attention takes n² products a head,
 for each of about a hundred mistakes: two prompts of 700 tokens take 4 s, two of 4,096 would take
 34 times as long. If longer prompts alone are wrong, their lengths tell the class of the fault."""
@@ -83,7 +83,7 @@ class Predictions:
 
         Args:
             wrong: the names of the cases with wrong answers. The shortest one of each instrument
-                is among the chosen cases, if it has at most `MOST` tokens.
+                is among the chosen cases, if it has at most `MOST_TOKENS` tokens.
 
         """
         found: dict[str, list[Case]] = {}
@@ -175,7 +175,7 @@ class Predictions:
 
 def _some(own: Sequence[Case], wrong: Collection[str]) -> Sequence[Case]:
     lengths = {len(each.ids) for each in own}
-    short = [each for each in own if each.id in wrong and len(each.ids) <= MOST]
+    short = [each for each in own if each.id in wrong and len(each.ids) <= MOST_TOKENS]
     shortest = min(short, key=_length, default=None)
     if len(lengths) == len(own) <= FEW:
         return own

@@ -28,7 +28,7 @@ CACHES = ("float8_e4m3", "float8_e5m2")
 LARGEST = 1e6
 """The largest margin that is stated: in float32 larger ones are not known well enough."""
 
-MOST = 256
+MOST_TOKENS = 256
 """The most tokens of a prompt whose margins are measured: longer ones take too much time."""
 
 _TYPES: Mapping[str, Any] = {
@@ -79,10 +79,10 @@ def margins(
     Returns:
         For each of `FORMATS`, and for a `cache` in each of `CACHES`, a list of margins of two
         digits, at most `LARGEST`; 0 where a number overflows. Empty for a prompt of more than
-        `MOST` tokens.
+        `MOST_TOKENS` tokens.
 
     """
-    if len(ids) > MOST:
+    if len(ids) > MOST_TOKENS:
         return {}
     rows, right = list(reads), np.asarray(expected)[:, None]
 

@@ -14,8 +14,9 @@ from transformist.laws import Grid, Range, Ranges
 from transformist.model import MultiClass
 from transformist.verify.certificate.cases import cases
 
-MOST_PAIRS = 2**16
-"""So many pairs of forms are compared one by one; of more forms a common bound is taken."""
+MOST_PAIRS = 2**18
+"""So many pairs of forms are compared one by one, in some seconds; of more a common bound is
+taken."""
 
 
 def distance_from_zero(circuit: Circuit, form: Form) -> Fraction:

@@ -33,7 +33,12 @@ from numpy.typing import NDArray
 
 from transformist.model import Attention, Mask
 from transformist.verify.proof.ideal import Pattern, Views
-from transformist.verify.proof.rounding_errors import Approximation, Mixed, RoundingErrors, Shared
+from transformist.verify.proof.rounding_errors import (
+    Approximation,
+    CommonFactor,
+    Mixed,
+    RoundingErrors,
+)
 from transformist.verify.proof.row_functions import MOST_ROWS
 from transformist.verify.proof.scoring import Leads, Scoring
 from transformist.verify.proof.slack import Ledger, Margin
@@ -41,7 +46,7 @@ from transformist.verify.proof.softmax_orders import EqualWeight, SoftmaxOrder
 from transformist.verify.proof.upwards import ROOM, Floats, compounded, magnitudes, up
 
 _MASKS = ("none", "future", "strict-future", "past", "strict-past")
-"""Masks, which number the factors that means have in common (`Shared`)."""
+"""Masks, which number the factors that means have in common (`CommonFactor`)."""
 
 
 class Choice(NamedTuple):
@@ -285,7 +290,7 @@ class Attending:
             shared=shared,
         )
 
-    def _shared(self, of_sum: Mixed, equal: EqualWeight) -> Shared:
+    def _shared(self, of_sum: Mixed, equal: EqualWeight) -> CommonFactor:
         """Return the factor ω D = 1 + δ of means that are ω Σ v_j, stored (`equally_weighted`).
 
         D is the number of all admissible rows, and ω follows from D: all means of one mask and kind
@@ -297,7 +302,7 @@ class Attending:
         holds = (np.isfinite(of_sum.relative) & (of_sum.absolute == 0)).all(axis=1)
         number = 2 * _MASKS.index(str(head.mask)) + head.weighting.is_hard
         own = float(up((1 + equal.error) * r.storing))
-        return Shared(np.where(holds, number, -1), equal.error, own)
+        return CommonFactor(np.where(holds, number, -1), equal.error, own)
 
     def _cap(self, is_sum: NDArray[np.bool_], largest: Floats) -> Floats | None:
         """Return 2ᵏ, which a mean of values of magnitudes up to 2ᵏ is not above; else infinity.

@@ -308,9 +308,8 @@ def with_exclusive_steps(
         found[rows[group[0]]] = k
     if not partner:
         return output
-    values, (_, off, _, shift_off) = output.values, output.stored
-    error, absolute = values.error.copy(), values.absolute.copy()
-    of_units = layer.values.error
+    _, off, _, shift_off = output.stored
+    of_units, bounds = layer.values.error, dict[int, Floats]()
     for slot, row in enumerate(sparse_rows(W)):
         weights = {k: abs(float(exactly(x))) for k, x in row}
         pairs = {k: other for k, other in partner.items() if k in weights and other in weights}
@@ -328,13 +327,8 @@ def with_exclusive_steps(
         )
         inherited = inherited + sum((weights[k] * of_units[:, k] for k in alone), 0.0)
         inherited = raised(inherited, len(row))
-        bound = r.least((up(inherited) + output.rounding[:, slot])[:, None])[:, 0]
-        error[:, slot] = np.minimum(error[:, slot], bound)
-        is_plain = values.relative[slot] == 0
-        absolute[slot] = np.where(
-            is_plain, np.minimum(absolute[slot], error[0, slot]), absolute[slot]
-        )
-    return replace(output, values=replace(values, error=error, absolute=absolute))
+        bounds[slot] = r.least((up(inherited) + output.rounding[:, slot])[:, None])[:, 0]
+    return _within(output, bounds)
 
 
 def with_active_steps(
@@ -346,8 +340,8 @@ def with_active_steps(
     r: RoundingErrors,
 ) -> AffineMap:
     """Lower the errors of sums of a few steps that round alike (`_of_active`)."""
-    values, (_, off, _, shift_off) = output.values, output.stored
-    error, absolute = values.error.copy(), values.absolute.copy()
+    _, off, _, shift_off = output.stored
+    bounds = dict[int, Floats]()
     rounds = np.asarray(inner.stored.off.any(axis=1))
     alike = [
         k
@@ -363,12 +357,19 @@ def with_active_steps(
         others = [x * layer.values.error[0, k] for k, x in weights.items() if k not in few]
         bound = sum(others, _of_active(f, few, weights, layer, inner, r))
         bound = raised(bound, len(row))
-        bound = up(r.ideal.scales[:, None] * up(bound + output.rounding[0, slot]))
+        bounds[slot] = up(r.ideal.scales[:, None] * up(bound + output.rounding[0, slot]))
+    return _within(output, bounds)
+
+
+def _within(output: AffineMap, bounds: Mapping[int, Floats]) -> AffineMap:
+    """Lower the errors (1 + masks, kinds) of slots to bounds of them, where these are smaller."""
+    values = output.values
+    error, absolute = values.error.copy(), values.absolute.copy()
+    for slot, bound in bounds.items():
         error[:, slot] = np.minimum(error[:, slot], bound)
         is_plain = values.relative[slot] == 0
-        absolute[slot] = np.where(
-            is_plain, np.minimum(absolute[slot], error[0, slot]), absolute[slot]
-        )
+        least = np.minimum(absolute[slot], error[0, slot])
+        absolute[slot] = np.where(is_plain, least, absolute[slot])
     return replace(output, values=replace(values, error=error, absolute=absolute))
 
 

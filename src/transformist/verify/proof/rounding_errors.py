@@ -76,7 +76,7 @@ class Halves(NamedTuple):
     quanta: Sequence[int | None]
 
 
-class Shared(NamedTuple):
+class CommonFactor(NamedTuple):
     """A factor that coordinates have in common: z̃ = (1 + δ) (1 + ε) z, with one δ at each row.
 
     Attributes:
@@ -121,7 +121,7 @@ class Approximation:
     halves: Halves | None = None
     multiples: Floats | None = None
     cap: Floats | None = None
-    shared: Shared | None = None
+    shared: CommonFactor | None = None
 
     @property
     def reach(self) -> Floats:
@@ -213,7 +213,7 @@ class AffineMap:
         multiples: (coordinates,): k such that every computed term is a multiple of 2ᵏ, or −∞.
         source: z.
         common: a and ρ of the error of W̃ z̃ before it is rounded, as (1 + δ) W z is off by δ W z
-            alone (`Shared`); ∞ where there is none.
+            alone (`CommonFactor`); ∞ where there is none.
 
     """
 
@@ -431,9 +431,9 @@ class RoundingErrors:
         Σ |w_c| a_c + max ρ_c Σ |w_c z_c|, and Σ |w_c z_c| is a form, with bounds of its own: shares
         of one head add up to 1 at most, so that two of them are not both 1.
 
-        Return `AffineMap.common`. Let K be coordinates with one factor 1 + δ (`Shared`). Their
-        terms add up to (1 + δ) Σ_K w_c z_c, off by at most own Σ_K |w_c z_c|. With the other terms
-        δ Σ_K w_c z_c = δ (W z − Σ w_c z_c), which is at most |δ| (|W z| + Σ |w_c z_c|).
+        Return `AffineMap.common`. Let K be coordinates with one factor 1 + δ (`CommonFactor`).
+        Their terms add up to (1 + δ) Σ_K w_c z_c, off by at most own Σ_K |w_c z_c|. With the other
+        terms δ Σ_K w_c z_c = δ (W z − Σ w_c z_c), which is at most |δ| (|W z| + Σ |w_c z_c|).
         """
         shape = terms.at.shape[0], z.lo.shape[-1]
         common = Mixed(np.full(shape, np.inf), np.zeros(shape))
@@ -807,7 +807,7 @@ def _keeps_one(terms: Terms, shift: Floats) -> NDArray[np.bool_]:
     return np.asarray(is_alone & (at.count(keeps) == 1))
 
 
-def _shared(terms: Terms, stored: Stored, z: Approximation) -> Shared | None:
+def _shared(terms: Terms, stored: Stored, z: Approximation) -> CommonFactor | None:
     """Return the common factors of rows that keep one number of z.
 
     A b that rounds to 0 is a part of the ideal and not of the computed number: no factor of the
@@ -821,7 +821,7 @@ def _shared(terms: Terms, stored: Stored, z: Approximation) -> Shared | None:
     return z.shared._replace(by=np.where(keeps, by, -1))
 
 
-def _shared_of(parts: Sequence[Approximation]) -> Shared | None:
+def _shared_of(parts: Sequence[Approximation]) -> CommonFactor | None:
     """Return the common factors of sums in which all other summands are 0.
 
     Factors of several parts are bounded by the largest of each bound.
@@ -836,7 +836,7 @@ def _shared_of(parts: Sequence[Approximation]) -> Shared | None:
         )
         by = np.where(is_alone & (shared.by >= 0), shared.by, by)
     bounds = [shared for _, shared in given]
-    return Shared(by, max(x.factor for x in bounds), max(x.own for x in bounds))
+    return CommonFactor(by, max(x.factor for x in bounds), max(x.own for x in bounds))
 
 
 def largest_sums(W: Any, shift: Floats, z: Approximation, ideal: Ideal) -> Floats:
