@@ -63,8 +63,8 @@ from transformist.verify.proof.upwards import (
 
 Form: TypeAlias = "Mapping[int, Fraction]"
 
-NOTHING: Form = {}
-"""The form 0, one object for all of them: what is known of it is computed once."""
+ZERO_FORM: Form = {}
+"""The form 0: one object for all, so that what is known of it is computed once."""
 
 Term: TypeAlias = "tuple[int, int, float]"
 """The place of a form in a list, the number of an unknown or kind, and its coefficient."""
@@ -309,13 +309,13 @@ class Ideal:
 
     def constant(self, value: Fraction) -> Form:
         """Return the form of a constant."""
-        return dict.fromkeys(range(self.kinds), value) if value else NOTHING
+        return dict.fromkeys(range(self.kinds), value) if value else ZERO_FORM
 
     def combined(self, parts: Iterable[tuple[Any, Form]]) -> Form:
         """Return the form of Σ factor · form; one form alone is returned as it is."""
         listed = [(factor, form) for factor, form in parts if form and factor]
         if not listed:
-            return NOTHING
+            return ZERO_FORM
         if len(listed) == 1 and listed[0][0] == 1:
             require_terms(len(listed[0][1]), "weights", "terms in a sum", MOST_SUMMED)
             return listed[0][1]

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from transformist.arithmetic import Floating
 from transformist.verify.proof.grids import ANY_POWER, exponent, least
-from transformist.verify.proof.ideal import NOTHING, ONE, Form, Ideal
+from transformist.verify.proof.ideal import ONE, ZERO_FORM, Form, Ideal
 from transformist.verify.proof.sparse_products import Entries
 from transformist.verify.proof.sparse_rows import SparseRow, exactly, places, sparse_rows
 from transformist.verify.proof.upwards import (
@@ -145,7 +145,7 @@ class Approximation:
 
     def spread(self, places: NDArray[np.intp], count: int) -> Approximation:
         """Return a vector of `count` coordinates: these at the places given, exact zeros beside."""
-        forms = [NOTHING] * count
+        forms = [ZERO_FORM] * count
         for place, form in zip(places.tolist(), self.forms, strict=True):
             forms[place] = form
 
