@@ -730,9 +730,7 @@ class RoundingErrors:
     def values(self, forms: Sequence[Form], error: Floats) -> Approximation:
         """Return ideal numbers with these errors E."""
         scaled = up(self.ideal.scales[:, None, None] * error)
-        return Approximation(
-            forms, *self.ideal.measured(forms), scaled, error, np.zeros_like(error)
-        )
+        return Approximation(forms, *self._measured(forms, ()), scaled, error, np.zeros_like(error))
 
     def least(self, error: Floats) -> Floats:
         """Return E, and for each mask the lesser of E_D and E times the largest D."""

@@ -22,7 +22,7 @@ from transformist.verify.proof.answering import decide
 from transformist.verify.proof.attending import Attending
 from transformist.verify.proof.grids import SYMBOLS, Grid
 from transformist.verify.proof.hidden_units import network
-from transformist.verify.proof.ideal import ONE, Form, Ideal
+from transformist.verify.proof.ideal import ONE, ZERO_FORM, Form, Ideal
 from transformist.verify.proof.normalizing import normalized
 from transformist.verify.proof.rounding_errors import (
     Approximation,
@@ -116,7 +116,7 @@ class Walk:
         vectors = embedding.vectors[order]
         stored, off = r.rounded(vectors)
         forms: list[Form] = [
-            {kind: Fraction(column[kind]) for kind in np.flatnonzero(column).tolist()}
+            {kind: Fraction(column[kind]) for kind in np.flatnonzero(column).tolist()} or ZERO_FORM
             for column in vectors.T
         ]
         words = replace(r.values(forms, off.T), multiples=exponents(stored.T).min(axis=1))
@@ -126,7 +126,7 @@ class Walk:
         if not isinstance(embedding.positions, PositionFunctions):
             raise Unfollowed("embedding", "its positions are not named functions")
         given: list[tuple[Form, float, float]] = [
-            ({}, 0.0, 0.0) if name is None else self.position(name)
+            (ZERO_FORM, 0.0, 0.0) if name is None else self.position(name)
             for name in embedding.positions.names
         ]
         errors, ratios = (np.outer([each[k] for each in given], np.ones(kinds)) for k in (1, 2))
