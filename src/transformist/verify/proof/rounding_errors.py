@@ -143,28 +143,50 @@ class Approximation:
         empty = np.array([not form for form in self.forms], dtype=bool)
         return np.asarray(empty & ~self.error[0].any(axis=1))
 
-    def spread(self, places: NDArray[np.intp], count: int) -> Approximation:
-        """Return a vector of `count` coordinates: these at the places given, exact zeros beside."""
-        forms = [ZERO_FORM] * count
-        for place, form in zip(places.tolist(), self.forms, strict=True):
-            forms[place] = form
-
-        def filled(array: Any, fill: float = 0) -> Any:
-            """The array with its last axis but one, or its only one, spread over the places."""
-            axis = max(array.ndim - 2, 0)
-            shape = (*array.shape[:axis], count, *array.shape[axis + 1 :])
-            found = np.full(shape, fill, dtype=array.dtype)
-            found[(slice(None),) * axis + (places,)] = array
-            return found
-
+    def taken(self, at: NDArray[np.intp]) -> Approximation:
+        """Return the vector of these coordinates alone."""
+        assert self.halves is None
         shared = self.shared
-        bounds: dict[str, Any] = {name: filled(getattr(self, name)) for name in BOUNDS}
+        bounds: dict[str, Any] = {name: getattr(self, name)[..., at, :] for name in BOUNDS}
         return Approximation(
+            [self.forms[place] for place in at.tolist()],
+            **bounds,
+            multiples=None if self.multiples is None else self.multiples[at],
+            cap=None if self.cap is None else self.cap[at],
+            shared=shared and shared._replace(by=shared.by[at]),
+        )
+
+    @classmethod
+    def assembled(
+        cls, count: int, pieces: Sequence[tuple[NDArray[np.intp], Approximation]], ideal: Ideal
+    ) -> Approximation:
+        """Return a vector of `count` coordinates: each piece at its places, exact zeros beside."""
+        forms, plane = [ZERO_FORM] * count, (count, ideal.kinds)
+        sized = len(ideal.scales), *plane
+        bounds: dict[str, Any] = {
+            name: np.zeros(sized if name in ("size", "error") else plane) for name in BOUNDS
+        }
+        multiples, cap = np.full(count, float(ANY_POWER)), np.full(plane, np.inf)
+        by, factors = np.full(count, -1), list[CommonFactor]()
+        for at, piece in pieces:
+            for place, form in zip(at.tolist(), piece.forms, strict=True):
+                forms[place] = form
+            for name, array in bounds.items():
+                array[..., at, :] = getattr(piece, name)
+            multiples[at] = -np.inf if piece.multiples is None else piece.multiples
+            if piece.cap is not None:
+                cap[at] = piece.cap
+            if piece.shared is not None:
+                by[at] = piece.shared.by
+                factors.append(piece.shared)
+        # The factors of several pieces are bounded by the largest of each bound.
+        largest = (max(getattr(x, name) for x in factors) for name in ("factor", "own"))
+        return cls(
             forms,
             **bounds,
-            multiples=None if self.multiples is None else filled(self.multiples, ANY_POWER),
-            cap=None if self.cap is None else filled(self.cap, np.inf),
-            shared=shared and shared._replace(by=filled(shared.by, -1)),
+            multiples=multiples,
+            cap=cap if any(piece.cap is not None for _, piece in pieces) else None,
+            shared=CommonFactor(by, *largest) if factors else None,
         )
 
 
@@ -388,7 +410,8 @@ class RoundingErrors:
         """Return W z + b as `affine`, of which most rows are 0: a head writes to few slots."""
         require_memory(max(np.shape(W)), self.ideal.kinds, where)
         used = np.flatnonzero((W != 0).any(axis=1) | (b != 0))
-        return self.affine(W[used], b[used], z, where).values.spread(used, len(W))
+        values = self.affine(W[used], b[used], z, where).values
+        return Approximation.assembled(len(W), [(used, values)], self.ideal)
 
     def _whole(self, inherited: Floats, multiples: Floats, forms: Sequence[Form]) -> Floats:
         """Round errors of W̃ z̃ + b̃ down to multiples of 2ᵏ, where it and the ideal are multiples.
@@ -675,16 +698,32 @@ class RoundingErrors:
         """Return the sum of vectors, where each addition is stored, in any order and grouping.
 
         A sum of two rounds once, relative to the result. A sum of k > 2 has k − 1 roundings, each
-        relative to a partial sum, which is at most the sum of the magnitudes.
+        relative to a partial sum, which is at most the sum of the magnitudes. A coordinate that is
+        0 in all vectors but one is that of this one: x + 0 does not round.
         """
         require_terms(len(parts), where, "vectors in a sum")
+        used = ~np.array([part.is_zero for part in parts])
+        count = used.sum(axis=0)
+        pieces = [
+            (at, part.taken(at))
+            for part, own in zip(parts, used, strict=True)
+            if len(at := np.flatnonzero(own & (count == 1)))
+        ]
+        several = np.flatnonzero(count > 1)
+        if len(several):
+            summed = self._summed([part.taken(several) for part in parts], where)
+            pieces.append((several, summed))
+        return Approximation.assembled(len(count), pieces, self.ideal)
+
+    def _summed(self, parts: Sequence[Approximation], where: str) -> Approximation:
+        """Return the sum of vectors; in each coordinate two of them may be other than 0."""
         scales = self.ideal.scales[:, None, None]
         forms = [
             self.ideal.combined([(ONE, form) for form in each])
             for each in zip(*(part.forms for part in parts), strict=True)
         ]
         lo, hi, size = self._measured(forms, parts)
-        additions = np.maximum(sum(~part.is_zero for part in parts) - 1, 0)[:, None]
+        additions = np.sum([~part.is_zero for part in parts], axis=0)[:, None] - 1
         inherited = sum(part.error for part in parts)
         reach = up(sum(part.reach for part in parts))
         growth = repeated(self.per_operation, additions)
@@ -693,28 +732,15 @@ class RoundingErrors:
         rounding = np.where(additions > 1, growth * reach, once) + underflow * scales
         rounding = np.where(self._sums_exactly(parts, inherited, reach), 0.0, up(rounding))
         error = self.least(inherited + rounding)
-        self.require(
-            np.where(additions > 0, up(reach[0] * (1 + growth)), 0.0), self.a.largest, where
-        )
+        self.require(up(reach[0] * (1 + growth)), self.a.largest, where)
         # Terms of one sign: Σ (a_i + ρ_i |x_i|) ≤ Σ a_i + max ρ_i |Σ x_i|, and so with rounding.
         has_one_sign = np.logical_and.reduce([part.lo >= 0 for part in parts])
         has_one_sign |= np.logical_and.reduce([part.hi <= 0 for part in parts])
-        has_one_sign |= additions == 0  # all other parts are 0
         a = up(sum(part.absolute for part in parts) * (1 + growth) + underflow)
         rho = compounded(np.maximum.reduce([part.relative for part in parts]), growth)
         mixed = _where(has_one_sign, Mixed(a, rho), error[0])
         multiples = np.minimum.reduce([_known_multiples(part) for part in parts])
-        caps = [
-            np.where(np.logical_and.reduce(others)[:, None], part.cap, np.inf)
-            for k, part in enumerate(parts)
-            if part.cap is not None
-            and (others := [each.is_zero for m, each in enumerate(parts) if m != k])
-        ]
-        cap = np.minimum.reduce(caps) if caps else None
-        shared = _shared_of(parts)
-        return Approximation(
-            forms, lo, hi, size, error, *mixed, multiples=multiples, cap=cap, shared=shared
-        )
+        return Approximation(forms, lo, hi, size, error, *mixed, multiples=multiples)
 
     def _sums_exactly(
         self, parts: Sequence[Approximation], inherited: Any, reach: Floats
@@ -817,24 +843,6 @@ def _shared(terms: Terms, stored: Stored, z: Approximation) -> CommonFactor | No
     of_entries = np.where(terms.weights != 0, z.shared.by[terms.at.columns], -1)
     by = terms.at.reduced(np.maximum, of_entries, -1.0).astype(int)
     return z.shared._replace(by=np.where(keeps, by, -1))
-
-
-def _shared_of(parts: Sequence[Approximation]) -> CommonFactor | None:
-    """Return the common factors of sums in which all other summands are 0.
-
-    Factors of several parts are bounded by the largest of each bound.
-    """
-    given = [(k, part.shared) for k, part in enumerate(parts) if part.shared is not None]
-    if not given:
-        return None
-    by = np.full(len(parts[0].forms), -1)
-    for k, shared in given:
-        is_alone = np.logical_and.reduce(
-            [each.is_zero for m, each in enumerate(parts) if m != k] or [np.full(len(by), True)]
-        )
-        by = np.where(is_alone & (shared.by >= 0), shared.by, by)
-    bounds = [shared for _, shared in given]
-    return CommonFactor(by, max(x.factor for x in bounds), max(x.own for x in bounds))
 
 
 def largest_sums(W: Any, shift: Floats, z: Approximation, ideal: Ideal) -> Floats:
