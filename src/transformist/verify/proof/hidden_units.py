@@ -51,17 +51,21 @@ def network(
         raise Unfollowed(where, f"its activation is {f.activation}")
     inner = clipped(f, r.affine(f.W_1, f.b_1, read, f"{where} units"), read, r)
     layer = hidden_layer(f, inner, r, ledger, where)
-    groups, W, hidden = layer.groups, layer.W_2, layer.values
-    output = r.affine(W, f.b_2, hidden, f"{where} output")
+    groups, hidden = layer.groups, layer.values
+    used = r.used_rows(layer.W_2, f.b_2, where)
+    W, b = layer.W_2[used], f.b_2[used]
+    output = r.affine(W, b, hidden, f"{where} output")
     output = with_exclusive_steps(f, output, W, layer, r)
     output = with_active_steps(f, output, W, layer, inner, r)
-    added = r.added([z, relative_to_steps(output, W, f.b_2, hidden, layer.heights)], where)
+    written = relative_to_steps(output, W, b, hidden, layer.heights)
+    update = Approximation.assembled(len(z.forms), [(used, written)], r.ideal)
+    added = r.added([z, update], where)
     # z + (−z) is exactly 0 whatever the error of z: products with ±1 and the sum do not round.
     pairs_of_units = {group for group in groups if len(group) == 2}
-    written = [tuple(unit for unit, _ in row) for row in sparse_rows(f.W_2)]
+    writers = [tuple(unit for unit, _ in row) for row in sparse_rows(f.W_2)]
     empties = [
         read is z and units in pairs_of_units and _empties(f, units, slot)
-        for slot, units in enumerate(written)
+        for slot, units in enumerate(writers)
     ]
     left = ~np.array(empties, dtype=bool) | np.array([bool(form) for form in added.forms])
     kept = {

@@ -406,10 +406,14 @@ class RoundingErrors:
             common,
         )
 
-    def written(self, W: Any, b: Any, z: Approximation, where: str) -> Approximation:
-        """Return W z + b as `affine`, of which most rows are 0: a head writes to few slots."""
+    def used_rows(self, W: Any, b: Any, where: str) -> NDArray[np.intp]:
+        """Return the rows of W z + b that are not 0: few, where W writes to slots of a stream."""
         require_memory(max(np.shape(W)), self.ideal.kinds, where)
-        used = np.flatnonzero((W != 0).any(axis=1) | (b != 0))
+        return np.flatnonzero((W != 0).any(axis=1) | (b != 0))
+
+    def written(self, W: Any, b: Any, z: Approximation, where: str) -> Approximation:
+        """Return W z + b as `affine`, which sees the rows alone that are not 0."""
+        used = self.used_rows(W, b, where)
         values = self.affine(W[used], b[used], z, where).values
         return Approximation.assembled(len(W), [(used, values)], self.ideal)
 
