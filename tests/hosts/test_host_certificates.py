@@ -23,6 +23,7 @@ from transformist.hosts import certifying, checkpoint, gpt2, llama
 from transformist.hosts.certifying import OnlySearched, SearchedCertificate
 from transformist.hosts.host import HOSTS
 from transformist.programs import PROGRAMS
+from transformist.verify.proof import proving
 from transformist.verify.proof.host_walking import HostWalk
 from transformist.verify.proof.slack import Ledger
 from transformist.verify.proof.softmax_orders import host_orders
@@ -49,6 +50,22 @@ def test_programs_are_certified_in_hosts_at_64(name, host):
     assert (found.grade, found.holds, found.largest_length) == (1, True, model.max_length)
     assert found.host.host == host
     assert host in str(found)
+    tf.check_certificate(model, found)
+
+
+@pytest.mark.parametrize("host", MODULES)
+def test_a_certificate_is_checked_where_bounds_differ_in_the_last_place(host, monkeypatch):
+    """As on another processor: the second of the orders has errors that are an ulp larger."""
+    model = compiled("dyck-k-d", host, 8)
+    found = tf.certify(model, host=host)
+    orders, proved = itertools.cycle((0.0, 2.0**-52)), proving._proved
+
+    def moved(walk):
+        proof, more = proved(walk), next(orders)
+        margins = (each._replace(error=each.error * (1 + more)) for each in proof.margins)
+        return replace(proof, margins=tuple(margins))
+
+    monkeypatch.setattr(proving, "_proved", moved)
     tf.check_certificate(model, found)
 
 

@@ -106,10 +106,10 @@ def _apart_together(circuit: Circuit, rows: list[_Row], Q: int) -> Fraction:
     if None in grids:
         return Fraction(0)
     first = rows[0]
-    g = math.gcd(
-        *(row.constant - first.constant for row in rows),
-        *(row.factors.get(n, 0) - first.factors.get(n, 0) for row in rows for n in numbers),
-    )
+    g = math.gcd(*(row.constant - first.constant for row in rows))
+    for row in rows:
+        read = {*row.factors, *first.factors}  # all other factors are 0 in both
+        g = math.gcd(g, *(row.factors.get(n, 0) - first.factors.get(n, 0) for n in read))
     joined = _joined((1, grid) for grid in grids)  # type: ignore[misc]
     return Fraction(g, Q) * (joined.separation(circuit.most_seen) or 0)
 

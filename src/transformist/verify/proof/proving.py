@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -55,13 +56,24 @@ def prove(
     """
     if host is None:
         return _proved(lambda ledger: Walk(model, a, longest, EVALUATIONS[order], ledger).run())
-    margins: list[Margin] = []
+    proofs: list[Proof] = []
     for each in host_orders(host.constants.angle):
-        found = _proved(partial(_walk_in, host, model, a, longest, each))
-        margins += found.margins
-        if not found.holds:
-            return Proof(tuple(dict.fromkeys(margins)), found.stopped)
-    return Proof(tuple(dict.fromkeys(margins)))
+        proofs.append(_proved(partial(_walk_in, host, model, a, longest, each)))
+        if not proofs[-1].holds:
+            break
+    return Proof(tuple(_least_margins(proofs)), proofs[-1].stopped)
+
+
+def _least_margins(proofs: Sequence[Proof]) -> Iterator[Margin]:
+    """The margins of all orders, one for those of one decision: that with the least slack."""
+    # Every order notes the decisions in the order of the model. Were margins told apart by their
+    # errors, the last place of one, which depends on the processor, would add a margin.
+    for each in itertools.zip_longest(*(proof.margins for proof in proofs)):
+        kept: dict[tuple[str, str], Margin] = {}
+        for margin in filter(None, each):
+            decision = margin.where, margin.what
+            kept[decision] = min(kept.get(decision, margin), margin, key=lambda own: own.slack)
+        yield from kept.values()
 
 
 def _walk_in(
