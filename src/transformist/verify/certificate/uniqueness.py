@@ -15,8 +15,8 @@ from transformist.model import MultiClass
 from transformist.verify.certificate.cases import cases
 
 MOST_PAIRS = 2**18
-"""So many pairs of forms are compared one by one, in some seconds; of more a common bound is
-taken."""
+"""The most pairs of forms that are compared one by one, which takes some seconds. Where there are
+more, one bound is computed for all of them."""
 
 
 def distance_from_zero(circuit: Circuit, form: Form) -> Fraction:
@@ -98,9 +98,10 @@ def apart(circuit: Circuit, forms: list[Form]) -> Fraction:
 
 def _apart_together(circuit: Circuit, rows: list[_Row], Q: int) -> Fraction:
     """Return a number that the difference of any two forms is a multiple of; 0 if not known."""
-    # Let g divide all differences of factors and of constants from the first form, and so those of
-    # any two forms. Such a difference is g/Q (Σ m · atom + k) with whole m and k: a multiple of g/Q
-    # over the common denominator of the atoms.
+    # The factors and the constant of each form differ from those of the first form. Let g divide
+    # all these differences: it divides those of any two forms as well. The difference of two forms
+    # is then g/Q (Σ m · atom + k) with whole m and k: a multiple of g/Q over the common denominator
+    # of the atoms.
     numbers = sorted({number for row in rows for number in row.factors})
     grids = [circuit.laws[number].grid for number in numbers]
     if None in grids:

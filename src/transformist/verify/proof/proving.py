@@ -65,7 +65,7 @@ def prove(
 
 
 def _least_margins(proofs: Sequence[Proof]) -> Iterator[Margin]:
-    """The margins of all orders, one for those of one decision: that with the least slack."""
+    """For each decision, the margin of the order that leaves it the least slack."""
     # Every order notes the decisions in the order of the model. Were margins told apart by their
     # errors, the last place of one, which depends on the processor, would add a margin.
     for each in itertools.zip_longest(*(proof.margins for proof in proofs)):

@@ -702,8 +702,8 @@ class RoundingErrors:
         """Return the sum of vectors, where each addition is stored, in any order and grouping.
 
         A sum of two rounds once, relative to the result. A sum of k > 2 has k − 1 roundings, each
-        relative to a partial sum, which is at most the sum of the magnitudes. A coordinate that is
-        0 in all vectors but one is that of this one: x + 0 does not round.
+        relative to a partial sum, which is at most the sum of the magnitudes. Where
+        all vectors but one are 0, the sum is the one that is not, as x + 0 does not round.
         """
         require_terms(len(parts), where, "vectors in a sum")
         used = ~np.array([part.is_zero for part in parts])
