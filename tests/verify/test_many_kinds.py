@@ -8,7 +8,8 @@ import pytest
 
 import transformist as tf
 from transformist.arithmetic import number_system
-from transformist.verify.proof import answering, ideal, prove, walking
+from transformist.programs import PROGRAMS
+from transformist.verify.proof import answering, ideal, prove, rounding_errors, walking
 from transformist.verify.proof.enumerating import case_keys, combinations
 from transformist.verify.proof.ideal import Ideal, Pattern, Views
 from transformist.verify.proof.sparse_products import Entries
@@ -157,3 +158,30 @@ def test_kinds_with_equal_keys_have_equal_cases(name, monkeypatch):
 def test_cases_are_listed_once_for_kinds_that_are_alike(monkeypatch):
     _, listed, proof = answers(shifted(20), monkeypatch)
     assert proof.holds and len(listed) < 4 < sum(m.where == "read-out" for m in proof.margins)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("number_format", ["float32", "bfloat16"])
+def test_a_vector_is_bounded_as_its_pieces_are(monkeypatch, name, number_format):
+    model, a = tf.compile(PROGRAMS[name], max_length=8), number_system(number_format)
+    whole = prove(model, a, 8, "any")
+    monkeypatch.setattr(rounding_errors, "BLOCK", 1)
+    assert prove(model, a, 8, "any") == whole
+
+
+@pytest.mark.parametrize("largest", [3, 2**61, 2**70])
+def test_combinations_of_small_and_of_large_numbers(largest):
+    """Labels c_k · share_k − 1 of one head that takes one of three kinds, as Python's numbers."""
+    known = Ideal(3, None, 4, [])
+    head = Pattern("head", "future", "one", np.ones((3, 3), dtype=bool), np.zeros(3, dtype=bool))
+    shares = known._shares_of(head)
+    forms = [
+        {
+            0: Fraction(-1),
+            **{share: Fraction(largest * (k + j), 3) for j, share in enumerate(shares)},
+        }
+        for k in range(4)
+    ]
+    found = combinations(known, forms, 0)
+    expected = [[Fraction(largest * (k + j), 3) - 1 for k in range(4)] for j in range(3)]
+    assert [[Fraction(x) for x in case] for case in found.tolist()] == expected

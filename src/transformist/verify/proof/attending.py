@@ -109,9 +109,9 @@ class Attending:
     def output(self, z: Approximation, ledger: Ledger) -> Approximation:
         """Return Σ α_j v_j, before W_O, with its error bounds."""
         head, rounding, takes_one = self.head, self.rounding, self.head.weighting.takes_one
-        q = rounding.affine(head.W_Q, head.b_Q, z, f"{self.where} queries").values
-        k = rounding.affine(head.W_K, head.b_K, z, f"{self.where} keys").values
-        v = rounding.affine(head.W_V, head.b_V, z, f"{self.where} values").values
+        q = rounding.written(head.W_Q, head.b_Q, z, f"{self.where} queries")
+        k = rounding.written(head.W_K, head.b_K, z, f"{self.where} keys")
+        v = rounding.written(head.W_V, head.b_V, z, f"{self.where} values")
         self._require_rows(len(q.forms))
         given = q, k, takes_one, self.where, self.sees, rounding, self.order, head.mask
         scoring = Scoring(*given)
@@ -132,7 +132,12 @@ class Attending:
         if not choice.chooses.all():
             selection = "mixture"
         pattern = Pattern(self.where, head.mask, selection, sees, self.empty)
-        return self.weighted(pattern, v, choice)
+        mean = self.mean(choice, pattern.selection)
+        pieces = [
+            (rows, self.weighted(pattern, v.taken(rows), mean))
+            for rows in rounding.blocks(np.arange(len(v.forms)))
+        ]
+        return Approximation.assembled(len(v.forms), pieces, self.ideal)
 
     def _require_rows(self, d_key: int) -> None:
         """Require that d_key, and the sum of a row's exponentials, do not overflow.
@@ -205,7 +210,7 @@ class Attending:
 
     # Values
 
-    def weighted(self, pattern: Pattern, v: Approximation, choice: Choice) -> Approximation:
+    def weighted(self, pattern: Pattern, v: Approximation, mean: Mean) -> Approximation:
         """Return Σ α_j v_j with its error bounds.
 
         With computed weights w̃_j that add up to 1 and then round by γ,
@@ -214,7 +219,7 @@ class Attending:
 
         The last sum is at most the misplaced weight times the diameter of the values.
         """
-        r, mean = self.rounding, self.mean(choice, pattern.selection)
+        r = self.rounding
         moved, low, growth, tiny, of_largest, equal, beside_one = mean
         forms = [self.ideal.attended(pattern, form) for form in v.forms]
         lo, hi, size = r.ideal.measured(forms)

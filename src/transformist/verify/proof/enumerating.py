@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.verify.proof.ideal import Form, Ideal
+from transformist.verify.proof.ideal import Form, Ideal, Pattern
 
 MOST_CASES = 4096
 """Largest number of combinations that are enumerated, which bounds the running time."""
@@ -45,28 +45,38 @@ def combinations(ideal: Ideal, forms: Sequence[Form], kind: int) -> NDArray[Any]
         return None
     cases = list(itertools.product(*choices.values()))
     columns = dict(zip(choices, zip(*cases, strict=True), strict=True)) if choices else {}
+    rows = {
+        head: np.array([-1 if row is None else row for row in chosen])
+        for head, chosen in columns.items()
+        if isinstance(head, Pattern)
+    }
     values: dict[int, NDArray[Any]] = {}
 
     def value(form: Form) -> NDArray[Any]:
         # Whole numbers are faster than rationals: the common denominator is divided by at the end.
         common = math.lcm(*(x.denominator for x in form.values()))
-        total = np.full(len(cases), int(form.get(kind, 0) * common), dtype=object)
-        for number, x in form.items():
+        factors = {number: int(x * common) for number, x in form.items()}
+        # Sums of constants and of shares, which are 0 or 1, are then below 2⁶².
+        is_small = sum(map(abs, factors.values())) < 2**62
+        own = factors.get(kind, 0)
+        total = np.full(len(cases), own, dtype=np.int64 if is_small else object)
+        for number, x in factors.items():
             if number >= ideal.kinds:
-                total = total + int(x * common) * values[number]
+                of = values[number]
+                total = total + x * (of if is_small else of.astype(object))
         return total if common == 1 else total * Fraction(1, common)
 
     for number in needed:
         unknown = ideal.unknowns[number]
         if unknown.share is not None:
             head, of = unknown.share
-            values[number] = np.array([int(row == of) for row in columns[head]], dtype=object)
+            values[number] = (rows[head] == of).astype(np.int64)
         elif number in columns:
             values[number] = np.array(columns[number], dtype=object)
         else:
             x, height = unknown.unit or ({}, None)
             limit: Any = height
-            above = np.maximum(value(x), 0)
+            above = np.maximum(value(x).astype(object), 0)
             values[number] = above if limit is None else np.minimum(above, limit)
     return np.stack([value(form) for form in forms], axis=1)
 

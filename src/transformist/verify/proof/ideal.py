@@ -255,9 +255,8 @@ class Ideal:
         self._equal_grids: dict[Grid, Grid] = {}
         self._rests: dict[int, tuple[Form, Form]] = {}
         self._sums: dict[int, list[tuple[Fraction, Form]]] = {}
-        for kind in range(kinds):
-            at = (np.arange(kinds) == kind).astype(float)
-            self.add(("kind", kind), at, at, (ONE, None))
+        at = np.eye(kinds)
+        self.add_all([("kind", kind) for kind in range(kinds)], at, at, [(ONE, None)] * kinds)
 
     def add(
         self, name: Any, lo: Any, hi: Any, grid: Grid, size: Floats | None = None, **of: Any
@@ -279,16 +278,29 @@ class Ideal:
         lo: Floats,
         hi: Floats,
         grids: Sequence[Grid],
-        of: Sequence[Mapping[str, Any]],
+        of: Sequence[Mapping[str, Any]] | None = None,
+        size: Floats | None = None,
     ) -> list[int]:
-        """Return the numbers of unknowns with ends (unknowns, kinds), as `add` does one by one."""
+        """Return the numbers of unknowns with ends (unknowns, kinds), as `add` does one by one.
+
+        Args:
+            names: of the unknowns.
+            lo: (unknowns, kinds): their lower ends.
+            hi: (unknowns, kinds): their upper ends.
+            grids: their grids.
+            of: what else is known of each (`Unknown`).
+            size: (1 + masks, unknowns, kinds): their sizes; by default those of the ends.
+
+        """
         lo, hi = outwards(lo, hi)
-        size = at_least_tiniest(self.scales[:, None, None] * magnitudes(lo, hi))
+        if size is None:
+            size = self.scales[:, None, None] * magnitudes(lo, hi)
+        size = at_least_tiniest(size)
         for place, (name, grid) in enumerate(zip(names, grids, strict=True)):
             if name not in self._named:
                 self._named[name] = len(self.unknowns)
-                ends = lo[place], hi[place]
-                self._append(Unknown(*ends, self._one_grid(grid), size[:, place], **of[place]))
+                ends, more = (lo[place], hi[place]), {} if of is None else of[place]
+                self._append(Unknown(*ends, self._one_grid(grid), size[:, place], **more))
         return [self._named[name] for name in names]
 
     def _append(self, unknown: Unknown) -> None:
@@ -810,15 +822,19 @@ class Ideal:
         if head in self._shares:
             return self._shares[head]
         grid: Grid = self._fetched_grid(head, (ONE, None))
-        sizes = self._size_of_shares(head, np.eye(self.kinds))
-        seen = head.sees.sum(axis=1)
-        found = []
-        for kind in range(self.kinds):
-            sees = head.sees[:, kind]
-            lo = np.where((seen > sees) | head.empty, 0.0, sees)  # it may see another kind, or none
-            hi, size = sees.astype(float), sizes[:, kind]
-            rows, name = self._rows_of_share(head, kind), (head, "kind", kind)
-            found.append(self.add(name, lo, hi, grid, size, share=(head, kind), rows=rows))
+        sees, seen = head.sees.T, head.sees.sum(axis=1)
+        lo = np.where((seen > sees) | head.empty, 0.0, sees)  # it may see another kind, or none
+        found = self.add_all(
+            [(head, "kind", kind) for kind in range(self.kinds)],
+            lo,
+            sees.astype(float),
+            [grid] * self.kinds,
+            [
+                {"share": (head, kind), "rows": self._rows_of_share(head, kind)}
+                for kind in range(self.kinds)
+            ],
+            self._size_of_shares(head, np.eye(self.kinds)),
+        )
         self._shares[head] = found
         return found
 

@@ -26,7 +26,7 @@ with an error below 1/2 rounds the error away.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -55,6 +55,13 @@ from transformist.verify.proof.upwards import (
     up,
     within_reach,
 )
+
+BLOCK = 2**15
+"""Bounds of a piece of a vector: 256 KiB an array, so that the arrays of a piece fit in a cache.
+
+The bounds of a vector are those of its pieces, as each coordinate is bounded by itself. In a piece,
+however, `MOST_JOINT` counts anew.
+"""
 
 MOST_JOINT = 64
 """Most rows whose terms are bounded jointly: bounds the running time of answers of many labels."""
@@ -137,6 +144,19 @@ class Approximation:
             return self.halves.quanta
         return [ideal.quantum(form) for form in self.forms]
 
+    def powers(self, ideal: Ideal, at: NDArray[np.intp]) -> Floats:
+        """Return `quanta` of the coordinates at these places; −∞ for `None`."""
+        if self.halves is None:
+            found = [ideal.quantum(self.forms[place]) for place in at.tolist()]
+        else:
+            found = [self.halves.quanta[place] for place in at.tolist()]
+        return np.array([-np.inf if k is None else k for k in found], dtype=float)
+
+    @cached_property
+    def places(self) -> Mapping[int, int]:
+        """The place of each form, by its `id`."""
+        return {id(form): k for k, form in enumerate(self.forms)}
+
     @cached_property
     def is_zero(self) -> NDArray[np.bool_]:
         """(coordinates,): True if the computed coordinate is exactly 0 at every row."""
@@ -144,7 +164,9 @@ class Approximation:
         return np.asarray(empty & ~self.error[0].any(axis=1))
 
     def taken(self, at: NDArray[np.intp]) -> Approximation:
-        """Return the vector of these coordinates alone."""
+        """Return the vector of these coordinates alone, each once and in their order."""
+        if len(at) == len(self.forms):
+            return self
         assert self.halves is None
         shared = self.shared
         bounds: dict[str, Any] = {name: getattr(self, name)[..., at, :] for name in BOUNDS}
@@ -161,6 +183,8 @@ class Approximation:
         cls, count: int, pieces: Sequence[tuple[NDArray[np.intp], Approximation]], ideal: Ideal
     ) -> Approximation:
         """Return a vector of `count` coordinates: each piece at its places, exact zeros beside."""
+        if len(pieces) == 1 and len(pieces[0][0]) == count:
+            return pieces[0][1]
         forms, plane = [ZERO_FORM] * count, (count, ideal.kinds)
         sized = len(ideal.scales), *plane
         bounds: dict[str, Any] = {
@@ -202,6 +226,11 @@ class Stored(NamedTuple):
     shift: Floats
     shift_off: Floats
 
+    @property
+    def is_off(self) -> bool:
+        """True if some weight or bias differs from its value in the format."""
+        return bool(self.off.any() or self.shift_off.any())
+
 
 class Terms(NamedTuple):
     """W̃ and |W̃ − W| where an entry of W is not 0; elsewhere both are 0."""
@@ -231,7 +260,7 @@ class AffineMap:
         mixed: a and ρ in relation to W z without b: |error| ≤ a + ρ |W z|.
         stored: W and b in the format.
         summed: (coordinates, kinds): a bound of Σ |term|, as computed.
-        has_one_sign: (coordinates, kinds): True if all terms of W z have one sign.
+        terms: the entries of W, in the format.
         multiples: (coordinates,): k such that every computed term is a multiple of 2ᵏ, or −∞.
         source: z.
         common: a and ρ of the error of W̃ z̃ before it is rounded, as (1 + δ) W z is off by δ W z
@@ -246,10 +275,15 @@ class AffineMap:
     mixed: Mixed
     stored: Stored
     summed: Floats
-    has_one_sign: NDArray[np.bool_]
+    terms: Terms
     multiples: Floats
     source: Approximation
     common: Mixed
+
+    @cached_property
+    def has_one_sign(self) -> NDArray[np.bool_]:
+        """(coordinates, kinds): True if all terms of W z have one sign."""
+        return _has_one_sign(self.terms, self.source)
 
     def keeps_zero(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """(rows, kinds): True if the computed W z is exactly 0 where the ideal one is 0.
@@ -342,16 +376,24 @@ class RoundingErrors:
     def affine(self, W: Any, b: Any, z: Approximation, where: str) -> AffineMap:
         """Return W z + b with its error bounds: the equation of E in the module's docstring."""
         require_memory(max(np.shape(W)), self.ideal.kinds, where)
-        require_products(int(np.count_nonzero(W)), self.ideal.kinds, where)
+        at = Entries.of(W)
+        require_products(len(at.rows), self.ideal.kinds, where)
         scales = self.ideal.scales[:, None, None]
-        stored = weights, off, shift, shift_off = Stored(*self.rounded(W), *self.rounded(b))
+        terms = Terms(at, *self.rounded(at.at(W)))
+        shift, shift_off = self.rounded(b)
+        stored = Stored(at.filled(terms.weights), at.filled(terms.off), shift, shift_off)
         forms = self._forms(W, b, z)
         lo, hi, size = self._measured(forms, [z] if z.halves is None else [])
         # Σ |term|, and W̃ z̃ + b̃ − (W z + b) = W̃ (z̃ − z) + (W̃ − W) z + (b̃ − b).
-        at = Entries.of(W)
-        terms = Terms(at, at.at(weights), at.at(off))
         magnitude = np.abs(terms.weights)
         summed = up(at.times(magnitude, z.reach) + np.abs(shift)[:, None] * scales)
+        growth, underflow, keeps = self._operations(terms, shift, z)
+        self.require(up(summed[0] * (1 + growth)), self.a.largest_partial, where)
+        exact = self._is_exact(W, b, z, terms, shift, summed[0], size[0])
+        is_given_exactly = not (stored.is_off or z.error[0].any(axis=1)[at.columns].any())
+        if is_given_exactly and (exact | keeps).all():
+            self.require(size[0], self.a.largest, where)
+            return self._exactly(forms, (lo, hi, size), terms, stored, summed, z)
         of_weights = at.times(terms.off, z.size) + shift_off[:, None] * scales
         inherited = up(at.times(magnitude, z.error) + of_weights)
         one_sign = _has_one_sign(terms, z)
@@ -360,14 +402,11 @@ class RoundingErrors:
         if self.narrow and self.are_stored:  # a format that is its own accumulator gains little
             multiples = _multiples(terms, shift, self._stored_multiples(z))
             inherited[0] = self._whole(inherited[0], multiples, forms)
-        growth, underflow, keeps = self._operations(terms, shift, z)
         rounding = growth * summed
         accumulated = up(rounding + underflow * scales)
         # A result of at most |W z + b| + inherited + γ Σ |term| is stored.
         rounding = rounding + self.storing * (size + inherited + rounding) + underflow * scales
-        exact = (
-            self._is_exact(W, b, z, terms, shift, summed[0], size[0]) & (inherited[0] == 0) | keeps
-        )
+        exact = exact & (inherited[0] == 0) | keeps
         largest = size + inherited
         adds, fits = self._fits_multiples(multiples[:, None], summed[0], up(largest[0]))
         accumulated = np.where(exact | adds, 0.0, accumulated)
@@ -376,7 +415,6 @@ class RoundingErrors:
         exact |= fits & (at.count(terms.off) == 0)[:, None]
         error = self.least(inherited + rounding)
         error = np.where(self._is_nearest(forms, lo, hi, error[0]), 0.0, error)
-        self.require(up(summed[0] * (1 + growth)), self.a.largest_partial, where)
         self.require(size[0] + error[0], self.a.largest, where)
         mixed = self._mixed(terms, stored, z, growth, underflow, exact, one_sign)
         mixed = _where(mixed.relative >= 0, mixed, error[0])
@@ -400,10 +438,42 @@ class RoundingErrors:
             mixed,
             stored,
             summed[0],
-            one_sign,
+            terms,
             multiples,
             z,
             common,
+        )
+
+    def _exactly(
+        self,
+        forms: Sequence[Form],
+        measured: tuple[Floats, Floats, Floats],
+        terms: Terms,
+        stored: Stored,
+        summed: Floats,
+        z: Approximation,
+    ) -> AffineMap:
+        """Return W z + b where nothing that it reads has an error, and nothing rounds.
+
+        E_D is 0 like E: it bounds the same difference of computed and ideal, times D.
+        """
+        none = np.zeros_like(summed)
+        multiples = np.full(len(forms), -np.inf)
+        if self.narrow and self.are_stored:
+            multiples = _multiples(terms, stored.shift, self._stored_multiples(z))
+        values = Approximation(
+            forms,
+            *measured,
+            none,
+            none[0],
+            none[0],
+            multiples=multiples,
+            cap=_cap(terms, stored.shift, z),
+            shared=_shared(terms, stored, z),
+        )
+        mixed = Mixed(none[0], none[0])
+        return AffineMap(
+            values, none, none, none, mixed, stored, summed[0], terms, multiples, z, mixed
         )
 
     def used_rows(self, W: Any, b: Any, where: str) -> NDArray[np.intp]:
@@ -412,10 +482,18 @@ class RoundingErrors:
         return np.flatnonzero((W != 0).any(axis=1) | (b != 0))
 
     def written(self, W: Any, b: Any, z: Approximation, where: str) -> Approximation:
-        """Return W z + b as `affine`, which sees the rows alone that are not 0."""
-        used = self.used_rows(W, b, where)
-        values = self.affine(W[used], b[used], z, where).values
-        return Approximation.assembled(len(W), [(used, values)], self.ideal)
+        """Return W z + b as `affine`, which sees the rows alone that are not 0, some at a time."""
+        pieces = []
+        for rows in self.blocks(self.used_rows(W, b, where)):
+            read = np.flatnonzero((W[rows] != 0).any(axis=0))
+            of_block = W[np.ix_(rows, read)], b[rows], z.taken(read), where
+            pieces.append((rows, self.affine(*of_block).values))
+        return Approximation.assembled(len(W), pieces, self.ideal)
+
+    def blocks(self, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+        """Return rows in pieces of about `BLOCK` bounds, each of one row or more."""
+        count = min(-(-len(rows) * self.ideal.kinds // BLOCK), len(rows))
+        return np.array_split(rows, max(count, 1))
 
     def _whole(self, inherited: Floats, multiples: Floats, forms: Sequence[Form]) -> Floats:
         """Round errors of W̃ z̃ + b̃ down to multiples of 2ᵏ, where it and the ideal are multiples.
@@ -547,17 +625,16 @@ class RoundingErrors:
 
         Nor is a form without terms, which is 0.
         """
-        place = {id(form): (part, k) for part in known for k, form in enumerate(part.forms)}
         shape = len(forms), self.ideal.kinds
         lo, hi, size = np.zeros(shape), np.zeros(shape), np.zeros((len(self.ideal.scales), *shape))
         taken: dict[int, tuple[Approximation, list[int], list[int]]] = {}
         new = []
         for row, form in enumerate(forms):
-            if id(form) in place:
-                part, k = place[id(form)]
+            part = next((part for part in known if id(form) in part.places), None)
+            if part is not None:
                 _, rows, sources = taken.setdefault(id(part), (part, [], []))
                 rows.append(row)
-                sources.append(k)
+                sources.append(part.places[id(form)])
             elif form:
                 new.append(row)
         for part, rows, sources in taken.values():
@@ -608,7 +685,7 @@ class RoundingErrors:
         If there are two terms, and their weights are powers of two, the result is the only partial
         sum: a multiple of 2ᵏ of at most `size`, however large the terms are.
         """
-        powers = _powers(W, b, terms.at, z.quanta(self.ideal))
+        powers = _powers(W, b, terms.at, z.powers(self.ideal, terms.at.columns))
         uses = np.ones(len(terms.weights))
         is_inexact = terms.at.times(uses, (z.error[0] > 0).astype(float)) > 0
         count, plain = self._summands(terms, shift, z)
@@ -715,8 +792,10 @@ class RoundingErrors:
         ]
         several = np.flatnonzero(count > 1)
         if len(several):
-            summed = self._summed([part.taken(several) for part in parts], where)
-            pieces.append((several, summed))
+            pieces += [
+                (rows, self._summed([part.taken(rows) for part in parts], where))
+                for rows in self.blocks(several)
+            ]
         return Approximation.assembled(len(count), pieces, self.ideal)
 
     def _summed(self, parts: Sequence[Approximation], where: str) -> Approximation:
@@ -805,13 +884,13 @@ def _multiples(terms: Terms, shift: Floats, of_z: Floats) -> Floats:
     return np.minimum(np.where(shift != 0, exponents(shift), float(ANY_POWER)), least_term)
 
 
-def _powers(W: Any, b: Any, at: Entries, quanta: Sequence[int | None]) -> Floats:
+def _powers(W: Any, b: Any, at: Entries, held: Floats) -> Floats:
     """(rows, 1): for each row k, as each W z and b is a multiple of 2ᵏ; −∞ where there is none.
 
-    `quanta` has such a k for each z. A product of multiples of 2ʲ and 2ᵏ is one of 2^(j+k).
+    `held` has such a k for the z of each entry. A product of multiples of 2ʲ and 2ᵏ is one of
+    2^(j+k).
     """
-    held = np.array([-np.inf if k is None else k for k in quanta], dtype=float)
-    terms = exponents(at.at(W)) + held[at.columns]
+    terms = exponents(at.at(W)) + held
     return np.minimum(exponents(b), at.reduced(np.minimum, terms, np.inf))[:, None]
 
 

@@ -45,6 +45,12 @@ class Entries:
         """Return the entries of a matrix at these places."""
         return np.asarray(matrix)[self.rows, self.columns]
 
+    def filled(self, values: Floats) -> Floats:
+        """Return the matrix with these entries, and 0 elsewhere."""
+        found = np.zeros(self.shape)
+        found[self.rows, self.columns] = values
+        return found
+
     def times(self, values: Any, z: Floats) -> Floats:
         """Return Σ_c values[r, c] z[…, c, kind], of numbers ≥ 0; `up` makes it an upper bound.
 
@@ -76,9 +82,7 @@ class Entries:
 
     def _summed(self, values: Floats, z: Floats) -> Floats:
         if MOST_FILLED * self.shape[0] * self.shape[1] < len(values):
-            matrix = np.zeros(self.shape)
-            matrix[self.rows, self.columns] = values
-            return np.asarray(np.matmul(matrix, z))
+            return np.asarray(np.matmul(self.filled(values), z))
         found = np.zeros((*z.shape[:-2], self.shape[0], z.shape[-1]))
         if not len(values):
             return found
