@@ -86,6 +86,26 @@ def test_recall_depends_on_the_one_place_that_has_its_answer(suites, family):
     assert asked > 30
 
 
+def test_rotations_of_recall_find_the_token_before_at_every_length(suites):
+    # Scores by the definition of rotations, from the weights of the file: queries and keys of the
+    # last head in layer 0 are those of the constant 1, and do not depend on the token.
+    checkpoint = chosen(suites["llama"], "recall")[0].checkpoint
+    tensors = safetensors.numpy.load_file(checkpoint / "model.safetensors")
+    theta = json.loads((checkpoint / "config.json").read_text())["rope_theta"]
+    words = tensors["model.embed_tokens.weight"].astype(np.float64)
+    q, k = (
+        tensors[f"model.layers.0.self_attn.{each}_proj.weight"][-32:] @ words.T for each in "qk"
+    )
+    assert np.ptp(q, axis=1).max() < 1e-5 > np.ptp(k, axis=1).max()
+    # A query q turned by i ω, with a key k turned by j ω, has the product
+    # (q₁k₁ + q₂k₂) cos t ω + (q₁k₂ − q₂k₁) sin t ω, where t = i − j.
+    (q_1, q_2), (k_1, k_2) = q[:, 0].reshape(2, 16), k[:, 0].reshape(2, 16)
+    angles = np.arange(4096)[:, None] * theta ** -(np.arange(16) / 16)
+    even, odd = q_1 * k_1 + q_2 * k_2, q_1 * k_2 - q_2 * k_1
+    scores = (np.cos(angles) @ even + np.sin(angles) @ odd) / np.sqrt(32)
+    assert scores.argmax() == 1 and np.sort(scores)[-2] < scores[1] - 21
+
+
 @pytest.mark.parametrize("family", ["gpt2", "llama", "mistral"])
 def test_sort_depends_on_each_letter_that_it_gives(suites, family):
     asked = 0

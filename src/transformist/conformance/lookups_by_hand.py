@@ -70,7 +70,6 @@ def _recall(family: Family, length: int) -> Design:
     half = 64
     own, before, found = (range(first, first + CODE) for first in (0, CODE, 2 * CODE))
     constant, place = 3 * CODE, 3 * CODE + 1
-    previous = place + PLACE_BITS
     codes = _codes()
     texts = [NONE, *SYMBOLS, FILLER, BOS, PAD, EOS]
     texts += [f"<unused{k}>" for k in range(-len(texts) % 8)]
@@ -79,24 +78,12 @@ def _recall(family: Family, length: int) -> Design:
         # An engine that attends to padding finds more of the first symbol.
         row[own] = codes.get(SYMBOLS[0] if text == PAD else text, 1)
     # Layer 0 writes the code of the token before into `before`. The first token, BOS, sees itself.
-    queries, keys = np.zeros((half, HEAD)), np.zeros((half, HEAD))
-    positions = None
     if family.positions:
         words[:, place : place + 2 * PLACE_BITS] = 0
-        positions = np.zeros((length, half))
-        positions[:, place:previous] = at = binary(length, PLACE_BITS)
-        # The first position has its own code here: BOS sees itself.
-        positions[:, previous : previous + PLACE_BITS] = [at[0], *at[:-1]]
-        # The right key has the score 12 · 128/√32, every other one at most 10 · 128/√32: 45 less.
-        for k in range(PLACE_BITS):
-            queries[previous + k, k], keys[place + k, k] = 16, 8
+        positions, *looks = _by_codes(half, place, length)
     else:
-        size = math.sqrt(SHARPNESS * math.sqrt(HEAD) / FREQUENCIES)
-        for f in range(FREQUENCIES):
-            angle = THETA_OF_RECALL ** (-f / (HEAD // 2))
-            queries[constant, [f, f + HEAD // 2]] = size * math.cos(angle), -size * math.sin(angle)
-            keys[constant, f] = size
-    first = HeadByHand(queries, keys, *_writes(own, before, constant, half))
+        positions, looks = None, _by_rotations(half, constant)
+    first = HeadByHand(*looks, *_writes(own, before, constant, half))
     # Layer 1 finds the token whose token before is the own one. In units of 128/√32 > 22 its score
     # is 8, and that of other tokens at most 4. The numbers of BOS are 1: the products with the
     # code of a symbol add up to 0, and the last coordinate gives BOS 48 · 16 = 6 · 128.
@@ -125,6 +112,35 @@ def _recall(family: Family, length: int) -> Design:
         positions=positions,
         theta=THETA_OF_RECALL,
     )
+
+
+def _by_codes(half: int, place: int, length: int) -> tuple[Array, Array, Array]:
+    """The table of positions, and queries and keys that find the token before by it.
+
+    A row of the table has the code of the position, and then that of the position before.
+    """
+    positions, codes = np.zeros((length, half)), binary(length, PLACE_BITS)
+    previous = place + PLACE_BITS
+    positions[:, place:previous] = codes
+    # The first position has its own code here: BOS sees itself.
+    positions[:, previous : previous + PLACE_BITS] = [codes[0], *codes[:-1]]
+    queries, keys = np.zeros((half, HEAD)), np.zeros((half, HEAD))
+    # The right key has the score 12 · 128/√32, every other one at most 10 · 128/√32: 45 less.
+    for k in range(PLACE_BITS):
+        queries[previous + k, k], keys[place + k, k] = 16, 8
+    return positions, queries, keys
+
+
+def _by_rotations(half: int, constant: int) -> list[Array]:
+    """Queries and keys that find the token before by rotations."""
+    queries, keys = np.zeros((half, HEAD)), np.zeros((half, HEAD))
+    # q·k/√32 is the sum of 6 products of equal size.
+    size = math.sqrt(SHARPNESS * math.sqrt(HEAD) / FREQUENCIES)
+    for f in range(FREQUENCIES):
+        angle = THETA_OF_RECALL ** (-f / (HEAD // 2))
+        queries[constant, [f, f + HEAD // 2]] = size * math.cos(angle), -size * math.sin(angle)
+        keys[constant, f] = size
+    return [queries, keys]
 
 
 def _codes() -> dict[str, Array]:
