@@ -15,7 +15,7 @@ from transformist.conformance.number_by_hand import LEVELS, QUESTIONS, VALUE
 from transformist.conformance.places_by_hand import BACK
 from transformist.conformance.vocabulary_by_hand import BORDERS, TOKENS
 
-NAMES = ("marker", "place", "offset", "number", "vocabulary")
+NAMES = ("recall", "sort", "marker", "place", "offset", "number", "vocabulary")
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +51,81 @@ def test_offset_gives_the_token_some_places_before(suites, family):
 
 def test_offset_needs_rotations(suites):
     assert not chosen(suites["gpt2"], "offset") and not chosen(suites["bert"], "offset")
+
+
+def hiding(family, place):
+    """The engine in which no later query sees a place of the prompt."""
+
+    class Hiding(ENGINES[family]):
+        def seen(self, mask, past, layer):
+            keys = np.arange(mask.shape[1])
+            seen = super().seen(mask, past, layer)
+            return seen & ((keys != place) | (keys[past:, None] == place))
+
+    return Hiding
+
+
+def answers(engine, case):
+    """The tokens of an engine at the positions that a case reads."""
+    return engine.read(case.checkpoint).logits([case.ids])[0][list(case.reads)].argmax(-1)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "mistral"])
+def test_recall_depends_on_the_one_place_that_has_its_answer(suites, family):
+    asked = 0
+    for case in chosen(suites[family], "recall"):
+        texts = texts_of(case.checkpoint)
+        for number, (at, token) in enumerate(zip(case.reads, case.expected, strict=True)):
+            places = [k for k in range(1, at) if case.ids[k] == case.ids[at]]
+            if texts[token] == "none" or len(places) > 1 or places[0] + 1 == at:
+                continue
+            assert case.ids[places[0] + 1] == token
+            found = answers(hiding(family, places[0] + 1), case)
+            assert found[number] != token
+            asked += 1
+    assert asked > 30
+
+
+def test_rotations_of_recall_find_the_token_before_at_every_length(suites):
+    # Scores by the definition of rotations, from the weights of the file: queries and keys of the
+    # last head in layer 0 are those of the constant 1, and do not depend on the token.
+    checkpoint = chosen(suites["llama"], "recall")[0].checkpoint
+    tensors = safetensors.numpy.load_file(checkpoint / "model.safetensors")
+    theta = json.loads((checkpoint / "config.json").read_text())["rope_theta"]
+    words = tensors["model.embed_tokens.weight"].astype(np.float64)
+    q, k = (
+        tensors[f"model.layers.0.self_attn.{each}_proj.weight"][-32:] @ words.T for each in "qk"
+    )
+    assert np.ptp(q, axis=1).max() < 1e-5 > np.ptp(k, axis=1).max()
+    # A query q turned by i ω, with a key k turned by j ω, has the product
+    # (q₁k₁ + q₂k₂) cos t ω + (q₁k₂ − q₂k₁) sin t ω, where t = i − j.
+    (q_1, q_2), (k_1, k_2) = q[:, 0].reshape(2, 16), k[:, 0].reshape(2, 16)
+    angles = np.arange(4096)[:, None] * theta ** -(np.arange(16) / 16)
+    even, odd = q_1 * k_1 + q_2 * k_2, q_1 * k_2 - q_2 * k_1
+    scores = (np.cos(angles) @ even + np.sin(angles) @ odd) / np.sqrt(32)
+    assert scores.argmax() == 1 and np.sort(scores)[-2] < scores[1] - 21
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "mistral"])
+def test_sort_depends_on_each_letter_that_it_gives(suites, family):
+    asked = 0
+    for case in chosen(suites[family], "sort"):
+        for number, (at, token) in enumerate(zip(case.reads, case.expected, strict=True)):
+            places = [k for k in range(1, at + 1) if case.ids[k] == token]
+            if len(places) == 1 and places[0] < at:
+                assert answers(hiding(family, places[0]), case)[number] != token
+                asked += 1
+    assert asked > 100
+
+
+@pytest.mark.parametrize("family", EVERY_FAMILY)
+def test_heads_have_a_size_that_vllm_has_on_a_cpu(suites, family):
+    for name in NAMES:
+        if family in suite_files.INSTRUMENTS[name].families:
+            config = json.loads((suites[family] / name / "config.json").read_text())
+            heads = config.get("num_attention_heads") or config["n_head"]
+            width = config.get("hidden_size") or config["n_embd"]
+            assert config.get("head_dim", width // heads) == width // heads == 32
 
 
 @pytest.mark.parametrize("family", EVERY_FAMILY)

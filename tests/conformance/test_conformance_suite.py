@@ -1,6 +1,7 @@
 """The files of a suite: known answers by their definitions, hashes, the same bytes, bad input."""
 
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -31,18 +32,24 @@ def in_window(tokens, window):
     return ["none" if n - place >= window else each for n, each in enumerate(found)]
 
 
-def recalled(tokens):
+def recalled(tokens, is_whole=False):
+    """The token after the equal ones so far, "none" without one, and None if there are several."""
     found = []
     for n, token in enumerate(tokens):
-        earlier = [m for m in range(1, n + 1) if tokens[m - 1] == token]
-        found.append(tokens[earlier[-1]] if earlier else token)
+        seen = tokens if is_whole else tokens[: n + 1]
+        after = {after for before, after in itertools.pairwise(seen) if before == token}
+        found.append(None if len(after) > 1 else "".join(after) or "none")
     return found
 
 
 def ordered(tokens):
-    numbers, after = tokens[: tokens.index("=")], tokens[tokens.index("=") :]
-    assert after[1:] == sorted(numbers)[: len(after) - 1]
-    return ["="] * len(numbers) + [*sorted(numbers), "="][: len(after)]
+    """The next letter among those so far; after other tokens the first; then "=", then "none"."""
+    found = []
+    for n, token in enumerate(tokens):
+        letters = sorted({*"".join(tokens[: n + 1])} - {*".="})
+        larger = [each for each in letters if token in ".=" or each > token]
+        found.append([*larger, "=" if "=" in tokens[: n + 1] else "none"][0])
+    return found
 
 
 def totals(tokens):
@@ -54,10 +61,8 @@ def marked_anywhere(tokens):
     return ["here" if each == "#" else others for each in tokens]
 
 
-def first_recalled(tokens):
-    """The token after the first equal one; the token itself if nothing follows that one."""
-    places = [tokens.index(each) + 1 for each in tokens]
-    return [tokens[at] if at < len(tokens) else own for at, own in zip(places, tokens, strict=True)]
+def recalled_anywhere(tokens):
+    return recalled(tokens, is_whole=True)
 
 
 DEFINITIONS = {
@@ -73,7 +78,7 @@ IN_ENCODERS = {
     "count": totals,
     "place": counted,
     "marker": marked_anywhere,
-    "recall": first_recalled,
+    "recall": recalled_anywhere,
 }
 
 
@@ -111,6 +116,8 @@ def test_the_answers_are_those_of_the_definitions(suite):
             answers = in_window(tokens[1:], settings["sliding_window"])
             windows.add(settings["sliding_window"])
         assert [labels[each] for each in case.expected] == [answers[at - 1] for at in case.reads]
+        if case.instrument == "recall":
+            assert [*case.reads] == [at for at in range(1, len(tokens)) if answers[at - 1]]
         assert case.reads[-1] == len(case.ids) - 1 <= 31
         assert case.ids[case.length :] == case.generated[:-1]
         # An encoder sees the whole text: every position after BOS is read.

@@ -134,7 +134,7 @@ def test_a_window_that_is_missing_is_named(tmp_path):
 @pytest.mark.parametrize("family", ["gpt2", "mistral"])
 def test_long_prompts_are_right_in_one_piece_and_in_chunks(family, tmp_path, monkeypatch):
     pytest.importorskip("torch"), pytest.importorskip("transformers")
-    long = ("marker", "place", "offset", "number", "vocabulary")
+    long = ("recall", "sort", "marker", "place", "offset", "number", "vocabulary")
     own = {name: suite_files.INSTRUMENTS[name] for name in long}
     monkeypatch.setattr(suite_files, "INSTRUMENTS", own)
     write(tmp_path / "s", family, 4096)

@@ -56,13 +56,14 @@ def _vectors(network: DenseModel, ids: Sequence[int], by: Formulas) -> Array:
             ("first", "second"),
             strict=True,
         )
+        before = x
         for part, sublayer, name, role in sublayers:
-            place = f"{number}.{part}"
+            place, read = f"{number}.{part}", before if by.reads_one_stream else x
             if by.normalizes_before:
                 inner = norm(network, by, f"{own}.{name}", x, role)
                 x = joined(by, place, x, sublayer(inner))
             else:
-                x = norm(network, by, f"{own}.{name}", joined(by, place, x, sublayer(x)), role)
+                x = norm(network, by, f"{own}.{name}", joined(by, place, x, sublayer(read)), role)
     return x
 
 

@@ -1,4 +1,4 @@
-"""Instruments whose weights are written by hand: a layer with one head that is not 0.
+"""Instruments whose weights are written by hand: layers with at most one head that is not 0.
 
 Every word vector is (w, −w), so that its mean is 0. In some instruments its mean square and eps add
 up to 1, and a norm then divides by 1, up to one rounding, in float16, bfloat16 and float32. In the
@@ -23,8 +23,9 @@ from transformist.conformance.instrument import Checkpoint, Prompt
 from transformist.conformance.network_files import files_of
 from transformist.hosts.vocabulary import Vocabulary
 
-HEADS, GROUPS = 4, 2
-"""Numbers of query heads, and of heads of keys and values; the last of them computes."""
+HEAD, GROUPS = 32, 2
+"""Coordinates of a head, and heads of keys and values in a class with rotations; the last head
+computes. Of the sizes that vLLM has on a CPU, 32 is the least."""
 
 BOS, PAD, EOS = "<bos>", "<pad>", "<eos>"
 
@@ -37,6 +38,9 @@ groups."""
 
 LONG = 256
 """From this many symbols on, an instrument has one prompt of a length."""
+
+PLACE_BITS = 12
+"""Bits of a position."""
 
 ALL_FORMATS = ("float32", "bfloat16", "float16")
 
@@ -60,8 +64,7 @@ class Design:
         labels: the halves of the rows of the head, shape (tokens, half).
         prompts: the inputs with known answers.
         by_character: true if a text is split into characters.
-        head: the head that computes; None if no head does.
-        size: the number of coordinates of a head: half of the half width.
+        heads: the head that computes in each layer; empty for one layer where no head does.
         theta: base of the rotary frequencies.
         positions: the halves of the table of positions, shape (positions, half); None for zeros.
         window: the number of keys that a query sees, in a class with sliding windows.
@@ -73,8 +76,7 @@ class Design:
     labels: Array
     prompts: Sequence[Prompt]
     by_character: bool
-    head: HeadByHand | None = None
-    size: int = 16
+    heads: Sequence[HeadByHand] = ()
     theta: float = 1e7
     positions: Array | None = None
     window: int | None = None
@@ -91,44 +93,32 @@ def _reading(half: Array) -> Array:
 
 
 def _network(family: Family, design: Design, length: int) -> DenseModel:
+    count = 2 * design.words.shape[1] // HEAD
     sizes = Sizes(
-        layers=1,
-        heads=HEADS,
-        groups=GROUPS,
-        head=design.size,
-        hidden=max(design.size, QUANTIZED),
+        layers=max(len(design.heads), 1),
+        heads=count,
+        groups=min(count, GROUPS),
+        head=HEAD,
+        hidden=QUANTIZED,
         positions=length,
     )
-    width = sizes.width
-    groups = HEADS if family.positions else GROUPS
-    parts = {
-        "q": np.zeros((width, width)),
-        "k": np.zeros((width, groups * design.size)),
-        "v": np.zeros((width, groups * design.size)),
-        "o": np.zeros((width, width)),
-        "up": np.zeros((width, sizes.hidden)),
-        "down": np.zeros((sizes.hidden, width)),
-    }
-    if design.head:
-        for name, half in zip("qkv", design.head[:3], strict=True):
-            # The reads of (w, −w) by (A/2, −A/2) are w A/2 + w A/2 = w A: both halves count once.
-            parts[name][:, -design.size :] = _reading(half)
-        parts["o"][-design.size :] = _both(design.head.output)
-    own = f"{family.layers}.0"
-    tensors = {f"{own}.{name}": each for name, each in family.joined(parts).items()}
-    for name, shape in family.matrices(sizes).items():
-        if family.has_biases(name):
-            tensors[f"{own}.{name}.bias"] = np.zeros(shape[1])
-    for name in (*(f"{own}.{each}" for each in family.norms), family.outer):
-        tensors[f"{name}.weight"] = np.ones(width)
-        if family.subtracts_mean:
-            tensors[f"{name}.bias"] = np.zeros(width)
+    tensors: dict[str, Array] = {}
+    for number in range(sizes.layers):
+        own = f"{family.layers}.{number}"
+        parts = _parts(family, sizes, design.heads[number] if design.heads else None)
+        tensors |= {f"{own}.{name}": each for name, each in family.joined(parts).items()}
+        for name, shape in family.matrices(sizes).items():
+            if family.has_biases(name):
+                tensors[f"{own}.{name}.bias"] = np.zeros(shape[1])
+        for name in family.norms:
+            tensors |= _norm(family, f"{own}.{name}", sizes.width)
+    tensors |= _norm(family, family.outer, sizes.width)
     if family.positions:
-        empty = np.zeros((length, width))
+        empty = np.zeros((length, sizes.width))
         tensors[family.positions] = empty if design.positions is None else _both(design.positions)
     tensors[family.words] = _both(design.words)
     if family.types:
-        tensors[family.types] = np.zeros((TOKEN_TYPES, width))
+        tensors[family.types] = np.zeros((TOKEN_TYPES, sizes.width))
     tensors[family.head] = _both(design.labels / 2)
     if family.head_bias:
         tensors[family.head_bias] = np.zeros(len(design.labels))
@@ -136,6 +126,31 @@ def _network(family: Family, design: Design, length: int) -> DenseModel:
     if "window" in family.settings:
         config[family.settings["window"]] = design.window
     return DenseModel(family=family, config=config, tensors=tensors)
+
+
+def _parts(family: Family, sizes: Sizes, head: HeadByHand | None) -> dict[str, Array]:
+    """The matrices of a layer; its network is 0, and so are all heads but the last."""
+    groups = sizes.heads if family.positions else sizes.groups
+    parts = {
+        "q": np.zeros((sizes.width, sizes.width)),
+        "k": np.zeros((sizes.width, groups * HEAD)),
+        "v": np.zeros((sizes.width, groups * HEAD)),
+        "o": np.zeros((sizes.width, sizes.width)),
+        "up": np.zeros((sizes.width, sizes.hidden)),
+        "down": np.zeros((sizes.hidden, sizes.width)),
+    }
+    if head:
+        for name, half in zip("qkv", head[:3], strict=True):
+            # The reads of (w, −w) by (A/2, −A/2) are w A/2 + w A/2 = w A: both halves count once.
+            parts[name][:, -HEAD:] = _reading(half)
+        parts["o"][-HEAD:] = _both(head.output)
+    return parts
+
+
+def _norm(family: Family, name: str, width: int) -> dict[str, Array]:
+    """The tensors of a norm: a gain of 1, and a bias of 0 if the class has one."""
+    bias = {f"{name}.bias": np.zeros(width)} if family.subtracts_mean else {}
+    return {f"{name}.weight": np.ones(width), **bias}
 
 
 def made(design: Callable[[Family, int], Design]) -> Callable[[str, int], Checkpoint]:
@@ -167,6 +182,14 @@ def made(design: Callable[[Family, int], Design]) -> Callable[[str, int], Checkp
 def lengths(longest: int, least: int) -> list[int]:
     """Numbers of symbols of prompts, from `least` to `longest`."""
     return sorted({max(min(n, longest), least) for n in (16, 33, 100, 250, 700, 1800, longest)})
+
+
+def binary(count: int, bits: int) -> Array:
+    """Codes of the numbers below a count: 1 for each bit 0, −1 for each bit 1, shape (count, bits).
+
+    The product of a code with itself is `bits`, and with another one at most `bits` − 2.
+    """
+    return np.asarray(1 - 2.0 * (np.arange(count)[:, None] >> np.arange(bits) & 1))
 
 
 def complete(words: Array, first: int, epsilon: float) -> None:

@@ -25,14 +25,14 @@ KNOWN = 0.7
 BY_POSITION = ("place",)
 """Instruments that read positions alone."""
 
-BY_MASK = ("count", "marker")
+BY_MASK = ("count", "marker", "sort")
 """Instruments without positions, whose answers depend on the mask."""
 
 OF_FORMULAS = ("norm", "activation", "depth", "heads")
 """Instruments that read a formula after the last token of a short prompt."""
 
-AT_A_DISTANCE = "offset"
-"""The instrument whose answers depend on distances between positions, and on the cache."""
+AT_A_DISTANCE = ("offset", "recall")
+"""Instruments whose answers depend on distances between positions, and on the cache."""
 
 BY_BITS = "number"
 """The instrument that reads a number bit by bit."""
@@ -257,7 +257,7 @@ class _Seen:
         if own & {*BY_MASK}:
             return [("padding mask", shown), ("rows of a batch", shown)]
         if own & {*BY_POSITION} or not self.has("place"):
-            return [("positions of a batch", f"{shown}; `count` and `marker` are right")]
+            return [("positions of a batch", f"{shown}; `count`, `marker` and `sort` are right")]
         return [("padding mask", shown), ("positions of a batch", shown)]
 
     def _in_pieces(self, mode: str) -> list[tuple[str, str]]:
@@ -265,7 +265,8 @@ class _Seen:
         own = self.instruments(mode)
         shown = f"all other prefill is right, and {_names(own)} wrong in {mode}"
         is_chunk = mode == "chunks"
-        of_places = next((each for each in (*BY_POSITION, AT_A_DISTANCE) if each in own), None)
+        by_place = BY_POSITION if self.has("place") else AT_A_DISTANCE
+        of_places = next((each for each in by_place if each in own), None)
         if of_places and not own & {*BY_MASK}:
             first = self.wrong[mode][of_places][0]
             words = f"`{of_places}` answers {first.text} at position {first.position} in {mode}"
@@ -310,10 +311,10 @@ class _Seen:
         if own & {*BY_MASK}:
             return [("rows of a batch", f"{shown}; generation of one row is right")]
         if own & {*BY_POSITION}:
-            return [("positions of a batch", f"{shown}; `count` and `marker` are right")]
-        if own - {*OF_FORMULAS, AT_A_DISTANCE} or self.has("place"):
+            return [("positions of a batch", f"{shown}; `count`, `marker` and `sort` are right")]
+        if own - {*OF_FORMULAS, *AT_A_DISTANCE} or self.has("place"):
             return [("contents of the cache", shown)]
-        words = f"{shown}; programs without positions are right"
+        words = f"{shown}; instruments without positions are right"
         return [("positions of a batch", words), ("contents of the cache", words)]
 
 

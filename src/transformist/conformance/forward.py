@@ -91,6 +91,7 @@ class Formulas:
         pairs: `halves` if a rotation pairs f with f + d/2, `neighbours` if 2f with 2f + 1.
         skipped: the sublayers that add nothing, such as `0.attention` and `1.network`.
         without_residual: the sublayers whose input is not added.
+        reads_one_stream: true if networks read the input of the layer, as attention does.
         zeros: the names of tensors that are taken as 0, or their last parts.
         order: the layers in the order of evaluation, from their number.
         read: the ids whose word vectors are taken, from the ids.
@@ -128,6 +129,7 @@ class Formulas:
     pairs: str = "halves"
     skipped: Sequence[str] = ()
     without_residual: Sequence[str] = ()
+    reads_one_stream: bool = False
     zeros: Sequence[str] = ()
     order: Callable[[int], Sequence[int]] = range
     read: Callable[[Any], Any] = lambda ids: ids

@@ -46,8 +46,9 @@ def _vectors(network: DenseModel, ids: Sequence[int], by: Formulas) -> Array:
             q, k, v = (heads(each, size) for each in np.split(row, 3, axis=-1))
         q, k, v = by.prepared(q, k, v)
         mixed = attended(q, k, v, by, number, causal)
-        x = joined(by, f"{number}.attention", x, linear(f"{own}.attn.c_proj", mixed))
-        hidden = activation(linear(f"{own}.mlp.c_fc", normed(f"{own}.ln_2", x, "second")))
+        before, x = x, joined(by, f"{number}.attention", x, linear(f"{own}.attn.c_proj", mixed))
+        inner = normed(f"{own}.ln_2", before if by.reads_one_stream else x, "second")
+        hidden = activation(linear(f"{own}.mlp.c_fc", inner))
         x = joined(by, f"{number}.network", x, linear(f"{own}.mlp.c_proj", hidden))
     return normed("ln_f", x, "outer")
 

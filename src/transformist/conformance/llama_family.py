@@ -53,8 +53,9 @@ def _vectors(network: DenseModel, ids: Sequence[int], by: Formulas) -> Array:
         )
         mixed = attended(q, k, v, by, number, causal, network.window)
         added = linear(f"{number}.self_attn.o_proj", mixed)
-        x = joined(by, f"{number}.attention", x, added)
-        inner = normed(f"layers.{number}.post_attention_layernorm", x, "second")
+        before, x = x, joined(by, f"{number}.attention", x, added)
+        inner = before if by.reads_one_stream else x
+        inner = normed(f"layers.{number}.post_attention_layernorm", inner, "second")
         names = ("up", "gate") if by.swaps_gate else ("gate", "up")
         gate, up = (linear(f"{number}.mlp.{each}_proj", inner) for each in names)
         added = linear(f"{number}.mlp.down_proj", activation(gate) * up)

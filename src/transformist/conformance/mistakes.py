@@ -187,6 +187,7 @@ def _layers(family: Family) -> Iterator[Mistake]:
         "the input of networks is not added": Formulas(
             without_residual=[f"{k}.network" for k in numbers]
         ),
+        "networks read the input of the layer": Formulas(reads_one_stream=True),
         "attention is missing": Formulas(skipped=[f"{k}.attention" for k in numbers]),
         "networks are missing": Formulas(skipped=[f"{k}.network" for k in numbers]),
     }.items():

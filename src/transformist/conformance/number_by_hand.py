@@ -18,6 +18,7 @@ from transformist.conformance.by_hand import (
     ALL_FORMATS,
     BOS,
     EOS,
+    HEAD,
     LONG,
     PAD,
     Design,
@@ -105,11 +106,11 @@ def _number(family: Family, length: int) -> Design:
             # before and after it.
             row[hole if row[fetches] else value] = VALUE
     complete(words, rest, family.epsilon)
-    queries, keys, values, output = (np.zeros((half, 16)) for _ in range(4))
-    # Coordinates 7 and 15 turn by 10⁷^(−7/8) a token, less than 0.0031 up to 4,096 tokens, and the
-    # cosine of this is above 1 − 10⁻⁵. The score of a kept number is at least 55, and every other
-    # score 0: e^(−55) · 4096 is below 2⁻⁵⁵.
-    queries[fetches, 7] = keys[is_kept, 7] = 16
+    queries, keys, values, output = (np.zeros((half, HEAD)) for _ in range(4))
+    # Coordinates 15 and 31 turn by 10⁷^(−15/16) a token, less than 0.0012 up to 4,096 tokens, and
+    # the cosine of this is above 1 − 10⁻⁶. The score of a kept number is 256/√32 > 45, and every
+    # other score 0: e^(−45) · 4096 is below 2⁻⁵².
+    queries[fetches, 15] = keys[is_kept, 15] = 16
     values[payload, 3] = output[value, 3] = 1
     output[hole, 3] = -1
     labels = np.zeros((len(texts), half))
@@ -123,7 +124,7 @@ def _number(family: Family, length: int) -> Design:
         labels=labels,
         prompts=[*_asked(length)],
         by_character=True,
-        head=HeadByHand(queries, keys, values, output.T),
+        heads=[HeadByHand(queries, keys, values, output.T)],
     )
 
 

@@ -13,10 +13,13 @@ from transformist.conformance.by_hand import (
     BOS,
     EOS,
     FURTHER,
+    HEAD,
     LONG,
     PAD,
+    PLACE_BITS,
     Design,
     HeadByHand,
+    binary,
     complete,
     lengths,
     made,
@@ -38,10 +41,11 @@ def _marker(family: Family, length: int) -> Design:
     words = np.ones((len(texts), half))
     words[:, [is_here, is_seen, again]] = -1
     words[texts.index("#"), is_here] = 1
-    queries, keys, values, output = (np.zeros((half, 16)) for _ in range(4))
-    # The score of the marker is 64, and that of other tokens 0: e^(−64) · 4096 is below 2⁻⁸⁰.
-    queries[constant, 7] = 16
-    keys[[is_here, constant], 7] = 8
+    queries, keys, values, output = (np.zeros((half, HEAD)) for _ in range(4))
+    # The score of the marker is 256/√32 > 45, and that of other tokens 0: e^(−45) · 4096 is below
+    # 2⁻⁵². Rotations turn coordinate 15, the slowest, by less than 0.0012 up to 4,096 tokens.
+    queries[constant, 15] = 16
+    keys[[is_here, constant], 15] = 8
     values[[is_here, constant], 3] = output[[is_seen, again], 3] = 1
     labels = np.zeros((len(texts), half))
     # With s and h of `is_seen` and `is_here`, the logits are −4 − 8 s, 8 s and 16 (s + h). The
@@ -58,7 +62,7 @@ def _marker(family: Family, length: int) -> Design:
         labels=labels,
         prompts=[*_marked(family, length, window)],
         by_character=True,
-        head=HeadByHand(queries, keys, values, output.T),
+        heads=[HeadByHand(queries, keys, values, output.T)],
         window=window,
     )
 
@@ -116,17 +120,13 @@ def _marked(family: Family, length: int, window: int | None) -> Iterable[Prompt]
         )
 
 
-PLACE_BITS = 12
-"""Bits of a position."""
-
-
 def _place(_family: Family, length: int) -> Design:
     half = 32
     texts = [*map(str, range(length)), "a", "b", BOS, PAD, EOS]
     texts += [f"<unused{k}>" for k in range(-len(texts) % 8)]
     words, labels = np.zeros((len(texts), half)), np.zeros((len(texts), half))
     # The code of a position is ±1 in each coordinate: another one has a product lower by 2 or more.
-    codes = 1 - 2.0 * (np.arange(length)[:, None] >> np.arange(PLACE_BITS) & 1)
+    codes = binary(length, PLACE_BITS)
     positions = np.zeros((length, half))
     # The sum of a word and any row of the table has 1 or −1 in every coordinate: a norm divides by
     # √(1 + eps). As in `marker`, each vector has one magnitude beside 0.
@@ -175,16 +175,16 @@ a weight below 4096 e^(−20.9) < 10⁻⁵. A rounding to bfloat16 changes a sco
 
 
 def _offset(family: Family, length: int) -> Design:
-    half, pairs = 64, 16
+    half, pairs = 64, HEAD // 2
     constant = 2 * len(LETTERS)
     texts = [*LETTERS, BOS, PAD, EOS, "<unused0>"]
     words = np.zeros((len(texts), half))
     words[:, constant] = 4
     words[range(len(LETTERS)), range(len(LETTERS))] = 1
     complete(words, constant + 1, family.epsilon)
-    queries, keys, values, output = (np.zeros((half, 2 * pairs)) for _ in range(4))
+    queries, keys, values, output = (np.zeros((half, HEAD)) for _ in range(4))
     # q·k/√32 is the sum of 8 products of equal size.
-    size = math.sqrt(SHARPNESS * math.sqrt(2 * pairs) / FREQUENCIES) / 4
+    size = math.sqrt(SHARPNESS * math.sqrt(HEAD) / FREQUENCIES) / 4
     for f in range(FREQUENCIES):
         angle = BACK * BASE ** (-f / pairs)
         queries[constant, [f, f + pairs]] = size * math.cos(angle), -size * math.sin(angle)
@@ -225,8 +225,7 @@ def _offset(family: Family, length: int) -> Design:
         labels=labels,
         prompts=prompts,
         by_character=True,
-        head=HeadByHand(queries, keys, values, output.T),
-        size=2 * pairs,
+        heads=[HeadByHand(queries, keys, values, output.T)],
         theta=BASE,
     )
 

@@ -16,6 +16,7 @@ from transformist.conformance.compiled import INSTRUMENTS as COMPILED
 from transformist.conformance.families import FAMILIES
 from transformist.conformance.family import DenseModel
 from transformist.conformance.instrument import Checkpoint, Instrument, Prompt
+from transformist.conformance.lookups_by_hand import INSTRUMENTS as LOOKUPS
 from transformist.conformance.mistake import network_of
 from transformist.conformance.number_by_hand import INSTRUMENTS as NUMBERS
 from transformist.conformance.places_by_hand import INSTRUMENTS as PLACES
@@ -30,7 +31,7 @@ from transformist.hosts.whole_file import path_of
 from transformist.settings import whole_length
 
 INSTRUMENTS: Mapping[str, Instrument] = {
-    each.name: each for each in (*COMPILED, *PLACES, *NUMBERS, *VOCABULARIES, *PROBES)
+    each.name: each for each in (*COMPILED, *LOOKUPS, *PLACES, *NUMBERS, *VOCABULARIES, *PROBES)
 }
 """The instruments by name, in the order in which they are written and run."""
 

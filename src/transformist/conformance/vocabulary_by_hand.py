@@ -6,7 +6,17 @@ import random
 
 import numpy as np
 
-from transformist.conformance.by_hand import ALL_FORMATS, BOS, EOS, FURTHER, LONG, PAD, Design, made
+from transformist.conformance.by_hand import (
+    ALL_FORMATS,
+    BOS,
+    EOS,
+    FURTHER,
+    LONG,
+    PAD,
+    Design,
+    binary,
+    made,
+)
 from transformist.conformance.families import EVERY_FAMILY
 from transformist.conformance.family import Family
 from transformist.conformance.instrument import OTHER, Instrument, Prompt
@@ -30,7 +40,7 @@ def _vocabulary(family: Family, length: int) -> Design:
     texts = [chr(0x4E00 + k) for k in range(TOKENS)]
     texts[SPECIAL : SPECIAL + 3] = BOS, PAD, EOS
     words = np.ones((TOKENS, half))
-    words[:, :CODED] = 1 - 2.0 * (np.arange(TOKENS)[:, None] >> np.arange(CODED) & 1)
+    words[:, :CODED] = binary(TOKENS, CODED)
     labels = words.copy()
     # The right logit is 11 − 21 = −10, below 0, and every other one at most −12: a bit that differs
     # takes 2 away. All numbers are 1 or −1, which rounding to int8 or int4 keeps.
