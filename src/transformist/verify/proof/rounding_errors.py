@@ -483,11 +483,13 @@ class RoundingErrors:
 
     def written(self, W: Any, b: Any, z: Approximation, where: str) -> Approximation:
         """Return W z + b as `affine`, which sees the rows alone that are not 0, some at a time."""
-        pieces = []
-        for rows in self.blocks(self.used_rows(W, b, where)):
-            read = np.flatnonzero((W[rows] != 0).any(axis=0))
-            of_block = W[np.ix_(rows, read)], b[rows], z.taken(read), where
-            pieces.append((rows, self.affine(*of_block).values))
+        blocks, pieces = self.blocks(self.used_rows(W, b, where)), []
+        for rows in blocks:
+            read = np.arange(W.shape[1])
+            if len(blocks) > 1:  # a piece of many reads few coordinates
+                read = np.flatnonzero((W[rows] != 0).any(axis=0))
+            values = self.affine(W[np.ix_(rows, read)], b[rows], z.taken(read), where).values
+            pieces.append((rows, values))
         return Approximation.assembled(len(W), pieces, self.ideal)
 
     def blocks(self, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
