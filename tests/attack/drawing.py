@@ -235,7 +235,7 @@ class Draft:
     # Thresholds
 
     def probe(self, form):
-        """What a form is exactly, and in the format, at every row of some inputs."""
+        """What a form is exactly, and in the format, on some inputs: at the last or every row."""
         probe = self.model(tf.RealVector(W_out=[self.row(form)], at="last"))
         ideal, found = Ideal(probe), []
         every = [x for xs in self.inputs() for x in xs if x or self.bos]
@@ -244,13 +244,12 @@ class Draft:
         for x in some:
             by_length.setdefault(len(x), []).append(x)
         w = probe.read_out.rounded(self.a)
+        rows = slice(None if self.every_row else -1, None)
         for inputs in by_length.values():
             *_, (_, z) = probe.streams(inputs, self.a)
-            near = self.a.affine(z, w.W_out, w.b_out)[..., 0]
+            near = self.a.affine(z[:, rows], w.W_out, w.b_out)[..., 0]
             for x, row in zip(inputs, near.tolist(), strict=True):
-                exact = [y[0] for y in map(ideal.read_out, ideal.final(x))]
-                both = list(zip(exact, row, strict=True))
-                found += both if self.every_row else both[-1:]
+                found += zip([y for (y,) in ideal.read(x, rows)], row, strict=True)
         return found
 
     every_row = False
