@@ -156,7 +156,9 @@ def test_a_lone_number_is_divided():
     assert EXACT.divide(half, EXACT.array(-(2**70))).tolist() == Fraction(-1, 2**71)
 
 
-@pytest.mark.parametrize("denominator", [1, 2, 3, 2**53, 2**999, 2**1001, 2**1074, 3 * 2**60])
+@pytest.mark.parametrize(
+    "denominator", [1, 2, 3, 2**53, 2**999, 2**1001, 2**1074, 2**1100, 3 * 2**60]
+)
 def test_weights_are_the_numbers_themselves(denominator):
     """Either way to them, by a quotient of arrays and one by one, gives what the rationals are."""
     edges = [0, 1, -3, 2**53 - 1, 2**53, 2**53 + 1, -(2**53) - 1, 2**61 + 1, 2**62 + 1, 2**70]
@@ -165,6 +167,12 @@ def test_weights_are_the_numbers_themselves(denominator):
         weights = Rationals.of(exact).weights()
         assert [Fraction(each) for each in weights.tolist()] == exact
         assert (weights.dtype == np.float64) == all(map(is_float64, exact))
+        assert list(map(is_float64, exact)) == [is_held(each) for each in exact]
+
+
+def is_held(exact):
+    """True if float64 holds a number, as `Fraction` converts it."""
+    return Fraction(float(exact)) == exact
 
 
 def test_whole_floats_are_taken_as_they_are():

@@ -69,6 +69,7 @@ class Draft:
     sign: int = 0
     off_grid: bool = False
     columns: set = field(default_factory=set)
+    made: dict[tuple[int, ...], tf.Layer] = field(default_factory=dict)
 
     def __post_init__(self):
         self.words = {symbol: {} for symbol in self.symbols}
@@ -155,7 +156,7 @@ class Draft:
         into = into or self.slot("h")
         self.weighting = weighting or self.weighting or self.pick("softmax", "average-hard")
         weighting = self.weighting
-        head = {"value": form, "into": into, "out": out, "mask": mask}
+        head = {"value": dict(form), "into": into, "out": out, "mask": mask}
         head |= {"weighting": weighting, "scores": scores}
         before = self.layers[-1] if self.layers else ([], [None])
         read = {*form, *(slot for pair in scores for part in pair for slot in part)}
@@ -169,7 +170,7 @@ class Draft:
         units = self.layers[-1][1] if self.layers else []
         if not self.layers or any(slot in form for _, _, written in units for slot in written):
             self.layer()
-        self.layers[-1][1].append((form, F(shift), out))
+        self.layers[-1][1].append((dict(form), F(shift), dict(out)))
 
     def layer(self):
         self.layers.append(([], []))
@@ -193,10 +194,18 @@ class Draft:
             embedding=tf.Embedding.of(
                 stream, self.words, positions=self.positions, front=("BOS",) * self.bos
             ),
-            layers=tuple(self._layer(*layer) for layer in self.layers if any(layer)),
+            layers=tuple(self._made(k) for k, layer in enumerate(self.layers) if any(layer)),
             read_out=read_out,
             max_length=self.N,
         )
+
+    def _made(self, number):
+        """A layer, made again only if it or the stream has grown: no part of it ever changes."""
+        heads, units = self.layers[number]
+        size = number, len(heads), len(units), len(self.slots)
+        if size not in self.made:
+            self.made[size] = self._layer(heads, units)
+        return self.made[size]
 
     def _layer(self, heads, units):
         network = None
@@ -235,7 +244,7 @@ class Draft:
     # Thresholds
 
     def probe(self, form):
-        """What a form is exactly, and in the format, at every row of some inputs."""
+        """What a form is exactly, and in the format, on some inputs: at the last or every row."""
         probe = self.model(tf.RealVector(W_out=[self.row(form)], at="last"))
         ideal, found = Ideal(probe), []
         every = [x for xs in self.inputs() for x in xs if x or self.bos]
@@ -244,13 +253,12 @@ class Draft:
         for x in some:
             by_length.setdefault(len(x), []).append(x)
         w = probe.read_out.rounded(self.a)
+        rows = slice(None if self.every_row else -1, None)
         for inputs in by_length.values():
             *_, (_, z) = probe.streams(inputs, self.a)
-            near = self.a.affine(z, w.W_out, w.b_out)[..., 0]
+            near = self.a.affine(z[:, rows], w.W_out, w.b_out)[..., 0]
             for x, row in zip(inputs, near.tolist(), strict=True):
-                exact = [y[0] for y in map(ideal.read_out, ideal.final(x))]
-                both = list(zip(exact, row, strict=True))
-                found += both if self.every_row else both[-1:]
+                found += zip([y for (y,) in ideal.read(x, rows)], row, strict=True)
         return found
 
     every_row = False

@@ -61,12 +61,15 @@ class Permuted:
 
     def affine(self, z, W, b):
         """W z + b, the bias a summand like the others; each row has an order of its own."""
-        rows = []
-        for row, shift in zip(W, b, strict=True):
-            terms = [self.round(z[..., k] * row[k]) for k in np.flatnonzero(row)]
-            terms += [np.full(z.shape[:-1], shift)] if shift or not terms else []
-            rows.append(self.total(terms))
-        return self.a._store(np.stack(rows, axis=-1))
+        found, used = np.empty((*z.shape[:-1], len(W))), np.nonzero(W)
+        products = self.a.products(z[..., used[1]], W[used])
+        terms = [[] for _ in W]
+        for k, row in enumerate(used[0].tolist()):
+            terms[row].append(products[..., k])
+        for row, shift in enumerate(b.tolist()):
+            terms[row] += [np.float64(shift)] if shift or not terms[row] else []
+            found[..., row] = self.total(terms[row])
+        return self.a.stored(found)
 
     def weights(self, s, admissible, weighting):
         """The weights of attention (..., n, n)."""
@@ -80,7 +83,7 @@ class Permuted:
             return first if weighting == "leftmost-hard" else first[..., ::-1]
         below = a.keep(a.subtract(s, a.maximum(s, admissible)), admissible)
         e = a.keep(self.exp(below), admissible)
-        total = a._store(self.total(e[..., k] for k in range(e.shape[-1])))[..., None]
+        total = a.stored(self.total(e[..., k] for k in range(e.shape[-1])))[..., None]
         return a.divide(e, np.where(admissible.any(-1, keepdims=True), total, 1.0))
 
     def exp(self, x):
@@ -93,8 +96,8 @@ class Permuted:
 
     def scores(self, q, k):
         a = self.a
-        products = self.round(q[..., :, None, :] * k[..., None, :, :])
-        dot = a._store(self.total(products[..., m] for m in range(products.shape[-1])))
+        products = a.products(q[..., :, None, :], k[..., None, :, :])
+        dot = a.stored(self.total(products[..., m] for m in range(products.shape[-1])))
         s = a.divide(dot, a.sqrt(a.array([q.shape[-1]])))
         if not np.isfinite(s).all():
             raise NotANumber("a score")
@@ -102,8 +105,8 @@ class Permuted:
 
     def mixed(self, s, v, admissible, weighting):
         weights = self.weights(s, admissible, weighting)
-        products = self.round(weights[..., :, :, None] * v[..., None, :, :])
-        return self.a._store(self.total(products[..., j, :] for j in range(v.shape[-2])))
+        products = self.a.products(weights[..., :, :, None], v[..., None, :, :])
+        return self.a.stored(self.total(products[..., j, :] for j in range(v.shape[-2])))
 
     def head(self, head, z):
         w, n = head.rounded(self.a), z.shape[-2]
@@ -195,7 +198,7 @@ class Flash(Permuted):
         return self.round(found)
 
     def scores(self, q, k):
-        products = self.round(q[..., :, None, :] * k[..., None, :, :])
+        products = self.a.products(q[..., :, None, :], k[..., None, :, :])
         dot = self.total(products[..., m] for m in range(products.shape[-1]))
         s = self.round(dot / self.round(np.sqrt(np.float64(q.shape[-1]))))
         if not np.isfinite(s).all():

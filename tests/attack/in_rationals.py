@@ -3,11 +3,16 @@
 Written from the definitions (2.1 to 2.5, 5.1, 6.1 of the Cookbook): of the library it reads the
 weights of a model and nothing else, so that no mistake is shared. A norm has a root, which is taken
 to 2⁻²⁰⁰ of itself where it is irrational; an answer that this does not settle is `None`.
+
+The vectors of an input are whole numbers over one denominator: Python adds and multiplies these
+faster than fractions.
 """
 
 from __future__ import annotations
 
 import math
+import operator
+from dataclasses import dataclass
 from fractions import Fraction
 
 ROOT_BITS = 200
@@ -33,17 +38,52 @@ SEEN = {
 }
 
 
+@dataclass(frozen=True)
+class Vectors:
+    """Vectors of rational numbers: rows of whole numbers, over one denominator."""
+
+    rows: list[list[int]]
+    denominator: int = 1
+
+    @classmethod
+    def of(cls, rows):
+        """Rows of floats or fractions, each taken exactly."""
+        ratios = [[x.as_integer_ratio() for x in row] for row in rows]
+        denominator = math.lcm(*(q for row in ratios for _, q in row))
+        return cls([[p * (denominator // q) for p, q in row] for row in ratios], denominator)
+
+    @classmethod
+    def sum(cls, parts):
+        """The sum of several, in lowest terms."""
+        common = math.lcm(*(part.denominator for part in parts))
+        scaled = [part.times(common // part.denominator) for part in parts]
+        rows = [[*map(sum, zip(*same, strict=True))] for same in zip(*scaled, strict=True)]
+        divisor = math.gcd(common, *(x for row in rows for x in row))
+        return cls([[x // divisor for x in row] for row in rows], common // divisor)
+
+    def times(self, factor):
+        if factor == 1:
+            return self.rows
+        return [[x * factor for x in row] for row in self.rows]
+
+    def fractions(self):
+        return [[Fraction(x, self.denominator) for x in row] for row in self.rows]
+
+
 class Affine:
     """W z + b, of which only what is not 0 is kept."""
 
     def __init__(self, matrix, shift):
-        self.rows = [[(k, Fraction(x)) for k, x in enumerate(row) if x] for row in matrix.tolist()]
-        self.shift = [Fraction(x) for x in shift.tolist()]
+        scaled = Vectors.of([*matrix.tolist(), shift.tolist()])
+        *rows, self.shift = scaled.rows
+        self.rows = [[(k, x) for k, x in enumerate(row) if x] for row in rows]
+        self.denominator = scaled.denominator
+        self.is_zero = not any(self.rows) and not any(self.shift)
 
     def __call__(self, z):
-        return [
-            sum((w * z[k] for k, w in row), b) for row, b in zip(self.rows, self.shift, strict=True)
-        ]
+        terms = [*zip(self.rows, [b * z.denominator for b in self.shift], strict=True)]
+        found = [[sum([w * row[k] for k, w in used], b) for used, b in terms] for row in z.rows]
+        return Vectors(found, self.denominator * z.denominator)
 
 
 def root(x: Fraction) -> tuple[Fraction, bool]:
@@ -69,12 +109,11 @@ class Ideal:
             )
             for layer in model.layers
         ]
-        read_out = model.read_out
+        embedding, read_out = model.embedding, model.read_out
         self.read_out = Affine(read_out.W_out, read_out.b_out)
-        symbols, vectors = model.embedding.symbols, model.embedding.vectors.tolist()
-        self.words = {
-            symbol: [Fraction(x) for x in row] for symbol, row in zip(symbols, vectors, strict=True)
-        }
+        words = Vectors.of(embedding.vectors.tolist())
+        self.words = dict(zip(embedding.symbols, words.rows, strict=True))
+        self.of_words, self.places = words.denominator, {}
 
     @staticmethod
     def _head(head):
@@ -83,7 +122,7 @@ class Ideal:
             Affine(head.W_K, head.b_K),
             Affine(head.W_V, head.b_V),
             head.W_O is not None and Affine(head.W_O, head.b_O),
-            [Fraction(x) for x in head.b_O.tolist()],
+            Vectors.of([head.b_O.tolist()]),
             head.weighting,
             SEEN[head.mask],
         )
@@ -95,59 +134,58 @@ class Ideal:
 
     def embedded(self, x):
         embedding = self.model.embedding
-        n, first = len(x), 1 - len(embedding.front)
-        rows = [self.words[symbol] for symbol in (*embedding.front, *x, *embedding.back)]
+        symbols = (*embedding.front, *x, *embedding.back)
+        words = Vectors([self.words[symbol] for symbol in symbols], self.of_words)
         if embedding.positions is None:
-            return rows
-        names = embedding.positions.names
-        return [
-            [
-                value if name is None else value + PLACES[name](i, n)
-                for value, name in zip(row, names, strict=True)
-            ]
-            for i, row in enumerate(rows, start=first)
-        ]
+            return words
+        n, first = len(x), 1 - len(embedding.front)
+        if n not in self.places:
+            self.places[n] = Vectors.of(
+                [0 if name is None else PLACES[name](i, n) for name in embedding.positions.names]
+                for i in range(first, first + len(symbols))
+            )
+        return Vectors.sum([words, self.places[n]])
 
     def attend(self, head, z):
         query, key, value, output, shift, weighting, sees = head
-        values = [value(each) for each in z]
-        if any(query.rows) or any(query.shift):
-            queries, keys = [query(each) for each in z], [key(each) for each in z]
-            score = [
-                [sum(p * q for p, q in zip(a, b, strict=True) if p and q) for b in keys]
-                for a in queries
+        n, values = len(z.rows), value(z)
+        if query.is_zero:
+            score = [[0] * n] * n
+        else:  # over one denominator, which changes neither order nor ties
+            queries, keys = query(z).rows, key(z).rows
+            score = [[sum(map(operator.mul, a, b)) for b in keys] for a in queries]
+        chosen = []
+        for i in range(n):
+            seen = [j for j in range(n) if sees(i, j)]
+            best = max((score[i][j] for j in seen), default=0)
+            largest = [j for j in seen if score[i][j] == best]
+            if weighting == "leftmost-hard":
+                largest = largest[:1]
+            elif weighting == "rightmost-hard":
+                largest = largest[-1:]
+            chosen.append(largest)
+        common = math.lcm(*(len(js) for js in chosen if js))
+        mixed = [
+            [
+                sum(column) * (common // len(js))
+                for column in zip(*[values.rows[j] for j in js], strict=True)
             ]
-        else:
-            score = [[0] * len(z)] * len(z)
-        found = []
-        for i in range(len(z)):
-            seen = [j for j in range(len(z)) if sees(i, j)]
-            if not seen:
-                mixed = [Fraction(0)] * len(value.rows)
-            else:
-                best = max(score[i][j] for j in seen)
-                chosen = [j for j in seen if score[i][j] == best]
-                if weighting == "leftmost-hard":
-                    chosen = chosen[:1]
-                elif weighting == "rightmost-hard":
-                    chosen = chosen[-1:]
-                mixed = [
-                    sum(column) / len(chosen)
-                    for column in zip(*(values[j] for j in chosen), strict=True)
-                ]
-            found.append(
-                output(mixed) if output else [x + b for x, b in zip(mixed, shift, strict=True)]
-            )
-        return found
+            or [0] * len(value.rows)
+            for js in chosen
+        ]
+        mixed = Vectors(mixed, values.denominator * common)
+        if output:
+            return output(mixed)
+        return Vectors.sum([mixed, Vectors(shift.rows * n, shift.denominator)])
 
     def norm(self, norm, z):
         """(x − μ)/√(σ² + ε) γ + β for each row."""
         if norm is None:
             return z
+        if norm.W_N is not None:
+            z = Affine(norm.W_N, norm.bias * 0)(z)
         found = []
-        for row in z:
-            if norm.W_N is not None:
-                row = Affine(norm.W_N, norm.bias * 0)(row)
+        for row in z.fractions():
             mean = sum(row) / len(row)
             off = [x - mean for x in row]
             variance = sum(x * x for x in off) / len(row)
@@ -155,7 +193,7 @@ class Ideal:
             self.is_exact &= exact
             gains = zip(off, norm.gain.tolist(), norm.bias.tolist(), strict=True)
             found.append([x / deviation * Fraction(g) + Fraction(b) for x, g, b in gains])
-        return found
+        return Vectors.of(found)
 
     def final(self, x):
         """The vectors after the last layer."""
@@ -164,30 +202,26 @@ class Ideal:
         for heads, network, pre, post in self.layers:
             if heads:
                 given = self.norm(pre[0], z)
-                parts = [self.attend(head, given) for head in heads]
-                z = [
-                    [sum(xs) for xs in zip(*rows, strict=True)]
-                    for rows in zip(z, *parts, strict=True)
-                ]
+                z = Vectors.sum([z, *(self.attend(head, given) for head in heads)])
                 z = self.norm(post[0], z)
             if network:
                 first, second = network
-                hidden = [
-                    [max(each, Fraction(0)) for each in first(row)] for row in self.norm(pre[1], z)
-                ]
-                z = [
-                    [old + new for old, new in zip(row, second(h), strict=True)]
-                    for row, h in zip(z, hidden, strict=True)
-                ]
+                hidden = first(self.norm(pre[1], z))
+                active = [[max(each, 0) for each in row] for row in hidden.rows]
+                z = Vectors.sum([z, second(Vectors(active, hidden.denominator))])
                 z = self.norm(post[1], z)
         return self.norm(self.model.final_norm, z)
 
+    def read(self, x, rows):
+        """W_out z + b_out at some rows of the vectors after the last layer."""
+        z = self.final(x)
+        return self.read_out(Vectors(z.rows[rows], z.denominator)).fractions()
+
     def values(self, x):
         """W_out z + b_out at the rows that are read."""
-        front, z = len(self.model.embedding.front), self.final(x)
-        if self.model.read_out.at == "every":
-            return [self.read_out(row) for row in z[front : front + len(x)]]
-        return [self.read_out(z[-1])]
+        front = len(self.model.embedding.front)
+        is_every = self.model.read_out.at == "every"
+        return self.read(x, slice(front, front + len(x)) if is_every else slice(-1, None))
 
     def answer(self, x):
         """A truth or a label, a list of them where every position is read; `None` if unsettled."""

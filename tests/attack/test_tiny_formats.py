@@ -8,7 +8,7 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
-from tiny import FORMATS, LONGER, Shape, known, tiny
+from tiny import FORMATS, LONGER, Shape, Tiny, known, tiny
 
 from transformist.arithmetic import FLOAT16, number_system
 from transformist.errors import NotFinite
@@ -122,6 +122,30 @@ def test_a_sum_rounds_at_every_addition_and_where_it_is_stored(name):
     assert np.array_equal(a.affine(x, W, np.array([b]))[:, 0], beside, equal_nan=True)
     assert np.array_equal(a.matmul(x, W.T)[:, 0], want, equal_nan=True)
     assert equal(a.sum(x)[:, 0], [float(stored(added([p, q]), a)) for p, q in exact])
+
+
+def test_products_are_rounded_unless_the_accumulator_holds_them_all():
+    double, held = np.dtype(float), set()
+    for p, least, most in itertools.product((5, 6, 7), range(-9, 0), range(3, 9)):
+        partial = Shape(p, least, most)
+        a = Tiny("p3e3", double, double, 3, Shape.of(3, 3), partial)
+        x = np.array(a.all_numbers)
+        exact = x[:, None] * x
+        assert np.array_equal(a.products(x[:, None], x), partial.round(exact)), partial
+        held.add(np.array_equal(partial.round(exact), exact))
+    assert held == {True, False}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_infinite_or_nan_stays_and_zeros_keep_their_sign(name):
+    for shape in (BOTH[name].shape, BOTH[name].partial):
+        beyond = math.ldexp(2 - 2.0**-shape.precision, shape.most)  # half-way, a tie
+        given = [math.inf, beyond, 1e308, np.nextafter(beyond, 0), 0.0, 1e-308, math.nan]
+        wanted = [math.inf, math.inf, math.inf, shape.largest, 0.0, 0.0, math.nan]
+        for sign in (1.0, -1.0):
+            found, signed = shape.round(sign * np.array(given)), sign * np.array(wanted)
+            assert np.array_equal(found, signed, equal_nan=True)
+            assert np.array_equal(np.signbit(found), np.signbit(signed))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -37,6 +37,8 @@ from transformist.errors import NotFinite
 
 _quiet = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 _DOUBLE = np.dtype(np.float64)
+_INT64 = np.dtype(np.int64)
+_EXPONENT = np.array(0x7FF << 52)
 _erfc = np.frompyfunc(math.erfc, 1, 1)
 
 
@@ -64,19 +66,30 @@ class Shape:
         """As the module says: 2ᵏ, so that underflow costs at most half of it."""
         return math.ldexp(1, self.least + (1 - self.precision if self.has_subnormals else 1))
 
-    @_quiet
+    @cached_property
+    def _constants(self) -> list[np.ndarray]:
+        """2^most, the smallest 2ᵏ that has a spacing of its own, and M for k = 0 (`round`)."""
+        least = math.ldexp(1, self.least) if self.has_subnormals else 0.0
+        constants = math.ldexp(1, self.most), least, math.ldexp(3, 52 - self.precision)
+        return [np.array(x) for x in constants]  # faster in numpy than floats
+
     def round(self, x: np.ndarray) -> np.ndarray:
         """To nearest, ties to even; infinite beyond the largest number."""
-        _, exponent = np.frexp(x)
-        if self.has_subnormals:
-            exponent = np.maximum(exponent, self.least + 1)
-        shift = exponent - self.precision
-        found = np.ldexp(np.rint(np.ldexp(x, -shift)), shift)
-        size = np.abs(found)
-        if size.size and not size.max() <= self.largest:
-            found = np.where(size > self.largest, np.copysign(np.inf, found), found)
+        highest, least, shift = self._constants
+        # For 2ᵏ ≤ |x| < 2^(k+1) the numbers of the format are the multiples of q = 2^(k+1−p). With
+        # M = 3 · 2⁵¹ q the sum x + M is between 2⁵² q and 2⁵³ q, where float64 has the multiples of
+        # q alone. So the addition rounds x to one of them, ties to even, as M/q is even, and the
+        # subtraction of M is exact. The bits of the exponent of x, with a mantissa of 0, are 2ᵏ.
+        power = (x.view(_INT64) & _EXPONENT).view(_DOUBLE)
+        may_overflow = np.count_nonzero(power >= highest)
+        if may_overflow:
+            x, power = np.clip(x, -2 * highest, 2 * highest), np.minimum(power, 2 * highest)
+        far = np.maximum(power, least) * shift
+        found = np.copysign((x + far) - far, x)
         if not self.has_subnormals:
-            found = np.where(size < math.ldexp(1, self.least), found * 0, found)
+            found = found * (np.abs(found) >= math.ldexp(1, self.least))
+        if may_overflow:
+            found = np.where(np.abs(found) > self.largest, np.copysign(np.inf, found), found)
         return found
 
     def round_exactly(self, x: Fraction) -> float:
@@ -114,6 +127,9 @@ class Tiny(Floating):
     shape: Shape = FOUR_BITS
     partial: Shape = FOUR_BITS
     clamps: bool = False
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def has_subnormals(self) -> bool:
@@ -157,13 +173,14 @@ class Tiny(Floating):
         return sorted({0.0, *positive, *(-x for x in positive)})
 
     def array(self, values):
-        exact = exact_numbers(values)
+        is_given = isinstance(values, np.ndarray) and values.dtype == _DOUBLE
+        exact = values if is_given else exact_numbers(values)
         if exact.dtype == _DOUBLE:
             rounded = self.shape.round(exact)
         else:
             flat = [self.shape.round_exactly(Fraction(x)) for x in exact.ravel().tolist()]
             rounded = np.array(flat).reshape(exact.shape)
-        if not (np.abs(rounded) <= self.largest).all():
+        if np.count_nonzero(np.abs(rounded) <= self.largest) < rounded.size:
             raise NotFinite(
                 f"every number must be finite in {self.name}, whose largest is {self.largest:g}",
                 received="one beyond",
@@ -177,7 +194,6 @@ class Tiny(Floating):
     def numbers(self, x):
         return np.asarray(x)
 
-    @_quiet
     def _store(self, x):
         """One rounding to the format."""
         stored = self.shape.round(x)
@@ -188,6 +204,27 @@ class Tiny(Floating):
     def _once(self, x):
         """One result of the accumulator, stored."""
         return self._store(x if self.partial is self.shape else self.partial.round(x))
+
+    def stored(self, total):
+        """Numbers of the accumulator, rounded to the format."""
+        return total if self.partial is self.shape and not self.clamps else self._store(total)
+
+    @cached_property
+    def _holds_products(self) -> bool:
+        """True if the accumulator holds the product of any two numbers of the format."""
+        # Numbers are multiples of 2^ulp, of p bits, below 2^(most+1). So a product that is not 0 is
+        # at least 2^(2 ulp), has 2p bits, and is below 2^(2 most + 2).
+        shape, partial = self.shape, self.partial
+        ulp = shape.least + 1 - shape.precision
+        return (
+            partial.precision >= 2 * shape.precision
+            and partial.least <= 2 * ulp
+            and partial.most >= 2 * shape.most + 1
+        )
+
+    def products(self, x, y):
+        """Products of numbers of the format, rounded in the accumulator."""
+        return x * y if self._holds_products else self.partial.round(x * y)
 
     @_quiet
     def add(self, x, y):
@@ -205,7 +242,6 @@ class Tiny(Floating):
     def divide(self, x, y):
         return self._once(x / y)
 
-    @_quiet
     def _total(self, terms: Iterator[np.ndarray]) -> np.ndarray:
         """From left to right."""
         total = next(terms)
@@ -213,26 +249,31 @@ class Tiny(Floating):
             total = self.partial.round(total + term)
         return total
 
-    @_quiet
     def _dot(self, x, y):
-        products = self.partial.round(x * y)
+        products = self.products(x, y)
         if not products.shape[-1]:
             return np.zeros(products.shape[:-1])
         return self._total(products[..., k] for k in range(products.shape[-1]))
 
     @_quiet
     def affine(self, x, W, b=None):
-        read = W.any(axis=0)
-        if not read.all():
+        read = np.logical_or.reduce(W, axis=0)
+        if np.count_nonzero(read) < len(read):
             x, W = x[..., read], W[:, read]
         total = self._dot(x[..., None, :], W)
-        return self._store(total if b is None else self.partial.round(total + b))
+        if b is not None:
+            total = total + b
+            if np.count_nonzero(b):  # without, nothing rounds
+                total = self.partial.round(total)
+        return self.stored(total)
 
+    @_quiet
     def matmul(self, x, y):
-        return self._store(self._dot(x[..., :, None, :], np.swapaxes(y, -1, -2)[..., None, :, :]))
+        return self.stored(self._dot(x[..., :, None, :], np.swapaxes(y, -1, -2)[..., None, :, :]))
 
+    @_quiet
     def scores(self, q, k):
-        dot = self._store(self._dot(q[..., :, None, :], k[..., None, :, :]))
+        dot = self.stored(self._dot(q[..., :, None, :], k[..., None, :, :]))
         found = self.divide(dot, self.sqrt(self.array([q.shape[-1]])))
         if not np.isfinite(found).all():
             raise NotFinite(
@@ -242,10 +283,11 @@ class Tiny(Floating):
             )
         return found
 
+    @_quiet
     def sum(self, x):
         if not x.shape[-1]:
             return np.zeros((*x.shape[:-1], 1))
-        return self._store(self._total(x[..., k] for k in range(x.shape[-1])))[..., None]
+        return self.stored(self._total(x[..., k] for k in range(x.shape[-1])))[..., None]
 
     @_quiet
     def maximum(self, x, among):

@@ -62,10 +62,10 @@ def exact_numbers(values: Any, where: str = "array") -> NDArray[Any]:
     if given.dtype.kind in "iub" and (given <= 2**53).all() and (given >= -(2**53)).all():
         return given.astype(np.float64)
     flat = [_entry(value, where) for value in given.astype(object).ravel().tolist()]
+    if all(map(is_float64, flat)):
+        return np.array([nearest_float64(value) for value in flat]).reshape(given.shape)
     exact = np.empty(len(flat), dtype=object)
     exact[:] = flat
-    if all(is_float64(value) for value in flat):
-        exact = exact.astype(np.float64)
     return exact.reshape(given.shape)
 
 
@@ -80,8 +80,12 @@ def nearest_float64(value: Fraction) -> float:
 
 def is_float64(value: Fraction) -> bool:
     """True if the number is a float64."""
+    ratio = p, q = value.as_integer_ratio()
+    # p/2ᵏ of at most 53 bits, k < 1000, is 0 or at least 2⁻¹⁰⁰⁰ > 2⁻¹⁰²², so a normal number.
+    if p.bit_length() <= 53 and q.bit_length() <= 1000:
+        return q & (q - 1) == 0
     nearest = nearest_float64(value)
-    return math.isfinite(nearest) and nearest.as_integer_ratio() == value.as_integer_ratio()
+    return math.isfinite(nearest) and nearest.as_integer_ratio() == ratio
 
 
 def rational(value: Any) -> Fraction:
