@@ -54,7 +54,7 @@ def _texts(longest: int) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Source:
-    """A program, its options beside those of the family, and meanings by wrong token."""
+    """A program, its options besides those of the family, and what each wrong token means."""
 
     program: Program
     wrong: Mapping[str, str]

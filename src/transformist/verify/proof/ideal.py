@@ -289,7 +289,7 @@ class Ideal:
             hi: (unknowns, kinds): their upper ends.
             grids: their grids.
             of: what else is known of each (`Unknown`).
-            size: (1 + masks, unknowns, kinds): their sizes; by default those of the ends.
+            size: (1 + masks, unknowns, kinds): their sizes, which by default follow from the ends.
 
         """
         lo, hi = outwards(lo, hi)

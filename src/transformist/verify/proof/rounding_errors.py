@@ -59,8 +59,8 @@ from transformist.verify.proof.upwards import (
 BLOCK = 2**15
 """Bounds of a piece of a vector: 256 KiB an array, so that the arrays of a piece fit in a cache.
 
-The bounds of a vector are those of its pieces, as each coordinate is bounded by itself. In a piece,
-however, `MOST_JOINT` counts anew.
+Each coordinate is bounded by itself, so the bounds do not depend on the pieces, except that
+`MOST_JOINT` counts the rows of one piece.
 """
 
 MOST_JOINT = 64
@@ -781,8 +781,8 @@ class RoundingErrors:
         """Return the sum of vectors, where each addition is stored, in any order and grouping.
 
         A sum of two rounds once, relative to the result. A sum of k > 2 has k − 1 roundings, each
-        relative to a partial sum, which is at most the sum of the magnitudes. Where
-        all vectors but one are 0, the sum is the one that is not, as x + 0 does not round.
+        relative to a partial sum, which is at most the sum of the magnitudes. Where all vectors but
+        one are 0, the sum is the one that is not, as x + 0 does not round.
         """
         require_terms(len(parts), where, "vectors in a sum")
         used = ~np.array([part.is_zero for part in parts])
