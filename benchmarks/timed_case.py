@@ -12,7 +12,6 @@ Names and arguments are those of the functions in growing_programs.py. Imports a
 import json
 import resource
 import sys
-import time
 
 import growing_programs
 
@@ -28,12 +27,18 @@ ENOUGH, TIMES = 2, 5
 """Seconds after which a part is not repeated, and the most times that it runs."""
 
 
+def processor():
+    """Seconds used so far; `time.process_time` may tick by 4 ms while a limit is set."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
 def seconds(work):
     times = []
     while len(times) < TIMES and sum(times) < ENOUGH:
-        start = time.process_time()
+        start = processor()
         found = work()
-        times.append(time.process_time() - start)
+        times.append(processor() - start)
     return found, round(min(times), 4)
 
 

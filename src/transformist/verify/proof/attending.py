@@ -25,8 +25,10 @@ either there is one best key or the computed scores of all best keys are equal b
 
 from __future__ import annotations
 
+import itertools
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +36,7 @@ from numpy.typing import NDArray
 from transformist.model import Attention, Mask
 from transformist.verify.proof.ideal import Pattern, Views
 from transformist.verify.proof.rounding_errors import (
+    MOST_JOINT,
     Approximation,
     CommonFactor,
     Mixed,
@@ -43,10 +46,25 @@ from transformist.verify.proof.row_functions import MOST_ROWS
 from transformist.verify.proof.scoring import Leads, Scoring
 from transformist.verify.proof.slack import Ledger, Margin
 from transformist.verify.proof.softmax_orders import EqualWeight, SoftmaxOrder
-from transformist.verify.proof.upwards import ROOM, Floats, compounded, magnitudes, up
+from transformist.verify.proof.upwards import (
+    ROOM,
+    Floats,
+    Unfollowed,
+    compounded,
+    magnitudes,
+    up,
+)
 
 _MASKS = ("none", "future", "strict-future", "past", "strict-past")
 """Masks, which number the factors that means have in common (`CommonFactor`)."""
+
+
+class Projections(NamedTuple):
+    """Queries, keys and values of a head."""
+
+    queries: Approximation
+    keys: Approximation
+    values: Approximation
 
 
 class Choice(NamedTuple):
@@ -106,12 +124,10 @@ class Attending:
         self.sees, self.empty = seen(head.mask, self.ideal.kinds, self.ideal.bos)
         self.views = Views.of(self.sees)
 
-    def output(self, z: Approximation, ledger: Ledger) -> Approximation:
+    def output(self, projections: Projections, ledger: Ledger) -> Approximation:
         """Return Σ α_j v_j, before W_O, with its error bounds."""
         head, rounding, takes_one = self.head, self.rounding, self.head.weighting.takes_one
-        q = rounding.written(head.W_Q, head.b_Q, z, f"{self.where} queries")
-        k = rounding.written(head.W_K, head.b_K, z, f"{self.where} keys")
-        v = rounding.written(head.W_V, head.b_V, z, f"{self.where} values")
+        q, k, v = projections
         self._require_rows(len(q.forms))
         given = q, k, takes_one, self.where, self.sees, rounding, self.order, head.mask
         scoring = Scoring(*given)
@@ -356,6 +372,43 @@ class Attending:
         """
         is_one = self.head.weighting.is_hard or not self.order.scores_in_accumulator
         return self.ideal.bos is not None and self.head.mask.is_causal and is_one
+
+
+def projections(
+    heads: Sequence[Attention], z: Approximation, rounding: RoundingErrors, layer: str
+) -> list[Projections]:
+    """Return W_Q z + b_Q, W_K z + b_K and W_V z + b_V of each head of a layer."""
+    maps = [
+        (W, b)
+        for head in heads
+        for W, b in ((head.W_Q, head.b_Q), (head.W_K, head.b_K), (head.W_V, head.b_V))
+    ]
+    found = _bounded_as_one(maps, z, rounding, layer)
+    if found is None:
+        found = [
+            rounding.written(W, b, z, f"{layer} head {k // 3} {Projections._fields[k % 3]}")
+            for k, (W, b) in enumerate(maps)
+        ]
+    return [Projections(*found[k : k + 3]) for k in range(0, len(found), 3)]
+
+
+def _bounded_as_one(
+    maps: Sequence[tuple[Any, Any]], z: Approximation, rounding: RoundingErrors, layer: str
+) -> list[Approximation] | None:
+    """Return W z + b of several small maps by one call, which costs more than its rows, or `None`.
+
+    Each row is bounded as it is alone, except that `MOST_JOINT` counts the rows of a call: there
+    are at most so many. If a row is refused the result is `None`, so that its own map is named.
+    """
+    ends = np.cumsum([0, *(len(b) for _, b in maps)]).tolist()
+    if ends[-1] > MOST_JOINT:
+        return None
+    W, b = (np.concatenate(each) for each in zip(*maps, strict=True))
+    try:
+        joint = rounding.written(W, b, z, layer)
+    except Unfollowed:
+        return None
+    return [joint.taken(np.arange(*rows)) for rows in itertools.pairwise(ends)]
 
 
 def _over(views: Views, x: Floats) -> Floats:

@@ -41,7 +41,7 @@ from transformist.model import (
     Transformer,
 )
 from transformist.verify.proof.answering import decide
-from transformist.verify.proof.attending import Attending
+from transformist.verify.proof.attending import Attending, projections
 from transformist.verify.proof.hidden_units import (
     HiddenLayer,
     clipped,
@@ -249,9 +249,10 @@ class HostWalk(Walk):
     ) -> Approximation:
         """Return z + W_O c + b_O, where one product W_O c adds up the outputs of all heads."""
         r = self.rounding
+        given = projections(heads, read, r, layer)
         found = [
-            Attending(head, f"{layer} head {k}", r, self.order).output(read, self.ledger)
-            for k, head in enumerate(heads)
+            Attending(head, f"{layer} head {k}", r, self.order).output(own, self.ledger)
+            for k, (head, own) in enumerate(zip(heads, given, strict=True))
         ]
         names = ("lo", "hi", "size", "error", "absolute", "relative")
         joined: dict[str, Any] = {

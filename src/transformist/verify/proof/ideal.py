@@ -851,6 +851,8 @@ class Ideal:
 
     def _fetched(self, head: Pattern, number: int) -> Form:
         """Form of Σ α_j u_j for an unknown u that is not an indicator."""
+        if (known := self.known((head, number))) is not None:
+            return {known: ONE}
         is_mean = head.selection == "mean"
         if is_mean and number == self.known("i") and head.mask in ("none", "future"):
             return self._mean_position(head.mask)

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -164,8 +164,8 @@ class Approximation:
         return np.asarray(empty & ~self.error[0].any(axis=1))
 
     def taken(self, at: NDArray[np.intp]) -> Approximation:
-        """Return the vector of these coordinates alone, each once and in their order."""
-        if len(at) == len(self.forms):
+        """Return the vector of these coordinates alone, in the given order."""
+        if np.array_equal(at, np.arange(len(self.forms))):
             return self
         assert self.halves is None
         shared = self.shared
@@ -482,20 +482,61 @@ class RoundingErrors:
         return np.flatnonzero((W != 0).any(axis=1) | (b != 0))
 
     def written(self, W: Any, b: Any, z: Approximation, where: str) -> Approximation:
-        """Return W z + b as `affine`, which sees the rows alone that are not 0, some at a time."""
-        blocks, pieces = self.blocks(self.used_rows(W, b, where)), []
-        for rows in blocks:
+        """Return W z + b with the bounds of `affine`, which sees some rows at a time.
+
+        It does not see rows that are 0, nor those that copy a coordinate of z (`_copied`).
+        """
+        rows = self.used_rows(W, b, where)
+        copies, sources = self._copies(W, b, rows)
+        pieces = [
+            (copies[at], self._copied(z, sources[at], where))
+            for at in self.blocks(np.arange(len(copies)))
+        ]
+        blocks = self.blocks(np.setdiff1d(rows, copies, assume_unique=True))
+        for at in blocks:
             read = np.arange(W.shape[1])
             if len(blocks) > 1:  # a piece of many reads few coordinates
-                read = np.flatnonzero((W[rows] != 0).any(axis=0))
-            values = self.affine(W[np.ix_(rows, read)], b[rows], z.taken(read), where).values
-            pieces.append((rows, values))
+                read = np.flatnonzero((W[at] != 0).any(axis=0))
+            values = self.affine(W[np.ix_(at, read)], b[at], z.taken(read), where).values
+            pieces.append((at, values))
         return Approximation.assembled(len(W), pieces, self.ideal)
+
+    def _copies(
+        self, W: Any, b: Any, rows: NDArray[np.intp]
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return those of the rows of W z + b that are a coordinate of z, and the coordinates.
+
+        The number is multiplied with 1, and zeros are added, so nothing rounds. The format must
+        have the number 1, and store computed numbers as they are.
+        """
+        if not self.are_stored or not self.a.smallest <= 1 <= self.a.largest:
+            return rows[:0], rows[:0]
+        used = W[rows] != 0
+        sources = used.argmax(axis=1)
+        is_copy = (used.sum(axis=1) == 1) & (W[rows, sources] == 1) & (b[rows] == 0)
+        return rows[is_copy], sources[is_copy]
+
+    def _copied(self, z: Approximation, sources: NDArray[np.intp], where: str) -> Approximation:
+        """Return coordinates of z. Errors of multiples of 2ᵏ are rounded down, as in `affine`."""
+        found = z.taken(sources)
+        self.require(up(found.size[0] + found.error[0]), self.a.largest, where)
+        if self.narrow:
+            found = replace(found, multiples=self._stored_multiples(found))
+        if not found.error[0].any():
+            return found
+        own = found.error[0]
+        if found.multiples is not None:
+            own = self._whole(own, found.multiples, found.forms)
+        own = np.where(self._is_nearest(found.forms, found.lo, found.hi, own), 0.0, own)
+        error = np.minimum(found.error, up(self.ideal.scales[:, None, None] * own))
+        error[0] = own
+        a, rho = (np.where(own > 0, each, 0.0) for each in (found.absolute, found.relative))
+        return replace(found, error=error, absolute=a, relative=rho)
 
     def blocks(self, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
         """Return rows in pieces of about `BLOCK` bounds, each of one row or more."""
         count = min(-(-len(rows) * self.ideal.kinds // BLOCK), len(rows))
-        return np.array_split(rows, max(count, 1))
+        return np.array_split(rows, count) if count else []
 
     def _whole(self, inherited: Floats, multiples: Floats, forms: Sequence[Form]) -> Floats:
         """Round errors of W̃ z̃ + b̃ down to multiples of 2ᵏ, where it and the ideal are multiples.

@@ -19,7 +19,7 @@ from transformist.model import (
 )
 from transformist.position_features import SINE_STEP, WAVES, position
 from transformist.verify.proof.answering import decide
-from transformist.verify.proof.attending import Attending
+from transformist.verify.proof.attending import Attending, projections
 from transformist.verify.proof.grids import SYMBOLS, Grid
 from transformist.verify.proof.hidden_units import network
 from transformist.verify.proof.ideal import ONE, ZERO_FORM, Form, Ideal
@@ -182,10 +182,11 @@ class Walk:
     ) -> Approximation:
         """Return z + Σ (W_O c + b_O) over the heads."""
         parts = [z]
-        for k, head in enumerate(heads):
+        given = projections(heads, read, self.rounding, layer)
+        for k, (head, own) in enumerate(zip(heads, given, strict=True)):
             where = f"{layer} head {k}"
             attending = Attending(head, where, self.rounding, self.order)
-            c = attending.output(read, self.ledger)
+            c = attending.output(own, self.ledger)
             self.leads[where] = attending.leads
             if head.W_O is not None or np.any(head.b_O != 0):
                 W_O = np.eye(len(c.forms)) if head.W_O is None else head.W_O
