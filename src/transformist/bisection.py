@@ -3,26 +3,29 @@
 from collections.abc import Callable
 
 
-def largest_below(fails: int, holds: Callable[[int], bool]) -> int:
-    """Return a number at which a property holds, while it fails at the next; 0 if it fails at 1.
+def largest_below(fails: int, holds: Callable[[int], bool], fits: int = 0) -> int:
+    """Return a number at which a property holds, while it fails at the next.
 
-    The property is taken to hold at 0. Where it holds up to some number and nowhere beyond, the
-    result is this number.
+    Where it holds up to some number and nowhere beyond, the result is this number. The number after
+    `fits` is tried first: if it fails, no other is tried.
 
     Args:
-        fails: a positive number at which the property fails; it is not tried.
+        fails: a number above `fits` at which the property fails; it is not tried.
         holds: the property.
+        fits: a number at which the property is taken to hold; it is not tried.
 
     Example:
         >>> largest_below(100, lambda n: n**2 < 50)
         7
+        >>> largest_below(100, lambda n: n**2 < 50, fits=5)
+        7
 
     """
-    fits = 0
+    middle = fits + 1
     while fails - fits > 1:
-        middle = (fits + fails) // 2
         if holds(middle):
             fits = middle
         else:
             fails = middle
+        middle = (fits + fails) // 2
     return fits

@@ -11,6 +11,7 @@ from transformist.arithmetic import number_system
 from transformist.programs import PROGRAMS
 from transformist.verify.proof import answering, ideal, prove, rounding_errors, walking
 from transformist.verify.proof.enumerating import case_keys, combinations
+from transformist.verify.proof.grids import combined_grid, quantum
 from transformist.verify.proof.ideal import Ideal, Pattern, Views
 from transformist.verify.proof.sparse_products import Entries
 
@@ -72,7 +73,7 @@ def unknowns(draw, kinds):
     sees[: kinds - 1, kinds - 1] = draw.random() < 0.5
     for selection in ("mean", "one", "mixture"):
         head = Pattern("head", "future", selection, sees, np.full(kinds, draw.random() < 0.5))
-        found.attended(head, found.constant(Fraction(1)))
+        found.attended(head, [found.constant(Fraction(1))])
     for k in range(4):
         lo = draw.randint(-3, 3)
         found.add(f"number {k}", lo, lo + k, (Fraction(1, 1 + k % 2), None) if k < 3 else None)
@@ -94,6 +95,34 @@ def test_forms_bounded_together_have_the_bounds_of_each(seed, monkeypatch):
             assert np.array_equal(pieces[0][place], lo[0])
             assert np.array_equal(pieces[1][place], hi[0])
             assert np.array_equal(pieces[2][:, place], size[:, 0])
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_sums_of_equal_terms_up_to_signs_have_the_grid_of_their_terms(seed):
+    draw = random.Random(seed)
+    found, forms = unknowns(draw, kinds=4)
+    forms += [{n: x * draw.choice([-1, 1]) for n, x in form.items()} for form in forms]
+    for form in draw.sample(forms, len(forms)):
+        terms = [(abs(x.numerator), x.denominator, found.unknowns[n].grid) for n, x in form.items()]
+        expected = combined_grid(terms)
+        assert found.grid(form) == expected
+        assert found.quantum(form) == quantum(expected)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("selection", ["mean", "one", "mixture"])
+def test_forms_fetched_together_have_the_bounds_of_each(seed, selection):
+    """The numbers of the forms are fetched one by one, by a head that sees the same rows."""
+    together, apart = (unknowns(random.Random(seed), kinds=4) for _ in range(2))
+    sees = np.full((4, 4), True)
+    head = Pattern("second", "future", selection, sees, np.zeros(4, dtype=bool))
+    bounds = together[0].measured(together[0].attended(head, together[1]))
+    for place, form in enumerate(apart[1]):
+        (fetched,) = apart[0].attended(head, [form])
+        lo, hi, size = apart[0].measured([fetched])
+        assert bounds[0][place] == pytest.approx(lo[0], rel=1e-12)
+        assert bounds[1][place] == pytest.approx(hi[0], rel=1e-12)
+        assert bounds[2][:, place] == pytest.approx(size[:, 0], rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(20))

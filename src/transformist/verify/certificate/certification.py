@@ -76,9 +76,7 @@ def certify(
     found = certification.certificate(n)
     if found.holds:
         return found
-    # Bisection finds an N that holds while N + 1 does not. If a proof fails for one N and holds for
-    # a larger one, the N found need not be the largest.
-    return replace(found, largest_length=largest_below(n, certification.holds))
+    return replace(found, largest_length=certification.largest_length(n))
 
 
 def grade_of(
@@ -218,10 +216,18 @@ class Certification:
         has_laws = order in ORDERS and not isinstance(model.read_out, Outputs) and host is None
         self.by_laws = Search(model, a, n, order) if has_laws else None
 
-    def holds(self, n: int) -> bool:
-        """True if a certificate of either grade holds."""
-        holds = prove_all(self.model, self.a, n, self.order, self.host).holds
-        return holds or (self.by_laws is not None and self.by_laws.holds(n))
+    def largest_length(self, n: int) -> int:
+        """Return a length below N for which a certificate holds, while none does for the next.
+
+        A certificate for N must not hold. If a proof fails for one length and holds for a larger
+        one, the length found need not be the largest.
+        """
+        proved = largest_below(n, self._is_proved)
+        # A proof takes a fraction of the time of the laws, so they are tried beyond it alone.
+        return proved if self.by_laws is None else largest_below(n, self.by_laws.holds, proved)
+
+    def _is_proved(self, n: int) -> bool:
+        return prove_all(self.model, self.a, n, self.order, self.host).holds
 
     def certificate(self, n: int) -> Certificate:
         """Return the certificate for N, of the best grade that there is."""

@@ -237,7 +237,7 @@ class Attending:
         """
         r = self.rounding
         moved, low, growth, tiny, of_largest, equal, beside_one = mean
-        forms = [self.ideal.attended(pattern, form) for form in v.forms]
+        forms = self.ideal.attended(pattern, v.forms)
         lo, hi, size = r.ideal.measured(forms)
         views = self.views  # not pattern.views: every admissible row has some weight
         reach, given = _over(views, v.reach[0]), _over(views, v.error[0])

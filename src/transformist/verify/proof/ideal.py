@@ -45,6 +45,7 @@ from transformist.verify.proof.grids import (
     quantum,
 )
 from transformist.verify.proof.row_functions import MOST_ROWS, NAMES, RowFunction
+from transformist.verify.proof.sparse_rows import starts
 from transformist.verify.proof.upwards import (
     FLOOR,
     MOST_SUMMED,
@@ -74,6 +75,9 @@ MOST_NUMBERS = 2**21
 
 MOST_VALUES = 4096
 """Largest number of values of a form that are listed, and of their D: bounds the running time."""
+
+FEW_TERMS = 16
+"""Most different terms of a sum whose grid is kept for other sums of these terms."""
 
 ZERO, ONE = Fraction(0), Fraction(1)
 
@@ -107,13 +111,17 @@ class Views:
 
     def least(self, x: Floats) -> Floats:
         """(…, queries): the least of x (…, keys) over the keys of each query; ∞ over none."""
-        found = [x[..., keys].min(axis=-1, initial=np.inf) for keys in self.sets]
-        return np.asarray(np.stack(found, axis=-1)[..., self.place])
+        return self._extremes(np.minimum, x, np.inf)
 
     def largest(self, x: Floats) -> Floats:
         """(…, queries): the largest of x (…, keys) over the keys of each query; −∞ over none."""
-        found = [x[..., keys].max(axis=-1, initial=-np.inf) for keys in self.sets]
-        return np.asarray(np.stack(found, axis=-1)[..., self.place])
+        return self._extremes(np.maximum, x, -np.inf)
+
+    def _extremes(self, extreme: np.ufunc, x: Floats, of_none: float) -> Floats:
+        found = np.empty((*x.shape[:-1], len(self.sets)))
+        for number, keys in enumerate(self.sets):
+            extreme.reduce(x[..., keys], axis=-1, initial=of_none, out=found[..., number])
+        return found[..., self.place]
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +227,8 @@ class TermBounds(NamedTuple):
     def add(self, part: Sequence[Term], bounds: Callable[[NDArray[np.intp]], TermBounds]) -> None:
         """Add factors times numbers, of which `bounds` has the bounds, in the order of the sums."""
         places, numbers, x = (np.array(each) for each in zip(*part, strict=True))
-        rows, first = np.unique(places, return_index=True)
+        first = starts(places)
+        rows = places[first]
         x, of = x[:, None], bounds(numbers)
         ends = x * of.lo, x * of.hi
         self.lo[rows] += np.add.reduceat(np.minimum(*ends), first)
@@ -253,6 +262,7 @@ class Ideal:
         self._compositions: dict[tuple[Pattern, Pattern], Pattern] = {}
         self._grids: dict[int, tuple[Form, Grid, int | None]] = {}
         self._equal_grids: dict[Grid, Grid] = {}
+        self._combined_grids: dict[Any, tuple[Grid, int | None]] = {}
         self._rests: dict[int, tuple[Form, Form]] = {}
         self._sums: dict[int, list[tuple[Fraction, Form]]] = {}
         at = np.eye(kinds)
@@ -425,15 +435,27 @@ class Ideal:
         if known is None:
             # Equal terms have one common divisor, so each pair of coefficient and grid counts once.
             # `add` keeps equal grids as one object.
-            distinct = dict[tuple[int, int], tuple[int, int, Grid]]()
+            distinct = dict[tuple[int, int, int], Grid]()
             for x, grid in self._terms_with_grids(form):
-                if (id(x), id(grid)) not in distinct:
-                    p, q = x.as_integer_ratio()
-                    distinct[id(x), id(grid)] = abs(p), q, grid
+                p, q = x.as_integer_ratio()
+                distinct[abs(p), q, id(grid)] = grid
             # A kept form stays alive, so no other form has its id.
-            grid = self._one_grid(combined_grid(distinct.values()))
-            known = self._grids[id(form)] = form, grid, quantum(grid)
+            known = self._grids[id(form)] = form, *self._combined_grid(distinct)
         return known[1]
+
+    def _combined_grid(self, terms: Mapping[tuple[int, int, int], Grid]) -> tuple[Grid, int | None]:
+        """Return the grid of Σ (p/q) · number, and its `quantum`.
+
+        Many sums of few terms have the same terms up to signs.
+        """
+        key = tuple(terms)
+        found = self._combined_grids.get(key)
+        if found is None:
+            grid = combined_grid((p, q, each) for (p, q, _), each in terms.items())
+            found = self._one_grid(grid), quantum(grid)
+            if len(key) <= FEW_TERMS:
+                self._combined_grids[key] = found
+        return found
 
     def _terms_with_grids(self, form: Form) -> Iterable[tuple[Fraction, Grid]]:
         """Return factors and grids of numbers that add up to a form.
@@ -442,7 +464,7 @@ class Ideal:
         """
         rest = self.rest(form)
         if rest is not form:
-            own = (form[kind] for kind in self._kinds_of(form))
+            own = [form[kind] for kind in self._kinds_of(form)]
             return [*((x, self.unknowns[0].grid) for x in own), (ONE, self.grid(rest))]
         if id(rest) in self._sums:
             return [(factor, self.grid(part)) for factor, part in self._sums[id(rest)]]
@@ -570,6 +592,8 @@ class Ideal:
         """
         parts = {id(part): part for rest in rests for part in self._parts_of(rest)}
         found, has_shares = self._bounds_by_terms([*parts.values()])
+        if len(parts) == len(rests) and not any(id(rest) in self._sums for rest in rests):
+            return found
         place = {key: row for row, key in enumerate(parts)}
         by_terms, terms = list[int](), list[Term]()
         for row, rest in enumerate(rests):
@@ -630,12 +654,14 @@ class Ideal:
 
     def _of_unknowns(self, numbers: NDArray[np.intp]) -> TermBounds:
         """Return the bounds of unknowns."""
-        used, at = np.unique(numbers, return_inverse=True)
-        unknowns = [self.unknowns[number] for number in used.tolist()]
-        sizes = np.stack([u.size for u in unknowns], axis=1)[:, at]
+        listed = numbers.tolist()
+        place = {number: k for k, number in enumerate(dict.fromkeys(listed))}
+        at = [place[number] for number in listed]
+        unknowns = [self.unknowns[number] for number in place]
         lo, hi = (
-            np.stack(each)[at] for each in zip(*((u.lo, u.hi) for u in unknowns), strict=True)
+            np.array(each)[at] for each in zip(*((u.lo, u.hi) for u in unknowns), strict=True)
         )
+        sizes = np.array([u.size for u in unknowns])[at].swapaxes(0, 1)
         return TermBounds(lo, hi, sizes[0], sizes)
 
     def _by_grid(self, forms: Sequence[Form]) -> dict[Grid, list[int]]:
@@ -715,9 +741,11 @@ class Ideal:
     def moving(self, forms: Sequence[Form]) -> list[Moving]:
         """Return bounds of forms without the constants of the kinds, all computed at once."""
         parts = [self.rest(form) for form in forms]
-        lo, hi, _ = self.measured(parts)
-        listed = zip(forms, parts, lo.tolist(), hi.tolist(), strict=True)
-        return [Moving(form, low, high, self.grid(part)) for form, part, low, high in listed]
+        distinct = {id(part): part for part in parts}  # thresholds of one sum differ in a constant
+        lo, hi, _ = self.measured([*distinct.values()])
+        ends = dict(zip(distinct, zip(lo.tolist(), hi.tolist(), strict=True), strict=True))
+        listed = zip(forms, parts, strict=True)
+        return [Moving(form, *ends[id(part)], self.grid(part)) for form, part in listed]
 
     def neighbours(
         self, near: Moving, t: Fraction, kinds: Iterable[int]
@@ -787,13 +815,19 @@ class Ideal:
 
     # Outputs of heads
 
-    def attended(self, head: Pattern, form: Form) -> Form:
-        """Return the form of Σ α_j x_j, where x_j is a form at the rows that a head attends to."""
+    def attended(self, head: Pattern, forms: Sequence[Form]) -> list[Form]:
+        """Return the form of Σ α_j x_j for each form x_j at the rows that a head attends to."""
         shares = self._shares_of(head)
-        found = self.combined(
-            (x, {shares[number]: ONE} if number < self.kinds else self._fetched(head, number))
-            for number, x in form.items()
-        )
+        read = dict.fromkeys(itertools.chain.from_iterable(forms))
+        brought: dict[int, Form] = {kind: {share: ONE} for kind, share in enumerate(shares)}
+        brought |= self._fetched(head, [number for number in read if number >= self.kinds])
+        return [self._brought(head, shares, form, brought) for form in forms]
+
+    def _brought(
+        self, head: Pattern, shares: Sequence[int], form: Form, brought: Mapping[int, Form]
+    ) -> Form:
+        """Return the form of Σ α_j x_j from those of the unknowns of x_j."""
+        found = self.combined((x, brought[number]) for number, x in form.items())
         own = [x for kind in form if kind < self.kinds and (x := found.get(shares[kind]))]
         if not head.empty.any() and len(own) == self.kinds and len(set(own)) == 1:
             # Shares add up to 1, so equal coefficients of all of them are a constant.
@@ -849,21 +883,36 @@ class Ideal:
             return None
         return RowFunction.share_of_bos(self.longest) if head.sees[:, kind].all() else None
 
-    def _fetched(self, head: Pattern, number: int) -> Form:
-        """Form of Σ α_j u_j for an unknown u that is not an indicator."""
-        if (known := self.known((head, number))) is not None:
-            return {known: ONE}
+    def _fetched(self, head: Pattern, numbers: Sequence[int]) -> dict[int, Form]:
+        """Forms of Σ α_j u_j for unknowns u that are not indicators."""
+        found, others = dict[int, Form](), list[int]()
+        for number in numbers:
+            if (form := self._fetched_apart(head, number)) is not None:
+                found[number] = form
+            else:
+                others.append(number)
+        if others:
+            unknowns = [self.unknowns[number] for number in others]
+            lo, hi = head.ends(
+                np.stack([u.lo for u in unknowns]), np.stack([u.hi for u in unknowns])
+            )
+            sizes = np.stack([u.size[0] for u in unknowns])
+            size = up(self._scaled(head, magnitudes(lo, hi), sizes))
+            grids = [self._fetched_grid(head, u.grid) for u in unknowns]
+            added = self.add_all([(head, number) for number in others], lo, hi, grids, size=size)
+            found |= {number: {new: ONE} for number, new in zip(others, added, strict=True)}
+        return found
+
+    def _fetched_apart(self, head: Pattern, number: int) -> Form | None:
+        """Form of Σ α_j u_j for a position or a share that a head brings as such, or `None`."""
         is_mean = head.selection == "mean"
         if is_mean and number == self.known("i") and head.mask in ("none", "future"):
             return self._mean_position(head.mask)
-        unknown = self.unknowns[number]
-        if unknown.share is not None and head.selection == unknown.share[0].selection == "one":
-            inner, kind = unknown.share
+        share = self.unknowns[number].share
+        if share is not None and head.selection == share[0].selection == "one":
+            inner, kind = share
             return {self._shares_of(self._composed(head, inner))[kind]: ONE}
-        lo, hi = head.ends(unknown.lo, unknown.hi)
-        size = up(self._scaled(head, magnitudes(lo, hi), unknown.size[0]))
-        grid = self._fetched_grid(head, unknown.grid)
-        return {self.add((head, number), lo, hi, grid, size): ONE}
+        return None
 
     def _fetched_grid(self, head: Pattern, grid: Grid) -> Grid:
         """Grid of Σ α_j x_j, where x_j has the given grid.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.verify.proof.sparse_rows import places
+from transformist.verify.proof.sparse_rows import places, starts
 from transformist.verify.proof.upwards import MOST_SUMMED, MOST_TERMS, Floats, raised, require_terms
 
 MOST_FILLED = 1 / 8
@@ -39,7 +39,7 @@ class Entries:
     @cached_property
     def first(self) -> NDArray[np.intp]:
         """The number of the first entry of each row that has one."""
-        return np.flatnonzero(np.diff(self.rows, prepend=-1))
+        return starts(self.rows)
 
     def at(self, matrix: Any) -> Any:
         """Return the entries of a matrix at these places."""

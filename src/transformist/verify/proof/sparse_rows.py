@@ -37,6 +37,19 @@ def places(array: NDArray[Any]) -> tuple[NDArray[np.intp], ...]:
     return np.nonzero(array != 0 if array.dtype == np.float64 else array)
 
 
+def starts(numbers: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the places of a sorted array at which another number begins.
+
+    Example:
+        >>> starts(np.array([2, 2, 5])).tolist()
+        [0, 2]
+
+    """
+    is_other = np.ones(len(numbers), dtype=bool)
+    np.not_equal(numbers[1:], numbers[:-1], out=is_other[1:])
+    return np.flatnonzero(is_other)
+
+
 def sparse_row(row: Any) -> SparseRow:
     """Return the nonzero entries of one row."""
     (columns,) = places(row)
