@@ -28,7 +28,7 @@ ENOUGH, TIMES = 2, 5
 
 
 def processor():
-    """Seconds used so far; `time.process_time` may tick by 4 ms while a limit is set."""
+    """The seconds used so far; `time.process_time` may advance by 4 ms while a limit is set."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -22,7 +23,7 @@ import pages
 from failing import Searched, built
 from transformist.arithmetic import number_system
 from transformist.programs import PROGRAMS
-from transformist.verify.certificate import Certificate
+from transformist.verify.certificate import Certificate, grade_of
 from transformist.verify.certificate.certification import Certification
 from transformist.verify.proof import prove
 
@@ -68,17 +69,17 @@ first grade stopped (`stopped`).
   probabilities are rounded to the format before they are applied; the division comes last; and
   exponentials are off by up to 2⁻²⁰. `any` does not contain this order.
 
-**Hosts.** `tf.certify(model, host="gpt2")`, or `"llama"`, certifies the checkpoint that `tf.export`
-writes, as transformers evaluates it in float32. The proof also bounds the other operations of the
-class: its norms, which divide by the root of eps plus a small variance; the mean, which is 0 but
-for rounding; biases that are weights of a constant slot; silu in place of ReLU; rotations; the
-underflow of the shrunken stream. It is made for eager attention and for the kernels of sdpa, and
-holds only if both proofs do. It assumes that products take and add up float32 (no TF32), and that
-padding is masked. For Llama it assumes as well that 1/√x is a division by √x, as on processors: the
-network that rounds positions to whole numbers needs the constant 1 exactly, and the approximate 1/√
-of a GPU may not give it. `HOST_ASSUMPTIONS` has the whole list. Where there is no certificate,
-`certify` searches for the first wrong answer in the class, and says what was tried
-([huggingface](huggingface.md#a-certificate-for-what-runs)).
+**Hosts.** `tf.certify(model, host="gpt2")`, or `"llama"`, certifies the checkpoint that
+`tf.export` writes, as transformers evaluates it in float32. The proof also bounds the other
+operations of the class: its norms, which divide by the root of eps plus a small variance; the
+mean, which is 0 but for rounding; biases that are weights of a constant slot; silu in place of
+ReLU; rotations; the underflow of the shrunken stream. There is one proof for eager attention and
+one for the kernels of sdpa; the certificate holds only if both do. It assumes that products take
+and add up float32 (no TF32), and that padding is masked. For Llama it assumes as well that 1/√x is
+a division by √x, as on processors: the network that rounds positions to whole numbers needs the
+constant 1 exactly, and the approximate 1/√ of a GPU may not give it. `HOST_ASSUMPTIONS` has the
+whole list. Where there is no certificate, `certify` searches for the first wrong answer in the
+class, and says what was tried ([huggingface](huggingface.md#a-certificate-for-what-runs)).
 
 **Tests that try to refute certificates.** `tests/attack` draws small adversarial models of these
 kinds: constants, cancelling paths, subnormal weights, huge and tiny scales, ties, many heads, slots
@@ -87,9 +88,10 @@ means. Formats have 3 to 6 bits of precision and 3 to 5 of exponent, with and wi
 saturating and not.
 Where a certificate holds, the test evaluates every input of length up to N by the reference, and
 again with every sum in drawn orders. It compares the answers with the ideal in rational numbers.
-The suite draws 20,085 models. Runs of 18,000, 21,400, 22,000, 132,600 and 191,400 on earlier states
-of the code, in 2026-11, found no false certificate. Readers of the code made false certificates by
-hand, most with numbers in extreme ranges; these defects are closed
+The suite draws 20,085 models. Runs (`python tests/attack/run.py`) of 18,000, 21,400, 22,000,
+120,200, 132,600 and 191,400 models on earlier states of the code, in 2026-11, found no false
+certificate. Reviewers built models by hand whose certificates were false, most with numbers in
+extreme ranges; these defects are closed
 (`tests/verify/test_proofs_that_were_false.py`).
 `tests/verify/test_proofs.py` compares every range, grid and error bound of the proof with computed
 values, slot by slot.
@@ -111,22 +113,24 @@ certificate of version 1 is refused.
 | D9 | `flash` took the weight of a single key as exactly 1 (version 2, before its release) |
 | D10 | the scores of a head whose output weights are all 0 were not required to fit the format |
 | D11 | the rounding of exponentials was left out among best scores that differ by rounding |
-| D12 | `structured` took an error in relation to the largest value for one to the mean (as D9) |
+| D12 | `structured` took an error relative to the largest value as relative to the mean (as D9) |
 
 # Certified lengths, and lengths that fail
 
 For each program of `transformist.programs.PROGRAMS`, compiled for N with softmax attention and for
 exact arithmetic (so that no format refuses it), and for each number format:
 
-- *first grade*: the largest N up to {MOST:,} with a proof for the order `any`, found by bisection;
-  *flash*: the same for the order `flash`.
-- *any order*, *the reference's order*: the largest N for which `tf.certify` holds, in either grade.
+- *first grade*: an N up to {MOST:,} with a proof for the order `any`, while N + 1 has
+  none, found by bisection; *flash*: the same for the order `flash`.
+- *any order*, *the reference's order*: an N for which `tf.certify` holds, in either grade, while it
+  does not for N + 1.
 - *fails*: the least N found at which the reference evaluation in the format gives some input of
   length up to N another answer than the program's definition, or none because a number overflows.
   "none to L" says that a search up to N = L found no failure; this proves nothing.
-- *ratio*: *fails* divided by *the reference's order*. Where the ratio is above {LOOSE}, or nothing
-  is certified, or nothing fails, *what ends the certificate* names the margin that is exceeded at
-  the N after the certified one. If a bound is loose, it is the bound of this margin.
+- *ratio*: *fails* divided by *the reference's order*; "> r" if no failure was found, L divided by
+  it, rounded down. Where the ratio is above {LOOSE}, or nothing is certified, or nothing fails,
+  *what ends the certificate* names the margin that is exceeded at the N after the certified one.
+  If a bound is loose, it is the bound of this margin.
 - *failing input*, *its kind and answer*: an input that fails, how the search made it, and the
   answer in the format.
 
@@ -168,7 +172,7 @@ def certified(name: str, arithmetic: str, order: str = "any") -> tuple[int, Cert
     first = recorded().get((name, arithmetic))
 
     def holds(N: int) -> bool:
-        return Certification(built(name, N), a, N, order).holds(N)
+        return grade_of(built(name, N), a, N, order)[0] > 0
 
     N = largest(holds, first.certified if first is not None else 0)
     refused = min(N + 1, MOST)
@@ -275,8 +279,10 @@ def cells(name: str, arithmetic: str) -> Iterator[str]:
     yield from (f"≥ {each}" if each >= MOST else str(each) for each in lengths)
     yield f"none to {found.tried}" if fails is None else str(fails)
     ratio = (fails or found.tried) / N if N else None
-    at_least = "> " if fails is None else ""
-    yield "" if ratio is None or (fails is None and ratio < 1) else f"{at_least}{ratio:.1f}"
+    if ratio is None or (fails is None and ratio < 1):
+        yield ""
+    else:  # a lower bound is rounded down
+        yield f"{ratio:.1f}" if fails is not None else f"> {math.floor(10 * ratio) / 10:.1f}"
     yield "" if fails is None else shown(found)
     yield "" if fails is None else f"{found.made}: {_answer(found)}"
     limit = refused.limiting

@@ -163,6 +163,8 @@ def is_left_out(case):
 def each_row_once(cases):
     """Cases that have each row of each mark, chosen so that rows recur as evenly as can be."""
     left, chosen, uses = {case: rows(case) for case in cases}, [], Counter()
+    if all(len(each) == 1 for each in left.values()):  # one mark: the first case of each row
+        return [*{row: case for case, (row,) in reversed(left.items())}.values()]
     while left:
         best = max(left, key=lambda case: worth(left[case], uses))
         if all(uses[row] for row in left[best]):

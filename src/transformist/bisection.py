@@ -4,10 +4,9 @@ from collections.abc import Callable
 
 
 def largest_below(fails: int, holds: Callable[[int], bool], fits: int = 0) -> int:
-    """Return a number at which a property holds, while it fails at the next.
+    """Return `fits`, or a larger number at which a property holds; at the next one it fails.
 
-    Where it holds up to some number and nowhere beyond, the result is this number. The number after
-    `fits` is tried first: if it fails, no other is tried.
+    Where it holds up to some number and nowhere beyond, the result is this number.
 
     Args:
         fails: a number above `fits` at which the property fails; it is not tried.
@@ -21,11 +20,10 @@ def largest_below(fails: int, holds: Callable[[int], bool], fits: int = 0) -> in
         7
 
     """
-    middle = fits + 1
     while fails - fits > 1:
+        middle = (fits + fails) // 2
         if holds(middle):
             fits = middle
         else:
             fails = middle
-        middle = (fits + fails) // 2
     return fits

@@ -219,6 +219,26 @@ LONGEST_TIMEOUT = 10**6
 """Limits of a time limit, in seconds; a timer of the system takes at most 10⁸."""
 
 
+def read_between(text: str, option: str, least: int, most: int) -> int:
+    """Read the whole number of an option, from `least` ≥ 0 to `most` < 10⁹.
+
+    Raises:
+        InvalidValue: when it is none.
+
+    Example:
+        >>> read_between("64", "--length", 32, 4096)
+        64
+
+    """
+    if text.isascii() and text.isdecimal() and len(text) < 10 and least <= int(text) <= most:
+        return int(text)
+    raise InvalidValue(
+        f"{option} must be a whole number from {least} to {most}",
+        received=repr(text)[:60],
+        remedy=f"write {option} {least}",
+    )
+
+
 def read_positive(text: str, option: str) -> int:
     """Read the whole number of an option, at least 1.
 

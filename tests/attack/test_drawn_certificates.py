@@ -3,6 +3,7 @@
 import itertools
 import random
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -38,6 +39,22 @@ def test_no_certificate_is_false(kind, trials):
     assert not bad, bad[:5]
     counts = Counter(each.verdict for each in outcomes)
     assert trials < 100 or counts["holds"] >= SHARE * trials, counts
+
+
+@pytest.mark.parametrize("seed", [104, 106, 107, 12])
+@pytest.mark.parametrize("N", [4, 5, 7, 14])
+def test_the_largest_length_has_a_certificate_and_the_next_one_none(seed, N):
+    """For these models a proof fails for N = 1 and holds for 2; for two, laws hold for 1 alone."""
+    each = drawn("places", seed)
+    model = replace(each.model, max_length=14)
+
+    def has_certificate(n):
+        return tf.grade_of(model, each.a, n, each.order)[0] > 0
+
+    with known():
+        n = tf.certify(model, each.a, N, each.order).largest_length
+        assert (n == 0 or has_certificate(n)) and not has_certificate(n + 1)
+        assert n > 0 or seed == 12  # there bisection meets 3, 5 and 1 alone, which have none
 
 
 @pytest.mark.parametrize(

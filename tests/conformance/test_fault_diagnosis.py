@@ -159,6 +159,32 @@ def test_a_class_that_fits_nearly_as_well_is_named_as_well():
     assert named == ["embedding", "layers and residual stream"]
 
 
+def test_no_mistake_is_named_if_none_is_evaluated_where_the_engine_is_wrong():
+    cases = [case_of(n, instrument="marker") for n in (17, 34, 66, 101, 1801)]
+
+    def wrong_in(*lengths):
+        return [
+            Judgement(
+                case=case,
+                mode="alone",
+                positions=1,
+                wrong=(WrongToken(case=case, position=1, expected=1, got=2, texts=()),)
+                if len(case.ids) in lengths
+                else (),
+            )
+            for case in cases
+        ]
+
+    class Evaluated(Predictions):
+        def _explanation(self, mistake, chosen, got, texts):
+            return Explanation(mistake, 0.0, 0.0, 0, 0, 0.0)
+
+        family = FAMILIES["llama"]
+
+    assert Evaluated(cases).explanations(wrong_in(1801)) == []
+    assert Evaluated(cases).explanations(wrong_in(101))
+
+
 def test_mistakes_are_evaluated_on_no_prompt_whose_attention_takes_minutes():
     lengths = (17, 34, 101, 251, 701, 1801, 4096)
     every = [case_of(n, instrument=name) for name in ("marker", "place") for n in lengths]

@@ -240,6 +240,10 @@ def test_the_command_refuses_what_it_cannot_do(suite, capsys):
     refused = [
         ((suite, "--openai", "8000", "--engine", "transformers"), "either --engine or --openai"),
         ((suite, "--engine", "transformers", "--model", "norm"), "--model must come with --openai"),
+        (
+            (suite, "--openai", "8000", "--model", "norm", "--instrument", "count"),
+            "--instrument must be that of the checkpoint",
+        ),
         ((suite, "--openai", "8000", "--model", "a/b"), "must be the name of an instrument"),
         ((suite, "--openai", "8000", "--mode", "chunks"), "--openai cannot run the mode chunks"),
         (("--openai", "8000"), "--openai must come with DIR"),

@@ -115,7 +115,7 @@ def is_kept(family, name, number_format):
 @pytest.mark.parametrize("number_format", FORMATS)
 def test_the_page_names_the_instruments_whose_weights_are_kept(family, number_format):
     (line,) = re.findall(
-        r"^Rounding to nearest keeps every weight of (.*) of GPT-2 and BERT", PAGE.read_text(), re.M
+        r"represent every weight of ([^.]*?) of\sGPT-2 and BERT, exactly", PAGE.read_text()
     )
     assert re.findall(r"`(\w+)`", line) == [*KEPT, KEPT_WITH_POSITIONS]
     own = [name for name, each in suite_files.INSTRUMENTS.items() if family in each.families]

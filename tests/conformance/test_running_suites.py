@@ -213,6 +213,12 @@ def test_the_command_prints_json_and_junit(suite, tmp_path, monkeypatch, capsys)
     assert root.attrib["tests"] == str(len(cases(suite)) * len(MODES))
     assert (root.attrib["failures"], root.attrib["errors"]) == ("0", "0")
 
+    assert command(suite, "--engine", "eager", "--instrument", "norm", "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert {each["name"] for each in facts["instruments"]} == {"norm"}
+    assert command(suite, "--engine", "eager", "--instrument", "nrm") == 2
+    assert "no instrument has this name; received 'nrm'" in capsys.readouterr().err
+
     arguments = suite, "--engine", "buggy", "--mode", "alone"
     assert command(*arguments, "--json", "--junit", report) == 1
     facts = json.loads(capsys.readouterr().out)
@@ -260,6 +266,8 @@ def test_the_command_refuses_what_it_cannot_do(suite, tmp_path, monkeypatch, cap
         ((suite, "--engine", "vlm"), "no engine has this name"),
         ((suite, "--engine", "transformers"), "pip install 'transformist[huggingface]'"),
         ((suite, "--engine", "transformers", "--length", "32"), "--length must come without DIR"),
+        (("--engine", "transformers", "--length", "-5"), "--length must be a whole number from 32"),
+        (("--engine", "transformers", "--length", "abc"), "to 4096; received 'abc'"),
         ((suite, "--engine", "transformers", "--junit", tmp_path), "--junit must be a file"),
         ((suite, "--engine", "transformers", "--junit", tmp_path / "a" / "b"), "--junit must be"),
     ]

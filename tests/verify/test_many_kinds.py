@@ -112,7 +112,7 @@ def test_sums_of_equal_terms_up_to_signs_have_the_grid_of_their_terms(seed):
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("selection", ["mean", "one", "mixture"])
 def test_forms_fetched_together_have_the_bounds_of_each(seed, selection):
-    """The numbers of the forms are fetched one by one, by a head that sees the same rows."""
+    """In a second ideal the same head fetches the forms one at a time."""
     together, apart = (unknowns(random.Random(seed), kinds=4) for _ in range(2))
     sees = np.full((4, 4), True)
     head = Pattern("second", "future", selection, sees, np.zeros(4, dtype=bool))

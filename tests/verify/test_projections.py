@@ -1,4 +1,4 @@
-"""Maps of heads are bounded together, and rows that copy a number as the number is."""
+"""Maps of heads are bounded together, and rows that copy a coordinate have its bounds."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def test_rows_that_copy_have_the_bounds_of_a_product_with_1(name):
 
 
 def test_numbers_with_other_factors_in_a_host_are_not_copied():
-    """They are shrunk there, so a product with 1 may underflow."""
+    """A host stores the stream shrunk, so a product with 1 may underflow."""
     r, _ = bounded("float32")
     r.are_stored = False
     copies, _ = r._copies(np.eye(3), np.zeros(3), np.arange(3))
@@ -84,7 +84,7 @@ def test_each_head_has_its_own_maps(monkeypatch, most):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("number_format", ["float32", "bfloat16"])
-def test_copies_and_joint_maps_change_no_margin(monkeypatch, name, number_format):
+def test_joint_maps_keep_margins_and_copies_raise_none(monkeypatch, name, number_format):
     model, a = tf.compile(PROGRAMS[name], max_length=8), number_system(number_format)
     found = prove(model, a, 8, "any")
     monkeypatch.setattr(attending, "MOST_JOINT", 0)

@@ -283,7 +283,7 @@ def _print_found(name: str, found: Sequence[Certificate], lines: bool, output: P
         if not each.holds:
             n = each.largest_length
             shown = f"for N up to {n}" if n else "for no N"
-            other = "weights built for a smaller N may hold for more"
+            other = "weights built for another N may hold for more"
             out.print(f"these weights are shown to hold {shown}; {other}", markup=False)
     if lines:
         wide.print(certificate_table(found[0]))

@@ -64,7 +64,10 @@ def command(
     settings: Set = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:
-    """The file keeps the weights exactly, and is a MODEL of the other commands."""
+    """The file keeps the weights exactly, and is a MODEL of the other commands.
+
+    `transformist certify FILE -o FILE` saves a certificate with them.
+    """
     reuse = "false" if no_reuse else None
     options = {
         "max_length": max_length,

@@ -19,10 +19,16 @@ from transformist.conformance.junit import as_junit
 from transformist.conformance.modes import EVERY_MODE, GENERATION
 from transformist.conformance.openai_engine import openai_engine, server
 from transformist.conformance.rounding_margins import FORMATS
-from transformist.conformance.suite_files import FAMILY, LENGTH, read_manifest
+from transformist.conformance.suite_files import (
+    FAMILY,
+    LENGTH,
+    LONGEST,
+    SHORTEST,
+    read_manifest,
+)
 from transformist.errors import InvalidValue, UnknownName, is_name
 from transformist.hosts.optional_library import optional
-from transformist.inputs import read_positive
+from transformist.inputs import read_between
 
 ACTIONS = ("run", "write")
 
@@ -90,6 +96,14 @@ Mode = Annotated[
         show_default=False,
     ),
 ]
+Instrument = Annotated[
+    str | None,
+    typer.Option(
+        help="The one instrument that `run` gives to the engine; all when left out.",
+        metavar="NAME",
+        show_default=False,
+    ),
+]
 Format = Annotated[
     str | None,
     typer.Option(
@@ -130,6 +144,7 @@ def command(
     openai: OpenAI = None,
     model: Model = None,
     mode: Mode = None,
+    instrument: Instrument = None,
     number_format: Format = None,
     junit: JUnit = None,
     gguf: Gguf = False,
@@ -142,7 +157,7 @@ def command(
     """
     if not is_name(action, ACTIONS):
         raise UnknownName.among("action", action, ACTIONS, "conformance")
-    longest = None if length is None else read_positive(length, "--length")
+    longest = None if length is None else read_between(length, "--length", SHORTEST, LONGEST)
     if action == "run":
         if directory is not None and longest is not None:
             raise InvalidValue(
@@ -158,7 +173,14 @@ def command(
                 remedy="leave it out: the engine llama.cpp writes its files itself",
             )
         _require_place(junit)
-        opened, instrument = _engine(engine, openai, model, directory, number_format)
+        opened, served = _engine(engine, openai, model, directory, number_format)
+        if None not in (instrument, served) and instrument != served:
+            raise InvalidValue(
+                "--instrument must be that of the checkpoint that the server has",
+                received=f"--instrument {instrument} with --model {model}, of {served}",
+                where="conformance",
+                remedy="leave one of them out",
+            )
         if openai is not None and mode not in (None, GENERATION):
             raise InvalidValue(
                 f"--openai cannot run the mode {mode}: a server gives new tokens alone",
@@ -174,7 +196,7 @@ def command(
                 family=family,
                 length=longest or LENGTH,
                 mode=mode,
-                instrument=instrument,
+                instrument=instrument or served,
                 number_format=number_format or FORMATS[0],
             )
         facts = _facts(found, name, mode)
@@ -189,6 +211,7 @@ def command(
         "--openai": openai,
         "--model": model,
         "--mode": mode,
+        "--instrument": instrument,
         "--format": number_format,
         "--junit": junit,
     }

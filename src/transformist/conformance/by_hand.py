@@ -46,7 +46,10 @@ ALL_FORMATS = ("float32", "bfloat16", "float16")
 
 
 class HeadByHand(NamedTuple):
-    """The head that computes, by matrices of half the width: reads are (half, d_head)."""
+    """The head that computes: queries, keys and values (half, d_head), output (d_head, half).
+
+    `half` is half of the width.
+    """
 
     queries: Array
     keys: Array

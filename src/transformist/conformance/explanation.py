@@ -118,13 +118,20 @@ class Predictions:
         return self._tokens[key]
 
     def explanations(self, own: Sequence[Judgement]) -> list[Explanation]:
-        """Compare the judgements of one mode with the known mistakes, the nearest first."""
+        """Compare the judgements of one mode with the known mistakes, the nearest first.
+
+        There are none if mistakes are evaluated on no prompt with a wrong answer, as all of these
+        have more than `MOST_TOKENS` tokens: whatever else agrees says nothing of the mistake.
+        """
         got = {each.case.id: _answers(each) for each in own}
         first = min((self._farthest(token) for each in own for token in each.wrong), default=0)
         behind = (_behind(token) for each in own for token in each.wrong)
         distance = min((each for each in behind if each), default=0)
         texts = {each.case.instrument: token.texts for each in own for token in each.wrong}
-        chosen = self.chosen({each.case.id for each in own if each.wrong})
+        wrong = {each.case.id for each in own if each.wrong}
+        chosen = self.chosen(wrong)
+        if not any(case.id in wrong for cases in chosen.values() for case in cases):
+            return []
         found = [
             self._explanation(mistake, chosen, got, texts)
             for mistake in mistakes(self.family, first, distance).values()

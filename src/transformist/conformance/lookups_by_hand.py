@@ -1,8 +1,8 @@
 """Instruments by hand that look up an earlier token by its symbol: `recall` and `sort`.
 
-A head scores every token, and the score of the right one leads by at least 20, so that its weight
-is 1 up to 10⁻⁸. What the head reads and writes is 1 or −1: a slot of 1 becomes the number v of the
-token that is found by adding v − 1.
+A head scores every token, and the score of the right one leads by more than 21. The others, up to
+4,096 tokens, have together a weight below 10⁻⁸ in exact arithmetic. The head reads numbers v of 1
+or −1, and adds v − 1 to a slot that holds 1: then it holds v.
 """
 
 from __future__ import annotations
@@ -34,26 +34,27 @@ from transformist.conformance.families import DECODERS, EVERY_FAMILY
 from transformist.conformance.family import Array, Family
 from transformist.conformance.instrument import OTHER, Instrument, Prompt
 
-NONE = "none"
+NOT_FOUND = "none"
 """The answer where no token is found."""
 
 FILLER = "."
 """A token between others."""
 
 SYMBOLS = f"{ascii_letters}{digits}"
-"""The symbols of `recall`, all of ASCII: some tokenizers know no others."""
+"""The symbols of `recall`, letters and digits of ASCII: every tokenizer knows these."""
 
-CODE = 8
+CODE_LENGTH = 8
 """Numbers of the code of a symbol: half of them are 1 and half −1, so that their sum is 0. Two
 different codes have a product of at most 4, and each has the product 8 with itself."""
 
-THETA_OF_RECALL, FREQUENCIES, SHARPNESS = 1e9, 6, 256.0
+THETA_OF_RECALL, FREQUENCIES, LARGEST_SCORE = 1e9, 6, 256.0
 """Base of the rotary frequencies of `recall`, the number of those that find the token before, and
 the largest score S.
 
 The score at distance t is S times the mean of cos((t − 1) ω) over ω = 10^(−9f/16), f < 6. At other
-distances up to 4,096 it is lower by at least 0.083 S = 21.3. A rounding to bfloat16 changes a score
-by less than 2. The frequencies from f = 11 on turn by at most 0.0027 up to 4,096 tokens."""
+distances up to 4,096 it is lower by at least 0.083 S = 21.3. In bfloat16 the rounding of one factor
+changes a score by at most 256 · 2⁻⁹ = 1/2, and that of the score itself by at most 1. The
+frequencies from f = 11 on turn by at most 0.0027 radians up to 4,096 tokens."""
 
 
 def _writes(read: Sequence[int], written: Sequence[int], constant: int, half: int) -> list[Array]:
@@ -68,10 +69,12 @@ def _writes(read: Sequence[int], written: Sequence[int], constant: int, half: in
 
 def _recall(family: Family, length: int) -> Design:
     half = 64
-    own, before, found = (range(first, first + CODE) for first in (0, CODE, 2 * CODE))
-    constant, place = 3 * CODE, 3 * CODE + 1
+    own, before, found = (
+        range(first, first + CODE_LENGTH) for first in (0, CODE_LENGTH, 2 * CODE_LENGTH)
+    )
+    constant, place = 3 * CODE_LENGTH, 3 * CODE_LENGTH + 1
     codes = _codes()
-    texts = [NONE, *SYMBOLS, FILLER, BOS, PAD, EOS]
+    texts = [NOT_FOUND, *SYMBOLS, FILLER, BOS, PAD, EOS]
     texts += [f"<unused{k}>" for k in range(-len(texts) % 8)]
     words = np.ones((len(texts), half))
     for row, text in zip(words, texts, strict=True):
@@ -84,22 +87,24 @@ def _recall(family: Family, length: int) -> Design:
     else:
         positions, looks = None, _by_rotations(half, constant)
     first = HeadByHand(*looks, *_writes(own, before, constant, half))
-    # Layer 1 finds the token whose token before is the own one. In units of 128/√32 > 22 its score
-    # is 8, and that of other tokens at most 4. The numbers of BOS are 1: the products with the
-    # code of a symbol add up to 0, and the last coordinate gives BOS 48 · 16 = 6 · 128.
+    # Layer 1 finds the token that follows an earlier copy of the symbol of the query. In units of
+    # 128/√32 > 22 its score is 8, and that of other tokens at most 4. BOS has 6, so it is found
+    # where nothing matches, and its numbers, which are 1, are the code of `none`: their products
+    # with the code of a symbol add up to 0, and the last coordinate gives 48 · 16 = 6 · 128. The 48
+    # are three slots that hold 1, times 16.
     queries, keys = np.zeros((half, HEAD)), np.zeros((half, HEAD))
     # The coordinates of the five slowest pairs of rotations.
     slow = [f + part for part in (0, HEAD // 2) for f in range(11, 16)]
-    for k in range(CODE):
+    for k in range(CODE_LENGTH):
         queries[own[k], slow[k]], keys[before[k], slow[k]] = 16, 8
-    queries[[constant, *found[:2]], slow[CODE]] = 16
-    keys[own, slow[CODE]] = 2
+    queries[[constant, *found[:2]], slow[CODE_LENGTH]] = 16
+    keys[own, slow[CODE_LENGTH]] = 2
     second = HeadByHand(queries, keys, *_writes(own, found, constant, half))
     labels = np.zeros((len(texts), half))
     # The right label has the logit 4 · 8, any other one at most 4 · 4.
     for row, text in zip(labels, texts, strict=True):
-        if text in codes or text == NONE:
-            row[found] = 4 * codes.get(text, np.ones(CODE))
+        if text in codes or text == NOT_FOUND:
+            row[found] = 4 * codes.get(text, np.ones(CODE_LENGTH))
         else:
             row[constant] = -64
     return Design(
@@ -134,8 +139,8 @@ def _by_codes(half: int, place: int, length: int) -> tuple[Array, Array, Array]:
 def _by_rotations(half: int, constant: int) -> list[Array]:
     """Queries and keys that find the token before by rotations."""
     queries, keys = np.zeros((half, HEAD)), np.zeros((half, HEAD))
-    # q·k/√32 is the sum of 6 products of equal size.
-    size = math.sqrt(SHARPNESS * math.sqrt(HEAD) / FREQUENCIES)
+    # At distance 1, q·k/√32 is the sum of 6 products of S/6.
+    size = math.sqrt(LARGEST_SCORE * math.sqrt(HEAD) / FREQUENCIES)
     for f in range(FREQUENCIES):
         angle = THETA_OF_RECALL ** (-f / (HEAD // 2))
         queries[constant, [f, f + HEAD // 2]] = size * math.cos(angle), -size * math.sin(angle)
@@ -144,24 +149,29 @@ def _by_rotations(half: int, constant: int) -> list[Array]:
 
 
 def _codes() -> dict[str, Array]:
-    """The code of each symbol of `recall`: ±1 in `CODE` places, as often 1 as −1."""
+    """The code of each symbol of `recall`, and of the filler."""
     texts = [*SYMBOLS, FILLER]
     found = {}
-    for text, places in zip(texts, combinations(range(CODE), CODE // 2), strict=False):
-        found[text] = np.ones(CODE)
+    for text, places in zip(
+        texts, combinations(range(CODE_LENGTH), CODE_LENGTH // 2), strict=False
+    ):
+        found[text] = np.ones(CODE_LENGTH)
         found[text][[*places]] = -1
     return found
 
 
 def _follows(symbols: Sequence[str], at: int, seen: int) -> str | None:
-    """The symbol that followed symbol `at` among the first `seen`; None if there are several."""
+    """The symbol that follows those equal to symbol `at` among the first `seen`.
+
+    It is `NOT_FOUND` if there is none; the answer is not known (`None`) if they differ.
+    """
     after = {symbols[k] for k in range(1, seen) if symbols[k - 1] == symbols[at]}
-    return after.pop() if len(after) == 1 else None if after else NONE
+    return after.pop() if len(after) == 1 else None if after else NOT_FOUND
 
 
 RECALLED_WRONGLY = {
-    NONE: "the earlier token is not attended: the mask, or a window, or its row of the cache is "
-    "lost",
+    NOT_FOUND: "the earlier token is not attended: the mask, or a window, or its row of the cache "
+    "is lost",
     OTHER: "the symbol after another token: positions, or the order of rows in the cache; where no "
     "earlier token is equal, a later one or padding is attended",
 }
@@ -186,7 +196,7 @@ def _recalled(length: int) -> Iterator[Prompt]:
 
 
 def _runs(longest: int, source: random.Random) -> Iterator[tuple[str, str]]:
-    """Different symbols that stand twice, or more often in long prompts, and what follows."""
+    """Rows of different symbols, repeated up to a length, and what follows."""
     for n in (1, 2, 3, 7, *lengths(longest, 8)):
         run = "".join(source.sample(SYMBOLS, min((n + 1) // 2, len(SYMBOLS))))
         text = (run * (longest + FURTHER))[: n + FURTHER]
@@ -197,8 +207,8 @@ def _runs(longest: int, source: random.Random) -> Iterator[tuple[str, str]]:
 def _scattered(longest: int, source: random.Random) -> Iterator[tuple[str, str]]:
     """Symbols that stand once among fillers, then once more in another order, and what follows."""
     for n in (each for each in lengths(longest, 8) if each > 8):
-        # The text has a row of symbols that generation continues, pieces of other symbols, then
-        # these symbols again, and the first one of the row.
+        # The text has fillers, pairs of symbols and a longer row in any order, then the symbols of
+        # the pairs again, and the first one of the row: generation gives the rest of the row.
         drawn = source.sample(SYMBOLS, len(SYMBOLS))
         row = drawn[: min(FURTHER + 1, n // 4)]
         others = drawn[len(row) :][: (n - len(row) - 1) // 2]
@@ -213,7 +223,9 @@ def _scattered(longest: int, source: random.Random) -> Iterator[tuple[str, str]]
 
 
 def _recalled_in_texts(length: int) -> Iterator[Prompt]:
-    """Prompts of encoders: all tokens are seen, so that equal ones are followed by equal ones."""
+    """Prompts of encoders, which see the whole text: of rows alone, where equal symbols have equal
+    followers.
+    """
     source = random.Random(length)
     for text, _ in _runs(length - 1, source):
         answers = [_follows(text, at, len(text)) for at in range(len(text))]
@@ -232,24 +244,24 @@ LETTERS = "abcdefghijklmno"
 """The letters that `sort` puts in order."""
 
 END = "="
-"""The token after which `sort` gives the letters. In the order it stands after all of them."""
+"""The token after which `sort` gives the letters. Its rank is above that of every letter."""
 
 THETA_OF_SORT = 1e14
-"""Base of the rotary frequencies of `sort`: those from f = 8 on turn by at most 0.00041 up to 4,096
-tokens."""
+"""Base of the rotary frequencies of `sort`: those from f = 8 on turn by at most 0.00041 radians up
+to 4,096 tokens."""
 
 
 def _sort(_family: Family, length: int) -> Design:
     half, ranks = 32, len(LETTERS) + 2
-    # Letters have the ranks 1 to 15, = has 16, and every other token 17. Number r of `reached` is
-    # 1 if the rank is at least r + 2, else −1.
+    # Letters have the ranks 1 to 15, = has 16, and others but padding 17. Number r of `reached`
+    # is 1 if the rank is at least r + 2, else −1.
     reached, constant = range(ranks - 1), ranks - 1
     own, found = range(ranks, ranks + 5), range(ranks + 5, ranks + 10)
-    texts = [*LETTERS, END, NONE, FILLER, BOS, PAD, EOS]
+    texts = [*LETTERS, END, NOT_FOUND, FILLER, BOS, PAD, EOS]
     texts += [f"<unused{k}>" for k in range(-len(texts) % 8)]
     words, labels = np.ones((len(texts), half)), np.zeros((len(texts), half))
     for number, (text, row) in enumerate(zip(texts, words, strict=True)):
-        # Padding is a letter: an engine that attends to it finds this letter.
+        # Padding has the rank of a: an engine that attends to it answers a after = or a filler.
         rank = 1 if text == PAD else min(number + 1, ranks)
         row[reached] = np.where(rank >= np.arange(2, ranks + 1), 1, -1)
         row[own] = 1 - 2 * (rank >> np.arange(5) & 1)
@@ -262,13 +274,13 @@ def _sort(_family: Family, length: int) -> Design:
     slow = [f + part for part in (0, HEAD // 2) for f in range(8, 16)]
     *of_letters, linear = slow
     for letter, coordinate in enumerate(of_letters):
-        # The query of this letter is 64, and that of all other tokens 0. Its score is 64² for
-        # tokens of a larger rank, and −64² for the others.
+        # The query of this letter is 64, and that of all other tokens 0. Before the factor 1/√32
+        # its score is 64² for tokens of a larger rank, and −64² for the others.
         queries[constant if letter == 0 else reached[letter - 1], coordinate] = 32
         queries[reached[letter], coordinate] = -32
         keys[reached[letter], coordinate] = 64
-    # The score falls by 2 · 64 · 2/√32 > 45 from a rank to the next: by 16 · 256 from the first to
-    # the last, less than the 2 · 64² that a larger rank is worth.
+    # It falls by 2 · 64 · 2 = 256 from a rank to the next (by 45 after the factor): by 16 · 256
+    # from the first to the last, less than the 2 · 64² that a larger rank is worth.
     queries[constant, linear] = 64
     keys[reached, linear] = -2
     return Design(
@@ -283,15 +295,18 @@ def _sort(_family: Family, length: int) -> Design:
 
 
 def _next(symbols: Sequence[str]) -> str:
-    """The next letter after the last symbol among all of them; after = and ., the first letter."""
+    """The next letter after the last symbol among all of them; after = and ., the first letter.
+
+    If there is none: =, or `NOT_FOUND` where no = has come.
+    """
     least = symbols[-1] if symbols[-1] in LETTERS else ""
     larger = [each for each in symbols if each in LETTERS and each > least]
-    return min(larger, default=END if END in symbols else NONE)
+    return min(larger, default=END if END in symbols else NOT_FOUND)
 
 
 def _sorted(length: int) -> Iterator[Prompt]:
     source = random.Random(length)
-    # Generation crosses from one block of the cache to the next.
+    # 24 tokens cross the end of a block of 16 tokens of a cache, wherever the prompt ends.
     ahead = min(2 * FURTHER, length // 3)
     for n in (1, 2, 3, 7, *lengths(length - 2, 8)):
         # Few letters that stand often, and single letters among fillers.
@@ -316,7 +331,8 @@ def _in_order(text: Sequence[str], ahead: int) -> Prompt:
         expected=[_next(symbols[:at]) for at in range(1, len(symbols) + 1)],
         length=len(text) + 1,
         wrong={
-            NONE: "the larger tokens are not attended: the mask, a window, or rows of the cache",
+            NOT_FOUND: "the larger tokens are not attended: the mask, a window, or rows of the "
+            "cache",
             OTHER: "a letter that is not the next one: a row of the cache is lost, moved or "
             "overwritten; a letter that the prompt does not have so far: a later token or padding "
             "is attended",

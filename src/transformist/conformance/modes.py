@@ -22,7 +22,8 @@ LONG, LONG_CHUNK = 256, 500
 `LONG_CHUNK` tokens, no multiple of the blocks of a cache."""
 
 STEPS = 12
-"""Tokens that the mode `decoding` gives one at a time: a third of the shortest suite's length."""
+"""Tokens that the mode `decoding` gives one at a time: less than half of the shortest suite's
+length."""
 
 LONGEST_REASON = 300
 """Most characters that are kept of the words of an engine."""

@@ -60,7 +60,7 @@ class _Question(NamedTuple):
 
 
 def _questions() -> dict[str, _Question]:
-    """The questions by their characters, all of ASCII: some tokenizers know no others."""
+    """The questions by their characters, of ASCII: every tokenizer knows these."""
     asked = [
         _Question(is_fetched, bit, sign)
         for is_fetched in (True, False)

@@ -191,7 +191,7 @@ def _judged(
     if not chosen:
         raise InvalidValue(
             f"an engine must have the mode {mode}",
-            received=f"{opened!r:.60}, which has {', '.join([*batched, *ways])} of {family.title}",
+            received=f"an engine of {family.title} with {', '.join([*batched, *ways])}",
             where="conformance",
             remedy=f"choose one of these, or give it {_needed(mode)}",
         )

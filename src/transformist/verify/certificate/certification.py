@@ -217,14 +217,19 @@ class Certification:
         self.by_laws = Search(model, a, n, order) if has_laws else None
 
     def largest_length(self, n: int) -> int:
-        """Return a length below N for which a certificate holds, while none does for the next.
+        """Return a length below N with a certificate of either grade, while the next has none.
 
-        A certificate for N must not hold. If a proof fails for one length and holds for a larger
-        one, the length found need not be the largest.
+        It is 0 where a bisection finds none. There must be no certificate for N. If one fails for a
+        length and holds for a larger one, the length found need not be the largest.
         """
+        # Laws take several times as long as a proof, so a proof is looked for first.
         proved = largest_below(n, self._is_proved)
-        # A proof takes a fraction of the time of the laws, so they are tried beyond it alone.
-        return proved if self.by_laws is None else largest_below(n, self.by_laws.holds, proved)
+        if proved + 1 == n or self.by_laws is None or not self.by_laws.holds(proved + 1):
+            return proved
+        return largest_below(n, self._holds, proved + 1)
+
+    def _holds(self, n: int) -> bool:
+        return self._is_proved(n) or (self.by_laws is not None and self.by_laws.holds(n))
 
     def _is_proved(self, n: int) -> bool:
         return prove_all(self.model, self.a, n, self.order, self.host).holds

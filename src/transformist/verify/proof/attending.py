@@ -395,10 +395,11 @@ def projections(
 def _bounded_as_one(
     maps: Sequence[tuple[Any, Any]], z: Approximation, rounding: RoundingErrors, layer: str
 ) -> list[Approximation] | None:
-    """Return W z + b of several small maps by one call, which costs more than its rows, or `None`.
+    """Return W z + b of several maps by one call of `written`, which costs more than its rows.
 
-    Each row is bounded as it is alone, except that `MOST_JOINT` counts the rows of a call: there
-    are at most so many. If a row is refused the result is `None`, so that its own map is named.
+    It is `None` for more than `MOST_JOINT` rows: a call may give up joint bounds of more, while up
+    to this number each row has the bounds that it has alone. It is `None`, too, if a row is
+    refused, so that the refusal can name its own map.
     """
     ends = np.cumsum([0, *(len(b) for _, b in maps)]).tolist()
     if ends[-1] > MOST_JOINT:

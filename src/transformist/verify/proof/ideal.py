@@ -77,7 +77,7 @@ MOST_VALUES = 4096
 """Largest number of values of a form that are listed, and of their D: bounds the running time."""
 
 FEW_TERMS = 16
-"""Most different terms of a sum whose grid is kept for other sums of these terms."""
+"""Most distinct terms, in |factor| and grid, of a sum whose grid is kept for sums with the same."""
 
 ZERO, ONE = Fraction(0), Fraction(1)
 
@@ -446,7 +446,8 @@ class Ideal:
     def _combined_grid(self, terms: Mapping[tuple[int, int, int], Grid]) -> tuple[Grid, int | None]:
         """Return the grid of Σ (p/q) · number, and its `quantum`.
 
-        Many sums of few terms have the same terms up to signs.
+        It is kept, as many sums have terms of equal |factor| and grid. The ids of the grids stay
+        valid: `_equal_grids` keeps these alive.
         """
         key = tuple(terms)
         found = self._combined_grids.get(key)
@@ -592,6 +593,7 @@ class Ideal:
         """
         parts = {id(part): part for rest in rests for part in self._parts_of(rest)}
         found, has_shares = self._bounds_by_terms([*parts.values()])
+        # One row for each rest: none is a sum of sums, and none occurs twice.
         if len(parts) == len(rests) and not any(id(rest) in self._sums for rest in rests):
             return found
         place = {key: row for row, key in enumerate(parts)}
@@ -741,7 +743,8 @@ class Ideal:
     def moving(self, forms: Sequence[Form]) -> list[Moving]:
         """Return bounds of forms without the constants of the kinds, all computed at once."""
         parts = [self.rest(form) for form in forms]
-        distinct = {id(part): part for part in parts}  # thresholds of one sum differ in a constant
+        # Comparisons of one sum with several thresholds have one rest.
+        distinct = {id(part): part for part in parts}
         lo, hi, _ = self.measured([*distinct.values()])
         ends = dict(zip(distinct, zip(lo.tolist(), hi.tolist(), strict=True), strict=True))
         listed = zip(forms, parts, strict=True)
@@ -826,7 +829,7 @@ class Ideal:
     def _brought(
         self, head: Pattern, shares: Sequence[int], form: Form, brought: Mapping[int, Form]
     ) -> Form:
-        """Return the form of Σ α_j x_j from those of the unknowns of x_j."""
+        """Return the form of Σ α_j x_j; `brought` has Σ α_j u_j for each unknown u of x_j."""
         found = self.combined((x, brought[number]) for number, x in form.items())
         own = [x for kind in form if kind < self.kinds and (x := found.get(shares[kind]))]
         if not head.empty.any() and len(own) == self.kinds and len(set(own)) == 1:
@@ -904,7 +907,10 @@ class Ideal:
         return found
 
     def _fetched_apart(self, head: Pattern, number: int) -> Form | None:
-        """Form of Σ α_j u_j for a position or a share that a head brings as such, or `None`."""
+        """Form of Σ α_j u_j without an unknown of its own, or `None`.
+
+        A mean of all positions, or a share that two heads bring that take one row each.
+        """
         is_mean = head.selection == "mean"
         if is_mean and number == self.known("i") and head.mask in ("none", "future"):
             return self._mean_position(head.mask)

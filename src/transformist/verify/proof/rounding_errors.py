@@ -482,9 +482,10 @@ class RoundingErrors:
         return np.flatnonzero((W != 0).any(axis=1) | (b != 0))
 
     def written(self, W: Any, b: Any, z: Approximation, where: str) -> Approximation:
-        """Return W z + b with the bounds of `affine`, which sees some rows at a time.
+        """Return W z + b, bounded by `affine` some rows at a time.
 
-        It does not see rows that are 0, nor those that copy a coordinate of z (`_copied`).
+        Rows that are 0 are left out, and rows that copy a coordinate of z have its bounds
+        (`_copied`).
         """
         rows = self.used_rows(W, b, where)
         copies, sources = self._copies(W, b, rows)
@@ -504,10 +505,11 @@ class RoundingErrors:
     def _copies(
         self, W: Any, b: Any, rows: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return those of the rows of W z + b that are a coordinate of z, and the coordinates.
+        """Return the rows that copy a coordinate of z, and this coordinate for each.
 
-        The number is multiplied with 1, and zeros are added, so nothing rounds. The format must
-        have the number 1, and store computed numbers as they are.
+        Such a row has one weight, which is 1, and no bias: the number is multiplied with 1, and
+        zeros are added, so nothing rounds. There are none in a format without the number 1, or
+        where computed numbers are not stored as they are (`are_stored`).
         """
         if not self.are_stored or not self.a.smallest <= 1 <= self.a.largest:
             return rows[:0], rows[:0]
@@ -517,7 +519,11 @@ class RoundingErrors:
         return rows[is_copy], sources[is_copy]
 
     def _copied(self, z: Approximation, sources: NDArray[np.intp], where: str) -> Approximation:
-        """Return coordinates of z. Errors of multiples of 2ᵏ are rounded down, as in `affine`."""
+        """Return rows that copy coordinates of z, with the bounds that `affine` gives them.
+
+        E is lowered as there (`_whole`, `_is_nearest`). D times the error is at most D E, and where
+        E is 0, so are a and ρ.
+        """
         found = z.taken(sources)
         self.require(up(found.size[0] + found.error[0]), self.a.largest, where)
         if self.narrow:

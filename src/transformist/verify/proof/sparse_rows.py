@@ -38,7 +38,7 @@ def places(array: NDArray[Any]) -> tuple[NDArray[np.intp], ...]:
 
 
 def starts(numbers: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the places of a sorted array at which another number begins.
+    """Return the place of the first entry of each run of equal numbers.
 
     Example:
         >>> starts(np.array([2, 2, 5])).tolist()
