@@ -18,7 +18,7 @@ BINARY_MOD_3 = {"0": (0, 2, 1), "1": (1, 0, 2)}
 class Case:
     """A program, the format it is certified for, and the options to compile it with.
 
-    `compiled_for` is the format to compile for, if it is another one.
+    `compiled_for` is the arithmetic to compile for, if it is another one.
     """
 
     name: str
@@ -132,5 +132,5 @@ def places(N):
 
 
 def worked(name, N):
-    """A worked program with exact weights, certified for float32, which fails for a large N."""
+    """A worked program with exact weights; for a large N it has no certificate in float32."""
     return Case(f"{name}, N = {N}", PROGRAMS[name], N, compiled_for="exact")

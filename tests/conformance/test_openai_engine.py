@@ -242,7 +242,7 @@ def test_the_command_refuses_what_it_cannot_do(suite, capsys):
         ((suite, "--engine", "transformers", "--model", "norm"), "--model must come with --openai"),
         (
             (suite, "--openai", "8000", "--model", "norm", "--instrument", "count"),
-            "--instrument must be that of the checkpoint",
+            "--instrument must be norm, that of --model norm; received count",
         ),
         ((suite, "--openai", "8000", "--model", "a/b"), "must be the name of an instrument"),
         ((suite, "--openai", "8000", "--mode", "chunks"), "--openai cannot run the mode chunks"),

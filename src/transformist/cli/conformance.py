@@ -174,12 +174,12 @@ def command(
             )
         _require_place(junit)
         opened, served = _engine(engine, openai, model, directory, number_format)
-        if None not in (instrument, served) and instrument != served:
+        if instrument is not None and served not in (None, instrument):
             raise InvalidValue(
-                "--instrument must be that of the checkpoint that the server has",
-                received=f"--instrument {instrument} with --model {model}, of {served}",
+                f"--instrument must be {served}, that of --model {model}",
+                received=instrument,
                 where="conformance",
-                remedy="leave one of them out",
+                remedy="leave it out",
             )
         if openai is not None and mode not in (None, GENERATION):
             raise InvalidValue(

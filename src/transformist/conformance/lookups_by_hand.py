@@ -87,11 +87,11 @@ def _recall(family: Family, length: int) -> Design:
     else:
         positions, looks = None, _by_rotations(half, constant)
     first = HeadByHand(*looks, *_writes(own, before, constant, half))
-    # Layer 1 finds the token that follows an earlier copy of the symbol of the query. In units of
-    # 128/√32 > 22 its score is 8, and that of other tokens at most 4. BOS has 6, so it is found
-    # where nothing matches, and its numbers, which are 1, are the code of `none`: their products
-    # with the code of a symbol add up to 0, and the last coordinate gives 48 · 16 = 6 · 128. The 48
-    # are three slots that hold 1, times 16.
+    # Layer 1 finds the token that follows an earlier copy of the symbol of the query. Its score is
+    # 8 units of 128/√32, which is above 22; that of other tokens is at most 4 units. BOS has 6
+    # units, so it is found where nothing matches; its numbers, which are 1, are the code of `none`.
+    # Their products with the code of a symbol add up to 0, and the last coordinate adds
+    # 48 · 16 = 6 · 128, where 48 is the sum of three slots that hold 1, times 16.
     queries, keys = np.zeros((half, HEAD)), np.zeros((half, HEAD))
     # The coordinates of the five slowest pairs of rotations.
     slow = [f + part for part in (0, HEAD // 2) for f in range(11, 16)]
@@ -223,9 +223,7 @@ def _scattered(longest: int, source: random.Random) -> Iterator[tuple[str, str]]
 
 
 def _recalled_in_texts(length: int) -> Iterator[Prompt]:
-    """Prompts of encoders, which see the whole text: of rows alone, where equal symbols have equal
-    followers.
-    """
+    """Prompts of encoders, which see the whole text: equal symbols must have equal followers."""
     source = random.Random(length)
     for text, _ in _runs(length - 1, source):
         answers = [_follows(text, at, len(text)) for at in range(len(text))]
@@ -274,13 +272,13 @@ def _sort(_family: Family, length: int) -> Design:
     slow = [f + part for part in (0, HEAD // 2) for f in range(8, 16)]
     *of_letters, linear = slow
     for letter, coordinate in enumerate(of_letters):
-        # The query of this letter is 64, and that of all other tokens 0. Before the factor 1/√32
-        # its score is 64² for tokens of a larger rank, and −64² for the others.
+        # A token of this letter has the query 64, every other token 0. Before the factor 1/√32 it
+        # gives the score 64² to tokens of a larger rank, and −64² to the others.
         queries[constant if letter == 0 else reached[letter - 1], coordinate] = 32
         queries[reached[letter], coordinate] = -32
         keys[reached[letter], coordinate] = 64
-    # It falls by 2 · 64 · 2 = 256 from a rank to the next (by 45 after the factor): by 16 · 256
-    # from the first to the last, less than the 2 · 64² that a larger rank is worth.
+    # The score falls by 2 · 64 · 2 = 256 from a rank to the next (by 45 after the factor), and by
+    # 16 · 256 from the first to the last: less than the 2 · 64² that a larger rank is worth.
     queries[constant, linear] = 64
     keys[reached, linear] = -2
     return Design(
