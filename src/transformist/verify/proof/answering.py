@@ -21,7 +21,7 @@ import itertools
 import math
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,15 @@ from transformist.model import Binary, MultiClass, NearestFraction, ReadOut
 from transformist.verify.proof.enumerating import case_keys, combinations
 from transformist.verify.proof.grids import SYMBOLS
 from transformist.verify.proof.ideal import ONE, ZERO, Form, Ideal, Moving
-from transformist.verify.proof.rounding_errors import AffineMap, Approximation, RoundingErrors
-from transformist.verify.proof.slack import Ledger
-from transformist.verify.proof.upwards import ROOM, Floats, Unfollowed, raised, up
+from transformist.verify.proof.rounding_errors import (
+    AffineMap,
+    Approximation,
+    RoundingErrors,
+    exponents,
+)
+from transformist.verify.proof.slack import Ledger, slack
+from transformist.verify.proof.sparse_rows import exactly
+from transformist.verify.proof.upwards import MOST_TERMS, ROOM, Floats, Unfollowed, raised, up
 
 # Limits that bound the running time.
 
@@ -41,6 +47,9 @@ MOST_PAIRS = 64
 
 MOST_LABELS = 4096
 """Most labels of a read-out, unless they are those of a count."""
+
+FEW_LABELS = 3
+"""Labels of a count that are compared before all of them."""
 
 MOST_DISTANCES = 4096
 """Most distances at which labels of a count are compared one by one."""
@@ -58,17 +67,17 @@ def decide(read_out: ReadOut, z: Approximation, r: RoundingErrors, ledger: Ledge
         Unfollowed: if the read-out makes no decision, or a margin has no bound.
 
     """
+    if isinstance(read_out, MultiClass) and _is_count(read_out, z, r, ledger):
+        return
     y = r.affine(read_out.W_out, read_out.b_out, z, WHERE)
     symbols = r.ideal.kinds - (r.ideal.bos is not None)
-    read = range(r.ideal.kinds if read_out.at == "last" else symbols)
-    loose = [kind for kind in read if y.values.error[0, :, kind].any()]
+    loose = _loose(read_out, y, r)
     if isinstance(read_out, Binary):
         _accept(read_out, y, loose, r, ledger)
     elif isinstance(read_out, MultiClass):
-        if loose and not _is_count(y, z, loose, r, ledger):
-            if len(read_out.W_out) > MOST_LABELS:
-                raise Unfollowed(WHERE, f"it has more than {MOST_LABELS} labels")
-            _best(y, z, loose, r, ledger)
+        if loose and len(read_out.W_out) > MOST_LABELS:
+            raise Unfollowed(WHERE, f"it has more than {MOST_LABELS} labels")
+        _best(y, z, loose, r, ledger)
     elif isinstance(read_out, NearestFraction):
         _fraction(read_out, y, symbols, r, ledger)
     else:
@@ -78,6 +87,13 @@ def decide(read_out: ReadOut, z: Approximation, r: RoundingErrors, ledger: Ledge
         )
     if not ledger.kept:
         ledger.answer(0.0, 1.0)
+
+
+def _loose(read_out: ReadOut, y: AffineMap, r: RoundingErrors) -> list[int]:
+    """Return the kinds of rows at which an answer is read, and some y has an error."""
+    symbols = r.ideal.kinds - (r.ideal.bos is not None)
+    read = range(r.ideal.kinds if read_out.at == "last" else symbols)
+    return [kind for kind in read if y.values.error[0, :, kind].any()]
 
 
 def _accept(
@@ -149,45 +165,65 @@ class _Differences(NamedTuple):
         return together
 
 
-def _is_count(
-    y: AffineMap, z: Approximation, kinds: Sequence[int], r: RoundingErrors, ledger: Ledger
-) -> bool:
+def _is_count(read_out: MultiClass, z: Approximation, r: RoundingErrors, ledger: Ledger) -> bool:
     """Note the margin of labels A k − B k² + constant; False if they are not of this form.
 
     The pair with the largest ratio of error to lead is noted; error and lead are those of D times
-    the labels.
+    the labels. The last labels, whose weights are the largest, are tried alone first: where a pair
+    of them loses its lead, no other pair is looked for.
     """
-    ideal, forms = r.ideal, y.values.forms
-    if len(forms) < 3:
+    W, b = read_out.W_out, read_out.b_out
+    vertex = _vertex(W, b, z, r)
+    if vertex is None:
         return False
+    lead, index = vertex
+    for first in (-FEW_LABELS, 0):
+        y = r.many_rows(W[first:], b[first:], z, WHERE)
+        loose = _loose(read_out, y, r)
+        found = _worst_pair(*_Differences.of(y, z, loose, r, index), lead) if loose else (0.0, 1.0)
+        if slack(*found) <= 0:
+            break
+    ledger.answer(*found)
+    return True
+
+
+def _vertex(W: Any, b: Any, z: Approximation, r: RoundingErrors) -> tuple[float, int] | None:
+    """Return b and the index of D in D B = b, for labels A k − B k² + constant; `None` for others.
+
+    The labels have this form if their weights have it. Then A and B follow from three labels.
+    """
+    if len(W) < 3 or W.shape[1] > MOST_TERMS or not _are_parabolas(W, b):
+        return None
+    ideal, forms = r.ideal, r.forms(W[:3], b[:3], z)
     first = ideal.combined([(ONE, forms[1]), (-ONE, forms[0])])  # A − B
     second = ideal.combined([(ONE, forms[2]), (-ONE, forms[1])])  # A − 3 B
     B = ideal.combined([(ONE / 2, first), (-ONE / 2, second)])
-    A = ideal.combined([(ONE, first), (ONE, B)])
-    if not _is_parabola(forms, A, B):
-        return False
-    found = ideal.vertex(A, B)
-    if found is None:
-        return False
-    b, index = float(found[0]), found[1]
-    differences = _Differences.of(y, z, kinds, r, index)
-    ledger.answer(*_worst_pair(*differences, b))
-    return True
+    found = ideal.vertex(ideal.combined([(ONE, first), (ONE, B)]), B)
+    return found and (float(found[0]), found[1])
 
 
-def _is_parabola(forms: Sequence[Form], A: Form, B: Form) -> bool:
-    """True if the label k has the form A k − B k² + constant form, for every k."""
-    numbers = sorted({*A, *B, *itertools.chain.from_iterable(forms)})
-    zero = ZERO.as_integer_ratio()
-    # Over one denominator q the coefficients are whole, and faster to compare than rationals.
-    q = math.lcm(*(x.denominator for form in (A, B, forms[0]) for x in form.values()))
-    a, b, c = ([int(form.get(n, ZERO) * q) for n in numbers] for form in (A, B, forms[0]))
-    for k, form in enumerate(forms):
-        for n, s, t, start in zip(numbers, a, b, c, strict=True):
-            x, y = form[n].as_integer_ratio() if n in form else zero
-            if x * q != y * (start + k * s - k * k * t):
-                return False
-    return True
+def _are_parabolas(W: Any, b: Any) -> bool:
+    """True if the weights of label k are A k − B k² + constant in each column, and the biases.
+
+    Such sequences are those with third differences of 0. Four labels refute most others.
+    """
+    parts = (np.column_stack([W[:count], b[:count]]) for count in (4, len(W)))
+    return all(not _third_differences(part).any() for part in parts)
+
+
+def _third_differences(given: NDArray[Any]) -> NDArray[Any]:
+    """Return the third differences of the columns that are not 0, without a rounding.
+
+    They are computed as float64 where a unit 2ᵏ makes all numbers whole and below 2⁵⁰: then no
+    difference exceeds 2⁵³. Else they are rationals.
+    """
+    used = given[:, (given != 0).any(axis=0)]
+    if used.dtype == np.float64 and used.size:
+        k = int(np.clip(exponents(used).min(), -500, 500))
+        whole = np.ldexp(used, -k)
+        if np.abs(whole).max() < 2.0**50 and (whole == np.rint(whole)).all():
+            return np.diff(whole, n=3, axis=0)
+    return np.diff(np.array([exactly(x) for x in used.flat], object).reshape(used.shape), 3, axis=0)
 
 
 def _worst_pair(weights: Floats, error: Floats, own: Floats, b: float) -> tuple[float, float]:

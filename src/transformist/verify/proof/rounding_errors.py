@@ -26,7 +26,7 @@ with an error below 1/2 rounds the error away.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -41,18 +41,21 @@ from transformist.verify.proof.ideal import ONE, ZERO_FORM, Form, Ideal
 from transformist.verify.proof.sparse_products import Entries
 from transformist.verify.proof.sparse_rows import SparseRow, exactly, places, sparse_rows
 from transformist.verify.proof.upwards import (
+    MOST_TERMS,
     NEARLY,
     TINIEST,
     Floats,
     Unfollowed,
     at_least_tiniest,
     compounded,
+    magnitudes,
     raised,
     repeated,
     require_memory,
     require_products,
     require_terms,
     up,
+    widened,
     within_reach,
 )
 
@@ -146,11 +149,12 @@ class Approximation:
 
     def powers(self, ideal: Ideal, at: NDArray[np.intp]) -> Floats:
         """Return `quanta` of the coordinates at these places; −∞ for `None`."""
+        used, place = np.unique(at, return_inverse=True)
         if self.halves is None:
-            found = [ideal.quantum(self.forms[place]) for place in at.tolist()]
+            found = [ideal.quantum(self.forms[each]) for each in used.tolist()]
         else:
-            found = [self.halves.quanta[place] for place in at.tolist()]
-        return np.array([-np.inf if k is None else k for k in found], dtype=float)
+            found = [self.halves.quanta[each] for each in used.tolist()]
+        return np.array([-np.inf if k is None else k for k in found], dtype=float)[place]
 
     @cached_property
     def places(self) -> Mapping[int, int]:
@@ -238,6 +242,23 @@ class Terms(NamedTuple):
     at: Entries
     weights: Floats
     off: Floats
+
+
+class Rows(NamedTuple):
+    """The ideal rows of W z + b.
+
+    Attributes:
+        forms: their forms; none where they are not written out (`RoundingErrors.many_rows`).
+        lo, hi, size: as those of an `Approximation`.
+        powers: for each row at given places, k such that all its values are multiples of 2ᵏ, or −∞.
+
+    """
+
+    forms: Sequence[Form]
+    lo: Floats
+    hi: Floats
+    size: Floats
+    powers: Callable[[NDArray[np.intp]], Floats]
 
 
 class Mixed(NamedTuple):
@@ -359,10 +380,14 @@ class RoundingErrors:
         distinct = np.array(list(place), dtype=flat.dtype)  # a matrix has few distinct weights
         rounded = np.asarray(self.a.numbers(self.a.array(distinct)), dtype=float)
         errors, values = np.zeros(len(distinct)), list(place)
-        # A float64 that the format holds has no error; its exponent shows that it is within reach.
+        # The exponent of a float64 shows that it is within reach.
         is_plain = np.zeros(len(distinct), dtype=bool)
         if distinct.dtype == np.float64:
-            is_plain = (rounded == distinct) & (np.abs(np.frexp(distinct)[1]) < 400)
+            # A difference of two numbers within a factor 2 does not round, nor one with 0.
+            ratio = np.divide(rounded, distinct)
+            is_plain = (ratio == 0) | (ratio >= 0.5) & (ratio <= 2)
+            is_plain &= np.abs(np.frexp(distinct)[1]) < 400
+            errors[is_plain] = np.abs(rounded - distinct)[is_plain]
         for k in np.flatnonzero(~is_plain).tolist():
             y = within_reach(exactly(values[k]))
             errors[k] = float(abs(Fraction(float(rounded[k])) - y))
@@ -375,15 +400,48 @@ class RoundingErrors:
 
     def affine(self, W: Any, b: Any, z: Approximation, where: str) -> AffineMap:
         """Return W z + b with its error bounds: the equation of E in the module's docstring."""
+        at = self._entries(W, where)
+        forms = self.forms(W, b, z)
+        measured = self._measured(forms, [z] if z.halves is None else [])
+        return self._bounded(W, b, z, at, Rows(forms, *measured, self._powers_of(forms)), where)
+
+    def many_rows(self, W: Any, b: Any, z: Approximation, where: str) -> AffineMap:
+        """Return `affine` without the forms of its rows, of which there may be many thousands.
+
+        Their ends and sizes follow from those of z, number by number. A row may have up to
+        `MOST_TERMS` weights (`widened`), and z no halves.
+        """
+        assert z.halves is None and W.shape[1] <= MOST_TERMS
+        at = self._entries(W, where)
+        weights, shift = (np.asarray(each, dtype=float) for each in (at.at(W), b))
+        plus, minus, shift = np.maximum(weights, 0), np.maximum(-weights, 0), shift[:, None]
+        lo = at.times(plus, z.lo) - at.times(minus, z.hi) + shift
+        hi = at.times(plus, z.hi) - at.times(minus, z.lo) + shift
+        terms = at.times(plus + minus, magnitudes(z.lo, z.hi)) + np.abs(shift)
+        lo, hi = widened(lo, hi, terms)
+        scales = self.ideal.scales[:, None, None]
+        by_terms = at.times(plus + minus, z.size) + np.abs(shift) * scales
+        size = np.minimum(up(by_terms), up(scales * magnitudes(lo, hi)))
+        k = _powers(W, b, at, z.powers(self.ideal, at.columns))[:, 0]
+        rows = Rows((), lo, hi, at_least_tiniest(size), lambda rows: k[rows])
+        return self._bounded(W, b, z, at, rows, where)
+
+    def _entries(self, W: Any, where: str) -> Entries:
+        """Return the places of the weights, if their bounds fit in memory."""
         require_memory(max(np.shape(W)), self.ideal.kinds, where)
         at = Entries.of(W)
         require_products(len(at.rows), self.ideal.kinds, where)
+        return at
+
+    def _bounded(
+        self, W: Any, b: Any, z: Approximation, at: Entries, rows: Rows, where: str
+    ) -> AffineMap:
+        """Return W z + b, of which the ideal is known, with its error bounds."""
+        forms, lo, hi, size, powers = rows
         scales = self.ideal.scales[:, None, None]
         terms = Terms(at, *self.rounded(at.at(W)))
         shift, shift_off = self.rounded(b)
         stored = Stored(at.filled(terms.weights), at.filled(terms.off), shift, shift_off)
-        forms = self._forms(W, b, z)
-        lo, hi, size = self._measured(forms, [z] if z.halves is None else [])
         # Σ |term|, and W̃ z̃ + b̃ − (W z + b) = W̃ (z̃ − z) + (W̃ − W) z + (b̃ − b).
         magnitude = np.abs(terms.weights)
         summed = up(at.times(magnitude, z.reach) + np.abs(shift)[:, None] * scales)
@@ -393,7 +451,7 @@ class RoundingErrors:
         is_given_exactly = not (stored.is_off or z.error[0].any(axis=1)[at.columns].any())
         if is_given_exactly and (exact | keeps).all():
             self.require(size[0], self.a.largest, where)
-            return self._exactly(forms, (lo, hi, size), terms, stored, summed, z)
+            return self._exactly(rows, terms, stored, summed, z)
         of_weights = at.times(terms.off, z.size) + shift_off[:, None] * scales
         inherited = up(at.times(magnitude, z.error) + of_weights)
         one_sign = _has_one_sign(terms, z)
@@ -401,7 +459,7 @@ class RoundingErrors:
         multiples = np.full(len(shift), -np.inf)
         if self.narrow and self.are_stored:  # a format that is its own accumulator gains little
             multiples = _multiples(terms, shift, self._stored_multiples(z))
-            inherited[0] = self._whole(inherited[0], multiples, forms)
+            inherited[0] = self._whole(inherited[0], multiples, powers(np.arange(len(shift))))
         rounding = growth * summed
         accumulated = up(rounding + underflow * scales)
         # A result of at most |W z + b| + inherited + γ Σ |term| is stored.
@@ -414,7 +472,7 @@ class RoundingErrors:
         rounding = np.where(exact | fits, 0.0, up(rounding))
         exact |= fits & (at.count(terms.off) == 0)[:, None]
         error = self.least(inherited + rounding)
-        error = np.where(self._is_nearest(forms, lo, hi, error[0]), 0.0, error)
+        error = np.where(self._is_nearest(powers, lo, hi, error[0]), 0.0, error)
         self.require(size[0] + error[0], self.a.largest, where)
         mixed = self._mixed(terms, stored, z, growth, underflow, exact, one_sign)
         mixed = _where(mixed.relative >= 0, mixed, error[0])
@@ -445,25 +503,21 @@ class RoundingErrors:
         )
 
     def _exactly(
-        self,
-        forms: Sequence[Form],
-        measured: tuple[Floats, Floats, Floats],
-        terms: Terms,
-        stored: Stored,
-        summed: Floats,
-        z: Approximation,
+        self, rows: Rows, terms: Terms, stored: Stored, summed: Floats, z: Approximation
     ) -> AffineMap:
         """Return W z + b where nothing that it reads has an error, and nothing rounds.
 
         E_D is 0 like E: it bounds the same difference of computed and ideal, times D.
         """
         none = np.zeros_like(summed)
-        multiples = np.full(len(forms), -np.inf)
+        multiples = np.full(len(summed[0]), -np.inf)
         if self.narrow and self.are_stored:
             multiples = _multiples(terms, stored.shift, self._stored_multiples(z))
         values = Approximation(
-            forms,
-            *measured,
+            rows.forms,
+            rows.lo,
+            rows.hi,
+            rows.size,
             none,
             none[0],
             none[0],
@@ -530,10 +584,10 @@ class RoundingErrors:
             found = replace(found, multiples=self._stored_multiples(found))
         if not found.error[0].any():
             return found
-        own = found.error[0]
+        own, powers = found.error[0], self._powers_of(found.forms)
         if found.multiples is not None:
-            own = self._whole(own, found.multiples, found.forms)
-        own = np.where(self._is_nearest(found.forms, found.lo, found.hi, own), 0.0, own)
+            own = self._whole(own, found.multiples, powers(np.arange(len(own))))
+        own = np.where(self._is_nearest(powers, found.lo, found.hi, own), 0.0, own)
         error = np.minimum(found.error, up(self.ideal.scales[:, None, None] * own))
         error[0] = own
         a, rho = (np.where(own > 0, each, 0.0) for each in (found.absolute, found.relative))
@@ -544,13 +598,22 @@ class RoundingErrors:
         count = min(-(-len(rows) * self.ideal.kinds // BLOCK), len(rows))
         return np.array_split(rows, count) if count else []
 
-    def _whole(self, inherited: Floats, multiples: Floats, forms: Sequence[Form]) -> Floats:
+    def _powers_of(self, forms: Sequence[Form]) -> Callable[[NDArray[np.intp]], Floats]:
+        """Return `Rows.powers` of written forms."""
+
+        def powers(rows: NDArray[np.intp]) -> Floats:
+            found = [self.ideal.quantum(forms[row]) for row in rows.tolist()]
+            return np.array([-np.inf if k is None else k for k in found], dtype=float)
+
+        return powers
+
+    @staticmethod
+    def _whole(inherited: Floats, multiples: Floats, powers: Floats) -> Floats:
         """Round errors of W̃ z̃ + b̃ down to multiples of 2ᵏ, where it and the ideal are multiples.
 
         The division by a power of two and the product with it are exact: other k are left out.
         """
-        of_forms = [self.ideal.quantum(form) for form in forms]
-        k = np.minimum(multiples, [-np.inf if each is None else each for each in of_forms])
+        k = np.minimum(multiples, powers)
         step = np.exp2(np.clip(k, -500, 500))[:, None]
         with np.errstate(invalid="ignore"):
             whole = np.floor(inherited / step) * step
@@ -659,7 +722,8 @@ class RoundingErrors:
                 found[c] = max(found[c], math.frexp(least)[1] - self.a.precision)
         return np.where(z.is_zero, float(ANY_POWER), found)
 
-    def _forms(self, W: Any, b: Any, z: Approximation) -> list[Form]:
+    def forms(self, W: Any, b: Any, z: Approximation) -> list[Form]:
+        """Return the forms of W z + b."""
         forms, known = [], dict[SparseRow, Form]()  # the two units of a step have equal rows
         for row, constant in zip(sparse_rows(W), np.asarray(b).tolist(), strict=True):
             if row not in known:
@@ -742,7 +806,11 @@ class RoundingErrors:
         return np.asarray(self.fits(powers, total, in_partials=True) & ~is_inexact)
 
     def _is_nearest(
-        self, forms: Sequence[Form], lo: Floats, hi: Floats, error: Floats
+        self,
+        powers: Callable[[NDArray[np.intp]], Floats],
+        lo: Floats,
+        hi: Floats,
+        error: Floats,
     ) -> NDArray[np.bool_]:
         """(rows, kinds): True if the computed result must be the ideal one, as both are multiples.
 
@@ -756,17 +824,14 @@ class RoundingErrors:
         # A difference of ends and errors rounds by 2⁻⁵³ of a larger term; NEARLY covers it where
         # the error is at most half of the end, as it is where E < 2ᵏ ≤ m 2^(1−p), p ≥ 2.
         m = np.maximum(lo, -hi) * NEARLY - error
-        for row in np.flatnonzero(
-            (np.isfinite(error) & (error > 0) & (m > error)).any(axis=1)
-        ).tolist():
-            of_grid = self.ideal.quantum(forms[row])
-            if of_grid is None:
-                continue
-            # frexp: m is in [2^(e−1), 2^e).
-            exponents = np.frexp(np.maximum(m[row], 0.0))[1] - 1
-            k = np.minimum(exponents - (self.a.precision - 1), of_grid)
-            found[row] = (m[row] > error[row]) & (error[row] < 2.0 ** np.clip(k, -1000, 1000))
-            found[row] &= k >= -1000
+        rows = np.flatnonzero((np.isfinite(error) & (error > 0) & (m > error)).any(axis=1))
+        of_grid = powers(rows)
+        rows, of_grid = rows[of_grid > -np.inf], of_grid[of_grid > -np.inf, None]
+        m, error = m[rows], error[rows]
+        # frexp: m is in [2^(e−1), 2^e).
+        k = np.minimum(np.frexp(np.maximum(m, 0.0))[1] - 1 - (self.a.precision - 1), of_grid)
+        is_below = (m > error) & (error < np.exp2(np.clip(k, -1000, 1000)))
+        found[rows] = is_below & (k >= -1000)
         return found
 
     def fits(self, k: Any, total: Any, in_partials: bool = False) -> NDArray[np.bool_]:
