@@ -24,6 +24,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -44,6 +45,7 @@ VERDICTS = ("refused", "open", "grade 1", "grade 2", "false", "broken")
 """The columns of the table. `open`: the certificate says that it does not hold."""
 
 
+@cache
 def state() -> str:
     """Return a digest of the code that makes certificates, and of `TRIES`.
 

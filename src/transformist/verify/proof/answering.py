@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -67,53 +67,46 @@ def decide(read_out: ReadOut, z: Approximation, r: RoundingErrors, ledger: Ledge
         Unfollowed: if the read-out makes no decision, or a margin has no bound.
 
     """
-    if isinstance(read_out, MultiClass) and _is_count(read_out, z, r, ledger):
-        return
-    y = r.affine(read_out.W_out, read_out.b_out, z, WHERE)
-    symbols = r.ideal.kinds - (r.ideal.bos is not None)
-    loose = _loose(read_out, y, r)
-    if isinstance(read_out, Binary):
-        _accept(read_out, y, loose, r, ledger)
-    elif isinstance(read_out, MultiClass):
-        if loose and len(read_out.W_out) > MOST_LABELS:
-            raise Unfollowed(WHERE, f"it has more than {MOST_LABELS} labels")
-        _best(y, z, loose, r, ledger)
-    elif isinstance(read_out, NearestFraction):
-        _fraction(read_out, y, symbols, r, ledger)
-    else:
+    note = DECISIONS.get(type(read_out))
+    if note is None:
         raise Unfollowed(
             "the error of the answer",
             f"{type(read_out).__name__} returns numbers and makes no decision",
         )
+    note(read_out, z, r, ledger)
     if not ledger.kept:
         ledger.answer(0.0, 1.0)
 
 
 def _loose(read_out: ReadOut, y: AffineMap, r: RoundingErrors) -> list[int]:
     """Return the kinds of rows at which an answer is read, and some y has an error."""
-    symbols = r.ideal.kinds - (r.ideal.bos is not None)
-    read = range(r.ideal.kinds if read_out.at == "last" else symbols)
+    read = range(r.ideal.kinds if read_out.at == "last" else _symbols(r.ideal))
     return [kind for kind in read if y.values.error[0, :, kind].any()]
 
 
-def _accept(
-    read_out: Binary, y: AffineMap, kinds: Sequence[int], r: RoundingErrors, ledger: Ledger
-) -> None:
+def _symbols(ideal: Ideal) -> int:
+    """Return the number of kinds of rows other than BOS."""
+    return ideal.kinds - (ideal.bos is not None)
+
+
+def _accept(read_out: Binary, z: Approximation, r: RoundingErrors, ledger: Ledger) -> None:
     """Note the margins of the values next to 0.
 
     The error grows more slowly than |value| (`AffineMap.error_at`): where the values next to 0 keep
     their margin, all do.
     """
+    y = r.affine(read_out.W_out, read_out.b_out, z, WHERE)
     shift = Fraction(read_out.b_out[0])
     (near,) = r.ideal.moving(y.values.forms)
-    for kind, at, side in r.ideal.neighbours(near, ZERO, kinds):
+    for kind, at, side in r.ideal.neighbours(near, ZERO, _loose(read_out, y, r)):
         ledger.answer(y.error_at(0, kind, abs(float(at - shift))), float(at * side))
 
 
 def _fraction(
-    read_out: NearestFraction, y: AffineMap, symbols: int, r: RoundingErrors, ledger: Ledger
+    read_out: NearestFraction, z: Approximation, r: RoundingErrors, ledger: Ledger
 ) -> None:
     """Note the margin of the fraction whose error bound is largest."""
+    y = r.affine(read_out.W_out, read_out.b_out, z, WHERE)
     ideal, (form,) = r.ideal, y.values.forms
     grid, sees_bos = ideal.grid(form), ideal.bos is not None and read_out.mask.looks_back
     # D is the number of symbols that the mask admits, and BOS if `with_bos`: at most N, and BOS. A
@@ -126,7 +119,20 @@ def _fraction(
     index = ideal.index_of(read_out.mask) if is_of_rows else None
     most = max(ideal.most_rows, ideal.longest + read_out.with_bos)
     error = y.values.error[0] * most if index is None else y.values.error[index]
-    ledger.answer(float(up(error[0, :symbols].max() * read_out.scale)), 0.5)
+    ledger.answer(float(up(error[0, : _symbols(ideal)].max() * read_out.scale)), 0.5)
+
+
+def _labels(read_out: MultiClass, z: Approximation, r: RoundingErrors, ledger: Ledger) -> None:
+    """Note the margins of labels: as those of a count, or one by one."""
+    if _is_count(read_out, z, r, ledger):
+        return
+    y = r.affine(read_out.W_out, read_out.b_out, z, WHERE)
+    loose = _loose(read_out, y, r)
+    if not loose:
+        return
+    if len(read_out.W_out) > MOST_LABELS:
+        raise Unfollowed(WHERE, f"it has more than {MOST_LABELS} labels")
+    _best(y, z, loose, r, ledger)
 
 
 class _Differences(NamedTuple):
@@ -372,3 +378,11 @@ def _in_pairs(y: AffineMap, kind: int, r: RoundingErrors, ledger: Ledger) -> Non
         (near,) = r.ideal.moving([difference])
         for _, at, side in r.ideal.neighbours(near, ZERO, [kind]):
             ledger.answer(float(up(error[k] + error[m])), float(at * side))
+
+
+DECISIONS: Mapping[type[Any], Callable[[Any, Approximation, RoundingErrors, Ledger], None]] = {
+    Binary: _accept,
+    MultiClass: _labels,
+    NearestFraction: _fraction,
+}
+"""Margins of each kind of read-out that makes a decision."""
