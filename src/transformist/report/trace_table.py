@@ -74,6 +74,8 @@ def _cut(name: str, width: int) -> str:
     """
     start, end = len(name) // 2, len(name) - len(name) // 2
     kept = name
+    if len(name) > 2 * width and cell_len(name) > width:
+        start = end = width  # a character takes a cell or two, if it is seen
     while cell_len(kept) > width and (start or end):
         # Wide characters take two cells, so the halves shrink until the text fits.
         start, end = (start - 1, end) if start >= end else (start, end - 1)
