@@ -82,7 +82,7 @@ WRONG = [
 """For each study a column, and a value of it that is wrong in every row, or a function to one."""
 
 
-SLOW = {"precision-law": [pytest.mark.slow]}
+SLOW = {name: [pytest.mark.slow] for name in ("precision-law", "learnability")}
 """Studies whose quick run takes more than some seconds."""
 
 

@@ -145,7 +145,7 @@ def test_positions_cancel_in_the_sum_of_slots():
     assert wide.width <= HEAD
 
 
-@pytest.mark.parametrize("host", ["onnx", "torch"])
+@pytest.mark.parametrize("host", ["onnx", pytest.param("torch", marks=pytest.mark.slow)])
 def test_waves_are_computed_alike_elsewhere(tmp_path, host):
     """The export compares answers; numbers of positions are compared here, bit for bit."""
     pytest.importorskip("torch" if host == "torch" else "onnxruntime", reason="needs the extra")
