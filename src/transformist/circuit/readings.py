@@ -84,8 +84,7 @@ class SumMatrix:
         """Sum of one row."""
         read = zip(self.W[row].tolist(), self.numbers, strict=True)
         parts = tuple((Fraction(weight), number) for weight, number in read if weight)
-        (shift,) = self.shift[[row]].tolist()
-        return Sum(parts, Fraction(shift))
+        return Sum(parts, Fraction(self.shift[row]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -118,8 +118,8 @@ def _held(margins: AtomErrors, weights: NDArray[Any]) -> tuple[Bounds, Bounds]:
     within = np.where(fits, weights, 0)
     near = margins.a.numbers(margins.a.array(within))
     if weights.dtype == np.float64:
-        # w̃ is 0, or between w/2 and 2 w, or w is below half the least number: the difference of
-        # two such float64 is a float64.
+        # w̃ is 0, or between w/2 and 2 w, as |w| is at least half the least number. Then w̃ − w is a
+        # float64, by Sterbenz's lemma.
         off = np.abs(near - within)
     else:
         pairs = zip(near.ravel().tolist(), within.ravel().tolist(), strict=True)

@@ -21,7 +21,7 @@ from transformist.verify.certificate.uniqueness import span
 from transformist.verify.proof.sparse_rows import exactly, sparse_row
 
 
-class Count(NamedTuple):
+class CountForms(NamedTuple):
     """Forms that the labels of a count are read from.
 
     Attributes:
@@ -34,7 +34,7 @@ class Count(NamedTuple):
     w: Form
 
 
-def as_count(circuit: Circuit, read_out: MultiClass, forms: Sequence[Form]) -> Count | None:
+def as_count(circuit: Circuit, read_out: MultiClass, forms: Sequence[Form]) -> CountForms | None:
     """Return y and w if the labels are those of a count, given the form of every row."""
     labels = _Labels.of(read_out.labels)
     if labels is None:
@@ -44,10 +44,10 @@ def as_count(circuit: Circuit, read_out: MultiClass, forms: Sequence[Form]) -> C
         (Fraction(top, labels.bottom), form) for top, form in zip(labels.tops, forms, strict=True)
     )
     agree = all(form == y * (2 * k) - w * k**2 for k, form in known)
-    return Count(y, w) if agree and labels.are_of(circuit, y, w) else None
+    return CountForms(y, w) if agree and labels.are_of(circuit, y, w) else None
 
 
-def count_of_rows(circuit: Circuit, read_out: ReadOut, state: Sequence[Form]) -> Count | None:
+def count_of_rows(circuit: Circuit, read_out: ReadOut, state: Sequence[Form]) -> CountForms | None:
     """Return y and w if the rows alone show that the labels are those of a count.
 
     For an answer on the empty input, where BOS stands alone, the form of every row is needed.
@@ -56,14 +56,12 @@ def count_of_rows(circuit: Circuit, read_out: ReadOut, state: Sequence[Form]) ->
     labels = _Labels.of(read_out.labels) if isinstance(read_out, MultiClass) else None
     if is_alone or labels is None:
         return None
-    rows = [(read_out.W_out[place], read_out.b_out[[place]]) for place in labels.places]
-    forms = [
-        total(state[slot] * exactly(x) for slot, x in sparse_row(row)) + exactly(*shift.tolist())
-        for row, shift in rows
-    ]
-    y, w = labels.solved(forms)
-    fits = labels.are_of(circuit, y, w) and labels.are_of_rows(read_out.W_out, read_out.b_out)
-    return Count(y, w) if fits else None
+    W, b = read_out.W_out, read_out.b_out
+    y, w = labels.solved(
+        total(state[slot] * exactly(x) for slot, x in sparse_row(W[place])) + exactly(b[place])
+        for place in labels.places
+    )
+    return CountForms(y, w) if labels.are_of(circuit, y, w) and labels.are_of_rows(W, b) else None
 
 
 class _Labels(NamedTuple):

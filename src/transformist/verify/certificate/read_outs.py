@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from transformist.circuit import READ_OUT, SEES_BOS, Form, Margins, rows_under
 from transformist.model import Binary, MultiClass, NearestFraction
-from transformist.verify.certificate.counted_labels import Count, as_count
+from transformist.verify.certificate.counted_labels import CountForms, as_count
 from transformist.verify.certificate.uniqueness import apart, distance_from_zero, has_one_best
 
 
@@ -22,7 +22,7 @@ class Answers(NamedTuple):
     """
 
     forms: list[Form]
-    counted: Count | None = None
+    counted: CountForms | None = None
 
 
 def _binary(margins: Margins, _read_out: Binary, answers: Answers) -> bool:
