@@ -99,7 +99,7 @@ def rounding(
     products = _products(near, sizes)
     total = products + shift * times
     error = off_shift * times + _products(near, owns) + _products(off, sizes)
-    # An infinite weight or size makes these sums infinite or NaN: both comparisons are false.
+    # An infinite number makes one of these sums infinite or NaN, and its comparison false.
     fits = total * SLACK**2 / times < a.largest_partial
     fits &= (values + error) * SLACK**2 / times < a.largest
     summands = np.count_nonzero(sums.W, axis=1) + (sums.shift != 0)
@@ -113,8 +113,11 @@ def rounding(
 
 
 def _held(margins: AtomErrors, weights: NDArray[Any]) -> tuple[Bounds, Bounds]:
-    """Return |w̃| and |w̃ − w|, w̃ the weight as the format holds it; infinite where it does not."""
-    fits = np.abs(weights) <= margins.a.largest
+    """Return |w̃| and |w̃ − w|, w̃ the weight as the format holds it.
+
+    |w̃| is infinite for the largest number of the format, and for those that it does not hold.
+    """
+    fits = _magnitudes(weights) < margins.a.largest
     within = np.where(fits, weights, 0)
     near = margins.a.numbers(margins.a.array(within))
     if weights.dtype == np.float64:
@@ -123,8 +126,14 @@ def _held(margins: AtomErrors, weights: NDArray[Any]) -> tuple[Bounds, Bounds]:
         off = np.abs(near - within)
     else:
         pairs = zip(near.ravel().tolist(), within.ravel().tolist(), strict=True)
-        off = np.array([magnitude(Fraction(x) - y) for x, y in pairs]).reshape(near.shape)
+        off = np.array([_distance(x, y) for x, y in pairs]).reshape(near.shape)
     return np.where(fits, np.abs(near), np.inf), off
+
+
+def _distance(x: float, y: Fraction) -> float:
+    """|x − y| in float64: integers are divided with one rounding, and sooner than fractions."""
+    (p, q), (r, s) = x.as_integer_ratio(), y.as_integer_ratio()
+    return abs((p * s - r * q) / (q * s))
 
 
 def _magnitudes(weights: NDArray[Any]) -> Bounds:
