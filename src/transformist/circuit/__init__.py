@@ -20,7 +20,7 @@ from transformist.circuit.forms import Form, content, total
 from transformist.circuit.heads import ALWAYS_THERE, At, AtCoded, Match, ScoredHead, Uniform
 from transformist.circuit.margins import READ_OUT, MarginHandler, MarginOwner, Margins, follow
 from transformist.circuit.position_code import LONGEST_CODED, PositionCode
-from transformist.circuit.readings import Number, Readings, Sum
+from transformist.circuit.readings import Number, Readings, Sum, SumMatrix
 from transformist.circuit.seen_rows import CAUSAL, SEES_BOS, rows_under
 
 __all__ = [
@@ -57,6 +57,7 @@ __all__ = [
     "ScoredHead",
     "StepFunction",
     "Sum",
+    "SumMatrix",
     "Tolerance",
     "Uniform",
     "at_bos",

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias, final
 
 from transformist.arithmetic import is_power_of_two
-from transformist.circuit import sum_errors
+from transformist.circuit import row_bounds, sum_errors
 from transformist.circuit.atom_errors import (
     AtomErrors,
     Errors,
@@ -25,7 +25,7 @@ from transformist.circuit.atom_errors import (
 )
 from transformist.circuit.circuit import Atom, Head
 from transformist.circuit.forms import Form
-from transformist.circuit.readings import Number, Readings, Sum, form_of
+from transformist.circuit.readings import Number, Readings, Sum, SumMatrix, form_of
 from transformist.laws import Grid
 from transformist.rounding import mean_error
 
@@ -250,9 +250,13 @@ class Margins(AtomErrors):
         """Error bound of a number that weights compute."""
         return self.inherited(form_of(number)) + sum_errors.rounding(self, number)
 
-    def magnitude_of(self, each: Sum) -> float:
-        """Largest magnitude of the number computed for a sum."""
-        return sum_errors.magnitude_of(self, each)
+    @property
+    def largest_magnitude(self) -> float:
+        """Largest magnitude of all sums that weights compute; 0 without any."""
+        if self.readings is None:
+            return 0.0
+        read = (sum_errors.magnitude_of(self, each) for each in self.readings.rows)
+        return max(row_bounds.largest_magnitude(self, self.readings.unread), *read, 0.0)
 
     def scaled_error(self, form: Form) -> float:
         """Error bound of D times a form."""
@@ -397,7 +401,7 @@ class Margins(AtomErrors):
             scale: the labels k are multiples of 1/scale.
             least: the first k, times the scale.
             most: the last k, times the scale.
-            forms: 2 k y − k² w for each k, where weights compute them.
+            forms: 2 k y − k² w for each k, where weights compute them, but for the unread ones.
 
         """
         # Let k = m/scale and its neighbour be k ± 1/scale. Their forms differ by w/scale² at least.
@@ -414,10 +418,11 @@ class Margins(AtomErrors):
             error = 2 * scale * self.inherited(y, "scaled")
             error += (2 * largest + 1) * self.inherited(w, "scaled")
             value = (largest / scale) ** 2 * (1 if least >= 0 or most <= 0 else 3)
-            rows = [each for form in forms for each in self._read(form)]
             known = (y, largest / scale)
-            each_is_off = (self.scaled_rounding(each, w, value, known) for each in rows)
-            error += 2 * scale**2 * max(each_is_off)
+            unread = self._largest_scaled_rounding(self.readings.unread, w, value, known)
+            read = (each for form in forms for each in self._read(form))
+            each_is_off = (self.scaled_rounding(each, w, value, known) for each in read)
+            error += 2 * scale**2 * max([unread, *each_is_off])
         self.require(owner, "the weights of the answer, a count", largest**2, self.a.largest)
         self.require(owner, "the error of the answer, a count", error, 1)
 
@@ -433,28 +438,45 @@ class Margins(AtomErrors):
         """
         if sum_errors.is_exact(self, each):
             return 0.0
+        value += self.inherited(each.form, "scaled")
+        parts = [self._scaled_part(x, w, known) for _, x in each.parts]
+        sizes, owns = [size for size, _ in parts], [own for _, own in parts]
+        most = float(self.most)
+        return sum_errors.rounding_within(self, each, sizes, value, most, owns=owns)
+
+    def _largest_scaled_rounding(
+        self, sums: SumMatrix, w: Form, value: float, known: tuple[Form, float]
+    ) -> float:
+        """Largest `scaled_rounding` of any row."""
+        parts = [self._scaled_part(x, w, known) for x in sums.numbers]
+        sizes, owns = [size for size, _ in parts], [own for _, own in parts]
+        values = value + row_bounds.inherited(self, sums, "scaled")
+        bounds = row_bounds.rounding(self, sums, sizes, owns, values, float(self.most))
+        return row_bounds.largest(
+            bounds, lambda row: self.scaled_rounding(sums.sum(row), w, value, known)
+        )
+
+    def _scaled_part(
+        self, x: Number, w: Form, known: tuple[Form, float] | None
+    ) -> tuple[float, float]:
+        """Magnitude of D times a number, and its error beyond its atoms."""
         # Everything here is times D. An atom of w is 1/D, which times D is 1; any other atom is at
         # most D times its largest magnitude. Errors are those of D times the atom, and a constant
         # counts D times.
-        sizes = [
-            sum(
-                magnitude(factor) * (1.0 if atom in w.factors else self._scaled_size(atom))
-                + product_bound(factor, self.errors[atom].scaled)
-                for atom, factor in form_of(x).terms
-            )
-            + (magnitude(form_of(x).constant) + sum_errors.rounding(self, x)) * self.most
-            for _, x in each.parts
-        ]
-        owns = [sum_errors.rounding(self, x) * self.most for _, x in each.parts]
-        for k, (_, x) in enumerate(each.parts):
-            if known is not None and form_of(x) == known[0] and self.is_from_nothing(known[0]):
-                of = sum_errors.relative(self, x)
-                size = known[1] + self.inherited(known[0], "scaled")
-                own = of.share * size + of.rest * self.most
-                sizes[k], owns[k] = min(sizes[k], size + own), min(owns[k], own)
-        value += self.inherited(each.form, "scaled")
-        most = float(self.most)
-        return sum_errors.rounding_within(self, each, sizes, value, most, owns=owns)
+        form, own = form_of(x), sum_errors.rounding(self, x)
+        size = sum(
+            magnitude(factor) * (1.0 if atom in w.factors else self._scaled_size(atom))
+            + product_bound(factor, self.errors[atom].scaled)
+            for atom, factor in form.terms
+        )
+        size += (magnitude(form.constant) + own) * self.most
+        own *= self.most
+        if known is not None and form == known[0] and self.is_from_nothing(known[0]):
+            of = sum_errors.relative(self, x)
+            most = known[1] + self.inherited(known[0], "scaled")
+            relative = of.share * most + of.rest * self.most
+            size, own = min(size, most + relative), min(own, relative)
+        return size, own
 
     def _scaled_size(self, atom: int) -> float:
         return magnitude(self.circuit.laws[atom].size) * self.most

@@ -11,7 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from transformist.circuit.circuit import Head
 from transformist.circuit.forms import Form, total
@@ -63,6 +66,28 @@ def form_of(number: Number) -> Form:
 
 
 @dataclass(frozen=True, eq=False)
+class SumMatrix:
+    """Sums of the same numbers, a row for each: W · numbers + shift.
+
+    Attributes:
+        numbers: the factors, m of them.
+        W: the weights, (rows, m).
+        shift: the biases, (rows,).
+
+    """
+
+    numbers: tuple[Number, ...] = ()
+    W: NDArray[Any] = field(default_factory=lambda: np.zeros((0, 0)))
+    shift: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
+
+    def sum(self, row: int) -> Sum:
+        """Sum of one row."""
+        read = zip(self.W[row].tolist(), self.numbers, strict=True)
+        parts = tuple((Fraction(weight), number) for weight, number in read if weight)
+        return Sum(parts, Fraction(self.shift[row]))
+
+
+@dataclass(frozen=True, eq=False)
 class ScoreReading:
     """Queries and keys of a head as they are read, coordinate by coordinate.
 
@@ -84,7 +109,8 @@ class Readings:
         sums: by form: inputs of ReLUs and read-outs, values, and contents of slots.
         steps: by the number of a step: the inputs of its two units, the larger one first.
         scores: by head: its queries and keys.
-        rows: every sum that is computed, read or not.
+        rows: every sum that is computed, read or not, but for those in `unread`.
+        unread: sums that are computed, of forms that nothing reads.
 
     """
 
@@ -92,6 +118,7 @@ class Readings:
     steps: dict[int, list[tuple[Sum, Sum]]] = field(default_factory=dict)
     scores: dict[Head, list[ScoreReading]] = field(default_factory=dict)
     rows: list[Sum] = field(default_factory=list)
+    unread: SumMatrix = field(default_factory=SumMatrix)
 
     def add(self, sums: Iterable[Sum]) -> None:
         """Record sums."""

@@ -99,7 +99,7 @@ def rounding_within(
 
     Errors of the factors (`owns`) are too, where they are given; constants are multiplied here.
     """
-    a, w, u = margins.a, margins.w, _stored(margins)
+    a, w, u = margins.a, margins.w, stored(margins)
     shift = margins.held(each.shift)
     weights = [margins.held(weight) for weight, _ in each.parts]
     # A weight beyond the largest number of the format is infinite there, and so is the sum.
@@ -142,7 +142,8 @@ def rounding_within(
     # u |the sum|, once it has been accumulated
     if not each.is_stored_each and not _is_plain(margins, each):
         off += u * (value + off)
-    return (off + underflow(margins, each) * times) * SLACK
+    lost = underflow(margins, len(each.parts), each.is_stored_each)
+    return (off + lost * times) * SLACK
 
 
 def _is_plain(margins: AtomErrors, each: Sum) -> bool:
@@ -163,16 +164,16 @@ def off_by(terms: int, w: float) -> float:
     return math.expm1((terms + 1) * math.log1p(w))
 
 
-def underflow(margins: AtomErrors, each: Sum) -> float:
-    """Error by underflow of products, additions and the stored result."""
+def underflow(margins: AtomErrors, parts: int, is_stored_each: bool = False) -> float:
+    """Error by underflow of products, additions and the stored result of a sum of so many parts."""
     # Every product and every addition may underflow in the accumulator, and the bias is one more
     # addition. The result is stored once, or once after each addition where the sum is a slot of
     # the stream. Where results are stored as they are accumulated, with the same range, the store
     # loses nothing more.
     a = margins.a
-    partial = (2 * len(each.parts) + 1) * a.smallest_partial
-    stored = a.smallest * (len(each.parts) if each.is_stored_each else 1)
-    return partial + (stored if _stored(margins) or a.smallest > a.smallest_partial else 0.0)
+    partial = (2 * parts + 1) * a.smallest_partial
+    results = a.smallest * (parts if is_stored_each else 1)
+    return partial + (results if stored(margins) or a.smallest > a.smallest_partial else 0.0)
 
 
 def relative(margins: AtomErrors, number: Number) -> Relative:
@@ -188,7 +189,7 @@ def _relative(margins: AtomErrors, number: Sum) -> Relative:
     constants = magnitude(number.constants)
     if is_exact(margins, number):
         return Relative(0.0, 0.0, constants)
-    w, u = margins.w, _stored(margins)
+    w, u = margins.w, stored(margins)
     # Every term carries (1 + its own relative error)(1 + that of its weight)(1 + that of the
     # product). For terms of one sign the largest of these bounds the relative error of their sum.
     shares, rest = [0.0], 0.0
@@ -216,7 +217,8 @@ def _relative(margins: AtomErrors, number: Sum) -> Relative:
     rest = rest * (1 + off_by(units, each))
     if not number.is_stored_each and number.parts and not _is_plain(margins, number):
         share, rest = (1 + share) * (1 + u) - 1, rest * (1 + u)
-    return Relative(share * SLACK, (rest + underflow(margins, number)) * SLACK, constants)
+    rest += underflow(margins, len(number.parts), number.is_stored_each)
+    return Relative(share * SLACK, rest * SLACK, constants)
 
 
 def is_exact(margins: AtomErrors, number: Number) -> bool:
@@ -276,7 +278,7 @@ def _units(margins: AtomErrors, each: Sum) -> tuple[float, int]:
     return steps, units
 
 
-def _stored(margins: AtomErrors) -> float:
+def stored(margins: AtomErrors) -> float:
     """Relative error of storing a sum; 0 where sums accumulate in the format itself."""
     return margins.u if margins.u > margins.w else 0.0
 

@@ -25,7 +25,7 @@ from transformist.model import rationals as exactly
 from transformist.rounding import ORDERS
 from transformist.verify.certificate import conditions
 from transformist.verify.certificate.observing import Observations, observe
-from transformist.verify.certificate.read_outs import READ_OUTS
+from transformist.verify.certificate.read_outs import READ_OUTS, Answers
 from transformist.verify.certificate.recorded_margins import (
     follow_within,
     noted,
@@ -118,7 +118,7 @@ class Reading:
             )
             need(number in self.met, f"line {number}, {line.name}, is a number of the model")
         require_finite(margins, self.model)
-        is_one = READ_OUTS[type(read_out)](margins, read_out, forms)
+        is_one = READ_OUTS[type(read_out)](margins, read_out, Answers(forms))
         assumes = [assumed(self.circuit, each.line, each.checked) for each in said.assumes]
         are_sums = all(each.line in self.sums for each in said.assumes if each.line is not None)
         need(are_sums, "what is assumed is the range of a sum")

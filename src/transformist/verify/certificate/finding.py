@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from transformist.arithmetic import Floating
 from transformist.circuit import READ_OUT, Form, Head, Kept, Margins, total
 from transformist.circuit.readings import form_of
@@ -21,10 +23,11 @@ from transformist.errors import NotRepresentable, UndefinedValue
 from transformist.model import Transformer
 from transformist.rounding import ORDERS
 from transformist.verify.certificate.affine import read
+from transformist.verify.certificate.counted_labels import count_of_rows
 from transformist.verify.certificate.extraction import Extracted, extract
 from transformist.verify.certificate.identity import digest
 from transformist.verify.certificate.observing import Observations, TieScan, observe
-from transformist.verify.certificate.read_outs import READ_OUTS
+from transformist.verify.certificate.read_outs import READ_OUTS, Answers
 from transformist.verify.certificate.recorded_margins import (
     follow_within,
     noted,
@@ -40,7 +43,6 @@ from transformist.verify.certificate.statement import (
     Units,
     assumed,
 )
-from transformist.verify.proof.sparse_rows import sparse_rows
 
 LOG = logging.getLogger(__name__)
 
@@ -64,7 +66,8 @@ class Search:
 
     def described(self, n: int) -> Description:
         """Return the numbers, heads and units by laws alone, without margins."""
-        return _followed(self.model, self.a, n, self.order, None, read_elsewhere)[0]
+        found = extract(self.model, n)
+        return _followed(self.model, self.a, self.order, found, read_elsewhere).description
 
     def holds(self, n: int) -> bool:
         """True if a certificate for length n can be made, and it holds."""
@@ -99,8 +102,12 @@ class Search:
 
     def _made(self, n: int, observations: Observations | None) -> Certificate:
         """Return every number and margin, given the observations."""
-        found = _followed(self.model, self.a, n, self.order, observations)
-        description, margins, circuit = found.description, found.margins, found.margins.circuit
+        extracted = extract(self.model, n, observations.held if observations else None)
+        circuit = extracted.circuit
+        count = count_of_rows(circuit, self.model.read_out, extracted.state)
+        choose = every_row if count is None else read_elsewhere
+        found = _followed(self.model, self.a, self.order, extracted, choose)
+        description, margins = found.description, found.margins
         require_finite(margins, self.model)
         rule = READ_OUTS.get(type(self.model.read_out))
         if rule is None:
@@ -113,9 +120,9 @@ class Search:
         # Where the forms do not show that one label is always best, a tie could be broken
         # otherwise by rounding. Then all short inputs are tried, and the certificate says that it
         # assumes it for longer ones.
-        is_one = rule(margins, self.model.read_out, found.forms)
+        is_one = rule(margins, self.model.read_out, Answers(found.forms, count))
         seen = observations.length if observations else 0
-        assumes = [assumed(circuit, each, seen) for each in found.assumed]
+        assumes = [assumed(circuit, each, seen) for each in extracted.assumed]
         if not is_one:
             holds, checked = self.ties(n)
             margins.require(READ_OUT, TIES, not holds, 1)
@@ -152,7 +159,6 @@ class Followed(NamedTuple):
 
     Attributes:
         description: of the circuit.
-        assumed: the sums whose ranges are assumed.
         margins: the error bounds.
         demands: the margins that have been recorded so far.
         forms: what the chosen rows of the read-out read.
@@ -160,7 +166,6 @@ class Followed(NamedTuple):
     """
 
     description: Description
-    assumed: tuple[int, ...]
     margins: Margins
     demands: list[Demand]
     forms: list[Form]
@@ -183,16 +188,16 @@ def read_elsewhere(W_out: Any, b_out: Any, found: Extracted) -> Sequence[int]:
     nothing cancels (`affine.together`). Its form then has the atoms of all its slots.
     """
     known = {form.atoms for form in found.contents.readings.sums}
-    alone = dict[tuple[tuple[int, ...], bool], bool]()
-    chosen = []
-    for row, (weights, shift) in enumerate(zip(sparse_rows(W_out), b_out, strict=True)):
-        key = tuple(slot for slot, _ in weights), bool(shift)
-        if key not in alone:
-            atoms = _atoms_together(*key, found)
-            alone[key] = atoms is not None and atoms not in known
-        if not alone[key]:
-            chosen.append(row)
-    return chosen
+    is_read = np.column_stack([W_out != 0, b_out != 0])
+    chosen = dict[bytes, bool]()  # many rows read the same slots
+    packed = np.packbits(is_read, axis=1)
+    patterns = packed.view(f"V{packed.shape[1]}").ravel().tolist()
+    for row, pattern in enumerate(patterns):
+        if pattern not in chosen:
+            *slots, is_shifted = is_read[row].tolist()
+            atoms = _atoms_together(np.flatnonzero(slots).tolist(), is_shifted, found)
+            chosen[pattern] = atoms is None or atoms in known
+    return [row for row, pattern in enumerate(patterns) if chosen[pattern]]
 
 
 def _atoms_together(
@@ -209,24 +214,19 @@ def _atoms_together(
 
 
 def _followed(
-    model: Transformer,
-    a: Floating,
-    n: int,
-    order: str,
-    observations: Observations | None,
-    choose: Chosen = every_row,
+    model: Transformer, a: Floating, order: str, found: Extracted, choose: Chosen
 ) -> Followed:
-    """Read the circuit off the weights, and bound the error of every number.
+    """Bound the error of every number of a circuit.
 
     `choose` selects the rows of the read-out that are read as well.
     """
-    found = extract(model, n, observations.held if observations else None)
-    circuit = found.circuit
-    read_out, readings = model.read_out, found.contents.readings
-    rows = choose(read_out.W_out, read_out.b_out, found)
-    W_out, b_out = read_out.W_out[rows], read_out.b_out[rows]
-    forms = read(W_out, b_out, found.state, {})
-    readings.add(found.contents.read(W_out, b_out))
+    circuit, readings = found.circuit, found.contents.readings
+    W_out, b_out = model.read_out.W_out, model.read_out.b_out
+    is_read = np.zeros(len(W_out), dtype=bool)
+    is_read[[*choose(W_out, b_out, found)]] = True
+    forms = read(W_out[is_read], b_out[is_read], found.state, {})
+    readings.add(found.contents.read(W_out[is_read], b_out[is_read]))
+    found.contents.leave_unread(W_out[~is_read], b_out[~is_read])
     margins, demands = noted(circuit, found.sharpness, a, ORDERS[order], readings, found.falling)
     for count, _ in enumerate(circuit.atoms):
         LOG.debug("error bounds of %d of %d numbers", count, len(circuit.atoms))
@@ -234,4 +234,4 @@ def _followed(
     parts = zip(circuit.names, circuit.atoms, circuit.laws, margins.errors, strict=True)
     lines = tuple(Line(*part, number in found.falling) for number, part in enumerate(parts))
     description = Description(lines, found.heads, found.units, circuit.weighting)
-    return Followed(description, found.assumed, margins, demands, forms)
+    return Followed(description, margins, demands, forms)

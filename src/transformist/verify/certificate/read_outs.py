@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from transformist.circuit import READ_OUT, SEES_BOS, Form, Margins, rows_under
 from transformist.model import Binary, MultiClass, NearestFraction
-from transformist.verify.certificate.uniqueness import (
-    apart,
-    as_count,
-    distance_from_zero,
-    has_one_best,
-)
+from transformist.verify.certificate.counted_labels import CountForms, as_count
+from transformist.verify.certificate.uniqueness import apart, distance_from_zero, has_one_best
 
 
-def _binary(margins: Margins, _read_out: Binary, forms: list[Form]) -> bool:
-    (form,), circuit = forms, margins.circuit
+class Answers(NamedTuple):
+    """What the rows of a read-out read.
+
+    Attributes:
+        forms: of the rows; of those that are read, if there is a count.
+        counted: y and w where the rows of weights show that the labels are those of a count.
+
+    """
+
+    forms: list[Form]
+    counted: CountForms | None = None
+
+
+def _binary(margins: Margins, _read_out: Binary, answers: Answers) -> bool:
+    (form,), circuit = answers.forms, margins.circuit
     error = margins.error(form)
     # An answer is the sign of the form, which an error below the distance from 0 does not change.
     margins.require(READ_OUT, "the answer", error, distance_from_zero(circuit, form))
@@ -27,17 +36,17 @@ def _binary(margins: Margins, _read_out: Binary, forms: list[Form]) -> bool:
     return True
 
 
-def _labels(margins: Margins, read_out: MultiClass, forms: list[Form]) -> bool:
+def _labels(margins: Margins, read_out: MultiClass, answers: Answers) -> bool:
     """Require margins of a count times D, and of other labels by their least distance."""
-    circuit = margins.circuit
+    circuit, forms = margins.circuit, answers.forms
     if read_out.at != "every" and circuit.bos:
         alone = sorted((circuit.over_nothing(form) for form in forms), reverse=True)
         gap = alone[0] - alone[1] if len(alone) > 1 else Fraction(1)
         worst = max(margins.error(form) for form in forms)
         margins.require(READ_OUT, "the answer on the empty input", 2 * worst, gap)
-    counted = as_count(circuit, read_out, forms)
-    if counted is not None:
-        y, w = counted
+    count = answers.counted or as_count(circuit, read_out, forms)
+    if count is not None:
+        y, w = count
         scale = circuit.grid(y).c  # type: ignore[union-attr]
         first, last = (Fraction(read_out.labels[k]) for k in (0, -1))  # type: ignore[arg-type]
         margins.require_count(READ_OUT, y, w, scale, int(first * scale), int(last * scale), forms)
@@ -50,8 +59,8 @@ def _labels(margins: Margins, read_out: MultiClass, forms: list[Form]) -> bool:
     return has_one_best(circuit, read_out, forms)
 
 
-def _fraction(margins: Margins, read_out: NearestFraction, forms: list[Form]) -> bool:
-    (form,), circuit = forms, margins.circuit
+def _fraction(margins: Margins, read_out: NearestFraction, answers: Answers) -> bool:
+    (form,), circuit = answers.forms, margins.circuit
     grid = circuit.grid(form)
     wanted = frozenset({rows_under(read_out.mask)})
     sees_bos = circuit.bos and read_out.mask in SEES_BOS
@@ -64,7 +73,7 @@ def _fraction(margins: Margins, read_out: NearestFraction, forms: list[Form]) ->
     return True
 
 
-READ_OUTS: Mapping[type[Any], Callable[[Margins, Any, list[Form]], bool]] = {
+READ_OUTS: Mapping[type[Any], Callable[[Margins, Any, Answers], bool]] = {
     Binary: _binary,
     MultiClass: _labels,
     NearestFraction: _fraction,

@@ -85,8 +85,7 @@ def require_finite(margins: Margins, model: Transformer) -> None:
     """Require that all weights and sums fit the format, even if no answer depends on them."""
     largest = max(map(_largest, _weights_of(model)))
     margins.require("weights", "the size of a weight", largest, margins.a.largest)
-    rows = margins.readings.rows if margins.readings is not None else []
-    most = max((margins.magnitude_of(each) for each in rows), default=0.0)
+    most = margins.largest_magnitude
     margins.require("sums", "the size of what is added up", most, margins.a.largest)
 
 

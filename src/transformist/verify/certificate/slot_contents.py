@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from transformist.circuit import Circuit, Embedded, Form, Number, PositionFeature, Readings, Sum
+from transformist.circuit import (
+    Circuit,
+    Embedded,
+    Form,
+    Number,
+    PositionFeature,
+    Readings,
+    Sum,
+    SumMatrix,
+)
 from transformist.model import Attention, FeedForward, Transformer
 from transformist.verify.certificate.affine import column_values, is_constant
 from transformist.verify.proof.sparse_rows import exactly, sparse_rows
@@ -56,6 +65,12 @@ class Contents:
         ]
         self.readings.rows.extend(rows)
         return rows
+
+    def leave_unread(self, matrix: Any, shift: Any) -> None:
+        """Record rows of W z + b that are computed, of forms that nothing reads."""
+        used = np.flatnonzero(np.any(matrix != 0, axis=0)).tolist()
+        numbers = {slot: held for slot in used if (held := self.held[slot]) is not None}
+        self.readings.unread = SumMatrix((*numbers.values(),), matrix[:, [*numbers]], shift)
 
     def add_heads(self, heads: Sequence[Attention], fetched: Sequence[Sequence[Form]]) -> None:
         """Add the outputs of heads, one after the other, given the values that each has fetched."""

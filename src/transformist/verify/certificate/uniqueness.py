@@ -45,14 +45,14 @@ def distance_from_zero(circuit: Circuit, form: Form) -> Fraction:
 def has_one_best(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bool:
     """Return True if no two labels are ever the largest together.
 
-    It is shown for labels of a count, one-hot forms, consecutive whole numbers as labels, forms of
-    which no two are ever equal, and where all cases are known.
+    It is shown for one-hot forms, consecutive whole numbers as labels, forms of which no two are
+    ever equal, and where all cases are known.
     """
     whole = all(circuit.is_whole(form) and span(circuit, form).lo >= 0 for form in forms)
     # Whole numbers of at least 0 that always add up to 1 are one 1 and zeros.
     if whole and span(circuit, total(forms)) == Range.of(1):
         return True
-    if as_count(circuit, read_out, forms) or _as_nearest(circuit, read_out, forms):
+    if _as_nearest(circuit, read_out, forms):
         return True
     if math.comb(len(forms), 2) <= MOST_PAIRS and all(
         distance_from_zero(circuit, a - b) > 0 for a, b in itertools.combinations(forms, 2)
@@ -218,35 +218,6 @@ def _as_nearest(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> bo
     # beyond.
     agree = all(form == y * (2 * m) - m**2 for m, form in zip(numbers, forms, strict=True))
     return agree and circuit.is_whole(y)
-
-
-def as_count(circuit: Circuit, read_out: MultiClass, forms: list[Form]) -> tuple[Form, Form] | None:
-    """Return y and w if the label k has the value 2 k y − k² w, with w = 1/D and y/w whole."""
-    labels = read_out.labels
-    if not all(isinstance(label, int | Fraction) and type(label) is not bool for label in labels):
-        return None
-    known = [(Fraction(label), form) for label, form in zip(labels, forms, strict=True) if label]  # type: ignore[arg-type]
-    if len(known) < 2:
-        return None
-    # f_k = 2 k y − k² w gives f_k/k − f_m/m = (m − k) w, and then y = (f_k + k² w)/(2 k).
-    (k, first), (m, second) = known[:2]
-    w = (first * (1 / k) - second * (1 / m)) * (1 / (m - k))
-    y = (first + w * k**2) * (1 / (2 * k))
-    pairs = zip(labels, forms, strict=True)
-    agree = all(
-        form == y * (2 * Fraction(label)) - w * Fraction(label) ** 2  # type: ignore[arg-type]
-        for label, form in pairs
-    )
-    counts, grid = circuit.one_over(w), circuit.grid(y)
-    if not agree or counts is None or grid is None or grid.counts != counts:
-        return None
-    step = Fraction(1, grid.c)
-    numbers = [Fraction(label) for label in labels]  # type: ignore[arg-type]
-    if any(b - a != step for a, b in itertools.pairwise(numbers)):
-        return None
-    # y D is a multiple of the step, so strictly between these two it is one of the labels.
-    within = span(circuit, y).times(Fraction(circuit.most_seen or 1))
-    return (y, w) if numbers[0] - step < within.lo and within.hi < numbers[-1] + step else None
 
 
 def span(circuit: Circuit, form: Form) -> Range:
