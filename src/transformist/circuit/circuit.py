@@ -516,6 +516,8 @@ class Circuit:
 
     def is_clean(self, form: Form) -> bool:
         """True if a form is computed from whole numbers alone, so that nothing rounds."""
+        if self.is_approximate(form):
+            return False
         known = self._clean
         # A whole number that is computed from a mean, such as n · (1/n), may round on its way: so
         # all atoms that it is computed from must be whole too, those of the scores of its head
@@ -525,7 +527,7 @@ class Circuit:
             if head is not None and head not in self._clean_heads:
                 self._clean_heads[head] = self._are_of_clean(head.forms)
             known.append((head is None or self._clean_heads[head]) and self._are_of_clean(forms))
-        return not self.is_approximate(form) and all(known[atom] for atom in form.atoms)
+        return all(known[atom] for atom in form.atoms)
 
     def _are_of_clean(self, forms: Iterable[Form]) -> bool:
         """True if forms are whole and all their atoms are clean."""

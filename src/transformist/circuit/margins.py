@@ -125,10 +125,10 @@ class Margins(AtomErrors):
         return self.exact_forms[form]
 
     def _is_exact(self, form: Form) -> bool:
-        grid = self.grid_everywhere(form)
-        if grid is None or any(self.errors[atom].absolute for atom in form.atoms):
+        if any(self.errors[atom].absolute for atom in form.atoms):
             return False
-        if grid.counts or grid.c & (grid.c - 1):
+        grid = self.grid_everywhere(form)
+        if grid is None or grid.counts or grid.c & (grid.c - 1):
             return False
         # Terms and partial sums are multiples of 1/c, a power of two, and at most `size`: the
         # significand holds them if size · c ≤ 2ᵖ. None underflows if 1/c, divided, is a number.
