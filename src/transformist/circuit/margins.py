@@ -171,33 +171,24 @@ class Margins(AtomErrors):
         # A network adds the units of several atoms into one slot. The two units of a step cancel,
         # but each is rounded by its own size, and so is every partial sum that holds one without
         # the other. `steps` adds up the heights of these units and `sizes` what atoms come to.
-        steps, sizes, c, is_dyadic = 0.0, 0.0, 1, True
-        units, products = 0, False
-        size_of, grids = self.sizes_of_atoms, dict[tuple[int, int], tuple[Grid, Fraction]]()
+        steps, sizes, units = 0.0, 0.0, 0
+        size_of, factors = self.sizes_of_atoms, dict[int, Fraction]()
         for (number, factor), share in zip(form.terms, self.factors_of(form), strict=True):
             parts = len(self.circuit.atoms[number].hidden_units)
             if not parts:
                 continue
+            # Many units share few factors, which are the same objects.
+            factors[id(factor)] = factor
             units += parts
             sizes += share * size_of[number]
             if parts > 1:
                 steps += share * self.height_of(number)
-            grid = self.grid_of_units(number)
-            if grid is None:
-                products |= significant_bits(factor) > 1
-                is_dyadic = False
-            else:
-                is_dyadic &= not grid.counts
-                grids[grid.c, id(factor)] = grid, factor
-        # Many units share few grids and factors.
-        for grid, factor in grids.values():
-            products |= significant_bits(factor) > 1
-            c = math.lcm(c, grid.times(factor).c)
+        products = any(significant_bits(factor) > 1 for factor in factors.values())
         # With two summands the one addition rounds the sum itself, which `rounding` counts.
         if not steps or (units < 3 and not products):
             return 0.0
-        exact = is_dyadic and not c & (c - 1) and (2 * steps + sizes) * c <= 2.0**self.a.precision
-        if exact and not any(self.errors[atom].absolute for atom in form.atoms):
+        has_errors = any(self.errors[atom].absolute for atom in form.atoms)
+        if not has_errors and self._holds_units(form, 2 * steps + sizes):
             return 0.0
         # Each product rounds by w. The bounds are of first order in x = k w, for k units:
         # (e^x − 1)/x ≤ 1 + x for x ≤ 1, so the factor 1 + x covers the rest.
@@ -208,6 +199,23 @@ class Margins(AtomErrors):
         return (self.order.accumulation(units, steps, sizes, self.w) + rounded) * (
             1 + max(x, 2**-10)
         )
+
+    def _holds_units(self, form: Form, size: float) -> bool:
+        """True if the units of a form are on a dyadic grid, on which the format holds all to size.
+
+        Their errors must be 0.
+        """
+        c, grids = 1, dict[tuple[int, int], tuple[Grid, Fraction]]()
+        for number, factor in form.terms:
+            if self.circuit.atoms[number].hidden_units:
+                grid = self.grid_of_units(number)
+                if grid is None or grid.counts:
+                    return False
+                grids[grid.c, id(factor)] = grid, factor
+        # Many units share few grids and factors.
+        for grid, factor in grids.values():
+            c = math.lcm(c, grid.times(factor).c)
+        return not c & (c - 1) and size * c <= 2.0**self.a.precision
 
     def _underflow(self, form: Form) -> float:
         """Error by underflow of a product and an addition for each term and for the constant."""

@@ -74,7 +74,8 @@ class StepFunction(RoundedAtom, HashedOnce):
         rows, constant = circuit.rows(self.form.linear), self.form.constant
         low, high = (end - constant for end in self._ramp)
         whole = rows.mapped(lambda x: _BITS[x.lo >= high, x.hi > low])
-        others = dict(whole.others)
+        # A kind whose range has become the common one is left out, so that sums of steps are short.
+        others = {k: bits for k, bits in whole.others.items() if bits is not whole.common}
         if circuit.bos:
             # The zone separates the values at symbols. At BOS the form may lie between, where the
             # step is straight; it never falls, so the ends of its range are its values at the ends.
