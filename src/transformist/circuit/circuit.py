@@ -202,13 +202,14 @@ class Circuit:
 
     def add(self, atom: Atom, name: str, rows: Ranges | Rows | None = None) -> Form:
         """Add an atom if it is new, and return it as a form; `rows` may narrow its ranges."""
-        if atom not in self._numbers:
+        number = self._numbers.get(atom)
+        if number is None:
             law = atom.law(self)
-            self._numbers[atom] = len(self.atoms)
+            number = self._numbers[atom] = len(self.atoms)
             self.atoms.append(atom)
             self.laws.append(law if rows is None else replace(law, rows=rows))
             self.names.append(name)
-        return Form.atom(self._numbers[atom])
+        return Form.atom(number)
 
     def number(self, atom: Atom) -> int:
         """The number of an atom that is there."""
@@ -245,9 +246,10 @@ class Circuit:
 
     def rows(self, form: Form) -> Ranges:
         """The range of a form at each kind of row; kept, since no law changes."""
-        if form not in self._rows:
-            self._rows[form] = self._shifted(form)
-        return self._rows[form]
+        found = self._rows.get(form)
+        if found is None:
+            found = self._rows[form] = self._shifted(form)
+        return found
 
     def _shifted(self, form: Form) -> Ranges:
         """The ranges of a form, from those of the same form without its constant."""

@@ -120,9 +120,10 @@ class Margins(AtomErrors):
         """True if the format computes the form without an error, in any order of summation."""
         if self.readings is not None:
             return all(sum_errors.is_exact(self, each) for each in self._read(form))
-        if form not in self.exact_forms:
-            self.exact_forms[form] = self._is_exact(form)
-        return self.exact_forms[form]
+        found = self.exact_forms.get(form)
+        if found is None:
+            found = self.exact_forms[form] = self._is_exact(form)
+        return found
 
     def _is_exact(self, form: Form) -> bool:
         if any(self.errors[atom].absolute for atom in form.atoms):
@@ -163,9 +164,10 @@ class Margins(AtomErrors):
         Nothing where all that is added are multiples of one power of two that the format holds.
         """
         linear = form.linear
-        if linear not in self.accumulated:
-            self.accumulated[linear] = self._accumulated(linear)
-        return self.accumulated[linear]
+        found = self.accumulated.get(linear)
+        if found is None:
+            found = self.accumulated[linear] = self._accumulated(linear)
+        return found
 
     def _accumulated(self, form: Form) -> float:
         # A network adds the units of several atoms into one slot. The two units of a step cancel,
@@ -364,11 +366,11 @@ class Margins(AtomErrors):
         it is.
         """
         terms = len(form.terms) + 2
-        atoms = [self.circuit.atoms[atom] for atom in form.atoms]
-        heads = len({atom.fetched_by for atom in atoms if atom.fetched_by is not None})
+        atoms = self.circuit.atoms
+        heads = len({atoms[number].fetched_by for number in form.atoms} - {None})
         weights = (*form.distinct_factors, form.constant)
         rounded = any(significant_bits(weight) > self.a.precision for weight in weights)
-        kept = max(heads, 1) if len(atoms) > 1 else 0
+        kept = max(heads, 1) if len(form.terms) > 1 else 0
         stored, added = (kept + 1 + rounded) * self.u, terms * self.w
         # j roundings by v and k by w come to (1 + v)ʲ (1 + w)ᵏ − 1 ≤ e^(a + b) − 1, a = jv, b = kw.
         # That is at most Σ aᵐ + Σ bᵐ, m ≥ 1, since aᵐ + bᵐ ≥ (a + b)ᵐ/2ᵐ⁻¹ ≥ (a + b)ᵐ/m!.

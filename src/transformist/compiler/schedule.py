@@ -67,9 +67,10 @@ class Schedule:
     def parts(self, form: Form) -> Sequence[tuple[Site, Form]]:
         """Parts of a form: the terms of each site, or one term where atoms are kept alone."""
         linear = form.linear
-        if linear not in self._parts:
-            self._parts[linear] = list(self._parts_of(linear))
-        return self._parts[linear]
+        found = self._parts.get(linear)
+        if found is None:
+            found = self._parts[linear] = list(self._parts_of(linear))
+        return found
 
     def _parts_of(self, form: Form) -> Iterator[tuple[Site, Form]]:
         known, sites = self._sites, dict[Site, list[tuple[int, Fraction]]]()

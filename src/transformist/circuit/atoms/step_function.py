@@ -83,14 +83,16 @@ class StepFunction(RoundedAtom, HashedOnce):
             # The zone separates the values at symbols. At BOS the form may lie between, where the
             # step is straight; it never falls, so the ends of its range are its values at the ends.
             at_bos = rows[symbols]
-            ends = (self._at(end + constant) for end in (at_bos.lo, at_bos.hi))
-            others[symbols] = Range(*ends)
+            if low < at_bos.lo < high or low < at_bos.hi < high:
+                ends = (self._at(end + constant) for end in (at_bos.lo, at_bos.hi))
+                others[symbols] = Range(*ends)
         return Law(Ranges(len(rows), whole.common, others), _WHOLE)
 
     @cached_property
     def _ramp(self) -> tuple[Fraction, Fraction]:
         """The numbers between which the step is straight: it is 0 below, 1 above."""
-        return self.zone / 4, 3 * self.zone / 4
+        quarter = self.zone / 4
+        return quarter, 3 * quarter
 
     def _at(self, x: Bound) -> Fraction:
         """The value of the step where the form is x."""
