@@ -141,9 +141,8 @@ class Form(HashedOnce):
     @cached_property
     def _whole_factors(self) -> tuple[int, ...] | None:
         ratios = self._key[0][1]
-        if any([bottom != 1 for _, bottom in ratios]):
-            return None
-        return tuple([top for top, _ in ratios])
+        whole = tuple([top for top, bottom in ratios if bottom == 1])
+        return whole if len(whole) == len(ratios) else None
 
     @property
     def is_constant(self) -> bool:
