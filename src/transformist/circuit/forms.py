@@ -181,7 +181,8 @@ class Form(HashedOnce):
         for key, factor in products.items():
             products[key] = factor * scale
         found = Form(tuple([(a, products[id(f)]) for a, f in self.terms]))
-        found.__dict__["atoms"] = self.atoms
+        # What multiples share is computed once.
+        found.__dict__.update(atoms=self.atoms, _origin=self.__dict__.get("_origin", self))
         return found if self.constant is NO_CONSTANT else found._plus(self.constant * scale)
 
     def __neg__(self) -> Form:
@@ -199,7 +200,8 @@ class Form(HashedOnce):
         first = self.terms[0][1]
         if first == 1:
             return self.linear
-        return self.linear * (1 / first)
+        origin: Form | None = self.linear.__dict__.get("_origin")
+        return self.linear * (1 / first) if origin is None else origin.direction
 
     def normalized(self) -> tuple[Form, Fraction]:
         """The form without its constant, scaled; and the scale.

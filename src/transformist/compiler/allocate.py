@@ -94,7 +94,8 @@ class Allocation:
                     )
                 before = factors.get(kept.slot)
                 factors[kept.slot] = factor if before is None else before + factor
-        return factors
+        # These are the factors of its direction.
+        return {slot: factor * form.terms[0][1] for slot, factor in factors.items()}
 
     @cached_property
     def _kept_parts(self) -> dict[tuple[Site, Form], list[tuple[Placed, Fraction]]]:

@@ -65,11 +65,13 @@ class Schedule:
         return tuple(self._by_time.get(time, ()))
 
     def parts(self, form: Form) -> Sequence[tuple[Site, Form]]:
-        """Parts of a form: the terms of each site, or one term where atoms are kept alone."""
-        linear = form.linear
-        found = self._parts.get(linear)
+        """Parts of the direction of a form: those of a site, or one term if it is kept alone."""
+        if form.is_constant:
+            return ()
+        direction = form.direction
+        found = self._parts.get(direction)
         if found is None:
-            found = self._parts[linear] = list(self._parts_of(linear))
+            found = self._parts[direction] = list(self._parts_of(direction))
         return found
 
     def _parts_of(self, form: Form) -> Iterator[tuple[Site, Form]]:
