@@ -203,9 +203,9 @@ class Margins(AtomErrors):
         )
 
     def _holds_units(self, form: Form, size: float) -> bool:
-        """True if the units of a form are on a dyadic grid, on which the format holds all to size.
+        """True if all units are multiples of one power of two, and the format holds sums of a size.
 
-        Their errors must be 0.
+        The atoms of the form must have no errors.
         """
         c, grids = 1, dict[tuple[int, int], tuple[Grid, Fraction]]()
         for number, factor in form.terms:

@@ -94,7 +94,7 @@ class Allocation:
                     )
                 before = factors.get(kept.slot)
                 factors[kept.slot] = factor if before is None else before + factor
-        # These are the factors of its direction.
+        # The parts are those of the direction, which is the form over its first factor.
         return {slot: factor * form.terms[0][1] for slot, factor in factors.items()}
 
     @cached_property

@@ -59,7 +59,7 @@ class Emission:
 
     @cached_property
     def _named(self) -> dict[tuple[Form, int], dict[str, Fraction]]:
-        """Slots and factors by form and time; the hidden units of a step differ by a constant."""
+        """Slots and factors of each form at a time; forms that differ by a constant share them."""
         return {}
 
     def sum(self, forms: list[Form], time: int) -> tuple[dict[str, Fraction], Fraction]:

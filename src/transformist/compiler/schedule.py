@@ -65,7 +65,7 @@ class Schedule:
         return tuple(self._by_time.get(time, ()))
 
     def parts(self, form: Form) -> Sequence[tuple[Site, Form]]:
-        """Parts of the direction of a form: those of a site, or one term if it is kept alone."""
+        """Parts of a form's direction: the terms of each site, or one where atoms are alone."""
         if form.is_constant:
             return ()
         direction = form.direction
