@@ -202,13 +202,14 @@ class Circuit:
 
     def add(self, atom: Atom, name: str, rows: Ranges | Rows | None = None) -> Form:
         """Add an atom if it is new, and return it as a form; `rows` may narrow its ranges."""
-        if atom not in self._numbers:
+        number = self._numbers.get(atom)
+        if number is None:
             law = atom.law(self)
-            self._numbers[atom] = len(self.atoms)
+            number = self._numbers[atom] = len(self.atoms)
             self.atoms.append(atom)
             self.laws.append(law if rows is None else replace(law, rows=rows))
             self.names.append(name)
-        return Form.atom(self._numbers[atom])
+        return Form.atom(number)
 
     def number(self, atom: Atom) -> int:
         """The number of an atom that is there."""
@@ -245,9 +246,10 @@ class Circuit:
 
     def rows(self, form: Form) -> Ranges:
         """The range of a form at each kind of row; kept, since no law changes."""
-        if form not in self._rows:
-            self._rows[form] = self._shifted(form)
-        return self._rows[form]
+        found = self._rows.get(form)
+        if found is None:
+            found = self._rows[form] = self._shifted(form)
+        return found
 
     def _shifted(self, form: Form) -> Ranges:
         """The ranges of a form, from those of the same form without its constant."""
@@ -516,6 +518,8 @@ class Circuit:
 
     def is_clean(self, form: Form) -> bool:
         """True if a form is computed from whole numbers alone, so that nothing rounds."""
+        if self.is_approximate(form):
+            return False
         known = self._clean
         # A whole number that is computed from a mean, such as n · (1/n), may round on its way: so
         # all atoms that it is computed from must be whole too, those of the scores of its head
@@ -525,7 +529,7 @@ class Circuit:
             if head is not None and head not in self._clean_heads:
                 self._clean_heads[head] = self._are_of_clean(head.forms)
             known.append((head is None or self._clean_heads[head]) and self._are_of_clean(forms))
-        return not self.is_approximate(form) and all(known[atom] for atom in form.atoms)
+        return all(known[atom] for atom in form.atoms)
 
     def _are_of_clean(self, forms: Iterable[Form]) -> bool:
         """True if forms are whole and all their atoms are clean."""

@@ -54,8 +54,7 @@ class Form(HashedOnce):
     @cached_property
     def _key(self) -> tuple[tuple[Any, ...], int]:
         """The terms as whole numbers, which are compared sooner than fractions, and their hash."""
-        ratios = {id(factor): factor.as_integer_ratio() for _, factor in self.terms}
-        key = self.atoms, tuple([ratios[id(factor)] for _, factor in self.terms])
+        key = self.atoms, tuple([factor.as_integer_ratio() for _, factor in self.terms])
         return key, hash(key)
 
     @cached_property
@@ -141,10 +140,9 @@ class Form(HashedOnce):
 
     @cached_property
     def _whole_factors(self) -> tuple[int, ...] | None:
-        ratios = {id(factor): factor.as_integer_ratio() for _, factor in self.terms}
-        if any(bottom != 1 for _, bottom in ratios.values()):
-            return None
-        return tuple([ratios[id(factor)][0] for _, factor in self.terms])
+        ratios = self._key[0][1]
+        whole = tuple([top for top, bottom in ratios if bottom == 1])
+        return whole if len(whole) == len(ratios) else None
 
     @property
     def is_constant(self) -> bool:
@@ -173,7 +171,7 @@ class Form(HashedOnce):
         return found
 
     def __mul__(self, factor: Any) -> Form:
-        scale = Fraction(factor)
+        scale = factor if isinstance(factor, Fraction) else Fraction(factor)
         if not scale:
             return Form()
         if scale == 1:
@@ -182,7 +180,10 @@ class Form(HashedOnce):
         products = {id(factor): factor for _, factor in self.terms}
         for key, factor in products.items():
             products[key] = factor * scale
-        return Form(tuple((a, products[id(f)]) for a, f in self.terms), self.constant * scale)
+        found = Form(tuple([(a, products[id(f)]) for a, f in self.terms]))
+        # What multiples share is computed once.
+        found.__dict__.update(atoms=self.atoms, _origin=self.__dict__.get("_origin", self))
+        return found if self.constant is NO_CONSTANT else found._plus(self.constant * scale)
 
     def __neg__(self) -> Form:
         return self * -1
@@ -199,7 +200,8 @@ class Form(HashedOnce):
         first = self.terms[0][1]
         if first == 1:
             return self.linear
-        return self.linear * (1 / first)
+        origin: Form | None = self.linear.__dict__.get("_origin")
+        return self.linear * (1 / first) if origin is None else origin.direction
 
     def normalized(self) -> tuple[Form, Fraction]:
         """The form without its constant, scaled; and the scale.

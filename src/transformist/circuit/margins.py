@@ -120,15 +120,16 @@ class Margins(AtomErrors):
         """True if the format computes the form without an error, in any order of summation."""
         if self.readings is not None:
             return all(sum_errors.is_exact(self, each) for each in self._read(form))
-        if form not in self.exact_forms:
-            self.exact_forms[form] = self._is_exact(form)
-        return self.exact_forms[form]
+        found = self.exact_forms.get(form)
+        if found is None:
+            found = self.exact_forms[form] = self._is_exact(form)
+        return found
 
     def _is_exact(self, form: Form) -> bool:
-        grid = self.grid_everywhere(form)
-        if grid is None or any(self.errors[atom].absolute for atom in form.atoms):
+        if any(self.errors[atom].absolute for atom in form.atoms):
             return False
-        if grid.counts or grid.c & (grid.c - 1):
+        grid = self.grid_everywhere(form)
+        if grid is None or grid.counts or grid.c & (grid.c - 1):
             return False
         # Terms and partial sums are multiples of 1/c, a power of two, and at most `size`: the
         # significand holds them if size · c ≤ 2ᵖ. None underflows if 1/c, divided, is a number.
@@ -163,41 +164,33 @@ class Margins(AtomErrors):
         Nothing where all that is added are multiples of one power of two that the format holds.
         """
         linear = form.linear
-        if linear not in self.accumulated:
-            self.accumulated[linear] = self._accumulated(linear)
-        return self.accumulated[linear]
+        found = self.accumulated.get(linear)
+        if found is None:
+            found = self.accumulated[linear] = self._accumulated(linear)
+        return found
 
     def _accumulated(self, form: Form) -> float:
         # A network adds the units of several atoms into one slot. The two units of a step cancel,
         # but each is rounded by its own size, and so is every partial sum that holds one without
         # the other. `steps` adds up the heights of these units and `sizes` what atoms come to.
-        steps, sizes, c, is_dyadic = 0.0, 0.0, 1, True
-        units, products = 0, False
-        size_of, grids = self.sizes_of_atoms, dict[tuple[int, int], tuple[Grid, Fraction]]()
+        steps, sizes, units = 0.0, 0.0, 0
+        size_of, factors = self.sizes_of_atoms, dict[int, Fraction]()
         for (number, factor), share in zip(form.terms, self.factors_of(form), strict=True):
             parts = len(self.circuit.atoms[number].hidden_units)
             if not parts:
                 continue
+            # Many units share few factors, which are the same objects.
+            factors[id(factor)] = factor
             units += parts
             sizes += share * size_of[number]
             if parts > 1:
                 steps += share * self.height_of(number)
-            grid = self.grid_of_units(number)
-            if grid is None:
-                products |= significant_bits(factor) > 1
-                is_dyadic = False
-            else:
-                is_dyadic &= not grid.counts
-                grids[grid.c, id(factor)] = grid, factor
-        # Many units share few grids and factors.
-        for grid, factor in grids.values():
-            products |= significant_bits(factor) > 1
-            c = math.lcm(c, grid.times(factor).c)
+        products = any(significant_bits(factor) > 1 for factor in factors.values())
         # With two summands the one addition rounds the sum itself, which `rounding` counts.
         if not steps or (units < 3 and not products):
             return 0.0
-        exact = is_dyadic and not c & (c - 1) and (2 * steps + sizes) * c <= 2.0**self.a.precision
-        if exact and not any(self.errors[atom].absolute for atom in form.atoms):
+        has_errors = any(self.errors[atom].absolute for atom in form.atoms)
+        if not has_errors and self._holds_units(form, 2 * steps + sizes):
             return 0.0
         # Each product rounds by w. The bounds are of first order in x = k w, for k units:
         # (e^x − 1)/x ≤ 1 + x for x ≤ 1, so the factor 1 + x covers the rest.
@@ -208,6 +201,23 @@ class Margins(AtomErrors):
         return (self.order.accumulation(units, steps, sizes, self.w) + rounded) * (
             1 + max(x, 2**-10)
         )
+
+    def _holds_units(self, form: Form, size: float) -> bool:
+        """True if all units are multiples of one power of two, and the format holds sums of a size.
+
+        The atoms of the form must have no errors.
+        """
+        c, grids = 1, dict[tuple[int, int], tuple[Grid, Fraction]]()
+        for number, factor in form.terms:
+            if self.circuit.atoms[number].hidden_units:
+                grid = self.grid_of_units(number)
+                if grid is None or grid.counts:
+                    return False
+                grids[grid.c, id(factor)] = grid, factor
+        # Many units share few grids and factors.
+        for grid, factor in grids.values():
+            c = math.lcm(c, grid.times(factor).c)
+        return not c & (c - 1) and size * c <= 2.0**self.a.precision
 
     def _underflow(self, form: Form) -> float:
         """Error by underflow of a product and an addition for each term and for the constant."""
@@ -360,11 +370,11 @@ class Margins(AtomErrors):
         it is.
         """
         terms = len(form.terms) + 2
-        atoms = [self.circuit.atoms[atom] for atom in form.atoms]
-        heads = len({atom.fetched_by for atom in atoms if atom.fetched_by is not None})
+        atoms = self.circuit.atoms
+        heads = len({atoms[number].fetched_by for number in form.atoms} - {None})
         weights = (*form.distinct_factors, form.constant)
         rounded = any(significant_bits(weight) > self.a.precision for weight in weights)
-        kept = max(heads, 1) if len(atoms) > 1 else 0
+        kept = max(heads, 1) if len(form.terms) > 1 else 0
         stored, added = (kept + 1 + rounded) * self.u, terms * self.w
         # j roundings by v and k by w come to (1 + v)ʲ (1 + w)ᵏ − 1 ≤ e^(a + b) − 1, a = jv, b = kw.
         # That is at most Σ aᵐ + Σ bᵐ, m ≥ 1, since aᵐ + bᵐ ≥ (a + b)ᵐ/2ᵐ⁻¹ ≥ (a + b)ᵐ/m!.

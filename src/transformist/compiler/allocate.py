@@ -78,19 +78,8 @@ class Allocation:
         """d."""
         return 1 + max((each.slot for each in self.kept), default=0) + self.spare
 
-    def reading(self, form: Form, time: int) -> tuple[dict[int, Fraction], Fraction]:
-        """A form as factors of slots, at a time, and its constant."""
-        key = form.linear, time
-        if key not in self._readings:
-            self._readings[key] = self._factors(form.linear, time)
-        return self._readings[key], form.constant
-
-    @cached_property
-    def _readings(self) -> dict[tuple[Form, int], dict[int, Fraction]]:
-        """Factors of slots; the two hidden units of a step differ by a constant alone."""
-        return {}
-
-    def _factors(self, form: Form, time: int) -> dict[int, Fraction]:
+    def reading(self, form: Form, time: int) -> dict[int, Fraction]:
+        """The slots that a form is read from at a time, with factors; its constant is left out."""
         factors: dict[int, Fraction] = {}
         for site, part in self.schedule.parts(form):
             key = site, part
@@ -105,7 +94,8 @@ class Allocation:
                     )
                 before = factors.get(kept.slot)
                 factors[kept.slot] = factor if before is None else before + factor
-        return factors
+        # The parts are those of the direction, which is the form over its first factor.
+        return {slot: factor * form.terms[0][1] for slot, factor in factors.items()}
 
     @cached_property
     def _kept_parts(self) -> dict[tuple[Site, Form], list[tuple[Placed, Fraction]]]:

@@ -50,11 +50,12 @@ class Emission:
     def form(self, form: Form, time: int) -> tuple[dict[str, Fraction], Fraction]:
         """A form with the slots of the stream, and its constant."""
         key = form.linear, time
-        if key not in self._named:
-            factors, _ = self.allocation.reading(form, time)
+        found = self._named.get(key)
+        if found is None:
             slots = self.stream.slots
-            self._named[key] = {slots[slot]: factor for slot, factor in factors.items()}
-        return self._named[key], form.constant
+            factors = self.allocation.reading(form, time)
+            found = self._named[key] = {slots[slot]: each for slot, each in factors.items()}
+        return found, form.constant
 
     @cached_property
     def _named(self) -> dict[tuple[Form, int], dict[str, Fraction]]:

@@ -65,11 +65,14 @@ class Schedule:
         return tuple(self._by_time.get(time, ()))
 
     def parts(self, form: Form) -> Sequence[tuple[Site, Form]]:
-        """Parts of a form: the terms of each site, or one term where atoms are kept alone."""
-        linear = form.linear
-        if linear not in self._parts:
-            self._parts[linear] = list(self._parts_of(linear))
-        return self._parts[linear]
+        """Parts of a form's direction: the terms of each site, or one where atoms are alone."""
+        if form.is_constant:
+            return ()
+        direction = form.direction
+        found = self._parts.get(direction)
+        if found is None:
+            found = self._parts[direction] = list(self._parts_of(direction))
+        return found
 
     def _parts_of(self, form: Form) -> Iterator[tuple[Site, Form]]:
         known, sites = self._sites, dict[Site, list[tuple[int, Fraction]]]()

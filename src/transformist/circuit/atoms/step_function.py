@@ -25,7 +25,9 @@ from transformist.circuit.margins import ComparisonBound, Margins, RoundedAtom
 from transformist.laws import Bound, Grid, Range, Ranges
 
 _WHOLE = Grid(1)
-_HALF, _ONE = Fraction(1, 2), Fraction(1)
+_ZERO, _ONE = Fraction(0), Fraction(1)
+_CONSTANTS = Fraction(-1, 2), Fraction(-3, 2)
+"""What the two units add to 2x/z."""
 
 _BITS = {
     (is_one, is_bit): Range(Fraction(is_one), Fraction(is_bit))
@@ -56,7 +58,8 @@ class StepFunction(RoundedAtom, HashedOnce):
         # 2x/z − 1/2 is 0 at z/4 and 1 at 3z/4, where the second unit, 2x/z − 3/2, begins: from
         # there on the difference stays 1.
         scaled = self.form * (2 / self.zone)
-        return ((scaled - _HALF, _ONE), (scaled - 3 * _HALF, -_ONE))
+        lower, upper = (scaled + each for each in _CONSTANTS)
+        return ((lower, _ONE), (upper, -_ONE))
 
     def height(self, circuit: Circuit, falls: bool) -> Bound:
         """Bound of ReLU(2x/z − 3/2): 2x/z, or 2(z − x)/z for a step that falls from 1."""
@@ -65,7 +68,7 @@ class StepFunction(RoundedAtom, HashedOnce):
             highest = self.zone - min(row.lo for row in rows) - constant
         else:
             highest = max(row.hi for row in rows) + constant
-        return max(highest, Fraction(0)) * 2 / self.zone
+        return max(highest, _ZERO) * 2 / self.zone
 
     def law(self, circuit: Circuit) -> Law:
         """Whole numbers at the symbols, where the form is at most 0 or at least the zone."""
@@ -74,26 +77,29 @@ class StepFunction(RoundedAtom, HashedOnce):
         rows, constant = circuit.rows(self.form.linear), self.form.constant
         low, high = (end - constant for end in self._ramp)
         whole = rows.mapped(lambda x: _BITS[x.lo >= high, x.hi > low])
-        others = dict(whole.others)
+        # A kind whose range has become the common one is left out, so that sums of steps are short.
+        others = {k: bits for k, bits in whole.others.items() if bits is not whole.common}
         if circuit.bos:
             # The zone separates the values at symbols. At BOS the form may lie between, where the
             # step is straight; it never falls, so the ends of its range are its values at the ends.
             at_bos = rows[symbols]
-            ends = (self._at(end + constant) for end in (at_bos.lo, at_bos.hi))
-            others[symbols] = Range(*ends)
+            if low < at_bos.lo < high or low < at_bos.hi < high:
+                ends = (self._at(end + constant) for end in (at_bos.lo, at_bos.hi))
+                others[symbols] = Range(*ends)
         return Law(Ranges(len(rows), whole.common, others), _WHOLE)
 
     @cached_property
     def _ramp(self) -> tuple[Fraction, Fraction]:
         """The numbers between which the step is straight: it is 0 below, 1 above."""
-        return self.zone / 4, 3 * self.zone / 4
+        quarter = self.zone / 4
+        return quarter, 3 * quarter
 
     def _at(self, x: Bound) -> Fraction:
         """The value of the step where the form is x."""
         low, high = self._ramp
         if x <= low:
-            return Fraction(0)
-        return Fraction(1) if x >= high else (Fraction(x) - low) * 2 / self.zone
+            return _ZERO
+        return _ONE if x >= high else (Fraction(x) - low) * 2 / self.zone
 
     def over_nothing(self, circuit: Circuit) -> Fraction:
         return self._at(circuit.over_nothing(self.form))

@@ -375,7 +375,7 @@ class Builder:
         # A ReLU hands on the error of the form; a step takes it away.
         has_grown = self.resets is not None and self.resets.step_is_due(loose)
         if has_grown or not self.circuit.is_clean(loose):
-            return self.step(loose, Fraction(1), name)
+            return self.add(StepFunction(loose, Fraction(1)), name)
         return self.relu(loose, name)
 
     def reset(self, form: Form, values: Sequence[Any], name: str) -> Form:

@@ -48,10 +48,11 @@ def _table_literal(ask: Asking, build: Builder, node: Table, value: Any) -> Form
 
 def _table(ask: Asking, build: Builder, node: Table, value: Any, name: str) -> Form:
     """[the table has this value], as a sum over the rows that do, or 1 less that of the others."""
-    rows, others = (_rows_with(node, value, equal=equal) for equal in (True, False))
+    rows = _rows_with(node, value, equal=True)
     # One hidden unit a row: take the smaller half of the table.
-    if len(rows) <= len(others):
+    if 2 * len(rows) <= len(node.rows):
         return total(_row(ask, build, node, row, name) for row in rows)
+    others = _rows_with(node, value, equal=False)
     return 1 - total(_row(ask, build, node, row, f"not {name}") for row in others)
 
 
