@@ -122,9 +122,9 @@ def test_rows_of_the_read_out_that_are_left_out_change_no_line(name, monkeypatch
     found, asked = tf.certify(model), []
     assert found.grade == 1 and found.lines
 
-    def every(W_out, b_out, extracted):
-        asked.append((len(W_out), finding_rows(W_out, b_out, extracted)))
-        return finding.every_row(W_out, b_out, extracted)
+    def every(read_out, *more):
+        asked.append((len(read_out.W_out), finding_rows(read_out, *more)))
+        return finding.every_row(read_out, *more)
 
     finding_rows = finding.read_elsewhere
     monkeypatch.setattr(finding, "read_elsewhere", every)
@@ -136,11 +136,12 @@ def test_rows_of_the_read_out_that_are_left_out_change_no_line(name, monkeypatch
 def test_a_row_that_another_row_reads_as_well_is_not_left_out():
     model = tf.compile(PROGRAMS["majority"], max_length=6)
     found = finding.extract(model, 6)
-    W, b = model.read_out.W_out, model.read_out.b_out
-    form = finding.read(W, b, found.state, {})[0]
-    before = finding.read_elsewhere(W, b, found)
+    read_out, held = model.read_out, (found.contents, found.state)
+    form = finding.read(read_out.W_out, read_out.b_out, found.state, {})[0]
+    before = finding.read_elsewhere(read_out, *held)
     found.contents.readings.sums[form] = []
-    assert [*before] == [] and [*finding.read_elsewhere(W, b, found)] == [0]
+    after = finding.read_elsewhere(read_out, *held)
+    assert [*before] == [] and [*after] == [0]
 
 
 @pytest.mark.parametrize("seed", range(30))

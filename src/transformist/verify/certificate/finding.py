@@ -8,17 +8,12 @@ margin is kept starts again from its ideal value.
 
 from __future__ import annotations
 
-import itertools
 import logging
-from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
-
-import numpy as np
+from typing import NamedTuple
 
 from transformist.arithmetic import Floating
-from transformist.circuit import READ_OUT, Form, Head, Kept, Margins, total
-from transformist.circuit.readings import form_of
+from transformist.circuit import READ_OUT, Form, Head, Kept, Margins
 from transformist.errors import NotRepresentable, UndefinedValue
 from transformist.model import Transformer
 from transformist.rounding import ORDERS
@@ -35,6 +30,7 @@ from transformist.verify.certificate.recorded_margins import (
     require_observed,
 )
 from transformist.verify.certificate.refusals import Uncertifiable, UncertifiableAfterASum
+from transformist.verify.certificate.slot_contents import ChosenRows, every_row, read_elsewhere
 from transformist.verify.certificate.statement import (
     TIES,
     Certificate,
@@ -171,62 +167,16 @@ class Followed(NamedTuple):
     forms: list[Form]
 
 
-Chosen: TypeAlias = "Callable[[Any, Any, Extracted], Sequence[int]]"
-"""Rows of a read-out that are read, from its weights, its shifts and the circuit."""
-
-
-def every_row(W_out: Any, _b_out: Any, _found: Extracted) -> Sequence[int]:
-    """Return all rows of a read-out: the margins of answers need every form."""
-    return range(len(W_out))
-
-
-def read_elsewhere(W_out: Any, b_out: Any, found: Extracted) -> Sequence[int]:
-    """Return the rows of a read-out that may be refused, or whose form may be read elsewhere too.
-
-    Errors of numbers do not depend on the others: no number is computed from an answer. A row is
-    not refused if its slots hold different atoms, and at most one of them, or the bias, a constant:
-    nothing cancels (`affine.together`). Its form then has the atoms of all its slots.
-    """
-    known = {form.atoms for form in found.contents.readings.sums}
-    is_read = np.column_stack([W_out != 0, b_out != 0])
-    chosen = dict[bytes, bool]()  # many rows read the same slots
-    packed = np.packbits(is_read, axis=1)
-    patterns = packed.view(f"V{packed.shape[1]}").ravel().tolist()
-    for row, pattern in enumerate(patterns):
-        if pattern not in chosen:
-            *slots, is_shifted = is_read[row].tolist()
-            atoms = _atoms_together(np.flatnonzero(slots).tolist(), is_shifted, found)
-            chosen[pattern] = atoms is None or atoms in known
-    return [row for row, pattern in enumerate(patterns) if chosen[pattern]]
-
-
-def _atoms_together(
-    slots: Sequence[int], is_shifted: bool, found: Extracted
-) -> tuple[int, ...] | None:
-    """Return the atoms of slots that hold different ones and one constant at most, or `None`."""
-    held = [form_of(each) for slot in slots if (each := found.contents.held[slot]) is not None]
-    parts = [found.state[slot] for slot in slots]
-    atoms = sorted(itertools.chain.from_iterable(form.atoms for form in parts))
-    are_apart = len(set(atoms)) == len(atoms)
-    one_constant = sum(bool(form.constant) for form in parts) + is_shifted < 2
-    are_alike = total(held).linear == total(parts).linear
-    return tuple(atoms) if are_apart and one_constant and are_alike else None
-
-
 def _followed(
-    model: Transformer, a: Floating, order: str, found: Extracted, choose: Chosen
+    model: Transformer, a: Floating, order: str, found: Extracted, choose: ChosenRows
 ) -> Followed:
     """Bound the error of every number of a circuit.
 
     `choose` selects the rows of the read-out that are read as well.
     """
-    circuit, readings = found.circuit, found.contents.readings
-    W_out, b_out = model.read_out.W_out, model.read_out.b_out
-    is_read = np.zeros(len(W_out), dtype=bool)
-    is_read[[*choose(W_out, b_out, found)]] = True
-    forms = read(W_out[is_read], b_out[is_read], found.state, {})
-    readings.add(found.contents.read(W_out[is_read], b_out[is_read]))
-    found.contents.leave_unread(W_out[~is_read], b_out[~is_read])
+    circuit, contents, readings = found.circuit, found.contents, found.contents.readings
+    rows = choose(model.read_out, contents, found.state)
+    forms = read(*contents.answer(model.read_out, rows), found.state, {})
     margins, demands = noted(circuit, found.sharpness, a, ORDERS[order], readings, found.falling)
     for count, _ in enumerate(circuit.atoms):
         LOG.debug("error bounds of %d of %d numbers", count, len(circuit.atoms))
