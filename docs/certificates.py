@@ -33,6 +33,8 @@ RECORDED = PAGE.with_suffix(".json")
 FORMATS = ("bfloat16", "float16", "float32")
 LONGEST = 6000
 MOST = 2**17
+FIRST = 8
+"""Lengths up to this are tried until one is certified, before longer ones."""
 LOOSE = 4
 """The page gives a reason where the failing length is more than this many times the certified."""
 
@@ -187,8 +189,16 @@ def proved(name: str, arithmetic: str, order: str) -> int:
 
 
 def largest(holds: Callable[[int], bool], known: int = 0) -> int:
-    """The largest N up to MOST for which something holds, by doubling and bisection."""
-    held, refused = (known, known + 1) if known and holds(known) else (0, 1)
+    """The largest N up to MOST for which something holds, by doubling and bisection.
+
+    Doubling begins at the least N up to FIRST for which it holds: for N = 1 a count has two labels,
+    too few to be seen as one.
+    """
+    first = next((N for N in range(1, FIRST + 1) if holds(N)), 0)
+    held = known if known > first and holds(known) else first
+    if not held:
+        return 0
+    refused = held + 1
     while refused <= MOST and holds(refused):
         held, refused = refused, 2 * refused
     refused = min(refused, MOST + 1)

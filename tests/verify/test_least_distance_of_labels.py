@@ -124,7 +124,7 @@ def test_rows_of_the_read_out_that_are_left_out_change_no_line(name, monkeypatch
 
     def every(read_out, *more):
         asked.append((len(read_out.W_out), finding_rows(read_out, *more)))
-        return finding.every_row(read_out, *more)
+        return range(len(read_out.W_out))
 
     finding_rows = finding.read_elsewhere
     monkeypatch.setattr(finding, "read_elsewhere", every)

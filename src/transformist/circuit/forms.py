@@ -52,10 +52,15 @@ class Form(HashedOnce):
     constant: Fraction = NO_CONSTANT
 
     @cached_property
-    def _key(self) -> tuple[tuple[Any, ...], int]:
-        """The terms as whole numbers, which are compared sooner than fractions, and their hash."""
+    def _key(self) -> tuple[tuple[tuple[int, ...], tuple[tuple[int, int], ...]], int]:
+        """Atoms and factors as integers, which compare faster than fractions, and their hash."""
         key = self.atoms, tuple([factor.as_integer_ratio() for _, factor in self.terms])
         return key, hash(key)
+
+    @property
+    def _ratios(self) -> tuple[tuple[int, int], ...]:
+        """The factors as pairs of integers."""
+        return self._key[0][1]
 
     @cached_property
     def _hash(self) -> int:
@@ -140,9 +145,8 @@ class Form(HashedOnce):
 
     @cached_property
     def _whole_factors(self) -> tuple[int, ...] | None:
-        ratios = self._key[0][1]
-        whole = tuple([top for top, bottom in ratios if bottom == 1])
-        return whole if len(whole) == len(ratios) else None
+        whole = tuple([top for top, bottom in self._ratios if bottom == 1])
+        return whole if len(whole) == len(self._ratios) else None
 
     @property
     def is_constant(self) -> bool:
@@ -181,7 +185,8 @@ class Form(HashedOnce):
         for key, factor in products.items():
             products[key] = factor * scale
         found = Form(tuple([(a, products[id(f)]) for a, f in self.terms]))
-        # What multiples share is computed once.
+        # A multiple has the atoms of this form, and its direction: `_origin` is the form that was
+        # multiplied first, so that all multiples return one direction.
         found.__dict__.update(atoms=self.atoms, _origin=self.__dict__.get("_origin", self))
         return found if self.constant is NO_CONSTANT else found._plus(self.constant * scale)
 

@@ -203,7 +203,7 @@ class Margins(AtomErrors):
         )
 
     def _holds_units(self, form: Form, size: float) -> bool:
-        """True if all units are multiples of one power of two, and the format holds sums of a size.
+        """True if all units are multiples of one 2ᵏ, and p bits hold their sums up to a size.
 
         The atoms of the form must have no errors.
         """
@@ -266,7 +266,7 @@ class Margins(AtomErrors):
         if self.readings is None:
             return 0.0
         read = (sum_errors.magnitude_of(self, each) for each in self.readings.rows)
-        return max(row_bounds.largest_magnitude(self, self.readings.unread), *read, 0.0)
+        return max(row_bounds.largest_magnitude_of_rows(self, self.readings.unlisted), *read, 0.0)
 
     def scaled_error(self, form: Form) -> float:
         """Error bound of D times a form."""
@@ -411,7 +411,7 @@ class Margins(AtomErrors):
             scale: the labels k are multiples of 1/scale.
             least: the first k, times the scale.
             most: the last k, times the scale.
-            forms: 2 k y − k² w for each k, where weights compute them, but for the unread ones.
+            forms: 2 k y − k² w for each k, but for the rows in `Readings.unlisted`.
 
         """
         # Let k = m/scale and its neighbour be k ± 1/scale. Their forms differ by w/scale² at least.
@@ -429,10 +429,10 @@ class Margins(AtomErrors):
             error += (2 * largest + 1) * self.inherited(w, "scaled")
             value = (largest / scale) ** 2 * (1 if least >= 0 or most <= 0 else 3)
             known = (y, largest / scale)
-            unread = self._largest_scaled_rounding(self.readings.unread, w, value, known)
+            unlisted = self._largest_scaled_rounding(self.readings.unlisted, w, value, known)
             read = (each for form in forms for each in self._read(form))
             each_is_off = (self.scaled_rounding(each, w, value, known) for each in read)
-            error += 2 * scale**2 * max([unread, *each_is_off])
+            error += 2 * scale**2 * max([unlisted, *each_is_off])
         self.require(owner, "the weights of the answer, a count", largest**2, self.a.largest)
         self.require(owner, "the error of the answer, a count", error, 1)
 
@@ -457,19 +457,19 @@ class Margins(AtomErrors):
     def _largest_scaled_rounding(
         self, sums: SumMatrix, w: Form, value: float, known: tuple[Form, float]
     ) -> float:
-        """Largest `scaled_rounding` of any row."""
+        """Largest `scaled_rounding` of any row of `sums`."""
         parts = [self._scaled_part(x, w, known) for x in sums.numbers]
         sizes, owns = [size for size, _ in parts], [own for _, own in parts]
-        values = value + row_bounds.inherited(self, sums, "scaled")
-        bounds = row_bounds.rounding(self, sums, sizes, owns, values, float(self.most))
+        values = value + row_bounds.limits_of_inherited(self, sums, "scaled")
+        bounds = row_bounds.limits_of_rounding(self, sums, sizes, owns, values, float(self.most))
         return row_bounds.largest(
-            bounds, lambda row: self.scaled_rounding(sums.sum(row), w, value, known)
+            bounds, lambda row: self.scaled_rounding(sums.row(row), w, value, known)
         )
 
     def _scaled_part(
         self, x: Number, w: Form, known: tuple[Form, float] | None
     ) -> tuple[float, float]:
-        """Magnitude of D times a number, and its error beyond its atoms."""
+        """Magnitude of D times a number, and D times its error beyond its atoms."""
         # Everything here is times D. An atom of w is 1/D, which times D is 1; any other atom is at
         # most D times its largest magnitude. Errors are those of D times the atom, and a constant
         # counts D times.
@@ -483,9 +483,9 @@ class Margins(AtomErrors):
         own *= self.most
         if known is not None and form == known[0] and self.is_from_nothing(known[0]):
             of = sum_errors.relative(self, x)
-            most = known[1] + self.inherited(known[0], "scaled")
-            relative = of.share * most + of.rest * self.most
-            size, own = min(size, most + relative), min(own, relative)
+            computed = known[1] + self.inherited(known[0], "scaled")
+            relative = of.share * computed + of.rest * self.most
+            size, own = min(size, computed + relative), min(own, relative)
         return size, own
 
     def _scaled_size(self, atom: int) -> float:

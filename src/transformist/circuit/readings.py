@@ -70,7 +70,7 @@ class SumMatrix:
     """Sums of the same numbers, a row for each: W · numbers + shift.
 
     Attributes:
-        numbers: the factors, m of them.
+        numbers: the m numbers that every row multiplies.
         W: the weights, (rows, m).
         shift: the biases, (rows,).
 
@@ -80,11 +80,11 @@ class SumMatrix:
     W: NDArray[Any] = field(default_factory=lambda: np.zeros((0, 0)))
     shift: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
 
-    def sum(self, row: int) -> Sum:
-        """Sum of one row."""
-        read = zip(self.W[row].tolist(), self.numbers, strict=True)
-        parts = tuple((Fraction(weight), number) for weight, number in read if weight)
-        return Sum(parts, Fraction(self.shift[row]))
+    def row(self, number: int) -> Sum:
+        """The row of this number, as a `Sum`."""
+        read = zip(self.W[number].tolist(), self.numbers, strict=True)
+        parts = tuple((Fraction(weight), x) for weight, x in read if weight)
+        return Sum(parts, Fraction(self.shift[number]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +109,8 @@ class Readings:
         sums: by form: inputs of ReLUs and read-outs, values, and contents of slots.
         steps: by the number of a step: the inputs of its two units, the larger one first.
         scores: by head: its queries and keys.
-        rows: every sum that is computed, read or not, but for those in `unread`.
-        unread: sums that are computed, of forms that nothing reads.
+        rows: sums that are computed, except those in `unlisted`.
+        unlisted: rows of the read-out that are computed, whose forms are not keys of `sums`.
 
     """
 
@@ -118,7 +118,7 @@ class Readings:
     steps: dict[int, list[tuple[Sum, Sum]]] = field(default_factory=dict)
     scores: dict[Head, list[ScoreReading]] = field(default_factory=dict)
     rows: list[Sum] = field(default_factory=list)
-    unread: SumMatrix = field(default_factory=SumMatrix)
+    unlisted: SumMatrix = field(default_factory=SumMatrix)
 
     def add(self, sums: Iterable[Sum]) -> None:
         """Record sums."""

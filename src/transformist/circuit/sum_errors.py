@@ -99,7 +99,7 @@ def rounding_within(
 
     Errors of the factors (`owns`) are too, where they are given; constants are multiplied here.
     """
-    a, w, u = margins.a, margins.w, stored(margins)
+    a, w, u = margins.a, margins.w, storing_error(margins)
     shift = margins.held(each.shift)
     weights = [margins.held(weight) for weight, _ in each.parts]
     # A weight beyond the largest number of the format is infinite there, and so is the sum.
@@ -165,7 +165,7 @@ def off_by(terms: int, w: float) -> float:
 
 
 def underflow(margins: AtomErrors, parts: int, is_stored_each: bool = False) -> float:
-    """Error by underflow of products, additions and the stored result of a sum of so many parts."""
+    """Error by underflow of the products, additions and result of a sum with so many products."""
     # Every product and every addition may underflow in the accumulator, and the bias is one more
     # addition. The result is stored once, or once after each addition where the sum is a slot of
     # the stream. Where results are stored as they are accumulated, with the same range, the store
@@ -173,7 +173,7 @@ def underflow(margins: AtomErrors, parts: int, is_stored_each: bool = False) -> 
     a = margins.a
     partial = (2 * parts + 1) * a.smallest_partial
     results = a.smallest * (parts if is_stored_each else 1)
-    return partial + (results if stored(margins) or a.smallest > a.smallest_partial else 0.0)
+    return partial + (results if storing_error(margins) or a.smallest > a.smallest_partial else 0.0)
 
 
 def relative(margins: AtomErrors, number: Number) -> Relative:
@@ -189,7 +189,7 @@ def _relative(margins: AtomErrors, number: Sum) -> Relative:
     constants = magnitude(number.constants)
     if is_exact(margins, number):
         return Relative(0.0, 0.0, constants)
-    w, u = margins.w, stored(margins)
+    w, u = margins.w, storing_error(margins)
     # Every term carries (1 + its own relative error)(1 + that of its weight)(1 + that of the
     # product). For terms of one sign the largest of these bounds the relative error of their sum.
     shares, rest = [0.0], 0.0
@@ -278,7 +278,7 @@ def _units(margins: AtomErrors, each: Sum) -> tuple[float, int]:
     return steps, units
 
 
-def stored(margins: AtomErrors) -> float:
+def storing_error(margins: AtomErrors) -> float:
     """Relative error of storing a sum; 0 where sums accumulate in the format itself."""
     return margins.u if margins.u > margins.w else 0.0
 

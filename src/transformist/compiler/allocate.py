@@ -94,7 +94,7 @@ class Allocation:
                     )
                 before = factors.get(kept.slot)
                 factors[kept.slot] = factor if before is None else before + factor
-        # The parts are those of the direction, which is the form over its first factor.
+        # `parts` divides the form by its first factor, so each factor is multiplied by it.
         return {slot: factor * form.terms[0][1] for slot, factor in factors.items()}
 
     @cached_property

@@ -65,7 +65,7 @@ class Schedule:
         return tuple(self._by_time.get(time, ()))
 
     def parts(self, form: Form) -> Sequence[tuple[Site, Form]]:
-        """Parts of a form's direction: the terms of each site, or one where atoms are alone."""
+        """Parts of a form over its first factor: all terms of a site, or one atom kept alone."""
         if form.is_constant:
             return ()
         direction = form.direction

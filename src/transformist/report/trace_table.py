@@ -65,7 +65,7 @@ def trace_table(trace: Trace, around: int | None = None, width: int = 160) -> Ta
 
 
 def _cut(name: str, width: int) -> str:
-    """A name in at most so many characters; its middle is left out, as names differ at the end.
+    """A name in at most so many cells; its middle is left out, as names differ at the end.
 
     Example:
         >>> _cut("first: above + fifth: below", 15), _cut("balance", 15)
@@ -75,7 +75,7 @@ def _cut(name: str, width: int) -> str:
     start, end = len(name) // 2, len(name) - len(name) // 2
     kept = name
     if len(name) > 2 * width and cell_len(name) > width:
-        start = end = width  # a character takes a cell or two, if it is seen
+        start = end = width  # of these more never fit, unless some take no cell
     while cell_len(kept) > width and (start or end):
         # Wide characters take two cells, so the halves shrink until the text fits.
         start, end = (start - 1, end) if start >= end else (start, end - 1)

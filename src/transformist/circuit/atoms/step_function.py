@@ -27,7 +27,7 @@ from transformist.laws import Bound, Grid, Range, Ranges
 _WHOLE = Grid(1)
 _ZERO, _ONE = Fraction(0), Fraction(1)
 _CONSTANTS = Fraction(-1, 2), Fraction(-3, 2)
-"""What the two units add to 2x/z."""
+"""Constants that the two units add to 2x/z."""
 
 _BITS = {
     (is_one, is_bit): Range(Fraction(is_one), Fraction(is_bit))
@@ -58,8 +58,8 @@ class StepFunction(RoundedAtom, HashedOnce):
         # 2x/z − 1/2 is 0 at z/4 and 1 at 3z/4, where the second unit, 2x/z − 3/2, begins: from
         # there on the difference stays 1.
         scaled = self.form * (2 / self.zone)
-        lower, upper = (scaled + each for each in _CONSTANTS)
-        return ((lower, _ONE), (upper, -_ONE))
+        first, second = (scaled + each for each in _CONSTANTS)
+        return ((first, _ONE), (second, -_ONE))
 
     def height(self, circuit: Circuit, falls: bool) -> Bound:
         """Bound of ReLU(2x/z − 3/2): 2x/z, or 2(z − x)/z for a step that falls from 1."""
@@ -82,6 +82,7 @@ class StepFunction(RoundedAtom, HashedOnce):
         if circuit.bos:
             # The zone separates the values at symbols. At BOS the form may lie between, where the
             # step is straight; it never falls, so the ends of its range are its values at the ends.
+            # Where both ends lie outside the ramp, `mapped` has given the range.
             at_bos = rows[symbols]
             if low < at_bos.lo < high or low < at_bos.hi < high:
                 ends = (self._at(end + constant) for end in (at_bos.lo, at_bos.hi))

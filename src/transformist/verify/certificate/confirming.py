@@ -2,9 +2,10 @@
 
 The lines of a certificate say what every number is. Here each is confirmed from the weights, by
 multiplying out: scores as polynomials in the lines, hidden units one by one. The laws (`circuit/`),
-the conditions on weights (`conditions`), the labels of a count (`counted_labels`), the margins
-(`recorded_margins`, `read_outs`) and the observations (`observing`) are those of the search; the
-reading of slots, heads and units is not.
+the conditions on weights (`conditions`), the margins (`recorded_margins`, `read_outs`) and the
+observations (`observing`) are those of the search. So are the record of how the weights add up each
+slot (`slot_contents`) and the choice of read-out rows (`chosen_rows`). The form of each slot, the
+heads and the units are read by other code.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from transformist.model import Attention, FeedForward, PositionFunctions, Transf
 from transformist.model import rationals as exactly
 from transformist.rounding import ORDERS
 from transformist.verify.certificate import conditions
-from transformist.verify.certificate.counted_labels import count_of_rows
+from transformist.verify.certificate.chosen_rows import needed_rows
 from transformist.verify.certificate.observing import Observations, observe
-from transformist.verify.certificate.read_outs import READ_OUTS, Answers
+from transformist.verify.certificate.read_outs import READ_OUTS, ReadOutForms
 from transformist.verify.certificate.recorded_margins import (
     follow_within,
     noted,
@@ -35,7 +36,7 @@ from transformist.verify.certificate.recorded_margins import (
     require_observed,
 )
 from transformist.verify.certificate.refusals import Unproved, need
-from transformist.verify.certificate.slot_contents import Contents, every_row, read_elsewhere
+from transformist.verify.certificate.slot_contents import Contents
 from transformist.verify.certificate.statement import TIES, Certificate, Units, assumed
 
 
@@ -107,9 +108,8 @@ class Reading:
         said, read_out = self.certificate, self.model.read_out
         a: Any = number_system(said.arithmetic)
         need(isinstance(a, Floating) and said.order in ORDERS, "it is for a format and an order")
-        count = count_of_rows(self.circuit, read_out, self.state)
-        choose = every_row if count is None else read_elsewhere
-        W, b = self.contents.answer(read_out, choose(read_out, self.contents, self.state))
+        rows, count = needed_rows(self.circuit, read_out, self.contents, self.state)
+        W, b = self.contents.add_read_out(read_out, rows)
         forms, readings, order = self.rows(W, b), self.contents.readings, ORDERS[said.order]
         margins, demands = noted(self.circuit, self.sharpness, a, order, readings, self.falling)
         for number, line in enumerate(said.lines):
@@ -121,7 +121,7 @@ class Reading:
             )
             need(number in self.met, f"line {number}, {line.name}, is a number of the model")
         require_finite(margins, self.model)
-        is_one = READ_OUTS[type(read_out)](margins, read_out, Answers(forms, count))
+        is_one = READ_OUTS[type(read_out)](margins, read_out, ReadOutForms(forms, count))
         assumes = [assumed(self.circuit, each.line, each.checked) for each in said.assumes]
         are_sums = all(each.line in self.sums for each in said.assumes if each.line is not None)
         need(are_sums, "what is assumed is the range of a sum")

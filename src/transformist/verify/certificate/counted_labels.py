@@ -1,7 +1,9 @@
-"""Labels of a count: the value of each label k is 2 k y − k² w, with w = 1/D and y/w whole.
+"""Labels of a count: label k has the value 2 k y − k² w, where w = 1/D.
+
+y D is always a multiple of 1/c, as the labels are: c = 1 for whole counts.
 
 A count up to N has N + 1 labels. Forms are linear in the rows of weights. So where the rows are
-2 k P − k² Q, with P and Q two rows, the forms are 2 k y − k² w, with y and w the forms of P and Q,
+2 k P − k² Q for two vectors P and Q, the forms are 2 k y − k² w, with y and w the forms of P and Q,
 and no form of a single label is needed.
 """
 
@@ -48,13 +50,12 @@ def as_count(circuit: Circuit, read_out: MultiClass, forms: Sequence[Form]) -> C
 
 
 def count_of_rows(circuit: Circuit, read_out: ReadOut, state: Sequence[Form]) -> CountForms | None:
-    """Return y and w if the rows alone show that the labels are those of a count.
+    """Return y and w if the rows show, without a form for each, that the labels are of a count.
 
-    For an answer on the empty input, where BOS stands alone, the form of every row is needed.
+    It is `None`, too, where BOS alone is answered: that margin needs the form of every row.
     """
-    is_alone = read_out.at != "every" and circuit.bos
     labels = _Labels.of(read_out.labels) if isinstance(read_out, MultiClass) else None
-    if is_alone or labels is None:
+    if answers_the_empty_input(read_out, circuit) or labels is None:
         return None
     W, b = read_out.W_out, read_out.b_out
     y, w = labels.solved(
@@ -62,6 +63,11 @@ def count_of_rows(circuit: Circuit, read_out: ReadOut, state: Sequence[Form]) ->
         for place in labels.places
     )
     return CountForms(y, w) if labels.are_of(circuit, y, w) and labels.are_of_rows(W, b) else None
+
+
+def answers_the_empty_input(read_out: ReadOut, circuit: Circuit) -> bool:
+    """True if an answer is read where BOS stands alone."""
+    return circuit.bos and read_out.at != "every"
 
 
 class _Labels(NamedTuple):
@@ -97,7 +103,11 @@ class _Labels(NamedTuple):
         return (first + w * k**2) * (1 / (2 * k)), w
 
     def are_of(self, circuit: Circuit, y: Form, w: Form) -> bool:
-        """True if w is 1/D, and y D is always one of the labels."""
+        """True if w is 1/D, and y D is on the grid of the labels and never beyond the last.
+
+        It may be below the first label, where y is always positive. Then the first label is the
+        best, and leads by more than from y D at it.
+        """
         counts, grid = circuit.one_over(w), circuit.grid(y)
         if counts is None or grid is None or grid.counts != counts or self.bottom % grid.c:
             return False
@@ -105,7 +115,7 @@ class _Labels(NamedTuple):
         first, last = self.tops[0], self.tops[-1]
         if self.tops != [*range(first, first + step * len(self.tops), step)]:
             return False
-        # y D is a multiple of the step, so strictly between these two it is one of the labels.
+        # y times the largest D bounds y D from above where y > 0, and from below where y < 0.
         within = span(circuit, y).times(Fraction(circuit.most_seen or 1))
         low, high = Fraction(first - step, self.bottom), Fraction(last + step, self.bottom)
         return low < within.lo and within.hi < high
@@ -118,8 +128,9 @@ class _Labels(NamedTuple):
         return all(self._are_in_column(rows[:, k], P[k], Q[k]) for k in used.tolist())
 
     def _are_in_column(self, column: NDArray[Any], p: Fraction, q: Fraction) -> bool:
-        """True if the number of each label k in the column is 2 k p − k² q."""
-        # With k = t/L and a common denominator c of p and q, both sides times c L² are whole.
+        """True if the entry of each label k is 2 k p − k² q."""
+        # With k = t/L, a common denominator c of p and q, and the entry top/bottom, both sides
+        # times c L² · bottom are whole.
         c, L = math.lcm(p.denominator, q.denominator), self.bottom
         linear, square = int(2 * L * c * p), int(c * q)
         ratios = (x.as_integer_ratio() for x in column.tolist())

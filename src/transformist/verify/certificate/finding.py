@@ -9,6 +9,7 @@ margin is kept starts again from its ideal value.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,11 +19,11 @@ from transformist.errors import NotRepresentable, UndefinedValue
 from transformist.model import Transformer
 from transformist.rounding import ORDERS
 from transformist.verify.certificate.affine import read
-from transformist.verify.certificate.counted_labels import count_of_rows
+from transformist.verify.certificate.chosen_rows import needed_rows, read_elsewhere
 from transformist.verify.certificate.extraction import Extracted, extract
 from transformist.verify.certificate.identity import digest
 from transformist.verify.certificate.observing import Observations, TieScan, observe
-from transformist.verify.certificate.read_outs import READ_OUTS, Answers
+from transformist.verify.certificate.read_outs import READ_OUTS, ReadOutForms
 from transformist.verify.certificate.recorded_margins import (
     follow_within,
     noted,
@@ -30,7 +31,6 @@ from transformist.verify.certificate.recorded_margins import (
     require_observed,
 )
 from transformist.verify.certificate.refusals import Uncertifiable, UncertifiableAfterASum
-from transformist.verify.certificate.slot_contents import ChosenRows, every_row, read_elsewhere
 from transformist.verify.certificate.statement import (
     TIES,
     Certificate,
@@ -63,7 +63,8 @@ class Search:
     def described(self, n: int) -> Description:
         """Return the numbers, heads and units by laws alone, without margins."""
         found = extract(self.model, n)
-        return _followed(self.model, self.a, self.order, found, read_elsewhere).description
+        rows = read_elsewhere(self.model.read_out, found.contents, found.state)
+        return _followed(self.model, self.a, self.order, found, rows).description
 
     def holds(self, n: int) -> bool:
         """True if a certificate for length n can be made, and it holds."""
@@ -100,23 +101,23 @@ class Search:
         """Return every number and margin, given the observations."""
         extracted = extract(self.model, n, observations.held if observations else None)
         circuit = extracted.circuit
-        count = count_of_rows(circuit, self.model.read_out, extracted.state)
-        choose = every_row if count is None else read_elsewhere
-        found = _followed(self.model, self.a, self.order, extracted, choose)
+        read_out = self.model.read_out
+        rows, count = needed_rows(circuit, read_out, extracted.contents, extracted.state)
+        found = _followed(self.model, self.a, self.order, extracted, rows)
         description, margins = found.description, found.margins
         require_finite(margins, self.model)
-        rule = READ_OUTS.get(type(self.model.read_out))
+        rule = READ_OUTS.get(type(read_out))
         if rule is None:
             raise Uncertifiable(
                 "a read-out must accept, choose a label, or take the nearest fraction",
-                received=type(self.model.read_out).__name__,
+                received=type(read_out).__name__,
                 where="certify",
                 remedy="give a model with one of these",
             )
         # Where the forms do not show that one label is always best, a tie could be broken
         # otherwise by rounding. Then all short inputs are tried, and the certificate says that it
         # assumes it for longer ones.
-        is_one = rule(margins, self.model.read_out, Answers(found.forms, count))
+        is_one = rule(margins, read_out, ReadOutForms(found.forms, count))
         seen = observations.length if observations else 0
         assumes = [assumed(circuit, each, seen) for each in extracted.assumed]
         if not is_one:
@@ -157,7 +158,7 @@ class Followed(NamedTuple):
         description: of the circuit.
         margins: the error bounds.
         demands: the margins that have been recorded so far.
-        forms: what the chosen rows of the read-out read.
+        forms: of the rows of the read-out that are read.
 
     """
 
@@ -168,15 +169,11 @@ class Followed(NamedTuple):
 
 
 def _followed(
-    model: Transformer, a: Floating, order: str, found: Extracted, choose: ChosenRows
+    model: Transformer, a: Floating, order: str, found: Extracted, rows: Sequence[int]
 ) -> Followed:
-    """Bound the error of every number of a circuit.
-
-    `choose` selects the rows of the read-out that are read as well.
-    """
+    """Bound the error of every number of a circuit, and read these rows of the read-out."""
     circuit, contents, readings = found.circuit, found.contents, found.contents.readings
-    rows = choose(model.read_out, contents, found.state)
-    forms = read(*contents.answer(model.read_out, rows), found.state, {})
+    forms = read(*contents.add_read_out(model.read_out, rows), found.state, {})
     margins, demands = noted(circuit, found.sharpness, a, ORDERS[order], readings, found.falling)
     for count, _ in enumerate(circuit.atoms):
         LOG.debug("error bounds of %d of %d numbers", count, len(circuit.atoms))

@@ -8,16 +8,20 @@ from typing import Any, NamedTuple
 
 from transformist.circuit import READ_OUT, SEES_BOS, Form, Margins, rows_under
 from transformist.model import Binary, MultiClass, NearestFraction
-from transformist.verify.certificate.counted_labels import CountForms, as_count
+from transformist.verify.certificate.counted_labels import (
+    CountForms,
+    answers_the_empty_input,
+    as_count,
+)
 from transformist.verify.certificate.uniqueness import apart, distance_from_zero, has_one_best
 
 
-class Answers(NamedTuple):
-    """What the rows of a read-out read.
+class ReadOutForms(NamedTuple):
+    """Forms of the rows of a read-out.
 
     Attributes:
-        forms: of the rows; of those that are read, if there is a count.
-        counted: y and w where the rows of weights show that the labels are those of a count.
+        forms: of every row, or of the needed rows alone if `counted` is set.
+        counted: y and w if the rows of weights show a count (`chosen_rows`).
 
     """
 
@@ -25,7 +29,7 @@ class Answers(NamedTuple):
     counted: CountForms | None = None
 
 
-def _binary(margins: Margins, _read_out: Binary, answers: Answers) -> bool:
+def _binary(margins: Margins, _read_out: Binary, answers: ReadOutForms) -> bool:
     (form,), circuit = answers.forms, margins.circuit
     error = margins.error(form)
     # An answer is the sign of the form, which an error below the distance from 0 does not change.
@@ -36,10 +40,10 @@ def _binary(margins: Margins, _read_out: Binary, answers: Answers) -> bool:
     return True
 
 
-def _labels(margins: Margins, read_out: MultiClass, answers: Answers) -> bool:
+def _labels(margins: Margins, read_out: MultiClass, answers: ReadOutForms) -> bool:
     """Require margins of a count times D, and of other labels by their least distance."""
     circuit, forms = margins.circuit, answers.forms
-    if read_out.at != "every" and circuit.bos:
+    if answers_the_empty_input(read_out, circuit):
         alone = sorted((circuit.over_nothing(form) for form in forms), reverse=True)
         gap = alone[0] - alone[1] if len(alone) > 1 else Fraction(1)
         worst = max(margins.error(form) for form in forms)
@@ -59,7 +63,7 @@ def _labels(margins: Margins, read_out: MultiClass, answers: Answers) -> bool:
     return has_one_best(circuit, read_out, forms)
 
 
-def _fraction(margins: Margins, read_out: NearestFraction, answers: Answers) -> bool:
+def _fraction(margins: Margins, read_out: NearestFraction, answers: ReadOutForms) -> bool:
     (form,), circuit = answers.forms, margins.circuit
     grid = circuit.grid(form)
     wanted = frozenset({rows_under(read_out.mask)})
@@ -73,7 +77,7 @@ def _fraction(margins: Margins, read_out: NearestFraction, answers: Answers) -> 
     return True
 
 
-READ_OUTS: Mapping[type[Any], Callable[[Margins, Any, Answers], bool]] = {
+READ_OUTS: Mapping[type[Any], Callable[[Margins, Any, ReadOutForms], bool]] = {
     Binary: _binary,
     MultiClass: _labels,
     NearestFraction: _fraction,

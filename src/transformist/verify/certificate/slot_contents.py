@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +17,7 @@ from transformist.circuit import (
     Readings,
     Sum,
     SumMatrix,
-    total,
 )
-from transformist.circuit.readings import form_of
 from transformist.model import Attention, FeedForward, ReadOut, Transformer
 from transformist.verify.certificate.affine import column_values, is_constant
 from transformist.verify.proof.sparse_rows import exactly, sparse_rows
@@ -69,18 +66,21 @@ class Contents:
         self.readings.rows.extend(rows)
         return rows
 
-    def answer(self, read_out: ReadOut, rows: Sequence[int]) -> tuple[Any, Any]:
-        """Record a read-out, of which only these rows are read; return their weights and biases."""
+    def add_read_out(self, read_out: ReadOut, rows: Sequence[int]) -> tuple[Any, Any]:
+        """Record the rows of a read-out, the given ones with their forms.
+
+        Return the weights and biases of these.
+        """
         W, shift = read_out.W_out[rows], read_out.b_out[rows]
         self.readings.add(self.read(W, shift))
-        self._leave_unread(np.delete(read_out.W_out, rows, axis=0), np.delete(read_out.b_out, rows))
+        self._add_unlisted(np.delete(read_out.W_out, rows, axis=0), np.delete(read_out.b_out, rows))
         return W, shift
 
-    def _leave_unread(self, W: Any, shift: Any) -> None:
-        """Record rows of W z + b that are computed, of forms that nothing reads."""
+    def _add_unlisted(self, W: Any, shift: Any) -> None:
+        """Record rows of W z + b by their weights alone, without a form for each."""
         used = np.flatnonzero(np.any(W != 0, axis=0)).tolist()
         numbers = {slot: held for slot in used if (held := self.held[slot]) is not None}
-        self.readings.unread = SumMatrix((*numbers.values(),), W[:, [*numbers]], shift)
+        self.readings.unlisted = SumMatrix((*numbers.values(),), W[:, [*numbers]], shift)
 
     def add_heads(self, heads: Sequence[Attention], fetched: Sequence[Sequence[Form]]) -> None:
         """Add the outputs of heads, one after the other, given the values that each has fetched."""
@@ -158,45 +158,3 @@ def _present(parts: Iterable[Number | None]) -> list[Number]:
 def _is_nothing(number: Number) -> bool:
     """True for a sum of nothing; a sum that cancels is not one."""
     return isinstance(number, Sum) and not number.parts and not number.shift
-
-
-ChosenRows: TypeAlias = "Callable[[ReadOut, Contents, Sequence[Form]], Sequence[int]]"
-"""Rows of a read-out that are read, from what slots hold, as it is computed and as forms."""
-
-
-def every_row(read_out: ReadOut, _contents: Contents, _state: Sequence[Form]) -> Sequence[int]:
-    """Return all rows of a read-out: the margins of answers need every form."""
-    return range(len(read_out.W_out))
-
-
-def read_elsewhere(read_out: ReadOut, contents: Contents, state: Sequence[Form]) -> Sequence[int]:
-    """Return the rows of a read-out that may be refused, or whose form may be read elsewhere too.
-
-    Errors of numbers do not depend on the others: no number is computed from an answer. A row is
-    not refused if its slots hold different atoms, and at most one of them, or the bias, a constant:
-    nothing cancels (`affine.together`). Its form then has the atoms of all its slots.
-    """
-    known = {form.atoms for form in contents.readings.sums}
-    is_read = np.column_stack([read_out.W_out != 0, read_out.b_out != 0])
-    chosen = dict[bytes, bool]()  # many rows read the same slots
-    packed = np.packbits(is_read, axis=1)
-    patterns = packed.view(f"V{packed.shape[1]}").ravel().tolist()
-    for row, pattern in enumerate(patterns):
-        if pattern not in chosen:
-            *slots, is_shifted = is_read[row].tolist()
-            read = np.flatnonzero(slots).tolist()
-            held = [number for slot in read if (number := contents.held[slot]) is not None]
-            atoms = _atoms_together([state[slot] for slot in read], is_shifted, held)
-            chosen[pattern] = atoms is None or atoms in known
-    return [row for row, pattern in enumerate(patterns) if chosen[pattern]]
-
-
-def _atoms_together(
-    parts: Sequence[Form], is_shifted: bool, held: Sequence[Number]
-) -> tuple[int, ...] | None:
-    """Return the atoms of slots that hold different ones and one constant at most, or `None`."""
-    atoms = sorted(itertools.chain.from_iterable(form.atoms for form in parts))
-    are_apart = len(set(atoms)) == len(atoms)
-    one_constant = sum(bool(form.constant) for form in parts) + is_shifted < 2
-    are_alike = total(map(form_of, held)).linear == total(parts).linear
-    return tuple(atoms) if are_apart and one_constant and are_alike else None

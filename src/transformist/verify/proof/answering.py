@@ -49,7 +49,7 @@ MOST_LABELS = 4096
 """Most labels of a read-out, unless they are those of a count."""
 
 FEW_LABELS = 3
-"""Labels of a count that are compared before all of them."""
+"""Last labels of a count, which are compared first: any number of 2 or more would do."""
 
 MOST_DISTANCES = 4096
 """Most distances at which labels of a count are compared one by one."""
@@ -79,12 +79,12 @@ def decide(read_out: ReadOut, z: Approximation, r: RoundingErrors, ledger: Ledge
 
 
 def _loose(read_out: ReadOut, y: AffineMap, r: RoundingErrors) -> list[int]:
-    """Return the kinds of rows at which an answer is read, and some y has an error."""
-    read = range(r.ideal.kinds if read_out.at == "last" else _symbols(r.ideal))
+    """Return the kinds of rows at which an answer is read and some value has an error."""
+    read = range(r.ideal.kinds if read_out.at == "last" else _kinds_of_symbols(r.ideal))
     return [kind for kind in read if y.values.error[0, :, kind].any()]
 
 
-def _symbols(ideal: Ideal) -> int:
+def _kinds_of_symbols(ideal: Ideal) -> int:
     """Return the number of kinds of rows other than BOS."""
     return ideal.kinds - (ideal.bos is not None)
 
@@ -119,12 +119,12 @@ def _fraction(
     index = ideal.index_of(read_out.mask) if is_of_rows else None
     most = max(ideal.most_rows, ideal.longest + read_out.with_bos)
     error = y.values.error[0] * most if index is None else y.values.error[index]
-    ledger.answer(float(up(error[0, : _symbols(ideal)].max() * read_out.scale)), 0.5)
+    ledger.answer(float(up(error[0, : _kinds_of_symbols(ideal)].max() * read_out.scale)), 0.5)
 
 
 def _labels(read_out: MultiClass, z: Approximation, r: RoundingErrors, ledger: Ledger) -> None:
-    """Note the margins of labels: as those of a count, or one by one."""
-    if _is_count(read_out, z, r, ledger):
+    """Note the margins of labels: as labels of a count, or by the methods of `_best`."""
+    if _note_count(read_out, z, r, ledger):
         return
     y = r.affine(read_out.W_out, read_out.b_out, z, WHERE)
     loose = _loose(read_out, y, r)
@@ -171,22 +171,24 @@ class _Differences(NamedTuple):
         return together
 
 
-def _is_count(read_out: MultiClass, z: Approximation, r: RoundingErrors, ledger: Ledger) -> bool:
-    """Note the margin of labels A k − B k² + constant; False if they are not of this form.
+def _note_count(read_out: MultiClass, z: Approximation, r: RoundingErrors, ledger: Ledger) -> bool:
+    """Note a margin of labels A k − B k² + constant; return False if they are not shown to be such.
 
-    The pair with the largest ratio of error to lead is noted; error and lead are those of D times
-    the labels. The last labels, whose weights are the largest, are tried alone first: where a pair
-    of them loses its lead, no other pair is looked for.
+    The last labels are compared first: of a count from 0 they have the largest weights. If a pair
+    of them keeps no margin, it is noted. Else the pair with the largest ratio of error to lead, of
+    all labels, is noted. Error and lead are those of D times the labels.
     """
     W, b = read_out.W_out, read_out.b_out
     vertex = _vertex(W, b, z, r)
     if vertex is None:
         return False
-    lead, index = vertex
+    curvature, index = vertex
     for first in (-FEW_LABELS, 0):
         y = r.many_rows(W[first:], b[first:], z, WHERE)
         loose = _loose(read_out, y, r)
-        found = _worst_pair(*_Differences.of(y, z, loose, r, index), lead) if loose else (0.0, 1.0)
+        found = (
+            _worst_pair(*_Differences.of(y, z, loose, r, index), curvature) if loose else (0.0, 1.0)
+        )
         if slack(*found) <= 0:
             break
     ledger.answer(*found)
@@ -194,9 +196,10 @@ def _is_count(read_out: MultiClass, z: Approximation, r: RoundingErrors, ledger:
 
 
 def _vertex(W: Any, b: Any, z: Approximation, r: RoundingErrors) -> tuple[float, int] | None:
-    """Return b and the index of D in D B = b, for labels A k − B k² + constant; `None` for others.
+    """Return D B and the index of D, for labels A k − B k² + constant with a whole vertex.
 
-    The labels have this form if their weights have it. Then A and B follow from three labels.
+    Return `None` where this is not shown. The labels have this form if their weights have it. Then
+    A and B follow from three labels.
     """
     if len(W) < 3 or W.shape[1] > MOST_TERMS or not _are_parabolas(W, b):
         return None
@@ -220,8 +223,9 @@ def _are_parabolas(W: Any, b: Any) -> bool:
 def _third_differences(given: NDArray[Any]) -> NDArray[Any]:
     """Return the third differences of the columns that are not 0, without a rounding.
 
-    They are computed as float64 where a unit 2ᵏ makes all numbers whole and below 2⁵⁰: then no
-    difference exceeds 2⁵³. Else they are rationals.
+    They are computed as float64 where all numbers are whole multiples of one 2ᵏ, each below 2⁵⁰ of
+    them: then no difference exceeds 2⁵³. Else, and beyond |k| = 500, where `ldexp` could underflow
+    or overflow, they are rationals.
     """
     used = given[:, (given != 0).any(axis=0)]
     if used.dtype == np.float64 and used.size:
@@ -232,13 +236,15 @@ def _third_differences(given: NDArray[Any]) -> NDArray[Any]:
     return np.diff(np.array([exactly(x) for x in used.flat], object).reshape(used.shape), 3, axis=0)
 
 
-def _worst_pair(weights: Floats, error: Floats, own: Floats, b: float) -> tuple[float, float]:
+def _worst_pair(
+    weights: Floats, error: Floats, own: Floats, curvature: float
+) -> tuple[float, float]:
     """Return the error and the lead of the pair of labels with the largest ratio of the two.
 
-    Labels at distance m lead by b m². The weights of labels at distance m differ by at most m times
-    the largest difference of two neighbours, coordinate by coordinate. So the ratio at distance m
-    is at most (m D + 2 max own)/(b m²), D = Σ difference · error, which falls with m: from the
-    first m on where this is below the largest ratio so far, no pair is worse. After
+    Labels at distance m lead by c m², c the curvature. The weights of labels at distance m differ
+    by at most m times the largest difference of two neighbours, coordinate by coordinate. So the
+    ratio at distance m is at most (m S + 2 max own)/(c m²), S = Σ difference · error. It falls with
+    m: from the first m on where this is below the largest ratio so far, no pair is worse. After
     `MOST_DISTANCES` it stands for all further pairs.
     """
     largest_difference = np.abs(np.diff(weights, axis=0)).max(axis=0)
@@ -246,7 +252,7 @@ def _worst_pair(weights: Floats, error: Floats, own: Floats, b: float) -> tuple[
     of_own = float(own.max())
     worst = (0.0, 0.0, 1.0)
     for m in range(1, len(weights)):
-        lead = b * m**2.0 * (1 - ROOM)
+        lead = curvature * m**2.0 * (1 - ROOM)
         most = float(up(up(m * of_neighbours + 2 * of_own)))  # twice: it covers its own rounding
         if most / lead < worst[0]:
             break
@@ -385,4 +391,4 @@ DECISIONS: Mapping[type[Any], Callable[[Any, Approximation, RoundingErrors, Ledg
     MultiClass: _labels,
     NearestFraction: _fraction,
 }
-"""Margins of each kind of read-out that makes a decision."""
+"""The function that notes the margins of a read-out, by its class."""

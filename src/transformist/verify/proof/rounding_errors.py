@@ -106,7 +106,8 @@ class Approximation:
     """A computed vector of a row: ideal numbers, one for each coordinate, with error bounds.
 
     Attributes:
-        forms: the ideal numbers.
+        forms: the ideal numbers; empty where they are not written out (`many_rows`), and then only
+            the bounds may be read.
         lo, hi: (coordinates, kinds): ends of the ideal numbers.
         size: (1 + masks, coordinates, kinds): bounds of their magnitudes, and of D times these.
         error: (1 + masks, coordinates, kinds): E, and E_D for each mask.
@@ -244,13 +245,14 @@ class Terms(NamedTuple):
     off: Floats
 
 
-class Rows(NamedTuple):
-    """The ideal rows of W z + b.
+class IdealMap(NamedTuple):
+    """The ideal values of W z + b, coordinate by coordinate.
 
     Attributes:
         forms: their forms; none where they are not written out (`RoundingErrors.many_rows`).
         lo, hi, size: as those of an `Approximation`.
-        powers: for each row at given places, k such that all its values are multiples of 2ᵏ, or −∞.
+        powers: a function from numbers of coordinates to exponents k, such that all ideal values
+            are multiples of 2ᵏ; −∞ where none is known.
 
     """
 
@@ -380,10 +382,11 @@ class RoundingErrors:
         distinct = np.array(list(place), dtype=flat.dtype)  # a matrix has few distinct weights
         rounded = np.asarray(self.a.numbers(self.a.array(distinct)), dtype=float)
         errors, values = np.zeros(len(distinct)), list(place)
-        # The exponent of a float64 shows that it is within reach.
+        # For exponents below 400 in magnitude W is within reach, and so is W̃ − W, a multiple of
+        # 2^(−400 − 53) or 0.
         is_plain = np.zeros(len(distinct), dtype=bool)
         if distinct.dtype == np.float64:
-            # A difference of two numbers within a factor 2 does not round, nor one with 0.
+            # If W̃ is 0, or within a factor 2 of W, the float64 difference is exact (Sterbenz).
             ratio = np.divide(rounded, distinct)
             is_plain = (ratio == 0) | (ratio >= 0.5) & (ratio <= 2)
             is_plain &= np.abs(np.frexp(distinct)[1]) < 400
@@ -403,18 +406,21 @@ class RoundingErrors:
         at = self._entries(W, where)
         forms = self.forms(W, b, z)
         measured = self._measured(forms, [z] if z.halves is None else [])
-        return self._bounded(W, b, z, at, Rows(forms, *measured, self._powers_of(forms)), where)
+        return self._bounded(W, b, z, at, IdealMap(forms, *measured, self._powers_of(forms)), where)
 
     def many_rows(self, W: Any, b: Any, z: Approximation, where: str) -> AffineMap:
-        """Return `affine` without the forms of its rows, of which there may be many thousands.
+        """Return W z + b with error bounds that may be wider than those of `affine`.
 
-        Their ends and sizes follow from those of z, number by number. A row may have up to
-        `MOST_TERMS` weights (`widened`), and z no halves.
+        No form of a row is made, of which there may be many thousands. Ends and sizes of a row
+        follow from those of z by interval arithmetic. W has at most `MOST_TERMS` columns, and z is
+        no hidden layer.
         """
         assert z.halves is None and W.shape[1] <= MOST_TERMS
         at = self._entries(W, where)
         weights, shift = (np.asarray(each, dtype=float) for each in (at.at(W), b))
         plus, minus, shift = np.maximum(weights, 0), np.maximum(-weights, 0), shift[:, None]
+        # Terms of both signs may cancel: `widened` covers the rounding of these sums, and of W to
+        # float64.
         lo = at.times(plus, z.lo) - at.times(minus, z.hi) + shift
         hi = at.times(plus, z.hi) - at.times(minus, z.lo) + shift
         terms = at.times(plus + minus, magnitudes(z.lo, z.hi)) + np.abs(shift)
@@ -423,7 +429,7 @@ class RoundingErrors:
         by_terms = at.times(plus + minus, z.size) + np.abs(shift) * scales
         size = np.minimum(up(by_terms), up(scales * magnitudes(lo, hi)))
         k = _powers(W, b, at, z.powers(self.ideal, at.columns))[:, 0]
-        rows = Rows((), lo, hi, at_least_tiniest(size), lambda rows: k[rows])
+        rows = IdealMap((), lo, hi, at_least_tiniest(size), lambda rows: k[rows])
         return self._bounded(W, b, z, at, rows, where)
 
     def _entries(self, W: Any, where: str) -> Entries:
@@ -434,10 +440,10 @@ class RoundingErrors:
         return at
 
     def _bounded(
-        self, W: Any, b: Any, z: Approximation, at: Entries, rows: Rows, where: str
+        self, W: Any, b: Any, z: Approximation, at: Entries, ideal: IdealMap, where: str
     ) -> AffineMap:
         """Return W z + b, of which the ideal is known, with its error bounds."""
-        forms, lo, hi, size, powers = rows
+        forms, lo, hi, size, powers = ideal
         scales = self.ideal.scales[:, None, None]
         terms = Terms(at, *self.rounded(at.at(W)))
         shift, shift_off = self.rounded(b)
@@ -451,7 +457,7 @@ class RoundingErrors:
         is_given_exactly = not (stored.is_off or z.error[0].any(axis=1)[at.columns].any())
         if is_given_exactly and (exact | keeps).all():
             self.require(size[0], self.a.largest, where)
-            return self._exactly(rows, terms, stored, summed, z)
+            return self._exactly(ideal, terms, stored, summed, z)
         of_weights = at.times(terms.off, z.size) + shift_off[:, None] * scales
         inherited = up(at.times(magnitude, z.error) + of_weights)
         one_sign = _has_one_sign(terms, z)
@@ -503,7 +509,7 @@ class RoundingErrors:
         )
 
     def _exactly(
-        self, rows: Rows, terms: Terms, stored: Stored, summed: Floats, z: Approximation
+        self, ideal: IdealMap, terms: Terms, stored: Stored, summed: Floats, z: Approximation
     ) -> AffineMap:
         """Return W z + b where nothing that it reads has an error, and nothing rounds.
 
@@ -514,10 +520,10 @@ class RoundingErrors:
         if self.narrow and self.are_stored:
             multiples = _multiples(terms, stored.shift, self._stored_multiples(z))
         values = Approximation(
-            rows.forms,
-            rows.lo,
-            rows.hi,
-            rows.size,
+            ideal.forms,
+            ideal.lo,
+            ideal.hi,
+            ideal.size,
             none,
             none[0],
             none[0],
@@ -599,7 +605,7 @@ class RoundingErrors:
         return np.array_split(rows, count) if count else []
 
     def _powers_of(self, forms: Sequence[Form]) -> Callable[[NDArray[np.intp]], Floats]:
-        """Return `Rows.powers` of written forms."""
+        """Return `IdealMap.powers` of written forms."""
 
         def powers(rows: NDArray[np.intp]) -> Floats:
             found = [self.ideal.quantum(forms[row]) for row in rows.tolist()]

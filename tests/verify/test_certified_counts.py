@@ -10,7 +10,8 @@ import pytest
 import transformist as tf
 from transformist.arithmetic import number_system
 from transformist.circuit import Errors, Sum, SumMatrix, row_bounds, sum_errors
-from transformist.verify.certificate import finding
+from transformist.programs import PROGRAMS
+from transformist.verify.certificate import chosen_rows, confirming, finding
 from transformist.verify.certificate.affine import read
 from transformist.verify.certificate.certification import Certification
 from transformist.verify.certificate.counted_labels import as_count, count_of_rows
@@ -50,21 +51,38 @@ def search(model, a="float32"):
 def test_a_certificate_is_as_if_every_row_was_read(name, a, monkeypatch):
     model = counting(name)
     found = search(model, a).certificate(20)
-    monkeypatch.setattr(finding, "count_of_rows", lambda *_: None)
+    monkeypatch.setattr(chosen_rows, "count_of_rows", lambda *_: None)
     assert search(model, a).certificate(20) == found
 
 
 def test_few_of_many_rows_are_added_up(monkeypatch):
-    added, add = [], SumMatrix.sum
+    added, add = [], SumMatrix.row
 
-    def noted(sums, row):
+    def recorded(sums, row):
         added.append((row, len(sums.W)))
         return add(sums, row)
 
-    monkeypatch.setattr(SumMatrix, "sum", noted)
+    monkeypatch.setattr(SumMatrix, "row", recorded)
     model = counting("one", 3000)
     assert search(model).certificate(3000).demands
     assert len(added) < 5 and {rows for _, rows in added} == {3001}
+
+
+def test_the_check_reads_as_few(monkeypatch):
+    model = tf.compile(PROGRAMS["histogram"], max_length=893)
+    found, read_by, counts = tf.certify(model, order="reference"), confirming.Reading.rows, []
+    assert found.holds and found.grade == 2
+
+    def recorded(reading, W, b):
+        counts.append(len(W))
+        return read_by(reading, W, b)
+
+    monkeypatch.setattr(confirming.Reading, "rows", recorded)
+    tf.check_certificate(model, found)
+    assert max(counts) < 50
+    monkeypatch.setattr(chosen_rows, "count_of_rows", lambda *_: None)
+    tf.check_certificate(model, found)
+    assert max(counts) == 894
 
 
 @pytest.mark.parametrize("name", COUNTS)
@@ -96,7 +114,7 @@ def test_rows_are_of_a_count_only_if_their_forms_are(name, seed):
 
 
 def weight(draw, a):
-    """A weight at which rounding may differ: a power of two, one beyond the format, a tiny one."""
+    """A weight: 0, whole, a power of two, long, not dyadic, tiny, or near the format's largest."""
     return draw.choice(
         [
             lambda: F(0),
@@ -131,17 +149,17 @@ def test_no_row_is_above_its_bound_and_the_largest_is_found(seed, a, dtype):
     drawn = np.array([[weight(draw, a) for _ in range(len(numbers) + 1)] for _ in range(40)])
     drawn = np.clip(drawn, -F(FINITE), F(FINITE)).astype(dtype)
     sums = SumMatrix(numbers, drawn[:, 1:], np.where(drawn[:, 0] < 4, drawn[:, 0], 0))
-    rows = [sums.sum(row) for row in range(40)]
+    rows = [sums.row(row) for row in range(40)]
     sizes = [sum_errors.magnitude_of(margins, x) for x in numbers]
     owns = [sum_errors.rounding(margins, x) for x in numbers]
     values = np.array([sum_errors.magnitude_of(margins, x) for x in rows])
-    bounds = row_bounds.rounding(margins, sums, sizes, owns, values, 1.0)
+    bounds = row_bounds.limits_of_rounding(margins, sums, sizes, owns, values, 1.0)
     roundings = [sum_errors.rounding(margins, x) for x in rows]
     assert all(x <= bound for x, bound in zip(roundings, bounds.tolist(), strict=True))
     scaled = np.array([margins.scaled_rounding(x, w, 36.0, (y, 6.0)) for x in rows])
     # An infinite bound says nothing about the other rows, so they are compared without it as well.
     for kept in (values >= 0, (values < np.inf) & (scaled < np.inf), values < 300):
         some = SumMatrix(numbers, sums.W[kept], sums.shift[kept])
-        assert row_bounds.largest_magnitude(margins, some) == max(values[kept], default=0)
+        assert row_bounds.largest_magnitude_of_rows(margins, some) == max(values[kept], default=0)
         found = margins._largest_scaled_rounding(some, w, 36.0, (y, 6.0))
         assert found == max(scaled[kept], default=0)
