@@ -740,6 +740,11 @@ class TestCertifyingAProgram:
         code, out, _ = run(capsys, "certify", "programs/parity", "--arithmetic", "float8_e5m2")
         assert code == 1 and "compiled for" not in out
 
+    def test_where_the_n_of_the_compiler_is_not_certified_a_smaller_one_is_named(self, capsys):
+        command = ("certify", "programs/histogram", "--max-length")  # up to 1,289 is compiled
+        assert "compiled for N = 872, programs/histogram is" in run(capsys, *command, "1500")[1]
+        assert run(capsys, *command, "872")[0] == 0 and run(capsys, *command, "873")[0] == 1
+
     def test_an_n_below_that_of_the_weights_themselves_is_not_named(self, capsys):
         # The compiler's own bounds admit parity up to N = 3, the proof these weights up to 9.
         command = ("certify", "programs/parity", "--arithmetic", "bfloat16", "--max-length", "64")

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from transformist.arithmetic import number_system
+from transformist.bisection import largest_below
 from transformist.cli.large_programs import warn_of_symbols, warn_of_weights
 from transformist.cli.options import PositionCodes, Set
 from transformist.cli.printing import Json, out, print_json, shown_warnings, wide, working
@@ -211,19 +212,24 @@ def _built(named: NamedModel, longest: int, arithmetic: str) -> Transformer:
 
 
 def _certified_below(named: NamedProgram, refused: Certificate) -> int:
-    """The largest N that the compiler admits in a format, where it is certified; 0 elsewhere.
+    """The largest N that the compiler admits in a format, or a smaller one that is certified.
 
     A program has other weights for each N; those for a larger one may hold for no length at all.
-    An N up to which the weights that were refused hold is not offered.
+    An N up to which the weights that were refused hold is not offered; 0 stands for none.
     """
     name, varied = refused.arithmetic, ("max_length", "arithmetic")
     free = replace(named, given={k: v for k, v in named.given.items() if k not in varied})
     n = free.largest_lengths([name], refused.max_length)[name]
     if not refused.largest_length < n < refused.max_length:
         return 0
-    model = free.with_defaults(max_length=n, arithmetic=name).compiled()
     host = None if refused.host is None else refused.host.host
-    return n if certify_unsearched(model, name, n, refused.order, host).holds else 0
+
+    def holds(k: int) -> bool:
+        model = free.with_defaults(max_length=k, arithmetic=name).compiled()
+        return certify_unsearched(model, name, k, refused.order, host).holds
+
+    found = n if holds(n) else largest_below(n, holds, refused.largest_length)
+    return found if found > refused.largest_length else 0
 
 
 def _save(model: Transformer, output: Path | None, held: Sequence[Certificate]) -> None:
