@@ -112,20 +112,54 @@ def test_the_last_labels_alone_refuse_what_all_of_them_refuse(arithmetic, monkey
     assert all(one == other for one, other in zip(found, every, strict=True) if one.holds)
 
 
-def test_every_label_is_bounded_where_the_last_ones_keep_their_lead(monkeypatch):
-    counts, many_rows = [], RoundingErrors.many_rows
+@pytest.mark.parametrize(("most", "name"), [(10, "many_rows"), (4096, "affine")])
+def test_every_label_is_bounded_where_the_last_ones_keep_their_lead(most, name, monkeypatch):
+    counts, bounded = [], getattr(RoundingErrors, name)
 
     def noted(r, W, b, z, where):
-        counts.append(len(W))
-        return many_rows(r, W, b, z, where)
+        counts.append((where, len(W)))
+        return bounded(r, W, b, z, where)
 
-    monkeypatch.setattr(RoundingErrors, "many_rows", noted)
+    monkeypatch.setattr(RoundingErrors, name, noted)
+    monkeypatch.setattr(answering, "MOST_LABELS", most)
     model = tf.compile(PROGRAMS["histogram"], max_length=30)
-    for left, bounded in ((1e-9, [answering.FEW_LABELS, 31]), (0.0, [answering.FEW_LABELS])):
+    for left, rows in ((1e-9, [answering.FEW_LABELS, 31]), (0.0, [answering.FEW_LABELS])):
         monkeypatch.setattr(answering, "slack", lambda *_, left=left: left)
         prove(model, number_system("float32"), 30, "any")
-        assert counts == bounded
+        assert [count for where, count in counts if where == answering.WHERE] == rows
         counts.clear()
+
+
+def shifted(by, N):
+    @tf.program(alphabet="ab")
+    def counted(x):
+        return ((x == "a").count() + by).tag()
+
+    return tf.compile(counted, max_length=N, arithmetic="exact")
+
+
+@pytest.mark.parametrize(
+    ("by", "N", "arithmetic"), [(-3, 2, "bfloat16"), (-3, 7, "float16"), (5, 4, "float16")]
+)
+def test_slots_that_cancel_in_labels_are_not_bounded_one_by_one(by, N, arithmetic, monkeypatch):
+    model, a = shifted(by, N), number_system(arithmetic)
+    assert tf.certify(model, a).grade == 1
+    monkeypatch.setattr(answering, "MOST_LABELS", 1)
+    assert not prove(model, a, N, "any").holds  # with the bounds for thousands of labels
+
+
+def test_labels_that_are_equal_are_no_count():
+    stream = tf.Stream(("x", "c"))
+    model = tf.Transformer(
+        stream=stream,
+        embedding=tf.Embedding.of(stream, {"a": {"c": 1}, "b": {"x": 1, "c": 1}}),
+        layers=(),
+        read_out=tf.MultiClass(
+            W_out=[[2 * k, -k * k] for k in range(4)], b_out=[0] * 4, labels=(1,) * 4, at="every"
+        ),
+        max_length=3,
+    )
+    assert not tf.certify(model, "float8_e5m2").holds
 
 
 @pytest.mark.slow

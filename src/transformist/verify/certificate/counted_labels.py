@@ -86,13 +86,14 @@ class _Labels(NamedTuple):
 
     @classmethod
     def of(cls, labels: Sequence[Any]) -> _Labels | None:
-        """Return the labels if all are numbers, and at least two are not 0."""
+        """Return the labels if all are numbers, no two are equal, and at least two are not 0."""
         if not all(isinstance(k, int | Fraction) and type(k) is not bool for k in labels):
             return None
         bottom = math.lcm(*{k.denominator for k in labels})
         tops = [k.numerator * (bottom // k.denominator) for k in labels]
         places = np.flatnonzero([top != 0 for top in tops])[:2].tolist()
-        return cls(tops, bottom, places) if len(places) == 2 else None
+        are_apart = len(set(tops)) == len(tops)
+        return cls(tops, bottom, places) if are_apart and len(places) == 2 else None
 
     def solved(self, values: Iterable[Any]) -> tuple[Any, Any]:
         """Return y and w from the values of the labels at `places`: forms, or rows of weights."""

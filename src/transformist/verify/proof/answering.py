@@ -123,16 +123,35 @@ def _fraction(
 
 
 def _labels(read_out: MultiClass, z: Approximation, r: RoundingErrors, ledger: Ledger) -> None:
-    """Note the margins of labels: as labels of a count, or by the methods of `_best`."""
-    if _note_count(read_out, z, r, ledger):
+    """Note the margins of labels: of one pair if they are of a count, else by `_best`.
+
+    If the weights show a count, the last labels are compared first: of a count from 0 they have the
+    largest weights. If a pair of them keeps no margin, it is noted. Else it is the pair with the
+    largest ratio of error to lead, of all labels.
+    """
+    W, b = read_out.W_out, read_out.b_out
+    is_many = len(W) > MOST_LABELS
+    vertex = _vertex(r.forms(W[:3], b[:3], z), r.ideal) if _are_parabolas(W, b) else None
+    wide = vertex is None or W.shape[1] > MOST_TERMS
+    bounded = r.many_rows if is_many and not wide else r.affine
+    if vertex is not None:
+        last = _worst_of(
+            bounded(W[-FEW_LABELS:], b[-FEW_LABELS:], z, WHERE), read_out, z, r, vertex
+        )
+        if slack(*last) <= 0:
+            ledger.answer(*last)
+            return
+    y = bounded(W, b, z, WHERE)
+    if not _loose(read_out, y, r):
         return
-    y = r.affine(read_out.W_out, read_out.b_out, z, WHERE)
-    loose = _loose(read_out, y, r)
-    if not loose:
+    if vertex is None:
+        vertex = _vertex_of_forms(y.values.forms, r.ideal)
+    if vertex is not None:
+        ledger.answer(*_worst_of(y, read_out, z, r, vertex))
         return
-    if len(read_out.W_out) > MOST_LABELS:
+    if is_many:
         raise Unfollowed(WHERE, f"it has more than {MOST_LABELS} labels")
-    _best(y, z, loose, r, ledger)
+    _best(y, z, _loose(read_out, y, r), r, ledger)
 
 
 class _Differences(NamedTuple):
@@ -171,53 +190,74 @@ class _Differences(NamedTuple):
         return together
 
 
-def _note_count(read_out: MultiClass, z: Approximation, r: RoundingErrors, ledger: Ledger) -> bool:
-    """Note a margin of labels A k − B k² + constant; return False if they are not shown to be such.
+class _Vertex(NamedTuple):
+    """What is known of labels A k − B k² + constant with a whole vertex.
 
-    The last labels are compared first: of a count from 0 they have the largest weights. If a pair
-    of them keeps no margin, it is noted. Else the pair with the largest ratio of error to lead, of
-    all labels, is noted. Error and lead are those of D times the labels.
+    Attributes:
+        curvature: D B, by which D times the labels lead.
+        scale: index of D (`Ideal.index_of`).
+
     """
-    W, b = read_out.W_out, read_out.b_out
-    vertex = _vertex(W, b, z, r)
-    if vertex is None:
-        return False
-    curvature, index = vertex
-    for first in (-FEW_LABELS, 0):
-        y = r.many_rows(W[first:], b[first:], z, WHERE)
-        loose = _loose(read_out, y, r)
-        found = (
-            _worst_pair(*_Differences.of(y, z, loose, r, index), curvature) if loose else (0.0, 1.0)
-        )
-        if slack(*found) <= 0:
-            break
-    ledger.answer(*found)
-    return True
+
+    curvature: float
+    scale: int
 
 
-def _vertex(W: Any, b: Any, z: Approximation, r: RoundingErrors) -> tuple[float, int] | None:
-    """Return D B and the index of D, for labels A k − B k² + constant with a whole vertex.
+def _worst_of(
+    y: AffineMap, read_out: MultiClass, z: Approximation, r: RoundingErrors, vertex: _Vertex
+) -> tuple[float, float]:
+    """Return the error and the lead of the worst pair of labels of a count, both times D."""
+    loose = _loose(read_out, y, r)
+    if not loose:
+        return 0.0, 1.0
+    return _worst_pair(*_Differences.of(y, z, loose, r, vertex.scale), vertex.curvature)
 
-    Return `None` where this is not shown. The labels have this form if their weights have it. Then
-    A and B follow from three labels.
-    """
-    if len(W) < 3 or W.shape[1] > MOST_TERMS or not _are_parabolas(W, b):
+
+def _vertex(forms: Sequence[Form], ideal: Ideal) -> _Vertex | None:
+    """Return the vertex of labels A k − B k² + constant, of which these are the first three."""
+    A, B = _first_and_second(forms, ideal)
+    found = ideal.vertex(A, B)
+    return found and _Vertex(float(found[0]), found[1])
+
+
+def _vertex_of_forms(forms: Sequence[Form], ideal: Ideal) -> _Vertex | None:
+    """Return the vertex if the forms of all labels are A k − B k² + constant, else `None`."""
+    if len(forms) < 3 or not _is_parabola(forms, *_first_and_second(forms, ideal)):
         return None
-    ideal, forms = r.ideal, r.forms(W[:3], b[:3], z)
+    return _vertex(forms, ideal)
+
+
+def _first_and_second(forms: Sequence[Form], ideal: Ideal) -> tuple[Form, Form]:
+    """Return A and B of labels A k − B k² + constant."""
     first = ideal.combined([(ONE, forms[1]), (-ONE, forms[0])])  # A − B
     second = ideal.combined([(ONE, forms[2]), (-ONE, forms[1])])  # A − 3 B
     B = ideal.combined([(ONE / 2, first), (-ONE / 2, second)])
-    found = ideal.vertex(ideal.combined([(ONE, first), (ONE, B)]), B)
-    return found and (float(found[0]), found[1])
+    return ideal.combined([(ONE, first), (ONE, B)]), B
 
 
 def _are_parabolas(W: Any, b: Any) -> bool:
     """True if the weights of label k are A k − B k² + constant in each column, and the biases.
 
-    Such sequences are those with third differences of 0. Four labels refute most others.
+    Then so are the forms of the labels. Such sequences are those with third differences of 0. Four
+    labels refute most others.
     """
     parts = (np.column_stack([W[:count], b[:count]]) for count in (4, len(W)))
-    return all(not _third_differences(part).any() for part in parts)
+    return len(W) > 2 and all(not _third_differences(part).any() for part in parts)
+
+
+def _is_parabola(forms: Sequence[Form], A: Form, B: Form) -> bool:
+    """True if the label k has the form A k − B k² + constant form, for every k."""
+    numbers = sorted({*A, *B, *itertools.chain.from_iterable(forms)})
+    zero = ZERO.as_integer_ratio()
+    # Over one denominator q the coefficients are whole, and faster to compare than rationals.
+    q = math.lcm(*(x.denominator for form in (A, B, forms[0]) for x in form.values()))
+    a, b, c = ([int(form.get(n, ZERO) * q) for n in numbers] for form in (A, B, forms[0]))
+    for k, form in enumerate(forms):
+        for n, s, t, start in zip(numbers, a, b, c, strict=True):
+            x, y = form[n].as_integer_ratio() if n in form else zero
+            if x * q != y * (start + k * s - k * k * t):
+                return False
+    return True
 
 
 def _third_differences(given: NDArray[Any]) -> NDArray[Any]:
