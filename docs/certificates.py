@@ -93,8 +93,8 @@ again with every sum in drawn orders. It compares the answers with the ideal in 
 The suite draws 20,085 models. Runs (`python tests/attack/run.py`) of 18,000, 21,400, 22,000,
 27,600, 102,800, 120,200, 132,600 and 191,400 models on earlier states of the code, and of 345,000
 on the state that `tests/attack/record.json` names, all in 2026-11, found no false certificate; of
-each kind at least 38 % hold. Reviewers built models by hand whose certificates were false, most with numbers in
-extreme ranges; these defects are closed
+each kind at least 38 % hold. Reviewers built models by hand whose certificates were false, most
+with numbers in extreme ranges; these defects are closed
 (`tests/verify/test_proofs_that_were_false.py`).
 `tests/verify/test_proofs.py` compares every range, grid and error bound of the proof with computed
 values, slot by slot.
