@@ -55,8 +55,8 @@ def largest_magnitude_of_rows(margins: AtomErrors, sums: SumMatrix) -> float:
     values += limits_of_inherited(margins, sums, "absolute")
     factors = [sum_errors.magnitude_of(margins, x) for x in sums.numbers]
     owns = [sum_errors.rounding(margins, x) for x in sums.numbers]
-    # `sum_errors` multiplies a magnitude by SLACK: one SLACK is that of the value that
-    # `rounding_within` is given, one that of the result, and one covers the rounding of this sum.
+    # Three times SLACK: `sum_errors` raises the value that it gives to `rounding_within`, and the
+    # magnitude itself; the third covers the rounding of these sums.
     bounds = values + limits_of_rounding(margins, sums, factors, owns, values * SLACK, 1.0)
     return largest(bounds * SLACK**2, lambda row: sum_errors.magnitude_of(margins, sums.row(row)))
 

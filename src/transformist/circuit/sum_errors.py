@@ -165,7 +165,7 @@ def off_by(terms: int, w: float) -> float:
 
 
 def underflow(margins: AtomErrors, parts: int, is_stored_each: bool = False) -> float:
-    """Error by underflow of the products, additions and result of a sum with so many products."""
+    """Error by underflow in a sum of some products: of each product, each addition, the result."""
     # Every product and every addition may underflow in the accumulator, and the bias is one more
     # addition. The result is stored once, or once after each addition where the sum is a slot of
     # the stream. Where results are stored as they are accumulated, with the same range, the store

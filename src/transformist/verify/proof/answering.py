@@ -126,8 +126,8 @@ def _labels(read_out: MultiClass, z: Approximation, r: RoundingErrors, ledger: L
     """Note the margins of labels: of one pair if they are of a count, else by `_best`.
 
     If the weights show a count, the last labels are compared first: of a count from 0 they have the
-    largest weights. If a pair of them keeps no margin, it is noted. Else it is the pair with the
-    largest ratio of error to lead, of all labels.
+    largest weights. If a pair of them keeps no margin, this pair is noted. Else the pair of all
+    labels with the largest ratio of error to lead is noted.
     """
     W, b = read_out.W_out, read_out.b_out
     is_many = len(W) > MOST_LABELS
@@ -191,7 +191,7 @@ class _Differences(NamedTuple):
 
 
 class _Vertex(NamedTuple):
-    """What is known of labels A k − B k² + constant with a whole vertex.
+    """Curvature of labels A k − B k² + constant with a whole vertex.
 
     Attributes:
         curvature: D B, by which D times the labels lead.
