@@ -49,11 +49,11 @@ def _written(value: Any) -> Iterator[str]:
 def _numbers(flat: NDArray[Any]) -> str:
     """Return a line for every number, in order; the lines of a run of zeros are made at once."""
     used = np.flatnonzero(flat)
-    zeros = np.diff(used, prepend=-1, append=flat.size) - 1  # before each number, and at the end
-    lines, zero = [], "0/1\n"
-    for run, x in zip(zeros.tolist(), flat[used].tolist(), strict=False):
+    lines, zero, end = [], "0/1\n", 0
+    for place, x in zip(used.tolist(), flat[used].tolist(), strict=True):
         # The exact value: 1, 1.0 and Fraction(1) are one weight.
         p, q = x.as_integer_ratio()
-        lines.append(f"{zero * run}{p:x}/{q:x}\n")
-    lines.append(zero * int(zeros[-1]))
+        lines.append(f"{zero * (place - end)}{p:x}/{q:x}\n")
+        end = place + 1
+    lines.append(zero * (flat.size - end))
     return "".join(lines)[:-1]

@@ -240,9 +240,10 @@ class Attending:
         forms = self.ideal.attended(pattern, v.forms)
         lo, hi, size = r.ideal.measured(forms)
         views = self.views  # not pattern.views: every admissible row has some weight
-        reach, given = _over(views, v.reach[0]), _over(views, v.error[0])
+        bounds = v.reach[0], v.error[0], v.absolute, v.relative, v.hi, -v.lo
+        reach, given, own, ratio, above, below = _over(views, np.stack(bounds))
         # A difference of ends rounds by 2⁻⁵³ of itself, which `up` covers.
-        diameter = up(np.maximum(_over(views, v.hi) + _over(views, -v.lo), 0))
+        diameter = up(np.maximum(above + below, 0))
         # Without a bound both means lie between the ends of the values: moved = 1.
         moved = up(np.where(np.isfinite(moved), moved, 1.0) * diameter)
         # An error in relation to the largest value is not one in relation to the mean, where the
@@ -250,8 +251,8 @@ class Attending:
         lost = up(tiny * (reach + 1) + of_largest * reach)
         error = up(given + moved + growth * reach + lost)
         # Values of one sign: Σ w̃_j (a + ρ |v_j|) ≤ a + ρ (|Σ α_j v_j| + moved).
-        relative = compounded(_over(views, v.relative), growth)
-        absolute = up(_over(views, v.absolute) * (1 + growth) + moved * (1 + relative) + lost)
+        relative = compounded(ratio, growth)
+        absolute = up(own * (1 + growth) + moved * (1 + relative) + lost)
         errors = self.ideal.scales[:, None, None] * error
         index = self.ideal.index_of(pattern.mask)
         if pattern.selection == "mean" and index is not None:
@@ -270,8 +271,7 @@ class Attending:
         # Partial sums: weights add up to 1; before the division each of them may be 1.
         together = self.ideal.most_rows if self.order.rescales else 1
         r.require(together * up(reach * (1 + growth)), r.a.largest_partial, f"{self.where} values")
-        has_one_sign = (_over(views, -v.lo) <= 0) | (_over(views, v.hi) <= 0)
-        has_one_sign &= errors[0] > 0
+        has_one_sign = ((below <= 0) | (above <= 0)) & (errors[0] > 0)
         absolute = np.where(has_one_sign, absolute, errors[0])
         relative = np.where(has_one_sign, relative, 0.0)
         if equal is not None:
@@ -288,8 +288,8 @@ class Attending:
             alone = up(self.ideal.scales[:, None, None] * (given + of_one))
             is_better = alone[0] < errors[0]
             errors = np.minimum(errors, alone)
-            absolute = np.where(is_better, up(_over(views, v.absolute) + of_one), absolute)
-            relative = np.where(is_better, _over(views, v.relative), relative)
+            absolute = np.where(is_better, up(own + of_one), absolute)
+            relative = np.where(is_better, ratio, relative)
         # Products with the one weight are multiples of the product of both powers.
         multiples, cap, shared = None, None, None
         if equal is not None:
@@ -374,7 +374,7 @@ class Attending:
         return self.ideal.bos is not None and self.head.mask.is_causal and is_one
 
 
-def projections(
+def projected(
     heads: Sequence[Attention], z: Approximation, rounding: RoundingErrors, layer: str
 ) -> list[Projections]:
     """Return W_Q z + b_Q, W_K z + b_K and W_V z + b_V of each head of a layer."""

@@ -107,7 +107,9 @@ def hidden_layer(
 
     """
     groups = paired(f)
-    steps = [g for g in groups if len(g) == 2 and np.array_equal(f.W_1[g[0]], f.W_1[g[1]])]
+    first, last = np.array([(group[0], group[-1]) for group in groups]).reshape(-1, 2).T
+    is_step = (first != last) & (f.W_1[first] == f.W_1[last]).all(axis=1)
+    steps = [group for group, is_one in zip(groups, is_step.tolist(), strict=True) if is_one]
     of_steps: dict[Group, Contribution] = dict(
         zip(steps, step_contributions(f, inner, steps, r, ledger, where), strict=True)
     )
@@ -123,10 +125,9 @@ def hidden_layer(
         name: np.stack([getattr(each, name) for each in found], axis=-2)
         for name in ("lo", "hi", "size", "error", "absolute", "relative", "reach")
     }
-    pairs = np.array([len(group) == 2 for group in groups])
-    halves = Halves(pairs, stacked.pop("reach"), [each.quantum for each in found])
+    halves = Halves(first != last, stacked.pop("reach"), [each.quantum for each in found])
     known = inner.values.multiples
-    multiples = None if known is None else np.array([known[list(group)].min() for group in groups])
+    multiples = None if known is None else np.minimum(known[first], known[last])
     hidden = Approximation(
         [each.form for each in found], **stacked, halves=halves, multiples=multiples
     )

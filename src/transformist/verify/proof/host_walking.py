@@ -41,7 +41,7 @@ from transformist.model import (
     Transformer,
 )
 from transformist.verify.proof.answering import decide
-from transformist.verify.proof.attending import Attending, projections
+from transformist.verify.proof.attending import Attending, projected
 from transformist.verify.proof.hidden_units import (
     HiddenLayer,
     clipped,
@@ -105,10 +105,10 @@ class HostRounding(RoundingErrors):
     """Numbers of the stream are shrunk in the checkpoint: they have other factors of two."""
 
     def _operations(
-        self, terms: Terms, shift: Floats, z: Approximation
+        self, terms: Terms, count: NDArray[np.int_], plain: NDArray[np.bool_]
     ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         # A number that the model keeps as it is gets smaller in the checkpoint, and may underflow.
-        growth, underflow, keeps = super()._operations(terms, shift, z)
+        growth, underflow, keeps = super()._operations(terms, count, plain)
         return growth, underflow, np.zeros_like(keeps)
 
     def require(self, size: Any, largest: float, where: str) -> None:
@@ -249,7 +249,7 @@ class HostWalk(Walk):
     ) -> Approximation:
         """Return z + W_O c + b_O, where one product W_O c adds up the outputs of all heads."""
         r = self.rounding
-        given = projections(heads, read, r, layer)
+        given = projected(heads, read, r, layer)
         found = [
             Attending(head, f"{layer} head {k}", r, self.order).output(own, self.ledger)
             for k, (head, own) in enumerate(zip(heads, given, strict=True))

@@ -17,6 +17,9 @@ Each unknown is stored, and each form is computed, with three facts that hold on
 - a size: a bound of the magnitude, and one of D times the magnitude for each mask of a mean, where
   D is the number of rows that the mask admits at the row.
 
+The *bounds* of numbers are one array (…, 2 + sizes, kinds): the lower end, the upper end, and the
+sizes.
+
 A head is linear in its values, so it maps a form Σ c_u u to Σ c_u (the head's output for u). Its
 output for the indicator of kind k is the *share* of kind k: the total weight on rows of that kind.
 The shares of a head are at least 0, and add up to 1, or to 0 where the head sees no row. So a sum
@@ -27,7 +30,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -67,8 +70,8 @@ Form: TypeAlias = "Mapping[int, Fraction]"
 ZERO_FORM: Form = {}
 """The form 0: one object for all, so that what is known of it is computed once."""
 
-Term: TypeAlias = "tuple[int, int, float]"
-"""The place of a form in a list, the number of an unknown or kind, and its coefficient."""
+Term: TypeAlias = "tuple[int, float, Floats]"
+"""The place of a sum in a list, a factor, and the bounds of the number that it multiplies."""
 
 MOST_NUMBERS = 2**21
 """Numbers in one piece of an evaluation over all terms: 16 MiB of float64."""
@@ -167,9 +170,8 @@ class Unknown:
     """Facts about an unknown that hold on every input.
 
     Attributes:
-        lo, hi: (kinds,): lower and upper end.
+        bounds: (2 + sizes, kinds): its bounds.
         grid: the grid of its values.
-        size: (1 + masks, kinds): bounds of its magnitude, and of D times its magnitude.
         share: the pattern of the head and the kind of row, if the unknown is a share.
         unit: the form x and the limit h (`None` for no limit), if the unknown is a hidden unit
             min(ReLU(x), h).
@@ -177,13 +179,26 @@ class Unknown:
 
     """
 
-    lo: Floats
-    hi: Floats
+    bounds: Floats
     grid: Grid
-    size: Floats
     share: tuple[Pattern, int] | None = None
     unit: tuple[Form, Fraction | None] | None = None
     rows: RowFunction | None = None
+
+    @property
+    def lo(self) -> Floats:
+        """(kinds,): its lower end."""
+        return np.asarray(self.bounds[0])
+
+    @property
+    def hi(self) -> Floats:
+        """(kinds,): its upper end."""
+        return np.asarray(self.bounds[1])
+
+    @property
+    def size(self) -> Floats:
+        """(1 + masks, kinds): bounds of its magnitude, and of D times its magnitude."""
+        return self.bounds[2:]
 
 
 class Moving(NamedTuple):
@@ -200,41 +215,6 @@ class Moving(NamedTuple):
     lo: Sequence[float]
     hi: Sequence[float]
     grid: Grid
-
-
-class TermBounds(NamedTuple):
-    """Bounds of several sums of terms.
-
-    Attributes:
-        lo, hi: (sums, kinds): ends.
-        terms: (sums, kinds): bounds of Σ |term|, to which the rounding of the ends is relative.
-        total: (1 + masks, sums, kinds): bounds of the magnitudes, and of D times the magnitudes.
-
-    """
-
-    lo: Floats
-    hi: Floats
-    terms: Floats
-    total: Floats
-
-    @classmethod
-    def zeros(cls, count: int, ideal: Ideal) -> TermBounds:
-        """Return the bounds of empty sums."""
-        shape = count, ideal.kinds
-        lo, hi, terms = np.zeros((3, *shape))
-        return cls(lo, hi, terms, np.zeros((len(ideal.scales), *shape)))
-
-    def add(self, part: Sequence[Term], bounds: Callable[[NDArray[np.intp]], TermBounds]) -> None:
-        """Add factors times numbers, of which `bounds` has the bounds, in the order of the sums."""
-        places, numbers, x = (np.array(each) for each in zip(*part, strict=True))
-        first = starts(places)
-        rows = places[first]
-        x, of = x[:, None], bounds(numbers)
-        ends = x * of.lo, x * of.hi
-        self.lo[rows] += np.add.reduceat(np.minimum(*ends), first)
-        self.hi[rows] += np.add.reduceat(np.maximum(*ends), first)
-        self.terms[rows] += np.add.reduceat(of.terms * np.abs(x), first)
-        self.total[:, rows] += np.add.reduceat(of.total * np.abs(x), first, axis=1)
 
 
 class Ideal:
@@ -265,6 +245,8 @@ class Ideal:
         self._combined_grids: dict[Any, tuple[Grid, int | None]] = {}
         self._rests: dict[int, tuple[Form, Form]] = {}
         self._sums: dict[int, list[tuple[Fraction, Form]]] = {}
+        self._with_shares: dict[int, bool] = {}
+        self._measured: dict[int, tuple[Form, Floats]] = {}
         at = np.eye(kinds)
         self.add_all([("kind", kind) for kind in range(kinds)], at, at, [(ONE, None)] * kinds)
 
@@ -277,9 +259,9 @@ class Ideal:
             lo, hi = outwards(everywhere + lo, everywhere + hi)
             if size is None:
                 size = self.scales[:, None] * magnitudes(lo, hi)
-            size = at_least_tiniest(size)
+            bounds = np.stack([lo, hi, *at_least_tiniest(size)])
             self._named[name] = len(self.unknowns)
-            self._append(Unknown(lo, hi, self._one_grid(grid), size, **of))
+            self._append(Unknown(bounds, self._one_grid(grid), **of))
         return self._named[name]
 
     def add_all(
@@ -305,12 +287,12 @@ class Ideal:
         lo, hi = outwards(lo, hi)
         if size is None:
             size = self.scales[:, None, None] * magnitudes(lo, hi)
-        size = at_least_tiniest(size)
+        bounds = np.stack([lo, hi, *at_least_tiniest(size)], axis=1)
         for place, (name, grid) in enumerate(zip(names, grids, strict=True)):
             if name not in self._named:
                 self._named[name] = len(self.unknowns)
-                ends, more = (lo[place], hi[place]), {} if of is None else of[place]
-                self._append(Unknown(*ends, self._one_grid(grid), size[:, place], **more))
+                more = {} if of is None else of[place]
+                self._append(Unknown(bounds[place], self._one_grid(grid), **more))
         return [self._named[name] for name in names]
 
     def _append(self, unknown: Unknown) -> None:
@@ -372,11 +354,14 @@ class Ideal:
         """Return the form plus a constant; both forms have one `rest`."""
         if not form or not value:
             return form or self.constant(value)
-        total = dict(form)
+        total, sums = dict(form), {id(ZERO): value}  # most kinds have one constant
         for kind in range(self.kinds):
-            own = total.get(kind)
-            total[kind] = value if own is None else within_reach(own + value)
-            if not total[kind]:
+            own = total.get(kind, ZERO)
+            if id(own) not in sums:
+                sums[id(own)] = within_reach(own + value)
+            if moved := sums[id(own)]:
+                total[kind] = moved
+            else:
                 del total[kind]
         require_terms(len(total), "weights", "terms in a sum", MOST_SUMMED)
         self._rests[id(total)] = total, self.rest(form)
@@ -465,8 +450,9 @@ class Ideal:
         """
         rest = self.rest(form)
         if rest is not form:
-            own = [form[kind] for kind in self._kinds_of(form)]
-            return [*((x, self.unknowns[0].grid) for x in own), (ONE, self.grid(rest))]
+            of_kinds, own = self.unknowns[0].grid, [form[kind] for kind in self._kinds_of(form)]
+            distinct = {id(x): (x, of_kinds) for x in own}  # most kinds have one constant
+            return [*distinct.values(), (ONE, self.grid(rest))]
         if id(rest) in self._sums:
             return [(factor, self.grid(part)) for factor, part in self._sums[id(rest)]]
         return [(x, self.unknowns[number].grid) for number, x in form.items()]
@@ -553,118 +539,117 @@ class Ideal:
 
         """
         rests = {id(rest): rest for form in forms if (rest := self.rest(form))}
-        sums = self._bounds([*rests.values()])
-        row_of = {key: row for row, key in enumerate(rests)}
-        constants = np.zeros((len(forms), self.kinds))
-        used, at = list[int](), list[int]()
+        # `moving` asks again for the sums of a layer that was just measured.
+        if not rests.keys() <= self._measured.keys():
+            sums = self._bounds([*rests.values()])
+            self._measured = dict(zip(rests, zip(rests.values(), sums, strict=True), strict=True))
+        constants = np.zeros((len(forms), 1, self.kinds))
+        used, of = list[int](), list[Floats]()
         for row, form in enumerate(forms):
             rest = self.rest(form)
             if rest is not form:
                 for kind in self._kinds_of(form):
-                    constants[row, kind] = _nearest(form[kind])
+                    constants[row, 0, kind] = _nearest(form[kind])
             if rest:
                 used.append(row)
-                at.append(row_of[id(rest)])
-        lo, hi, terms = constants.copy(), constants.copy(), np.abs(constants)
-        total = self.scales[:, None, None] * terms
-        lo[used] += sums.lo[at]
-        hi[used] += sums.hi[at]
-        terms[used] += sums.terms[at]
-        total[:, used] += sums.total[:, at]
+                of.append(self._measured[id(rest)][1])
         # A form has at most one constant at a row, and its terms are the others.
+        found = np.concatenate(
+            [constants, constants, np.abs(constants) * self.scales[:, None]], axis=1
+        )
+        if used:
+            found[used] += np.concatenate(of).reshape(len(used), *found.shape[1:])
         count = np.array([[len(form)] for form in forms], dtype=float).reshape(-1, 1)
-        lo, hi = widened(lo, hi, terms * excess(count))
-        total = raised(total, count)
+        lo, hi = widened(found[:, 0], found[:, 1], found[:, 2] * excess(count))
+        total = raised(found[:, 2:].swapaxes(0, 1), count)
         self._snap(forms, lo, hi)
         for place, form in enumerate(forms):
             function = self.row_function(form)
             if function is not None:
                 lo[place], hi[place] = self._tabulated(function, lo[place], hi[place])
         by_ends = self.scales[:, None, None] * magnitudes(lo, hi)
-        return lo, hi, at_least_tiniest(np.minimum(up(total), up(by_ends)))
+        # NaN bounds nothing, and is not the lesser (`up`).
+        return lo, hi, at_least_tiniest(up(np.fmin(total, by_ends)))
 
-    def _bounds(self, rests: Sequence[Form]) -> TermBounds:
-        """Return bounds of sums of terms, not yet widened.
+    def _bounds(self, rests: Sequence[Form]) -> Floats:
+        """Return bounds of sums of terms, not yet widened: (sums, 2 + sizes, kinds).
 
         A sum of sums that have no unknown in common has the sums of their bounds; thousands of
         hidden units may read a few slots. Shares of one head in two sums do not: only together do
         they lie between the least and the largest coefficient. A factor of a sum rounds each of its
         terms twice more than a factor of the term, which `widened` covers.
         """
-        parts = {id(part): part for rest in rests for part in self._parts_of(rest)}
-        found, has_shares = self._bounds_by_terms([*parts.values()])
-        # One row for each rest: none is a sum of sums, and none occurs twice.
-        if len(parts) == len(rests) and not any(id(rest) in self._sums for rest in rests):
+        listed = [self._parts_of(rest) for rest in rests]
+        parts = {id(part): part for each in listed for _, part in each}
+        found = self._bounds_by_terms([*parts.values()])
+        if list(parts) == [id(rest) for rest in rests]:  # none is a sum of others
             return found
-        place = {key: row for row, key in enumerate(parts)}
-        by_terms, terms = list[int](), list[Term]()
-        for row, rest in enumerate(rests):
-            listed = self._sums.get(id(rest), [(ONE, rest)])
-            at = [place[id(part)] for _, part in listed]
-            if len(at) > 1 and any(has_shares[each] for each in at):
-                by_terms.append(row)
-            else:
-                factors = (_nearest(factor) for factor, _ in listed)
-                terms += zip(itertools.repeat(row), at, factors)
-        bounds = TermBounds.zeros(len(rests), self)
-        for piece in _pieces(terms, self.kinds):
-            bounds.add(piece, lambda at: TermBounds(*(each[..., at, :] for each in found)))
-        if by_terms:
-            others, _ = self._bounds_by_terms([rests[row] for row in by_terms])
-            for mine, of in zip(bounds, others, strict=True):
-                mine[..., by_terms, :] = of
-        return bounds
+        of = dict(zip(parts, found, strict=True))
+        terms = [
+            (row, _nearest(factor), of[id(part)])
+            for row, each in enumerate(listed)
+            for factor, part in each
+        ]
+        return self._added(len(rests), terms)
 
-    def _parts_of(self, rest: Form) -> list[Form]:
-        """Return the sums that a sum was made of, or the sum itself."""
-        return [part for _, part in self._sums.get(id(rest), [(ONE, rest)])]
+    def _parts_of(self, rest: Form) -> Sequence[tuple[Fraction, Form]]:
+        """Return factors and sums whose bounds add up to those of a sum: it alone, if it must."""
+        parts = self._sums.get(id(rest))
+        if parts is None or (len(parts) > 1 and any(self._has_shares(part) for _, part in parts)):
+            return [(ONE, rest)]
+        return parts
 
-    def _bounds_by_terms(self, rests: Sequence[Form]) -> tuple[TermBounds, list[bool]]:
-        """Return bounds of sums by their terms, and True for each sum with shares of a head."""
-        others, shares = list[Term](), dict[Pattern, list[Term]]()
+    def _has_shares(self, rest: Form) -> bool:
+        """Return True if a kept sum has a share of a head among its terms."""
+        known = self._with_shares.get(id(rest))
+        if known is None:
+            known = any(self.unknowns[number].share is not None for number in rest)
+            self._with_shares[id(rest)] = known
+        return known
+
+    def _bounds_by_terms(self, rests: Sequence[Form]) -> Floats:
+        """Return bounds of sums by their terms: (sums, 2 + sizes, kinds)."""
+        terms, shares = list[Term](), dict[Pattern, list[tuple[int, int, float]]]()
         floats = dict[int, float]()  # equal coefficients are often one object
-        has_shares = [False] * len(rests)
         for place, rest in enumerate(rests):
             for number, exact in rest.items():
                 x = floats.get(id(exact))
                 if x is None:
                     x = floats[id(exact)] = _nearest(exact)
-                if (share := self.unknowns[number].share) is None:
-                    others.append((place, number, x))
+                unknown = self.unknowns[number]
+                if unknown.share is None:
+                    terms.append((place, x, unknown.bounds))
                 else:
-                    has_shares[place] = True
-                    shares.setdefault(share[0], []).append((place, share[1], x))
-        if others:
-            longest = int(np.bincount([place for place, _, _ in others]).max())
-            require_memory(longest, self.kinds, "weights")
-        bounds = TermBounds.zeros(len(rests), self)
-        for piece in _pieces(others, self.kinds):
-            bounds.add(piece, self._of_unknowns)
+                    head, kind = unknown.share
+                    shares.setdefault(head, []).append((place, kind, x))
+        found = self._added(len(rests), terms)
         for head, listed in shares.items():
             places = sorted({place for place, _, _ in listed})
             row_of = {place: row for row, place in enumerate(places)}
             weights = np.zeros((len(places), self.kinds))
             for place, kind, coefficient in listed:
                 weights[row_of[place], kind] = coefficient
-            low, high = head.ends(weights, weights)
-            bounds.lo[places] += low
-            bounds.hi[places] += high
-            magnitude = np.abs(weights)
-            bounds.terms[places] += magnitude.max(axis=1, keepdims=True)
-            bounds.total[:, places] += self._size_of_shares(head, magnitude)
-        return bounds, has_shares
+            size = self._size_of_shares(head, np.abs(weights))
+            found[places] += np.stack([*head.ends(weights, weights), *size], axis=1)
+        return found
 
-    def _of_unknowns(self, numbers: NDArray[np.intp]) -> TermBounds:
-        """Return the bounds of unknowns."""
-        listed = numbers.tolist()
-        place = {number: k for k, number in enumerate(dict.fromkeys(listed))}
-        at = [place[number] for number in listed]
-        unknowns = [self.unknowns[number] for number in place]
-        lo, hi = (
-            np.array(each)[at] for each in zip(*((u.lo, u.hi) for u in unknowns), strict=True)
-        )
-        sizes = np.array([u.size for u in unknowns])[at].swapaxes(0, 1)
-        return TermBounds(lo, hi, sizes[0], sizes)
+    def _added(self, count: int, terms: Sequence[Term]) -> Floats:
+        """Return the bounds of `count` sums (count, 2 + sizes, kinds) of terms in their order."""
+        found = np.zeros((count, 2 + len(self.scales), self.kinds))
+        if terms:
+            longest = int(np.bincount([place for place, _, _ in terms]).max())
+            require_memory(longest, self.kinds, "weights")
+        for piece in _pieces(terms, self.kinds):
+            rows, factors, of = zip(*piece, strict=True)
+            x = np.array(factors)[:, None, None]
+            each = x * np.concatenate(of).reshape(len(of), *found.shape[1:])
+            lo, hi = each[:, 0], each[:, 1]
+            each[:, 0], each[:, 1] = np.minimum(lo, hi), np.maximum(lo, hi)
+            np.abs(each[:, 2:], out=each[:, 2:])
+            at = np.array(rows)
+            first = starts(at)
+            found[at[first]] += np.add.reduceat(each, first)
+        return found
 
     def _by_grid(self, forms: Sequence[Form]) -> dict[Grid, list[int]]:
         """Places of the forms of each grid."""
@@ -989,7 +974,7 @@ def _scaled(factor: Fraction, form: Form) -> Form:
     """Return factor · form; equal coefficients are often one object, and then so are products."""
     products = {id(x): x for x in form.values()}
     for key, x in products.items():
-        products[key] = factor * x
+        products[key] = factor if x is ONE else factor * x
     return {number: products[id(x)] for number, x in form.items()}
 
 

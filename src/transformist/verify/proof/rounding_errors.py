@@ -148,14 +148,9 @@ class Approximation:
             return self.halves.quanta
         return [ideal.quantum(form) for form in self.forms]
 
-    def powers(self, ideal: Ideal, at: NDArray[np.intp]) -> Floats:
-        """Return `quanta` of the coordinates at these places; −∞ for `None`."""
-        used, place = np.unique(at, return_inverse=True)
-        if self.halves is None:
-            found = [ideal.quantum(self.forms[each]) for each in used.tolist()]
-        else:
-            found = [self.halves.quanta[each] for each in used.tolist()]
-        return np.array([-np.inf if k is None else k for k in found], dtype=float)[place]
+    def powers(self, ideal: Ideal) -> Floats:
+        """(coordinates,): `quanta`, with −∞ for `None`."""
+        return _as_powers(self.quanta(ideal))
 
     @cached_property
     def places(self) -> Mapping[int, int]:
@@ -288,6 +283,7 @@ class AffineMap:
         source: z.
         common: a and ρ of the error of W̃ z̃ before it is rounded, as (1 + δ) W z is off by δ W z
             alone (`CommonFactor`); ∞ where there is none.
+        has_one_sign: (coordinates, kinds): True if all terms of W z have one sign.
 
     """
 
@@ -302,11 +298,7 @@ class AffineMap:
     multiples: Floats
     source: Approximation
     common: Mixed
-
-    @cached_property
-    def has_one_sign(self) -> NDArray[np.bool_]:
-        """(coordinates, kinds): True if all terms of W z have one sign."""
-        return _has_one_sign(self.terms, self.source)
+    has_one_sign: NDArray[np.bool_]
 
     def keeps_zero(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """(rows, kinds): True if the computed W z is exactly 0 where the ideal one is 0.
@@ -367,6 +359,7 @@ class RoundingErrors:
         self.partial_precision = Fraction(1, a.accumulator_roundoff).numerator.bit_length() - 1
         self.storing = self.u if self.narrow else 0.0
         self.per_operation = float(compounded(self.w, self.storing))
+        self._rounded: dict[Any, tuple[float, float]] = {}
 
     def growth(self, roundings: Any) -> Floats:
         """Return γ = (1 + w)^k − 1."""
@@ -375,29 +368,33 @@ class RoundingErrors:
     def rounded(self, weights: Any) -> tuple[Floats, Floats]:
         """Return W̃, the weights rounded to the format, and |W̃ − W|."""
         given = np.asarray(weights)
-        flat, stored, off = given.ravel(), np.zeros(given.size), np.zeros(given.size)
-        (used,) = places(flat)  # 0 is a number of every format
-        listed = flat[used].tolist()
-        place = {y: k for k, y in enumerate(dict.fromkeys(listed))}
-        distinct = np.array(list(place), dtype=flat.dtype)  # a matrix has few distinct weights
-        rounded = np.asarray(self.a.numbers(self.a.array(distinct)), dtype=float)
-        errors, values = np.zeros(len(distinct)), list(place)
+        found, (used,) = np.zeros((2, given.size)), places(given.ravel())  # 0 is always a number
+        listed = given.ravel()[used].tolist()
+        new = [y for y in dict.fromkeys(listed) if y not in self._rounded]  # few are distinct
+        if new:
+            pairs = zip(*self._rounded_apart(np.array(new, dtype=given.dtype)), strict=True)
+            self._rounded |= dict(zip(new, pairs, strict=True))
+        if listed:
+            found[:, used] = np.array([self._rounded[y] for y in listed]).T
+        return found[0].reshape(given.shape), found[1].reshape(given.shape)
+
+    def _rounded_apart(self, weights: NDArray[Any]) -> tuple[list[float], list[float]]:
+        """Return `rounded` of distinct weights other than 0."""
+        rounded = np.asarray(self.a.numbers(self.a.array(weights)), dtype=float)
+        errors = np.zeros(len(weights))
         # For exponents below 400 in magnitude W is within reach, and so is W̃ − W, a multiple of
         # 2^(−400 − 53) or 0.
-        is_plain = np.zeros(len(distinct), dtype=bool)
-        if distinct.dtype == np.float64:
+        is_plain = np.zeros(len(weights), dtype=bool)
+        if weights.dtype == np.float64:
             # If W̃ is 0, or within a factor 2 of W, the float64 difference is exact (Sterbenz).
-            ratio = np.divide(rounded, distinct)
+            ratio = np.divide(rounded, weights)
             is_plain = (ratio == 0) | (ratio >= 0.5) & (ratio <= 2)
-            is_plain &= np.abs(np.frexp(distinct)[1]) < 400
-            errors[is_plain] = np.abs(rounded - distinct)[is_plain]
+            is_plain &= np.abs(np.frexp(weights)[1]) < 400
+            errors[is_plain] = np.abs(rounded - weights)[is_plain]
         for k in np.flatnonzero(~is_plain).tolist():
-            y = within_reach(exactly(values[k]))
+            y = within_reach(exactly(weights[k]))
             errors[k] = float(abs(Fraction(float(rounded[k])) - y))
-        at = np.array([place[y] for y in listed], dtype=np.intp)
-        stored[used], off[used] = rounded[at], errors[at]
-        off = at_least_tiniest(up(off))
-        return stored.reshape(given.shape), off.reshape(given.shape)
+        return rounded.tolist(), at_least_tiniest(up(errors)).tolist()
 
     # Sums of products
 
@@ -428,7 +425,7 @@ class RoundingErrors:
         scales = self.ideal.scales[:, None, None]
         by_terms = at.times(plus + minus, z.size) + np.abs(shift) * scales
         size = np.minimum(up(by_terms), up(scales * magnitudes(lo, hi)))
-        k = _powers(W, b, at, z.powers(self.ideal, at.columns))[:, 0]
+        k = _powers(W, b, at, z.powers(self.ideal)[at.columns])[:, 0]
         rows = IdealMap((), lo, hi, at_least_tiniest(size), lambda rows: k[rows])
         return self._bounded(W, b, z, at, rows, where)
 
@@ -451,9 +448,10 @@ class RoundingErrors:
         # Σ |term|, and W̃ z̃ + b̃ − (W z + b) = W̃ (z̃ − z) + (W̃ − W) z + (b̃ − b).
         magnitude = np.abs(terms.weights)
         summed = up(at.times(magnitude, z.reach) + np.abs(shift)[:, None] * scales)
-        growth, underflow, keeps = self._operations(terms, shift, z)
+        summands = self._summands(terms, shift, z)
+        growth, underflow, keeps = self._operations(terms, *summands)
         self.require(up(summed[0] * (1 + growth)), self.a.largest_partial, where)
-        exact = self._is_exact(W, b, z, terms, shift, summed[0], size[0])
+        exact = self._is_exact(W, b, z, terms.at, *summands, summed[0], size[0])
         is_given_exactly = not (stored.is_off or z.error[0].any(axis=1)[at.columns].any())
         if is_given_exactly and (exact | keeps).all():
             self.require(size[0], self.a.largest, where)
@@ -506,6 +504,7 @@ class RoundingErrors:
             multiples,
             z,
             common,
+            one_sign,
         )
 
     def _exactly(
@@ -532,8 +531,9 @@ class RoundingErrors:
             shared=_shared(terms, stored, z),
         )
         mixed = Mixed(none[0], none[0])
+        one_sign = _has_one_sign(terms, z)
         return AffineMap(
-            values, none, none, none, mixed, stored, summed[0], terms, multiples, z, mixed
+            values, none, none, none, mixed, stored, summed[0], terms, multiples, z, mixed, one_sign
         )
 
     def used_rows(self, W: Any, b: Any, where: str) -> NDArray[np.intp]:
@@ -548,12 +548,12 @@ class RoundingErrors:
         (`_copied`).
         """
         rows = self.used_rows(W, b, where)
-        copies, sources = self._copies(W, b, rows)
+        is_copy, sources = self._copies(W, b, rows)
         pieces = [
-            (copies[at], self._copied(z, sources[at], where))
-            for at in self.blocks(np.arange(len(copies)))
+            (rows[at], self._copied(z, sources[at], where))
+            for at in self.blocks(np.flatnonzero(is_copy))
         ]
-        blocks = self.blocks(np.setdiff1d(rows, copies, assume_unique=True))
+        blocks = self.blocks(rows[~is_copy])
         for at in blocks:
             read = np.arange(W.shape[1])
             if len(blocks) > 1:  # a piece of many reads few coordinates
@@ -564,19 +564,19 @@ class RoundingErrors:
 
     def _copies(
         self, W: Any, b: Any, rows: NDArray[np.intp]
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the rows that copy a coordinate of z, and this coordinate for each.
+    ) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+        """Return True for each row that copies a coordinate of z, and the coordinates.
 
         Such a row has one weight, which is 1, and no bias: the number is multiplied with 1, and
         zeros are added, so nothing rounds. There are none in a format without the number 1, or
         where computed numbers are not stored as they are (`are_stored`).
         """
         if not self.are_stored or not self.a.smallest <= 1 <= self.a.largest:
-            return rows[:0], rows[:0]
+            return np.zeros(len(rows), dtype=bool), rows
         used = W[rows] != 0
         sources = used.argmax(axis=1)
         is_copy = (used.sum(axis=1) == 1) & (W[rows, sources] == 1) & (b[rows] == 0)
-        return rows[is_copy], sources[is_copy]
+        return is_copy, sources
 
     def _copied(self, z: Approximation, sources: NDArray[np.intp], where: str) -> Approximation:
         """Return rows that copy coordinates of z, with the bounds that `affine` gives them.
@@ -608,8 +608,7 @@ class RoundingErrors:
         """Return `IdealMap.powers` of written forms."""
 
         def powers(rows: NDArray[np.intp]) -> Floats:
-            found = [self.ideal.quantum(forms[row]) for row in rows.tolist()]
-            return np.array([-np.inf if k is None else k for k in found], dtype=float)
+            return _as_powers([self.ideal.quantum(forms[row]) for row in rows.tolist()])
 
         return powers
 
@@ -764,10 +763,9 @@ class RoundingErrors:
         return lo, hi, size
 
     def _operations(
-        self, terms: Terms, shift: Floats, z: Approximation
+        self, terms: Terms, count: NDArray[np.int_], plain: NDArray[np.bool_]
     ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         """Return γ and the underflow of each row, and True for rows that keep what they read."""
-        count, plain = self._summands(terms, shift, z)
         growth = self.growth(np.maximum(count - 1, 0) + ~plain)
         # Each product and sum may underflow in the accumulator, the result where it is stored.
         underflow = 2 * count * self.tiny_partial + (count > 0) * self.narrow * self.tiny
@@ -794,8 +792,9 @@ class RoundingErrors:
         W: Any,
         b: Any,
         z: Approximation,
-        terms: Terms,
-        shift: Floats,
+        at: Entries,
+        count: NDArray[np.int_],
+        plain: NDArray[np.bool_],
         summed: Floats,
         size: Floats,
     ) -> NDArray[np.bool_]:
@@ -804,10 +803,8 @@ class RoundingErrors:
         If there are two terms, and their weights are powers of two, the result is the only partial
         sum: a multiple of 2ᵏ of at most `size`, however large the terms are.
         """
-        powers = _powers(W, b, terms.at, z.powers(self.ideal, terms.at.columns))
-        uses = np.ones(len(terms.weights))
-        is_inexact = terms.at.times(uses, (z.error[0] > 0).astype(float)) > 0
-        count, plain = self._summands(terms, shift, z)
+        powers = _powers(W, b, at, z.powers(self.ideal)[at.columns])
+        is_inexact = at.any((z.error[0] > 0)[at.columns])
         total = np.where((plain & (count <= 2))[:, None], size, summed)
         return np.asarray(self.fits(powers, total, in_partials=True) & ~is_inexact)
 
@@ -950,8 +947,7 @@ class RoundingErrors:
     ) -> NDArray[np.bool_]:
         """(coordinates, kinds): True if all parts are exact multiples of one 2ᵏ that fits."""
         quanta = [part.quanta(self.ideal) for part in parts]
-        powers = [least(each) for each in zip(*quanta, strict=True)]
-        k = np.array([[-np.inf if power is None else power] for power in powers])
+        k = _as_powers([least(each) for each in zip(*quanta, strict=True)])[:, None]
         return np.asarray(self.fits(k, reach[0]) & (inherited[0] == 0))
 
     # Vectors with given errors
@@ -981,13 +977,12 @@ class RoundingErrors:
 
 def _has_one_sign(terms: Terms, z: Approximation) -> NDArray[np.bool_]:
     """(rows, kinds): True if all terms of W z have one sign."""
-    at, weights = terms.at, terms.weights
-    plus, minus = weights > 0, weights < 0
-    below, above = (z.lo < 0).astype(float), (z.hi > 0).astype(float)
-    found = (at.times(plus, below) + at.times(minus, above) == 0) | (
-        at.times(plus, above) + at.times(minus, below) == 0
-    )
-    return np.asarray(found | (at.count(weights)[:, None] < 2))  # one term has one sign
+    at, weights = terms.at, terms.weights[:, None]
+    below, above = (z.lo < 0)[at.columns], (z.hi > 0)[at.columns]
+    has_plus = at.any(np.where(weights > 0, above, below) & (weights != 0))
+    has_minus = at.any(np.where(weights > 0, below, above) & (weights != 0))
+    # One term has one sign.
+    return np.asarray(~has_plus | ~has_minus | (at.count(terms.weights)[:, None] < 2))
 
 
 def _multiples(terms: Terms, shift: Floats, of_z: Floats) -> Floats:
@@ -1077,6 +1072,11 @@ def largest_sums(W: Any, shift: Floats, z: Approximation, ideal: Ideal) -> Float
     return np.where((at.count(may_be_negative) > 0)[:, None], np.inf, found)
 
 
+def _as_powers(listed: Sequence[int | None]) -> Floats:
+    """Return exponents of 2 as an array, with −∞ for `None`."""
+    return np.array([-np.inf if k is None else k for k in listed], dtype=float)
+
+
 def _known_multiples(part: Approximation) -> Floats:
     """(coordinates,): `multiples` where they are known; a coordinate that is 0 is of all powers."""
     known = np.full(len(part.forms), -np.inf) if part.multiples is None else part.multiples
@@ -1094,7 +1094,7 @@ def exponents(weights: Any) -> Floats:
         return np.where(given == 0, float(ANY_POWER), (e - 53 + j).astype(float))
     listed = given.tolist()
     known = {x: exponent(exactly(x)) for x in set(listed)}
-    return np.array([-np.inf if known[x] is None else known[x] for x in listed], dtype=float)
+    return _as_powers([known[x] for x in listed])
 
 
 def _where(holds: NDArray[np.bool_], mixed: Mixed, error: Floats) -> Mixed:

@@ -98,6 +98,13 @@ class Entries:
             found[self.rows[self.first]] = extreme.reduceat(values, self.first, axis=0)
         return np.asarray(extreme(found, initial))
 
+    def any(self, values: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return (rows, …): True if some value of a row is True."""
+        found = np.zeros((self.shape[0], *values.shape[1:]), dtype=bool)
+        if len(values):
+            found[self.rows[self.first]] = np.logical_or.reduceat(values, self.first, axis=0)
+        return found
+
     def count(self, values: Any) -> NDArray[np.intp]:
         """Return (rows,): how many of the values of a row are not 0."""
         return np.bincount(self.rows[np.asarray(values) != 0], minlength=self.shape[0])

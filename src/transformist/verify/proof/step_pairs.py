@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from transformist.model import FeedForward
 from transformist.verify.proof.grids import ANY_POWER, Grid, exponent, quantum, sum_grid
-from transformist.verify.proof.ideal import Form, Ideal, Moving
+from transformist.verify.proof.ideal import ONE, Form, Ideal, Moving
 from transformist.verify.proof.rounding_errors import (
     AffineMap,
     RoundingErrors,
@@ -329,7 +329,7 @@ def _multiples_of(inner: AffineMap, upper: NDArray[np.intp], lower: NDArray[np.i
     return np.minimum(inner.multiples[upper], inner.multiples[lower])
 
 
-_SIGNS = {1: Fraction(1), -1: Fraction(-1)}
+_SIGNS = {1: ONE, -1: -ONE}
 
 
 def _shifts(f: FeedForward, inner: AffineMap, ordered: Sequence[Group]) -> list[Shifts]:
@@ -465,7 +465,9 @@ def _just_above(room: Fraction) -> float:
 def _note(margins: Sides, is_step: Sequence[bool], names: Sequence[str], ledger: Ledger) -> None:
     """Add the margins of each step to a ledger; of a step that is none, the first that is lost."""
     what = "the error of a comparison"
-    there, _, _, error, room = (np.moveaxis(each, 0, -1).tolist() for each in margins)
+    there, error, room = (
+        np.moveaxis(each, 0, -1).tolist() for each in (margins.there, margins.error, margins.room)
+    )
     for place, name in enumerate(names):
         found = [
             Margin(name, what, bound, allowed)

@@ -168,7 +168,8 @@ def up(x: Any) -> Any:
             found = np.zeros(x.shape)
             found[is_used] = up(x[is_used])
             return found
-    found = x * (1 + ROOM) + FLOOR * (x > 0)
+    found = x * (1 + ROOM)
+    found += FLOOR * np.sign(x)
     # The least of numbers among which there is a NaN is NaN.
     least = np.minimum.reduce(x, axis=None, initial=0.0)
     return found if least >= 0 else np.where(x >= 0, found, math.inf)

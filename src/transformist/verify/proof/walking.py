@@ -19,7 +19,7 @@ from transformist.model import (
 )
 from transformist.position_features import SINE_STEP, WAVES, position
 from transformist.verify.proof.answering import decide
-from transformist.verify.proof.attending import Attending, projections
+from transformist.verify.proof.attending import Attending, projected
 from transformist.verify.proof.grids import SYMBOLS, Grid
 from transformist.verify.proof.hidden_units import network
 from transformist.verify.proof.ideal import ONE, ZERO_FORM, Form, Ideal
@@ -182,7 +182,7 @@ class Walk:
     ) -> Approximation:
         """Return z + Σ (W_O c + b_O) over the heads."""
         parts = [z]
-        given = projections(heads, read, self.rounding, layer)
+        given = projected(heads, read, self.rounding, layer)
         for k, (head, own) in enumerate(zip(heads, given, strict=True)):
             where = f"{layer} head {k}"
             attending = Attending(head, where, self.rounding, self.order)
