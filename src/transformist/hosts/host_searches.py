@@ -66,7 +66,7 @@ def search_host(
                 f"max_length must be at most the model's (N = {own})",
                 received=f"max_length = {max_length}",
                 where="search_host",
-                remedy="give its own length, or less",
+                remedy="give its own length or less, or a model that is made for more",
             )
     stock = HOSTS[host].loaded().STOCK
     written = arithmetic if arithmetic in WRITTEN_IN else FORMAT

@@ -138,7 +138,13 @@ def check_certificate(model: Transformer, certificate: Certificate) -> None:
 
 def _check(model: Transformer, said: Certificate) -> None:
     need(said.version == VERSION, f"it is of version {VERSION}, not {said.version}")
-    need(said.weights == digest(model), "it is of this model")
+    if said.weights != digest(model):
+        raise Unproved(
+            "a certificate must be of the model that it is checked with",
+            received="one of other weights, or of another max_length",
+            where="check_certificate",
+            remedy="give the model that was certified, or certify this one",
+        )
     if said.grade == 0:
         raise Unproved(
             "a certificate must hold, or there is nothing to check",
@@ -350,6 +356,6 @@ def _length(model: Transformer, max_length: int | None) -> int:
             f"max_length must be at most the model's (N = {model.max_length})",
             received=f"max_length = {n}",
             where="certify",
-            remedy="give its own length, or less",
+            remedy="give its own length or less, or a model that is made for more",
         )
     return n
