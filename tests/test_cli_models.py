@@ -581,6 +581,18 @@ def bad_requests(source, saved):
     ]
 
 
+@pytest.mark.parametrize("command", ["compile", "certify"])
+@pytest.mark.parametrize("name", ["none/model.safetensors", "model.txt"])
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(
+    command, name, capsys, tmp_path, monkeypatch
+):
+    for method in ("compiled", "transformer"):
+        monkeypatch.setattr(NamedProgram, method, lambda *_: pytest.fail("it was compiled"))
+    code, _, err = run(capsys, command, "programs/dyck-1", "-o", tmp_path / name)
+    assert code == 2 and "error: -o: " in err and "Traceback" not in err
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_program_that_is_refused_leaves_the_others_of_its_file(capsys, tmp_path):
     """Imports from `__future__` hold for the whole file; none of it runs if its syntax is wrong."""
     file = tmp_path / "both.py"

@@ -26,6 +26,7 @@ from transformist.hosts import (
 )
 from transformist.hosts.certifying import OnlySearched, SearchedCertificate, certify_unsearched
 from transformist.hosts.host import HOSTS
+from transformist.hosts.saved_model import model_path
 from transformist.inputs import read_positive, read_settings, with_options
 from transformist.model import Transformer
 from transformist.named import NamedModel, find_model
@@ -120,6 +121,8 @@ def command(
                 remedy="give --check and the file alone",
             )
         return _check_saved(model, as_json)
+    if output is not None:
+        model_path(output, "-o")  # before a proof, which may take minutes
     code = {"position_codes": position_codes}
     named = find_model(model, with_options(read_settings(settings), code))
     name, longest = named.name, None if length is None else read_positive(length, "--max-length")

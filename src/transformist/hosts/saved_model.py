@@ -11,7 +11,7 @@ from typing import Any
 from transformist.errors import InvalidValue, TransformistError, UnreadableInput, require_type
 from transformist.hosts.certifying import check_certificate
 from transformist.hosts.plain_values import Tensors, decoded, encoded
-from transformist.hosts.whole_file import path_of, replace_file
+from transformist.hosts.whole_file import path_of, replace_file, require_writable
 from transformist.model import Transformer, require_transformer
 from transformist.verify import Certificate
 from transformist.verify.certificate import VERSION as CERTIFICATE_VERSION
@@ -46,10 +46,11 @@ OTHER_KINDS = frozenset(
 
 
 def model_path(path: Any, where: str) -> Path:
-    """Return the path of a model's file.
+    """Return the path that a model can be written to, before the work on the model.
 
     Raises:
-        InvalidValue: for a name that says that the file is of another kind.
+        InvalidValue: for a name that says that the file is of another kind, and for a place that
+            cannot be written to.
 
     """
     target = path_of(path, where)
@@ -61,6 +62,7 @@ def model_path(path: Any, where: str) -> Path:
             remedy=f"name it {target.with_suffix('.safetensors').name}; "
             "transformist export writes a model for other software",
         )
+    require_writable(target, where)
     return target
 
 
