@@ -226,7 +226,7 @@ def test_other_weights_have_other_certificates(name, trials):
                     with pytest.raises(Unproved):
                         confirm(other, found)
                     if at == tuple(places[0]):
-                        with pytest.raises(Unproved, match="of the model that it is checked with"):
+                        with pytest.raises(Unproved, match="must belong to the model"):
                             tf.check_certificate(other, proved)
                         with pytest.raises(Unproved):
                             tf.check_certificate(other, replace(proved, weights=digest(other)))
@@ -329,7 +329,7 @@ def test_the_command_saves_checks_and_prints_lines(capsys, tmp_path, monkeypatch
     other = tf.certify(tf.load(path), "float32", 49)
     monkeypatch.setattr(certify, "load_certificates", lambda _: (replace(other, model="another"),))
     assert main(["certify", str(path), "--check"]) == 1
-    assert "it is of this model" in capsys.readouterr().out
+    assert "its model is as stated" in capsys.readouterr().out
     assert main(["certify", str(path), "--check", "--json"]) == 1
     assert len(json.loads(capsys.readouterr().out)["unproved"]) == 1
     monkeypatch.undo()
@@ -421,7 +421,7 @@ def test_no_field_of_the_second_grade_is_free(trials):
     for field in fields(found):
         for other in (((3,),), None, 1, 3, "any", ("x",))[:trials]:
             if other != getattr(found, field.name):
-                with pytest.raises(Unproved, match="must follow|must be of the model"):
+                with pytest.raises(Unproved, match="must follow|must belong"):
                     tf.check_certificate(model, replace(found, **{field.name: other}))
 
 
@@ -432,7 +432,7 @@ def test_a_certificate_of_another_model_is_named_as_such():
     shift = [Fraction(b) + Fraction(k == 0, 2**20) for k, b in enumerate(network.b_1)]
     layers = (replace(model.layers[0], feed_forward=replace(network, b_1=shift)), *model.layers[1:])
     for each in (other, replace(model, layers=layers)):
-        with pytest.raises(Unproved, match="of the model that it is checked with"):
+        with pytest.raises(Unproved, match="must belong to the model"):
             tf.check_certificate(each, found)
 
 

@@ -89,7 +89,9 @@ def test_joint_maps_keep_margins_and_copies_raise_none(monkeypatch, name, number
     found = prove(model, a, 8, "any")
     monkeypatch.setattr(attending, "MOST_JOINT", 0)
     assert prove(model, a, 8, "any") == found
-    monkeypatch.setattr(RoundingErrors, "_copies", lambda r, W, b, rows: (rows < 0, rows))
+    monkeypatch.setattr(
+        RoundingErrors, "_copies", lambda r, W, b, rows: (np.zeros(len(rows), bool), rows)
+    )
     products = prove(model, a, 8, "any")
     assert products.stopped == found.stopped
     for mine, other in zip(found.margins, products.margins, strict=True):

@@ -66,7 +66,8 @@ def search_host(
                 f"max_length must be at most the model's (N = {own})",
                 received=f"max_length = {max_length}",
                 where="search_host",
-                remedy="give its own length or less, or a model that is made for more",
+                remedy=f"give max_length = {own} or less, or build the model with max_length = "
+                f"{max_length} or more",
             )
     stock = HOSTS[host].loaded().STOCK
     written = arithmetic if arithmetic in WRITTEN_IN else FORMAT

@@ -46,7 +46,7 @@ OTHER_KINDS = frozenset(
 
 
 def model_path(path: Any, where: str) -> Path:
-    """Return the path that a model can be written to, before the work on the model.
+    """Return the path of a model's file, if its name fits and a file can be written there.
 
     Raises:
         InvalidValue: for a name that says that the file is of another kind, and for a place that

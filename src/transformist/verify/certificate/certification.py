@@ -140,8 +140,8 @@ def _check(model: Transformer, said: Certificate) -> None:
     need(said.version == VERSION, f"it is of version {VERSION}, not {said.version}")
     if said.weights != digest(model):
         raise Unproved(
-            "a certificate must be of the model that it is checked with",
-            received="one of other weights, or of another max_length",
+            "a certificate must belong to the model that it is checked against",
+            received="a certificate of another model, or with a changed digest",
             where="check_certificate",
             remedy="give the model that was certified, or certify this one",
         )
@@ -176,7 +176,6 @@ def _check(model: Transformer, said: Certificate) -> None:
     again = Certification(model, a, n, said.order, said.host).proved(n, proof)
     for number, (line, wanted) in enumerate(zip(said.lines, again.lines, strict=False)):
         need(line == wanted, f"line {number}, {wanted.name}, is as stated")
-    need(said.model == again.model, "it is of this model")
     for part in fields(again):
         words, value = part.name.replace("_", " "), getattr(said, part.name)
         wanted = getattr(again, part.name)
@@ -356,6 +355,7 @@ def _length(model: Transformer, max_length: int | None) -> int:
             f"max_length must be at most the model's (N = {model.max_length})",
             received=f"max_length = {n}",
             where="certify",
-            remedy="give its own length or less, or a model that is made for more",
+            remedy=f"give max_length = {model.max_length} or less, or build the model with "
+            f"max_length = {n} or more",
         )
     return n

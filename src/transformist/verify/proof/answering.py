@@ -132,6 +132,7 @@ def _labels(read_out: MultiClass, z: Approximation, r: RoundingErrors, ledger: L
     W, b = read_out.W_out, read_out.b_out
     is_many = len(W) > MOST_LABELS
     vertex = _vertex(r.forms(W[:3], b[:3], z), r.ideal) if _are_parabolas(W, b) else None
+    # Of many labels with a known vertex the forms need not be written (`many_rows`).
     may_be_unwritten = is_many and vertex is not None and W.shape[1] <= MOST_TERMS
     bounded = r.many_rows if may_be_unwritten else r.affine
     if vertex is not None:

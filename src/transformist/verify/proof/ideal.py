@@ -12,13 +12,14 @@ c_u. Its unknowns u are functions of the row:
 
 Each unknown is stored, and each form is computed, with three facts that hold on every input:
 
-- bounds: a lower and an upper end for each kind of row;
+- ends: a lower and an upper end for each kind of row;
 - a grid (`grids`);
 - a size: a bound of the magnitude, and one of D times the magnitude for each mask of a mean, where
   D is the number of rows that the mask admits at the row.
 
-The *bounds* of numbers are one array (…, 2 + sizes, kinds): the lower end, the upper end, and the
-sizes.
+The *bounds* of a number are its ends and its sizes in one array (3 + masks, kinds): the lower end,
+the upper end, the bound of the magnitude, and that of D times the magnitude for each mask. Arrays
+of several numbers have an axis in front.
 
 A head is linear in its values, so it maps a form Σ c_u u to Σ c_u (the head's output for u). Its
 output for the indicator of kind k is the *share* of kind k: the total weight on rows of that kind.
@@ -71,10 +72,13 @@ ZERO_FORM: Form = {}
 """The form 0: one object for all, so that what is known of it is computed once."""
 
 Term: TypeAlias = "tuple[int, float, Floats]"
-"""The place of a sum in a list, a factor, and the bounds of the number that it multiplies."""
+"""The place of the sum in a list, a factor, and the bounds of the number that it multiplies."""
 
 MOST_NUMBERS = 2**21
-"""Numbers in one piece of an evaluation over all terms: 16 MiB of float64."""
+"""Most terms times kinds of rows in one piece of an evaluation over all terms.
+
+An array of a piece has 3 + masks numbers for each of them: 16 MiB times 3 + masks.
+"""
 
 MOST_VALUES = 4096
 """Largest number of values of a form that are listed, and of their D: bounds the running time."""
@@ -170,7 +174,7 @@ class Unknown:
     """Facts about an unknown that hold on every input.
 
     Attributes:
-        bounds: (2 + sizes, kinds): its bounds.
+        bounds: (3 + masks, kinds): ends and sizes.
         grid: the grid of its values.
         share: the pattern of the head and the kind of row, if the unknown is a share.
         unit: the form x and the limit h (`None` for no limit), if the unknown is a hidden unit
@@ -354,7 +358,7 @@ class Ideal:
         """Return the form plus a constant; both forms have one `rest`."""
         if not form or not value:
             return form or self.constant(value)
-        total, sums = dict(form), {id(ZERO): value}  # most kinds have one constant
+        total, sums = dict(form), {id(ZERO): value}  # most kinds share one constant
         for kind in range(self.kinds):
             own = total.get(kind, ZERO)
             if id(own) not in sums:
@@ -444,14 +448,15 @@ class Ideal:
         return found
 
     def _terms_with_grids(self, form: Form) -> Iterable[tuple[Fraction, Grid]]:
-        """Return factors and grids of numbers that add up to a form.
+        """Return factors and grids of numbers whose combined grid is that of a form.
 
         Common divisors are associative, so the grid of a sum of sums is that of all their terms.
+        Equal terms have one common divisor: a constant that kinds share is listed once.
         """
         rest = self.rest(form)
         if rest is not form:
             of_kinds, own = self.unknowns[0].grid, [form[kind] for kind in self._kinds_of(form)]
-            distinct = {id(x): (x, of_kinds) for x in own}  # most kinds have one constant
+            distinct = {id(x): (x, of_kinds) for x in own}
             return [*distinct.values(), (ONE, self.grid(rest))]
         if id(rest) in self._sums:
             return [(factor, self.grid(part)) for factor, part in self._sums[id(rest)]]
@@ -539,7 +544,8 @@ class Ideal:
 
         """
         rests = {id(rest): rest for form in forms if (rest := self.rest(form))}
-        # `moving` asks again for the sums of a layer that was just measured.
+        # `moving` asks again for sums that were measured just before, so the last ones are kept.
+        # The forms are kept with them, so their ids stay valid; unknowns do not change.
         if not rests.keys() <= self._measured.keys():
             sums = self._bounds([*rests.values()])
             self._measured = dict(zip(rests, zip(rests.values(), sums, strict=True), strict=True))
@@ -553,13 +559,15 @@ class Ideal:
             if rest:
                 used.append(row)
                 of.append(self._measured[id(rest)][1])
-        # A form has at most one constant at a row, and its terms are the others.
+        # A row has one kind, so at most one constant is added there to the bounds of the rest.
         found = np.concatenate(
             [constants, constants, np.abs(constants) * self.scales[:, None]], axis=1
         )
         if used:
             found[used] += np.concatenate(of).reshape(len(used), *found.shape[1:])
+        # The constants of all kinds are counted: too many, which is safe.
         count = np.array([[len(form)] for form in forms], dtype=float).reshape(-1, 1)
+        # The bound of the magnitude is still a bound of Σ |term|, as no end has lowered it.
         lo, hi = widened(found[:, 0], found[:, 1], found[:, 2] * excess(count))
         total = raised(found[:, 2:].swapaxes(0, 1), count)
         self._snap(forms, lo, hi)
@@ -568,11 +576,11 @@ class Ideal:
             if function is not None:
                 lo[place], hi[place] = self._tabulated(function, lo[place], hi[place])
         by_ends = self.scales[:, None, None] * magnitudes(lo, hi)
-        # NaN bounds nothing, and is not the lesser (`up`).
+        # Where one is NaN `fmin` takes the other; where both are, `up` makes infinity of them.
         return lo, hi, at_least_tiniest(up(np.fmin(total, by_ends)))
 
     def _bounds(self, rests: Sequence[Form]) -> Floats:
-        """Return bounds of sums of terms, not yet widened: (sums, 2 + sizes, kinds).
+        """Return bounds of sums of terms, not yet widened: (sums, 3 + masks, kinds).
 
         A sum of sums that have no unknown in common has the sums of their bounds; thousands of
         hidden units may read a few slots. Shares of one head in two sums do not: only together do
@@ -593,14 +601,17 @@ class Ideal:
         return self._added(len(rests), terms)
 
     def _parts_of(self, rest: Form) -> Sequence[tuple[Fraction, Form]]:
-        """Return factors and sums whose bounds add up to those of a sum: it alone, if it must."""
+        """Return the factors and sums that a sum was made of, if their bounds may be added.
+
+        Else return (1, the sum) alone: bounds are not added where one of several has a share.
+        """
         parts = self._sums.get(id(rest))
         if parts is None or (len(parts) > 1 and any(self._has_shares(part) for _, part in parts)):
             return [(ONE, rest)]
         return parts
 
     def _has_shares(self, rest: Form) -> bool:
-        """Return True if a kept sum has a share of a head among its terms."""
+        """Return True if a sum, which `_sums` keeps alive, has a share among its terms."""
         known = self._with_shares.get(id(rest))
         if known is None:
             known = any(self.unknowns[number].share is not None for number in rest)
@@ -608,7 +619,7 @@ class Ideal:
         return known
 
     def _bounds_by_terms(self, rests: Sequence[Form]) -> Floats:
-        """Return bounds of sums by their terms: (sums, 2 + sizes, kinds)."""
+        """Return bounds of sums by their terms: (sums, 3 + masks, kinds)."""
         terms, shares = list[Term](), dict[Pattern, list[tuple[int, int, float]]]()
         floats = dict[int, float]()  # equal coefficients are often one object
         for place, rest in enumerate(rests):
@@ -634,7 +645,10 @@ class Ideal:
         return found
 
     def _added(self, count: int, terms: Sequence[Term]) -> Floats:
-        """Return the bounds of `count` sums (count, 2 + sizes, kinds) of terms in their order."""
+        """Return the bounds of `count` sums of terms: (count, 3 + masks, kinds).
+
+        The terms of one sum stand together, so that it is one run of one piece.
+        """
         found = np.zeros((count, 2 + len(self.scales), self.kinds))
         if terms:
             longest = int(np.bincount([place for place, _, _ in terms]).max())
@@ -979,9 +993,10 @@ def _scaled(factor: Fraction, form: Form) -> Form:
 
 
 def _pieces(terms: Sequence[Term], kinds: int) -> Iterator[Sequence[Term]]:
-    """Yield terms in pieces of about `MOST_NUMBERS` numbers; a form's terms stay together.
+    """Yield terms in pieces of about `MOST_NUMBERS` terms times kinds.
 
-    A form has at most `MOST_SUMMED` terms (`Ideal.combined`), and few enough for the memory.
+    The terms of a sum stay together. It has at most `MOST_SUMMED` terms (`Ideal.combined`), and few
+    enough for the memory.
     """
     start = 0
     while start < len(terms):

@@ -283,7 +283,8 @@ class AffineMap:
         source: z.
         common: a and ρ of the error of W̃ z̃ before it is rounded, as (1 + δ) W z is off by δ W z
             alone (`CommonFactor`); ∞ where there is none.
-        has_one_sign: (coordinates, kinds): True if all terms of W z have one sign.
+        has_one_sign: (coordinates, kinds): True if all terms of W z have one sign, but for those
+            whose weight is 0 in the format.
 
     """
 
@@ -359,6 +360,7 @@ class RoundingErrors:
         self.partial_precision = Fraction(1, a.accumulator_roundoff).numerator.bit_length() - 1
         self.storing = self.u if self.narrow else 0.0
         self.per_operation = float(compounded(self.w, self.storing))
+        # W̃ and |W̃ − W| of each weight so far. Equal numbers of two types are one key.
         self._rounded: dict[Any, tuple[float, float]] = {}
 
     def growth(self, roundings: Any) -> Floats:
@@ -368,9 +370,9 @@ class RoundingErrors:
     def rounded(self, weights: Any) -> tuple[Floats, Floats]:
         """Return W̃, the weights rounded to the format, and |W̃ − W|."""
         given = np.asarray(weights)
-        found, (used,) = np.zeros((2, given.size)), places(given.ravel())  # 0 is always a number
+        found, (used,) = np.zeros((2, given.size)), places(given.ravel())  # 0 is in every format
         listed = given.ravel()[used].tolist()
-        new = [y for y in dict.fromkeys(listed) if y not in self._rounded]  # few are distinct
+        new = [y for y in dict.fromkeys(listed) if y not in self._rounded]  # a matrix has few
         if new:
             pairs = zip(*self._rounded_apart(np.array(new, dtype=given.dtype)), strict=True)
             self._rounded |= dict(zip(new, pairs, strict=True))
@@ -379,7 +381,7 @@ class RoundingErrors:
         return found[0].reshape(given.shape), found[1].reshape(given.shape)
 
     def _rounded_apart(self, weights: NDArray[Any]) -> tuple[list[float], list[float]]:
-        """Return `rounded` of distinct weights other than 0."""
+        """Return W̃ and |W̃ − W| of weights other than 0, which are not looked up."""
         rounded = np.asarray(self.a.numbers(self.a.array(weights)), dtype=float)
         errors = np.zeros(len(weights))
         # For exponents below 400 in magnitude W is within reach, and so is W̃ − W, a multiple of
@@ -565,14 +567,14 @@ class RoundingErrors:
     def _copies(
         self, W: Any, b: Any, rows: NDArray[np.intp]
     ) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-        """Return True for each row that copies a coordinate of z, and the coordinates.
+        """Return True for each row that copies a coordinate of z, and this coordinate, there.
 
         Such a row has one weight, which is 1, and no bias: the number is multiplied with 1, and
         zeros are added, so nothing rounds. There are none in a format without the number 1, or
         where computed numbers are not stored as they are (`are_stored`).
         """
         if not self.are_stored or not self.a.smallest <= 1 <= self.a.largest:
-            return np.zeros(len(rows), dtype=bool), rows
+            return np.zeros(len(rows), dtype=bool), rows  # the coordinates are not read
         used = W[rows] != 0
         sources = used.argmax(axis=1)
         is_copy = (used.sum(axis=1) == 1) & (W[rows, sources] == 1) & (b[rows] == 0)
@@ -765,7 +767,10 @@ class RoundingErrors:
     def _operations(
         self, terms: Terms, count: NDArray[np.int_], plain: NDArray[np.bool_]
     ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """Return γ and the underflow of each row, and True for rows that keep what they read."""
+        """Return γ and the underflow of each row, and True for rows that keep what they read.
+
+        `count` and `plain` are those of `_summands`.
+        """
         growth = self.growth(np.maximum(count - 1, 0) + ~plain)
         # Each product and sum may underflow in the accumulator, the result where it is stored.
         underflow = 2 * count * self.tiny_partial + (count > 0) * self.narrow * self.tiny
@@ -799,6 +804,8 @@ class RoundingErrors:
         size: Floats,
     ) -> NDArray[np.bool_]:
         """(rows, kinds): True if z is exact, and all terms are multiples of one 2ᵏ that fits.
+
+        `count` and `plain` are those of `_summands`.
 
         If there are two terms, and their weights are powers of two, the result is the only partial
         sum: a multiple of 2ᵏ of at most `size`, however large the terms are.
@@ -976,12 +983,12 @@ class RoundingErrors:
 
 
 def _has_one_sign(terms: Terms, z: Approximation) -> NDArray[np.bool_]:
-    """(rows, kinds): True if all terms of W z have one sign."""
+    """(rows, kinds): True if all terms of W z have one sign, where W̃ is not 0."""
     at, weights = terms.at, terms.weights[:, None]
     below, above = (z.lo < 0)[at.columns], (z.hi > 0)[at.columns]
     has_plus = at.any(np.where(weights > 0, above, below) & (weights != 0))
     has_minus = at.any(np.where(weights > 0, below, above) & (weights != 0))
-    # One term has one sign.
+    # A single term has one sign, even if its number may have either.
     return np.asarray(~has_plus | ~has_minus | (at.count(terms.weights)[:, None] < 2))
 
 

@@ -169,7 +169,7 @@ def up(x: Any) -> Any:
             found[is_used] = up(x[is_used])
             return found
     found = x * (1 + ROOM)
-    found += FLOOR * np.sign(x)
+    found += FLOOR * np.sign(x)  # 0 stays 0
     # The least of numbers among which there is a NaN is NaN.
     least = np.minimum.reduce(x, axis=None, initial=0.0)
     return found if least >= 0 else np.where(x >= 0, found, math.inf)
