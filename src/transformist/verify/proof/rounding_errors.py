@@ -811,7 +811,7 @@ class RoundingErrors:
         sum: a multiple of 2ᵏ of at most `size`, however large the terms are.
         """
         powers = _powers(W, b, at, z.powers(self.ideal)[at.columns])
-        is_inexact = at.any((z.error[0] > 0)[at.columns])
+        is_inexact = at.any(z.error[0] > 0)
         total = np.where((plain & (count <= 2))[:, None], size, summed)
         return np.asarray(self.fits(powers, total, in_partials=True) & ~is_inexact)
 
@@ -984,12 +984,14 @@ class RoundingErrors:
 
 def _has_one_sign(terms: Terms, z: Approximation) -> NDArray[np.bool_]:
     """(rows, kinds): True if all terms of W z have one sign, where W̃ is not 0."""
-    at, weights = terms.at, terms.weights[:, None]
-    below, above = (z.lo < 0)[at.columns], (z.hi > 0)[at.columns]
-    has_plus = at.any(np.where(weights > 0, above, below) & (weights != 0))
-    has_minus = at.any(np.where(weights > 0, below, above) & (weights != 0))
+    at, weights = terms.at, terms.weights
+    plus, minus = at.taken(weights > 0), at.taken(weights < 0)
+    below, above = z.lo < 0, z.hi > 0
+    may_be_positive = plus.any(above) | minus.any(below)
+    may_be_negative = plus.any(below) | minus.any(above)
     # A single term has one sign, even if its number may have either.
-    return np.asarray(~has_plus | ~has_minus | (at.count(terms.weights)[:, None] < 2))
+    is_alone = at.count(weights)[:, None] < 2
+    return np.asarray(~may_be_positive | ~may_be_negative | is_alone)
 
 
 def _multiples(terms: Terms, shift: Floats, of_z: Floats) -> Floats:

@@ -41,6 +41,10 @@ class Entries:
         """The number of the first entry of each row that has one."""
         return starts(self.rows)
 
+    def taken(self, which: NDArray[Any]) -> Entries:
+        """Return some of the entries: those of these numbers, or where this is True."""
+        return Entries(self.shape, self.rows[which], self.columns[which])
+
     def at(self, matrix: Any) -> Any:
         """Return the entries of a matrix at these places."""
         return np.asarray(matrix)[self.rows, self.columns]
@@ -71,8 +75,7 @@ class Entries:
         values = np.asarray(values, dtype=float)
         if np.count_nonzero(values) < len(values):
             used = np.flatnonzero(values)
-            few = Entries(self.shape, self.rows[used], self.columns[used])
-            return few.times(values[used], z)
+            return self.taken(used).times(values[used], z)
         found = self._summed(values, z)
         if len(values) > MOST_TERMS:
             count = self.count(values)
@@ -98,11 +101,12 @@ class Entries:
             found[self.rows[self.first]] = extreme.reduceat(values, self.first, axis=0)
         return np.asarray(extreme(found, initial))
 
-    def any(self, values: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return (rows, …): True if some value of a row is True."""
-        found = np.zeros((self.shape[0], *values.shape[1:]), dtype=bool)
-        if len(values):
-            found[self.rows[self.first]] = np.logical_or.reduceat(values, self.first, axis=0)
+    def any(self, of_columns: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return (rows, kinds): True if (columns, kinds) is True at some entry of a row."""
+        found = np.zeros((self.shape[0], of_columns.shape[1]), dtype=bool)
+        if len(self.rows):
+            read = of_columns[self.columns]
+            found[self.rows[self.first]] = np.logical_or.reduceat(read, self.first, axis=0)
         return found
 
     def count(self, values: Any) -> NDArray[np.intp]:
