@@ -100,6 +100,11 @@ def opening(docstring: str) -> str:
 
 def ladders(tree: ast.Module) -> Iterator[str]:
     """Functions with `LADDER` calls of isinstance or more, those of inner functions included."""
+    if (
+        sum(isinstance(node, ast.Name) and node.id == "isinstance" for node in ast.walk(tree))
+        < LADDER
+    ):
+        return
     for node in ast.walk(tree):
         if isinstance(node, DEFINITIONS):
             calls = [each.func for each in ast.walk(node) if isinstance(each, ast.Call)]

@@ -3,7 +3,6 @@
 import gc
 import os
 import signal
-import time
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -29,19 +28,30 @@ LEFT_OUT = {*PROGRAMS} - {*QUICK} | {"float16", "float8_e4m3", "float8_e5m2"}
 """Programs and formats of which a quick run has others like them: bfloat16 for the narrow ones."""
 
 LONG = Path(__file__).parent / "long.txt"
-"""The tests of more than a quarter of a second. They took three fifths of a quick run's time and
-are a twentieth of its tests; a quick run leaves them out. To write the file anew:
+"""The cases of more than three hundredths of a second. A quick run leaves them out.
+
+A test is left out whole, without brackets, if a case takes more than a second: such a case makes
+what the others share, which the next one would make if this one alone were left out. To write the
+file anew, in a quarter of an hour:
 
 pytest -m "not slow" --write-long
 """
 
-SECONDS = 0.25
+SECONDS, WHOLE = 0.03, 1.0
+
+SHARING = tuple(
+    f"tests/conformance/test_{name}.py"
+    for name in ("by_hand", "conformance_suite", "gguf_file", "quantized_weights")
+)
+"""Files whose tests share checkpoints, which take seconds to write. A quick run leaves them out."""
 
 KEPT = (
+    "tests/catalogue/test_claims.py::test_the_claim_holds_on_fewer_cases",
     "tests/programs/test_golden.py::test_the_weights_are_those_of_the_golden_file",
     "tests/compiler/test_drawn_programs.py::test_drawn_programs_are_refused_or_right",
     "tests/test_architecture.py",
     "tests/test_documents.py",
+    "tests/test_prose.py::test_no_measure_is_worse_than_its_limit",
 )
 """Tests that stay in a quick run, however long they take."""
 
@@ -57,10 +67,10 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    # Processor time, which other work on the machine hardly changes.
-    begun = time.process_time()
+    # Processor time, which other work on the machine changes less; that of ended processes as well.
+    begun = sum(os.times()[:4])
     result = yield
-    item.stash[SPENT] = time.process_time() - begun
+    item.stash[SPENT] = sum(os.times()[:4]) - begun
     return result
 
 
@@ -69,9 +79,17 @@ SPENT = pytest.StashKey[float]()
 
 def pytest_sessionfinish(session):
     if session.config.option.write_long:
-        long = {each.nodeid for each in session.items if each.stash.get(SPENT, 0) > SECONDS}
-        kept = {each for each in long if each.startswith(KEPT)}
-        LONG.write_text("".join(f"{each}\n" for each in sorted(long - kept)), encoding="utf-8")
+        spent = {each.nodeid: each.stash.get(SPENT, 0) for each in session.items}
+        whole = {function(each) for each, seconds in spent.items() if seconds > WHOLE}
+        long = {each for each, seconds in spent.items() if seconds > SECONDS}
+        listed = whole | {each for each in long if function(each) not in whole}
+        kept = {each for each in listed if each.startswith(KEPT)}
+        LONG.write_text("".join(f"{each}\n" for each in sorted(listed - kept)), encoding="utf-8")
+
+
+def function(nodeid):
+    """A test, without the case."""
+    return nodeid.partition("[")[0]
 
 
 def pytest_collection_finish():
@@ -112,7 +130,7 @@ def pytest_collection_modifyitems(config, items):
     if not config.option.write_long:
         long = set(LONG.read_text(encoding="utf-8").splitlines())
         for item in items:
-            if item.nodeid in long:
+            if {item.nodeid, function(item.nodeid)} & long or item.nodeid.startswith(SHARING):
                 item.add_marker(pytest.mark.slow)
     if config.option.markexpr != "not slow":
         repeated = few_among_many(items)
@@ -127,14 +145,14 @@ def few_among_many(items):
     """
     drawing = [item for item in items if item.get_closest_marker("trials")]
     long = {
-        item.nodeid.partition("[")[0]
+        function(item.nodeid)
         for item in drawing
         if item.callspec.params["trials"] == item.get_closest_marker("trials").args[1]
     }
     return {
         item
         for item in drawing
-        if item.nodeid.partition("[")[0] in long
+        if function(item.nodeid) in long
         and item.callspec.params["trials"] == item.get_closest_marker("trials").args[0]
     }
 
@@ -148,7 +166,7 @@ def mark_slow(items):
     tests = defaultdict(list)
     for item in items:
         if hasattr(item, "callspec") and item.get_closest_marker("slow") is None:
-            tests[item.nodeid.partition("[")[0]].append(item)
+            tests[function(item.nodeid)].append(item)
     for cases in tests.values():
         quick = each_row_once([case for case in cases if not is_left_out(case)] or cases)
         for case in cases:
