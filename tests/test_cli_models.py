@@ -474,6 +474,7 @@ class TestPrecision:
         assert got["results"] == [{"arithmetic": "float32", "largest_length": 100}]
         code, out, _ = run(capsys, "precision", "programs/dyck-1", *options)
         assert code == 0 and "100 or more" in out
+        assert "certified in it: transformist certify programs/dyck-1\n" in out
 
 
 def test_the_help_names_what_the_compiler_takes():

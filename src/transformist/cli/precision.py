@@ -12,7 +12,7 @@ from rich.table import Table
 from transformist.arithmetic import SYSTEMS, Floating, number_system
 from transformist.claims import Recipe
 from transformist.cli.options import Set
-from transformist.cli.printing import Json, err, print_json, wide, working
+from transformist.cli.printing import Json, err, out, print_json, wide, working
 from transformist.cli.workers_given import Address, Backend, read_workers
 from transformist.errors import InvalidValue
 from transformist.inputs import read_positive, read_settings
@@ -181,6 +181,11 @@ def _lengths_of(
         print_json(facts)
     else:
         wide.print(_lengths_table(facts))
+        out.print(
+            "the compiler keeps the margins of the format to this N; what is certified in it: "
+            f"transformist certify {named.name}",
+            markup=False,
+        )
     return 0
 
 
