@@ -100,10 +100,8 @@ def opening(docstring: str) -> str:
 
 def ladders(tree: ast.Module) -> Iterator[str]:
     """Functions with `LADDER` calls of isinstance or more, those of inner functions included."""
-    if (
-        sum(isinstance(node, ast.Name) and node.id == "isinstance" for node in ast.walk(tree))
-        < LADDER
-    ):
+    names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    if names.count("isinstance") < LADDER:  # most modules: their functions need no walk each
         return
     for node in ast.walk(tree):
         if isinstance(node, DEFINITIONS):

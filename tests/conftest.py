@@ -28,7 +28,8 @@ LEFT_OUT = {*PROGRAMS} - {*QUICK} | {"float16", "float8_e4m3", "float8_e5m2"}
 """Programs and formats of which a quick run has others like them: bfloat16 for the narrow ones."""
 
 LONG = Path(__file__).parent / "long.txt"
-"""The cases of more than three hundredths of a second. A quick run leaves them out.
+"""Cases that took more than three hundredths of a second on some machine; a quick run leaves them
+out.
 
 A test is left out whole, without brackets, if a case takes more than a second: such a case makes
 what the others share, which the next one would make if this one alone were left out. To write the

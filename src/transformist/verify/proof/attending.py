@@ -240,7 +240,7 @@ class Attending:
         forms = self.ideal.attended(pattern, v.forms)
         lo, hi, size = r.ideal.measured(forms)
         views = self.views  # not pattern.views: every admissible row has some weight
-        # Of each bound the largest over the keys; `below` is that of minus the lower end.
+        # The largest of each bound over the keys. `below` is the largest of minus the lower end.
         bounds = v.reach[0], v.error[0], v.absolute, v.relative, v.hi, -v.lo
         reach, given, own, ratio, above, below = _over(views, np.stack(bounds))
         # The difference of the ends rounds by 2⁻⁵³ of itself, which `up` covers.

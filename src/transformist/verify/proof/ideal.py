@@ -448,7 +448,7 @@ class Ideal:
         return found
 
     def _terms_with_grids(self, form: Form) -> Iterable[tuple[Fraction, Grid]]:
-        """Return factors and grids of numbers whose combined grid is that of a form.
+        """Return pairs of a factor and a grid, from which `combined_grid` makes that of a form.
 
         Common divisors are associative, so the grid of a sum of sums is that of all their terms.
         Equal terms have one common divisor: a constant that kinds share is listed once.

@@ -769,7 +769,7 @@ class RoundingErrors:
     ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         """Return γ and the underflow of each row, and True for rows that keep what they read.
 
-        `count` and `plain` are those of `_summands`.
+        `_summands` gives `count` and `plain`.
         """
         growth = self.growth(np.maximum(count - 1, 0) + ~plain)
         # Each product and sum may underflow in the accumulator, the result where it is stored.
@@ -805,7 +805,7 @@ class RoundingErrors:
     ) -> NDArray[np.bool_]:
         """(rows, kinds): True if z is exact, and all terms are multiples of one 2ᵏ that fits.
 
-        `count` and `plain` are those of `_summands`.
+        `_summands` gives `count` and `plain`.
 
         If there are two terms, and their weights are powers of two, the result is the only partial
         sum: a multiple of 2ᵏ of at most `size`, however large the terms are.

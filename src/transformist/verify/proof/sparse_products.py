@@ -42,7 +42,7 @@ class Entries:
         return starts(self.rows)
 
     def taken(self, which: NDArray[Any]) -> Entries:
-        """Return some of the entries: those of these numbers, or where this is True."""
+        """Return the entries that an array of their numbers, or of Booleans, selects."""
         return Entries(self.shape, self.rows[which], self.columns[which])
 
     def at(self, matrix: Any) -> Any:
