@@ -47,6 +47,19 @@ def test_rows_that_are_left_out_have_a_column(nested, width):
         assert "…" in (before, after) or int(after) == int(before) + 1
 
 
+def test_long_symbols_are_cut_before_positions_are_left_out():
+    long = ("the-second-symbol-is-long", "the-third-symbol-is-longer-still")
+    stream = tf.Stream(("s",))
+    embedding = tf.Embedding.of(stream, {"a": {"s": 1}, long[0]: {}, long[1]: {"s": -1}})
+    read_out = tf.Binary(W_out=[[1]], b_out=[0])
+    model = tf.Transformer(stream=stream, embedding=embedding, layers=(), read_out=read_out)
+    trace = model.run(["a", *long])
+    whole, cut = printed(trace), printed(trace, None, 80)
+    assert whole[1].split() == ["symbol", "a", *long]
+    assert max(map(len, cut)) <= 80 and cut[1].split() == ["symbol", "a", "the-…long", "the-…till"]
+    assert [line.split() for line in cut[2:]] == [line.split() for line in whole[2:]]
+
+
 def test_empty_slots_are_not_shown(nested):
     slots = nested.model.stream.slots
     empty = [

@@ -25,12 +25,15 @@ SLOTS = 12
 LEAST_NAME = 12
 """Least number of characters of a slot's name that are kept where the table is too wide."""
 
+SYMBOL = 9
+"""Number of characters of a symbol that are kept where the table is too wide."""
+
 
 def trace_table(trace: Trace, around: int | None = None, width: int = 160) -> Table:
     """The slots that each sublayer changed, at the first and last rows and around one position.
 
-    The columns of numbers are never truncated. Where the table would be too wide, names of slots
-    are cut short first, and then fewer positions are shown.
+    Numbers are never truncated. Where the table would be too wide, names of slots are cut short
+    first, then symbols, and then fewer positions are shown.
 
     Args:
         trace: the run.
@@ -43,7 +46,13 @@ def trace_table(trace: Trace, around: int | None = None, width: int = 160) -> Ta
     lines = list(_lines(trace, [column for column in choices[0] if column is not None]))
     steps = max(cell_len(step) for step, _, _ in [HEADINGS, *lines])
     longest = max(cell_len(name) for _, name, _ in [HEADINGS, *lines])
-    for columns in choices:
+    (_, symbol, symbols), *others = lines
+    short = {row: _cut(each, SYMBOL) for row, each in symbols.items()}
+    tables = [
+        (choices[0], lines),
+        *((columns, [("", symbol, short), *others]) for columns in choices),
+    ]
+    for columns, lines in tables:
         taken = sum(_width(column, lines) for column in columns)
         beside = steps + taken + GAP * (len(columns) + 1)
         if width - beside >= min(longest, LEAST_NAME):
